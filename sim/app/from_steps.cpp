@@ -47,6 +47,17 @@ void read_tried(const std::string& text, FitRequest& request) {
   }
 }
 
+// Of candidates in CSV the set of --like says the rest, or else that of the rows.
+std::optional<NextRequest> read_next(const FromStepsOptions& options, const std::string& like, const std::string& rows,
+                                     const Catalog& catalog, Diagnostics& problems) {
+  if (options.next.empty()) return std::nullopt;
+  const std::string path = path_of_set(options.next, catalog);
+  const std::string common = like.empty() && !rows.ends_with(".csv") ? rows : like;
+  auto candidates = load_step_log(path, path.ends_with(".csv") ? common : "", problems, FigureUse::to_measure);
+  if (!candidates) return std::nullopt;
+  return NextRequest{.candidates = std::move(*candidates), .path = path, .study = options.study};
+}
+
 }  // namespace
 
 void add_from_steps(CLI::App& command, FromStepsOptions& options) {
@@ -77,6 +88,17 @@ void add_from_steps(CLI::App& command, FromStepsOptions& options) {
                                       "Compare values of a study's key by cross-validated errors: "
                                       "mesh.recompute=none,full"));
   others.back()->type_name("KEY=A,B");
+  CLI::Option* const tried = others.back();
+  CLI::Option* const next = command.add_option(
+      "--next", options.next,
+      "Also say which of these runs to measure next: a set, or a CSV file, of which the measured column may be empty");
+  next->type_name("CANDIDATES")->excludes(tried);
+  others.push_back(next);
+  command
+      .add_option("--for", options.study,
+                  "With --next, the study whose step time they are to narrow (default: all parameters)")
+      ->type_name("STUDY")
+      ->needs(next);
   add_set(command, options.set, "every row");
   others.push_back(command.get_option("--set"));
   others.push_back(add_format(command, options.format));
@@ -112,7 +134,9 @@ int calibrate_from_steps(const FromStepsOptions& options, const std::string& out
                      .tell = [](const std::string& line) { note(line); }};
   read_tried(options.tried, request);
   Diagnostics problems;
-  auto set = load_step_log(request.path, options.like.empty() ? "" : path_of_set(options.like, catalog), problems);
+  const std::string like = options.like.empty() ? "" : path_of_set(options.like, catalog);
+  auto set = load_step_log(request.path, like, problems);
+  request.next = read_next(options, like, request.path, catalog, problems);
   problems.throw_if_any();
   request.set = std::move(*set);
   if (!out.empty()) session.inputs.require_none_at(out);

@@ -17,6 +17,8 @@ struct FromStepsOptions {
   double holdout = 0;
   std::int64_t seed = 1;
   std::string tried;
+  std::string next;   ///< Candidates to measure next; empty: this is not asked.
+  std::string study;  ///< Whose step time they are to narrow; empty: all parameters.
   std::vector<std::string> set;
   std::int64_t jobs = 0;  ///< 0: one thread a processor.
   Format format = Format::table;

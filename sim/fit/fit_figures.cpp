@@ -65,6 +65,37 @@ FigureTable<FitErrors> figures_of_errors() {
   return all;
 }
 
+FigureTable<CandidateRun> figures_of_a_candidate() {
+  using Row = CandidateRun;
+  FigureTable<Row> all;
+  all.add({"", "case", "", "a run that could be measured"}, at(&Row::name));
+  all.add({"", "quantity", "", "what would be measured of it"}, at(&Row::quantity));
+  all.add({"", "width", "", "the width after it alone, as `next.width`"}, at(&Row::width));
+  all.add({"", "share", "share", "that of the width now"}, at(&Row::share));
+  all.add({"", "parameter", "", "the parameter that it narrows most"}, at(&Row::parameter));
+  all.add({"", "parameter_share", "share", "the width of this parameter's interval after it, of that now"},
+          at(&Row::parameter_share));
+  all.add({"", "place", "", "1: to be measured first; 2: then; null: neither"}, at(&Row::place));
+  return all;
+}
+
+FigureTable<StepKnowledge> figures_of_a_step() {
+  using Row = StepKnowledge;
+  FigureTable<Row> all;
+  all.add({"", "run", "", "a run of the study: the values of its sweep, and its plan"}, at(&Row::run));
+  all.add({"", "step_time_s", "s", "its mean step time with the fitted profile"}, at(&Row::step_time_s));
+  const auto add_interval = [&](const std::string& when, const std::string& words, double Row::*deviation) {
+    all.add({"", when + "_p5", "s", "the 5th percentile of what is known of it " + words},
+            [deviation](const Row& row) { return row.low(row.*deviation); });
+    all.add({"", when + "_p95", "s", "the 95th percentile of what is known of it " + words},
+            [deviation](const Row& row) { return row.high(row.*deviation); });
+  };
+  add_interval("now", "now", &Row::now);
+  add_interval("after_first", "after the first run to be measured", &Row::after_first);
+  add_interval("after_both", "after both", &Row::after_both);
+  return all;
+}
+
 // The places of the figures in the whole.
 std::vector<FigureText> below(std::string_view path, std::vector<FigureText> texts) {
   for (FigureText& text : texts) text.path = fmt::format("{}.{}", path, text.path);
@@ -101,6 +132,16 @@ const FigureTable<FitErrors>& fit_error_figures() {
   return figures;
 }
 
+const FigureTable<CandidateRun>& candidate_figures() {
+  static const auto figures = figures_of_a_candidate();
+  return figures;
+}
+
+const FigureTable<StepKnowledge>& step_knowledge_figures() {
+  static const auto figures = figures_of_a_step();
+  return figures;
+}
+
 FigureSection fit_figures() {
   return {.title = "A fit to steps",
           .note = "Printed by `hdpsim calibrate --from-steps`: `--format csv` has the rows, `--format json` all.",
@@ -108,7 +149,9 @@ FigureSection fit_figures() {
           .files = {{"rows", below("rows[]", fit_row_figures().texts())},
                     {"parameters", below("parameters[]", fit_parameter_figures().texts())},
                     {"errors", below("errors.after", fit_error_figures().texts())},
-                    {"tried", below("tried.values[]", tried_value_figures().texts())}}};
+                    {"tried", below("tried.values[]", tried_value_figures().texts())},
+                    {"candidates", below("next.runs[]", candidate_figures().texts())},
+                    {"steps of the study", below("next.steps[]", step_knowledge_figures().texts())}}};
 }
 
 }  // namespace hdpsim

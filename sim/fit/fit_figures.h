@@ -16,11 +16,14 @@ struct ReportedParameter {
 };
 [[nodiscard]] std::vector<ReportedParameter> reported_parameters(const FitResult& result);
 
-/// The figures of `hdpsim calibrate --from-steps`: of a row, of a parameter and of a value that was tried.
+/// The figures of `hdpsim calibrate --from-steps`: of a row, of a parameter, of a value that was tried, of errors, of a
+/// run that could be measured and of a step that is asked for.
 [[nodiscard]] const FigureTable<FitRow>& fit_row_figures();
 [[nodiscard]] const FigureTable<ReportedParameter>& fit_parameter_figures();
 [[nodiscard]] const FigureTable<TriedValue>& tried_value_figures();
 [[nodiscard]] const FigureTable<FitErrors>& fit_error_figures();
+[[nodiscard]] const FigureTable<CandidateRun>& candidate_figures();
+[[nodiscard]] const FigureTable<StepKnowledge>& step_knowledge_figures();
 /// Those of them that have a column, or a place in JSON, for the reference page.
 [[nodiscard]] FigureSection fit_figures();
 

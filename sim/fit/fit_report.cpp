@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/fit/fit_figures.h"
+#include "sim/fit/impl/next_report.h"
 
 namespace hdpsim {
 namespace {
@@ -113,6 +114,7 @@ std::string table(const FitResult& result) {
                                  result.iterations, result.converged ? "" : ", which did not settle");
   text += parameter_table(result) + error_table(result) + unexplained_rows(result) + tried_table(result);
   for (const std::string& reason : result.left_out) text += fmt::format("left out: {}\n", reason);
+  if (result.next) text += next_table(*result.next, result.scale);
   return text;
 }
 
@@ -161,6 +163,7 @@ std::string json(const FitResult& result) {
       document["tried"]["values"].push_back(tried_value_figures().json(tried));
     }
   }
+  if (result.next) document["next"] = next_json(*result.next);
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

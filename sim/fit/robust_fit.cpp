@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/fit/student.h"
 
 namespace hdpsim {
 namespace {
@@ -22,6 +23,34 @@ constexpr double least_scale = 1e-4;     // figures of logs have at most so many
 constexpr double far_out = 3;            // standard deviations
 constexpr double slope_step = 1.0 / 20;  // of a prior's width
 constexpr double last_step = 1.0 / 20;   // of a posterior deviation
+constexpr int normal_freedom = 999;      // as good as a normal distribution
+
+VectorXd evaluate(const FitResiduals& residuals, const VectorXd& x) {
+  const std::vector<double> values = residuals({x.begin(), x.end()});
+  for (const double value : values) HDPSIM_CHECK(std::isfinite(value), "a residual of {}", value);
+  return Eigen::Map<const VectorXd>(values.data(), static_cast<Index>(values.size()));
+}
+
+// Slopes at `x`, where the residuals are `r`.
+MatrixXd slopes(const FitResiduals& residuals, const std::vector<FitCoordinate>& coordinates, const VectorXd& x,
+                const VectorXd& r) {
+  MatrixXd result(r.size(), x.size());
+  for (Index i = 0; i < x.size(); ++i) {
+    const FitCoordinate& c = coordinates[static_cast<std::size_t>(i)];
+    double difference = std::min(slope_step * c.width, (c.most - c.least) / 2);
+    if (x(i) + difference > c.most) difference = -difference;
+    VectorXd beside = x;
+    beside(i) += difference;
+    result.col(i) = (evaluate(residuals, beside) - r) / difference;
+  }
+  return result;
+}
+
+std::vector<std::vector<double>> rows_of(const MatrixXd& matrix) {
+  std::vector<std::vector<double>> rows;
+  for (Index row = 0; row < matrix.rows(); ++row) rows.emplace_back(matrix.row(row).begin(), matrix.row(row).end());
+  return rows;
+}
 
 /// The state of a search: a point, what it costs, and the normal equations there.
 class Search {
@@ -52,10 +81,7 @@ class Search {
     }
     fit.at.assign(x_.begin(), x_.end());
     fit.residuals.assign(r_.begin(), r_.end());
-    for (Index row = 0; row < r_.size(); ++row) {
-      fit.jacobian.emplace_back(static_cast<std::size_t>(n_));
-      for (Index i = 0; i < n_; ++i) fit.jacobian.back()[static_cast<std::size_t>(i)] = slopes_(row, i);
-    }
+    fit.jacobian = rows_of(slopes_);
     describe(fit);
     return fit;
   }
@@ -63,11 +89,7 @@ class Search {
  private:
   [[nodiscard]] const FitCoordinate& at(Index i) const { return coordinates_[static_cast<std::size_t>(i)]; }
 
-  [[nodiscard]] VectorXd evaluate(const VectorXd& x) const {
-    const std::vector<double> values = residuals_of_({x.begin(), x.end()});
-    for (const double value : values) HDPSIM_CHECK(std::isfinite(value), "a residual of {}", value);
-    return Eigen::Map<const VectorXd>(values.data(), static_cast<Index>(values.size()));
-  }
+  [[nodiscard]] VectorXd evaluate(const VectorXd& x) const { return hdpsim::evaluate(residuals_of_, x); }
 
   // Huber's proposal 2, with one imagined row.
   [[nodiscard]] double scale_of(const VectorXd& r) const {
@@ -93,17 +115,7 @@ class Search {
     return sum;
   }
 
-  void differentiate() {
-    slopes_ = MatrixXd(r_.size(), n_);
-    for (Index i = 0; i < n_; ++i) {
-      const double wide = at(i).most - at(i).least;
-      double difference = std::min(slope_step * at(i).width, wide / 2);
-      if (x_(i) + difference > at(i).most) difference = -difference;
-      VectorXd beside = x_;
-      beside(i) += difference;
-      slopes_.col(i) = (evaluate(beside) - r_) / difference;
-    }
-  }
+  void differentiate() { slopes_ = slopes(residuals_of_, coordinates_, x_, r_); }
 
   // J'WJ c / s^2 and the gradient, both with the prior; `weights` of 1: the curvature of the posterior.
   [[nodiscard]] MatrixXd curvature(const VectorXd& weights, double factor) const {
@@ -195,6 +207,32 @@ class Search {
 RobustFit robust_fit(const FitResiduals& residuals, const std::vector<FitCoordinate>& coordinates,
                      int most_iterations) {
   return Search(residuals, coordinates).run(most_iterations);
+}
+
+std::vector<std::vector<double>> residual_slopes(const FitResiduals& residuals,
+                                                 const std::vector<FitCoordinate>& coordinates,
+                                                 const std::vector<double>& at) {
+  HDPSIM_CHECK(at.size() == coordinates.size(), "a point of {} values for {} coordinates", at.size(),
+               coordinates.size());
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    HDPSIM_CHECK(at[i] >= coordinates[i].least && at[i] <= coordinates[i].most, "{} is not from {} to {}", at[i],
+                 coordinates[i].least, coordinates[i].most);
+  }
+  const VectorXd x = Eigen::Map<const VectorXd>(at.data(), static_cast<Index>(at.size()));
+  return rows_of(slopes(residuals, coordinates, x, evaluate(residuals, x)));
+}
+
+double row_variance(double scale) {
+  return scale * scale / efficiency;
+}
+
+double interval_reach(double deviation, double prior_deviation, int freedom) {
+  return deviation < undetermined_share * prior_deviation ? student_quantile(1 - interval_tail, freedom)
+                                                          : prior_reach();
+}
+
+double prior_reach() {
+  return student_quantile(1 - interval_tail, normal_freedom);
 }
 
 bool is_outlier(double residual, double scale) {

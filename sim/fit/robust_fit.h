@@ -43,6 +43,15 @@ struct RobustFit {
 [[nodiscard]] RobustFit robust_fit(const FitResiduals& residuals, const std::vector<FitCoordinate>& coordinates,
                                    int most_iterations = 15);
 
+/// Slopes of every residual (outer) along every coordinate at a point within all ranges (checked), as the fit takes
+/// them: differences over a twentieth of a prior's width. Calls `residuals` once more than there are coordinates.
+[[nodiscard]] std::vector<std::vector<double>> residual_slopes(const FitResiduals& residuals,
+                                                               const std::vector<FitCoordinate>& coordinates,
+                                                               const std::vector<double>& at);
+
+/// The variance that a row has in the posterior of a fit whose residuals have this scale: scale^2 / efficiency.
+[[nodiscard]] double row_variance(double scale);
+
 /// The residual that rows are taken to have before any is seen: steps of one job, repeated, differ by 0.1 to 2.7 % (the
 /// noise of real steps in calib/README.md); what a model of a step leaves out is not less.
 inline constexpr double usual_residual = 0.03;
@@ -55,6 +64,12 @@ inline constexpr double usual_residual = 0.03;
 inline constexpr double interval_tail = 0.05;
 /// From this share of its prior's width on, a posterior says nothing that was not believed before.
 inline constexpr double undetermined_share = 0.8;
+/// How many posterior deviations an interval of fits reaches to either side: as Student's distribution with the fit's
+/// freedom has it, because few rows know their own noise badly, but as a normal one where a deviation is about as wide
+/// as the prior's, of which the rows say nothing.
+[[nodiscard]] double interval_reach(double deviation, double prior_deviation, int freedom);
+/// The same for what is known before any row.
+[[nodiscard]] double prior_reach();
 /// Two coordinates with a larger correlation than this are not told apart by the rows.
 inline constexpr double confounded_correlation = 0.9;
 

@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "sim/fit/impl/fit_errors.h"
+#include "sim/fit/impl/next_runs.h"
 #include "sim/fit/impl/row_choice.h"
 #include "sim/fit/impl/step_model.h"
 #include "sim/fit/parameters.h"
 #include "sim/fit/robust_fit.h"
-#include "sim/fit/student.h"
 #include "sim/profile/profile_file.h"
 
 namespace hdpsim {
@@ -55,11 +55,12 @@ class StepFitter {
   StepFitter(const FitRequest& request, const StudyChanges& changes)
       : request_(request),
         changes_(changes),
+        running_{.jobs = request.jobs, .version = request.version, .stop = request.stop},
         model_({.set = request.set,
                 .path = request.path,
                 .data_folder = request.data_folder,
                 .changes = changes,
-                .running = {.jobs = request.jobs, .version = request.version, .stop = request.stop}}),
+                .running = running_}),
         parameters_(chosen_parameters(request.parameters, model_.profile())) {
     choose();
     for (const PhysicalParameter* parameter : parameters_) {
@@ -89,6 +90,11 @@ class StepFitter {
     cross_validate(fit, result);
     add_errors(result);
     add_profile(fit, result);
+    if (request_.next) {
+      request_.tell(fmt::format("what each run of {} would tell", request_.next->path));
+      result.next = next_runs(*request_.next, {fit, parameters_, scales_, model_.profile()},
+                              {request_.data_folder, changes_, running_});
+    }
     return result;
   }
 
@@ -229,20 +235,18 @@ class StepFitter {
                    .error_cross_validated = rounded(result.cross_validated.mean),
                    .parameters = {},
                    .rows = {}};
-    const double students = student_quantile(1 - interval_tail, fit.freedom);
-    const double normals = student_quantile(1 - interval_tail, normal_freedom);
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const FitCoordinate& c = coordinates_[i];
       const auto value = [&](double at) { return rounded(scales_[i].value(std::clamp(at, c.least, c.most))); };
       const bool determined = fit.deviations[i] < undetermined_share * c.width;
-      const double reach = (determined ? students : normals) * fit.deviations[i];
+      const double reach = interval_reach(fit.deviations[i], c.width, fit.freedom) * fit.deviations[i];
       record.parameters.push_back({.name = std::string(parameters_[i]->name),
                                    .start = value(c.start),
                                    .value = value(fit.at[i]),
                                    .p5 = value(fit.at[i] - reach),
                                    .p95 = value(fit.at[i] + reach),
-                                   .prior_p5 = value(c.start - normals * c.width),
-                                   .prior_p95 = value(c.start + normals * c.width),
+                                   .prior_p5 = value(c.start - prior_reach() * c.width),
+                                   .prior_p95 = value(c.start + prior_reach() * c.width),
                                    .determined = determined});
       result.at_limit.push_back(fit.at[i] <= c.least || fit.at[i] >= c.most);
       for (std::size_t j = 0; j < i; ++j) {
@@ -262,11 +266,11 @@ class StepFitter {
     provenance.fit = std::move(record);
   }
 
-  static constexpr int most_linear = 50;      // iterations of a fit that simulates nothing
-  static constexpr int normal_freedom = 999;  // as good as a normal distribution
+  static constexpr int most_linear = 50;  // iterations of a fit that simulates nothing
 
   const FitRequest& request_;
   const StudyChanges& changes_;
+  RunnerOptions running_;
   StepModel model_;
   Parameters parameters_;
   std::vector<std::size_t> fitted_;  ///< Figures, in the order of the model.

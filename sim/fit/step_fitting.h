@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/fit/next_runs.h"
 #include "sim/profile/device_profile.h"
 #include "sim/run/validation.h"
 
@@ -24,6 +25,7 @@ struct FitRequest {
   /// A key of the study, and the values to try: the fit is then that of the value with the least cross-validated error.
   std::string tried_key;
   std::vector<std::string> tried_values;
+  std::optional<NextRequest> next{};  ///< Which runs to measure next is also asked. Not with a key that is tried.
   std::size_t jobs = 1;
   std::string version;
   std::function<bool()> stop = [] { return false; };
@@ -91,6 +93,7 @@ struct FitResult {
   std::vector<std::string> left_out;  ///< Why rows of the set have no part in it, with their number.
   std::string tried_key;
   std::vector<TriedValue> tried;  ///< By cross-validated error.
+  std::optional<NextRuns> next;
 };
 
 /// Fits physical parameters of the profile of a set to its measured steps: robust, regularised least squares on log
@@ -101,7 +104,8 @@ struct FitResult {
 /// whole fit, in the rows of the other folds; its rows are then simulated with the values of that fit.
 ///
 /// Returns nothing if it was stopped. InputError: unknown parameters, or some that the profile lacks; fewer rows than
-/// parameters; rows of one job that contradict each other (most_spread); no rows; a key that cannot be set.
+/// parameters; rows of one job that contradict each other (most_spread); no rows; a key that cannot be set; candidates
+/// or a study of another profile.
 [[nodiscard]] std::optional<FitResult> fit_to_steps(const FitRequest& request);
 
 }  // namespace hdpsim

@@ -135,9 +135,10 @@ class LogReader {
 
 }  // namespace
 
-std::optional<ValidationSet> load_step_log(const std::string& path, const std::string& like, Diagnostics& diagnostics) {
+std::optional<ValidationSet> load_step_log(const std::string& path, const std::string& like, Diagnostics& diagnostics,
+                                           FigureUse use) {
   const bool is_csv = path.ends_with(".csv");
-  if (!is_csv && like.empty()) return load_validation_set(path, diagnostics);
+  if (!is_csv && like.empty()) return load_validation_set(path, diagnostics, use);
   if (!is_csv || like.empty()) {
     diagnostics.error({path, 0, 0},
                       is_csv ? "a CSV file says nothing of the cluster, the model and the profile of its steps"
@@ -155,7 +156,7 @@ std::optional<ValidationSet> load_step_log(const std::string& path, const std::s
   }
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;
-  return read_validation_set(set, diagnostics);
+  return read_validation_set(set, diagnostics, use);
 }
 
 }  // namespace hdpsim

@@ -15,7 +15,8 @@ namespace hdpsim {
 /// figures. Where the middle half of them spreads by more than a quarter, they contradict each other, which is a
 /// problem. Every problem is reported, and the result is then empty.
 [[nodiscard]] std::optional<ValidationSet> load_step_log(const std::string& path, const std::string& like,
-                                                         Diagnostics& diagnostics);
+                                                         Diagnostics& diagnostics,
+                                                         FigureUse use = FigureUse::published);
 
 /// By how much the middle half of steps of one job may spread: the ratio of its ends. Steps of one job differ by a few
 /// percent (calib/README.md); a quarter is another job, or another machine.

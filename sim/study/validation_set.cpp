@@ -67,9 +67,10 @@ Column column_of(const Value& title, Diagnostics& diagnostics) {
 /// Reads the cells of one row into a case.
 class CaseReader {
  public:
+  /// `to_measure` are the figures of a case that could be measured; empty: its cells have them.
   CaseReader(const std::vector<Column>& columns, const std::set<std::string>& constant, const Value& row, Value study,
-             Diagnostics& diagnostics)
-      : columns_(columns), constant_(constant), row_(row), diagnostics_(diagnostics) {
+             const std::vector<PublishedFigure>& to_measure, Diagnostics& diagnostics)
+      : columns_(columns), constant_(constant), row_(row), to_measure_(to_measure), diagnostics_(diagnostics) {
     case_.study = std::move(study);
   }
 
@@ -80,6 +81,7 @@ class CaseReader {
     }
     if (cell("sequence") != nullptr || cell("global_batch") != nullptr) fixed_lengths();
     if (case_.name.empty()) case_.name = fmt::format("{}", fmt::join(words_, " "));
+    if (!to_measure_.empty()) case_.published = to_measure_;
     if (case_.published.empty()) diagnostics_.error(row_.position, "nothing was published of this case");
     return std::move(case_);
   }
@@ -180,6 +182,7 @@ class CaseReader {
   const std::vector<Column>& columns_;
   const std::set<std::string>& constant_;
   const Value& row_;
+  const std::vector<PublishedFigure>& to_measure_;
   Diagnostics& diagnostics_;
   std::vector<std::string> words_;
   std::vector<std::string> job_;
@@ -237,7 +240,7 @@ const KeyTable<SetText>& set_keys() {
 
 class SetReader {
  public:
-  explicit SetReader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+  SetReader(Diagnostics& diagnostics, FigureUse use) : diagnostics_(diagnostics), use_(use) {}
 
   ValidationSet read(const Value& document) {
     SetText text;
@@ -253,7 +256,7 @@ class SetReader {
     Value base = *study;
     base.set("name", Value::scalar(set.name, study->position));
     read_rows(*rows, base, set);
-    if (fitted != nullptr) mark_fitted(*fitted, set);
+    if (fitted != nullptr && use_ == FigureUse::published) mark_fitted(*fitted, set);
     return std::move(set);
   }
 
@@ -276,6 +279,23 @@ class SetReader {
                            fmt::format("write it behind the figure: {} static", title.text));
       }
     }
+    if (use_ == FigureUse::to_measure) find_figures_to_measure(columns, one_plan);
+  }
+
+  // One a plan: its step time or rate, whichever column comes first.
+  void find_figures_to_measure(const Value& columns, bool one_plan) {
+    for (const Column& column : columns_) {
+      if (column.figure != Quantity::step_time && column.figure != Quantity::tokens_per_s_per_gpu) continue;
+      const bool is_new = std::none_of(to_measure_.begin(), to_measure_.end(),
+                                       [&](const PublishedFigure& known) { return known.plan == column.plan; });
+      if (is_new) to_measure_.push_back({*column.figure, column.plan, 1});
+    }
+    if (!to_measure_.empty()) return;
+    if (!one_plan) {
+      diagnostics_.error(columns.position, "no column says of which plan a step would be measured",
+                         "add one with empty cells: step_time_s static");
+    }
+    to_measure_.push_back({Quantity::step_time, {}, 1});
   }
 
   void read_rows(const Value& rows, const Value& study, ValidationSet& set) {
@@ -294,7 +314,7 @@ class SetReader {
     const std::set<std::string> constant = constant_columns(rows);
     std::set<std::string> names;
     for (const Value& row : rows.items) {
-      set.cases.push_back(CaseReader(columns_, constant, row, study, diagnostics_).read());
+      set.cases.push_back(CaseReader(columns_, constant, row, study, to_measure_, diagnostics_).read());
       if (!names.insert(set.cases.back().name).second) {
         diagnostics_.error(row.position, fmt::format("the case '{}' stands here a second time", set.cases.back().name));
       }
@@ -355,7 +375,9 @@ class SetReader {
   }
 
   Diagnostics& diagnostics_;
+  FigureUse use_;
   std::vector<Column> columns_;
+  std::vector<PublishedFigure> to_measure_;  ///< Empty: cells have the figures.
 };
 
 }  // namespace
@@ -383,17 +405,19 @@ std::string quantity_unit(Quantity quantity) {
   return {};
 }
 
-std::optional<ValidationSet> load_validation_set(const std::string& path, Diagnostics& diagnostics) {
+std::optional<ValidationSet> load_validation_set(const std::string& path, Diagnostics& diagnostics,
+                                                 FigureUse use) {
   Diagnostics found;
   const Value document = load_document(path, found);
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;
-  return read_validation_set(document, diagnostics);
+  return read_validation_set(document, diagnostics, use);
 }
 
-std::optional<ValidationSet> read_validation_set(const Value& document, Diagnostics& diagnostics) {
+std::optional<ValidationSet> read_validation_set(const Value& document, Diagnostics& diagnostics,
+                                                 FigureUse use) {
   Diagnostics found;
-  ValidationSet set = SetReader(found).read(document);
+  ValidationSet set = SetReader(found, use).read(document);
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;
   return set;

@@ -64,14 +64,24 @@ struct ValidationSet {
   std::vector<ValidationCase> cases;
 };
 
+/// What the figures of a set are for.
+enum class FigureUse {
+  published,  ///< Every case has at least one.
+  /// The cases are runs that could be measured. Each has one figure for every plan of which a column has the step time
+  /// or the rate, whatever its cell says; without such a column, the step time of the study's only plan. Its value is 1.
+  to_measure,
+};
+
 /// The keys of a set, which configs/validation/KEYS.md shows.
 [[nodiscard]] const std::vector<KeyText>& validation_keys();
 
 /// Reads a file. Every problem of the set itself is reported, and the result is then empty. Whether its studies can run
 /// is not checked.
-[[nodiscard]] std::optional<ValidationSet> load_validation_set(const std::string& path, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<ValidationSet> load_validation_set(const std::string& path, Diagnostics& diagnostics,
+                                                               FigureUse use = FigureUse::published);
 
 /// The same for a document that has been read.
-[[nodiscard]] std::optional<ValidationSet> read_validation_set(const Value& document, Diagnostics& diagnostics);
+[[nodiscard]] std::optional<ValidationSet> read_validation_set(const Value& document, Diagnostics& diagnostics,
+                                                               FigureUse use = FigureUse::published);
 
 }  // namespace hdpsim

@@ -77,6 +77,46 @@ TEST_CASE("a profile is fitted to the steps of a log, and studies use it", "[cal
   }
 }
 
+// Runs that nobody has measured: on one node, and on two.
+constexpr char candidates[] = R"(model.n_layer,gpus_per_node,tp,dp,micro_batch,global_batch,sequence
+3,2,1,2,1,4,1Ki
+2,2,1,4,8,32,1Ki
+)";
+
+constexpr char asked[] = R"(name: asked
+cluster: {preset: dgx-a100-superpod, gpus: 8, node: {gpus: 2, nics: {count: 2}}}
+model: {preset: gpt-1.7b, n_positions: 1024, n_layer: 2}
+profile: a100-sxm-published
+framework: {preset: megatron-lm-2021}
+data: {lengths: {fixed: 1024}, context: 8Ki, tokens_per_step: 64Ki, steps: 1}
+mesh: {tp: 1, pp: 1, hdp: 8, capacity: 8Ki}
+plans: [static]
+)";
+
+TEST_CASE("of runs that could be measured those are named that tell most", "[calibrate]") {
+  const Workplace here;
+  here.write("mine.yaml", mine);
+  here.write("steps.csv", steps);
+  here.write("candidates.csv", candidates);
+  here.write("asked.yaml", asked);
+  const std::string fit =
+      "calibrate --from-steps steps.csv --like ./mine.yaml --fit gemm,host_issue,link_between_nodes "
+      "--next candidates.csv ";
+  const nlohmann::json next = result_of(here.hdpsim(fit + "--for asked.yaml --format json")).at("next");
+  CHECK(next.at("study") == "asked.yaml");
+  REQUIRE(next.at("runs").size() == 2);
+  CHECK(next.at("runs")[0].at("place") == 1);
+  CHECK(next.at("runs")[0].at("case") == "n_layer 2 dp 4 micro_batch 8 global_batch 32");
+  CHECK(next.at("runs")[0].at("parameter") == "link_between_nodes");
+  REQUIRE(next.at("steps").size() == 1);
+  CHECK(next.at("steps")[0].at("now_p95") > next.at("steps")[0].at("after_first_p95"));
+
+  const Outcome table = here.hdpsim(fit + "--for asked.yaml");
+  CHECK_THAT(table.out, Catch::Contains("measure n_layer 2 dp 4 micro_batch 8 global_batch 32 first") &&
+                            Catch::Contains("what each run of candidates.csv would tell of the step time of asked.yaml"));
+  CHECK_THAT(here.hdpsim(fit).out, Catch::Contains("would tell of the parameters"));
+}
+
 TEST_CASE("fits to steps that cannot be are refused with a fix, and nothing is written", "[calibrate]") {
   const Workplace here;
   here.write("mine.yaml", mine);
@@ -94,6 +134,9 @@ TEST_CASE("fits to steps that cannot be are refused with a fix, and nothing is w
            {"steps.csv --like ./mine.yaml --try mesh.recompute", "write --try mesh.recompute=none,full"},
            {"steps.csv --like ./mine.yaml --holdout 2", "--holdout"},
            {"steps.csv --like ./mine.yaml --quick", "--quick"},
+           {"steps.csv --like ./mine.yaml --fit gemm --next nothing.csv", "nothing.csv"},
+           {"steps.csv --like ./mine.yaml --fit gemm --for asked.yaml", "--next"},
+           {"steps.csv --like ./mine.yaml --next ./mine.yaml --try mesh.recompute=none,full", "--try"},
        }) {
     CAPTURE(arguments);
     const Outcome outcome = here.hdpsim(fmt::format("calibrate --from-steps {} --out refused.yaml", arguments));
