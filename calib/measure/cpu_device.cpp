@@ -71,7 +71,7 @@ class CpuDevice final : public Device {
   [[nodiscard]] Circumstances circumstances() override {
     const kernels::DeviceInfo info = backend_->info();
     Circumstances found;
-    found.device = "CPU";
+    found.device = cpu_device_type;
     found.device_name = info.name;
     found.devices = cores();
     found.multiprocessors = 1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "calib/measure/subject.h"
@@ -65,6 +66,9 @@ class Device {
   /// Returns slowdowns, not seconds.
   [[nodiscard]] virtual std::vector<double> time(const InterferenceSubject& pair, int runs);
 };
+
+/// The type of device, by the name that clusters and profiles use, of make_cpu_device().
+inline constexpr std::string_view cpu_device_type = "CPU";
 
 /// One core of this machine's processor, while all others compute, with messages between threads. Measures the peaks,
 /// which takes about a second.

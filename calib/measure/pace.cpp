@@ -1,11 +1,15 @@
 #include "calib/measure/pace.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
+#include "calib/measure/collect.h"
 #include "calib/measure/summary.h"
 #include "calib/measure/workload.h"
 #include "sim/base/diagnostic.h"
@@ -45,8 +49,20 @@ Attention launch_of(const AttentionCurve& curve, const AttentionSample& sample) 
 
 }  // namespace
 
-PaceMeter::PaceMeter(std::unique_ptr<Device> device, const DeviceProfile& profile)
-    : device_(std::move(device)), speed_(device_->speed(device_->circumstances())) {
+PaceMeter::PaceMeter(std::unique_ptr<Device> device, const DeviceProfile& profile, PaceScope scope)
+    : device_(std::move(device)), circumstances_(device_->circumstances()), speed_(device_->speed(circumstances_)) {
+  take_kernels(profile);
+  if (scope == PaceScope::everything) {
+    take_messages(profile);
+    take_copies(profile);
+  }
+  if (yardsticks_.empty()) {
+    throw InputError("profile " + profile.name + " has no kernels that were timed, so that none can be timed again",
+                     "measure one of this machine: hdpsim calibrate");
+  }
+}
+
+void PaceMeter::take_kernels(const DeviceProfile& profile) {
   for (const AttentionCurve& curve : profile.attention) {
     const AttentionSample* const sample = most_usual(curve.samples);
     if (sample == nullptr || !sample->spread) continue;  // published: not measured by a calibration
@@ -68,9 +84,38 @@ PaceMeter::PaceMeter(std::unique_ptr<Device> device, const DeviceProfile& profil
     const MemoryBoundSample& sample = *most_usual(samples);
     take(CostFamily::memory_bound, MemoryBoundSubject{kernel, sample.bytes.count()}, sample.time);
   }
-  if (yardsticks_.empty()) {
-    throw InputError("profile " + profile.name + " has no kernels that were timed, so that none can be timed again",
-                     "measure one of this machine: hdpsim calibrate");
+}
+
+void PaceMeter::take_messages(const DeviceProfile& profile) {
+  const std::vector<std::int64_t> rank_counts = device_->rank_counts();
+  std::map<std::tuple<LinkKind, MessageKind, std::int64_t>, std::vector<MessageSample>> messages;
+  for (const MessageSample& sample : profile.samples.messages) {
+    messages[{sample.link, sample.kind, sample.ranks}].push_back(sample);
+  }
+  for (const auto& [key, samples] : messages) {
+    const auto& [link, kind, ranks] = key;
+    if (link != LinkKind::nvlink || std::find(rank_counts.begin(), rank_counts.end(), ranks) == rank_counts.end()) {
+      not_timed_.push_back(fmt::format("{} of {} ranks{}", message_kind_name(kind), ranks,
+                                       link == LinkKind::network ? " between nodes" : ""));
+      continue;
+    }
+    const MessageSample& sample = *most_usual(samples);
+    take(kind == MessageKind::send_recv ? CostFamily::messages : CostFamily::collectives,
+         MessageSubject{kind, ranks, sample.bytes.count()}, sample.time);
+  }
+}
+
+void PaceMeter::take_copies(const DeviceProfile& profile) {
+  const std::vector<CopyKind> kinds = device_->copy_kinds();
+  std::map<CopyKind, std::vector<CopySample>> copies;
+  for (const CopySample& sample : profile.samples.copies) copies[sample.kind].push_back(sample);
+  for (const auto& [kind, samples] : copies) {
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+      not_timed_.push_back(fmt::format("copies {}", copy_kind_name(kind)));
+      continue;
+    }
+    const CopySample& sample = *most_usual(samples);
+    take(CostFamily::host_copies, CopySubject{kind, sample.bytes.count()}, sample.time);
   }
 }
 
@@ -79,15 +124,29 @@ void PaceMeter::take(CostFamily family, Subject subject, Duration then) {
   yardsticks_.push_back({family, std::move(subject), then.seconds(), std::move(work)});
 }
 
-FamilyFactors PaceMeter::read() {
-  std::map<CostFamily, std::vector<double>> ratios;
+std::vector<PaceRatio> PaceMeter::ratios() {
+  std::vector<PaceRatio> ratios;
   for (const Yardstick& yardstick : yardsticks_) {
+    if (!device_->is_as_found(yardstick.subject)) continue;
     const std::unique_ptr<Neighbours> neighbours = device_->neighbours_at_work(yardstick.subject);
     (void)yardstick.work.time(1);  // warm-up
-    ratios[yardstick.family].push_back(summary(yardstick.work.time(runs)).median_s / yardstick.then_s);
+    ratios.push_back({.family = yardstick.family,
+                      .what = label_of(yardstick.subject),
+                      .quantile = quantile_of_rounds(yardstick.subject),
+                      .ratio = summary(yardstick.work.time(runs)).median_s / yardstick.then_s});
   }
+  return ratios;
+}
+
+FamilyFactors PaceMeter::read() {
+  return factors_of(ratios());
+}
+
+FamilyFactors factors_of(const std::vector<PaceRatio>& ratios) {
+  std::map<CostFamily, std::vector<double>> by_family;
+  for (const PaceRatio& one : ratios) by_family[one.family].push_back(one.ratio);
   FamilyFactors factors;
-  for (auto& [family, values] : ratios) factors[family] = summary(values).median_s;
+  for (const auto& [family, values] : by_family) factors[family] = summary(values).median_s;
   return factors;
 }
 

@@ -1,4 +1,5 @@
 #include "sim/app/command.h"
+#include "sim/app/drift_figures.h"
 #include "sim/fit/fit_figures.h"
 #include "sim/replay/window_table.h"
 #include "sim/report/comparison_figures.h"
@@ -19,7 +20,7 @@ struct ColumnsOptions {
 int print_columns(const ColumnsOptions& options, const Session& /*session*/) {
   const std::vector<FigureSection> sections = {study_figures(),     replay_figures(),     tuning_figures(),
                                                execution_figures(), comparison_figures(), validation_figures(),
-                                               fit_figures()};
+                                               fit_figures(),       drift_figures()};
   if (options.format == "schema") {
     print_bytes(result_schema());
   } else if (options.format == "markdown") {

@@ -101,7 +101,7 @@ void add_from_steps(CLI::App& command, FromStepsOptions& options) {
       ->needs(next);
   add_set(command, options.set, "every row");
   others.push_back(command.get_option("--set"));
-  others.push_back(add_format(command, options.format));
+  add_format(command, options.format);
   others.push_back(
       add_count(command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it"));
   for (CLI::Option* other : others) other->needs(from);
@@ -110,6 +110,11 @@ void add_from_steps(CLI::App& command, FromStepsOptions& options) {
 void require_no_like(const FromStepsOptions& options) {
   if (options.like.empty()) return;
   throw InputError("--like says what a fit starts from, and kernels are timed", "add --from-steps or --from-trace");
+}
+
+void require_no_format(const FromStepsOptions& options) {
+  if (options.format == Format::table) return;
+  throw InputError("--format is of what a fit to steps or a check prints", "add --from-steps or --check, or leave it out");
 }
 
 int calibrate_from_steps(const FromStepsOptions& options, const std::string& out, const Session& session) {

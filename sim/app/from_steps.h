@@ -24,11 +24,15 @@ struct FromStepsOptions {
   Format format = Format::table;
 };
 
-/// Adds the options, all but `--out`. All except the first need it.
+/// Adds the options, all but `--out`. All except the first need it, but `--like` and `--format`, which other kinds of
+/// calibration take, too.
 void add_from_steps(CLI::App& command, FromStepsOptions& options);
 
 /// InputError if `--like` was given: for a calibration that starts from nothing.
 void require_no_like(const FromStepsOptions& options);
+
+/// InputError if `--format` was given: for a calibration that prints a summary for people alone.
+void require_no_format(const FromStepsOptions& options);
 
 /// Fits, prints the result and writes the profile to the file `out`, if that is not empty.
 int calibrate_from_steps(const FromStepsOptions& options, const std::string& out, const Session& session);

@@ -29,6 +29,7 @@ int calibrate(const CalibrateOptions& options, const Session& session) {
     throw InputError(fmt::format("calibrate --from-{} knows no '{}'", from_trace ? "trace" : "steps", extra),
                      "hdpsim calibrate --help has its options");
   }
+  if (from_trace) require_no_format(options.steps);
   if (from_trace) return calibrate_from_trace(options.traces, options.steps.like, options.out, session);
   return calibrate_from_steps(options.steps, options.out, session);
 }

@@ -19,6 +19,7 @@
 #include "sim/app/from_steps.h"
 #include "sim/app/from_trace.h"
 #include "sim/app/progress.h"
+#include "sim/app/real/profile_check.h"
 #include "sim/app/signals.h"
 #include "sim/base/atomic_file.h"
 #include "sim/base/output_folder.h"
@@ -43,6 +44,7 @@ struct CalibrateOptions {
   std::string name;
   bool resume = false;
   std::string report;
+  std::string check;
   FromStepsOptions steps;
   FromTraceOptions traces;
 };
@@ -195,7 +197,12 @@ DeviceProfile fitted(calib::Device& device, const calib::Journal& journal,
 }
 
 int run_command(const CalibrateOptions& options, const Session& session) {
+  if (options.steps.rows.empty() && options.check.empty()) require_no_format(options.steps);
   if (!options.report.empty()) return print_report(options.report);
+  if (!options.check.empty()) {
+    require_no_like(options.steps);
+    return check_profile({options.check, options.time_limit, options.steps.format}, session);
+  }
   const std::string out = options.out == "." ? "" : options.out;
   if (!options.steps.rows.empty()) return calibrate_from_steps(options.steps, out, session);
   if (!options.traces.traces.empty()) return calibrate_from_trace(options.traces, options.steps.like, out, session);
@@ -270,6 +277,16 @@ void add_calibrate_command(CLI::App& app, Session& session) {
           ->type_name("PATH");
   command->add_option("--name", options.name, "Of the profile (default: DEVICE-measured)")->type_name("NAME");
   command->add_flag("--resume", options.resume, "Go on with a calibration that was stopped");
+  CLI::Option* check =
+      command
+          ->add_option("--check", options.check,
+                       "Time some samples of this profile again, for 20 s or --time-limit, and say whether it still "
+                       "holds on this machine")
+          ->type_name("PROFILE");
+  for (CLI::Option* other : command->get_options()) {
+    const bool goes_with_it = other == command->get_option("--time-limit");
+    if (other != check && other != command->get_help_ptr() && !goes_with_it) check->excludes(other);
+  }
   CLI::Option* report =
       command->add_option("--report", options.report, "Measure nothing: show how well this profile fits its samples")
           ->type_name("PROFILE");
@@ -288,8 +305,10 @@ void add_calibrate_command(CLI::App& app, Session& session) {
   command->footer(
       "What is measured is kept beside the profile, in NAME.samples.jsonl.\n"
       "Examples:\n  hdpsim calibrate --backend cpu --quick --out profiles\n"
+      "  hdpsim calibrate --check profiles/mine.yaml\n"
       "  hdpsim calibrate --from-steps sc21 --fit gemm,host_issue --out fitted.yaml\n"
       "  hdpsim calibrate --from-steps steps.csv --like my-set.yaml --holdout 0.5\n"
+      "  hdpsim calibrate --from-steps my-set.yaml --next candidates.yaml --for my-study.yaml\n"
       "  hdpsim calibrate --from-trace rank0.json.gz rank1.json.gz --like h100-published --out traced.yaml");
 }
 

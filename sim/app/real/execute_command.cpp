@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <optional>
+#include <utility>
 
 #include "kernels/cpu/cores.h"
 #include "kernels/exec/checkpoint.h"
@@ -104,9 +105,14 @@ class Teller {
         fmt::format("the profile was measured on {}, this is {}: hdpsim calibrate measures it", measured, device.name));
   }
 
-  /// Reads the pace between two runs, while all other ranks wait.
+  /// Reads the pace before the first run and between two, while all other ranks wait. The first time it notes what of
+  /// the profile no longer holds.
   void read_pace() {
-    if (pace_) pace_->read();
+    if (!pace_) return;
+    if (std::exchange(has_pace_, true)) return pace_->read();
+    const std::string drift = calib::drift_words(pace_->begin());
+    if (drift.empty()) return;
+    note(fmt::format("the profile no longer holds on this machine: {}; hdpsim calibrate --check says more", drift));
   }
 
   void tell(const Turn& turn, const PlannedStep& planned, exec::StepOutcome&& outcome) {
@@ -177,6 +183,7 @@ class Teller {
   const char* device_;  ///< Name of the device that runs the kernels.
   std::unique_ptr<World> world_;
   std::optional<ExecutionPace> pace_;
+  bool has_pace_ = false;
   std::optional<OutputFolder> folder_;
   std::vector<PlanReport> plans_;
 };
@@ -389,8 +396,9 @@ void add_rank_options(CLI::App& command, ExecuteOptions& options) {
             "(default: those of "
             "the study)");
   command.add_flag("--pace", options.pace,
-                   "Between the runs, time kernels that the profile has samples of, and tell what is predicted with "
-                   "kernels as fast as they are then; where ranks are threads");
+                   "Before the first run and between the runs, time kernels that the profile has samples of; tell whether "
+                   "it still holds, and what is predicted with kernels as fast as they are then; where ranks are "
+                   "threads");
   add_patience(command, options.patience,
                "Give up when a rank waits so long and nothing moves, or for processes to start (a minute at least; "
                "default: 60 s)");

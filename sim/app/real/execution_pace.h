@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "calib/measure/pace.h"
 #include "sim/app/real/execution_work.h"
 
@@ -11,13 +13,17 @@ class ExecutionPace {
   /// InputError if the profile was not measured; kernels::DeviceError without a device.
   ExecutionPace(const DeviceProfile& profile, DeviceKind kind);
 
-  /// Takes a reading. Call it before the first run and after each one, while nothing else computes.
+  /// Takes the reading before the first run, in several rounds, and says by them what became of each family since the
+  /// profile was measured. Takes about a second.
+  [[nodiscard]] std::vector<calib::FamilyDrift> begin();
+  /// Takes a reading. Call it after each run, while nothing else computes.
   void read();
   /// Mean of the readings before and after the last run; requires two readings.
   [[nodiscard]] FamilyFactors of_last_run() const;
 
  private:
   calib::PaceMeter meter_;
+  std::vector<NoiseFloor> noise_;  ///< Of the profile.
   FamilyFactors before_, after_;
 };
 

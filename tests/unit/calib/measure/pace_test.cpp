@@ -5,6 +5,7 @@
 #include "calib/measure/plan.h"
 #include "calib/measure/session.h"
 #include "sim/base/diagnostic.h"
+#include "sim/base/units.h"
 #include "tests/support/catch.h"
 #include "tests/support/synthetic_backend.h"
 #include "tests/support/temporary_folder.h"
@@ -58,6 +59,35 @@ TEST_CASE("kernels are timed beside neighbours at work, as calibrations time the
   PaceMeter meter(std::move(device), calibrated({}));
   (void)meter.read();
   CHECK(watched.with_neighbours() > 0);
+}
+
+TEST_CASE("messages are timed where all of a profile is asked for, and what cannot be is named", "[pace]") {
+  SyntheticLaw law{.message_latency_s = 0};
+  DeviceProfile profile = calibrated(law);
+  profile.samples.copies.push_back({.kind = CopyKind::d2h, .bytes = 1_MiB, .time = 1_ms, .spread = {}});
+  MessageSample far = profile.samples.messages.front();
+  far.link = LinkKind::network;
+  far.kind = MessageKind::all_reduce;
+  far.ranks = 16;
+  profile.samples.messages.push_back(far);
+  law.bytes_per_s /= 2;
+  PaceMeter meter(std::make_unique<SyntheticDevice>(law), profile, PaceScope::everything);
+  CHECK(meter.not_timed() == std::vector<std::string>{"all_reduce of 16 ranks between nodes", "copies d2h"});
+  CHECK(meter.device_name() == "synthetic");
+  const FamilyFactors pace = meter.read();
+  CHECK(pace[CostFamily::messages] == Approx(2));
+  CHECK(pace[CostFamily::collectives] == Approx(2));
+  CHECK(pace[CostFamily::host_copies] == 1);
+}
+
+TEST_CASE("what a device cannot time now, because it is not as it was found, is left out of a round", "[pace]") {
+  const SyntheticLaw law;
+  auto device = std::make_unique<SyntheticDevice>(law);
+  SyntheticDevice& disturbed = *device;
+  PaceMeter meter(std::move(device), calibrated(law), PaceScope::everything);
+  const std::size_t all = meter.ratios().size();
+  disturbed.disturb_messages(1);
+  CHECK(meter.ratios().size() == all - 1);
 }
 
 TEST_CASE("a profile without measured kernels has no pace", "[pace]") {
