@@ -38,8 +38,8 @@ std::string_view noise_family(CostFamily family) {
 }
 
 double allowance_of(CostFamily family, const std::vector<NoiseFloor>& noise) {
-  const auto found =
-      std::find_if(noise.begin(), noise.end(), [&](const NoiseFloor& one) { return one.family == noise_family(family); });
+  const auto found = std::find_if(noise.begin(), noise.end(),
+                                  [&](const NoiseFloor& one) { return one.family == noise_family(family); });
   return found == noise.end() ? usual_variation : std::max(usual_variation, found->p90);
 }
 
@@ -139,9 +139,9 @@ std::string drift_words(const std::vector<FamilyDrift>& families) {
   std::string words;
   for (const FamilyDrift& family : families) {
     if (family.judgement != Judgement::slower && family.judgement != Judgement::faster) continue;
-    words += words.empty() ? fmt::format("{} takes {:.2f} times as long as in the profile", in_words(family.family),
-                                         family.ratio)
-                           : fmt::format(", {} {:.2f} times", in_words(family.family), family.ratio);
+    words += words.empty()
+                 ? fmt::format("{} takes {:.2f} times as long as in the profile", in_words(family.family), family.ratio)
+                 : fmt::format(", {} {:.2f} times", in_words(family.family), family.ratio);
   }
   return words;
 }
@@ -151,12 +151,11 @@ std::string drift_table(const std::vector<FamilyDrift>& families) {
   std::string text = fmt::format("  {:<20}  {:>7}  {:>6}  {:>13}  {:>14}  {:>9}  {}\n", "family", "samples", "rounds",
                                  "now / profile", "p10 to p90", "may be", "judgement");
   for (const FamilyDrift& family : families) {
-    text += fmt::format("  {:<20}  {:>7}  {:>6}  {:>13}  {:>14}  {:>9}  {}; furthest {} {:.2f}\n",
-                        in_words(family.family), family.samples, family.rounds,
-                        fmt::format("{:.3f} +-{:.3f}", family.ratio, family.ratio * family.uncertainty),
-                        fmt::format("{:.2f} to {:.2f}", family.p10, family.p90),
-                        fmt::format("+-{:.1f} %", percent * family.allowance), judgement_name(family.judgement),
-                        family.furthest, family.furthest_ratio);
+    text += fmt::format(
+        "  {:<20}  {:>7}  {:>6}  {:>13}  {:>14}  {:>9}  {}; furthest {} {:.2f}\n", in_words(family.family),
+        family.samples, family.rounds, fmt::format("{:.3f} +-{:.3f}", family.ratio, family.ratio * family.uncertainty),
+        fmt::format("{:.2f} to {:.2f}", family.p10, family.p90), fmt::format("+-{:.1f} %", percent * family.allowance),
+        judgement_name(family.judgement), family.furthest, family.furthest_ratio);
   }
   return text;
 }

@@ -32,8 +32,8 @@ struct FamilyDrift {
   CostFamily family = CostFamily::gemm;
   std::int64_t samples = 0;  ///< How many of its samples were timed again.
   std::int64_t rounds = 0;   ///< How often.
-  double ratio = 1;          ///< Time now over time in the profile: of the median sample, as a calibration counts rounds.
-  double p10 = 1;            ///< Of all samples in all rounds.
+  double ratio = 1;  ///< Time now over time in the profile: of the median sample, as a calibration counts rounds.
+  double p10 = 1;    ///< Of all samples in all rounds.
   double p90 = 1;
   double uncertainty = 0;  ///< Of the ratio, as a share of it: what the rounds leave open.
   double allowance = 0;    ///< How far a ratio may be from 1, either way, while the profile holds.

@@ -20,8 +20,9 @@ FigureTable<calib::FamilyDrift> figures_of_a_family() {
           at(&Row::allowance));
   all.add({"furthest", "furthest", "", "the sample that is furthest from its time in the profile"}, at(&Row::furthest));
   all.add({"furthest_ratio", "furthest_ratio", "", "the ratio of this sample"}, at(&Row::furthest_ratio));
-  all.add({"judgement", "judgement", "", "`holds`, `slower`, `faster`, or `unclear`: its rounds differ too much to tell"},
-          [](const Row& row) { return std::string(calib::judgement_name(row.judgement)); });
+  all.add(
+      {"judgement", "judgement", "", "`holds`, `slower`, `faster`, or `unclear`: its rounds differ too much to tell"},
+      [](const Row& row) { return std::string(calib::judgement_name(row.judgement)); });
   return all;
 }
 
@@ -34,8 +35,9 @@ const FigureTable<calib::FamilyDrift>& family_drift_figures() {
 
 FigureSection drift_figures() {
   return {.title = "A check of a profile",
-          .note = "Printed by `hdpsim calibrate --check`: `--format csv` has the families, `--format json` also "
-                  "`verdict` (`holds`, `drifted`, `unclear`). Places are those below `families[]`.",
+          .note =
+              "Printed by `hdpsim calibrate --check`: `--format csv` has the families, `--format json` also "
+              "`verdict` (`holds`, `drifted`, `unclear`). Places are those below `families[]`.",
           .json = "--format json",
           .files = {{"families", family_drift_figures().texts()}}};
 }

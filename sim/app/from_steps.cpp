@@ -114,7 +114,8 @@ void require_no_like(const FromStepsOptions& options) {
 
 void require_no_format(const FromStepsOptions& options) {
   if (options.format == Format::table) return;
-  throw InputError("--format is of what a fit to steps or a check prints", "add --from-steps or --check, or leave it out");
+  throw InputError("--format is of what a fit to steps or a check prints",
+                   "add --from-steps or --check, or leave it out");
 }
 
 int calibrate_from_steps(const FromStepsOptions& options, const std::string& out, const Session& session) {

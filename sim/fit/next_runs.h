@@ -18,12 +18,12 @@ struct NextRequest {
 
 /// What one run, measured alone, would tell.
 struct CandidateRun {
-  std::string name;      ///< The row of the candidates.
-  std::string quantity;  ///< What would be measured of it, with the plan if the rows have several.
-  double width = 0;      ///< NextRuns::width after it.
-  double share = 1;      ///< That of the width now.
-  std::string parameter;      ///< The parameter whose deviation it makes the smallest share of what it is now.
-  double parameter_share = 1;  ///< That share.
+  std::string name;                   ///< The row of the candidates.
+  std::string quantity;               ///< What would be measured of it, with the plan if the rows have several.
+  double width = 0;                   ///< NextRuns::width after it.
+  double share = 1;                   ///< That of the width now.
+  std::string parameter;              ///< The parameter whose deviation it makes the smallest share of what it is now.
+  double parameter_share = 1;         ///< That share.
   std::optional<std::int64_t> place;  ///< 1: to be measured first; 2: then.
 };
 

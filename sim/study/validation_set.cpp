@@ -405,8 +405,7 @@ std::string quantity_unit(Quantity quantity) {
   return {};
 }
 
-std::optional<ValidationSet> load_validation_set(const std::string& path, Diagnostics& diagnostics,
-                                                 FigureUse use) {
+std::optional<ValidationSet> load_validation_set(const std::string& path, Diagnostics& diagnostics, FigureUse use) {
   Diagnostics found;
   const Value document = load_document(path, found);
   diagnostics.append(found);
@@ -414,8 +413,7 @@ std::optional<ValidationSet> load_validation_set(const std::string& path, Diagno
   return read_validation_set(document, diagnostics, use);
 }
 
-std::optional<ValidationSet> read_validation_set(const Value& document, Diagnostics& diagnostics,
-                                                 FigureUse use) {
+std::optional<ValidationSet> read_validation_set(const Value& document, Diagnostics& diagnostics, FigureUse use) {
   Diagnostics found;
   ValidationSet set = SetReader(found, use).read(document);
   diagnostics.append(found);

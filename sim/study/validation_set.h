@@ -68,7 +68,8 @@ struct ValidationSet {
 enum class FigureUse {
   published,  ///< Every case has at least one.
   /// The cases are runs that could be measured. Each has one figure for every plan of which a column has the step time
-  /// or the rate, whatever its cell says; without such a column, the step time of the study's only plan. Its value is 1.
+  /// or the rate, whatever its cell says; without such a column, the step time of the study's only plan. Its value
+  /// is 1.
   to_measure,
 };
 

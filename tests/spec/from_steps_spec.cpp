@@ -112,8 +112,9 @@ TEST_CASE("of runs that could be measured those are named that tell most", "[cal
   CHECK(next.at("steps")[0].at("now_p95") > next.at("steps")[0].at("after_first_p95"));
 
   const Outcome table = here.hdpsim(fit + "--for asked.yaml");
-  CHECK_THAT(table.out, Catch::Contains("measure n_layer 2 dp 4 micro_batch 8 global_batch 32 first") &&
-                            Catch::Contains("what each run of candidates.csv would tell of the step time of asked.yaml"));
+  CHECK_THAT(table.out,
+             Catch::Contains("measure n_layer 2 dp 4 micro_batch 8 global_batch 32 first") &&
+                 Catch::Contains("what each run of candidates.csv would tell of the step time of asked.yaml"));
   CHECK_THAT(here.hdpsim(fit).out, Catch::Contains("would tell of the parameters"));
 }
 

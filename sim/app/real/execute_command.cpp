@@ -395,10 +395,11 @@ void add_rank_options(CLI::App& command, ExecuteOptions& options) {
             "HDP ranks, of mesh.tp x mesh.pp threads of this process each, on one node of the study's cluster "
             "(default: those of "
             "the study)");
-  command.add_flag("--pace", options.pace,
-                   "Before the first run and between the runs, time kernels that the profile has samples of; tell whether "
-                   "it still holds, and what is predicted with kernels as fast as they are then; where ranks are "
-                   "threads");
+  command.add_flag(
+      "--pace", options.pace,
+      "Before the first run and between the runs, time kernels that the profile has samples of; tell whether "
+      "it still holds, and what is predicted with kernels as fast as they are then; where ranks are "
+      "threads");
   add_patience(command, options.patience,
                "Give up when a rank waits so long and nothing moves, or for processes to start (a minute at least; "
                "default: 60 s)");

@@ -98,7 +98,8 @@ std::string verdict_text(const Check& check) {
       return fmt::format("the profile {} still holds on this machine\n", check.profile.name);
     case calib::Verdict::drifted:
       return fmt::format(
-          "the profile {} no longer holds: {}\nhdpsim calibrate measures this machine as it is now; other programs that "
+          "the profile {} no longer holds: {}\nhdpsim calibrate measures this machine as it is now; other programs "
+          "that "
           "run beside it also slow it down\n",
           check.profile.name, calib::drift_words(check.families));
     case calib::Verdict::unclear:

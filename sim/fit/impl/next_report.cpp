@@ -42,8 +42,8 @@ std::string place_text(const CandidateRun& run) {
 std::string run_lines(const NextRuns& next) {
   std::size_t width = std::string("as it is now").size();
   for (const CandidateRun& run : next.runs) width = std::max(width, name_of(run).size());
-  std::string text = line("candidate", width, next.study.empty() ? "of believed" : "90 % interval", "of that now",
-                          "narrows most");
+  std::string text =
+      line("candidate", width, next.study.empty() ? "of believed" : "90 % interval", "of that now", "narrows most");
   text += line("as it is now", width, width_text(next, next.width), percent(1, 0), "");
   std::size_t told = 0;
   for (const CandidateRun& run : next.runs) {
@@ -65,7 +65,8 @@ std::string advice(const NextRuns& next) {
   }
   const CandidateRun* second = next.at_place(2);
   std::string text = fmt::format("measure {} first", name_of(first));
-  if (second != nullptr) text += fmt::format(", then {}: {} after both", name_of(*second), width_text(next, next.width_after[1]));
+  if (second != nullptr)
+    text += fmt::format(", then {}: {} after both", name_of(*second), width_text(next, next.width_after[1]));
   return text + "\n";
 }
 
@@ -81,7 +82,8 @@ std::string step_lines(const NextRuns& next, double scale) {
     }
     text += "\n";
   }
-  if (next.steps.size() > most_runs_told) text += fmt::format("  and {} more runs\n", next.steps.size() - most_runs_told);
+  if (next.steps.size() > most_runs_told)
+    text += fmt::format("  and {} more runs\n", next.steps.size() - most_runs_told);
   if (!next.steps.empty()) {
     text += fmt::format(
         "These intervals come from the parameters alone. What no parameter explains, {} of a step (one standard\n"
@@ -109,12 +111,9 @@ std::string next_table(const NextRuns& next, double scale) {
 
 nlohmann::ordered_json next_json(const NextRuns& next) {
   using Json = nlohmann::ordered_json;
-  Json document = {{"candidates", next.candidates},
-                   {"study", next.study.empty() ? Json() : Json(next.study)},
-                   {"width", next.width},
-                   {"width_after", next.width_after},
-                   {"runs", Json::array()},
-                   {"steps", Json::array()},
+  Json document = {{"candidates", next.candidates}, {"study", next.study.empty() ? Json() : Json(next.study)},
+                   {"width", next.width},           {"width_after", next.width_after},
+                   {"runs", Json::array()},         {"steps", Json::array()},
                    {"left_out", next.left_out}};
   for (const CandidateRun& run : next.runs) document["runs"].push_back(candidate_figures().json(run));
   for (const StepKnowledge& step : next.steps) document["steps"].push_back(step_knowledge_figures().json(step));

@@ -33,10 +33,10 @@ std::vector<double> values_at(const FittedPoint& point, const std::vector<double
 // What is fitted of one profile says nothing of another.
 void require_profile(const std::string& asked, const std::string& path, const FittedPoint& point) {
   if (asked == point.start.name) return;
-  throw InputError({path, 0, 0},
-                   fmt::format("its profile is {}, and the fit is one of {}: no row says anything of it", asked,
-                               point.start.name),
-                   fmt::format("give it the profile {}, from which the fit starts", point.start.name));
+  throw InputError(
+      {path, 0, 0},
+      fmt::format("its profile is {}, and the fit is one of {}: no row says anything of it", asked, point.start.name),
+      fmt::format("give it the profile {}, from which the fit starts", point.start.name));
 }
 
 Slopes slopes_of(const StepModel& model, const FittedPoint& point) {
@@ -177,7 +177,8 @@ double StepKnowledge::high(double deviation) const {
 }
 
 const CandidateRun* NextRuns::at_place(std::int64_t place) const {
-  const auto found = std::find_if(runs.begin(), runs.end(), [&](const CandidateRun& run) { return run.place == place; });
+  const auto found =
+      std::find_if(runs.begin(), runs.end(), [&](const CandidateRun& run) { return run.place == place; });
   return found == runs.end() ? nullptr : &*found;
 }
 

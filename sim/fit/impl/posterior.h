@@ -41,8 +41,8 @@ using PosteriorWidth = std::function<double(const Posterior&)>;
 /// The rows that would narrow a width most.
 struct NextRows {
   double now = 0;
-  std::vector<double> after_each;  ///< The width after one row alone, in the order of the rows.
-  std::vector<std::size_t> order;  ///< Rows by that width, the narrowest first; equal ones in their own order.
+  std::vector<double> after_each;   ///< The width after one row alone, in the order of the rows.
+  std::vector<std::size_t> order;   ///< Rows by that width, the narrowest first; equal ones in their own order.
   std::vector<std::size_t> chosen;  ///< At most two: the best, and the one that then narrows most.
   std::vector<double> after;        ///< The width after the first, and after both.
 };

@@ -119,7 +119,8 @@ TEST_CASE("a study of another profile is refused: the rows say nothing of it", "
     (void)fit_to_steps(asking(set_of(small_rows), study.path()));
     FAIL("it was not refused");
   } catch (const InputError& error) {
-    CHECK_THAT(error.what(), Catch::Contains("its profile is a100-published, and the fit is one of a100-sxm-published"));
+    CHECK_THAT(error.what(),
+               Catch::Contains("its profile is a100-published, and the fit is one of a100-sxm-published"));
   }
 }
 

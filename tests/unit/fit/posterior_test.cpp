@@ -41,7 +41,8 @@ TEST_CASE("a row is foretold as a fit with this row finds it", "[fit]") {
   const RobustFit before = fitted(3);
   const RobustFit after = fitted(4);
   const Posterior foretold = Posterior(before).with_row(rows[3]);
-  // The same slopes; only the scale, which the fourth row changes, differs, and a deviation lies between that of either.
+  // The same slopes; only the scale, which the fourth row changes, differs, and a deviation lies between that of
+  // either.
   const double scales = after.scale / before.scale;
   for (std::size_t i = 0; i < 2; ++i) {
     CAPTURE(i, scales);

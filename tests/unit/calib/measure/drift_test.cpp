@@ -82,7 +82,8 @@ TEST_CASE("a profile holds if all that was timed holds", "[drift]") {
   CHECK(verdict_on(drift_of(rounds, {})) == Verdict::holds);
   CHECK(drift_words(drift_of(rounds, {})).empty());
   for (std::size_t i = 0; i < rounds.size(); ++i) {
-    rounds[i].push_back({.family = CostFamily::host_copies, .what = "copy", .quantile = 0.5, .ratio = i == 1 ? 1.2 : 1});
+    rounds[i].push_back(
+        {.family = CostFamily::host_copies, .what = "copy", .quantile = 0.5, .ratio = i == 1 ? 1.2 : 1});
   }
   CHECK(verdict_on(drift_of(rounds, {})) == Verdict::unclear);  // the median of three is uncertain by 0.12
   for (auto& round : rounds) round.push_back({.family = CostFamily::memory_bound, .what = "adam", .ratio = 1.25});
