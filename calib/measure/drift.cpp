@@ -44,6 +44,7 @@ double allowance_of(CostFamily family, const std::vector<NoiseFloor>& noise) {
 }
 
 Judgement judged(const FamilyDrift& drift) {
+  if (drift.rounds < least_rounds) return Judgement::unclear;
   const double allowed = std::log1p(drift.allowance);
   const double off = std::abs(std::log(drift.ratio));
   const double open = std::log1p(drift.uncertainty);

@@ -46,12 +46,15 @@ struct FamilyDrift {
 /// are 5 % slower or faster for minutes at a time (calib/README.md, "Measured on a CPU").
 inline constexpr double usual_variation = 0.05;
 
+/// Quantiles of fewer rounds say nothing of their spread.
+inline constexpr std::int64_t least_rounds = 3;
+
 /// Judges every family of which there are ratios, in the order of CostFamily. `rounds` has the ratios of each round;
 /// `noise` is the noise floor of the profile. A family may differ by `usual_variation` or by the 90th percentile of its
 /// noise floor, whichever is more. It
 /// * holds if its ratio is within that and known as well (its uncertainty is no more),
 /// * is slower or faster if the ratio is outside of it by more than its uncertainty,
-/// * is unclear otherwise.
+/// * is unclear otherwise, and after fewer than least_rounds.
 [[nodiscard]] std::vector<FamilyDrift> drift_of(const std::vector<std::vector<PaceRatio>>& rounds,
                                                 const std::vector<NoiseFloor>& noise);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <nlohmann/json.hpp>
 
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
@@ -94,13 +95,57 @@ TEST_CASE("messages can come from a file of nccl-tests", "[calibrate]") {
   CHECK_THAT(bad.err, Catch::Contains("all_gather.txt: error: this is no output of nccl-tests"));
 }
 
+TEST_CASE("a check says of every family that can be timed whether the profile still holds", "[calibrate]") {
+  // What it says depends on the machine and the moment; its form does not.
+  const Workplace here;
+  const Outcome outcome = here.hdpsim("calibrate --check epyc-cpu --time-limit 1s --format json");
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  const nlohmann::json check = nlohmann::json::parse(outcome.out);
+  CHECK(check.at("schema") == "hdpsim.drift/1");
+  CHECK(check.at("profile") == "epyc-cpu");
+  REQUIRE(check.at("families").size() >= 4);
+  CHECK(check.at("families")[0].at("family") == "attention_forward");
+  bool drifted = false;
+  for (const auto& family : check.at("families")) {
+    CHECK(family.at("rounds") >= 1);
+    CHECK(family.at("p10") <= family.at("p90"));
+    const std::string judgement = family.at("judgement");
+    drifted = drifted || judgement == "slower" || judgement == "faster";
+  }
+  CHECK(drifted == (check.at("verdict") == "drifted"));
+
+  const Outcome table = here.hdpsim("calibrate --check epyc-cpu --time-limit 1s");
+  CHECK(table.code == 0);
+  CHECK_THAT(table.out, Catch::StartsWith("epyc-cpu, measured on AMD EPYC") && Catch::Contains("now / profile") &&
+                            Catch::Contains("profile epyc-cpu "));
+  CHECK_THAT(here.hdpsim("calibrate --check epyc-cpu --time-limit 1s --format csv").out,
+             Catch::StartsWith("family,samples,rounds,ratio,"));
+}
+
+TEST_CASE("a profile that cannot be timed again here is refused with a fix", "[calibrate]") {
+  const Workplace here;
+  const Outcome published = here.hdpsim("calibrate --check a100-published");
+  CHECK(published.code == 2);
+  CHECK_THAT(published.err, Catch::Contains("the profile a100-published is published, not measured by a calibration") &&
+                                Catch::Contains("hdpsim calibrate measures one of this machine"));
+  std::string text = test::text_of(fs::path(HDPSIM_SOURCE_DIR) / "calib/profiles/epyc-cpu.yaml");
+  text.replace(text.find("device: \"CPU\""), 13, "device: \"H200-141GB\"");
+  here.write("h200.yaml", text);
+  const Outcome gpu = here.hdpsim("calibrate --check h200.yaml", "export CUDA_VISIBLE_DEVICES=;");
+  CHECK(gpu.code == 2);
+  CHECK_THAT(gpu.err, Catch::Contains("the profile h200 is of a H200-141GB, and here is no GPU") &&
+                          Catch::Contains("hdpsim calibrate measures this one"));
+}
+
 TEST_CASE("a calibration that cannot be is refused at once, with a word", "[calibrate]") {
   const Workplace here;
   for (const char* arguments :
        {"--time-limit soon", "--time-limit 0s", "--backend gpu", "--backend cpu --device 3", "--device -1",
         "--model nobody", "--nccl-tests nothing.txt", "--backend cpu --resume", "--report nothing.yaml",
         "--report configs/studies/tiny.yaml", "--report calib/profiles/cpu-datasheet.yaml --quick",
-        "--backend cpu --out x.yaml --name y"}) {
+        "--backend cpu --out x.yaml --name y", "--check nobody", "--check epyc-cpu --quick",
+        "--check epyc-cpu --from-steps sc21", "--check epyc-cpu --like sc21", "--backend cpu --format json"}) {
     const Outcome outcome = here.hdpsim(fmt::format("calibrate {}", arguments));
     CAPTURE(arguments, outcome.err);
     CHECK(outcome.code == 2);

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ const fs::path source = HDPSIM_SOURCE_DIR;
 Outcome validate(const Workplace& here, const std::string& arguments) {
   const std::string command = fmt::format(
       "cd '{}'; '{}/scripts/validate_real' --hdpsim '{}' --steps 1 --repeat 3 --set data.tokens_per_step=512 "
-      "--set data.context=512 --set mesh.capacity=256 --out . {} >.stdout 2>.stderr",
+      "--set data.context=512 --set mesh.capacity=256 --check-time 1s --out . {} >.stdout 2>.stderr",
       here.folder().string(), source.string(), HDPSIM_BINARY, arguments);
   const int status = std::system(command.c_str());
   return {WEXITSTATUS(status), here.read(".stdout"), here.read(".stderr")};
@@ -41,6 +42,12 @@ TEST_CASE("one command trains a case for real and leaves its study, plans, runs 
   CHECK(files_in(here.folder() / "box/web-4") ==
         std::vector<std::string>{"comparison.json", "families.csv", "ranks.csv", "study.yaml"});
   CHECK(files_in(here.folder() / "box") == std::vector<std::string>{"machine.json", "summary.csv"});
+
+  // What became of the profile is recorded, whatever it is: tests do not depend on the machine.
+  const nlohmann::json check = nlohmann::json::parse(here.read("box/machine.json")).at("check");
+  CHECK(check.at("profile") == "epyc-cpu");
+  CHECK_FALSE(check.at("families").empty());
+  CHECK_THAT(outcome.err, Contains(fmt::format("the profile epyc-cpu: {}; ", check.at("verdict").get<std::string>())));
 
   // Another case leaves the rows of those before it as they are.
   REQUIRE(validate(here, "--only short-4 --device box").code == 0);

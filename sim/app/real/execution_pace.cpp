@@ -1,12 +1,6 @@
 #include "sim/app/real/execution_pace.h"
 
 namespace hdpsim::app {
-namespace {
-
-// As few as tell a machine that is slow from a moment in which it was.
-constexpr int first_rounds = 3;
-
-}  // namespace
 
 ExecutionPace::ExecutionPace(const DeviceProfile& profile, DeviceKind kind)
     : meter_(kind == DeviceKind::cpu ? calib::make_cpu_device() : calib::make_cuda_device(0), profile),
@@ -14,7 +8,7 @@ ExecutionPace::ExecutionPace(const DeviceProfile& profile, DeviceKind kind)
 
 std::vector<calib::FamilyDrift> ExecutionPace::begin() {
   std::vector<std::vector<calib::PaceRatio>> rounds;
-  for (int round = 0; round < first_rounds; ++round) rounds.push_back(meter_.ratios());
+  while (std::ssize(rounds) < calib::least_rounds) rounds.push_back(meter_.ratios());
   after_ = calib::factors_of(rounds.back());
   return calib::drift_of(rounds, noise_);
 }

@@ -25,8 +25,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double usual_limit_s = 20;
-// The quantiles of fewer rounds say nothing of their spread.
-constexpr std::size_t least_rounds = 3;
 
 DeviceProfile profile_to_check(const std::string& name, const Session& session) {
   const Catalog catalog(session.data_folder);
@@ -67,7 +65,7 @@ double seconds_since(Clock::time_point begin) {
 void show(ProgressDisplay& display, std::size_t rounds, double elapsed_s, double limit_s) {
   const double left_s = std::max(0.0, limit_s - elapsed_s);
   const auto more = static_cast<std::size_t>(static_cast<double>(rounds) * left_s / elapsed_s);
-  display.show(MeasuringProgress{rounds, std::max(rounds + more, least_rounds), left_s, "samples of the profile"});
+  display.show(MeasuringProgress{rounds, rounds + more, left_s, "samples of the profile"});
 }
 
 // Empty if it was stopped.
@@ -78,7 +76,7 @@ std::optional<Check> checked(const DeviceProfile& profile, double limit_s) {
                          calib::PaceScope::everything);
   ProgressDisplay display;
   std::vector<std::vector<calib::PaceRatio>> rounds;
-  while (rounds.size() < least_rounds || seconds_since(begin) < limit_s) {
+  while (std::ssize(rounds) < calib::least_rounds || seconds_since(begin) < limit_s) {
     if (stop_signal() != 0) return std::nullopt;
     rounds.push_back(meter.ratios());
     show(display, rounds.size(), seconds_since(begin), limit_s);

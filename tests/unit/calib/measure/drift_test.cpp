@@ -56,6 +56,8 @@ TEST_CASE("rounds that differ too much tell nothing", "[drift]") {
   CHECK(drift.judgement == Judgement::unclear);
   // So is a ratio that is outside by less than what is open.
   CHECK(judgement_of({1.0, 1.1, 1.2, 1.3}) == Judgement::unclear);
+  // So are two rounds, of which nobody knows how far they spread.
+  CHECK(judgement_of({2, 2}) == Judgement::unclear);
   // One that is far outside is told whatever they say.
   CHECK(judgement_of({2.0, 2.2, 2.4, 2.6}) == Judgement::slower);
 }
