@@ -8,7 +8,6 @@
 #include <map>
 
 #include "calib/measure/summary.h"
-#include "sim/profile/cost_family.h"
 
 namespace hdpsim::calib {
 namespace {
@@ -98,10 +97,11 @@ FamilyDrift drift_of(CostFamily family, const Ratios& ratios, const std::vector<
   return drift;
 }
 
-std::string in_words(CostFamily family) {
-  std::string words(cost_family_name(family));
-  std::replace(words.begin(), words.end(), '_', ' ');
-  return words;
+std::string_view in_words(CostFamily family) {
+  constexpr std::array<std::string_view, cost_families> names = {
+      "attention forward", "attention backward", "matrix products", "memory-bound kernels",
+      "messages",          "collectives",        "host copies"};
+  return names.at(static_cast<std::size_t>(family));
 }
 
 }  // namespace
@@ -140,9 +140,8 @@ std::string drift_words(const std::vector<FamilyDrift>& families) {
   std::string words;
   for (const FamilyDrift& family : families) {
     if (family.judgement != Judgement::slower && family.judgement != Judgement::faster) continue;
-    words += words.empty()
-                 ? fmt::format("{} takes {:.2f} times as long as in the profile", in_words(family.family), family.ratio)
-                 : fmt::format(", {} {:.2f} times", in_words(family.family), family.ratio);
+    words += fmt::format("{}{} {:.2f}", words.empty() ? "time now over time in the profile: " : ", ",
+                         in_words(family.family), family.ratio);
   }
   return words;
 }

@@ -65,7 +65,7 @@ enum class Verdict { holds, drifted, unclear };
 /// Drifted if any family is slower or faster; otherwise unclear if any family is.
 [[nodiscard]] Verdict verdict_on(const std::vector<FamilyDrift>& families);
 
-/// "gemm takes 1.25 times as long as in the profile, host copies 0.71 times": the families that are slower or faster.
+/// "time now over time in the profile: matrix products 1.25, host copies 0.71": the families that are slower or faster.
 /// Empty if none is.
 [[nodiscard]] std::string drift_words(const std::vector<FamilyDrift>& families);
 /// A table of families, for people.

@@ -132,7 +132,7 @@ const FigureTable<FitErrors>& fit_error_figures() {
   return figures;
 }
 
-const FigureTable<CandidateRun>& candidate_figures() {
+const FigureTable<CandidateRun>& candidate_run_figures() {
   static const auto figures = figures_of_a_candidate();
   return figures;
 }
@@ -150,7 +150,7 @@ FigureSection fit_figures() {
                     {"parameters", below("parameters[]", fit_parameter_figures().texts())},
                     {"errors", below("errors.after", fit_error_figures().texts())},
                     {"tried", below("tried.values[]", tried_value_figures().texts())},
-                    {"candidates", below("next.runs[]", candidate_figures().texts())},
+                    {"candidates", below("next.runs[]", candidate_run_figures().texts())},
                     {"steps of the study", below("next.steps[]", step_knowledge_figures().texts())}}};
 }
 

@@ -22,7 +22,7 @@ struct ReportedParameter {
 [[nodiscard]] const FigureTable<ReportedParameter>& fit_parameter_figures();
 [[nodiscard]] const FigureTable<TriedValue>& tried_value_figures();
 [[nodiscard]] const FigureTable<FitErrors>& fit_error_figures();
-[[nodiscard]] const FigureTable<CandidateRun>& candidate_figures();
+[[nodiscard]] const FigureTable<CandidateRun>& candidate_run_figures();
 [[nodiscard]] const FigureTable<StepKnowledge>& step_knowledge_figures();
 /// Those of them that have a column, or a place in JSON, for the reference page.
 [[nodiscard]] FigureSection fit_figures();

@@ -65,7 +65,8 @@ double seconds_since(Clock::time_point begin) {
 void show(ProgressDisplay& display, std::size_t rounds, double elapsed_s, double limit_s) {
   const double left_s = std::max(0.0, limit_s - elapsed_s);
   const auto more = static_cast<std::size_t>(static_cast<double>(rounds) * left_s / elapsed_s);
-  display.show(MeasuringProgress{rounds, rounds + more, left_s, "samples of the profile"});
+  display.show(MeasuringProgress{rounds, std::max(rounds + more, static_cast<std::size_t>(calib::least_rounds)), left_s,
+                                 "samples of the profile"});
 }
 
 // Empty if it was stopped.

@@ -115,7 +115,7 @@ nlohmann::ordered_json next_json(const NextRuns& next) {
                    {"width", next.width},           {"width_after", next.width_after},
                    {"runs", Json::array()},         {"steps", Json::array()},
                    {"left_out", next.left_out}};
-  for (const CandidateRun& run : next.runs) document["runs"].push_back(candidate_figures().json(run));
+  for (const CandidateRun& run : next.runs) document["runs"].push_back(candidate_run_figures().json(run));
   for (const StepKnowledge& step : next.steps) document["steps"].push_back(step_knowledge_figures().json(step));
   return document;
 }

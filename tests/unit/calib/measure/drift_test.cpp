@@ -91,11 +91,12 @@ TEST_CASE("a profile holds if all that was timed holds", "[drift]") {
   for (auto& round : rounds) round.push_back({.family = CostFamily::memory_bound, .what = "adam", .ratio = 1.25});
   const auto families = drift_of(rounds, {});
   CHECK(verdict_on(families) == Verdict::drifted);
-  CHECK(drift_words(families) == "memory bound takes 1.25 times as long as in the profile");
+  CHECK(drift_words(families) == "time now over time in the profile: memory-bound kernels 1.25");
   REQUIRE(families.size() == 3);
   CHECK(families[0].family == CostFamily::gemm);  // in the order of families, whatever was timed first
   CHECK(families[1].family == CostFamily::memory_bound);
-  CHECK_THAT(drift_table(families), Catch::Contains("memory bound") && Catch::Contains("slower; furthest adam 1.25"));
+  CHECK_THAT(drift_table(families),
+             Catch::Contains("memory-bound kernels") && Catch::Contains("slower; furthest adam 1.25"));
 }
 
 }  // namespace
