@@ -43,7 +43,7 @@ double allowance_of(CostFamily family, const std::vector<NoiseFloor>& noise) {
 }
 
 Judgement judged(const FamilyDrift& drift) {
-  if (drift.rounds < least_rounds) return Judgement::unclear;
+  if (drift.rounds < least_drift_rounds) return Judgement::unclear;
   const double allowed = std::log1p(drift.allowance);
   const double off = std::abs(std::log(drift.ratio));
   const double open = std::log1p(drift.uncertainty);

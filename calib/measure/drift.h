@@ -47,14 +47,14 @@ struct FamilyDrift {
 inline constexpr double usual_variation = 0.05;
 
 /// Quantiles of fewer rounds say nothing of their spread.
-inline constexpr std::int64_t least_rounds = 3;
+inline constexpr std::int64_t least_drift_rounds = 3;
 
 /// Judges every family of which there are ratios, in the order of CostFamily. `rounds` has the ratios of each round;
 /// `noise` is the noise floor of the profile. A family may differ by `usual_variation` or by the 90th percentile of its
 /// noise floor, whichever is more. It
 /// * holds if its ratio is within that and known as well (its uncertainty is no more),
 /// * is slower or faster if the ratio is outside of it by more than its uncertainty,
-/// * is unclear otherwise, and after fewer than least_rounds.
+/// * is unclear otherwise, and after fewer than least_drift_rounds.
 [[nodiscard]] std::vector<FamilyDrift> drift_of(const std::vector<std::vector<PaceRatio>>& rounds,
                                                 const std::vector<NoiseFloor>& noise);
 

@@ -8,7 +8,7 @@ ExecutionPace::ExecutionPace(const DeviceProfile& profile, DeviceKind kind)
 
 std::vector<calib::FamilyDrift> ExecutionPace::begin() {
   std::vector<std::vector<calib::PaceRatio>> rounds;
-  while (std::ssize(rounds) < calib::least_rounds) rounds.push_back(meter_.ratios());
+  while (std::ssize(rounds) < calib::least_drift_rounds) rounds.push_back(meter_.ratios());
   after_ = calib::factors_of(rounds.back());
   return calib::drift_of(rounds, noise_);
 }

@@ -65,8 +65,8 @@ double seconds_since(Clock::time_point begin) {
 void show(ProgressDisplay& display, std::size_t rounds, double elapsed_s, double limit_s) {
   const double left_s = std::max(0.0, limit_s - elapsed_s);
   const auto more = static_cast<std::size_t>(static_cast<double>(rounds) * left_s / elapsed_s);
-  display.show(MeasuringProgress{rounds, std::max(rounds + more, static_cast<std::size_t>(calib::least_rounds)), left_s,
-                                 "samples of the profile"});
+  display.show(MeasuringProgress{rounds, std::max(rounds + more, static_cast<std::size_t>(calib::least_drift_rounds)),
+                                 left_s, "samples of the profile"});
 }
 
 // Empty if it was stopped.
@@ -77,7 +77,7 @@ std::optional<Check> checked(const DeviceProfile& profile, double limit_s) {
                          calib::PaceScope::everything);
   ProgressDisplay display;
   std::vector<std::vector<calib::PaceRatio>> rounds;
-  while (std::ssize(rounds) < calib::least_rounds || seconds_since(begin) < limit_s) {
+  while (std::ssize(rounds) < calib::least_drift_rounds || seconds_since(begin) < limit_s) {
     if (stop_signal() != 0) return std::nullopt;
     rounds.push_back(meter.ratios());
     show(display, rounds.size(), seconds_since(begin), limit_s);
