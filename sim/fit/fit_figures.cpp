@@ -143,15 +143,21 @@ const FigureTable<StepKnowledge>& step_knowledge_figures() {
 }
 
 FigureSection fit_figures() {
-  return {.title = "A fit to steps",
-          .note = "Printed by `hdpsim calibrate --from-steps`: `--format csv` has the rows, `--format json` all.",
-          .json = "--format json",
-          .files = {{"rows", below("rows[]", fit_row_figures().texts())},
-                    {"parameters", below("parameters[]", fit_parameter_figures().texts())},
-                    {"errors", below("errors.after", fit_error_figures().texts())},
-                    {"tried", below("tried.values[]", tried_value_figures().texts())},
-                    {"candidates", below("next.runs[]", candidate_run_figures().texts())},
-                    {"steps of the study", below("next.steps[]", step_knowledge_figures().texts())}}};
+  return {
+      .title = "A fit to steps",
+      .note =
+          "Printed by `hdpsim calibrate --from-steps`: `--format csv` has the rows, `--format json` all. With "
+          "`--next`, `next.width` is how widely spread is what is asked: with a study half the interval of 90 % of "
+          "the logarithm of its step time, the mean over its runs; otherwise the geometric mean over the parameters "
+          "of posterior over prior deviation. `next.width_after` has it after the first run to be measured, and "
+          "after both.",
+      .json = "--format json",
+      .files = {{"rows", below("rows[]", fit_row_figures().texts())},
+                {"parameters", below("parameters[]", fit_parameter_figures().texts())},
+                {"errors", below("errors.after", fit_error_figures().texts())},
+                {"tried", below("tried.values[]", tried_value_figures().texts())},
+                {"candidates", below("next.runs[]", candidate_run_figures().texts())},
+                {"steps of the study", below("next.steps[]", step_knowledge_figures().texts())}}};
 }
 
 }  // namespace hdpsim

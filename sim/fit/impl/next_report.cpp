@@ -63,11 +63,12 @@ std::string advice(const NextRuns& next) {
     return fmt::format("none of them tells much: after the best, {}, the width is {} of that now\n", name_of(first),
                        percent(first.share, 0));
   }
-  const CandidateRun* second = next.at_place(2);
   std::string text = fmt::format("measure {} first", name_of(first));
-  if (second != nullptr)
-    text += fmt::format(", then {}: {} after both", name_of(*second), width_text(next, next.width_after[1]));
-  return text + "\n";
+  const CandidateRun* second = next.at_place(2);
+  if (second == nullptr) return text + "\n";
+  const bool adds_little = next.width_after[1] > undetermined_share * next.width_after[0];
+  return text + fmt::format("; {} {}: {} after both\n", adds_little ? "a second one adds little," : "then",
+                            name_of(*second), width_text(next, next.width_after[1]));
 }
 
 std::string step_lines(const NextRuns& next, double scale) {
