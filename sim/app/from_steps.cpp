@@ -47,6 +47,17 @@ void read_tried(const std::string& text, FitRequest& request) {
   }
 }
 
+// A profile names its rows by their set.
+void require_unlike_names(const std::vector<FitSource>& sets) {
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (sets[i].set.name != sets[j].set.name) continue;
+      throw InputError({sets[i].path, 0, 0}, fmt::format("two of the sets are called {}", sets[i].set.name),
+                       "name each once, or give one another 'name'");
+    }
+  }
+}
+
 // Of candidates in CSV the set of --like says the rest, or else that of the rows.
 std::optional<NextRequest> read_next(const FromStepsOptions& options, const std::string& like, const std::string& rows,
                                      const Catalog& catalog, Diagnostics& problems) {
@@ -62,9 +73,9 @@ std::optional<NextRequest> read_next(const FromStepsOptions& options, const std:
 
 void add_from_steps(CLI::App& command, FromStepsOptions& options) {
   CLI::Option* from = command.add_option("--from-steps", options.rows,
-                                         "Measure nothing: fit physical parameters of a profile to measured steps, a "
-                                         "validation set or a CSV file with its columns");
-  from->type_name("SET");
+                                         "Measure nothing: fit physical parameters of a profile to measured steps, "
+                                         "validation sets or CSV files with their columns");
+  from->type_name("SET...");
   std::vector<CLI::Option*> others;
   command
       .add_option(
@@ -123,8 +134,7 @@ int calibrate_from_steps(const FromStepsOptions& options, const std::string& out
   if (!out.empty() && fs::path(out).extension() != ".yaml" && fs::path(out).extension() != ".yml") {
     throw InputError(fmt::format("--out {}: the fitted profile is a file", out), "write --out fitted.yaml");
   }
-  FitRequest request{.set = {},
-                     .path = path_of_set(options.rows, catalog),
+  FitRequest request{.sets = {},
                      .data_folder = session.data_folder,
                      .changes = {options.set, {}},
                      .parameters = options.parameters,
@@ -141,10 +151,14 @@ int calibrate_from_steps(const FromStepsOptions& options, const std::string& out
   read_tried(options.tried, request);
   Diagnostics problems;
   const std::string like = options.like.empty() ? "" : path_of_set(options.like, catalog);
-  auto set = load_step_log(request.path, like, problems);
-  request.next = read_next(options, like, request.path, catalog, problems);
+  for (const std::string& named : options.rows) {
+    const std::string path = path_of_set(named, catalog);
+    auto set = load_step_log(path, like, problems);
+    if (set) request.sets.push_back({std::move(*set), path});
+  }
+  request.next = read_next(options, like, path_of_set(options.rows.front(), catalog), catalog, problems);
   problems.throw_if_any();
-  request.set = std::move(*set);
+  require_unlike_names(request.sets);
   if (!out.empty()) session.inputs.require_none_at(out);
   catch_stop_signals();
   const std::optional<FitResult> result = fit_to_steps(request);

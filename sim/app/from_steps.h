@@ -10,8 +10,8 @@ namespace hdpsim::app {
 
 /// `hdpsim calibrate --from-steps`: parameters of a profile fitted to measured steps. Needs no kernels.
 struct FromStepsOptions {
-  std::string rows;  ///< The set or log; empty: another kind of calibration.
-  std::string like;  ///< Also of traces (from_trace.h).
+  std::vector<std::string> rows;  ///< Sets or logs; none: another kind of calibration.
+  std::string like;               ///< Also of traces (from_trace.h).
   std::vector<std::string> parameters;
   std::vector<std::string> chosen;
   double holdout = 0;

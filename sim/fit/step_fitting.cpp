@@ -56,11 +56,7 @@ class StepFitter {
       : request_(request),
         changes_(changes),
         running_{.jobs = request.jobs, .version = request.version, .stop = request.stop},
-        model_({.set = request.set,
-                .path = request.path,
-                .data_folder = request.data_folder,
-                .changes = changes,
-                .running = running_}),
+        model_({.sets = request.sets, .data_folder = request.data_folder, .changes = changes, .running = running_}),
         parameters_(chosen_parameters(request.parameters, model_.profile())) {
     choose();
     for (const PhysicalParameter* parameter : parameters_) {
@@ -100,22 +96,28 @@ class StepFitter {
 
  private:
   void choose() {
-    const std::vector<bool> held = held_out_rows(model_.set().cases.size(), request_.holdout, request_.seed);
+    const std::vector<bool> held = held_out_rows(rows_of_all(), request_.holdout, request_.seed);
     for (std::size_t i = 0; i < model_.figures().size(); ++i) {
-      (held[model_.figures()[i].row] ? held_out_ : fitted_).push_back(i);
+      (held[model_.place_of(i)] ? held_out_ : fitted_).push_back(i);
     }
     if (model_.figures().empty()) {
-      throw InputError({request_.path, 0, 0},
-                       fmt::format("the set {} has no measured step to fit to", request_.set.name),
+      throw InputError({request_.sets.front().path, 0, 0},
+                       fmt::format("{} has no measured step to fit to", names_of(request_.sets)),
                        "a column step_time_s or tokens_per_s_per_gpu has them");
     }
     if (fitted_.size() < parameters_.size()) {
       throw InputError(
-          {request_.path, 0, 0},
+          {request_.sets.front().path, 0, 0},
           fmt::format("{} rows cannot determine {} parameters", fitted_.size(), parameters_.size()),
           fmt::format("add rows, or choose fewer parameters with --fit: {}", fmt::join(fit_parameter_names(), ", ")));
     }
     require_agreement(model_, fitted_);
+  }
+
+  [[nodiscard]] std::size_t rows_of_all() const {
+    std::size_t rows = 0;
+    for (const FitSource& source : model_.sets()) rows += source.set.cases.size();
+    return rows;
   }
 
   [[nodiscard]] std::vector<const MeasuredFigure*> figures_of(const std::vector<std::size_t>& indices) const {
@@ -154,7 +156,7 @@ class StepFitter {
     const std::vector<double> after = model_.predicted(parameters_, values_at(fit.at), all);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const MeasuredFigure& figure = model_.figures()[all[i]];
-      FitRow row{.name = model_.set().cases[figure.row].name,
+      FitRow row{.name = model_.name_of(all[i]),
                  .quantity = figure.quantity,
                  .unit = figure.unit,
                  .group = {},
@@ -203,7 +205,7 @@ class StepFitter {
   void add_errors(FitResult& result) const {
     std::vector<std::string> jobs;
     for (const auto* part : {&fitted_, &held_out_}) {
-      for (const std::size_t index : *part) jobs.push_back(model_.set().cases[model_.figures()[index].row].job);
+      for (const std::size_t index : *part) jobs.push_back(model_.case_of(index).job);
     }
     const auto of = [&](bool held_out, std::optional<double> (*prediction)(const FitRow&)) {
       return errors_of(result.rows, jobs,
@@ -220,15 +222,17 @@ class StepFitter {
 
   // What the rows are, and what was changed in all of them.
   [[nodiscard]] std::string source_of_rows() const {
-    if (changes_.set.empty()) return model_.set().source;
-    return fmt::format("{}; fitted with {}", model_.set().source, fmt::join(changes_.set, ", "));
+    std::string source;
+    for (const FitSource& one : model_.sets()) source += (source.empty() ? "" : "; ") + one.set.source;
+    if (changes_.set.empty()) return source;
+    return fmt::format("{}; fitted with {}", source, fmt::join(changes_.set, ", "));
   }
 
   void add_profile(const RobustFit& fit, FitResult& result) const {
     const DeviceProfile& start = model_.profile();
     result.profile = with_values(start, parameters_, values_at(fit.at));
     StepFit record{.start = fmt::format("{} ({})", start.name, profile_label_name(start.provenance.label)),
-                   .set = model_.set().name,
+                   .set = names_of(model_.sets()),
                    .source = source_of_rows(),
                    .error_before = rounded(result.before.mean),
                    .error_after = rounded(result.after.mean),
@@ -311,7 +315,7 @@ FitResult best_of(const FitRequest& request) {
 
 std::optional<FitResult> fit_to_steps(const FitRequest& request) {
   FitRequest chosen = request;
-  choose_rows(chosen.set, request.rows);
+  choose_rows(chosen.sets, request.rows);
   try {
     return chosen.tried_values.empty() ? fit_with(chosen, chosen.changes) : best_of(chosen);
   } catch (const FitStopped&) {

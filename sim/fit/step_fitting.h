@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/fit/fit_source.h"
 #include "sim/fit/next_runs.h"
 #include "sim/profile/device_profile.h"
 #include "sim/run/validation.h"
@@ -14,8 +15,7 @@ namespace hdpsim {
 
 /// What a profile is fitted to, and how.
 struct FitRequest {
-  ValidationSet set;
-  std::string path;  ///< Of the set, for messages.
+  std::vector<FitSource> sets;  ///< At least one (checked).
   std::string data_folder;
   StudyChanges changes;                 ///< Of every row.
   std::vector<std::string> parameters;  ///< Names of fit_parameters(); none: all that the profile has.
@@ -44,7 +44,7 @@ struct FitErrors {
 
 /// One figure before and after the fit.
 struct FitRow {
-  std::string name;
+  std::string name;  ///< With the name of its set if there are several: case_in_set().
   std::string quantity;
   std::string unit;
   std::string group;  ///< Rows of one group are held out together in cross-validation.
@@ -96,7 +96,7 @@ struct FitResult {
   std::optional<NextRuns> next;
 };
 
-/// Fits physical parameters of the profile of a set to its measured steps: robust, regularised least squares on log
+/// Fits physical parameters of the profile of sets to their measured steps: robust, regularised least squares on log
 /// ratios (robust_fit()), with slopes by finite differences of simulated steps.
 ///
 /// Cross-validation holds each group of rows out, in at most five folds. Groups are models, or meshes, sizes or single

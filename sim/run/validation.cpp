@@ -67,8 +67,9 @@ std::size_t plan_index(const Study& study, const std::string& name) {
 // Whether the profile was fitted to this figure.
 bool was_fitted_to(const DeviceProfile& profile, const ValidationRow& row) {
   const std::optional<StepFit>& fit = profile.provenance.fit;
-  if (!fit || fit->set != row.set) return false;
-  return std::find(fit->rows.begin(), fit->rows.end(), FittedRow{row.quantity, row.case_name}) != fit->rows.end();
+  if (!fit) return false;
+  const std::string name = fit->set == row.set ? row.case_name : case_in_set(row.set, row.case_name);
+  return std::find(fit->rows.begin(), fit->rows.end(), FittedRow{row.quantity, name}) != fit->rows.end();
 }
 
 double predicted(const Run& run, Quantity quantity) {
@@ -87,6 +88,10 @@ double predicted(const Run& run, Quantity quantity) {
 }
 
 }  // namespace
+
+std::string case_in_set(const std::string& set, const std::string& name) {
+  return fmt::format("{}: {}", set, name);
+}
 
 ValidationStudy load_validation(const std::string& path, Catalog& catalog, const StudyChanges& changes) {
   Diagnostics diagnostics;

@@ -35,6 +35,9 @@ struct StudyChanges {
 [[nodiscard]] ValidationStudy read_validation(ValidationSet set, const std::string& path, Catalog& catalog,
                                               const StudyChanges& changes = {});
 
+/// What a profile that was fitted to several sets calls a case of one of them: "sc21: gpt-1.7b".
+[[nodiscard]] std::string case_in_set(const std::string& set, const std::string& name);
+
 /// Simulates every case that can be run, on as many threads as wanted, and pairs the results with the published
 /// figures. A figure to which the case's profile was fitted is marked like those of the set. Empty if it was stopped.
 [[nodiscard]] std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& validation,

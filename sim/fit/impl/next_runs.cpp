@@ -147,7 +147,7 @@ double width_of_parameters(const Posterior& posterior, const FittedPoint& point)
 
 CandidateRun candidate(const StepModel& model, std::size_t figure, double width, double width_now) {
   const MeasuredFigure& what = model.figures()[figure];
-  return {.name = model.set().cases[what.row].name,
+  return {.name = model.name_of(figure),
           .quantity = what.quantity,
           .width = width,
           .share = width_now > 0 ? width / width_now : 1,
@@ -183,8 +183,7 @@ const CandidateRun* NextRuns::at_place(std::int64_t place) const {
 }
 
 NextRuns next_runs(const NextRequest& request, const FittedPoint& point, const NextReading& reading) {
-  const StepModel model({.set = request.candidates,
-                         .path = request.path,
+  const StepModel model({.sets = {{request.candidates, request.path}},
                          .data_folder = reading.data_folder,
                          .changes = reading.changes,
                          .running = reading.running});

@@ -1,6 +1,7 @@
 #include "sim/fit/impl/row_choice.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,28 +14,34 @@
 
 namespace hdpsim {
 
-void choose_rows(ValidationSet& set, const std::vector<std::string>& texts) {
+void choose_rows(std::vector<FitSource>& sets, const std::vector<std::string>& texts) {
   if (texts.empty()) return;
+  const auto has = [](const ValidationCase& one, const std::string& text) {
+    return one.name.find(text) != std::string::npos;
+  };
   Diagnostics problems;
-  std::vector<bool> kept(set.cases.size());
   for (const std::string& text : texts) {
-    bool found = false;
-    for (std::size_t row = 0; row < set.cases.size(); ++row) {
-      if (set.cases[row].name.find(text) == std::string::npos) continue;
-      kept[row] = true;
-      found = true;
-    }
-    if (!found) {
-      problems.error({"--rows", 0, 0}, fmt::format("no row of {} has '{}' in its name", set.name, text),
-                     fmt::format("the first is called '{}'", set.cases.front().name));
-    }
+    const bool found = std::any_of(sets.begin(), sets.end(), [&](const FitSource& source) {
+      return std::any_of(source.set.cases.begin(), source.set.cases.end(),
+                         [&](const ValidationCase& one) { return has(one, text); });
+    });
+    if (found) continue;
+    problems.error({"--rows", 0, 0}, fmt::format("no row of {} has '{}' in its name", names_of(sets), text),
+                   fmt::format("the first is called '{}'", sets.front().set.cases.front().name));
   }
   problems.throw_if_any();
-  std::vector<ValidationCase> chosen;
-  for (std::size_t row = 0; row < kept.size(); ++row) {
-    if (kept[row]) chosen.push_back(std::move(set.cases[row]));
+  for (FitSource& source : sets) {
+    std::erase_if(source.set.cases, [&](const ValidationCase& one) {
+      return std::none_of(texts.begin(), texts.end(), [&](const std::string& text) { return has(one, text); });
+    });
   }
-  set.cases = std::move(chosen);
+  std::erase_if(sets, [](const FitSource& source) { return source.set.cases.empty(); });
+}
+
+std::string names_of(const std::vector<FitSource>& sets) {
+  std::vector<std::string> names;
+  for (const FitSource& source : sets) names.push_back(source.set.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::vector<bool> held_out_rows(std::size_t rows, double share, std::uint64_t seed) {
@@ -78,16 +85,15 @@ void require_agreement(const StepModel& model, const std::vector<std::size_t>& f
   }
   Diagnostics problems;
   for (const auto& [job, rows] : jobs) {
-    const auto less = [&](std::size_t a, std::size_t b) {
-      return model.figures()[a].measured < model.figures()[b].measured;
-    };
-    const MeasuredFigure& least = model.figures()[*std::min_element(rows.begin(), rows.end(), less)];
-    const MeasuredFigure& most = model.figures()[*std::max_element(rows.begin(), rows.end(), less)];
-    if (most.measured <= most_spread * least.measured) continue;
-    problems.error(model.set().cases[most.row].study.position,
+    const auto measured = [&](std::size_t figure) { return model.figures()[figure].measured; };
+    const auto less = [&](std::size_t a, std::size_t b) { return measured(a) < measured(b); };
+    const std::size_t least = *std::min_element(rows.begin(), rows.end(), less);
+    const std::size_t most = *std::max_element(rows.begin(), rows.end(), less);
+    if (measured(most) <= most_spread * measured(least)) continue;
+    problems.error(model.case_of(most).study.position,
                    fmt::format("rows contradict each other: '{}' and '{}' are the same job with {} of {:g} and {:g}",
-                               model.set().cases[least.row].name, model.set().cases[most.row].name, most.quantity,
-                               least.measured, most.measured),
+                               model.name_of(least), model.name_of(most), model.figures()[most].quantity,
+                               measured(least), measured(most)),
                    "leave out the one that was disturbed, or add the column that tells the jobs apart");
   }
   problems.throw_if_any();

@@ -8,8 +8,12 @@
 
 namespace hdpsim {
 
-/// Leaves of a set the rows whose name has one of the texts; all rows without texts. InputError if a text is in none.
-void choose_rows(ValidationSet& set, const std::vector<std::string>& texts);
+/// Leaves of sets the rows whose name has one of the texts; all rows without texts. Sets without such a row go.
+/// InputError if a text is in none.
+void choose_rows(std::vector<FitSource>& sets, const std::vector<std::string>& texts);
+
+/// "sc21, korthikanti": what a profile that was fitted to the sets says of them.
+[[nodiscard]] std::string names_of(const std::vector<FitSource>& sets);
 
 /// Which of `rows` rows are held out: a share of them, rounded to the nearest number, drawn by the seed.
 [[nodiscard]] std::vector<bool> held_out_rows(std::size_t rows, double share, std::uint64_t seed);

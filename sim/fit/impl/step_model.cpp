@@ -60,68 +60,101 @@ double log_ratio(const MeasuredFigure& figure, double predicted) {
 }
 
 StepModel::StepModel(Source source) : source_(std::move(source)) {
+  HDPSIM_CHECK(!source_.sets.empty(), "a model of steps without a set");
   std::vector<DeviceProfile> read;
   Catalog catalog(source_.data_folder, [&](DeviceProfile& profile) { read.push_back(profile); });
-  const ValidationStudy validation = read_validation(source_.set, source_.path, catalog, source_.changes);
-  add_figures(validation);
-  if (!figures_.empty()) find_profile(validation.study, read);
+  std::vector<ValidationStudy> parts;
+  for (const FitSource& one : source_.sets) {
+    parts.push_back(read_validation(one.set, one.path, catalog, source_.changes));
+    add_figures(parts.size() - 1, parts.back());
+  }
+  if (!figures_.empty()) find_profile(parts, read);
 }
 
-void StepModel::find_profile(const Study& study, const std::vector<DeviceProfile>& read) {
-  const std::string& name = study.points.front().spec.profile->name;
-  for (const StudyPoint& point : study.points) {
-    if (point.spec.profile->name == name) continue;
-    throw InputError(fmt::format("the rows of {} have the profiles {} and {}: a fit starts from one", source_.path,
-                                 name, point.spec.profile->name),
-                     "choose the rows of one with --rows, or set --set profile=NAME");
+void StepModel::find_profile(const std::vector<ValidationStudy>& parts, const std::vector<DeviceProfile>& read) {
+  std::string name;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    for (const StudyPoint& point : parts[part].study.points) {
+      const std::string& other = point.spec.profile->name;
+      if (name.empty()) name = other;
+      if (other == name) continue;
+      throw InputError(fmt::format("the rows of {} have the profiles {} and {}: a fit starts from one",
+                                   source_.sets[part].path, name, other),
+                       "choose the rows of one with --rows, or set --set profile=NAME");
+    }
   }
   const auto found = std::find_if(read.begin(), read.end(), [&](const DeviceProfile& one) { return one.name == name; });
   HDPSIM_CHECK(found != read.end(), "the profile {} was never read", name);
   profile_ = *found;
 }
 
-void StepModel::add_figures(const ValidationStudy& validation) {
+void StepModel::add_figures(std::size_t part, const ValidationStudy& validation) {
   std::map<std::string, int> reasons;
-  for (std::size_t row = 0; row < source_.set.cases.size(); ++row) {
+  const std::vector<ValidationCase>& cases = source_.sets[part].set.cases;
+  for (std::size_t row = 0; row < cases.size(); ++row) {
     if (!validation.points[row]) {
       ++reasons[validation.reasons[row]];
       continue;
     }
-    for (const PublishedFigure& published : source_.set.cases[row].published) {
+    for (const PublishedFigure& published : cases[row].published) {
       if (!is_step(published.quantity)) {
         ++reasons[quantity_names().at(static_cast<std::size_t>(published.quantity)) + " is no time of a step"];
         continue;
       }
       figures_.push_back(figure_of(validation.study.points[*validation.points[row]], published));
+      figures_.back().part = part;
       figures_.back().row = row;
     }
   }
   for (const auto& [reason, count] : reasons) left_out_.push_back(fmt::format("{} x {}", count, reason));
 }
 
+const ValidationCase& StepModel::case_of(std::size_t figure) const {
+  return source_.sets[figures_[figure].part].set.cases[figures_[figure].row];
+}
+
+std::size_t StepModel::place_of(std::size_t figure) const {
+  std::size_t place = figures_[figure].row;
+  for (std::size_t part = 0; part < figures_[figure].part; ++part) place += source_.sets[part].set.cases.size();
+  return place;
+}
+
+std::string StepModel::name_of(std::size_t figure) const {
+  const std::string& name = case_of(figure).name;
+  return source_.sets.size() == 1 ? name : case_in_set(source_.sets[figures_[figure].part].set.name, name);
+}
+
 std::vector<double> StepModel::predicted(const std::vector<const PhysicalParameter*>& parameters,
                                          const std::vector<double>& values,
                                          const std::vector<std::size_t>& figures) const {
-  std::set<std::size_t> rows;
-  for (const std::size_t figure : figures) rows.insert(figures_[figure].row);
   Catalog catalog(source_.data_folder, [&](DeviceProfile& profile) {
     if (profile.name == profile_.name) profile = with_values(std::move(profile), parameters, values);
   });
-  const ValidationStudy validation =
-      read_validation(part_of(source_.set, rows), source_.path, catalog, source_.changes);
+  std::vector<double> result(figures.size());
+  for (std::size_t part = 0; part < source_.sets.size(); ++part) predict(part, catalog, figures, result);
+  return result;
+}
+
+// Fills in what is predicted of the figures of one set.
+void StepModel::predict(std::size_t part, Catalog& catalog, const std::vector<std::size_t>& figures,
+                        std::vector<double>& predicted) const {
+  const FitSource& source = source_.sets[part];
+  std::set<std::size_t> rows;
+  for (const std::size_t figure : figures) {
+    if (figures_[figure].part == part) rows.insert(figures_[figure].row);
+  }
+  if (rows.empty()) return;
+  const ValidationStudy validation = read_validation(part_of(source.set, rows), source.path, catalog, source_.changes);
   const auto answers = validate(validation, source_.running);
   if (!answers) throw FitStopped();
   std::map<std::pair<std::string, std::string>, double> by_figure;
   for (const ValidationRow& answer : *answers) {
     if (answer.predicted) by_figure[{answer.case_name, answer.quantity}] = *answer.predicted;
   }
-  std::vector<double> result;
-  result.reserve(figures.size());
-  for (const std::size_t figure : figures) {
-    const MeasuredFigure& one = figures_[figure];
-    result.push_back(by_figure.at({source_.set.cases[one.row].name, one.quantity}));
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const MeasuredFigure& one = figures_[figures[i]];
+    if (one.part == part) predicted[i] = by_figure.at({source.set.cases[one.row].name, one.quantity});
   }
-  return result;
 }
 
 ParameterScale::ParameterScale(const PhysicalParameter& parameter, const DeviceProfile& profile,

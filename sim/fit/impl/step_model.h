@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/fit/fit_source.h"
 #include "sim/fit/parameters.h"
 #include "sim/fit/robust_fit.h"
 #include "sim/run/validation.h"
@@ -16,7 +17,8 @@ struct FitStopped {};
 
 /// One measured figure of a set that can be predicted.
 struct MeasuredFigure {
-  std::size_t row = 0;  ///< Of the case in the set.
+  std::size_t part = 0;  ///< The set that it is of.
+  std::size_t row = 0;   ///< Of the case in this set.
   std::string quantity;
   std::string unit;
   double measured = 0;
@@ -29,23 +31,27 @@ struct MeasuredFigure {
   std::string identity;  ///< Figures of one job have the same.
 };
 
-/// Rows of a set and what a profile with changed parameters predicts of them. Memory and speed-ups do not count: hardly
+/// Rows of sets and what a profile with changed parameters predicts of them. Memory and speed-ups do not count: hardly
 /// any parameter moves them.
 class StepModel {
  public:
   struct Source {
-    ValidationSet set;
-    std::string path;
+    std::vector<FitSource> sets;  ///< At least one (checked).
     std::string data_folder;
     StudyChanges changes;
     RunnerOptions running;
   };
-  /// InputError with every problem of the set, or if its rows have several profiles.
+  /// InputError with every problem of a set, or if the rows have several profiles.
   explicit StepModel(Source source);
 
-  [[nodiscard]] const ValidationSet& set() const { return source_.set; }
+  [[nodiscard]] const std::vector<FitSource>& sets() const { return source_.sets; }
+  /// The case of a figure, its place among the cases of all sets, and its name: with that of its set if there are
+  /// several sets.
+  [[nodiscard]] const ValidationCase& case_of(std::size_t figure) const;
+  [[nodiscard]] std::size_t place_of(std::size_t figure) const;
+  [[nodiscard]] std::string name_of(std::size_t figure) const;
   [[nodiscard]] const DeviceProfile& profile() const { return profile_; }  ///< Where the fit starts.
-  /// In the order of the set.
+  /// In the order of the sets.
   [[nodiscard]] const std::vector<MeasuredFigure>& figures() const { return figures_; }
   /// Why rows have no figure here: "12 x pipelines cannot be ...".
   [[nodiscard]] const std::vector<std::string>& left_out() const { return left_out_; }
@@ -56,8 +62,10 @@ class StepModel {
                                               const std::vector<std::size_t>& figures) const;
 
  private:
-  void find_profile(const Study& study, const std::vector<DeviceProfile>& read);
-  void add_figures(const ValidationStudy& validation);
+  void find_profile(const std::vector<ValidationStudy>& parts, const std::vector<DeviceProfile>& read);
+  void add_figures(std::size_t part, const ValidationStudy& validation);
+  void predict(std::size_t part, Catalog& catalog, const std::vector<std::size_t>& figures,
+               std::vector<double>& predicted) const;
 
   Source source_;
   DeviceProfile profile_;

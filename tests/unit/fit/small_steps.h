@@ -46,8 +46,7 @@ inline ValidationSet set_of(const std::string& text, FigureUse use = FigureUse::
 }
 
 inline FitRequest request_of(ValidationSet set, std::vector<std::string> parameters) {
-  return {.set = std::move(set),
-          .path = "steps.yaml",
+  return {.sets = {{std::move(set), "steps.yaml"}},
           .data_folder = HDPSIM_SOURCE_DIR,
           .changes = {},
           .parameters = std::move(parameters),
@@ -66,7 +65,7 @@ struct Hidden {
 // The set with the steps that a machine with these values takes, and noise.
 inline ValidationSet measured(ValidationSet set, const std::vector<Hidden>& hidden, double noise, std::uint64_t seed) {
   const StepModel model(
-      {.set = set, .path = "steps.yaml", .data_folder = HDPSIM_SOURCE_DIR, .changes = {}, .running = {}});
+      {.sets = {{set, "steps.yaml"}}, .data_folder = HDPSIM_SOURCE_DIR, .changes = {}, .running = {}});
   std::vector<const PhysicalParameter*> parameters;
   std::vector<double> values;
   for (const auto& [name, value] : hidden) {

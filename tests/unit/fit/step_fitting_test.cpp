@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/base/random.h"
@@ -78,8 +79,9 @@ TEST_CASE("rows to which a profile was fitted do not count when it is validated"
   REQUIRE(result);
   const StudyFile file(profile_text(result->profile));
   Catalog catalog(HDPSIM_SOURCE_DIR);
-  const auto rows = validate(
-      read_validation(request.set, request.path, catalog, {.set = {"profile=" + file.path()}, .without = {}}), {});
+  const auto rows = validate(read_validation(request.sets[0].set, request.sets[0].path, catalog,
+                                             {.set = {"profile=" + file.path()}, .without = {}}),
+                             {});
   REQUIRE(rows);
   const ValidationSummary summary = summarize(*rows).front();
   CHECK(summary.fitted == 4);
@@ -87,10 +89,49 @@ TEST_CASE("rows to which a profile was fitted do not count when it is validated"
   CHECK(summary.mean_abs_error == Approx(result->held_out_after.mean));
 }
 
+TEST_CASE("sets that are fitted together are as one set, and each validation leaves its own rows out", "[fit]") {
+  const ValidationSet all = measured(set_of(small_rows), {{"gemm", 0.9}}, 0.02, 5);
+  FitRequest alone = request_of(all, {"gemm"});
+  alone.holdout = 0.5;
+  FitRequest together = alone;
+  together.sets.push_back(together.sets.front());
+  std::vector<ValidationCase>& first = together.sets[0].set.cases;
+  std::vector<ValidationCase>& second = together.sets[1].set.cases;
+  first.erase(first.begin() + 3, first.end());
+  second.erase(second.begin(), second.begin() + 3);
+  together.sets[1].set.name = "others";
+  const auto of_one = fit_to_steps(alone);
+  const auto of_two = fit_to_steps(together);
+  REQUIRE(of_one);
+  REQUIRE(of_two);
+  // The rows held out are the same, as they are counted through all sets.
+  CHECK(of_two->profile.provenance.fit->parameters == of_one->profile.provenance.fit->parameters);
+  CHECK(of_two->profile.provenance.fit->set == "steps, others");
+  REQUIRE(of_two->rows.size() == 8);
+  std::int64_t fitted = 0;
+  std::int64_t predicted = 0;
+  const StudyFile file(profile_text(of_two->profile));
+  for (const FitSource& source : together.sets) {
+    Catalog catalog(HDPSIM_SOURCE_DIR);
+    const auto rows = validate(
+        read_validation(source.set, source.path, catalog, {.set = {"profile=" + file.path()}, .without = {}}), {});
+    REQUIRE(rows);
+    fitted += summarize(*rows).front().fitted;
+    predicted += summarize(*rows).front().predicted;
+    for (const ValidationRow& row : *rows) {
+      const FittedRow name{row.quantity, row.set + ": " + row.case_name};
+      const auto& known = of_two->profile.provenance.fit->rows;
+      CHECK(row.fitted == (std::find(known.begin(), known.end(), name) != known.end()));
+    }
+  }
+  CHECK(fitted == 4);
+  CHECK(predicted == 4);
+}
+
 TEST_CASE("values of a key are compared by errors of rows held out", "[fit]") {
   // The steps are those of layers that are computed again.
   FitRequest request = request_of(set_of(small_rows), {"gemm"});
-  for (ValidationCase& one : request.set.cases) {
+  for (ValidationCase& one : request.sets[0].set.cases) {
     Diagnostics none;
     Value study = one.study;
     Catalog catalog(HDPSIM_SOURCE_DIR);
@@ -111,7 +152,7 @@ TEST_CASE("values of a key are compared by errors of rows held out", "[fit]") {
 
 TEST_CASE("a row that no parameter explains is told, and hardly moves the others", "[fit]") {
   FitRequest request = request_of(measured(set_of(small_rows), {{"gemm", 0.9}}, 0.01, 3), {"gemm"});
-  request.set.cases[3].published.front().value *= 3;
+  request.sets[0].set.cases[3].published.front().value *= 3;
   const auto result = fit_to_steps(request);
   REQUIRE(result);
   for (std::size_t i = 0; i < result->rows.size(); ++i) CHECK(result->rows[i].unexplained == (i == 3));
@@ -132,15 +173,15 @@ TEST_CASE("what cannot be fitted is refused with a fix", "[fit]") {
   CHECK_THAT(refusal_of(request_of(set, {"gem", "magic"})),
              Catch::Contains("did you mean 'gemm'?") && Catch::Contains("there is no parameter 'magic'"));
   FitRequest few = request_of(set, {"gemm", "host_issue", "attention"});
-  few.set.cases.resize(2);
+  few.sets[0].set.cases.resize(2);
   CHECK_THAT(refusal_of(few), Catch::Contains("2 rows cannot determine 3 parameters") && Catch::Contains("--fit"));
   FitRequest none = request_of(set, {"gemm"});
   none.rows = {"tp 64"};
   CHECK_THAT(refusal_of(none), Catch::Contains("no row of steps has 'tp 64' in its name"));
   FitRequest twice = request_of(set, {"gemm"});
-  twice.set.cases.push_back(twice.set.cases[0]);
-  twice.set.cases.back().name = "again";
-  twice.set.cases.back().published.front().value *= 2;
+  twice.sets[0].set.cases.push_back(twice.sets[0].set.cases[0]);
+  twice.sets[0].set.cases.back().name = "again";
+  twice.sets[0].set.cases.back().published.front().value *= 2;
   CHECK_THAT(refusal_of(twice), Catch::Contains("rows contradict each other") && Catch::Contains("again"));
 }
 

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "sim/study/validation_set.h"
+
+namespace hdpsim {
+
+/// A set of measured steps, and its file for messages.
+struct FitSource {
+  ValidationSet set;
+  std::string path;
+};
+
+}  // namespace hdpsim
