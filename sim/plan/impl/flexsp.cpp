@@ -14,17 +14,6 @@ namespace {
 // Numbers of micro-batches that are tried, from the least one on (flexsp_solver/solver.py).
 constexpr std::size_t tried_counts = 5;
 
-// The work model as a sum over sequences: what depends on a group's tokens is split among them, and where a sequence's
-// transfers take longer than its attention, the difference is its own.
-GroupTimes times_of(const WorkModel& work, std::int64_t ranks_per_node) {
-  const auto near = [=](std::int64_t degree) { return degree <= ranks_per_node; };
-  const auto fixed = [&work, near](std::int64_t degree) { return work.seconds(0, 0, degree, near(degree)); };
-  const auto of_sequence = [&work, near, fixed](std::int64_t tokens, std::int64_t degree) {
-    return work.seconds(causal_pairs(tokens), tokens, degree, near(degree)) - fixed(degree);
-  };
-  return {fixed, of_sequence};
-}
-
 /// FlexSP (Wang et al. 2025, arXiv 2412.01523; Hetu-Galvatron, branch flexsp): the batch, longest first, is cut into
 /// micro-batches of even tokens; in each the pool is divided into groups of unlike degrees that end together.
 class FlexSp final : public Planner {
@@ -77,7 +66,7 @@ class FlexSp final : public Planner {
 
   // The groups of every run; empty if a run has none.
   [[nodiscard]] std::vector<Slot> divided(const Batch& batch, const std::vector<SequenceList>& runs) const {
-    const GroupTimes times = times_of(context_.work, context_.ranks_per_node);
+    const GroupTimes times = group_times(context_.work, context_.ranks_per_node);
     std::vector<Slot> slots;
     for (const SequenceList& run : runs) {
       std::optional<Slot> slot = early_groups(batch, run, {context_.ranks, context_.capacity, least_degree_}, times);

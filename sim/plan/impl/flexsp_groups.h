@@ -1,20 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
+#include "sim/plan/impl/group_times.h"
 #include "sim/plan/impl/slot.h"
 
 namespace hdpsim {
-
-/// What FlexSP (Wang et al. 2025, arXiv 2412.01523, section 3.2) takes a group to cost: fixed seconds, and more for
-/// each of its sequences, whichever the others are.
-struct GroupTimes {
-  std::function<double(std::int64_t degree)> fixed;
-  std::function<double(std::int64_t tokens, std::int64_t degree)> of_sequence;
-};
 
 /// The ranks that groups divide among them.
 struct GroupPool {

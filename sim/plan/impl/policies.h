@@ -14,6 +14,7 @@ namespace hdpsim {
 [[nodiscard]] PolicyKind megatron_dynamic_cp_policy();
 [[nodiscard]] PolicyKind flexsp_policy();
 [[nodiscard]] PolicyKind flexsp_homogeneous_policy();
+[[nodiscard]] PolicyKind hydraulis_policy();
 [[nodiscard]] PolicyKind wlb_policy();
 [[nodiscard]] PolicyKind verl_policy();
 [[nodiscard]] PolicyKind openrlhf_policy();
@@ -28,6 +29,7 @@ namespace hdpsim {
                                               megatron_dynamic_cp_policy(),
                                               flexsp_policy(),
                                               flexsp_homogeneous_policy(),
+                                              hydraulis_policy(),
                                               wlb_policy(),
                                               verl_policy(),
                                               openrlhf_policy()};

@@ -1,0 +1,230 @@
+#include "sim/plan/impl/bin_exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "sim/base/random.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+constexpr std::size_t partners = 16;     // bins with which the last one may exchange items
+constexpr std::size_t most_paired = 32;  // items of a bin that exchanges pairs
+constexpr std::ptrdiff_t beside = 3;     // looked at on each side of the answer that would let both bins end together
+constexpr int random_exchanges = 3;      // before a search starts again
+constexpr double least_gain = 1e-9;      // as a share, so that rounding does not keep a search going
+
+/// Up to two items of one bin that another one may get, the larger one first.
+struct Part {
+  std::array<std::size_t, 2> items{};
+  std::size_t count = 0;
+  std::int64_t tokens = 0;
+  double in_from = 0;  ///< Their cost in the bin that ends last,
+  double in_to = 0;    ///< and in the other one.
+  double moved = 0;    ///< By how much the ends of both come closer together if the last one gives them.
+
+  [[nodiscard]] bool has(std::size_t item) const {
+    return (count > 0 && items[0] == item) || (count > 1 && items[1] == item);
+  }
+};
+
+struct Exchange {
+  double end = never;  ///< The later one of both bins.
+  std::size_t to = 0;
+  Part given;
+  Part taken;
+};
+
+/// All exchanges of the bin that ends last with another one.
+class Pairing {
+ public:
+  Pairing(const std::vector<Bin>& bins, std::size_t from, std::size_t to, const ItemCosts& costs)
+      : from_(bins[from]),
+        to_(bins[to]),
+        index_(to),
+        from_costs_(costs.of_kind[from_.kind]),
+        to_costs_(costs.of_kind[to_.kind]),
+        costs_(costs) {}
+
+  /// Replaces `best` by a better one.
+  void search(Exchange& best, std::int64_t& budget) const {
+    std::vector<Part> taken = parts_of(to_);
+    taken.push_back({});
+    std::sort(taken.begin(), taken.end(), [](const Part& a, const Part& b) { return a.moved < b.moved; });
+    const double gap = from_.end(costs_) - to_.end(costs_);
+    for (const Part& given : parts_of(from_)) {
+      const auto at = std::lower_bound(taken.begin(), taken.end(), given.moved - gap,
+                                       [](const Part& part, double moved) { return part.moved < moved; });
+      const auto first = at - std::min(beside, at - taken.begin());
+      const auto last = at + std::min(beside, taken.end() - at);
+      for (auto part = first; part != last; ++part) compare(given, *part, best);
+      budget -= last - first;
+    }
+    budget -= std::ssize(taken);
+  }
+
+  /// Whether both bins have room for what they get.
+  [[nodiscard]] bool allows(const Part& given, const Part& taken) const {
+    return fits(from_, given, taken) && fits(to_, taken, given);
+  }
+  /// One item of a bin; none if it has no such place.
+  [[nodiscard]] Part single(const Bin& bin, std::size_t place) const {
+    return place < bin.items.size() ? with({}, bin.items[place]) : Part{};
+  }
+
+ private:
+  [[nodiscard]] std::vector<Part> parts_of(const Bin& bin) const {
+    std::vector<Part> parts;
+    for (const std::size_t item : bin.items) parts.push_back(with({}, item));
+    if (bin.items.size() > most_paired) return parts;
+    const std::size_t singles = parts.size();
+    for (std::size_t i = 0; i < singles; ++i) {
+      for (std::size_t j = i + 1; j < singles; ++j) parts.push_back(with(parts[i], bin.items[j]));
+    }
+    return parts;
+  }
+
+  [[nodiscard]] Part with(Part part, std::size_t item) const {
+    part.items[part.count++] = item;
+    part.tokens += costs_.tokens[item];
+    part.in_from += from_costs_[item];
+    part.in_to += to_costs_[item];
+    part.moved = from_.weight * part.in_from + to_.weight * part.in_to;
+    return part;
+  }
+
+  void compare(const Part& given, const Part& taken, Exchange& best) const {
+    if (!allows(given, taken)) return;
+    const double from_end = end_of(from_, from_costs_, from_.cost - given.in_from + taken.in_from, given, taken);
+    if (from_end >= best.end) return;
+    const double end = std::max(from_end, end_of(to_, to_costs_, to_.cost - taken.in_to + given.in_to, taken, given));
+    if (end < best.end) best = {end, index_, given, taken};
+  }
+
+  [[nodiscard]] bool fits(const Bin& bin, const Part& gone, const Part& come) const {
+    return bin.tokens - gone.tokens + come.tokens <= bin.room &&
+           (come.count == 0 || costs_.tokens[come.items[0]] <= bin.longest);
+  }
+
+  // With other items: without those of `gone`, and with those of `come`.
+  [[nodiscard]] static double end_of(const Bin& bin, const std::vector<double>& costs, double cost, const Part& gone,
+                                     const Part& come) {
+    if (bin.items.size() + come.count == gone.count) return 0;
+    const double end = bin.weight * (cost + bin.fixed);
+    if (bin.tail == 0) return end;
+    double largest = 0;
+    for (std::size_t i = 0; i < come.count; ++i) largest = std::max(largest, costs[come.items[i]]);
+    const auto stays =
+        std::find_if(bin.items.begin(), bin.items.end(), [&](std::size_t item) { return !gone.has(item); });
+    if (stays != bin.items.end()) largest = std::max(largest, costs[*stays]);
+    return end + bin.tail * largest;
+  }
+
+  const Bin& from_;
+  const Bin& to_;
+  std::size_t index_;
+  const std::vector<double>& from_costs_;
+  const std::vector<double>& to_costs_;
+  const ItemCosts& costs_;
+};
+
+// The sums are taken anew, so that they do not depend on the exchanges that led here.
+void replace(Bin& bin, const Part& gone, const Part& come, const ItemCosts& costs) {
+  std::vector<std::size_t> items;
+  for (const std::size_t item : bin.items) {
+    if (!gone.has(item)) items.push_back(item);
+  }
+  items.insert(items.end(), come.items.begin(), come.items.begin() + static_cast<std::ptrdiff_t>(come.count));
+  std::sort(items.begin(), items.end());
+  bin.items.clear();
+  bin.cost = 0;
+  bin.tokens = 0;
+  for (const std::size_t item : items) bin.add(item, costs);
+}
+
+// A few items, the first one of the bin that ends last, change places with those of other bins, or simply move there.
+void disturb(std::vector<Bin>& bins, const ItemCosts& costs, RandomStream& random) {
+  std::size_t from = 0;
+  for (std::size_t i = 1; i < bins.size(); ++i) {
+    if (bins[i].end(costs) > bins[from].end(costs)) from = i;
+  }
+  for (int i = 0; i < random_exchanges; ++i) {
+    const std::size_t to = (from + 1 + random.below(bins.size() - 1)) % bins.size();
+    const Pairing pairing(bins, from, to, costs);
+    const Part given = pairing.single(bins[from], random.below(bins[from].items.size() + 1));
+    const Part taken = pairing.single(bins[to], random.below(bins[to].items.size() + 1));
+    if (pairing.allows(given, taken)) {
+      replace(bins[from], given, taken, costs);
+      replace(bins[to], taken, given, costs);
+    }
+    from = random.below(bins.size());
+  }
+}
+
+}  // namespace
+
+void Bin::add(std::size_t item, const ItemCosts& costs) {
+  cost += costs.of_kind[kind][item];
+  tokens += costs.tokens[item];
+  items.push_back(item);
+}
+
+double Bin::end(const ItemCosts& costs) const {
+  return items.empty() ? 0 : weight * (cost + fixed) + tail * costs.of_kind[kind][items.front()];
+}
+
+double last_end(const std::vector<Bin>& bins, const ItemCosts& costs) {
+  double last = 0;
+  for (const Bin& bin : bins) last = std::max(last, bin.end(costs));
+  return last;
+}
+
+void exchange_items(std::vector<Bin>& bins, const ItemCosts& costs, double enough, std::int64_t& budget) {
+  if (bins.size() < 2) return;
+  std::vector<double> ends;
+  for (const Bin& bin : bins) ends.push_back(bin.end(costs));
+  std::vector<std::size_t> order(bins.size());
+  const auto ends_earlier = [&](std::size_t a, std::size_t b) { return std::pair(ends[a], a) < std::pair(ends[b], b); };
+  while (budget > 0) {
+    const auto from = static_cast<std::size_t>(std::max_element(ends.begin(), ends.end()) - ends.begin());
+    if (ends[from] <= enough) return;
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const std::size_t looked_at = std::min(partners, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(looked_at), order.end(), ends_earlier);
+    budget -= std::ssize(order);
+    Exchange best;
+    best.end = ends[from] * (1 - least_gain);
+    const double unchanged = best.end;
+    for (std::size_t i = 0; i < looked_at; ++i) {
+      if (order[i] != from) Pairing(bins, from, order[i], costs).search(best, budget);
+    }
+    if (best.end >= unchanged) return;
+    replace(bins[from], best.given, best.taken, costs);
+    replace(bins[best.to], best.taken, best.given, costs);
+    ends[from] = bins[from].end(costs);
+    ends[best.to] = bins[best.to].end(costs);
+  }
+}
+
+void exchange_with_restarts(std::vector<Bin>& bins, const ItemCosts& costs, double enough, int restarts,
+                            std::int64_t& budget) {
+  if (bins.size() < 2) return;
+  exchange_items(bins, costs, enough, budget);
+  RandomStream random(1, "exchanges of items between bins");
+  double end = last_end(bins, costs);
+  for (int i = 0; i < restarts && budget > 0 && end > enough; ++i) {
+    std::vector<Bin> other = bins;
+    disturb(other, costs, random);
+    exchange_items(other, costs, enough, budget);
+    const double other_end = last_end(other, costs);
+    if (other_end >= end) continue;
+    end = other_end;
+    bins = std::move(other);
+  }
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hdpsim {
+
+/// What items cost in bins of several kinds. Items stand in falling order of their tokens, and no kind takes an item to
+/// cost more than the one before it.
+struct ItemCosts {
+  std::vector<std::int64_t> tokens;          ///< By item.
+  std::vector<std::vector<double>> of_kind;  ///< By kind and item.
+};
+
+/// Items that take turns, and when they end.
+struct Bin {
+  std::size_t kind = 0;      ///< Of ItemCosts::of_kind.
+  std::int64_t room = 0;     ///< The most tokens of its items together,
+  std::int64_t longest = 0;  ///< and of one of them.
+  double weight = 1;         ///< It ends at weight x (cost of its items + fixed) + tail x cost of the largest one;
+  double fixed = 0;          ///< without items, at 0.
+  double tail = 0;           ///< At least 0.
+  std::size_t origin = 0;    ///< For whoever made it.
+
+  double cost = 0;                   ///< Sum of its items.
+  std::int64_t tokens = 0;           ///< Sum of its items.
+  std::vector<std::size_t> items{};  ///< In rising order, so that the largest is the first.
+
+  void add(std::size_t item, const ItemCosts& costs);
+  [[nodiscard]] double end(const ItemCosts& costs) const;
+};
+
+/// When the last bin ends; 0 without bins.
+[[nodiscard]] double last_end(const std::vector<Bin>& bins, const ItemCosts& costs);
+
+/// Lets the last bin end earlier by moving up to two of its items to another bin, for none, one or two of that bin's,
+/// again and again: each time the best such exchange with any of the 16 bins that end first. Bins of more than 32 items
+/// exchange single ones. Ends where no exchange helps, where the last end is at most `enough`, or where `budget`, which
+/// counts the exchanges that were looked at, is spent; it is lowered by those. Deterministic. An exchange of bins of n
+/// and m items takes O(n log m), with n^2 and m^2 in place of n and m up to 32 items.
+void exchange_items(std::vector<Bin>& bins, const ItemCosts& costs, double enough, std::int64_t& budget);
+
+/// The same, and where no exchange helps any more, again from there after a few exchanges at random, of which only what
+/// lets the last bin end earlier is kept: up to `restarts` times. The random numbers are the same in every call, so
+/// that the answer depends on the arguments alone.
+void exchange_with_restarts(std::vector<Bin>& bins, const ItemCosts& costs, double enough, int restarts,
+                            std::int64_t& budget);
+
+}  // namespace hdpsim

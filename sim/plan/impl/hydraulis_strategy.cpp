@@ -1,0 +1,310 @@
+#include "sim/plan/impl/hydraulis_strategy.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <queue>
+#include <set>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/base/random.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+// Exchanges end where they are this close to a bound, as a share.
+constexpr double close_to_bound = 1e-7;
+constexpr int most_restarts = 256;
+constexpr int few_restarts = 4;
+constexpr std::int64_t most_shuffles = 100;  // as in Hydraulis
+// Rounds of exchanges between pipelines, after each of which micro-batches are counted anew.
+constexpr int most_rounds = 8;
+
+Bin bin_of_kind(std::size_t kind, const PipelineKind& pipeline) {
+  Bin bin;
+  bin.kind = kind;
+  bin.room = pipeline.room;
+  bin.longest = pipeline.room;
+  return bin;
+}
+
+// Each item, the longest first, to the bin of least cost that holds it; empty if one fits nowhere.
+std::vector<Bin> least_cost_first(const Bin& empty, std::size_t count, const std::vector<std::size_t>& items,
+                                  const ItemCosts& costs) {
+  std::vector<Bin> bins(count, empty);
+  std::set<std::pair<double, std::size_t>> by_cost;
+  for (std::size_t i = 0; i < count; ++i) by_cost.emplace(0, i);
+  for (const std::size_t item : items) {
+    const auto found = std::find_if(by_cost.begin(), by_cost.end(), [&](const std::pair<double, std::size_t>& bin) {
+      return bins[bin.second].tokens + costs.tokens[item] <= empty.room;
+    });
+    if (found == by_cost.end()) return {};
+    const std::size_t chosen = found->second;
+    by_cost.erase(found);
+    bins[chosen].add(item, costs);
+    by_cost.emplace(bins[chosen].cost, chosen);
+  }
+  return bins;
+}
+
+// Each item, the longest first, to the fullest bin that holds it, or to a new one.
+std::vector<Bin> fullest_first(const Bin& empty, const std::vector<std::size_t>& items, const ItemCosts& costs) {
+  std::vector<Bin> bins;
+  std::set<std::pair<std::int64_t, std::size_t>> by_room;
+  for (const std::size_t item : items) {
+    const auto found = by_room.lower_bound({costs.tokens[item], 0});
+    const std::size_t chosen = found == by_room.end() ? bins.size() : found->second;
+    if (found == by_room.end()) {
+      bins.push_back(empty);
+    } else {
+      by_room.erase(found);
+    }
+    bins[chosen].add(item, costs);
+    by_room.emplace(bins[chosen].room - bins[chosen].tokens, chosen);
+  }
+  return bins;
+}
+
+}  // namespace
+
+StrategySearch::StrategySearch(std::vector<std::int64_t> lengths, std::vector<PipelineKind> kinds)
+    : kinds_(std::move(kinds)), order_(lengths.size()) {
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
+  for (const std::size_t sequence : order_) costs_.tokens.push_back(lengths[sequence]);
+  for (const PipelineKind& kind : kinds_) {
+    std::vector<double>& costs = costs_.of_kind.emplace_back();
+    for (const std::int64_t tokens : costs_.tokens) costs.push_back(kind.of_sequence(tokens));
+  }
+}
+
+bool StrategySearch::usable(const Strategy& strategy) const {
+  return order_.empty() || std::any_of(strategy.begin(), strategy.end(),
+                                       [&](std::size_t kind) { return kinds_[kind].room >= costs_.tokens.front(); });
+}
+
+StrategyWork StrategySearch::search(const Strategy& strategy, std::int64_t budget) const {
+  HDPSIM_CHECK(usable(strategy), "no pipeline holds a sequence of {} tokens", costs_.tokens.front());
+  std::vector<std::vector<Bin>> starts = {longest_first_dispatch(strategy)};
+  const auto shuffle_work = static_cast<std::int64_t>(order_.size() * strategy.size()) + 1;
+  const int shuffles = static_cast<int>(std::min<std::int64_t>(most_shuffles, budget / 4 / shuffle_work));
+  if (shuffles > 0 && strategy.size() > 1) starts.push_back(shuffled_dispatch(strategy, shuffles));
+  StrategyWork work;
+  work.dispatch = never;
+  work.seconds = never;
+  for (std::vector<Bin>& dispatched : starts) {
+    std::vector<Packed> pipelines = planned(strategy, dispatched, budget / std::ssize(starts));
+    work.dispatch = std::min(work.dispatch, last_end(dispatched, costs_));
+    const double seconds = end_of(pipelines);
+    if (seconds >= work.seconds) continue;
+    work.seconds = seconds;
+    work.pipelines.clear();
+    for (Packed& pipeline : pipelines) work.pipelines.push_back(work_of(std::move(pipeline)));
+  }
+  return work;
+}
+
+// Improves the answer of stage 1, then makes that of stage 2.
+std::vector<StrategySearch::Packed> StrategySearch::planned(const Strategy& strategy, std::vector<Bin>& dispatched,
+                                                            std::int64_t budget) const {
+  std::int64_t left = budget / 4;
+  exchange_with_restarts(dispatched, costs_, 0, most_restarts, left);
+  left += budget - budget / 4;
+  return exchanged(strategy, packed_pipelines(strategy, dispatched, 0, left), left);
+}
+
+PipelineWork StrategySearch::micro_batches(std::size_t kind, const SequenceList& sequences, std::int64_t budget) const {
+  std::vector<std::size_t> places(order_.size());
+  for (std::size_t item = 0; item < order_.size(); ++item) places[order_[item]] = item;
+  std::vector<std::size_t> items;
+  for (const std::size_t sequence : sequences) items.push_back(places[sequence]);
+  std::sort(items.begin(), items.end());
+  return work_of(packed(kind, items, most_restarts, budget));
+}
+
+std::vector<Bin> StrategySearch::idle_pipelines(const Strategy& strategy) const {
+  std::vector<Bin> bins;
+  for (const std::size_t kind : strategy) {
+    Bin& bin = bins.emplace_back(bin_of_kind(kind, kinds_[kind]));
+    bin.room = std::numeric_limits<std::int64_t>::max();
+    bin.tail = static_cast<double>(kinds_[kind].stages - 1);
+  }
+  return bins;
+}
+
+// Longest first, a sequence goes to the pipeline that then costs least. Pipelines of one kind differ by what they cost
+// already, so that the cheapest of each kind are compared.
+std::vector<Bin> StrategySearch::longest_first_dispatch(const Strategy& strategy) const {
+  std::vector<Bin> bins = idle_pipelines(strategy);
+  std::vector<std::set<std::pair<double, std::size_t>>> by_end(kinds_.size());
+  for (std::size_t i = 0; i < bins.size(); ++i) by_end[strategy[i]].emplace(0, i);
+  for (std::size_t item = 0; item < order_.size(); ++item) {
+    std::size_t chosen = bins.size();
+    double earliest = never;
+    for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
+      if (by_end[kind].empty() || kinds_[kind].room < costs_.tokens[item]) continue;
+      const auto [end, bin] = *by_end[kind].begin();
+      const double cost = costs_.of_kind[kind][item];
+      const double then = bins[bin].items.empty() ? kinds_[kind].dispatched(cost, cost) : end + cost;
+      if (then < earliest) {
+        earliest = then;
+        chosen = bin;
+      }
+    }
+    Bin& bin = bins[chosen];
+    by_end[bin.kind].erase(by_end[bin.kind].begin());
+    bin.add(item, costs_);
+    by_end[bin.kind].emplace(bin.end(costs_), chosen);
+  }
+  return bins;
+}
+
+// Hydraulis' own stage 1 with other random numbers.
+std::vector<Bin> StrategySearch::shuffled_dispatch(const Strategy& strategy, int shuffles) const {
+  RandomStream random(1, "hydraulis: orders of sequences");
+  std::vector<std::size_t> items(order_.size());
+  std::iota(items.begin(), items.end(), std::size_t{0});
+  std::vector<Bin> best;
+  for (int i = 0; i < shuffles; ++i) {
+    for (std::size_t left = items.size(); left > 1; --left) std::swap(items[left - 1], items[random.below(left)]);
+    std::vector<Bin> bins = dispatch_in_order(strategy, items);
+    if (best.empty() || last_end(bins, costs_) < last_end(best, costs_)) best = std::move(bins);
+  }
+  return best;
+}
+
+// Each sequence to the pipeline with which the last one ends first: of equals, to the last one that idles, or else to
+// the first one.
+std::vector<Bin> StrategySearch::dispatch_in_order(const Strategy& strategy,
+                                                   const std::vector<std::size_t>& items) const {
+  std::vector<Bin> bins = idle_pipelines(strategy);
+  std::vector<double> largest(bins.size());
+  double last = 0;
+  for (const std::size_t item : items) {
+    std::size_t chosen = bins.size();
+    double earliest = never;
+    for (std::size_t i = 0; i < bins.size(); ++i) {
+      if (bins[i].longest < costs_.tokens[item]) continue;
+      const double cost = costs_.of_kind[bins[i].kind][item];
+      const double end = std::max(last, bins[i].cost + cost + bins[i].tail * std::max(largest[i], cost));
+      if (end > earliest || (end == earliest && !bins[i].items.empty())) continue;
+      earliest = end;
+      chosen = i;
+    }
+    Bin& bin = bins[chosen];
+    largest[chosen] = std::max(largest[chosen], costs_.of_kind[bin.kind][item]);
+    bin.add(item, costs_);
+    last = earliest;
+  }
+  for (Bin& bin : bins) std::sort(bin.items.begin(), bin.items.end());
+  return bins;
+}
+
+StrategySearch::Packed StrategySearch::packed(std::size_t kind, const std::vector<std::size_t>& items, int restarts,
+                                              std::int64_t& budget) const {
+  if (items.empty()) return {};
+  const PipelineKind& pipeline = kinds_[kind];
+  const Bin empty = bin_of_kind(kind, pipeline);
+  Bin all = empty;
+  for (const std::size_t item : items) all.add(item, costs_);
+  const double largest = costs_.of_kind[kind][items.front()];
+  HDPSIM_CHECK(costs_.tokens[items.front()] <= empty.room, "a sequence of {} tokens in a pipeline that holds {}",
+               costs_.tokens[items.front()], empty.room);
+  const auto alone = std::count_if(items.begin(), items.end(),
+                                   [&](std::size_t item) { return 2 * costs_.tokens[item] > pipeline.room; });
+  const std::size_t first = static_cast<std::size_t>(std::max((all.tokens - 1) / pipeline.room + 1, alone));
+  const auto sensible = static_cast<std::size_t>(all.tokens / pipeline.fewest_tokens);
+  const std::vector<Bin> fewest = fullest_first(empty, items, costs_);
+  const std::size_t last = std::max(std::min({first + tried_counts - 1, sensible, items.size()}), fewest.size());
+  Packed best{never, {}};
+  for (std::size_t count = first; count <= last; ++count) {
+    const double even = std::max(largest, all.cost / static_cast<double>(count));
+    if (pipeline.seconds(even, count) >= best.seconds) continue;
+    std::vector<Bin> bins = least_cost_first(empty, count, items, costs_);
+    if (bins.empty() && count < fewest.size()) continue;
+    if (bins.empty()) {
+      bins = fewest;
+      bins.resize(count, empty);
+    }
+    exchange_with_restarts(bins, costs_, even * (1 + close_to_bound), restarts, budget);
+    std::erase_if(bins, [](const Bin& bin) { return bin.items.empty(); });
+    const double seconds = pipeline_seconds(kind, bins);
+    if (seconds < best.seconds) best = {seconds, std::move(bins)};
+  }
+  return best;
+}
+
+std::vector<StrategySearch::Packed> StrategySearch::packed_pipelines(const Strategy& strategy,
+                                                                     const std::vector<Bin>& dispatched, int restarts,
+                                                                     std::int64_t& budget) const {
+  std::vector<Packed> pipelines;
+  for (std::size_t i = 0; i < strategy.size(); ++i) {
+    pipelines.push_back(packed(strategy[i], dispatched[i].items, restarts, budget));
+  }
+  return pipelines;
+}
+
+// With the numbers of micro-batches as they are, sequences are exchanged between all micro-batches; then each pipeline
+// counts its micro-batches anew.
+std::vector<StrategySearch::Packed> StrategySearch::exchanged(const Strategy& strategy,
+                                                              const std::vector<Packed>& pipelines,
+                                                              std::int64_t& budget) const {
+  std::vector<Packed> best = pipelines;
+  for (int round = 0; round < most_rounds && budget > 0; ++round) {
+    std::vector<Bin> bins;
+    for (std::size_t i = 0; i < strategy.size(); ++i) {
+      std::vector<Bin> own = best[i].bins;
+      if (own.empty()) own.push_back(bin_of_kind(strategy[i], kinds_[strategy[i]]));
+      for (Bin& bin : own) {
+        bin.weight = kinds_[strategy[i]].turns(own.size());
+        bin.fixed = kinds_[strategy[i]].per_micro_batch;
+        bin.origin = i;
+        bins.push_back(bin);
+      }
+    }
+    exchange_with_restarts(bins, costs_, 0, most_restarts, budget);
+    std::vector<Packed> other(strategy.size());
+    for (Bin& bin : bins) {
+      if (bin.items.empty()) continue;
+      bin.weight = 1;
+      bin.fixed = 0;
+      other[bin.origin].bins.push_back(bin);
+    }
+    for (std::size_t i = 0; i < strategy.size(); ++i) {
+      other[i].seconds = pipeline_seconds(strategy[i], other[i].bins);
+      std::vector<std::size_t> items;
+      for (const Bin& bin : other[i].bins) items.insert(items.end(), bin.items.begin(), bin.items.end());
+      std::sort(items.begin(), items.end());
+      Packed again = packed(strategy[i], items, few_restarts, budget);
+      if (again.seconds < other[i].seconds) other[i] = std::move(again);
+    }
+    if (end_of(other) >= end_of(best)) break;
+    best = std::move(other);
+  }
+  return best;
+}
+
+double StrategySearch::end_of(const std::vector<Packed>& pipelines) {
+  double end = 0;
+  for (const Packed& pipeline : pipelines) end = std::max(end, pipeline.seconds);
+  return end;
+}
+
+double StrategySearch::pipeline_seconds(std::size_t kind, const std::vector<Bin>& bins) const {
+  return bins.empty() ? 0 : kinds_[kind].seconds(last_end(bins, costs_), bins.size());
+}
+
+PipelineWork StrategySearch::work_of(Packed packed) const {
+  PipelineWork work;
+  work.seconds = packed.seconds;
+  for (const Bin& bin : packed.bins) {
+    SequenceList& sequences = work.micro_batches.emplace_back();
+    for (const std::size_t item : bin.items) sequences.push_back(order_[item]);
+  }
+  return work;
+}
+
+}  // namespace hdpsim
