@@ -184,12 +184,13 @@ PolicyKind hydraulis_policy() {
             at(&HydraulisPolicy::pipelines),
             "strategies may have pipelines of unlike degrees, or only those count whose pipelines are all alike",
             {.mechanism = "dynamic-groups", .off = "alike"});
-  return policy_kind("hydraulis",
-                     "Hydraulis: of several strategies, each a list of pipelines of unlike degrees of context "
-                     "parallelism, the one that ends first in each step, by its own estimate; sequences are dispatched "
-                     "to pipelines, and packed into micro-batches of even work in each. Pipelines share the mesh's tp "
-                     "and pp, so that no parameters move between steps; unlike ones are not modelled",
-                     std::move(keys));
+  return policy_kind(
+      "hydraulis",
+      "Hydraulis: of several strategies, each a list of pipelines of unlike degrees of context parallelism, "
+      "every step has the one that ends first by the policy's own prices; sequences are dispatched to "
+      "pipelines, and packed into micro-batches of even work in each. All pipelines have the mesh's tp "
+      "and pp: no parameters move between steps, and pipelines of unlike tp or pp are not modelled",
+      std::move(keys));
 }
 
 }  // namespace hdpsim

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <numeric>
-#include <queue>
 #include <set>
 #include <utility>
 
@@ -17,6 +15,7 @@ namespace {
 constexpr double never = std::numeric_limits<double>::infinity();
 // Exchanges end where they are this close to a bound, as a share.
 constexpr double close_to_bound = 1e-7;
+// Restarts of a search, and of one among many.
 constexpr int most_restarts = 256;
 constexpr int few_restarts = 4;
 constexpr std::int64_t most_shuffles = 100;  // as in Hydraulis
@@ -89,21 +88,21 @@ bool StrategySearch::usable(const Strategy& strategy) const {
 StrategyWork StrategySearch::search(const Strategy& strategy, std::int64_t budget) const {
   HDPSIM_CHECK(usable(strategy), "no pipeline holds a sequence of {} tokens", costs_.tokens.front());
   std::vector<std::vector<Bin>> starts = {longest_first_dispatch(strategy)};
+  std::int64_t none = 0;
+  std::vector<Packed> best = packed_pipelines(strategy, starts.front(), none);
   const auto shuffle_work = static_cast<std::int64_t>(order_.size() * strategy.size()) + 1;
   const int shuffles = static_cast<int>(std::min<std::int64_t>(most_shuffles, budget / 4 / shuffle_work));
   if (shuffles > 0 && strategy.size() > 1) starts.push_back(shuffled_dispatch(strategy, shuffles));
   StrategyWork work;
-  work.dispatch = never;
-  work.seconds = never;
+  work.dispatch = last_end(starts.front(), costs_);
   for (std::vector<Bin>& dispatched : starts) {
+    if (budget == 0) break;
     std::vector<Packed> pipelines = planned(strategy, dispatched, budget / std::ssize(starts));
     work.dispatch = std::min(work.dispatch, last_end(dispatched, costs_));
-    const double seconds = end_of(pipelines);
-    if (seconds >= work.seconds) continue;
-    work.seconds = seconds;
-    work.pipelines.clear();
-    for (Packed& pipeline : pipelines) work.pipelines.push_back(work_of(std::move(pipeline)));
+    if (end_of(pipelines) < end_of(best)) best = std::move(pipelines);
   }
+  work.seconds = end_of(best);
+  for (Packed& pipeline : best) work.pipelines.push_back(work_of(std::move(pipeline)));
   return work;
 }
 
@@ -113,7 +112,7 @@ std::vector<StrategySearch::Packed> StrategySearch::planned(const Strategy& stra
   std::int64_t left = budget / 4;
   exchange_with_restarts(dispatched, costs_, 0, most_restarts, left);
   left += budget - budget / 4;
-  return exchanged(strategy, packed_pipelines(strategy, dispatched, 0, left), left);
+  return exchanged(strategy, packed_pipelines(strategy, dispatched, left), left);
 }
 
 PipelineWork StrategySearch::micro_batches(std::size_t kind, const SequenceList& sequences, std::int64_t budget) const {
@@ -238,11 +237,11 @@ StrategySearch::Packed StrategySearch::packed(std::size_t kind, const std::vecto
 }
 
 std::vector<StrategySearch::Packed> StrategySearch::packed_pipelines(const Strategy& strategy,
-                                                                     const std::vector<Bin>& dispatched, int restarts,
+                                                                     const std::vector<Bin>& dispatched,
                                                                      std::int64_t& budget) const {
   std::vector<Packed> pipelines;
   for (std::size_t i = 0; i < strategy.size(); ++i) {
-    pipelines.push_back(packed(strategy[i], dispatched[i].items, restarts, budget));
+    pipelines.push_back(packed(strategy[i], dispatched[i].items, 0, budget));
   }
   return pipelines;
 }

@@ -66,9 +66,9 @@ class StrategySearch {
 
   /// Whether one of its pipelines holds the longest sequence.
   [[nodiscard]] bool usable(const Strategy& strategy) const;
-  /// The work of a usable strategy (checked). `budget`: exchanges that may be looked at; none give the first answers of
-  /// both stages, in O(n (K log P + 16 log m)) for P pipelines and m micro-batches of one. Larger budgets never give a
-  /// later end.
+  /// The work of a usable strategy (checked). Without a budget these are the first answers of both stages, in
+  /// O(n (K log P + 16 log m)) for P pipelines and m micro-batches of one. `budget`: exchanges that may be looked at to
+  /// end earlier than that, each in O(log n). A quarter as many steps may go into dispatching in random orders.
   [[nodiscard]] StrategyWork search(const Strategy& strategy, std::int64_t budget) const;
   /// Stage 2 alone, for the sequences of one pipeline, each of which it holds (checked).
   [[nodiscard]] PipelineWork micro_batches(std::size_t kind, const SequenceList& sequences, std::int64_t budget) const;
@@ -89,7 +89,7 @@ class StrategySearch {
   [[nodiscard]] Packed packed(std::size_t kind, const std::vector<std::size_t>& items, int restarts,
                               std::int64_t& budget) const;
   [[nodiscard]] std::vector<Packed> packed_pipelines(const Strategy& strategy, const std::vector<Bin>& dispatched,
-                                                     int restarts, std::int64_t& budget) const;
+                                                     std::int64_t& budget) const;
   [[nodiscard]] std::vector<Packed> exchanged(const Strategy& strategy, const std::vector<Packed>& pipelines,
                                               std::int64_t& budget) const;
   [[nodiscard]] static double end_of(const std::vector<Packed>& pipelines);
