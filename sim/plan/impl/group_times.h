@@ -15,8 +15,8 @@ struct GroupTimes {
 };
 
 /// The work model as such a sum: what depends on a group's tokens is split among its sequences, and where a sequence's
-/// transfers take longer than its attention, the difference is its own. Groups share a node if they are no larger than
-/// one. `work` must outlive it.
+/// transfers take longer than its attention, the difference is its own. The least time of a micro-batch is left out.
+/// Groups share a node if they are no larger than one.
 [[nodiscard]] GroupTimes group_times(const WorkModel& work, std::int64_t ranks_per_node);
 
 }  // namespace hdpsim

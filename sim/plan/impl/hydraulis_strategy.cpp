@@ -1,6 +1,7 @@
 #include "sim/plan/impl/hydraulis_strategy.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -19,8 +20,33 @@ constexpr double close_to_bound = 1e-7;
 constexpr int most_restarts = 256;
 constexpr int few_restarts = 4;
 constexpr std::int64_t most_shuffles = 100;  // as in Hydraulis
+constexpr int compared = 4;                  // pipelines of each kind that a sequence may go to
 // Rounds of exchanges between pipelines, after each of which micro-batches are counted anew.
 constexpr int most_rounds = 8;
+
+// Stage 1's objective.
+double dispatch_worth(const PipelineKind& kind, double sum, std::int64_t /*tokens*/, double longest) {
+  return kind.dispatched(sum, longest);
+}
+
+// The least that stage 2 can make of it.
+double packed_worth(const PipelineKind& kind, double sum, std::int64_t tokens, double longest) {
+  const auto seconds = [&](std::int64_t count) {
+    return kind.seconds(std::max(longest, sum / static_cast<double>(count)), static_cast<std::size_t>(count));
+  };
+  const std::int64_t fewest = (tokens - 1) / kind.room + 1;
+  double least = seconds(fewest);
+  if (kind.stages == 1 || longest <= 0) return least;
+  // As long as v micro-batches of equal cost hold the longest sequence, (sum / v + c)(p - 1 + v) counts, which is least
+  // at the root of sum (p - 1) / c.
+  const double filled = sum / longest;
+  const double ideal = std::sqrt(sum * static_cast<double>(kind.stages - 1) / std::max(kind.per_micro_batch, 1e-12));
+  const auto count = static_cast<std::int64_t>(std::min(ideal, filled));
+  for (const std::int64_t other : {count, count + 1}) {
+    if (other > fewest) least = std::min(least, seconds(other));
+  }
+  return least;
+}
 
 Bin bin_of_kind(std::size_t kind, const PipelineKind& pipeline) {
   Bin bin;
@@ -87,9 +113,12 @@ bool StrategySearch::usable(const Strategy& strategy) const {
 
 StrategyWork StrategySearch::search(const Strategy& strategy, std::int64_t budget) const {
   HDPSIM_CHECK(usable(strategy), "no pipeline holds a sequence of {} tokens", costs_.tokens.front());
-  std::vector<std::vector<Bin>> starts = {longest_first_dispatch(strategy)};
+  std::vector<std::vector<Bin>> starts = {longest_first_dispatch(strategy, dispatch_worth),
+                                          longest_first_dispatch(strategy, packed_worth)};
   std::int64_t none = 0;
   std::vector<Packed> best = packed_pipelines(strategy, starts.front(), none);
+  std::vector<Packed> other = packed_pipelines(strategy, starts.back(), none);
+  if (end_of(other) < end_of(best)) best = std::move(other);
   const auto shuffle_work = static_cast<std::int64_t>(order_.size() * strategy.size()) + 1;
   const int shuffles = static_cast<int>(std::min<std::int64_t>(most_shuffles, budget / 4 / shuffle_work));
   if (shuffles > 0 && strategy.size() > 1) starts.push_back(shuffled_dispatch(strategy, shuffles));
@@ -134,29 +163,34 @@ std::vector<Bin> StrategySearch::idle_pipelines(const Strategy& strategy) const 
   return bins;
 }
 
-// Longest first, a sequence goes to the pipeline that then costs least. Pipelines of one kind differ by what they cost
-// already, so that the cheapest of each kind are compared.
-std::vector<Bin> StrategySearch::longest_first_dispatch(const Strategy& strategy) const {
+// Longest first, a sequence goes to the pipeline that is then worth least; of each kind, those are compared that were
+// worth least before.
+std::vector<Bin> StrategySearch::longest_first_dispatch(const Strategy& strategy, PipelineWorth worth) const {
   std::vector<Bin> bins = idle_pipelines(strategy);
-  std::vector<std::set<std::pair<double, std::size_t>>> by_end(kinds_.size());
-  for (std::size_t i = 0; i < bins.size(); ++i) by_end[strategy[i]].emplace(0, i);
+  std::vector<std::set<std::pair<double, std::size_t>>> by_worth(kinds_.size());
+  for (std::size_t i = 0; i < bins.size(); ++i) by_worth[strategy[i]].emplace(0, i);
   for (std::size_t item = 0; item < order_.size(); ++item) {
     std::size_t chosen = bins.size();
-    double earliest = never;
+    double least = never;
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
-      if (by_end[kind].empty() || kinds_[kind].room < costs_.tokens[item]) continue;
-      const auto [end, bin] = *by_end[kind].begin();
-      const double cost = costs_.of_kind[kind][item];
-      const double then = bins[bin].items.empty() ? kinds_[kind].dispatched(cost, cost) : end + cost;
-      if (then < earliest) {
-        earliest = then;
-        chosen = bin;
+      if (kinds_[kind].room < costs_.tokens[item]) continue;
+      int looked_at = 0;
+      for (auto at = by_worth[kind].begin(); at != by_worth[kind].end() && looked_at < compared; ++at, ++looked_at) {
+        const Bin& bin = bins[at->second];
+        const double cost = costs_.of_kind[kind][item];
+        const double longest = bin.items.empty() ? cost : costs_.of_kind[kind][bin.items.front()];
+        const double then = worth(kinds_[kind], bin.cost + cost, bin.tokens + costs_.tokens[item], longest);
+        if (then >= least) continue;
+        least = then;
+        chosen = at->second;
       }
     }
     Bin& bin = bins[chosen];
-    by_end[bin.kind].erase(by_end[bin.kind].begin());
+    const double before =
+        bin.items.empty() ? 0 : worth(kinds_[bin.kind], bin.cost, bin.tokens, costs_.of_kind[bin.kind][bin.items[0]]);
+    by_worth[bin.kind].erase({before, chosen});
     bin.add(item, costs_);
-    by_end[bin.kind].emplace(bin.end(costs_), chosen);
+    by_worth[bin.kind].emplace(least, chosen);
   }
   return bins;
 }

@@ -78,9 +78,11 @@ class StrategySearch {
     double seconds = 0;
     std::vector<Bin> bins;
   };
+  // What a pipeline with sequences of this sum, tokens and longest one is worth.
+  using PipelineWorth = double (*)(const PipelineKind& kind, double sum, std::int64_t tokens, double longest);
 
   [[nodiscard]] std::vector<Bin> idle_pipelines(const Strategy& strategy) const;
-  [[nodiscard]] std::vector<Bin> longest_first_dispatch(const Strategy& strategy) const;
+  [[nodiscard]] std::vector<Bin> longest_first_dispatch(const Strategy& strategy, PipelineWorth worth) const;
   [[nodiscard]] std::vector<Bin> shuffled_dispatch(const Strategy& strategy, int shuffles) const;
   [[nodiscard]] std::vector<Bin> dispatch_in_order(const Strategy& strategy,
                                                    const std::vector<std::size_t>& items) const;
