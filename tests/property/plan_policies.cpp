@@ -133,6 +133,7 @@ TEST_CASE(
                                               "static",
                                               "hdp-naive",
                                               "hydraulis",
+                                              "hydraulis: {search: joint}",
                                               "megatron-dynamic-cp: " + multiple,
                                               "openrlhf",
                                               "verl: " + multiple,
@@ -154,7 +155,7 @@ TEST_CASE(
       const StepBounds bounds = step_bounds(batch, {context.ranks, context.capacity, context.stages}, context.work);
       CHECK(plan_time(plan, context.work).step(context.stages) >= bounds.step() * (1 - 1e-9));
     } catch (const InputError&) {
-      CHECK((which >= 8 || (may_refuse_any && which < 2)));
+      CHECK((which >= 9 || (may_refuse_any && which < 2)));
     }
   }
 }

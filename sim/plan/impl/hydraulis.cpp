@@ -23,6 +23,7 @@ constexpr std::size_t most_searched = 4;
 constexpr std::int64_t most_exchanges = 1 << 20;
 
 enum class Pipelines : std::uint8_t { unlike, alike };
+enum class Search : std::uint8_t { two_stages, joint };
 
 bool are_alike(const PipelineDegrees& degrees) {
   return std::adjacent_find(degrees.begin(), degrees.end(), std::not_equal_to<>()) == degrees.end();
@@ -33,8 +34,8 @@ bool are_alike(const PipelineDegrees& degrees) {
 /// mesh's tp and pp, so that parameters lie alike in all strategies and need not move between steps.
 class Hydraulis final : public Planner {
  public:
-  Hydraulis(const PlanningContext& context, std::vector<PipelineDegrees> candidates)
-      : context_(context), candidates_(std::move(candidates)) {
+  Hydraulis(const PlanningContext& context, std::vector<PipelineDegrees> candidates, Search search)
+      : context_(context), candidates_(std::move(candidates)), search_(search) {
     for (const PipelineDegrees& degrees : candidates_) degrees_.insert(degrees_.end(), degrees.begin(), degrees.end());
     std::sort(degrees_.begin(), degrees_.end());
     degrees_.erase(std::unique(degrees_.begin(), degrees_.end()), degrees_.end());
@@ -80,17 +81,22 @@ class Hydraulis final : public Planner {
     return kinds;
   }
 
+  [[nodiscard]] StrategyWork work_of(const StrategySearch& search, std::size_t candidate, std::int64_t budget) const {
+    const Strategy& strategy = strategies_[candidate];
+    return search_ == Search::joint ? search.joint(strategy, budget) : search.two_stages(strategy, budget);
+  }
+
   [[nodiscard]] std::pair<std::size_t, StrategyWork> best_of(const StrategySearch& search) const {
     std::vector<std::pair<double, std::size_t>> first_answers;
     for (std::size_t i = 0; i < strategies_.size(); ++i) {
-      if (search.usable(strategies_[i])) first_answers.emplace_back(search.search(strategies_[i], 0).seconds, i);
+      if (search.usable(strategies_[i])) first_answers.emplace_back(work_of(search, i, 0).seconds, i);
     }
     HDPSIM_CHECK(!first_answers.empty(), "none of {} strategies holds the batch", strategies_.size());
     std::sort(first_answers.begin(), first_answers.end());
     first_answers.resize(std::min(most_searched, first_answers.size()));
     std::optional<std::pair<std::size_t, StrategyWork>> best;
     for (const auto& [seconds, i] : first_answers) {
-      StrategyWork work = search.search(strategies_[i], most_exchanges / std::ssize(first_answers));
+      StrategyWork work = work_of(search, i, most_exchanges / std::ssize(first_answers));
       if (!best || work.seconds < best->second.seconds) best.emplace(i, std::move(work));
     }
     return std::move(*best);
@@ -100,12 +106,14 @@ class Hydraulis final : public Planner {
   std::vector<PipelineDegrees> candidates_;
   std::vector<std::int64_t> degrees_;  // of pipelines, by kind
   std::vector<Strategy> strategies_;   // of each candidate
+  Search search_;
 };
 
-/// `hydraulis: {strategies: auto | [[8, 4, 4], ...], pipelines: unlike | alike}`.
+/// `hydraulis: {strategies: auto | [[8, 4, 4], ...], pipelines: unlike | alike, search: two_stages | joint}`.
 struct HydraulisPolicy final : PolicyOptions {
   std::vector<PipelineDegrees> strategies;  // empty: the usual ones
   Pipelines pipelines = Pipelines::unlike;
+  Search search = Search::two_stages;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
     std::vector<PipelineDegrees> candidates = strategies;
@@ -118,7 +126,7 @@ struct HydraulisPolicy final : PolicyOptions {
       std::erase_if(candidates, [](const PipelineDegrees& degrees) { return !are_alike(degrees); });
     }
     if (!strategies.empty()) check_room(pool, candidates);
-    return std::make_unique<Hydraulis>(pool.context(), std::move(candidates));
+    return std::make_unique<Hydraulis>(pool.context(), std::move(candidates), search);
   }
 
  private:
@@ -184,6 +192,12 @@ PolicyKind hydraulis_policy() {
             at(&HydraulisPolicy::pipelines),
             "strategies may have pipelines of unlike degrees, or only those count whose pipelines are all alike",
             {.mechanism = "dynamic-groups", .off = "alike"});
+  keys.word("search", "search", {{"two_stages", Search::two_stages}, {"joint", Search::joint}},
+            at(&HydraulisPolicy::search),
+            "sequences go to pipelines by the sum of what they cost, and are then packed, as its authors do; or both "
+            "at once, by its authors' price of a step alone, in which every micro-batch of a pipeline lasts as long as "
+            "the costliest one",
+            {});
   return policy_kind(
       "hydraulis",
       "Hydraulis: of several strategies, each a list of pipelines of unlike degrees of context parallelism, "

@@ -111,37 +111,54 @@ bool StrategySearch::usable(const Strategy& strategy) const {
                                        [&](std::size_t kind) { return kinds_[kind].room >= costs_.tokens.front(); });
 }
 
-StrategyWork StrategySearch::search(const Strategy& strategy, std::int64_t budget) const {
+StrategyWork StrategySearch::two_stages(const Strategy& strategy, std::int64_t budget) const {
+  std::vector<std::vector<Bin>> starts = dispatches(strategy, budget);
+  std::int64_t left = budget / 2;
+  const std::vector<Bin>* best = nullptr;
+  for (std::vector<Bin>& dispatched : starts) {
+    exchange_with_restarts(dispatched, costs_, 0, most_restarts, left);
+    if (best == nullptr || last_end(dispatched, costs_) < last_end(*best, costs_)) best = &dispatched;
+  }
+  left += budget - budget / 2;
+  return work_of(packed_pipelines(strategy, *best, few_restarts, left), last_end(*best, costs_));
+}
+
+StrategyWork StrategySearch::joint(const Strategy& strategy, std::int64_t budget) const {
+  std::vector<std::vector<Bin>> starts = dispatches(strategy, budget);
+  const std::int64_t share = budget / (std::ssize(starts) + 1);
+  std::vector<std::int64_t> left(starts.size() + 1, share);
+  double dispatch = never;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    left[i] = share / 4;
+    exchange_with_restarts(starts[i], costs_, 0, most_restarts, left[i]);
+    left[i] += share - share / 4;
+    dispatch = std::min(dispatch, last_end(starts[i], costs_));
+  }
+  starts.push_back(longest_first_dispatch(strategy, packed_worth));
+  std::vector<Packed> best;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    std::vector<Packed> pipelines = exchanged(strategy, packed_pipelines(strategy, starts[i], 0, left[i]), left[i]);
+    if (best.empty() || end_of(pipelines) < end_of(best)) best = std::move(pipelines);
+  }
+  return work_of(std::move(best), dispatch);
+}
+
+// Answers of stage 1: longest first and, as far as the budget goes, the best of Hydraulis' own random orders.
+std::vector<std::vector<Bin>> StrategySearch::dispatches(const Strategy& strategy, std::int64_t budget) const {
   HDPSIM_CHECK(usable(strategy), "no pipeline holds a sequence of {} tokens", costs_.tokens.front());
-  std::vector<std::vector<Bin>> starts = {longest_first_dispatch(strategy, dispatch_worth),
-                                          longest_first_dispatch(strategy, packed_worth)};
-  std::int64_t none = 0;
-  std::vector<Packed> best = packed_pipelines(strategy, starts.front(), none);
-  std::vector<Packed> other = packed_pipelines(strategy, starts.back(), none);
-  if (end_of(other) < end_of(best)) best = std::move(other);
+  std::vector<std::vector<Bin>> starts = {longest_first_dispatch(strategy, dispatch_worth)};
   const auto shuffle_work = static_cast<std::int64_t>(order_.size() * strategy.size()) + 1;
   const int shuffles = static_cast<int>(std::min<std::int64_t>(most_shuffles, budget / 4 / shuffle_work));
   if (shuffles > 0 && strategy.size() > 1) starts.push_back(shuffled_dispatch(strategy, shuffles));
-  StrategyWork work;
-  work.dispatch = last_end(starts.front(), costs_);
-  for (std::vector<Bin>& dispatched : starts) {
-    if (budget == 0) break;
-    std::vector<Packed> pipelines = planned(strategy, dispatched, budget / std::ssize(starts));
-    work.dispatch = std::min(work.dispatch, last_end(dispatched, costs_));
-    if (end_of(pipelines) < end_of(best)) best = std::move(pipelines);
-  }
-  work.seconds = end_of(best);
-  for (Packed& pipeline : best) work.pipelines.push_back(work_of(std::move(pipeline)));
-  return work;
+  return starts;
 }
 
-// Improves the answer of stage 1, then makes that of stage 2.
-std::vector<StrategySearch::Packed> StrategySearch::planned(const Strategy& strategy, std::vector<Bin>& dispatched,
-                                                            std::int64_t budget) const {
-  std::int64_t left = budget / 4;
-  exchange_with_restarts(dispatched, costs_, 0, most_restarts, left);
-  left += budget - budget / 4;
-  return exchanged(strategy, packed_pipelines(strategy, dispatched, left), left);
+StrategyWork StrategySearch::work_of(std::vector<Packed> pipelines, double dispatch) const {
+  StrategyWork work;
+  work.dispatch = dispatch;
+  work.seconds = end_of(pipelines);
+  for (Packed& pipeline : pipelines) work.pipelines.push_back(work_of(std::move(pipeline)));
+  return work;
 }
 
 PipelineWork StrategySearch::micro_batches(std::size_t kind, const SequenceList& sequences, std::int64_t budget) const {
@@ -271,11 +288,11 @@ StrategySearch::Packed StrategySearch::packed(std::size_t kind, const std::vecto
 }
 
 std::vector<StrategySearch::Packed> StrategySearch::packed_pipelines(const Strategy& strategy,
-                                                                     const std::vector<Bin>& dispatched,
+                                                                     const std::vector<Bin>& dispatched, int restarts,
                                                                      std::int64_t& budget) const {
   std::vector<Packed> pipelines;
   for (std::size_t i = 0; i < strategy.size(); ++i) {
-    pipelines.push_back(packed(strategy[i], dispatched[i].items, 0, budget));
+    pipelines.push_back(packed(strategy[i], dispatched[i].items, restarts, budget));
   }
   return pipelines;
 }

@@ -53,9 +53,8 @@ struct StrategyWork {
 
 /// Divides the sequences of a batch among the pipelines of a strategy (stage 1), and those of a pipeline among
 /// micro-batches (stage 2). The objectives are Hydraulis'; its searches, 100 shuffles and a solver with half a second,
-/// are replaced by longest first and by exchanges (bin_exchange.h), which depend on no clock and no generator. Then
-/// sequences are exchanged between micro-batches of all pipelines, too, as long as that lets the last pipeline end
-/// earlier. A pipeline that gets no sequence idles, where Hydraulis gives the strategy up.
+/// are replaced by longest first and by exchanges (bin_exchange.h), which end after a stated number of them, on every
+/// machine alike. A pipeline that gets no sequence idles, where Hydraulis gives the strategy up.
 class StrategySearch {
  public:
   /// Counts of micro-batches that stage 2 tries, from the least that may hold the sequences on.
@@ -66,10 +65,15 @@ class StrategySearch {
 
   /// Whether one of its pipelines holds the longest sequence.
   [[nodiscard]] bool usable(const Strategy& strategy) const;
-  /// The work of a usable strategy (checked). Without a budget these are the first answers of both stages, in
-  /// O(n (K log P + 16 log m)) for P pipelines and m micro-batches of one. `budget`: exchanges that may be looked at to
-  /// end earlier than that, each in O(log n). A quarter as many steps may go into dispatching in random orders.
-  [[nodiscard]] StrategyWork search(const Strategy& strategy, std::int64_t budget) const;
+  /// The work of a usable strategy (checked), as Hydraulis finds it: stage 1 alone says which pipeline a sequence goes
+  /// to. Without a budget these are the first answers of both stages, in O(n (K log P + 16 log m)) for P pipelines and
+  /// m micro-batches of one. `budget`: exchanges that may be looked at to end earlier than that, each in O(log n). A
+  /// quarter as many steps may go into dispatching in random orders.
+  [[nodiscard]] StrategyWork two_stages(const Strategy& strategy, std::int64_t budget) const;
+  /// The same for stage 2's objective alone, which also says where a sequence goes: sequences are dispatched also by
+  /// what stage 2 can make of them, and then exchanged between the micro-batches of all pipelines as long as that lets
+  /// the last pipeline end earlier.
+  [[nodiscard]] StrategyWork joint(const Strategy& strategy, std::int64_t budget) const;
   /// Stage 2 alone, for the sequences of one pipeline, each of which it holds (checked).
   [[nodiscard]] PipelineWork micro_batches(std::size_t kind, const SequenceList& sequences, std::int64_t budget) const;
 
@@ -86,17 +90,17 @@ class StrategySearch {
   [[nodiscard]] std::vector<Bin> shuffled_dispatch(const Strategy& strategy, int shuffles) const;
   [[nodiscard]] std::vector<Bin> dispatch_in_order(const Strategy& strategy,
                                                    const std::vector<std::size_t>& items) const;
-  [[nodiscard]] std::vector<Packed> planned(const Strategy& strategy, std::vector<Bin>& dispatched,
-                                            std::int64_t budget) const;
+  [[nodiscard]] std::vector<std::vector<Bin>> dispatches(const Strategy& strategy, std::int64_t budget) const;
   [[nodiscard]] Packed packed(std::size_t kind, const std::vector<std::size_t>& items, int restarts,
                               std::int64_t& budget) const;
   [[nodiscard]] std::vector<Packed> packed_pipelines(const Strategy& strategy, const std::vector<Bin>& dispatched,
-                                                     std::int64_t& budget) const;
+                                                     int restarts, std::int64_t& budget) const;
   [[nodiscard]] std::vector<Packed> exchanged(const Strategy& strategy, const std::vector<Packed>& pipelines,
                                               std::int64_t& budget) const;
   [[nodiscard]] static double end_of(const std::vector<Packed>& pipelines);
   [[nodiscard]] double pipeline_seconds(std::size_t kind, const std::vector<Bin>& bins) const;
   [[nodiscard]] PipelineWork work_of(Packed packed) const;
+  [[nodiscard]] StrategyWork work_of(std::vector<Packed> pipelines, double dispatch) const;
 
   std::vector<PipelineKind> kinds_;
   SequenceList order_;  // the sequence of every item
