@@ -185,7 +185,7 @@ PolicyKind hydraulis_policy() {
             "auto",
             "the candidates of every step: each is a list of the ranks of its pipelines, which together are the pool; "
             "they are laid out widest first. `auto`: pipelines that are all alike, of every power of two of ranks, and "
-            "unlike ones that halve from the degree that holds the context",
+            "unlike ones, some of them as wide as the context needs beside narrower ones",
             {}},
            read_strategies);
   keys.word("pipelines", "way to choose pipelines", {{"unlike", Pipelines::unlike}, {"alike", Pipelines::alike}},
