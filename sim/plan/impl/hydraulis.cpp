@@ -186,7 +186,7 @@ PolicyKind hydraulis_policy() {
             "the candidates of every step: each is a list of the ranks of its pipelines, which together are the pool; "
             "they are laid out widest first. `auto`: pipelines that are all alike, of every power of two of ranks, and "
             "unlike ones, some of them as wide as the context needs beside narrower ones",
-            {}},
+            {.see = "strategies-of-unlike-pipelines"}},
            read_strategies);
   keys.word("pipelines", "way to choose pipelines", {{"unlike", Pipelines::unlike}, {"alike", Pipelines::alike}},
             at(&HydraulisPolicy::pipelines),

@@ -67,8 +67,8 @@ class StrategySearch {
   [[nodiscard]] bool usable(const Strategy& strategy) const;
   /// The work of a usable strategy (checked), as Hydraulis finds it: stage 1 alone says which pipeline a sequence goes
   /// to. Without a budget these are the first answers of both stages, in O(n (K log P + 16 log m)) for P pipelines and
-  /// m micro-batches of one. `budget`: exchanges that may be looked at to end earlier than that, each in O(log n). A
-  /// quarter as many steps may go into dispatching in random orders.
+  /// m micro-batches of one. `budget`: exchanges that may be looked at to lower the objective of either stage, each
+  /// in O(log n). A quarter as many steps may go into dispatching in random orders.
   [[nodiscard]] StrategyWork two_stages(const Strategy& strategy, std::int64_t budget) const;
   /// The same for stage 2's objective alone, which also says where a sequence goes: sequences are dispatched also by
   /// what stage 2 can make of them, and then exchanged between the micro-batches of all pipelines as long as that lets
