@@ -130,12 +130,23 @@ struct TensorParallelCollective {
   CollectiveGroup among = CollectiveGroup::tensor_parallel;
 };
 
+/// What the ranks of a group bring together or trade in a collective.
+enum class SharedTensor : std::uint8_t {
+  queries,
+  keys,
+  values,
+  outputs,  ///< Those of attention.
+  states,   ///< Those of linear mixing, two a rank.
+};
+
 /// A collective among the ranks of a micro-batch's group, each device with those that hold the same shard: an
 /// all-gather or a reduce-scatter among all of them, or an all-to-all: within each party (GroupSharing::inner) or, of
 /// needed keys, among all.
 struct SharingCollective {
   CollectiveKind kind = CollectiveKind::all_gather;
   Bytes bytes;  ///< As nccl-tests count: what a device holds after an all-gather, or sends in an all-to-all.
+  SharedTensor tensor = SharedTensor::keys;
+  bool gradients = false;  ///< The gradients of the tensor, and not the tensor itself.
   /// The number of consecutive ranks of the group that run it together.
   [[nodiscard]] std::int64_t party(const GroupSharing& sharing) const {
     return sharing.trades_heads() && kind == CollectiveKind::all_to_all ? sharing.inner : sharing.ranks();

@@ -38,8 +38,8 @@ Moved moved(PassWriter& writer) {
 
 void gather(PassWriter& writer, const Moved& both) {
   if (both.all == Bytes{}) return;  // no query sees a key of another rank
-  writer.share(both.there, both.all / 2);
-  writer.share(both.there, both.all - both.all / 2);
+  writer.share({both.there, both.all / 2, SharedTensor::keys});
+  writer.share({both.there, both.all - both.all / 2, SharedTensor::values});
   writer.add_ring(Opcode::merge, Stream::compute, writer.memory_bound({both.all * 2, 1}), 0);
 }
 
@@ -62,8 +62,8 @@ void backward_gathered(PassWriter& writer) {
   attend(writer, Direction::backward);
   if (both.all == Bytes{}) return;
   const Bytes gradients = both.all * writer.recipe().dkv_bytes_per_element / writer.layer().element_bytes;
-  writer.share(both.back, gradients / 2);
-  writer.share(both.back, gradients - gradients / 2);
+  writer.share({both.back, gradients / 2, SharedTensor::keys, true});
+  writer.share({both.back, gradients - gradients / 2, SharedTensor::values, true});
 }
 
 }  // namespace hdpsim

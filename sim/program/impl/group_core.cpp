@@ -11,9 +11,9 @@ namespace hdpsim {
 
 void core_forward(PassWriter& writer, std::optional<Index> projected) {
   if (writer.sharing().gathers) return forward_gathered(writer);
-  trade_inputs(writer);
+  trade_inputs(writer, false);
   forward_ring(writer, writer.sharing().trades_heads() ? std::optional(writer.last()) : projected);
-  trade_outputs(writer);
+  trade_outputs(writer, false);
 }
 
 std::optional<Index> core_backward(PassWriter& writer, Index differentiated) {
@@ -22,10 +22,10 @@ std::optional<Index> core_backward(PassWriter& writer, Index differentiated) {
     return std::nullopt;
   }
   if (!writer.sharing().trades_heads()) return backward_ring(writer, differentiated);
-  trade_outputs(writer);
+  trade_outputs(writer, true);
   const std::optional<Index> last_exchange = backward_ring(writer, writer.last());
   const auto behind_ring = static_cast<std::size_t>(writer.last()) + 1;
-  trade_inputs(writer);
+  trade_inputs(writer, true);
   if (last_exchange) writer.body()[behind_ring].after(*last_exchange);
   return std::nullopt;
 }
@@ -38,7 +38,7 @@ std::optional<Index> state_exchange(PassWriter& writer, Index mixed) {
   add(writer.micro_batch().padding);
   const Bytes message = state_bytes(*writer.layer().linear, writer.tp()) * states;
   if (!writer.sharing().has_ring()) {
-    writer.share(CollectiveKind::all_gather, message);
+    writer.share({CollectiveKind::all_gather, message, SharedTensor::states});
     return std::nullopt;
   }
   const auto once = static_cast<std::size_t>(writer.sharing().parties) + 1;

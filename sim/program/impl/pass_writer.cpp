@@ -89,8 +89,8 @@ Index PassWriter::attend(const BusiestLaunch& busiest, std::size_t ring_step, st
   return add_ring(Opcode::rank_wait, Stream::compute, added(program_.idle_shares, busiest.idle), ring_step);
 }
 
-void PassWriter::share(CollectiveKind kind, Bytes amount) {
-  add(Opcode::share, Stream::compute, added(program_.shares, SharingCollective{kind, amount}));
+void PassWriter::share(const SharingCollective& op) {
+  add(Opcode::share, Stream::compute, added(program_.shares, op));
 }
 
 void PassWriter::end_stretch() {

@@ -88,7 +88,7 @@ class PassWriter {
   /// rank. Returns the latter.
   Index attend(const BusiestLaunch& busiest, std::size_t ring_step, std::optional<Index> needed = {});
   /// Adds a collective among the ranks of the group, for which everything after it waits.
-  void share(CollectiveKind kind, Bytes amount);
+  void share(const SharingCollective& op);
 
   // ---- Dense work and its collectives
 

@@ -8,7 +8,8 @@ namespace hdpsim {
 /// their heads, one tensor after the other, and the outputs come back; in backward the gradients of the outputs go, and
 /// those of queries, keys and values come back (Transformer Engine 2.8 or later). Without parties of several ranks they
 /// do nothing.
-void trade_inputs(PassWriter& writer);
-void trade_outputs(PassWriter& writer);
+/// `gradients`: those of the tensors go, in place of the tensors themselves.
+void trade_inputs(PassWriter& writer, bool gradients);
+void trade_outputs(PassWriter& writer, bool gradients);
 
 }  // namespace hdpsim
