@@ -15,6 +15,7 @@
 #include "kernels/exec/impl/copy_thread.h"
 #include "kernels/exec/impl/dense.h"
 #include "kernels/exec/impl/gather.h"
+#include "kernels/exec/impl/group_core.h"
 #include "kernels/exec/impl/in_flight.h"
 #include "kernels/exec/impl/interpreter.h"
 #include "kernels/exec/impl/mesh_place.h"
@@ -25,7 +26,6 @@
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/requirements.h"
 #include "kernels/ring/message_driver.h"
-#include "kernels/ring/ring_steps.h"
 #include "kernels/spec/error.h"
 #include "kernels/transport/group_transport.h"
 #include "sim/model/parameters.h"
@@ -44,8 +44,13 @@ AttentionHeads heads_of(const Transformer& model) {
           .scale = 1 / std::sqrt(static_cast<float>(model.head_dim))};
 }
 
+// Whether work is queued, or tensors are not what CPUs compute with.
+bool is_gpu(const Backend& backend) {
+  return backend.runs_ahead() || backend.element() != Element::fp32;
+}
+
 void require_lowered_for(const Program& program, const Transformer& model, const MeshSizes& sizes,
-                         const PipelineStage& stage) {
+                         const PipelineStage& stage, const Backend& backend) {
   const LoweringOptions& lowering = program.options();
   const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
   const Mesh& mesh = lowering.mesh;
@@ -60,6 +65,10 @@ void require_lowered_for(const Program& program, const Transformer& model, const
                        program.pipeline().chunks() / mesh.pp, sizes.pp, stage.deal.chunks() / stage.stages));
   }
   require_executable(model, mesh, lowering.pipeline);
+  require_executable(lowering.recipe.key_exchange);
+  if (lowering.recipe.key_exchange != KeyExchange::ring && is_gpu(backend)) {
+    refuse("keys are gathered, and heads traded, on CPUs alone: use cp_comm_type: p2p on GPUs");
+  }
   if (lowering.recipe.separate_merge) refuse("the program has merges of its own, which these kernels do without");
   if (lowering.recipe.dropout) refuse("the program drops activations, which these kernels do not");
   if (lowering.recipe.has_gradient_buffer()) refuse("the program passes over a gradient buffer, which is not here");
@@ -132,13 +141,12 @@ struct Executor::Parts {
         gradients(backend.allocate(bytes_of(adam.padded()))),
         copies(device.copies != nullptr ? *device.copies : copy_thread),
         dense(backend, place.devices(), model, layout, parameters.get(), floats(gradients)),
-        ring(backend, place.pool()),
+        core(backend, place.pool(), heads_of(shard_of(model, shard))),
         in_flight(backend, copies, model, shard),
         messages(backend, host_place.stages()),
         losses(backend),
         recorder(backend),
-        interpreter(
-            {backend, dense, ring, heads_of(shard_of(model, shard)), in_flight, messages, recorder, copies, losses}) {
+        interpreter({backend, dense, core, in_flight, messages, recorder, copies, losses}) {
     fill_parameters(options.seed);
     if (chunks.copies() > 1) {
       share(chunks.twin(stage.index), {0, layout.count()});
@@ -329,7 +337,7 @@ struct Executor::Parts {
   CopyThread copy_thread;
   HostCopies& copies;
   Dense dense;
-  RingSteps ring;
+  GroupCore core;
   InFlight in_flight;
   PassMessages messages;
   StepLosses losses;
@@ -337,20 +345,23 @@ struct Executor::Parts {
   Interpreter interpreter;
 };
 
-LoweringOptions lowering_for(Element element, const Transformer& model, const Mesh& mesh, Recompute recompute,
+LoweringOptions lowering_for(Element element, const Transformer& model, const Mesh& mesh, const Recipe& wanted,
                              const PipelineOptions& pipeline) {
-  LoweringOptions options{
-      .model = model,
-      .mesh = mesh,
-      .recipe = {.recompute = recompute, .separate_merge = false, .dkv_bytes_per_element = sizeof(float)},
-      .pipeline = pipeline};
+  LoweringOptions options{.model = model,
+                          .mesh = mesh,
+                          .recipe = {.recompute = wanted.recompute,
+                                     .separate_merge = false,
+                                     .dkv_bytes_per_element = sizeof(float),
+                                     .key_exchange = wanted.key_exchange,
+                                     .a2a_ranks = wanted.a2a_ranks},
+                          .pipeline = pipeline};
   options.model.element_bytes = static_cast<std::int64_t>(element_bytes(element));
   return options;
 }
 
 Executor::Executor(const JobDevice& device, const Transformer& model, const TrainingOptions& options) {
   const Transport& transport = device.transport;
-  if (options.pp > 1 && (device.backend.runs_ahead() || device.backend.element() != Element::fp32)) {
+  if (options.pp > 1 && is_gpu(device.backend)) {
     throw UnsupportedInput("pipelines are executed on CPUs alone: use pp 1 on GPUs");
   }
   const int devices = options.tp * options.pp;
@@ -373,8 +384,9 @@ StepOutcome Executor::run_step(const ProgramSource& source, const TokenSource& t
   const MessageDriver progress(parts.backend, parts.transport);
   parts.recorder.begin_step(agreed_start(parts.host));
   const Program& program = parts.taken(source);
-  require_executable(program.plan(), parts.model, tokens, parts.place.pool().size(), parts.stage.deal);
-  require_lowered_for(program, parts.model, parts.place.sizes(), parts.stage);
+  require_executable(program.plan(), parts.model, tokens, parts.place.pool().size(), parts.stage.deal,
+                     program.options().recipe.key_exchange);
+  require_lowered_for(program, parts.model, parts.place.sizes(), parts.stage, parts.backend);
   StepOutcome outcome{.targets = target_count(program.plan()), .timeline = {}, .processor = {}};
   const double own_loss = parts.run_passes(program, tokens, outcome.targets);
   const Word word = parts.reduce({own_loss, stop ? 1 : 0});

@@ -58,12 +58,13 @@ struct JobDevice {
 };
 
 /// The lowering options for programs of an executor on such a backend: its element sizes, and attention that
-/// accumulates its result itself.
+/// accumulates its result itself. Of the recipe `wanted` they have what is computed again and how the ranks of a group
+/// share keys (recompute, key_exchange, a2a_ranks); all else is what the executor does.
 [[nodiscard]] LoweringOptions lowering_for(Element element, const Transformer& model, const Mesh& mesh,
-                                           Recompute recompute = {}, const PipelineOptions& pipeline = {});
+                                           const Recipe& wanted = {}, const PipelineOptions& pipeline = {});
 [[nodiscard]] inline LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh,
-                                                  Recompute recompute = {}, const PipelineOptions& pipeline = {}) {
-  return lowering_for(backend.element(), model, mesh, recompute, pipeline);
+                                                  const Recipe& wanted = {}, const PipelineOptions& pipeline = {}) {
+  return lowering_for(backend.element(), model, mesh, wanted, pipeline);
 }
 
 /// Provides the program of a step. It may block until there is one, which must live as long as the step.

@@ -31,8 +31,15 @@ void require_executable(const Transformer& model, const Mesh& mesh, const Pipeli
   if (!problems.empty()) throw UnsupportedInput(fmt::format("{}", fmt::join(problems, "; ")));
 }
 
+void require_executable(KeyExchange key_exchange) {
+  if (key_exchange != KeyExchange::group_cast) return;
+  throw UnsupportedInput(
+      "ranks that get the keys that their tokens see alone (cp_comm_type: group_cast) are simulated, and not executed: "
+      "use cp_comm_type: all_gather, a2a or p2p");
+}
+
 void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks,
-                        const LayerDeal& deal) {
+                        const LayerDeal& deal, KeyExchange key_exchange) {
   const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
   if (plan.ranks != ranks) refuse(fmt::format("the plan is for {} ranks, but there are {}", plan.ranks, ranks));
   if (plan.expert_ranks != 1) refuse("the plan has expert groups over several ranks, which cannot be executed");
@@ -43,8 +50,11 @@ void require_executable(const Plan& plan, const Transformer& model, const TokenS
   const auto is_cut_otherwise = [](const MicroBatch& micro_batch) {
     return micro_batch.group.size() > 1 && micro_batch.cut != TokenCut::per_document;
   };
-  if (std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is_cut_otherwise)) {
-    refuse("the plan does not cut every document over its group, which alone is executed: choose cp_cut: per_document");
+  if (key_exchange != KeyExchange::all_gather &&
+      std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is_cut_otherwise)) {
+    refuse(
+        "the plan does not cut every document over its group, which is executed with gathered keys alone: choose "
+        "cp_cut: per_document, or cp_comm_type: all_gather");
   }
   if (plan.layers != deal.typical(model.layers)) {
     const std::string where = deal.chunks() == 1 ? "" : fmt::format(" in each of {} parts", deal.chunks());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/exec/tokens.h"
+#include "sim/model/recipe.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/plan.h"
 #include "sim/program/program.h"
@@ -14,10 +15,13 @@ namespace hdpsim::kernels::exec {
 /// execution_problems(), too few layers for the pipeline.
 void require_executable(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline);
 
+/// UnsupportedInput if the ranks of a group cannot share keys in this way.
+void require_executable(KeyExchange key_exchange);
+
 /// UnsupportedInput if `ranks` ranks that train `model`, whose layers are dealt so to chunks, cannot run the plan
-/// on these data: another number of ranks, another model, a cut other than per document, a larger vocabulary than the
-/// model's. Call it before ranks are started.
+/// on these data: another number of ranks, another model, a larger vocabulary than the model's, or a cut other than per
+/// document where keys are not gathered. Call it before ranks are started.
 void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks,
-                        const LayerDeal& deal = {});
+                        const LayerDeal& deal = {}, KeyExchange key_exchange = KeyExchange::ring);
 
 }  // namespace hdpsim::kernels::exec

@@ -2,18 +2,117 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "sim/base/check.h"
+#include "sim/plan/group_cut.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
 
-ShardedDocuments documents_of(const MicroBatch& micro_batch) {
+// The spans on a ring of parties. A party of consecutive ranks of a zigzag has consecutive parts on either side, so
+// that parties are a zigzag, too.
+ShardedDocuments documents_of(const MicroBatch& micro_batch, const GroupSharing& sharing) {
   std::vector<std::int64_t> lengths;
   lengths.reserve(micro_batch.spans.size());
   for (const Span& span : micro_batch.spans) lengths.push_back(span.tokens);
-  return {std::move(lengths), static_cast<int>(micro_batch.group.size()),
-          [cuts = SpanCuts(micro_batch)](std::size_t span, int part) { return cuts.part_begin(span, part); }};
+  return {std::move(lengths), static_cast<int>(sharing.parties),
+          [cuts = SpanCuts(micro_batch), inner = sharing.inner](std::size_t span, int part) {
+            return cuts.part_begin(span, part * inner);
+          }};
+}
+
+// The pieces of the `index`-th rank of the group; `document` is the index of the span.
+std::vector<Piece> pieces_on(const MicroBatch& micro_batch, std::size_t index) {
+  if (!is_uneven(micro_batch)) {
+    return documents_of(micro_batch, {.parties = std::ssize(micro_batch.group)}).pieces(static_cast<int>(index));
+  }
+  std::vector<Piece> pieces;
+  std::int64_t local = 0;
+  for (const CutPiece& piece : pieces_of(*group_cut_of(micro_batch), static_cast<std::int64_t>(index))) {
+    pieces.push_back({static_cast<std::int64_t>(piece.document), piece.begin, piece.tokens,
+                      std::exchange(local, local + piece.tokens)});
+  }
+  return pieces;
+}
+
+std::vector<int> members_of(const MicroBatch& micro_batch) {
+  std::vector<int> members;
+  members.reserve(micro_batch.group.size());
+  for (const HdpRank member : micro_batch.group) members.push_back(static_cast<int>(member.index()));
+  return members;
+}
+
+std::size_t place_in(const std::vector<HdpRank>& group, HdpRank rank) {
+  const auto self = std::find(group.begin(), group.end(), rank);
+  HDPSIM_CHECK(self != group.end(), "rank {} is not in the group", rank.index());
+  return static_cast<std::size_t>(self - group.begin());
+}
+
+// The first row of every span where all spans follow each other.
+std::vector<std::int64_t> first_rows(const MicroBatch& micro_batch) {
+  std::vector<std::int64_t> first;
+  std::int64_t rows = 0;
+  for (const Span& span : micro_batch.spans) first.push_back(std::exchange(rows, rows + span.tokens));
+  return first;
+}
+
+GroupRows gathered_rows(const MicroBatch& micro_batch, std::size_t self) {
+  const std::vector<std::int64_t> first = first_rows(micro_batch);
+  GroupRows together{.members = members_of(micro_batch), .position = static_cast<int>(self), .held = {}};
+  for (std::size_t index = 0; index < micro_batch.group.size(); ++index) {
+    std::vector<RowStretch>& held = together.held.emplace_back();
+    for (const Piece& piece : pieces_on(micro_batch, index)) {
+      held.push_back({piece.local_begin, first[static_cast<std::size_t>(piece.document)] + piece.begin, piece.rows});
+    }
+  }
+  return together;
+}
+
+// The i-th launch has the i-th piece of every span, and all keys before its end.
+GatheredKeys::Launches launches_of(const MicroBatch& micro_batch, const std::vector<Piece>& pieces) {
+  const std::vector<std::int64_t> first = first_rows(micro_batch);
+  GatheredKeys::Launches launches;
+  std::vector<std::size_t> seen(first.size());
+  for (const Piece& piece : pieces) {
+    if (piece.rows == 0) continue;
+    const auto document = static_cast<std::size_t>(piece.document);
+    const std::size_t launch = seen[document]++;
+    if (launch == launches.size()) launches.emplace_back();
+    launches[launch].push_back({.query_begin = piece.local_begin,
+                                .queries = piece.rows,
+                                .key_begin = first[document],
+                                .keys = piece.begin + piece.rows,
+                                .mask = Mask::causal});
+  }
+  return launches;
+}
+
+// A rank's pieces lie in those of its party, piece by piece.
+GroupRows party_rows(const MicroBatch& micro_batch, const GroupSharing& sharing, std::size_t self) {
+  const auto inner = static_cast<std::size_t>(sharing.inner);
+  const std::size_t party = self / inner;
+  const std::vector<Piece> whole = documents_of(micro_batch, sharing).pieces(static_cast<int>(party));
+  const std::vector<int> all = members_of(micro_batch);
+  GroupRows together{.members = {}, .position = static_cast<int>(self % inner), .held = {}};
+  for (std::size_t index = party * inner; index < (party + 1) * inner; ++index) {
+    together.members.push_back(all[index]);
+    const std::vector<Piece> pieces = pieces_on(micro_batch, index);
+    std::vector<RowStretch>& held = together.held.emplace_back();
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      held.push_back({pieces[i].local_begin, whole[i].local_begin + pieces[i].begin - whole[i].begin, pieces[i].rows});
+    }
+  }
+  return together;
+}
+
+// The ranks in the same place of every party.
+std::vector<int> ring_members(const MicroBatch& micro_batch, const GroupSharing& sharing, std::size_t self) {
+  const std::vector<int> all = members_of(micro_batch);
+  const auto inner = static_cast<std::size_t>(sharing.inner);
+  std::vector<int> members;
+  for (std::size_t index = self % inner; index < all.size(); index += inner) members.push_back(all[index]);
+  return members;
 }
 
 // Appends the rows of tokens [begin, begin + rows) of a sequence.
@@ -33,14 +132,25 @@ void append_rows(Share& share, const Plan& plan, const Span& span, std::int64_t 
 
 }  // namespace
 
-Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& tokens) {
+Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& tokens, const GroupSharing& sharing) {
   const MicroBatch& micro_batch = plan.micro_batches.at(id.index());
-  Share share{.documents = documents_of(micro_batch), .members = {}, .ids = {}, .targets = {}, .positions = {}};
-  for (const HdpRank member : micro_batch.group) share.members.push_back(static_cast<int>(member.index()));
-  const auto self = std::find(share.members.begin(), share.members.end(), rank);
-  HDPSIM_CHECK(self != share.members.end(), "rank {} has no part in micro-batch {}", rank, id.index());
-  share.position = static_cast<int>(self - share.members.begin());
-  for (const Piece& piece : share.documents.pieces(share.position)) {
+  const std::size_t self = place_in(micro_batch.group, HdpRank(static_cast<std::size_t>(rank)));
+  const std::vector<Piece> pieces = pieces_on(micro_batch, self);
+  Share share{.sharing = sharing,
+              .documents = documents_of(micro_batch, sharing),
+              .members = ring_members(micro_batch, sharing, self),
+              .position = static_cast<int>(self) / static_cast<int>(sharing.inner),
+              .together = {},
+              .launches = {},
+              .ids = {},
+              .targets = {},
+              .positions = {}};
+  if (sharing.gathers) {
+    share.together = gathered_rows(micro_batch, self);
+    share.launches = launches_of(micro_batch, pieces);
+  }
+  if (sharing.trades_heads()) share.together = party_rows(micro_batch, sharing, self);
+  for (const Piece& piece : pieces) {
     const Span& span = micro_batch.spans[static_cast<std::size_t>(piece.document)];
     if (piece.rows > 0) append_rows(share, plan, span, span.begin + piece.begin, piece.rows, tokens);
   }
@@ -48,12 +158,8 @@ Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& t
 }
 
 std::int64_t rows_of(const MicroBatch& micro_batch, HdpRank rank) {
-  const auto self = std::find(micro_batch.group.begin(), micro_batch.group.end(), rank);
-  HDPSIM_CHECK(self != micro_batch.group.end(), "rank {} is not in the group", rank.index());
   std::int64_t rows = 0;
-  for (const Part& part : parts_of(micro_batch, static_cast<std::size_t>(self - micro_batch.group.begin()))) {
-    rows += part.tokens;
-  }
+  for (const Piece& piece : pieces_on(micro_batch, place_in(micro_batch.group, rank))) rows += piece.rows;
   return rows;
 }
 

@@ -29,7 +29,7 @@ Training train_on_gpu(const Transformer& model, const Plan& plan, const TokenSou
     const auto host = std::move(hosts[static_cast<std::size_t>(transport.rank())]);
     const auto copies = make_host_copies(backend);
     Executor executor({backend, transport, *host, copies.get()}, model, options_for(way));
-    const LoweringOptions lowering = lowering_for(backend, model, way.mesh(plan.ranks), way.recompute);
+    const LoweringOptions lowering = lowering_for(backend, model, way.mesh(plan.ranks), way.recipe());
     StepOutcome outcome = executor.run_step(Program(plan, lowering), tokens);
     Training own;
     own.losses.push_back(outcome.loss);

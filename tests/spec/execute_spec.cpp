@@ -131,6 +131,28 @@ TEST_CASE("ranks of two devices train as ranks of one do", "[execute]") {
   CHECK(predicted.size() > instructions_of(here.read("one/predicted-1.jsonl")).size());
 }
 
+TEST_CASE("groups that gather keys or trade heads train as rings do, and are compared instruction by instruction",
+          "[execute][sharing]") {
+  const RealWorkplace here;
+  const std::string arguments = "execute small.yaml --plan static --steps 2 ";
+  REQUIRE(here.hdpsim(arguments + "--out ring").code == 0);
+  const std::vector<double> ring = losses_of(here.read("ring/steps.csv"));
+  // Two of the four ranks trade the two key-value heads, and a ring joins both pairs.
+  for (const std::string way : {"all_gather", "a2a", "all_gather --set mesh.cp_cut=per_pack"}) {
+    CAPTURE(way);
+    const Outcome outcome = here.hdpsim(arguments + "--out shared --set mesh.cp_comm_type=" + way);
+    CAPTURE(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK_THAT(outcome.out, Contains("share forward") && Contains("share backward"));
+    const std::vector<double> shared = losses_of(here.read("shared/steps.csv"));
+    REQUIRE(shared.size() == 2);
+    for (std::size_t step = 0; step < 2; ++step) CHECK(shared[step] == Approx(ring[step]).epsilon(1e-5));
+    const std::string measured = here.read("shared/measured-1.jsonl");
+    CHECK(instructions_of(here.read("shared/predicted-1.jsonl")) == instructions_of(measured));
+    CHECK_THAT(measured, Contains("\"share\""));
+  }
+}
+
 TEST_CASE("ranks of two pipeline stages train as ranks of one do, and are compared instruction by instruction",
           "[execute][pp]") {
   const RealWorkplace here;
@@ -231,7 +253,8 @@ TEST_CASE("what cannot be executed is refused with a reason", "[execute]") {
   refused("--plan static --set mesh.tp=2", "3 processes have been started, but a rank is 2 of them",
           "export OMPI_COMM_WORLD_SIZE=3;");
   refused("--plan static --set model.preset=gpt-1.7b", "it has biases, its positions are learned, its MLP has no gate");
-  refused("--plan static --set mesh.cp_comm_type=a2a", "only rings of keys and values are executed");
+  refused("--plan static --set mesh.cp_comm_type=group_cast", "use cp_comm_type: all_gather, a2a or p2p");
+  refused("--plan static --set mesh.cp_comm_type=a2a --backend cuda", "with --backend cuda use mesh.cp_comm_type: p2p");
   refused("--plan static --set mesh.cp_cut=per_pack", "choose cp_cut: per_document");
   refused("--plan static --ranks 4", "--ranks is 4, but 3 processes have been started",
           "export OMPI_COMM_WORLD_SIZE=3;");

@@ -25,7 +25,7 @@ inline Training train_on_device(const Transformer& model, const std::vector<Plan
     Executor executor({self.backend, *self.transport, *host, &self.copies}, model, options_for(way, options));
     Training own;
     for (const Plan& plan : plans) {
-      const LoweringOptions lowering = lowering_for(self.backend, model, way.mesh(plan.ranks), way.recompute);
+      const LoweringOptions lowering = lowering_for(self.backend, model, way.mesh(plan.ranks), way.recipe());
       StepOutcome outcome = executor.run_step(Program(plan, lowering), tokens);
       own.losses.push_back(outcome.loss);
       if (outcome.timeline) own.timelines.push_back(std::move(*outcome.timeline));

@@ -145,6 +145,11 @@ struct Way {
   Recompute recompute = {};
   int pp = 1;
   PipelineOptions pipeline = {};
+  KeyExchange key_exchange = KeyExchange::ring;
+  std::int64_t a2a_ranks = 0;
+  [[nodiscard]] Recipe recipe() const {
+    return {.recompute = recompute, .key_exchange = key_exchange, .a2a_ranks = a2a_ranks};
+  }
   [[nodiscard]] Mesh mesh(std::int64_t hdp) const { return {.hdp = hdp, .tp = tp, .pp = pp}; }
 };
 
@@ -176,7 +181,7 @@ inline Training train(const Transformer& model, const std::vector<Plan>& plans, 
         for (const Plan& whole : plans) {
           const Plan plan = planned_for(way, whole);
           const LoweringOptions lowering =
-              lowering_for(*backend, model, way.mesh(plan.ranks), way.recompute, way.pipeline);
+              lowering_for(*backend, model, way.mesh(plan.ranks), way.recipe(), way.pipeline);
           StepOutcome outcome = executor.run_step(Program(plan, lowering), tokens);
           own.losses.push_back(outcome.loss);
           if (outcome.timeline) own.timelines.push_back(std::move(*outcome.timeline));

@@ -58,12 +58,23 @@ std::vector<Activations::Home> Activations::layer_tensors() const {
           {.tensor = &Layer::q, .bytes = query, .again = {qkv}},
           {.tensor = &Layer::kv, .bytes = elements(rows_.all * 2 * model_.kv_heads * model_.head_dim), .again = {qkv}},
           {.tensor = &Layer::o, .bytes = query, .again = {attention}},
-          {.tensor = &Layer::lse, .bytes = fp32(rows_.all * model_.heads), .again = {attention}},
+          {.tensor = &Layer::lse, .bytes = fp32(attended_rows_ * model_.heads / traders_), .again = {attention}},
           {.tensor = &Layer::middle, .bytes = own, .again = {projection}},
           {.tensor = &Layer::mlp_inverse_rms, .bytes = fp32(rows_.share), .again = {norm}},
           {.tensor = &Layer::mlp_normed, .bytes = gathered, .again = {norm}},
           {.tensor = &Layer::gate_up, .bytes = 2 * inner, .again = {mlp}},
           {.tensor = &Layer::inner, .bytes = inner, .again = {mlp, activation}}};
+}
+
+// They are traded with attention, whether or not what they are made of is computed again.
+std::vector<Activations::Home> Activations::traded_tensors() const {
+  const std::size_t query = elements(attended_rows_ * model_.heads / traders_ * model_.head_dim);
+  const std::size_t key_value = elements(attended_rows_ * 2 * model_.kv_heads / traders_ * model_.head_dim);
+  using Layer = LayerActivations;
+  using enum LayerModule;
+  return {{.tensor = &Layer::traded_q, .bytes = query, .again = {attention}},
+          {.tensor = &Layer::traded_kv, .bytes = key_value, .again = {attention}},
+          {.tensor = &Layer::traded_o, .bytes = query, .again = {attention}}};
 }
 
 std::vector<Activations::Home> Activations::left_gradients() const {
@@ -93,8 +104,17 @@ void Activations::choose_for_host(double share) {
 
 void Activations::lay_out_layers(const Keeping& keeping) {
   homes_ = layer_tensors();
+  // Nobody reads what has been traded, unless it is traded again.
+  const bool trades_once = traders_ > 1 && !keeping.recompute.has(LayerModule::attention);
+  const auto is_traded = [](const Home& home) {
+    return home.tensor == Tensor(&LayerActivations::q) || home.tensor == Tensor(&LayerActivations::kv);
+  };
+  if (traders_ > 1) {
+    for (Home& traded : traded_tensors()) homes_.push_back(std::move(traded));
+  }
   for (Home& home : homes_) {
-    const bool again = keeping.recompute.intersects(home.again) && !splits_backward_;
+    const bool not_kept = keeping.recompute.intersects(home.again) || (trades_once && is_traded(home));
+    const bool again = not_kept && !splits_backward_;
     home.is_kept = !again;
     home.places = again ? 1 : chunk_.layers.count;
   }
@@ -164,6 +184,8 @@ SharedActivations Activations::shared() const {
 
 void Activations::begin(const Share& share, const ModelChunk& chunk, const Keeping& keeping) {
   rows_ = rows_on(shard_, share.rows());
+  attended_rows_ = share.attended_rows();
+  traders_ = share.sharing.inner;
   chunk_ = chunk;
   splits_backward_ = keeping.splits_backward;
   lay_out_layers(keeping);

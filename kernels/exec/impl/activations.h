@@ -46,6 +46,11 @@ struct LayerActivations {
   void* mlp_normed = nullptr;  ///< [G, h]
   void* gate_up = nullptr;     ///< [T, 2 f]; backward puts its gradient here
   void* inner = nullptr;       ///< [T, f]
+  // Where ranks trade tokens for heads, attention is that of these: P rows of the party, 1 / n of the heads. `lse` is
+  // then [H / n, P].
+  void* traded_q = nullptr;   ///< [P, H d / n]
+  void* traded_kv = nullptr;  ///< [P, 2, K d / n]
+  void* traded_o = nullptr;   ///< [P, H d / n]
   // What the first part of a backward in two leaves to the second: gradients of the results of products.
   void* d_q = nullptr;       ///< [T, H d], before the rotation
   void* d_kv = nullptr;      ///< [T, 2, K d], likewise
@@ -165,6 +170,8 @@ class Activations {
   }
   using Take = std::function<std::byte*(std::size_t bytes)>;
   [[nodiscard]] std::vector<Home> layer_tensors() const;
+  /// What ranks keep of what they trade.
+  [[nodiscard]] std::vector<Home> traded_tensors() const;
   /// What the first part of a backward in two leaves to the second.
   [[nodiscard]] std::vector<Home> left_gradients() const;
   /// Which tensors go to the host.
@@ -182,6 +189,8 @@ class Activations {
   TensorShard shard_;
   std::int64_t first_of_vocabulary_;
   Rows rows_;
+  std::int64_t attended_rows_ = 0;  ///< Share::attended_rows().
+  std::int64_t traders_ = 1;        ///< Ranks that trade heads with each other.
   ModelChunk chunk_;
   bool splits_backward_ = false;
   std::vector<Home> homes_;

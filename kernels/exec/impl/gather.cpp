@@ -74,7 +74,7 @@ RankLog unpacked(const std::vector<std::byte>& bytes) {
 class Assembler {
  public:
   Assembler(const Program& program, const std::vector<RankLog>& logs)
-      : plan_(program.plan()), pipeline_(program.pipeline()), logs_(logs) {}
+      : program_(program), plan_(program.plan()), pipeline_(program.pipeline()), logs_(logs) {}
 
   Timeline run() {
     for (const RankLog& log : logs_) timeline_.step_time = std::max(timeline_.step_time, log.end.since_start());
@@ -97,6 +97,11 @@ class Assembler {
       for (const InstructionRecord& record : log.records) {
         if (record.opcode == Opcode::exchange) posted_[key(record.rank, record)] = record.begin;
       }
+      // A rank comes to a collective when it has packed what it sends.
+      for (const ExchangeWait& wait : log.waits) {
+        const InstructionRecord& record = log.records[wait.record];
+        if (record.opcode == Opcode::share) posted_[key(record.rank, record)] = wait.begin;
+      }
     }
   }
 
@@ -107,8 +112,14 @@ class Assembler {
   void note_neighbours() {
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
       const std::vector<HdpRank>& group = plan_.micro_batches[id].group;
+      const GroupSharing sharing = program_.sharing(group);
+      const auto party = static_cast<std::size_t>(sharing.trades_heads() ? sharing.inner : sharing.ranks());
       for (std::size_t i = 0; i < group.size(); ++i) {
-        before_[{MicroBatchId(id), group[(i + 1) % group.size()]}] = group[i];
+        const auto first = group.begin() + static_cast<std::ptrdiff_t>(i / party * party);
+        neighbours_[{MicroBatchId(id), group[i]}] = {
+            .before = group[sharing.before(i)],
+            .party = {first, first + static_cast<std::ptrdiff_t>(party)},
+        };
       }
     }
   }
@@ -133,7 +144,7 @@ class Assembler {
   Breakdown breakdown(const RankLog& log) const {
     Breakdown times = log.booked;
     for (const ExchangeWait& wait : log.waits) {
-      const Instant posted = posted_by_peer(log.records[wait.record]);
+      const Instant posted = posted_by_peers(log.records[wait.record]);
       const Duration for_peer = std::clamp(posted, wait.begin, wait.end) - wait.begin;
       times[Activity::group_wait] += for_peer;
       times[Activity::cp_comm] += (wait.end - wait.begin) - for_peer;
@@ -146,17 +157,27 @@ class Assembler {
     return times;
   }
 
-  Instant posted_by_peer(const InstructionRecord& record) const {
-    const HdpRank peer = before_.at({record.micro_batch, record.rank});
-    return posted_.at(key(peer, record));
+  // When the rank before in the ring, or the last of those that run a collective, was there.
+  Instant posted_by_peers(const InstructionRecord& record) const {
+    const Neighbours& neighbours = neighbours_.at({record.micro_batch, record.rank});
+    if (record.opcode == Opcode::exchange) return posted_.at(key(neighbours.before, record));
+    Instant last;
+    for (const HdpRank peer : neighbours.party) last = std::max(last, posted_.at(key(peer, record)));
+    return last;
   }
 
+  struct Neighbours {
+    HdpRank before;              ///< Of the ring.
+    std::vector<HdpRank> party;  ///< The ranks that run the group's collectives together.
+  };
+
+  const Program& program_;
   const Plan& plan_;
   const Pipeline& pipeline_;
   const std::vector<RankLog>& logs_;
   Timeline timeline_;
   std::map<Key, Instant> posted_;
-  std::map<std::pair<MicroBatchId, HdpRank>, HdpRank> before_;  // previous rank of the ring
+  std::map<std::pair<MicroBatchId, HdpRank>, Neighbours> neighbours_;
 };
 
 std::vector<RankLog> received(Transport& transport, const RankLog& own, const std::vector<std::uint64_t>& sizes) {

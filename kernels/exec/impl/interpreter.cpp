@@ -86,20 +86,14 @@ Direction Interpreter::ring_direction() const {
 }
 
 void Interpreter::begin_ring() {
-  const LayerActivations a = at_.activations->layer(at_.layer);
-  const SharedActivations s = at_.activations->shared();
-  if (ring_direction() == Direction::forward) {
-    parts_.ring.begin(RingForward{.q = a.q, .kv = a.kv, .o = a.o, .lse = a.lse});
-  } else {
-    parts_.ring.begin(
-        RingBackward{.q = a.q, .kv = a.kv, .o = a.o, .lse = a.lse, .d_o = s.d_o, .d_q = s.d_q, .d_kv = s.d_kv});
-  }
+  parts_.core.begin(ring_direction(), core_tensors());
 }
 
 void Interpreter::issue(const Instruction& instruction) {
   wait_for_dependencies(instruction);
   if (begins_ring(instruction)) begin_ring();
   if (instruction.opcode == Opcode::exchange) return exchange(instruction);
+  if (instruction.opcode == Opcode::share) return share(instruction);
   if (instruction.opcode == Opcode::offload) return copy(instruction, at_.iteration);
   const auto when = parts_.recorder.timed(activity_of(instruction.opcode), [&] { compute(instruction); });
   parts_.recorder.add(record_of(instruction), when);
@@ -179,16 +173,30 @@ void Interpreter::wait_for_exchange() {
   if (!under_way_) return;
   const Mark since = parts_.recorder.now();
   const std::uint64_t record = std::exchange(under_way_, std::nullopt)->record;
-  parts_.ring.wait();
+  parts_.core.ring().wait();
   parts_.recorder.end_exchange(record, since);
 }
 
 void Interpreter::exchange(const Instruction& instruction) {
   wait_for_exchange();  // a stream runs one instruction at a time
-  (void)parts_.recorder.timed(Activity::attention, [&] { parts_.ring.add_arrived(); });
+  (void)parts_.recorder.timed(Activity::attention, [&] { parts_.core.ring().add_arrived(); });
   const Mark begin = parts_.recorder.now();
-  parts_.ring.exchange(static_cast<int>(instruction.ring_step));
+  parts_.core.ring().exchange(static_cast<int>(instruction.ring_step));
   under_way_ = {parts_.recorder.add(record_of(instruction), {begin, {}}), at_.instruction, at_.iteration};
+}
+
+void Interpreter::share(const Instruction& instruction) {
+  const SharingCollective& op = instructions_.shares[instruction.work];
+  const GroupCore::Tensors tensors = core_tensors();
+  const Mark begin = parts_.recorder.now();
+  const std::uint64_t record = parts_.recorder.add(record_of(instruction));
+  const Activity activity = activity_of(instruction.opcode);
+  (void)parts_.recorder.timed(activity, [&] { parts_.core.prepare(op, tensors); });
+  const Mark posted = parts_.recorder.now();
+  parts_.core.meet(op);
+  parts_.recorder.end_exchange(record, posted);
+  (void)parts_.recorder.timed(activity, [&] { parts_.core.finish(op, tensors); });
+  parts_.recorder.set(record, {begin, parts_.recorder.now()});
 }
 
 void Interpreter::compute(const Instruction& instruction) {
@@ -200,8 +208,11 @@ void Interpreter::compute(const Instruction& instruction) {
     case Opcode::collective:
       return parts_.dense.collective(instructions_.collectives[instruction.work], dense_place());
     case Opcode::attention:
-      return parts_.ring.attend(static_cast<int>(instruction.ring_step));
+      return parts_.core.attend(static_cast<int>(instruction.ring_step));
     case Opcode::merge:
+      return parts_.core.put_in_order();
+    case Opcode::rank_wait:
+      return;  // a rank with less to do waits where it meets the others
     case Opcode::exchange:
     case Opcode::offload:
     case Opcode::prefetch:
@@ -210,7 +221,6 @@ void Interpreter::compute(const Instruction& instruction) {
     case Opcode::gather:
     case Opcode::reduce:
     case Opcode::share:
-    case Opcode::rank_wait:
       break;
   }
   HDPSIM_CHECK(false, "instruction {} of block {} cannot be executed", at_.instruction, at_.block);
@@ -220,7 +230,8 @@ void Interpreter::compute(const Instruction& instruction) {
 void Interpreter::take_share() {
   const auto rank = static_cast<int>(at_.rank.index());
   parts_.in_flight.add(at_.pass.micro_batch,
-                       share_of(at_.program->plan(), at_.pass.micro_batch, rank, at_.batch->tokens));
+                       share_of(at_.program->plan(), at_.pass.micro_batch, rank, at_.batch->tokens,
+                                instructions_.sharing));
   enter_pass();
 }
 
@@ -238,7 +249,7 @@ void Interpreter::enter_pass() {
   }
   at_.share = &parts_.in_flight.share(id);
   at_.activations = &parts_.in_flight.activations(id, chunk);
-  parts_.ring.join({&at_.share->documents, &at_.share->members, at_.share->position}, parts_.heads);
+  parts_.core.join(*at_.share);
   parts_.messages.take(at_.id, parts_.dense.received(*at_.activations, pass_direction()));
 }
 

@@ -5,12 +5,12 @@
 #include <optional>
 
 #include "kernels/exec/impl/dense.h"
+#include "kernels/exec/impl/group_core.h"
 #include "kernels/exec/impl/in_flight.h"
 #include "kernels/exec/impl/pass_messages.h"
 #include "kernels/exec/impl/recorder.h"
 #include "kernels/exec/impl/step_losses.h"
 #include "kernels/exec/tokens.h"
-#include "kernels/ring/ring_steps.h"
 #include "kernels/spec/host_copies.h"
 #include "sim/program/program.h"
 
@@ -28,8 +28,7 @@ class Interpreter {
   struct Parts {
     Backend& backend;
     Dense& dense;
-    RingSteps& ring;
-    AttentionHeads heads;
+    GroupCore& core;
     InFlight& in_flight;
     PassMessages& messages;
     Recorder& recorder;
@@ -57,12 +56,17 @@ class Interpreter {
   [[nodiscard]] bool begins_ring(const Instruction& instruction) const;
   [[nodiscard]] Direction ring_direction() const;
   void begin_ring();
+  [[nodiscard]] GroupCore::Tensors core_tensors() const {
+    return {at_.activations->layer(at_.layer), at_.activations->shared()};
+  }
   [[nodiscard]] Dense::Place dense_place() const { return {*at_.activations, at_.layer, at_.batch->loss_scale}; }
   void issue(const Instruction& instruction);
   void wait_for_dependencies(const Instruction& instruction);
   void wait_for_exchange();
   void compute(const Instruction& instruction);
   void exchange(const Instruction& instruction);
+  /// Runs a collective of the group. The wait in it is recorded as that for a send/recv is.
+  void share(const Instruction& instruction);
   /// Starts the copies of one layer for an instruction of the device-to-host or host-to-device stream.
   void copy(const Instruction& instruction, std::uint32_t iteration);
   /// Starts copies back to the device ahead of the iteration that needs them, as soon as the copies that they wait for

@@ -314,13 +314,13 @@ int run_command(const ExecuteOptions& options, const Session& session) {
       options.resume ? exec::CheckpointReader(options.checkpoint).title().next_step : options.first_step;
   for (std::size_t i = 0; i < work.plans(); ++i) {
     exec::require_executable(work.plan_of(i, first), work.model(), *tokens, work.ranks(),
-                             ChunkMap(work.pipeline(), work.mesh().pp).deal());
+                             ChunkMap(work.pipeline(), work.mesh().pp).deal(), work.point->spec.recipe.key_exchange);
   }
   require_devices(options.backend, work);
   require_free_outputs(options, session, work, first);
   const Turns turns{.plans = work.plans(), .first_step = first, .steps = options.steps, .runs = options.runs};
   const LoweringOptions lowering = exec::lowering_for(element_of(options.backend), work.model(), work.mesh(),
-                                                      work.point->spec.recipe.recompute, work.pipeline());
+                                                      work.point->spec.recipe, work.pipeline());
   catch_stop_signals();
   PlanAhead plans(
       turns, [&](const Turn& turn) { return work.plan_of(turn.plan, turn.step); }, lowering);

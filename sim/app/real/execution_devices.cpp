@@ -86,6 +86,10 @@ void require_devices(DeviceKind kind, const Work& work) {
   if (work.mesh().pp > 1) {
     throw kernels::UnsupportedInput("pipelines are executed on CPUs alone: with --backend cuda use mesh.pp 1");
   }
+  if (work.point->spec.recipe.key_exchange != KeyExchange::ring) {
+    throw kernels::UnsupportedInput(
+        "keys are gathered, and heads traded, on CPUs alone: with --backend cuda use mesh.cp_comm_type: p2p");
+  }
 #ifndef HDPSIM_WITH_CUDA
   refuse();
 #endif

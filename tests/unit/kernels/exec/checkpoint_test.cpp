@@ -50,7 +50,7 @@ Run run(const std::vector<Plan>& plans, const fs::path& from, const fs::path& to
     Run own;
     for (const Plan& whole : plans) {
       const Plan plan = planned_for(way, whole);
-      const LoweringOptions lowering = lowering_for(*backend, model, way.mesh(plan.ranks), way.recompute, way.pipeline);
+      const LoweringOptions lowering = lowering_for(*backend, model, way.mesh(plan.ranks), way.recipe(), way.pipeline);
       own.losses.push_back(executor.run_step(Program(plan, lowering), *tokens).loss);
     }
     if (!to.empty()) executor.save(to, plans.back().step + 1);

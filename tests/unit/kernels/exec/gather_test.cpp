@@ -69,6 +69,30 @@ TEST_CASE("a wait for an exchange is a wait for the peer until that has posted i
   for (const Breakdown& rank : timeline.ranks) CHECK(rank.total() == timeline.step_time);
 }
 
+TEST_CASE("a wait in a collective is a wait for its last rank until that is there", "[exec][timeline][sharing]") {
+  // Four ranks that trade heads in pairs. The first of each pair comes 20 and 5 before the second, and all see the end
+  // 10 after that; the other pair does not matter.
+  const std::int64_t came[] = {10, 30, 45, 40};
+  const std::int64_t end[] = {40, 40, 55, 55};
+  std::vector<RankLog> logs(4);
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    logs[rank].records = {record(rank, Opcode::share, 0, came[rank] - 3, end[rank] + 1)};
+    logs[rank].waits = {{0, at(came[rank]), at(end[rank])}};
+    logs[rank].end = at(60);
+  }
+  const Plan plan = hand_plan(4, 1, {16}, {{{0, 1, 2, 3}, {0}}});
+  LoweringOptions lowering{.model = four_heads(1), .mesh = {.hdp = 4}};
+  lowering.recipe.key_exchange = KeyExchange::all_to_all;
+  lowering.recipe.a2a_ranks = 2;
+  const Timeline timeline = assemble(Program(plan, lowering), logs);
+  const std::int64_t for_peers[] = {20, 0, 0, 5};
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    INFO("rank " << rank);
+    CHECK(timeline.ranks[rank][Activity::group_wait] == ps(for_peers[rank]));
+    CHECK(timeline.ranks[rank][Activity::cp_comm] == ps(10));
+  }
+}
+
 TEST_CASE("a micro-batch lasts from its first instruction to its last, on any rank", "[exec][timeline]") {
   const Timeline timeline = two_ranks();
   REQUIRE(timeline.micro_batches.size() == 1);

@@ -179,7 +179,7 @@ TEST_CASE("a stage keeps the activations of as many micro-batches as its schedul
     run_ranks(3, [&](Transport& transport) {
       const auto backend = make_cpu_backend();
       Executor executor(*backend, transport, model, options_for(way));
-      const LoweringOptions lowering = lowering_for(*backend, model, way.mesh(1), Recompute::none, pipeline);
+      const LoweringOptions lowering = lowering_for(*backend, model, way.mesh(1), {}, pipeline);
       const Program program(plan, lowering);
       for (int step = 0; step < 2; ++step) (void)executor.run_step(program, *tokens);
       most[static_cast<std::size_t>(transport.rank())] = executor.most_in_flight();

@@ -59,6 +59,37 @@ TEST_CASE("shares are the parts that the plan cuts", "[exec][property]") {
   }
 }
 
+TEST_CASE("ranks that gather keys know where the rows of all lie in the documents", "[exec][sharing]") {
+  const Plan plan = hand_plan(3, 1, {12, 3}, {{{0, 1, 2}, {0, 1}}});
+  const Share share = share_of(plan, MicroBatchId(0), 1, CountingTokens(), {.parties = 3, .gathers = true});
+  // Parts of two tokens; rank 1 holds 1 and 4 of the first document, and the middle token of the second, behind it.
+  CHECK(share.ids == std::vector<std::int32_t>{2, 3, 8, 9, 101});
+  const std::vector<RowStretch> own = {{0, 2, 2}, {2, 8, 2}, {4, 13, 1}, {5, 14, 0}};
+  CHECK(share.together.held[1] == own);
+  CHECK(share.together.all() == 15);
+  // One launch has the first piece of every document, the other one the second: they see the same keys.
+  REQUIRE(share.launches.size() == 2);
+  const std::vector<AttentionBlock> first = {{0, 2, 0, 4, Mask::causal}, {4, 1, 12, 2, Mask::causal}};
+  const std::vector<AttentionBlock> second = {{2, 2, 0, 10, Mask::causal}};
+  CHECK(share.launches[0] == first);
+  CHECK(share.launches[1] == second);
+}
+
+TEST_CASE("a rank that trades heads has the rows of its party, as a party of a ring has them", "[exec][sharing]") {
+  const Plan plan = hand_plan(4, 1, {16}, {{{3, 2, 1, 0}, {0}}});
+  const Share share = share_of(plan, MicroBatchId(0), 0, CountingTokens(), {.inner = 2, .parties = 2});
+  // Rank 0 is the last of four: parts 3 and 4. Its party with rank 1 has parts 2, 3 and 4, 5: tokens 4 to 11.
+  CHECK(share.ids == std::vector<std::int32_t>{6, 7, 8, 9});
+  CHECK(share.together.members == std::vector<int>{1, 0});
+  CHECK(share.together.position == 1);
+  CHECK(share.together.held == std::vector<std::vector<RowStretch>>{{{0, 0, 2}, {2, 6, 2}}, {{0, 2, 2}, {2, 4, 2}}});
+  CHECK(share.attended_rows() == 8);
+  // Its ring is that of the second ranks of both parties.
+  CHECK(share.members == std::vector<int>{2, 0});
+  CHECK(share.position == 1);
+  CHECK(share.documents.rows(1) == 8);
+}
+
 TEST_CASE("synthetic tokens: small ids are frequent, every place has its own, any stretch reads the same", "[exec]") {
   const auto tokens = make_synthetic_tokens(100, 7);
   std::vector<std::int32_t> all(20000);

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/exec/impl/activations.h"
+#include "kernels/exec/share.h"
+#include "kernels/ring/gathered_keys.h"
+#include "kernels/ring/ring_steps.h"
+#include "kernels/ring/scratch.h"
+#include "kernels/ring/traded_heads.h"
+#include "kernels/spec/backend.h"
+#include "kernels/transport/transport.h"
+#include "sim/program/instruction.h"
+
+namespace hdpsim::kernels::exec {
+
+/// The attention core of a layer over the ranks of a group, however these share it (GroupSharing): the calls are the
+/// instructions of a program, in its order. Where ranks trade heads, the ring is that of the parties.
+class GroupCore {
+ public:
+  /// The tensors of the layer and those that all layers share.
+  struct Tensors {
+    LayerActivations layer;
+    SharedActivations shared;
+  };
+
+  /// `pool` has the HDP ranks, `heads` are those of this device. Both references must outlive this.
+  GroupCore(Backend& backend, Transport& pool, const AttentionHeads& heads);
+
+  /// From now on the group of this share, which must outlive its use.
+  void join(const Share& share);
+
+  /// A collective of the group, whose three parts are timed apart: what comes before it, itself, and what comes behind.
+  /// DeviceError if a peer fails: which collective of which ranks, and whom the transport waits for.
+  void prepare(const SharingCollective& op, const Tensors& tensors);
+  void meet(const SharingCollective& op);
+  void finish(const SharingCollective& op, const Tensors& tensors);
+  /// Puts gathered keys and values in order.
+  void put_in_order() { gathered_.put_in_order(); }
+
+  /// Before the first exchange of a ring, or the first attention where there is none.
+  void begin(Direction direction, const Tensors& tensors);
+  void attend(int step);
+  /// The exchanges of the ring.
+  [[nodiscard]] RingSteps& ring() { return ring_; }
+
+ private:
+  [[nodiscard]] TradedTensor traded(const SharingCollective& op, const Tensors& tensors) const;
+  void run_collective(const SharingCollective& op);
+  void reserve_gradients();
+  [[nodiscard]] std::size_t party_bytes(std::int64_t heads, std::size_t each) const;
+
+  Backend& backend_;
+  AttentionHeads heads_;  ///< Of the device.
+  const Share* share_ = nullptr;
+  RingSteps ring_;
+  GatheredKeys gathered_;
+  TradedHeads traded_;
+  Direction direction_ = Direction::forward;
+  RingForward forward_;
+  RingBackward backward_;
+  TradedTensor under_way_;
+  // Gradients of a party's tensors: as `traded_*` of LayerActivations, those of queries, keys and values in fp32.
+  Scratch d_o_;
+  Scratch d_q_;
+  Scratch d_kv_;
+};
+
+}  // namespace hdpsim::kernels::exec
