@@ -229,9 +229,8 @@ void Interpreter::compute(const Instruction& instruction) {
 // The fixed work of a micro-batch on the host: selecting its tokens and their places.
 void Interpreter::take_share() {
   const auto rank = static_cast<int>(at_.rank.index());
-  parts_.in_flight.add(at_.pass.micro_batch,
-                       share_of(at_.program->plan(), at_.pass.micro_batch, rank, at_.batch->tokens,
-                                instructions_.sharing));
+  parts_.in_flight.add(at_.pass.micro_batch, share_of(at_.program->plan(), at_.pass.micro_batch, rank,
+                                                      at_.batch->tokens, instructions_.sharing));
   enter_pass();
 }
 

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <numeric>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "kernels/exec/executor.h"
 #include "kernels/exec/requirements.h"
@@ -217,9 +221,8 @@ TEST_CASE("a collective of a group sends what its program says", "[exec][sharing
   // pairs the two tensors of one head of both ranks' tokens, and in backward their gradients, one step behind.
   const Messages traded = messages_of(model, plan, trades);
   constexpr std::int64_t ring = 2 * 2 * head;
-  CHECK(traded.stated ==
-        std::vector<std::int64_t>{2 * head, head, head, ring, 2 * head,                     // forward
-                                  2 * head, ring, ring, ring, 2 * head, head, head});  // backward
+  CHECK(traded.stated == std::vector<std::int64_t>{2 * head, head, head, ring, 2 * head,                // forward
+                                                   2 * head, ring, ring, ring, 2 * head, head, head});  // backward
   CHECK(traded.sent == traded.stated);
 }
 

@@ -17,7 +17,8 @@ float element(std::int64_t row, std::int64_t head) {
   return static_cast<float>(10 * row + head);
 }
 
-TEST_CASE("traded, a rank has its heads of all rows in order; traded back, its rows with all heads", "[ring][sharing]") {
+TEST_CASE("traded, a rank has its heads of all rows in order; traded back, its rows with all heads",
+          "[ring][sharing]") {
   std::vector<std::vector<float>> heads(3);
   std::vector<std::vector<float>> tokens(3);
   run_ranks(3, [&](Transport& transport) {
