@@ -66,7 +66,7 @@ TEST_CASE("gathered keys and traded heads give loss and gradients of the whole b
     std::vector<float> start(static_cast<std::size_t>(ParameterLayout(model).count()));
     ParameterLayout(model).initial_values(TrainingOptions{}.seed, 0, start);
     const auto expected = ReferenceTransformer(model, start).step(mixed_lengths, 0, *tokens);
-    for (const std::size_t ranks : {1U, 2U, 3U, 4U, 8U}) {
+    for (const std::size_t ranks : {2U, 3U, 4U}) {
       for (const Way& way : {gathers, trades, trades_in_pairs}) {
         INFO(ranks << " ranks, " << model.kv_heads << " key-value heads, " << text_of(way));
         const Training found = train(model, on_all_ranks(ranks, model.layers), *tokens, way);
@@ -101,7 +101,7 @@ TEST_CASE("a sequence shorter than its group leaves ranks without a token that g
 }
 
 TEST_CASE("random plans have the gradients of one rank, however keys are shared", "[exec][sharing][property]") {
-  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
     INFO("replay: seed " << seed);
     RandomStream random(seed, "sharing");
     const Transformer model = random.below(2) == 0 ? grouped_heads() : four_heads();
@@ -121,7 +121,7 @@ TEST_CASE("random plans have the gradients of one rank, however keys are shared"
 TEST_CASE("what is gathered and traded again, or was on the host, gives the same bits", "[exec][sharing][recompute]") {
   const Transformer model = four_heads(3);
   const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
-  const Plan plan = on_all_ranks(4, model.layers);
+  const Plan plan = hand_plan(4, model.layers, {50, 9, 31}, {{{0, 1, 2, 3}, {0, 1}}, {{0, 3}, {2}}});
   Plan offloading = plan;
   offloading.micro_batches[0].offload = 1;
   offloading.micro_batches[1].offload = 0.6;
@@ -129,8 +129,8 @@ TEST_CASE("what is gathered and traded again, or was on the host, gives the same
   for (Way way : {gathers, trades, trades_in_pairs}) {
     const Training kept = train(model, plan, *tokens, way);
     CHECK((train(model, plan, *tokens, way).parameters == kept.parameters));
-    for (const Recompute recompute : {Recompute{}, Recompute::selective, Recompute::full, Recompute{qkv},
-                                      Recompute{norm, qkv, attention, mlp}, Recompute{attention, projection}}) {
+    for (const Recompute recompute :
+         {Recompute{}, Recompute::selective, Recompute::full, Recompute{qkv}, Recompute{attention, projection}}) {
       way.recompute = recompute;
       INFO(text_of(way));
       const Training again = train(model, plan, *tokens, way);
