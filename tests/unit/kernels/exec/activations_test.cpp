@@ -90,6 +90,31 @@ TEST_CASE("what goes to the host leaves room for two layers on the device", "[ex
   CHECK(inputs.host == (layers - 2) * input);
 }
 
+TEST_CASE("ranks that trade heads keep what they have traded, and attention's output twice",
+          "[exec][memory][sharing]") {
+  Transformer model = tiny_model(layers);
+  model.kv_heads = model.heads;
+  const auto backend = make_cpu_backend();
+  const auto source = make_synthetic_tokens(model.vocabulary, 1);
+  const Plan plan = hand_plan(2, layers, {tokens}, {{{0, 1}, {0}}});
+  const auto bytes = [&](const GroupSharing& sharing, Recompute recompute) {
+    GrowingMemory workspace(*backend);
+    CopyThread copies;
+    Activations activations(*backend, copies, model, {}, workspace);
+    const Share share = share_of(plan, MicroBatchId(0), 0, *source, sharing);
+    activations.begin(share, whole(model), {.recompute = recompute});
+    return static_cast<std::int64_t>(activations.layer_bytes());
+  };
+  const GroupSharing ring{.parties = 2};
+  const GroupSharing trades{.inner = 2};
+  // Of half of the tokens with all heads, or all tokens with half of them: fp32 queries, or keys, values, outputs.
+  const std::int64_t tensor = tokens / 2 * model.heads * model.head_dim * 4;
+  // In place of its own queries, keys and values, of which one layer has some, a layer keeps the traded ones.
+  CHECK(bytes(trades, {}) == bytes(ring, {}) + layers * tensor + 3 * tensor);
+  // Traded again in backward, they all have room for one layer, and a layer keeps its own.
+  CHECK(bytes(trades, Recompute::selective) == bytes(ring, Recompute::selective) + 4 * tensor);
+}
+
 TEST_CASE("models of two layers stay on the device", "[exec][memory]") {
   const auto backend = make_cpu_backend();
   const Transformer model = tiny_model(2);

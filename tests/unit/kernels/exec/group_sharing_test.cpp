@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "kernels/exec/executor.h"
 #include "kernels/exec/requirements.h"
+#include "kernels/spec/error.h"
 #include "sim/plan/group_cut.h"
 #include "tests/support/catch.h"
 #include "tests/support/counting_transport.h"
@@ -257,6 +261,38 @@ TEST_CASE("the timeline has every instruction of a program that shares keys", "[
     }
     CHECK(found == expected);
     for (const Breakdown& rank : timeline.ranks) CHECK(rank.total() == timeline.step_time);
+  }
+}
+
+// The tokens of a rank of which the second sequence cannot be read.
+class LostTokens final : public TokenSource {
+ public:
+  [[nodiscard]] std::int64_t vocabulary() const override { return 61; }
+  void read(std::int64_t, std::int64_t sequence, std::int64_t, std::span<std::int32_t> tokens) const override {
+    if (sequence == 1) throw std::runtime_error("the data are gone");
+    std::fill(tokens.begin(), tokens.end(), 1);
+  }
+};
+
+TEST_CASE("a collective that a rank does not reach says which one, and of which ranks", "[exec][sharing]") {
+  const Transformer model = four_heads();
+  const Plan plan = hand_plan(2, model.layers, {20, 9}, {{{1}, {1}}, {{0, 1}, {0}}});  // rank 1 does not reach rank 0
+  for (const auto& [way, collective] : {std::pair<Way, std::string>{gathers, "all_gather"}, {trades, "alltoall"}}) {
+    INFO(text_of(way));
+    std::string said;
+    const auto run = [&, way = way](Transport& transport) {
+      const auto backend = make_cpu_backend();
+      Executor executor(*backend, transport, model);
+      const Program program(plan, lowering_for(*backend, model, way.mesh(2), way.recipe()));
+      try {
+        (void)executor.run_step(program, LostTokens());
+      } catch (const DeviceError& error) {
+        if (transport.rank() == 0) said = error.what();
+        throw;
+      }
+    };
+    CHECK_THROWS_WITH(run_ranks(2, run), "the data are gone");
+    CHECK_THAT(said, Contains("attention of ranks 0 1, " + collective));
   }
 }
 
