@@ -10,6 +10,10 @@
 namespace hdpsim::kernels::cuda {
 namespace {
 
+void require_no_window(const AttentionBlock& block) {
+  if (block.window > 0) throw UnsupportedInput("attention: kernels for GPUs know no windows yet");
+}
+
 void require_31_bits(const AttentionBlock& block) {
   const std::int64_t end = std::max(block.query_begin + block.queries, block.key_begin + block.keys);
   if (end > std::numeric_limits<std::int32_t>::max()) {
@@ -22,12 +26,13 @@ void require_31_bits(const AttentionBlock& block) {
 AttentionTile part_of(const AttentionBlock& block, std::int64_t first_query, std::int64_t queries,
                       std::int64_t first_key, std::int64_t keys) {
   const std::int64_t seen_by_first =
-      block.mask == Mask::full ? block.keys : first_query + 1 + block.keys - block.queries;
+      block.mask == Mask::full ? block.keys : first_query + 1 + block.keys - block.queries + block.lead;
   return {.query_row = static_cast<std::int32_t>(block.query_begin + first_query),
           .queries = static_cast<std::int32_t>(queries),
           .key_row = static_cast<std::int32_t>(block.key_begin + first_key),
           .keys = static_cast<std::int32_t>(keys),
-          .first_query_keys = static_cast<std::int32_t>(seen_by_first - first_key)};
+          // Beyond these bounds all or none are seen, and a long lead may leave 31 bits.
+          .first_query_keys = static_cast<std::int32_t>(std::clamp(seen_by_first - first_key, -queries, keys))};
 }
 
 }  // namespace
@@ -35,6 +40,7 @@ AttentionTile part_of(const AttentionBlock& block, std::int64_t first_query, std
 std::vector<AttentionTile> query_tiles(std::span<const AttentionBlock> blocks, std::int64_t rows) {
   std::vector<AttentionTile> tiles;
   for (const AttentionBlock& block : blocks) {
+    require_no_window(block);
     require_31_bits(block);
     for (std::int64_t first = 0; first < block.queries; first += rows) {
       const std::int64_t queries = std::min(rows, block.queries - first);
@@ -51,11 +57,13 @@ std::vector<AttentionTile> query_tiles(std::span<const AttentionBlock> blocks, s
 std::vector<AttentionTile> key_tiles(std::span<const AttentionBlock> blocks, std::int64_t rows) {
   std::vector<AttentionTile> tiles;
   for (const AttentionBlock& block : blocks) {
+    require_no_window(block);
     require_31_bits(block);
     for (std::int64_t first = 0; first < block.keys; first += rows) {
-      // The first query that sees a key of the tile; under a causal mask query i sees keys 0 ... i + keys - queries.
+      // The first query that sees a key of the tile; under a causal mask query i sees keys 0 ... i + keys - queries +
+      // lead.
       const std::int64_t first_query =
-          block.mask == Mask::full ? 0 : std::max<std::int64_t>(0, first + block.queries - block.keys);
+          block.mask == Mask::full ? 0 : std::max<std::int64_t>(0, first + block.queries - block.keys - block.lead);
       if (first_query >= block.queries) continue;
       tiles.push_back(
           part_of(block, first_query, block.queries - first_query, first, std::min(rows, block.keys - first)));

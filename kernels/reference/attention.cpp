@@ -40,8 +40,8 @@ void for_each_row(const AttentionInput& input, const Visit& visit) {
   for (const AttentionBlock& block : input.blocks) {
     for (std::int64_t head = 0; head < input.heads.heads; ++head) {
       for (std::int64_t i = 0; i < block.queries; ++i) {
-        const std::int64_t seen = block.mask == Mask::full ? block.keys : i + 1 + block.keys - block.queries;
-        visit(head, block.query_begin + i, block.key_begin, block.key_begin + std::max<std::int64_t>(0, seen));
+        const KeyRange seen = seen_keys(block, i);
+        visit(head, block.query_begin + i, block.key_begin + seen.begin, block.key_begin + seen.end);
       }
     }
   }

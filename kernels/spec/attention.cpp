@@ -26,12 +26,53 @@ void require_disjoint(std::vector<Range>& ranges, const char* what) {
 
 }  // namespace
 
+KeyRange seen_keys(const AttentionBlock& block, std::int64_t query) {
+  if (block.mask == Mask::full) return {0, block.keys};
+  const std::int64_t behind = query + 1 + block.keys - block.queries + block.lead;  // the key behind the query's own
+  const std::int64_t end = std::clamp<std::int64_t>(behind, 0, block.keys);
+  return {block.window > 0 ? std::clamp<std::int64_t>(behind - block.window, 0, end) : 0, end};
+}
+
+std::vector<AttentionBlock> chunked_blocks(const AttentionBlock& block, std::int64_t chunk, std::int64_t first_key) {
+  if (block.mask == Mask::full || block.window > 0) {
+    throw UnsupportedInput("attention: chunks are cut out of causal blocks without a window");
+  }
+  if (chunk < 1 || first_key < 0) {
+    throw UnsupportedInput("attention: a chunk has no tokens, or a document begins before its first key");
+  }
+  const std::int64_t end_key = first_key + block.keys;
+  const std::int64_t end_query = end_key + block.lead;
+  std::vector<AttentionBlock> parts;
+  for (std::int64_t query = end_query - block.queries; query < end_query;) {
+    // A query before the document's first token is in a chunk of its own, and sees nothing.
+    const std::int64_t begin = query < 0 ? query : query / chunk * chunk;
+    const std::int64_t end = query < 0 ? 0 : begin + chunk;
+    const std::int64_t next = std::min(end, end_query);
+    const std::int64_t key = std::clamp(begin, first_key, end_key);
+    const std::int64_t keys = query < 0 ? 0 : std::clamp(end, first_key, end_key) - key;
+    parts.push_back({.query_begin = block.query_begin + query - (end_query - block.queries),
+                     .queries = next - query,
+                     .key_begin = block.key_begin + key - first_key,
+                     .keys = keys,
+                     .mask = Mask::causal,
+                     .lead = keys > 0 ? next - (key + keys) : 0});
+    query = next;
+  }
+  return parts;
+}
+
 std::int64_t mask_area(const AttentionBlock& block) {
   if (block.mask == Mask::full) return block.queries * block.keys;
-  // Row i sees i + 1 + keys - queries keys, or none if that is negative.
-  const std::int64_t last = block.keys;
-  const std::int64_t first = std::max<std::int64_t>(1, block.keys - block.queries + 1);
-  return last < first ? 0 : (first + last) * (last - first + 1) / 2;
+  // The sum over `queries` rows of the keys before a key that moves on by one a row and ends at `last`.
+  const auto keys_before = [&](std::int64_t last) {
+    const auto sum_to = [&](std::int64_t row_keys) {  // of 1, 2, ... row_keys, none more than block.keys
+      const std::int64_t rising = std::clamp<std::int64_t>(row_keys, 0, block.keys);
+      return rising * (rising + 1) / 2 + std::max<std::int64_t>(0, row_keys - block.keys) * block.keys;
+    };
+    return sum_to(last) - sum_to(last - block.queries);
+  };
+  const std::int64_t last = block.keys + block.lead;
+  return keys_before(last) - (block.window > 0 ? keys_before(last - block.window) : 0);
 }
 
 std::int64_t mask_area(std::span<const AttentionBlock> blocks) {
@@ -53,6 +94,13 @@ void require_valid(const AttentionHeads& heads, std::span<const AttentionBlock> 
   for (const AttentionBlock& block : blocks) {
     if (block.query_begin < 0 || block.queries < 0 || block.key_begin < 0 || block.keys < 0) {
       throw UnsupportedInput("attention: a block begins or extends below zero");
+    }
+    if (block.window < 0) {
+      throw UnsupportedInput(
+          fmt::format("attention: a window of {} tokens; a token sees at least itself", block.window));
+    }
+    if (block.mask == Mask::full && (block.window != 0 || block.lead != 0)) {
+      throw UnsupportedInput("attention: a full mask has no window and no lead; a causal one has");
     }
     if (block.queries > 0) queries.push_back({block.query_begin, block.query_begin + block.queries});
     if (block.keys > 0) keys.push_back({block.key_begin, block.key_begin + block.keys});

@@ -2,14 +2,20 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace hdpsim::kernels {
 
 enum class Mask { causal, full };
 
 /// The part of one document in one launch: query rows [query_begin, query_begin + queries) against key rows [key_begin,
-/// key_begin + keys) of the packed tensors. A causal mask is aligned to the bottom right: query i of the block sees
-/// keys 0 ... i + keys - queries.
+/// key_begin + keys) of the packed tensors. A full mask shows every query all keys of the block.
+///
+/// A causal mask counts tokens of the document, one after another on either side. The last query stands `lead` tokens
+/// behind the last key: at zero, as in a block of a whole document, they are the same token; a step of a ring whose
+/// keys come earlier has a positive lead. Query i of the block thus stands at key i + keys - queries + lead, which need
+/// not be in the block. It sees the keys up to that one and, under a window w, none but the last w of these: itself and
+/// the w - 1 tokens before it. Chunked attention needs no mask of its own, see chunked_blocks().
 ///
 /// The blocks of one launch share no query row and no key row. A block may be empty on either side.
 struct AttentionBlock {
@@ -18,8 +24,29 @@ struct AttentionBlock {
   std::int64_t key_begin = 0;
   std::int64_t keys = 0;
   Mask mask = Mask::full;
+  std::int64_t window = 0;  ///< 0: none. Of a causal mask only, as is lead.
+  std::int64_t lead = 0;
   friend bool operator==(const AttentionBlock&, const AttentionBlock&) = default;
 };
+
+/// Keys [begin, end) of a block, counted from its first.
+struct KeyRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  friend bool operator==(const KeyRange&, const KeyRange&) = default;
+};
+
+/// The keys that query `query` of the block sees; begin = end where it sees none. The one statement of the masks; what
+/// kernels compute instead for whole tiles is tested against it.
+[[nodiscard]] KeyRange seen_keys(const AttentionBlock& block, std::int64_t query);
+
+/// Chunked attention (Llama 4): a document is cut into chunks of `chunk` tokens, the last one shorter, and a token sees
+/// those before it in its chunk. The parts of a causal block without a window that have both queries and keys in one
+/// chunk are causal blocks; these are returned, in the order of the document. `first_key` is the position in its
+/// document of the block's first key. Queries whose chunk has no key in the block are in a block without keys, so that
+/// every query row is in one.
+[[nodiscard]] std::vector<AttentionBlock> chunked_blocks(const AttentionBlock& block, std::int64_t chunk,
+                                                         std::int64_t first_key = 0);
 
 /// Heads of one launch. Query head h reads key-value head h / (heads / kv_heads) (grouped-query attention).
 struct AttentionHeads {
@@ -88,8 +115,8 @@ struct AttentionBackward {
 [[nodiscard]] std::int64_t mask_area(const AttentionBlock& block);
 [[nodiscard]] std::int64_t mask_area(std::span<const AttentionBlock> blocks);
 
-/// UnsupportedInput if heads, strides or blocks violate the requirements above (head dimensions other than 64 and 128,
-/// kv_heads that do not divide heads, rows that overlap, negative sizes).
+/// UnsupportedInput if heads or blocks violate the requirements above (head dimensions other than 64 and 128, kv_heads
+/// that do not divide heads, rows that overlap, negative sizes, a window or a lead without a causal mask).
 void require_valid(const AttentionHeads& heads, std::span<const AttentionBlock> blocks);
 
 }  // namespace hdpsim::kernels

@@ -62,13 +62,14 @@ struct BackwardTile {
   std::int64_t key;  ///< First key of the tile in the chunk.
   std::int64_t keys;
 
-  [[nodiscard]] std::int64_t seen(const Visible& visible, std::int64_t row) const {
-    return least(keys, most(0, visible.to(chunk_query + query + row) - key));
+  /// Columns of P and dS that count for a row of the tile; for one behind the last, none.
+  [[nodiscard]] Columns seen(const Visible& visible, std::int64_t row) const {
+    return row < queries ? seen_columns(visible, chunk_query + query + row, key, keys) : Columns{0, 0};
   }
-  /// Columns of P and dS that exist for the strip of rows from `strip_begin` on: those that its last row sees, in whole
-  /// panels.
-  [[nodiscard]] std::int64_t computed(const Visible& visible, std::int64_t strip_begin) const {
-    return round_up(seen(visible, least(queries, strip_begin + strip) - 1), panel);
+  /// Columns that exist for the strip of rows from `strip_begin` on: those that its rows see, in whole panels.
+  [[nodiscard]] Columns computed(const Visible& visible, std::int64_t strip_begin) const {
+    const std::int64_t first = chunk_query + query;
+    return computed_columns(visible, first + strip_begin, first + least(queries, strip_begin + strip) - 1, key, keys);
   }
 };
 
@@ -77,10 +78,11 @@ inline void zero(float* from, std::int64_t count) {
 }
 
 /// Turns scores into P and dP into dS, in place, for one row.
-inline void backward_softmax_row(float* scores, float* d_p, std::int64_t seen, std::int64_t computed, float lse,
+inline void backward_softmax_row(float* scores, float* d_p, const Columns& seen, const Columns& computed, float lse,
                                  float delta) {
-  for (std::int64_t i = seen; i < computed; ++i) scores[i] = -infinity;
-  for (std::int64_t i = 0; i < computed; i += width) {
+  for (std::int64_t i = computed.begin; i < seen.begin; ++i) scores[i] = -infinity;
+  for (std::int64_t i = most(computed.begin, seen.end); i < computed.end; ++i) scores[i] = -infinity;
+  for (std::int64_t i = computed.begin; i < computed.end; i += width) {
     const Vector p = exp2(load(scores + i) - broadcast(lse));
     store(scores + i, p);
     store(d_p + i, p * (load(d_p + i) - broadcast(delta)));
@@ -95,27 +97,38 @@ inline void backward_scores(const BackwardScratch& scratch, const Visible& visib
   const float* queries = scratch.queries + tile.query * row;
   const float* d_o = scratch.d_o + tile.query * row;
   const std::int64_t all = round_up(tile.keys, panel);
+  const auto is_computed = [&](std::int64_t first, std::int64_t column) {
+    const Columns columns = tile.computed(visible, first);
+    return column >= columns.begin && column < columns.end;
+  };
   for (std::int64_t column = 0; column < all; column += panel) {
     const std::int64_t at = (tile.key + column) * dim;
     for (std::int64_t first = 0; first < tile.queries; first += strip) {
-      if (column >= tile.computed(visible, first)) continue;
+      if (!is_computed(first, column)) continue;
       multiply<Into::overwrite, row, 1, panel, row_of_scores>(queries + first * row, scratch.key_panels + at, dim,
                                                               scratch.p + first * row_of_scores + column);
     }
     for (std::int64_t first = 0; first < tile.queries; first += strip) {
-      if (column >= tile.computed(visible, first)) continue;
+      if (!is_computed(first, column)) continue;
       multiply<Into::overwrite, row, 1, panel, row_of_scores>(d_o + first * row, scratch.value_panels + at, dim,
                                                               scratch.d_s + first * row_of_scores + column);
     }
   }
   for (std::int64_t query = 0; query < round_up(tile.queries, strip); ++query) {
-    const std::int64_t computed = tile.computed(visible, query / strip * strip);
+    const Columns computed = tile.computed(visible, query / strip * strip);
     float* p = scratch.p + query * row_of_scores;
     float* d_s = scratch.d_s + query * row_of_scores;
-    backward_softmax_row(p, d_s, query < tile.queries ? tile.seen(visible, query) : 0, computed,
-                         scratch.lse[tile.query + query], scratch.delta[tile.query + query]);
-    zero(p + computed, all - computed);
-    zero(d_s + computed, all - computed);
+    if (computed.empty()) {
+      zero(p, all);
+      zero(d_s, all);
+      continue;
+    }
+    backward_softmax_row(p, d_s, tile.seen(visible, query), computed, scratch.lse[tile.query + query],
+                         scratch.delta[tile.query + query]);
+    for (float* row_of_tile : {p, d_s}) {
+      zero(row_of_tile, computed.begin);
+      zero(row_of_tile + computed.end, all - computed.end);
+    }
   }
 }
 
@@ -126,14 +139,17 @@ inline void backward_gradients(const BackwardScratch& scratch, const Visible& vi
   constexpr std::int64_t row = padded_row<dim>;
   const float* queries = scratch.queries + tile.query * row;
   const float* d_o = scratch.d_o + tile.query * row;
-  // Rows of dK and dV: keys of the tile. A strip of keys needs the queries from the first that sees its first key on.
+  // Rows of dK and dV: keys of the tile. A strip of keys needs the queries from the first that sees its first key to
+  // the last that sees its last one.
   const auto from_each_query = [&](const float* scores, const float* rows, float* gradient) {
     for (int column = 0; column < dim; column += panel) {
       for (std::int64_t first = 0; first < tile.keys; first += strip) {
+        const std::int64_t last = tile.key + least(tile.keys, first + strip) - 1;
         const std::int64_t begin = most(0, visible.from(tile.key + first) - tile.chunk_query - tile.query);
-        if (begin >= tile.queries) break;
+        const std::int64_t end = least(tile.queries, visible.until(last) - tile.chunk_query - tile.query);
+        if (begin >= end) continue;
         multiply<Into::add, 1, row_of_scores, row, row>(scores + begin * row_of_scores + first,
-                                                        rows + begin * row + column, tile.queries - begin,
+                                                        rows + begin * row + column, end - begin,
                                                         gradient + (tile.key + first) * row + column);
       }
     }
@@ -142,9 +158,11 @@ inline void backward_gradients(const BackwardScratch& scratch, const Visible& vi
   from_each_query(scratch.d_s, queries, scratch.d_k);
   for (int column = 0; column < dim; column += panel) {
     for (std::int64_t first = 0; first < tile.queries; first += strip) {
+      const Columns columns = tile.computed(visible, first);
+      if (columns.empty()) continue;
       multiply<Into::add, row_of_scores, 1, row, row>(
-          scratch.d_s + first * row_of_scores, scratch.keys + tile.key * row + column, tile.computed(visible, first),
-          scratch.d_q + (tile.query + first) * row + column);
+          scratch.d_s + first * row_of_scores + columns.begin, scratch.keys + (tile.key + columns.begin) * row + column,
+          columns.end - columns.begin, scratch.d_q + (tile.query + first) * row + column);
     }
   }
 }
@@ -160,13 +178,13 @@ inline void add_rows(const float* from, std::int64_t rows, float factor, float* 
   }
 }
 
-/// One chunk of queries of one head against the packed chunk of keys.
+/// One chunk of queries of one head against the packed chunk of keys, of queries before `end_query`.
 template <int dim>
 inline void backward_queries(const AttentionBackward& op, const AttentionBlock& block, std::int64_t head,
-                             std::int64_t chunk_query, const Visible& visible, const BackwardScratch& scratch,
-                             const Workspace& workspace) {
+                             std::int64_t chunk_query, std::int64_t end_query, const Visible& visible,
+                             const BackwardScratch& scratch, const Workspace& workspace) {
   constexpr std::int64_t row = padded_row<dim>;
-  const std::int64_t count = least(BackwardScratch::chunk_queries, block.queries - chunk_query);
+  const std::int64_t count = least(BackwardScratch::chunk_queries, end_query - chunk_query);
   const std::int64_t padded = round_up(count, strip);
   const std::int64_t first_row = block.query_begin + chunk_query;
   pack_rows<dim>(static_cast<const float*>(op.q.data) + first_row * op.q.stride + head * dim, op.q.stride, count,
@@ -182,15 +200,20 @@ inline void backward_queries(const AttentionBackward& op, const AttentionBlock& 
   }
 
   const std::int64_t end = visible.to(chunk_query + count - 1);
-  for (std::int64_t key = 0; key < end; key += BackwardScratch::tile_keys) {
+  // Strips of keys must end where the chunk's do: tiles begin at multiples of strip and panel.
+  const std::int64_t begin =
+      visible.hidden(chunk_query) / BackwardScratch::tile_queries * BackwardScratch::tile_queries;
+  for (std::int64_t key = begin; key < end; key += BackwardScratch::tile_keys) {
+    const std::int64_t keys = least(BackwardScratch::tile_keys, visible.keys - key);
     const std::int64_t first = most(0, visible.from(key) - chunk_query) / strip * strip;
-    for (std::int64_t query = first; query < count; query += BackwardScratch::tile_queries) {
+    const std::int64_t last = least(count, visible.until(key + keys - 1) - chunk_query);
+    for (std::int64_t query = first; query < last; query += BackwardScratch::tile_queries) {
       workspace.progress(workspace.progress_state);
       const BackwardTile tile{.chunk_query = chunk_query,
                               .query = query,
-                              .queries = least(BackwardScratch::tile_queries, count - query),
+                              .queries = least(BackwardScratch::tile_queries, last - query),
                               .key = key,
-                              .keys = least(BackwardScratch::tile_keys, visible.keys - key)};
+                              .keys = keys};
       backward_scores<dim>(scratch, visible, tile);
       backward_gradients<dim>(scratch, visible, tile);
     }
@@ -215,11 +238,12 @@ inline void backward_chunk(const AttentionBackward& op, const AttentionBlock& bl
   zero(scratch.d_v, padded * padded_row<dim>);
 
   const Visible visible(block, chunk_key, keys);
+  const std::int64_t end_query = least(block.queries, visible.until(keys - 1));
   const std::int64_t group = op.heads.heads / op.heads.kv_heads;
   for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-    for (std::int64_t query = visible.from(0) / strip * strip; query < block.queries;
+    for (std::int64_t query = visible.from(0) / strip * strip; query < end_query;
          query += BackwardScratch::chunk_queries) {
-      backward_queries<dim>(op, block, head, query, visible, scratch, workspace);
+      backward_queries<dim>(op, block, head, query, end_query, visible, scratch, workspace);
     }
   }
   add_rows<dim>(scratch.d_k, keys, ln_2, op.d_k.data + key_row * op.d_k.stride + kv_head * dim, op.d_k.stride);

@@ -57,14 +57,15 @@ struct ForwardRows {
   bool accumulate;
 };
 
-/// Updates a row's maximum and sum with these scores; `seen` of `computed` scores (a multiple of panel) count.
-inline void forward_maximum_of_row(const ForwardScratch& scratch, std::int64_t query, std::int64_t seen,
-                                   std::int64_t computed) {
+/// Updates a row's maximum and sum with these scores; of the computed ones those that are seen count.
+inline void forward_maximum_of_row(const ForwardScratch& scratch, std::int64_t query, const Columns& seen,
+                                   const Columns& computed) {
   float* scores = scratch.scores + query * ForwardScratch::tile_keys;
-  for (std::int64_t i = seen; i < computed; ++i) scores[i] = -infinity;
+  for (std::int64_t i = computed.begin; i < seen.begin; ++i) scores[i] = -infinity;
+  for (std::int64_t i = seen.end; i < computed.end; ++i) scores[i] = -infinity;
   const float old_maximum = scratch.row_maximum[query];
   Vector largest[2] = {broadcast(old_maximum), broadcast(old_maximum)};
-  for (std::int64_t i = 0; i < computed; i += panel) {
+  for (std::int64_t i = computed.begin; i < computed.end; i += panel) {
     largest[0] = maximum(load(scores + i), largest[0]);
     largest[1] = maximum(load(scores + i + width), largest[1]);
   }
@@ -74,12 +75,12 @@ inline void forward_maximum_of_row(const ForwardScratch& scratch, std::int64_t q
 }
 
 /// Turns scores into probabilities relative to the row's maximum.
-inline void forward_probabilities_of_row(const ForwardScratch& scratch, std::int64_t query, std::int64_t computed) {
+inline void forward_probabilities_of_row(const ForwardScratch& scratch, std::int64_t query, const Columns& computed) {
   float* scores = scratch.scores + query * ForwardScratch::tile_keys;
   const float largest = scratch.row_maximum[query];
   const Vector reference = broadcast(largest == -infinity ? 0 : largest);
   Vector sum[2] = {};
-  for (std::int64_t i = 0; i < computed; i += panel) {
+  for (std::int64_t i = computed.begin; i < computed.end; i += panel) {
     const Vector p0 = exp2(load(scores + i) - reference);
     const Vector p1 = exp2(load(scores + i + width) - reference);
     sum[0] += p0;
@@ -99,36 +100,40 @@ inline void forward_tile(const ForwardScratch& scratch, const Visible& visible, 
   constexpr std::int64_t row_of_scores = ForwardScratch::tile_keys;
   constexpr std::int64_t row = padded_row<dim>;
   const auto seen = [&](std::int64_t query) {
-    return least(ForwardScratch::tile_keys, most(0, visible.to(rows.first + query) - begin));
+    return seen_columns(visible, rows.first + query, begin, ForwardScratch::tile_keys);
   };
-  // A strip needs the keys that its last row sees.
-  const auto computed = [&](std::int64_t first) { return round_up(seen(least(rows.count, first + strip) - 1), panel); };
+  const auto computed = [&](std::int64_t first) {
+    return computed_columns(visible, rows.first + first, rows.first + least(rows.count, first + strip) - 1, begin,
+                            ForwardScratch::tile_keys);
+  };
 
-  const std::int64_t widest = computed(rows.count - 1);
-  for (std::int64_t column = 0; column < widest; column += panel) {
+  const Columns of_tile =
+      computed_columns(visible, rows.first, rows.first + rows.count - 1, begin, ForwardScratch::tile_keys);
+  for (std::int64_t column = of_tile.begin; column < of_tile.end; column += panel) {
     const float* keys = scratch.keys + (begin + column) * dim;
     for (std::int64_t first = 0; first < rows.count; first += strip) {
-      if (column >= computed(first)) continue;
+      const Columns columns = computed(first);
+      if (column < columns.begin || column >= columns.end) continue;
       multiply<Into::overwrite, row, 1, panel, row_of_scores>(scratch.queries + first * row, keys, dim,
                                                               scratch.scores + first * row_of_scores + column);
     }
   }
   // Maxima of a whole strip first: the rows' chains of dependent operations overlap.
   for (std::int64_t first = 0; first < rows.count; first += strip) {
-    const std::int64_t count = computed(first);
-    if (count == 0) continue;
+    const Columns columns = computed(first);
+    if (columns.empty()) continue;
     const std::int64_t end = least(rows.count, first + strip);
-    for (std::int64_t query = first; query < end; ++query) forward_maximum_of_row(scratch, query, seen(query), count);
-    for (std::int64_t query = first; query < end; ++query) forward_probabilities_of_row(scratch, query, count);
+    for (std::int64_t query = first; query < end; ++query) forward_maximum_of_row(scratch, query, seen(query), columns);
+    for (std::int64_t query = first; query < end; ++query) forward_probabilities_of_row(scratch, query, columns);
   }
   for (std::int64_t column = 0; column < dim; column += panel) {
     const float* values = scratch.values + begin * row + column;
     for (std::int64_t first = 0; first < rows.count; first += strip) {
-      const std::int64_t count = computed(first);
-      if (count == 0) continue;
-      multiply<Into::rescale, row_of_scores, 1, row, row>(scratch.scores + first * row_of_scores, values, count,
-                                                          scratch.output + first * row + column,
-                                                          scratch.row_factor + first);
+      const Columns columns = computed(first);
+      if (columns.empty()) continue;
+      multiply<Into::rescale, row_of_scores, 1, row, row>(
+          scratch.scores + first * row_of_scores + columns.begin, values + columns.begin * row,
+          columns.end - columns.begin, scratch.output + first * row + column, scratch.row_factor + first);
     }
   }
 }
@@ -174,7 +179,8 @@ inline void forward_queries(const ForwardScratch& scratch, const Visible& visibl
     scratch.row_factor[query] = 1;
   }
   const std::int64_t end = visible.to(rows.first + rows.count - 1);
-  for (std::int64_t begin = 0; begin < end; begin += ForwardScratch::tile_keys) {
+  for (std::int64_t begin = visible.hidden(rows.first) / panel * panel; begin < end;
+       begin += ForwardScratch::tile_keys) {
     workspace.progress(workspace.progress_state);
     forward_tile<dim>(scratch, visible, rows, begin);
   }
@@ -196,9 +202,10 @@ inline void forward_chunk(const AttentionForward& op, const AttentionBlock& bloc
   const bool accumulate = op.accumulate || chunk_begin > 0;
   // Later chunks concern only the queries that see part of them.
   const std::int64_t first_query = chunk_begin > 0 ? visible.from(0) / strip * strip : 0;
+  const std::int64_t end_query = chunk_begin > 0 ? least(block.queries, visible.until(keys - 1)) : block.queries;
   const std::int64_t group = op.heads.heads / op.heads.kv_heads;
   for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-    for (std::int64_t first = first_query; first < block.queries; first += ForwardScratch::tile_queries) {
+    for (std::int64_t first = first_query; first < end_query; first += ForwardScratch::tile_queries) {
       const std::int64_t row = block.query_begin + first;
       const ForwardRows rows{.q = static_cast<const float*>(op.q.data) + row * op.q.stride + head * dim,
                              .q_stride = op.q.stride,
@@ -206,7 +213,7 @@ inline void forward_chunk(const AttentionForward& op, const AttentionBlock& bloc
                              .o_stride = op.o.stride,
                              .lse = op.lse + head * op.lse_stride + row,
                              .first = first,
-                             .count = least(ForwardScratch::tile_queries, block.queries - first),
+                             .count = least(ForwardScratch::tile_queries, end_query - first),
                              .accumulate = accumulate};
       forward_queries<dim>(scratch, visible, rows, op.heads.scale, workspace);
     }

@@ -14,6 +14,8 @@ struct BlockShape {
   std::int64_t queries;
   std::int64_t keys;
   kernels::Mask mask = kernels::Mask::causal;
+  std::int64_t window = 0;
+  std::int64_t lead = 0;
 };
 
 /// Random tensors for packed blocks, with rows of no block before, between and behind them.
@@ -27,7 +29,7 @@ struct AttentionProblem {
   AttentionProblem(std::uint64_t seed, const kernels::AttentionHeads& of_heads, const std::vector<BlockShape>& shapes)
       : heads(of_heads) {
     for (const BlockShape& shape : shapes) {
-      blocks.push_back({query_rows, shape.queries, key_rows, shape.keys, shape.mask});
+      blocks.push_back({query_rows, shape.queries, key_rows, shape.keys, shape.mask, shape.window, shape.lead});
       query_rows += shape.queries + 1;
       key_rows += shape.keys + 2;
     }

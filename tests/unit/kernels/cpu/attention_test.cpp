@@ -1,61 +1,11 @@
 #include "kernels/cpu/cpu_backend.h"
 #include "tests/support/catch.h"
-#include "tests/unit/kernels/cpu/attention_problem.h"
+#include "tests/unit/kernels/cpu/attention_checks.h"
 
 using namespace hdpsim::kernels;
 using namespace hdpsim::test;
 
 namespace {
-
-// fp32 sums of up to a few hundred products. LSE: relative.
-constexpr double output_error = 2e-6;
-constexpr double lse_error = 2e-6;
-constexpr double gradient_error = 5e-6;
-// Of one key the gradients are sums over queries of differences of equal terms: no smaller scale fits their errors.
-constexpr double gradient_terms = 4;
-
-AttentionHeads heads_of(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim) {
-  return {heads, kv_heads, dim, static_cast<float>(1 / std::sqrt(static_cast<double>(dim)))};
-}
-
-std::string describe(const AttentionProblem& problem, const AttentionBlock& block) {
-  return std::to_string(problem.heads.heads) + "/" + std::to_string(problem.heads.kv_heads) + " heads of " +
-         std::to_string(problem.heads.dim) + ", " + std::to_string(block.queries) + " queries, " +
-         std::to_string(block.keys) + " keys, " + (block.mask == Mask::causal ? "causal" : "full");
-}
-
-void check_block(const AttentionProblem& problem, const AttentionRun& run, const AttentionTruth& truth,
-                 const AttentionBlock& block) {
-  INFO(describe(problem, block));
-  const auto of_queries = [&](const std::vector<double>& dense) {
-    return rows_of(dense, block.query_begin, block.queries, problem.query_width());
-  };
-  const auto of_keys = [&](const std::vector<double>& dense) {
-    return rows_of(dense, block.key_begin, block.keys, problem.key_width());
-  };
-  CHECK(relative_error(run.o.dense(block.query_begin, block.queries), of_queries(truth.forward.o)) <= output_error);
-  CHECK(relative_error(run.lse_of(block), lse_of(truth, problem, block)) <= lse_error);
-  CHECK(relative_error(run.d_q.dense(block.query_begin, block.queries), of_queries(truth.gradients.d_q),
-                       gradient_terms) <= gradient_error);
-  CHECK(relative_error(run.d_k.dense(block.key_begin, block.keys), of_keys(truth.gradients.d_k), gradient_terms) <=
-        gradient_error);
-  CHECK(relative_error(run.d_v.dense(block.key_begin, block.keys), of_keys(truth.gradients.d_v), gradient_terms) <=
-        gradient_error);
-}
-
-/// Forward and backward on every instruction set of this machine against fp64.
-void check_problem(const AttentionProblem& problem) {
-  const AttentionTruth truth(problem);
-  for (const InstructionSet set : instruction_sets()) {
-    INFO(name_of(set));
-    const auto backend = make_cpu_backend(set);
-    AttentionRun run(problem);
-    run.forward(*backend);
-    run.backward(*backend);
-    for (const AttentionBlock& block : problem.blocks) check_block(problem, run, truth, block);
-    CHECK(run.kept_to_its_rows());
-  }
-}
 
 /// All pairs of lengths around the edges of tiles, with alternating masks: a third of them, which one by `turn`.
 std::vector<BlockShape> edge_shapes(int turn) {

@@ -20,11 +20,8 @@ std::map<Pair, int> pairs_of(const std::vector<AttentionBlock>& blocks) {
   std::map<Pair, int> pairs;
   for (const AttentionBlock& block : blocks) {
     for (std::int64_t i = 0; i < block.queries; ++i) {
-      for (std::int64_t j = 0; j < block.keys; ++j) {
-        if (block.mask == Mask::full || j <= i + block.keys - block.queries) {
-          ++pairs[{block.query_begin + i, block.key_begin + j}];
-        }
-      }
+      const KeyRange seen = seen_keys(block, i);
+      for (std::int64_t j = seen.begin; j < seen.end; ++j) ++pairs[{block.query_begin + i, block.key_begin + j}];
     }
   }
   return pairs;
@@ -51,6 +48,7 @@ std::vector<AttentionBlock> random_blocks(std::mt19937_64& random) {
     key += below(3);
     blocks.push_back({query, below(4) == 0 ? 0 : below(41), key, below(4) == 0 ? 0 : below(41),
                       below(2) == 0 ? Mask::full : Mask::causal});
+    if (blocks.back().mask == Mask::causal && below(2) == 0) blocks.back().lead = below(60) - 20;
     query += blocks.back().queries;
     key += blocks.back().keys;
   }
