@@ -91,6 +91,7 @@ class CpuBackend final : public Backend {
     require_rows(op.heads, std::min({op.q.stride, op.d_o.stride, op.d_q.stride}),
                  std::min({op.k.stride, op.v.stride, op.d_k.stride, op.d_v.stride}));
     require_statistics(op.blocks, op.lse_stride);
+    require((op.sinks == nullptr) == (op.d_sinks == nullptr), "attention: sinks without gradients, or without values");
     kernels_.attention_backward(op, workspace());
   }
   void run(const RmsNormForward& op) override { kernels_.rms_norm_forward(op); }

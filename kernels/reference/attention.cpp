@@ -59,12 +59,13 @@ AttentionResult attention_forward(const AttentionInput& input) {
   result.lse.assign(static_cast<std::size_t>(heads.heads * input.query_rows()), -infinity);
 
   for_each_row(input, [&](std::int64_t head, std::int64_t row, std::int64_t begin, std::int64_t end) {
-    if (begin == end) return;
+    if (begin == end && input.sinks.empty()) return;
     std::vector<double> scores;
     for (std::int64_t key = begin; key < end; ++key) {
       scores.push_back(heads.scale *
                        dot(input.q, queries.at(row, head), input.k, keys.at(key, head / group), heads.dim));
     }
+    if (!input.sinks.empty()) scores.push_back(input.sinks[static_cast<std::size_t>(head)]);
     const double largest = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
     for (const double score : scores) sum += std::exp(score - largest);
@@ -101,10 +102,15 @@ AttentionGradients attention_backward(const AttentionInput& input, std::span<con
   gradients.d_q.assign(input.q.size(), 0);
   gradients.d_k.assign(input.k.size(), 0);
   gradients.d_v.assign(input.v.size(), 0);
+  gradients.d_sinks.assign(input.sinks.size(), 0);
 
   for_each_row(input, [&](std::int64_t head, std::int64_t row, std::int64_t begin, std::int64_t end) {
     const std::size_t q = queries.at(row, head);
     const std::size_t of_row = statistic(input.query_rows(), head, row);
+    if (!input.sinks.empty()) {
+      const auto of_head = static_cast<std::size_t>(head);
+      gradients.d_sinks[of_head] -= std::exp(input.sinks[of_head] - lse[of_row]) * delta[of_row];
+    }
     for (std::int64_t key = begin; key < end; ++key) {
       const std::size_t kv = keys.at(key, head / group);
       const double p = std::exp(heads.scale * dot(input.q, q, input.k, kv, heads.dim) - lse[of_row]);

@@ -15,6 +15,7 @@ struct AttentionInput {
   AttentionHeads heads;
   std::span<const AttentionBlock> blocks;
   std::span<const double> q, k, v;
+  std::span<const double> sinks = {};  ///< [heads]; empty: none.
 
   [[nodiscard]] std::int64_t query_rows() const {
     return static_cast<std::int64_t>(q.size()) / (heads.heads * heads.dim);
@@ -24,17 +25,19 @@ struct AttentionInput {
   }
 };
 
-/// o: [query rows, heads, dim]; lse: [heads, query rows]. Rows that see no key, for whatever reason: o = 0, lse = -inf.
+/// o: [query rows, heads, dim]; lse: [heads, query rows]. Rows that see no key, for whatever reason: o = 0, lse = -inf,
+/// or the sink where they are in a block and there are sinks.
 struct AttentionResult {
   std::vector<double> o, lse;
 };
 
-/// Shaped as q, k and v.
+/// Shaped as q, k, v and sinks.
 struct AttentionGradients {
-  std::vector<double> d_q, d_k, d_v;
+  std::vector<double> d_q, d_k, d_v, d_sinks;
 };
 
-/// O = softmax(scale Q K^T + mask) V, LSE = log sum exp(scale Q K^T + mask).
+/// O = softmax(scale Q K^T + mask) V, LSE = log sum exp(scale Q K^T + mask); sinks are one more score of every row,
+/// whose value is zero.
 [[nodiscard]] AttentionResult attention_forward(const AttentionInput& input);
 
 /// delta = rowsum(dO o O): [heads, query rows].
@@ -42,7 +45,8 @@ struct AttentionGradients {
                                                   std::span<const double> d_o);
 
 /// lse and delta are [heads, query rows] of the whole row, also if `input` holds only a part of its keys. P = exp(scale
-/// Q K^T - LSE), dV = P^T dO, dS = P o (dO V^T - delta), dQ = scale dS K, dK = scale dS^T Q.
+/// Q K^T - LSE), dV = P^T dO, dS = P o (dO V^T - delta), dQ = scale dS K, dK = scale dS^T Q, and for sinks, whose dO
+/// V^T is zero, dS = -exp(sink - LSE) delta, summed over rows.
 [[nodiscard]] AttentionGradients attention_backward(const AttentionInput& input, std::span<const double> d_o,
                                                     std::span<const double> lse, std::span<const double> delta);
 

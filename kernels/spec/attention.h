@@ -74,6 +74,10 @@ struct Rows {
 /// result over both: with m = max(lse, lse'), lse'' = m + log(exp(lse - m) + exp(lse' - m)) and
 /// o'' = o exp(lse - lse'') + o' exp(lse' - lse'').
 ///
+/// sinks: a learned score for each head that takes part in the softmax as a key without a value would (gpt-oss): LSE =
+/// log(exp(sink) + sum exp(scale q k)). It is not scaled. A row without any key then has LSE = sink and O = 0. Of
+/// launches that accumulate into one result a single one has the sinks.
+///
 /// Work: 4 heads dim area. Traffic: q, k, v, o once; k and v again for every tile of queries that misses the cache.
 struct AttentionForward {
   AttentionHeads heads;
@@ -83,6 +87,7 @@ struct AttentionForward {
   float* lse = nullptr;
   std::int64_t lse_stride = 0;
   bool accumulate = false;
+  const float* sinks = nullptr;  ///< fp32 [heads]; null: none.
 };
 
 /// delta = rowsum(dO o O), fp32 [heads, rows]; computed once for all backward launches of a ring. o and d_o have the
@@ -98,6 +103,10 @@ struct AttentionDelta {
 /// dS = P o (dO V^T - delta), dQ += scale dS K, dK += scale dS^T Q. Gradients are fp32 and are added to, so that ring
 /// steps need no order. q, k, v, d_o: the backend's element. lse and delta: fp32 [heads, lse_stride].
 ///
+/// sinks: their part of LSE is already there, and delta has no part of theirs, so that nothing changes for the other
+/// gradients. Given the sinks of forward, d_sinks[head] -= sum over the query rows of all blocks of
+/// exp(sink - LSE) delta; of the launches of a ring a single one, whose blocks have all query rows, has both pointers.
+///
 /// deterministic: the same input gives the same bits, for somewhat more time.
 /// Work: 10 heads dim area (five products of which forward has two).
 struct AttentionBackward {
@@ -109,6 +118,8 @@ struct AttentionBackward {
   std::int64_t lse_stride = 0;
   Rows<float> d_q, d_k, d_v;
   bool deterministic = false;
+  const float* sinks = nullptr;  ///< fp32 [heads], as is d_sinks; null: none.
+  float* d_sinks = nullptr;
 };
 
 /// (query, key) pairs under the mask.

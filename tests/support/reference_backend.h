@@ -107,6 +107,7 @@ class ReferenceBackend : public Backend {
     add(found.d_q, op.d_q, in.query_width());
     add(found.d_k, op.d_k, in.key_width());
     add(found.d_v, op.d_v, in.key_width());
+    add(found.d_sinks, op.d_sinks);
     call_hook();
   }
 
@@ -246,12 +247,13 @@ class ReferenceBackend : public Backend {
       q = backend.gather(query_rows, query_width(), op.q);
       k = backend.gather(key_rows, key_width(), op.k);
       v = backend.gather(key_rows, key_width(), op.v);
+      if (op.sinks != nullptr) sinks.assign(op.sinks, op.sinks + heads.heads);
     }
 
     [[nodiscard]] std::int64_t query_width() const { return heads.heads * heads.dim; }
     [[nodiscard]] std::int64_t key_width() const { return heads.kv_heads * heads.dim; }
     [[nodiscard]] reference::AttentionInput input() const {
-      return {.heads = heads, .blocks = blocks, .q = q, .k = k, .v = v};
+      return {.heads = heads, .blocks = blocks, .q = q, .k = k, .v = v, .sinks = sinks};
     }
     // An LSE or delta, [heads, stride].
     [[nodiscard]] std::vector<double> statistic(const float* values, std::int64_t stride) const {
@@ -268,7 +270,7 @@ class ReferenceBackend : public Backend {
     std::span<const AttentionBlock> blocks;
     std::int64_t query_rows = 0;
     std::int64_t key_rows = 0;
-    std::vector<double> q, k, v;
+    std::vector<double> q, k, v, sinks;
   };
 
   template <class Load>

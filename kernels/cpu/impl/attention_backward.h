@@ -263,7 +263,25 @@ inline void attention_backward_of_dim(const AttentionBackward& op, const Workspa
   }
 }
 
+/// d_sink -= sum over the query rows of all blocks of exp(sink - LSE) delta.
+inline void backward_sinks(const AttentionBackward& op) {
+  for (std::int64_t head = 0; head < op.heads.heads; ++head) {
+    if (op.sinks[head] == -infinity) continue;
+    const float* lse = op.lse + head * op.lse_stride;
+    const float* delta = op.delta + head * op.lse_stride;
+    double sum = 0;  // fp32 would lose rows of a long launch
+    for (const AttentionBlock& block : op.blocks) {
+      for (std::int64_t row = block.query_begin; row < block.query_begin + block.queries; ++row) {
+        sum += std::exp(static_cast<double>(op.sinks[head]) - static_cast<double>(lse[row])) *
+               static_cast<double>(delta[row]);
+      }
+    }
+    op.d_sinks[head] -= static_cast<float>(sum);
+  }
+}
+
 inline void attention_backward(const AttentionBackward& op, const Workspace& workspace) {
+  if (op.sinks != nullptr) backward_sinks(op);
   if (op.heads.dim == 64) {
     attention_backward_of_dim<64>(op, workspace);
   } else {

@@ -55,6 +55,7 @@ struct ForwardRows {
   std::int64_t first;  ///< First row in the block.
   std::int64_t count;
   bool accumulate;
+  float sink;  ///< -inf where these rows have none, or have it from another chunk.
 };
 
 /// Updates a row's maximum and sum with these scores; of the computed ones those that are seen count.
@@ -174,8 +175,9 @@ inline void forward_queries(const ForwardScratch& scratch, const Visible& visibl
   pack_rows<dim>(rows.q, rows.q_stride, rows.count, padded, scale * log2_e, scratch.queries);
   for (std::int64_t i = 0; i < padded * row; i += width) store(scratch.output + i, Vector{});
   for (std::int64_t query = 0; query < padded; ++query) {
-    scratch.row_maximum[query] = -infinity;
-    scratch.row_sum[query] = 0;
+    // A sink is a first score, of a value of zero.
+    scratch.row_maximum[query] = rows.sink * log2_e;
+    scratch.row_sum[query] = rows.sink == -infinity ? 0 : 1;
     scratch.row_factor[query] = 1;
   }
   const std::int64_t end = visible.to(rows.first + rows.count - 1);
@@ -214,7 +216,8 @@ inline void forward_chunk(const AttentionForward& op, const AttentionBlock& bloc
                              .lse = op.lse + head * op.lse_stride + row,
                              .first = first,
                              .count = least(ForwardScratch::tile_queries, end_query - first),
-                             .accumulate = accumulate};
+                             .accumulate = accumulate,
+                             .sink = chunk_begin == 0 && op.sinks != nullptr ? op.sinks[head] : -infinity};
       forward_queries<dim>(scratch, visible, rows, op.heads.scale, workspace);
     }
   }

@@ -78,7 +78,14 @@ void require_aligned(const Rows<T>& tensor, std::int64_t elements, std::size_t e
     throw UnsupportedInput(what);
 }
 
+/// UnsupportedInput for what attention may have and no kernel for GPUs computes, forward or backward.
+template <class Operation>
+void require_known(const Operation& op) {
+  if (op.sinks != nullptr) throw UnsupportedInput("attention: kernels for GPUs know no sinks yet");
+}
+
 [[nodiscard]] inline ForwardArguments forward_arguments(const AttentionForward& op, const WorkQueue& queue) {
+  require_known(op);
   if (!(op.heads.scale > 0)) throw UnsupportedInput("attention: the scale of the scores must be positive");
   require_aligned(op.q, 8, sizeof(bf16), "attention: rows of q must begin at multiples of 16 bytes");
   require_aligned(op.k, 8, sizeof(bf16), "attention: rows of k must begin at multiples of 16 bytes");
@@ -105,6 +112,7 @@ void require_aligned(const Rows<T>& tensor, std::int64_t elements, std::size_t e
 
 /// Arguments without a queue. `parts` divides the query heads of a key-value head.
 [[nodiscard]] inline BackwardArguments backward_arguments(const AttentionBackward& op, std::int64_t parts) {
+  require_known(op);
   require_aligned(op.q, 8, sizeof(bf16), "attention: rows of q must begin at multiples of 16 bytes");
   require_aligned(op.k, 8, sizeof(bf16), "attention: rows of k must begin at multiples of 16 bytes");
   require_aligned(op.v, 8, sizeof(bf16), "attention: rows of v must begin at multiples of 16 bytes");

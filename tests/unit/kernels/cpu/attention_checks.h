@@ -59,6 +59,7 @@ inline void check_problem(const AttentionProblem& problem) {
     run.forward(*backend);
     run.backward(*backend);
     for (const kernels::AttentionBlock& block : problem.blocks) check_block(problem, run, truth, block);
+    CHECK(relative_error(run.d_sinks, truth.gradients.d_sinks, gradient_terms) <= gradient_error);
     CHECK(run.kept_to_its_rows());
   }
 }

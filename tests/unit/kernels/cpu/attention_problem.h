@@ -25,6 +25,7 @@ struct AttentionProblem {
   std::int64_t query_rows = 3;
   std::int64_t key_rows = 2;
   std::vector<float> q, k, v, d_o;
+  std::vector<float> sinks;  ///< [heads]; empty: none.
 
   AttentionProblem(std::uint64_t seed, const kernels::AttentionHeads& of_heads, const std::vector<BlockShape>& shapes)
       : heads(of_heads) {
@@ -67,7 +68,8 @@ struct AttentionTruth {
     const auto k = to_double(problem.k);
     const auto v = to_double(problem.v);
     const auto d_o = to_double(problem.d_o);
-    const kernels::reference::AttentionInput input{problem.heads, problem.blocks, q, k, v};
+    const auto sinks = to_double(problem.sinks);
+    const kernels::reference::AttentionInput input{problem.heads, problem.blocks, q, k, v, sinks};
     forward = kernels::reference::attention_forward(input);
     const auto delta = kernels::reference::attention_delta(problem.heads, forward.o, d_o);
     gradients = kernels::reference::attention_backward(input, d_o, forward.lse, delta);
@@ -88,6 +90,7 @@ class AttentionRun {
         d_v(problem.key_rows, problem.key_width()),
         lse(problem.heads.heads, problem.query_rows, 0),
         delta(problem.heads.heads, problem.query_rows, 0),
+        d_sinks(problem.sinks.size(), 0),
         problem_(problem) {
     for (const kernels::AttentionBlock& block : problem.blocks) {
       q.set_rows(block.query_begin, block.queries, problem.q);
@@ -101,7 +104,8 @@ class AttentionRun {
   }
 
   void forward(kernels::Backend& backend, bool accumulate = false) { forward(backend, problem_.blocks, accumulate); }
-  void forward(kernels::Backend& backend, std::span<const kernels::AttentionBlock> blocks, bool accumulate) {
+  void forward(kernels::Backend& backend, std::span<const kernels::AttentionBlock> blocks, bool accumulate,
+               bool with_sinks = true) {
     backend.run(kernels::AttentionForward{.heads = problem_.heads,
                                           .blocks = blocks,
                                           .q = {q.data(), q.stride()},
@@ -110,10 +114,11 @@ class AttentionRun {
                                           .o = {o.data(), o.stride()},
                                           .lse = lse.data(),
                                           .lse_stride = lse.stride(),
-                                          .accumulate = accumulate});
+                                          .accumulate = accumulate,
+                                          .sinks = sinks_of(with_sinks)});
   }
   void backward(kernels::Backend& backend) { backward(backend, problem_.blocks); }
-  void backward(kernels::Backend& backend, std::span<const kernels::AttentionBlock> blocks) {
+  void backward(kernels::Backend& backend, std::span<const kernels::AttentionBlock> blocks, bool with_sinks = true) {
     backend.run(kernels::AttentionDelta{.heads = problem_.heads,
                                         .rows = problem_.query_rows,
                                         .o = {o.data(), o.stride()},
@@ -131,7 +136,9 @@ class AttentionRun {
                                            .d_q = {d_q.data(), d_q.stride()},
                                            .d_k = {d_k.data(), d_k.stride()},
                                            .d_v = {d_v.data(), d_v.stride()},
-                                           .deterministic = true});
+                                           .deterministic = true,
+                                           .sinks = sinks_of(with_sinks),
+                                           .d_sinks = sinks_of(with_sinks) != nullptr ? d_sinks.data() : nullptr});
   }
 
   /// Nothing was written but the rows of blocks.
@@ -159,9 +166,14 @@ class AttentionRun {
   }
 
   GuardedRows q, k, v, o, d_o, d_q, d_k, d_v;
-  GuardedRows lse, delta;  ///< [heads, query rows]
+  GuardedRows lse, delta;      ///< [heads, query rows]
+  std::vector<float> d_sinks;  ///< [heads]; empty where the problem has none.
 
  private:
+  [[nodiscard]] const float* sinks_of(bool with_sinks) const {
+    return with_sinks && !problem_.sinks.empty() ? problem_.sinks.data() : nullptr;
+  }
+
   const AttentionProblem& problem_;
 };
 

@@ -364,6 +364,15 @@ TEST_CASE("portable backward refuses rows that its copies and additions cannot t
   CHECK_THROWS_WITH(portable::backward_arguments(op, 1), "attention: rows of d_o must begin at multiples of 16 bytes");
 }
 
+TEST_CASE("backward on a GPU refuses sinks", "[attention]") {
+  AttentionBackward op = packed_rows();
+  const float sinks[4] = {};
+  op.sinks = sinks;
+  CHECK_THROWS_WITH(portable::backward_arguments(op, 1), "attention: kernels for GPUs know no sinks yet");
+  CHECK_THROWS_WITH(hopper::backward_arguments<hopper::BackwardShape<64>>(op, {}, 2, emulator::tensor_map),
+                    "attention: kernels for GPUs know no sinks yet");
+}
+
 TEST_CASE("Hopper backward refuses a query gradient whose rows the copy engine cannot add to", "[attention]") {
   AttentionBackward op = packed_rows();
   const auto arguments = [&] {

@@ -321,4 +321,16 @@ TEST_CASE("portable forward refuses rows that its copies cannot read, and scales
   CHECK_THROWS_AS(portable::forward_arguments(op, {}), UnsupportedInput);
 }
 
+TEST_CASE("forward on a GPU refuses sinks", "[attention]") {
+  const float sink = 0;
+  AttentionForward op{.heads = heads_of(1, 1, 64),
+                      .blocks = {},
+                      .q = {nullptr, 64},
+                      .k = {nullptr, 64},
+                      .v = {nullptr, 64},
+                      .o = {nullptr, 64}};
+  op.sinks = &sink;
+  CHECK_THROWS_WITH(portable::forward_arguments(op, {}), "attention: kernels for GPUs know no sinks yet");
+}
+
 }  // namespace hdpsim::kernels::cuda

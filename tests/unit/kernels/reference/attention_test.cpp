@@ -23,6 +23,7 @@ struct Problem {
   AttentionHeads heads;
   std::vector<AttentionBlock> blocks;
   std::vector<double> q, k, v, d_o;
+  std::vector<double> sinks = {};  ///< [heads]; empty: none.
 
   Problem(const AttentionHeads& of_heads, std::int64_t queries, std::int64_t keys, Mask mask)
       : heads(of_heads), blocks{{0, queries, 0, keys, mask}} {
@@ -31,7 +32,7 @@ struct Problem {
     v = tensor(3, keys * heads.kv_heads * heads.dim);
     d_o = tensor(4, queries * heads.heads * heads.dim);
   }
-  [[nodiscard]] AttentionInput input() const { return {heads, blocks, q, k, v}; }
+  [[nodiscard]] AttentionInput input() const { return {heads, blocks, q, k, v, sinks}; }
   [[nodiscard]] AttentionGradients gradients() const {
     const AttentionResult forward = attention_forward(input());
     return attention_backward(input(), d_o, forward.lse, attention_delta(heads, forward.o, d_o));
@@ -84,6 +85,47 @@ TEST_CASE("gradients of attention are the finite differences of its output", "[a
       CHECK(relative_error(gradients.d_v, central_differences(problem.v, objective), 1) <= 1e-8);
     }
   }
+}
+
+TEST_CASE("gradients of windowed attention with sinks are the finite differences of its output", "[attention]") {
+  for (const std::int64_t window : {0, 1, 2, 4}) {
+    for (const std::int64_t lead : {-2, 0, 1, 3}) {
+      INFO("window " << window << ", lead " << lead);
+      Problem problem(shared, 5, 4, Mask::causal);
+      problem.blocks[0].window = window;
+      problem.blocks[0].lead = lead;
+      problem.sinks = {0.3, -1.2, 2.0, 0.0};
+      const AttentionGradients gradients = problem.gradients();
+      const auto objective = [&] { return problem.objective(); };
+      CHECK(relative_error(gradients.d_q, central_differences(problem.q, objective), 1) <= 1e-8);
+      CHECK(relative_error(gradients.d_k, central_differences(problem.k, objective), 1) <= 1e-8);
+      CHECK(relative_error(gradients.d_v, central_differences(problem.v, objective), 1) <= 1e-8);
+      CHECK(relative_error(gradients.d_sinks, central_differences(problem.sinks, objective), 1) <= 1e-8);
+    }
+  }
+}
+
+TEST_CASE("a sink is what a result of zero with that LSE is to a merge", "[attention]") {
+  Problem problem(shared, 5, 4, Mask::causal);
+  problem.sinks = {0.3, -1.2, 2.0, 0.0};
+  const AttentionResult with_sinks = attention_forward(problem.input());
+  AttentionResult merged{std::vector<double>(with_sinks.o.size(), 0.0), {}};
+  for (const double sink : problem.sinks) merged.lse.insert(merged.lse.end(), 5, sink);
+  problem.sinks.clear();
+  merge(problem.heads, merged, attention_forward(problem.input()));
+  CHECK(relative_error(with_sinks.o, merged.o) <= 1e-14);
+  CHECK(relative_error(with_sinks.lse, merged.lse) <= 1e-14);
+}
+
+TEST_CASE("a sink takes its share of the softmax, and a row without keys has its score as LSE", "[attention]") {
+  // One key with the score 0 and a sink of ln 3: the key keeps a quarter.
+  Problem problem({1, 1, 1, 1}, 2, 1, Mask::causal);
+  problem.k = {0};
+  problem.v = {8};
+  problem.sinks = {std::log(3.0)};
+  const AttentionResult result = attention_forward(problem.input());
+  CHECK(relative_error(result.o, std::vector<double>{0, 2}) <= 1e-14);
+  CHECK(relative_error(result.lse, std::vector<double>{std::log(3.0), std::log(4.0)}) <= 1e-14);
 }
 
 TEST_CASE("dV = P^T dO", "[attention]") {
