@@ -23,9 +23,12 @@ void require(bool condition, const char* message) {
   if (!condition) throw UnsupportedInput(message);
 }
 
-void require_rows(const AttentionHeads& heads, std::int64_t q_stride, std::int64_t k_stride) {
-  require(q_stride >= heads.heads * heads.dim, "attention: a row of queries does not fit in its stride");
-  require(k_stride >= heads.kv_heads * heads.dim, "attention: a row of keys does not fit in its stride");
+/// Least strides of tensors shaped as q, k, v and o.
+void require_rows(const AttentionHeads& heads, std::int64_t q, std::int64_t k, std::int64_t v, std::int64_t o) {
+  require(q >= heads.heads * heads.dim, "attention: a row of queries does not fit in its stride");
+  require(k >= heads.kv_heads * heads.dim, "attention: a row of keys does not fit in its stride");
+  require(v >= heads.kv_heads * heads.value_width(), "attention: a row of values does not fit in its stride");
+  require(o >= heads.heads * heads.value_width(), "attention: a row of outputs does not fit in its stride");
 }
 
 void require_statistics(std::span<const AttentionBlock> blocks, std::int64_t lse_stride) {
@@ -77,7 +80,7 @@ class CpuBackend final : public Backend {
 
   void run(const AttentionForward& op) override {
     require_valid(op.heads, op.blocks);
-    require_rows(op.heads, std::min(op.q.stride, op.o.stride), std::min(op.k.stride, op.v.stride));
+    require_rows(op.heads, op.q.stride, op.k.stride, op.v.stride, op.o.stride);
     require_statistics(op.blocks, op.lse_stride);
     kernels_.attention_forward(op, workspace());
   }
@@ -88,8 +91,8 @@ class CpuBackend final : public Backend {
   /// Deterministic in any case: one thread adds in one order.
   void run(const AttentionBackward& op) override {
     require_valid(op.heads, op.blocks);
-    require_rows(op.heads, std::min({op.q.stride, op.d_o.stride, op.d_q.stride}),
-                 std::min({op.k.stride, op.v.stride, op.d_k.stride, op.d_v.stride}));
+    require_rows(op.heads, std::min(op.q.stride, op.d_q.stride), std::min(op.k.stride, op.d_k.stride),
+                 std::min(op.v.stride, op.d_v.stride), op.d_o.stride);
     require_statistics(op.blocks, op.lse_stride);
     require((op.sinks == nullptr) == (op.d_sinks == nullptr), "attention: sinks without gradients, or without values");
     kernels_.attention_backward(op, workspace());

@@ -54,8 +54,10 @@ AttentionResult attention_forward(const AttentionInput& input) {
   const std::int64_t group = heads.heads / heads.kv_heads;
   const Layout queries{heads.heads, heads.dim};
   const Layout keys{heads.kv_heads, heads.dim};
+  const Layout outputs{heads.heads, heads.value_width()};
+  const Layout values{heads.kv_heads, heads.value_width()};
   AttentionResult result;
-  result.o.assign(input.q.size(), 0);
+  result.o.assign(static_cast<std::size_t>(input.query_rows() * outputs.heads * outputs.dim), 0);
   result.lse.assign(static_cast<std::size_t>(heads.heads * input.query_rows()), -infinity);
 
   for_each_row(input, [&](std::int64_t head, std::int64_t row, std::int64_t begin, std::int64_t end) {
@@ -73,7 +75,7 @@ AttentionResult attention_forward(const AttentionInput& input) {
     result.lse[statistic(input.query_rows(), head, row)] = lse;
     for (std::int64_t key = begin; key < end; ++key) {
       const double p = std::exp(scores[static_cast<std::size_t>(key - begin)] - lse);
-      add_scaled(result.o, queries.at(row, head), p, input.v, keys.at(key, head / group), heads.dim);
+      add_scaled(result.o, outputs.at(row, head), p, input.v, values.at(key, head / group), values.dim);
     }
   });
   return result;
@@ -81,12 +83,12 @@ AttentionResult attention_forward(const AttentionInput& input) {
 
 std::vector<double> attention_delta(const AttentionHeads& heads, std::span<const double> o,
                                     std::span<const double> d_o) {
-  const Layout layout{heads.heads, heads.dim};
-  const std::int64_t rows = static_cast<std::int64_t>(o.size()) / (heads.heads * heads.dim);
+  const Layout layout{heads.heads, heads.value_width()};
+  const std::int64_t rows = static_cast<std::int64_t>(o.size()) / (layout.heads * layout.dim);
   std::vector<double> delta(static_cast<std::size_t>(heads.heads * rows));
   for (std::int64_t head = 0; head < heads.heads; ++head) {
     for (std::int64_t row = 0; row < rows; ++row) {
-      delta[statistic(rows, head, row)] = dot(o, layout.at(row, head), d_o, layout.at(row, head), heads.dim);
+      delta[statistic(rows, head, row)] = dot(o, layout.at(row, head), d_o, layout.at(row, head), layout.dim);
     }
   }
   return delta;
@@ -98,6 +100,8 @@ AttentionGradients attention_backward(const AttentionInput& input, std::span<con
   const std::int64_t group = heads.heads / heads.kv_heads;
   const Layout queries{heads.heads, heads.dim};
   const Layout keys{heads.kv_heads, heads.dim};
+  const Layout outputs{heads.heads, heads.value_width()};
+  const Layout values{heads.kv_heads, heads.value_width()};
   AttentionGradients gradients;
   gradients.d_q.assign(input.q.size(), 0);
   gradients.d_k.assign(input.k.size(), 0);
@@ -106,25 +110,27 @@ AttentionGradients attention_backward(const AttentionInput& input, std::span<con
 
   for_each_row(input, [&](std::int64_t head, std::int64_t row, std::int64_t begin, std::int64_t end) {
     const std::size_t q = queries.at(row, head);
+    const std::size_t o = outputs.at(row, head);
     const std::size_t of_row = statistic(input.query_rows(), head, row);
     if (!input.sinks.empty()) {
       const auto of_head = static_cast<std::size_t>(head);
       gradients.d_sinks[of_head] -= std::exp(input.sinks[of_head] - lse[of_row]) * delta[of_row];
     }
     for (std::int64_t key = begin; key < end; ++key) {
-      const std::size_t kv = keys.at(key, head / group);
-      const double p = std::exp(heads.scale * dot(input.q, q, input.k, kv, heads.dim) - lse[of_row]);
-      const double d_s = p * (dot(d_o, q, input.v, kv, heads.dim) - delta[of_row]);
-      add_scaled(gradients.d_v, kv, p, d_o, q, heads.dim);
-      add_scaled(gradients.d_q, q, heads.scale * d_s, input.k, kv, heads.dim);
-      add_scaled(gradients.d_k, kv, heads.scale * d_s, input.q, q, heads.dim);
+      const std::size_t k = keys.at(key, head / group);
+      const std::size_t v = values.at(key, head / group);
+      const double p = std::exp(heads.scale * dot(input.q, q, input.k, k, heads.dim) - lse[of_row]);
+      const double d_s = p * (dot(d_o, o, input.v, v, values.dim) - delta[of_row]);
+      add_scaled(gradients.d_v, v, p, d_o, o, values.dim);
+      add_scaled(gradients.d_q, q, heads.scale * d_s, input.k, k, heads.dim);
+      add_scaled(gradients.d_k, k, heads.scale * d_s, input.q, q, heads.dim);
     }
   });
   return gradients;
 }
 
 void merge(const AttentionHeads& heads, AttentionResult& into, const AttentionResult& other) {
-  const Layout layout{heads.heads, heads.dim};
+  const Layout layout{heads.heads, heads.value_width()};
   const std::int64_t rows = static_cast<std::int64_t>(into.lse.size()) / heads.heads;
   for (std::int64_t head = 0; head < heads.heads; ++head) {
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -133,7 +139,7 @@ void merge(const AttentionHeads& heads, AttentionResult& into, const AttentionRe
       const double largest = std::max(lse, other_lse);
       if (largest == -infinity) continue;
       const double merged = largest + std::log(std::exp(lse - largest) + std::exp(other_lse - largest));
-      for (std::size_t i = layout.at(row, head); i < layout.at(row, head) + static_cast<std::size_t>(heads.dim); ++i) {
+      for (std::size_t i = layout.at(row, head); i < layout.at(row, head) + static_cast<std::size_t>(layout.dim); ++i) {
         into.o[i] = into.o[i] * std::exp(lse - merged) + other.o[i] * std::exp(other_lse - merged);
       }
       lse = merged;

@@ -9,8 +9,8 @@
 /// The definition of correct results: fp64, as plain as the formulas, without regard for speed.
 namespace hdpsim::kernels::reference {
 
-/// Dense packed tensors: q [query rows, heads, dim], k and v [key rows, kv_heads, dim]. Rows outside all blocks take no
-/// part in attention.
+/// Dense packed tensors: q [query rows, heads, dim], k [key rows, kv_heads, dim], v [key rows, kv_heads, value width];
+/// any widths. Rows outside all blocks take no part in attention.
 struct AttentionInput {
   AttentionHeads heads;
   std::span<const AttentionBlock> blocks;
@@ -25,15 +25,16 @@ struct AttentionInput {
   }
 };
 
-/// o: [query rows, heads, dim]; lse: [heads, query rows]. Rows that see no key, for whatever reason: o = 0, lse = -inf,
-/// or the sink where they are in a block and there are sinks.
+/// o: [query rows, heads, value width]; lse: [heads, query rows]. Rows that see no key, for whatever reason: o = 0, lse
+/// = -inf, or the sink where they are in a block and there are sinks.
 struct AttentionResult {
   std::vector<double> o, lse;
 };
 
 /// Shaped as q, k, v and sinks.
 struct AttentionGradients {
-  std::vector<double> d_q, d_k, d_v, d_sinks;
+  std::vector<double> d_q, d_k, d_v;
+  std::vector<double> d_sinks = {};
 };
 
 /// O = softmax(scale Q K^T + mask) V, LSE = log sum exp(scale Q K^T + mask); sinks are one more score of every row,

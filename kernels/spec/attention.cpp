@@ -82,8 +82,12 @@ std::int64_t mask_area(std::span<const AttentionBlock> blocks) {
 }
 
 void require_valid(const AttentionHeads& heads, std::span<const AttentionBlock> blocks) {
-  if (heads.dim != 64 && heads.dim != 128) {
-    throw UnsupportedInput(fmt::format("attention: head dimension {} is not supported; 64 and 128 are", heads.dim));
+  const bool equal = heads.value_width() == heads.dim;
+  const bool latent = heads.dim == 192 && heads.value_dim == 128;
+  if (!latent && !(equal && (heads.dim == 64 || heads.dim == 128 || heads.dim == 256))) {
+    throw UnsupportedInput(
+        fmt::format("attention: head dimension {}{} is not supported; 64, 128, 256, and 192 with values of 128 are",
+                    heads.dim, equal ? "" : fmt::format(" with values of {}", heads.value_width())));
   }
   if (heads.heads < 1 || heads.kv_heads < 1 || heads.heads % heads.kv_heads != 0) {
     throw UnsupportedInput(

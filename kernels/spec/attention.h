@@ -51,13 +51,17 @@ struct KeyRange {
 /// Heads of one launch. Query head h reads key-value head h / (heads / kv_heads) (grouped-query attention).
 struct AttentionHeads {
   std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;  ///< Divides heads.
-  std::int64_t dim = 0;       ///< 64 or 128.
-  float scale = 0;            ///< Factor of the scores before the softmax; usually 1 / sqrt(dim).
+  std::int64_t kv_heads = 0;   ///< Divides heads.
+  std::int64_t dim = 0;        ///< Width of queries and keys: 64, 128 or 256; 192 where values are 128 wide.
+  float scale = 0;             ///< Factor of the scores before the softmax; usually 1 / sqrt(dim).
+  std::int64_t value_dim = 0;  ///< Width of values and outputs; 0: dim. 192 and 128 are multi-head latent attention's.
+
+  [[nodiscard]] std::int64_t value_width() const { return value_dim > 0 ? value_dim : dim; }
 };
 
-/// A packed tensor [rows, row_stride]: the heads of one token lie side by side, head_dim elements each, and the next
-/// token follows row_stride elements later (more than heads x dim in a fused QKV tensor).
+/// A packed tensor [rows, row_stride]: the heads of one token lie side by side, dim elements each (of v, o and their
+/// gradients value_width()), and the next token follows row_stride elements later (more than heads x dim in a fused QKV
+/// tensor).
 template <class T>
 struct Rows {
   T* data = nullptr;
@@ -78,7 +82,8 @@ struct Rows {
 /// log(exp(sink) + sum exp(scale q k)). It is not scaled. A row without any key then has LSE = sink and O = 0. Of
 /// launches that accumulate into one result a single one has the sinks.
 ///
-/// Work: 4 heads dim area. Traffic: q, k, v, o once; k and v again for every tile of queries that misses the cache.
+/// Work: 2 heads (dim + value width) area. Traffic: q, k, v, o once; k and v again for every tile of queries that
+/// misses the cache.
 struct AttentionForward {
   AttentionHeads heads;
   std::span<const AttentionBlock> blocks;
@@ -108,7 +113,7 @@ struct AttentionDelta {
 /// exp(sink - LSE) delta; of the launches of a ring a single one, whose blocks have all query rows, has both pointers.
 ///
 /// deterministic: the same input gives the same bits, for somewhat more time.
-/// Work: 10 heads dim area (five products of which forward has two).
+/// Work: 2 heads (3 dim + 2 value width) area: five products, of which forward has two.
 struct AttentionBackward {
   AttentionHeads heads;
   std::span<const AttentionBlock> blocks;
@@ -126,8 +131,9 @@ struct AttentionBackward {
 [[nodiscard]] std::int64_t mask_area(const AttentionBlock& block);
 [[nodiscard]] std::int64_t mask_area(std::span<const AttentionBlock> blocks);
 
-/// UnsupportedInput if heads or blocks violate the requirements above (head dimensions other than 64 and 128, kv_heads
-/// that do not divide heads, rows that overlap, negative sizes, a window or a lead without a causal mask).
+/// UnsupportedInput if heads or blocks violate the requirements above (widths of heads other than those
+/// named, kv_heads that do not divide heads, rows that overlap, negative sizes, a window or a lead without a causal
+/// mask).
 void require_valid(const AttentionHeads& heads, std::span<const AttentionBlock> blocks);
 
 }  // namespace hdpsim::kernels

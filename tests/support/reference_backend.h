@@ -65,14 +65,14 @@ class ReferenceBackend : public Backend {
     reference::AttentionResult result = reference::attention_forward(in.input());
     if (op.accumulate) {
       const auto held_o = [&](std::int64_t at) { return double{static_cast<const float*>(op.o.data)[at]}; };
-      reference::AttentionResult held{gather(in.query_rows, in.query_width(), op.o.stride, held_o),
+      reference::AttentionResult held{gather(in.query_rows, in.output_width(), op.o.stride, held_o),
                                       in.statistic(op.lse, op.lse_stride)};
       reference::merge(op.heads, held, result);
       result = std::move(held);
     }
     in.for_each_query_row([&](std::int64_t row) {
-      for (std::int64_t i = 0; i < in.query_width(); ++i) {
-        const double value = result.o[static_cast<std::size_t>(row * in.query_width() + i)];
+      for (std::int64_t i = 0; i < in.output_width(); ++i) {
+        const double value = result.o[static_cast<std::size_t>(row * in.output_width() + i)];
         if (op.accumulate) {
           static_cast<float*>(op.o.data)[row * op.o.stride + i] = static_cast<float>(value);
         } else {
@@ -91,7 +91,7 @@ class ReferenceBackend : public Backend {
     for (std::int64_t row = 0; row < op.rows; ++row) {
       for (std::int64_t head = 0; head < op.heads.heads; ++head) {
         double sum = 0;
-        for (std::int64_t i = head * op.heads.dim; i < (head + 1) * op.heads.dim; ++i) {
+        for (std::int64_t i = head * op.heads.value_width(); i < (head + 1) * op.heads.value_width(); ++i) {
           sum += load(op.o.data, row * op.o.stride + i) * load(op.d_o.data, row * op.d_o.stride + i);
         }
         op.delta[head * op.rows + row] = static_cast<float>(sum);
@@ -102,11 +102,11 @@ class ReferenceBackend : public Backend {
   void run(const AttentionBackward& op) override {
     const Tensors in(*this, op);
     const auto found =
-        reference::attention_backward(in.input(), gather(in.query_rows, in.query_width(), op.d_o),
+        reference::attention_backward(in.input(), gather(in.query_rows, in.output_width(), op.d_o),
                                       in.statistic(op.lse, op.lse_stride), in.statistic(op.delta, op.lse_stride));
     add(found.d_q, op.d_q, in.query_width());
     add(found.d_k, op.d_k, in.key_width());
-    add(found.d_v, op.d_v, in.key_width());
+    add(found.d_v, op.d_v, in.value_width());
     add(found.d_sinks, op.d_sinks);
     call_hook();
   }
@@ -246,12 +246,14 @@ class ReferenceBackend : public Backend {
       }
       q = backend.gather(query_rows, query_width(), op.q);
       k = backend.gather(key_rows, key_width(), op.k);
-      v = backend.gather(key_rows, key_width(), op.v);
+      v = backend.gather(key_rows, value_width(), op.v);
       if (op.sinks != nullptr) sinks.assign(op.sinks, op.sinks + heads.heads);
     }
 
     [[nodiscard]] std::int64_t query_width() const { return heads.heads * heads.dim; }
     [[nodiscard]] std::int64_t key_width() const { return heads.kv_heads * heads.dim; }
+    [[nodiscard]] std::int64_t value_width() const { return heads.kv_heads * heads.value_width(); }
+    [[nodiscard]] std::int64_t output_width() const { return heads.heads * heads.value_width(); }
     [[nodiscard]] reference::AttentionInput input() const {
       return {.heads = heads, .blocks = blocks, .q = q, .k = k, .v = v, .sinks = sinks};
     }

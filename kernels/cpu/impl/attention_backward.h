@@ -19,7 +19,7 @@ struct BackwardScratch {
   static constexpr std::int64_t tile_keys = 192;
   static constexpr std::int64_t chunk_queries = 960;
   static constexpr std::int64_t chunk_keys = 960;
-  static constexpr int widest = 128;
+  static constexpr int widest = 256;
 
   static constexpr std::int64_t key_floats = chunk_keys * padded_row<widest>;
   static constexpr std::int64_t query_floats = chunk_queries * padded_row<widest>;
@@ -90,28 +90,30 @@ inline void backward_softmax_row(float* scores, float* d_p, const Columns& seen,
 }
 
 /// P and dS of one tile; zero where a panel is hidden from a strip, because the products below read whole tiles.
-template <int dim>
+template <int dim, int value_dim>
 inline void backward_scores(const BackwardScratch& scratch, const Visible& visible, const BackwardTile& tile) {
   constexpr std::int64_t row_of_scores = BackwardScratch::tile_keys;
   constexpr std::int64_t row = padded_row<dim>;
+  constexpr std::int64_t value_row = padded_row<value_dim>;
   const float* queries = scratch.queries + tile.query * row;
-  const float* d_o = scratch.d_o + tile.query * row;
+  const float* d_o = scratch.d_o + tile.query * value_row;
   const std::int64_t all = round_up(tile.keys, panel);
   const auto is_computed = [&](std::int64_t first, std::int64_t column) {
     const Columns columns = tile.computed(visible, first);
     return column >= columns.begin && column < columns.end;
   };
   for (std::int64_t column = 0; column < all; column += panel) {
-    const std::int64_t at = (tile.key + column) * dim;
+    const float* key_panel = scratch.key_panels + (tile.key + column) * dim;
+    const float* value_panel = scratch.value_panels + (tile.key + column) * value_dim;
     for (std::int64_t first = 0; first < tile.queries; first += strip) {
       if (!is_computed(first, column)) continue;
-      multiply<Into::overwrite, row, 1, panel, row_of_scores>(queries + first * row, scratch.key_panels + at, dim,
+      multiply<Into::overwrite, row, 1, panel, row_of_scores>(queries + first * row, key_panel, dim,
                                                               scratch.p + first * row_of_scores + column);
     }
     for (std::int64_t first = 0; first < tile.queries; first += strip) {
       if (!is_computed(first, column)) continue;
-      multiply<Into::overwrite, row, 1, panel, row_of_scores>(d_o + first * row, scratch.value_panels + at, dim,
-                                                              scratch.d_s + first * row_of_scores + column);
+      multiply<Into::overwrite, value_row, 1, panel, row_of_scores>(d_o + first * value_row, value_panel, value_dim,
+                                                                    scratch.d_s + first * row_of_scores + column);
     }
   }
   for (std::int64_t query = 0; query < round_up(tile.queries, strip); ++query) {
@@ -132,30 +134,33 @@ inline void backward_scores(const BackwardScratch& scratch, const Visible& visib
   }
 }
 
-/// dV += P^T dO, dK += dS^T Q, dQ += dS K for one tile whose P and dS are computed.
+/// Rows of dK or dV, which are the keys of the tile: scores^T times rows of its chunk of queries. A strip of keys needs
+/// the queries from the first that sees its first key to the last that sees its last one.
 template <int dim>
+inline void backward_key_gradient(const Visible& visible, const BackwardTile& tile, const float* scores,
+                                  const float* rows, float* gradient) {
+  constexpr std::int64_t row_of_scores = BackwardScratch::tile_keys;
+  constexpr std::int64_t row = padded_row<dim>;
+  for (int column = 0; column < dim; column += panel) {
+    for (std::int64_t first = 0; first < tile.keys; first += strip) {
+      const std::int64_t last = tile.key + least(tile.keys, first + strip) - 1;
+      const std::int64_t begin = most(0, visible.from(tile.key + first) - tile.chunk_query - tile.query);
+      const std::int64_t end = least(tile.queries, visible.until(last) - tile.chunk_query - tile.query);
+      if (begin >= end) continue;
+      multiply<Into::add, 1, row_of_scores, row, row>(scores + begin * row_of_scores + first,
+                                                      rows + (tile.query + begin) * row + column, end - begin,
+                                                      gradient + (tile.key + first) * row + column);
+    }
+  }
+}
+
+/// dV += P^T dO, dK += dS^T Q, dQ += dS K for one tile whose P and dS are computed.
+template <int dim, int value_dim>
 inline void backward_gradients(const BackwardScratch& scratch, const Visible& visible, const BackwardTile& tile) {
   constexpr std::int64_t row_of_scores = BackwardScratch::tile_keys;
   constexpr std::int64_t row = padded_row<dim>;
-  const float* queries = scratch.queries + tile.query * row;
-  const float* d_o = scratch.d_o + tile.query * row;
-  // Rows of dK and dV: keys of the tile. A strip of keys needs the queries from the first that sees its first key to
-  // the last that sees its last one.
-  const auto from_each_query = [&](const float* scores, const float* rows, float* gradient) {
-    for (int column = 0; column < dim; column += panel) {
-      for (std::int64_t first = 0; first < tile.keys; first += strip) {
-        const std::int64_t last = tile.key + least(tile.keys, first + strip) - 1;
-        const std::int64_t begin = most(0, visible.from(tile.key + first) - tile.chunk_query - tile.query);
-        const std::int64_t end = least(tile.queries, visible.until(last) - tile.chunk_query - tile.query);
-        if (begin >= end) continue;
-        multiply<Into::add, 1, row_of_scores, row, row>(scores + begin * row_of_scores + first,
-                                                        rows + begin * row + column, end - begin,
-                                                        gradient + (tile.key + first) * row + column);
-      }
-    }
-  };
-  from_each_query(scratch.p, d_o, scratch.d_v);
-  from_each_query(scratch.d_s, queries, scratch.d_k);
+  backward_key_gradient<value_dim>(visible, tile, scratch.p, scratch.d_o, scratch.d_v);
+  backward_key_gradient<dim>(visible, tile, scratch.d_s, scratch.queries, scratch.d_k);
   for (int column = 0; column < dim; column += panel) {
     for (std::int64_t first = 0; first < tile.queries; first += strip) {
       const Columns columns = tile.computed(visible, first);
@@ -179,7 +184,7 @@ inline void add_rows(const float* from, std::int64_t rows, float factor, float* 
 }
 
 /// One chunk of queries of one head against the packed chunk of keys, of queries before `end_query`.
-template <int dim>
+template <int dim, int value_dim>
 inline void backward_queries(const AttentionBackward& op, const AttentionBlock& block, std::int64_t head,
                              std::int64_t chunk_query, std::int64_t end_query, const Visible& visible,
                              const BackwardScratch& scratch, const Workspace& workspace) {
@@ -189,8 +194,8 @@ inline void backward_queries(const AttentionBackward& op, const AttentionBlock& 
   const std::int64_t first_row = block.query_begin + chunk_query;
   pack_rows<dim>(static_cast<const float*>(op.q.data) + first_row * op.q.stride + head * dim, op.q.stride, count,
                  padded, op.heads.scale * log2_e, scratch.queries);
-  pack_rows<dim>(static_cast<const float*>(op.d_o.data) + first_row * op.d_o.stride + head * dim, op.d_o.stride, count,
-                 padded, 1, scratch.d_o);
+  pack_rows<value_dim>(static_cast<const float*>(op.d_o.data) + first_row * op.d_o.stride + head * value_dim,
+                       op.d_o.stride, count, padded, 1, scratch.d_o);
   zero(scratch.d_q, padded * row);
   for (std::int64_t query = 0; query < padded; ++query) {
     const std::int64_t at = head * op.lse_stride + first_row + query;
@@ -214,8 +219,8 @@ inline void backward_queries(const AttentionBackward& op, const AttentionBlock& 
                               .queries = least(BackwardScratch::tile_queries, last - query),
                               .key = key,
                               .keys = keys};
-      backward_scores<dim>(scratch, visible, tile);
-      backward_gradients<dim>(scratch, visible, tile);
+      backward_scores<dim, value_dim>(scratch, visible, tile);
+      backward_gradients<dim, value_dim>(scratch, visible, tile);
     }
   }
   add_rows<dim>(scratch.d_q, count, op.heads.scale, op.d_q.data + first_row * op.d_q.stride + head * dim,
@@ -223,19 +228,19 @@ inline void backward_queries(const AttentionBackward& op, const AttentionBlock& 
 }
 
 /// One chunk of one block's keys, for one key-value head.
-template <int dim>
+template <int dim, int value_dim>
 inline void backward_chunk(const AttentionBackward& op, const AttentionBlock& block, std::int64_t kv_head,
                            std::int64_t chunk_key, const BackwardScratch& scratch, const Workspace& workspace) {
   const std::int64_t keys = least(BackwardScratch::chunk_keys, block.keys - chunk_key);
   const std::int64_t key_row = block.key_begin + chunk_key;
   const float* k = static_cast<const float*>(op.k.data) + key_row * op.k.stride + kv_head * dim;
-  const float* v = static_cast<const float*>(op.v.data) + key_row * op.v.stride + kv_head * dim;
+  const float* v = static_cast<const float*>(op.v.data) + key_row * op.v.stride + kv_head * value_dim;
   pack_transposed<dim>(k, op.k.stride, keys, scratch.key_panels);
-  pack_transposed<dim>(v, op.v.stride, keys, scratch.value_panels);
+  pack_transposed<value_dim>(v, op.v.stride, keys, scratch.value_panels);
   pack_rows<dim>(k, op.k.stride, keys, round_up(keys, panel), 1, scratch.keys);
   const std::int64_t padded = round_up(keys, strip);
   zero(scratch.d_k, padded * padded_row<dim>);
-  zero(scratch.d_v, padded * padded_row<dim>);
+  zero(scratch.d_v, padded * padded_row<value_dim>);
 
   const Visible visible(block, chunk_key, keys);
   const std::int64_t end_query = least(block.queries, visible.until(keys - 1));
@@ -243,21 +248,21 @@ inline void backward_chunk(const AttentionBackward& op, const AttentionBlock& bl
   for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     for (std::int64_t query = visible.from(0) / strip * strip; query < end_query;
          query += BackwardScratch::chunk_queries) {
-      backward_queries<dim>(op, block, head, query, end_query, visible, scratch, workspace);
+      backward_queries<dim, value_dim>(op, block, head, query, end_query, visible, scratch, workspace);
     }
   }
   add_rows<dim>(scratch.d_k, keys, ln_2, op.d_k.data + key_row * op.d_k.stride + kv_head * dim, op.d_k.stride);
-  add_rows<dim>(scratch.d_v, keys, 1, op.d_v.data + key_row * op.d_v.stride + kv_head * dim, op.d_v.stride);
+  add_rows<value_dim>(scratch.d_v, keys, 1, op.d_v.data + key_row * op.d_v.stride + kv_head * value_dim, op.d_v.stride);
 }
 
-template <int dim>
+template <int dim, int value_dim>
 inline void attention_backward_of_dim(const AttentionBackward& op, const Workspace& workspace) {
   const BackwardScratch scratch(workspace.scratch);
   for (const AttentionBlock& block : op.blocks) {
     if (block.queries == 0) continue;
     for (std::int64_t kv_head = 0; kv_head < op.heads.kv_heads; ++kv_head) {
       for (std::int64_t key = 0; key < block.keys; key += BackwardScratch::chunk_keys) {
-        backward_chunk<dim>(op, block, kv_head, key, scratch, workspace);
+        backward_chunk<dim, value_dim>(op, block, kv_head, key, scratch, workspace);
       }
     }
   }
@@ -282,20 +287,26 @@ inline void backward_sinks(const AttentionBackward& op) {
 
 inline void attention_backward(const AttentionBackward& op, const Workspace& workspace) {
   if (op.sinks != nullptr) backward_sinks(op);
-  if (op.heads.dim == 64) {
-    attention_backward_of_dim<64>(op, workspace);
-  } else {
-    attention_backward_of_dim<128>(op, workspace);
+  switch (op.heads.dim) {
+    case 64:
+      return attention_backward_of_dim<64, 64>(op, workspace);
+    case 128:
+      return attention_backward_of_dim<128, 128>(op, workspace);
+    case 192:
+      return attention_backward_of_dim<192, 128>(op, workspace);
+    default:
+      return attention_backward_of_dim<256, 256>(op, workspace);
   }
 }
 
 inline void attention_delta(const AttentionDelta& op) {
+  const std::int64_t dim = op.heads.value_width();
   for (std::int64_t row = 0; row < op.rows; ++row) {
     for (std::int64_t head = 0; head < op.heads.heads; ++head) {
-      const float* o = static_cast<const float*>(op.o.data) + row * op.o.stride + head * op.heads.dim;
-      const float* d_o = static_cast<const float*>(op.d_o.data) + row * op.d_o.stride + head * op.heads.dim;
+      const float* o = static_cast<const float*>(op.o.data) + row * op.o.stride + head * dim;
+      const float* d_o = static_cast<const float*>(op.d_o.data) + row * op.d_o.stride + head * dim;
       Vector sum{};
-      for (std::int64_t i = 0; i < op.heads.dim; i += width) sum = multiply_add(load(o + i), load(d_o + i), sum);
+      for (std::int64_t i = 0; i < dim; i += width) sum = multiply_add(load(o + i), load(d_o + i), sum);
       op.delta[head * op.rows + row] = sum_of(sum);
     }
   }

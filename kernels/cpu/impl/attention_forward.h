@@ -19,7 +19,7 @@ struct ForwardScratch {
   static constexpr std::int64_t tile_queries = 144;
   static constexpr std::int64_t tile_keys = 192;
   static constexpr std::int64_t chunk_keys = 3072;
-  static constexpr int widest = 128;
+  static constexpr int widest = 256;
 
   static constexpr std::int64_t packed_keys = chunk_keys * padded_row<widest>;
   static constexpr std::int64_t packed_queries = tile_queries * padded_row<widest>;
@@ -95,11 +95,12 @@ inline void forward_probabilities_of_row(const ForwardScratch& scratch, std::int
 }
 
 /// Scores of one tile of keys, which begins at `begin` of the chunk, and their contribution to the output.
-template <int dim>
+template <int dim, int value_dim>
 inline void forward_tile(const ForwardScratch& scratch, const Visible& visible, const ForwardRows& rows,
                          std::int64_t begin) {
   constexpr std::int64_t row_of_scores = ForwardScratch::tile_keys;
   constexpr std::int64_t row = padded_row<dim>;
+  constexpr std::int64_t value_row = padded_row<value_dim>;
   const auto seen = [&](std::int64_t query) {
     return seen_columns(visible, rows.first + query, begin, ForwardScratch::tile_keys);
   };
@@ -127,20 +128,20 @@ inline void forward_tile(const ForwardScratch& scratch, const Visible& visible, 
     for (std::int64_t query = first; query < end; ++query) forward_maximum_of_row(scratch, query, seen(query), columns);
     for (std::int64_t query = first; query < end; ++query) forward_probabilities_of_row(scratch, query, columns);
   }
-  for (std::int64_t column = 0; column < dim; column += panel) {
-    const float* values = scratch.values + begin * row + column;
+  for (std::int64_t column = 0; column < value_dim; column += panel) {
+    const float* values = scratch.values + begin * value_row + column;
     for (std::int64_t first = 0; first < rows.count; first += strip) {
       const Columns columns = computed(first);
       if (columns.empty()) continue;
-      multiply<Into::rescale, row_of_scores, 1, row, row>(
-          scratch.scores + first * row_of_scores + columns.begin, values + columns.begin * row,
-          columns.end - columns.begin, scratch.output + first * row + column, scratch.row_factor + first);
+      multiply<Into::rescale, row_of_scores, 1, value_row, value_row>(
+          scratch.scores + first * row_of_scores + columns.begin, values + columns.begin * value_row,
+          columns.end - columns.begin, scratch.output + first * value_row + column, scratch.row_factor + first);
     }
   }
 }
 
 /// Divides by the sums and writes the tile, merged with the earlier result if `accumulate` is set.
-template <int dim>
+template <int value_dim>
 inline void forward_finish(const ForwardScratch& scratch, const ForwardRows& rows) {
   for (std::int64_t query = 0; query < rows.count; ++query) {
     const float sum = scratch.row_sum[query];
@@ -158,22 +159,21 @@ inline void forward_finish(const ForwardScratch& scratch, const ForwardRows& row
       lse = merged;
     }
     rows.lse[query] = lse;
-    const float* from = scratch.output + query * padded_row<dim>;
+    const float* from = scratch.output + query * padded_row<value_dim>;
     float* to = rows.o + query * rows.o_stride;
-    for (int i = 0; i < dim; i += width) {
+    for (int i = 0; i < value_dim; i += width) {
       const Vector part = load(from + i) * broadcast(factor);
       store(to + i, rows.accumulate ? multiply_add(broadcast(old_factor), load(to + i), part) : part);
     }
   }
 }
 
-template <int dim>
+template <int dim, int value_dim>
 inline void forward_queries(const ForwardScratch& scratch, const Visible& visible, const ForwardRows& rows, float scale,
                             const Workspace& workspace) {
-  constexpr std::int64_t row = padded_row<dim>;
   const std::int64_t padded = round_up(rows.count, strip);
   pack_rows<dim>(rows.q, rows.q_stride, rows.count, padded, scale * log2_e, scratch.queries);
-  for (std::int64_t i = 0; i < padded * row; i += width) store(scratch.output + i, Vector{});
+  for (std::int64_t i = 0; i < padded * padded_row<value_dim>; i += width) store(scratch.output + i, Vector{});
   for (std::int64_t query = 0; query < padded; ++query) {
     // A sink is a first score, of a value of zero.
     scratch.row_maximum[query] = rows.sink * log2_e;
@@ -184,21 +184,21 @@ inline void forward_queries(const ForwardScratch& scratch, const Visible& visibl
   for (std::int64_t begin = visible.hidden(rows.first) / panel * panel; begin < end;
        begin += ForwardScratch::tile_keys) {
     workspace.progress(workspace.progress_state);
-    forward_tile<dim>(scratch, visible, rows, begin);
+    forward_tile<dim, value_dim>(scratch, visible, rows, begin);
   }
-  forward_finish<dim>(scratch, rows);
+  forward_finish<value_dim>(scratch, rows);
 }
 
 /// One chunk of one block's keys against all its queries, for one key-value head. Chunks after the first accumulate.
-template <int dim>
+template <int dim, int value_dim>
 inline void forward_chunk(const AttentionForward& op, const AttentionBlock& block, std::int64_t kv_head,
                           std::int64_t chunk_begin, const ForwardScratch& scratch, const Workspace& workspace) {
   const std::int64_t keys = least(ForwardScratch::chunk_keys, block.keys - chunk_begin);
   const std::int64_t key_row = block.key_begin + chunk_begin;
   pack_transposed<dim>(static_cast<const float*>(op.k.data) + key_row * op.k.stride + kv_head * dim, op.k.stride, keys,
                        scratch.keys);
-  pack_rows<dim>(static_cast<const float*>(op.v.data) + key_row * op.v.stride + kv_head * dim, op.v.stride, keys,
-                 round_up(keys, panel), 1, scratch.values);
+  pack_rows<value_dim>(static_cast<const float*>(op.v.data) + key_row * op.v.stride + kv_head * value_dim, op.v.stride,
+                       keys, round_up(keys, panel), 1, scratch.values);
 
   const Visible visible(block, chunk_begin, keys);
   const bool accumulate = op.accumulate || chunk_begin > 0;
@@ -211,26 +211,26 @@ inline void forward_chunk(const AttentionForward& op, const AttentionBlock& bloc
       const std::int64_t row = block.query_begin + first;
       const ForwardRows rows{.q = static_cast<const float*>(op.q.data) + row * op.q.stride + head * dim,
                              .q_stride = op.q.stride,
-                             .o = static_cast<float*>(op.o.data) + row * op.o.stride + head * dim,
+                             .o = static_cast<float*>(op.o.data) + row * op.o.stride + head * value_dim,
                              .o_stride = op.o.stride,
                              .lse = op.lse + head * op.lse_stride + row,
                              .first = first,
                              .count = least(ForwardScratch::tile_queries, end_query - first),
                              .accumulate = accumulate,
                              .sink = chunk_begin == 0 && op.sinks != nullptr ? op.sinks[head] : -infinity};
-      forward_queries<dim>(scratch, visible, rows, op.heads.scale, workspace);
+      forward_queries<dim, value_dim>(scratch, visible, rows, op.heads.scale, workspace);
     }
   }
 }
 
-template <int dim>
+template <int dim, int value_dim>
 inline void attention_forward_of_dim(const AttentionForward& op, const Workspace& workspace) {
   const ForwardScratch scratch(workspace.scratch);
   for (const AttentionBlock& block : op.blocks) {
     for (std::int64_t kv_head = 0; kv_head < op.heads.kv_heads; ++kv_head) {
       std::int64_t begin = 0;
       do {  // runs once without keys, too: such rows are written
-        forward_chunk<dim>(op, block, kv_head, begin, scratch, workspace);
+        forward_chunk<dim, value_dim>(op, block, kv_head, begin, scratch, workspace);
         begin += ForwardScratch::chunk_keys;
       } while (begin < block.keys);
     }
@@ -238,10 +238,15 @@ inline void attention_forward_of_dim(const AttentionForward& op, const Workspace
 }
 
 inline void attention_forward(const AttentionForward& op, const Workspace& workspace) {
-  if (op.heads.dim == 64) {
-    attention_forward_of_dim<64>(op, workspace);
-  } else {
-    attention_forward_of_dim<128>(op, workspace);
+  switch (op.heads.dim) {
+    case 64:
+      return attention_forward_of_dim<64, 64>(op, workspace);
+    case 128:
+      return attention_forward_of_dim<128, 128>(op, workspace);
+    case 192:
+      return attention_forward_of_dim<192, 128>(op, workspace);
+    default:
+      return attention_forward_of_dim<256, 256>(op, workspace);
   }
 }
 

@@ -32,8 +32,10 @@ void run(Launch& launch, const JoinLogSumExp& op) {
   check_launch("join_log_sum_exp");
 }
 
-void run(Launch& launch, const AttentionDelta& op) {
-  require_valid(op.heads, {});
+void run(Launch& launch, const AttentionDelta& requested) {
+  require_valid(requested.heads, {});
+  AttentionDelta op = requested;
+  op.heads.dim = op.heads.value_width();  // the only width of this kernel's tensors
   if (op.rows == 0) return;
   with_chunk(takes_chunks_of_8({op.o.data, op.d_o.data}, {op.o.stride, op.d_o.stride}), [&](auto count) {
     const int lanes = delta_lanes<count()>(op.heads.dim);

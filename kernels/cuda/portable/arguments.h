@@ -82,6 +82,9 @@ void require_aligned(const Rows<T>& tensor, std::int64_t elements, std::size_t e
 template <class Operation>
 void require_known(const Operation& op) {
   if (op.sinks != nullptr) throw UnsupportedInput("attention: kernels for GPUs know no sinks yet");
+  if (op.heads.value_width() != op.heads.dim || (op.heads.dim != 64 && op.heads.dim != 128)) {
+    throw UnsupportedInput("attention: kernels for GPUs know heads of 64 and 128 alone, with values as wide as keys");
+  }
 }
 
 [[nodiscard]] inline ForwardArguments forward_arguments(const AttentionForward& op, const WorkQueue& queue) {

@@ -224,10 +224,19 @@ TEST_CASE("what attention does not take is refused by name", "[attention]") {
                       .lse = run.lse.data(),
                       .lse_stride = run.lse.stride()};
   op.heads.dim = 96;
-  CHECK_THROWS_WITH(backend->run(op), "attention: head dimension 96 is not supported; 64 and 128 are");
+  CHECK_THROWS_WITH(backend->run(op),
+                    "attention: head dimension 96 is not supported; 64, 128, 256, and 192 with values of 128 are");
   op.heads.dim = 128;
   CHECK_THROWS_WITH(backend->run(op), "attention: a row of queries does not fit in its stride");
-  op.heads.dim = 64;
+  op.heads = {1, 1, 192, 1, 128};
+  op.q.stride = op.k.stride = 192;
+  op.v.stride = 127;
+  CHECK_THROWS_WITH(backend->run(op), "attention: a row of values does not fit in its stride");
+  op.v.stride = 128;
+  op.o.stride = 127;
+  CHECK_THROWS_WITH(backend->run(op), "attention: a row of outputs does not fit in its stride");
+  op.o.stride = 128;
+  op.heads = two_heads;
   op.lse_stride = 5;
   CHECK_THROWS_WITH(backend->run(op), "attention: a block ends beyond the rows of LSE");
 }

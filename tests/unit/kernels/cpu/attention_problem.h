@@ -34,16 +34,16 @@ struct AttentionProblem {
       query_rows += shape.queries + 1;
       key_rows += shape.keys + 2;
     }
-    const auto query_size = static_cast<std::size_t>(query_rows * query_width());
-    const auto key_size = static_cast<std::size_t>(key_rows * key_width());
-    q = random_tensor(seed, query_size);
-    k = random_tensor(seed + 1, key_size);
-    v = random_tensor(seed + 2, key_size);
-    d_o = random_tensor(seed + 3, query_size);
+    q = random_tensor(seed, static_cast<std::size_t>(query_rows * query_width()));
+    k = random_tensor(seed + 1, static_cast<std::size_t>(key_rows * key_width()));
+    v = random_tensor(seed + 2, static_cast<std::size_t>(key_rows * value_width()));
+    d_o = random_tensor(seed + 3, static_cast<std::size_t>(query_rows * output_width()));
   }
 
   [[nodiscard]] std::int64_t query_width() const { return heads.heads * heads.dim; }
   [[nodiscard]] std::int64_t key_width() const { return heads.kv_heads * heads.dim; }
+  [[nodiscard]] std::int64_t value_width() const { return heads.kv_heads * heads.value_width(); }
+  [[nodiscard]] std::int64_t output_width() const { return heads.heads * heads.value_width(); }
   [[nodiscard]] bool has_query(std::int64_t row) const {
     for (const kernels::AttentionBlock& block : blocks) {
       if (row >= block.query_begin && row < block.query_begin + block.queries) return true;
@@ -82,12 +82,12 @@ class AttentionRun {
   explicit AttentionRun(const AttentionProblem& problem)
       : q(problem.query_rows, problem.query_width()),
         k(problem.key_rows, problem.key_width()),
-        v(problem.key_rows, problem.key_width()),
-        o(problem.query_rows, problem.query_width()),
-        d_o(problem.query_rows, problem.query_width()),
+        v(problem.key_rows, problem.value_width()),
+        o(problem.query_rows, problem.output_width()),
+        d_o(problem.query_rows, problem.output_width()),
         d_q(problem.query_rows, problem.query_width()),
         d_k(problem.key_rows, problem.key_width()),
-        d_v(problem.key_rows, problem.key_width()),
+        d_v(problem.key_rows, problem.value_width()),
         lse(problem.heads.heads, problem.query_rows, 0),
         delta(problem.heads.heads, problem.query_rows, 0),
         d_sinks(problem.sinks.size(), 0),

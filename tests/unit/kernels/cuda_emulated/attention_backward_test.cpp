@@ -364,8 +364,12 @@ TEST_CASE("portable backward refuses rows that its copies and additions cannot t
   CHECK_THROWS_WITH(portable::backward_arguments(op, 1), "attention: rows of d_o must begin at multiples of 16 bytes");
 }
 
-TEST_CASE("backward on a GPU refuses sinks", "[attention]") {
+TEST_CASE("backward on a GPU refuses sinks, and widths of heads that it has no kernel for", "[attention]") {
   AttentionBackward op = packed_rows();
+  op.heads.value_dim = 32;
+  CHECK_THROWS_WITH(portable::backward_arguments(op, 1),
+                    "attention: kernels for GPUs know heads of 64 and 128 alone, with values as wide as keys");
+  op.heads.value_dim = 0;
   const float sinks[4] = {};
   op.sinks = sinks;
   CHECK_THROWS_WITH(portable::backward_arguments(op, 1), "attention: kernels for GPUs know no sinks yet");

@@ -29,8 +29,8 @@ struct Problem {
       : heads(of_heads), blocks{{0, queries, 0, keys, mask}} {
     q = tensor(1, queries * heads.heads * heads.dim);
     k = tensor(2, keys * heads.kv_heads * heads.dim);
-    v = tensor(3, keys * heads.kv_heads * heads.dim);
-    d_o = tensor(4, queries * heads.heads * heads.dim);
+    v = tensor(3, keys * heads.kv_heads * heads.value_width());
+    d_o = tensor(4, queries * heads.heads * heads.value_width());
   }
   [[nodiscard]] AttentionInput input() const { return {heads, blocks, q, k, v, sinks}; }
   [[nodiscard]] AttentionGradients gradients() const {
@@ -102,6 +102,37 @@ TEST_CASE("gradients of windowed attention with sinks are the finite differences
       CHECK(relative_error(gradients.d_v, central_differences(problem.v, objective), 1) <= 1e-8);
       CHECK(relative_error(gradients.d_sinks, central_differences(problem.sinks, objective), 1) <= 1e-8);
     }
+  }
+}
+
+TEST_CASE("gradients of attention are finite differences where values are narrower or wider than keys", "[attention]") {
+  for (const std::int64_t value_dim : {1, 2, 5}) {
+    INFO("values of " << value_dim);
+    AttentionHeads heads = shared;
+    heads.value_dim = value_dim;
+    Problem problem(heads, 4, 5, Mask::causal);
+    problem.sinks = {0.3, -1.2, 2.0, 0.0};
+    const AttentionGradients gradients = problem.gradients();
+    const auto objective = [&] { return problem.objective(); };
+    CHECK(relative_error(gradients.d_q, central_differences(problem.q, objective), 1) <= 1e-8);
+    CHECK(relative_error(gradients.d_k, central_differences(problem.k, objective), 1) <= 1e-8);
+    CHECK(relative_error(gradients.d_v, central_differences(problem.v, objective), 1) <= 1e-8);
+    CHECK(relative_error(gradients.d_sinks, central_differences(problem.sinks, objective), 1) <= 1e-8);
+  }
+}
+
+TEST_CASE("each column of the output is the mean of its own column of values", "[attention]") {
+  // Values cut into columns of one: attention over each is a column of attention over all.
+  AttentionHeads heads = one_head;
+  heads.value_dim = 3;
+  Problem whole(heads, 5, 6, Mask::causal);
+  const std::vector<double> o = attention_forward(whole.input()).o;
+  heads.value_dim = 1;
+  for (std::size_t column = 0; column < 3; ++column) {
+    Problem part(heads, 5, 6, Mask::causal);
+    for (std::size_t key = 0; key < 6; ++key) part.v[key] = whole.v[key * 3 + column];
+    const std::vector<double> of_column = attention_forward(part.input()).o;
+    for (std::size_t row = 0; row < 5; ++row) CHECK(of_column[row] == Approx(o[row * 3 + column]).epsilon(1e-14));
   }
 }
 

@@ -138,8 +138,14 @@ TEST_CASE("a window or a lead without a causal mask is refused", "[attention]") 
                     "attention: a window of -2 tokens; a token sees at least itself");
 }
 
-TEST_CASE("a head dimension without a kernel is refused by name", "[attention]") {
-  CHECK_THROWS_WITH(require_valid({8, 8, 96, 1}, {}), "attention: head dimension 96 is not supported; 64 and 128 are");
+TEST_CASE("a width of heads without a kernel is refused by name", "[attention]") {
+  const std::string supported = " is not supported; 64, 128, 256, and 192 with values of 128 are";
+  CHECK_THROWS_WITH(require_valid({8, 8, 96, 1}, {}), "attention: head dimension 96" + supported);
+  CHECK_THROWS_WITH(require_valid({8, 8, 192, 1}, {}), "attention: head dimension 192" + supported);
+  CHECK_THROWS_WITH(require_valid({8, 8, 128, 1, 64}, {}),
+                    "attention: head dimension 128 with values of 64" + supported);
+  CHECK_NOTHROW(require_valid({8, 8, 192, 1, 128}, {}));
+  CHECK_NOTHROW(require_valid({8, 8, 256, 1, 256}, {}));
 }
 
 TEST_CASE("key-value heads must divide the heads", "[attention]") {
