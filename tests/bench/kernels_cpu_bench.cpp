@@ -233,6 +233,44 @@ BENCHMARK(packed)
     ->Iterations(repetitions)
     ->Unit(benchmark::kMillisecond);
 
+/// One causal document of more and more tokens: under a window each token costs the same however long the document is,
+/// without one as many times more.
+void by_length(benchmark::State& state, std::int64_t window, bool is_backward) {
+  const auto backend = make_cpu_backend();
+  const std::int64_t length = state.range(0);
+  Attention attention{1, 1, 64, {{0, length, 0, length, Mask::causal, window}}};
+  if (is_backward) attention.forward(*backend);
+  std::vector<double> seconds;
+  for (auto _ : state) {
+    seconds.push_back(backend->time(1, false, [&] {
+      if (is_backward) return attention.backward(*backend);
+      attention.forward(*backend);
+    })[0]);
+    state.SetIterationTime(seconds.back());
+  }
+  state.SetComplexityN(length);
+  state.counters["ns_per_token"] = 1e9 * median(seconds) / static_cast<double>(length);
+}
+void windowed_lengths(benchmark::internal::Benchmark* series) {
+  series->RangeMultiplier(2)->Range(4 << 10, 64 << 10)->UseManualTime()->Iterations(5)->Unit(benchmark::kMillisecond);
+  series->Complexity(benchmark::oN);
+}
+/// Once each: seconds.
+void full_lengths(benchmark::internal::Benchmark* series) {
+  series->RangeMultiplier(2)->Range(4 << 10, 32 << 10)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+  series->Complexity();
+}
+BENCHMARK_CAPTURE(by_length, windowed_forward, 1024, false)
+    ->Name("cpu_attention_by_length/windowed_forward")
+    ->Apply(windowed_lengths);
+BENCHMARK_CAPTURE(by_length, windowed_backward, 1024, true)
+    ->Name("cpu_attention_by_length/windowed_backward")
+    ->Apply(windowed_lengths);
+BENCHMARK_CAPTURE(by_length, full_forward, 0, false)->Name("cpu_attention_by_length/full_forward")->Apply(full_lengths);
+BENCHMARK_CAPTURE(by_length, full_backward, 0, true)
+    ->Name("cpu_attention_by_length/full_backward")
+    ->Apply(full_lengths);
+
 void matrix_product(benchmark::State& state) {
   const auto backend = make_cpu_backend();
   const std::int64_t size = state.range(0);
