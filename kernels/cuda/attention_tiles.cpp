@@ -10,8 +10,9 @@
 namespace hdpsim::kernels::cuda {
 namespace {
 
-void require_no_window(const AttentionBlock& block) {
-  if (block.window > 0) throw UnsupportedInput("attention: kernels for GPUs know no windows yet");
+/// A window that reaches from the last query to the first key hides nothing.
+std::int64_t window_of(const AttentionBlock& block) {
+  return block.window == 0 || block.window >= block.keys + block.lead ? no_window : block.window;
 }
 
 void require_31_bits(const AttentionBlock& block) {
@@ -20,6 +21,9 @@ void require_31_bits(const AttentionBlock& block) {
     throw UnsupportedInput(
         fmt::format("attention: a packed tensor of {} rows is too long; 2^31 - 1 is the limit", end));
   }
+  if (window_of(block) != no_window && block.window > no_window - block.queries - block.keys) {
+    throw UnsupportedInput(fmt::format("attention: a window of {} tokens is too long for so many rows", block.window));
+  }
 }
 
 /// The part of `block` from query `first_query` and key `first_key` (of the block) on.
@@ -27,12 +31,15 @@ AttentionTile part_of(const AttentionBlock& block, std::int64_t first_query, std
                       std::int64_t first_key, std::int64_t keys) {
   const std::int64_t seen_by_first =
       block.mask == Mask::full ? block.keys : first_query + 1 + block.keys - block.queries + block.lead;
+  // Behind these bounds all or none are seen, and a long lead may leave 31 bits.
+  const std::int64_t window = window_of(block);
+  const std::int64_t farthest = window == no_window ? keys : keys + window;
   return {.query_row = static_cast<std::int32_t>(block.query_begin + first_query),
           .queries = static_cast<std::int32_t>(queries),
           .key_row = static_cast<std::int32_t>(block.key_begin + first_key),
           .keys = static_cast<std::int32_t>(keys),
-          // Beyond these bounds all or none are seen, and a long lead may leave 31 bits.
-          .first_query_keys = static_cast<std::int32_t>(std::clamp(seen_by_first - first_key, -queries, keys))};
+          .first_query_keys = static_cast<std::int32_t>(std::clamp(seen_by_first - first_key, -queries, farthest)),
+          .window = static_cast<std::int32_t>(window)};
 }
 
 }  // namespace
@@ -40,13 +47,12 @@ AttentionTile part_of(const AttentionBlock& block, std::int64_t first_query, std
 std::vector<AttentionTile> query_tiles(std::span<const AttentionBlock> blocks, std::int64_t rows) {
   std::vector<AttentionTile> tiles;
   for (const AttentionBlock& block : blocks) {
-    require_no_window(block);
     require_31_bits(block);
     for (std::int64_t first = 0; first < block.queries; first += rows) {
       const std::int64_t queries = std::min(rows, block.queries - first);
-      AttentionTile tile = part_of(block, first, queries, 0, block.keys);
-      tile.keys = tile.seen_keys(tile.queries - 1);
-      tiles.push_back(tile);
+      const std::int64_t first_key = seen_keys(block, first).begin;
+      const std::int64_t end_key = seen_keys(block, first + queries - 1).end;
+      tiles.push_back(part_of(block, first, queries, first_key, end_key - first_key));
     }
   }
   std::stable_sort(tiles.begin(), tiles.end(),
@@ -57,16 +63,17 @@ std::vector<AttentionTile> query_tiles(std::span<const AttentionBlock> blocks, s
 std::vector<AttentionTile> key_tiles(std::span<const AttentionBlock> blocks, std::int64_t rows) {
   std::vector<AttentionTile> tiles;
   for (const AttentionBlock& block : blocks) {
-    require_no_window(block);
     require_31_bits(block);
     for (std::int64_t first = 0; first < block.keys; first += rows) {
-      // The first query that sees a key of the tile; under a causal mask query i sees keys 0 ... i + keys - queries +
-      // lead.
-      const std::int64_t first_query =
-          block.mask == Mask::full ? 0 : std::max<std::int64_t>(0, first + block.queries - block.keys - block.lead);
-      if (first_query >= block.queries) continue;
-      tiles.push_back(
-          part_of(block, first_query, block.queries - first_query, first, std::min(rows, block.keys - first)));
+      // The first query that sees a key of the tile, and the one behind the last; under a causal mask query i stands at
+      // key i + keys - queries + lead.
+      const std::int64_t keys = std::min(rows, block.keys - first);
+      const std::int64_t behind = block.queries - block.keys - block.lead;
+      const std::int64_t first_query = block.mask == Mask::full ? 0 : std::max<std::int64_t>(0, first + behind);
+      const std::int64_t end_query =
+          block.window == 0 ? block.queries : std::min(block.queries, first + keys - 1 + behind + block.window);
+      if (first_query >= end_query) continue;
+      tiles.push_back(part_of(block, first_query, end_query - first_query, first, keys));
     }
   }
   std::stable_sort(tiles.begin(), tiles.end(),

@@ -13,22 +13,32 @@
 namespace hdpsim::kernels::cuda {
 
 /// A rectangle of one document: query rows [query_row, query_row + queries) against key rows [key_row, key_row + keys)
-/// of the packed tensors. Query i of the tile sees its first seen_keys(i) keys, and each further query sees at least as
-/// many.
+/// of the packed tensors. Query i of the tile sees its keys [hidden_keys(i), seen_keys(i)), and neither falls from one
+/// query to the next.
 struct AttentionTile {
   std::int32_t query_row;
   std::int32_t queries;
   std::int32_t key_row;
   std::int32_t keys;
-  std::int32_t first_query_keys;  ///< Keys that query 0 would see if there were enough; negative if it sees none.
+  /// Keys up to the one at which query 0 stands, if there were enough; negative if it stands before all.
+  std::int32_t first_query_keys;
+  std::int32_t window;  ///< Keys that a query sees at most, the last up to its own; no_window: all of them.
 
   /// The number of keys that query i sees; also defined for i >= queries, the rows that pad the tile.
   [[nodiscard]] HDPSIM_ANYWHERE std::int32_t seen_keys(std::int32_t i) const {
     const std::int32_t seen = first_query_keys + i;
     return seen < 0 ? 0 : seen < keys ? seen : keys;
   }
+  /// The number of first keys that are out of query i's window, no more than seen_keys(i).
+  [[nodiscard]] HDPSIM_ANYWHERE std::int32_t hidden_keys(std::int32_t i) const {
+    const std::int32_t own = first_query_keys + i;
+    if (own <= window) return 0;
+    return own - window < keys ? own - window : keys;
+  }
   friend bool operator==(const AttentionTile&, const AttentionTile&) = default;
 };
+
+inline constexpr std::int32_t no_window = 2147483647;
 
 /// Forward, and what else owns query rows: `rows` query rows a tile (fewer at the end of a document) with all keys that
 /// any of them sees. Every query row of every block is in exactly one tile, also where it sees no key. Longest first,

@@ -37,9 +37,15 @@ void require_attention(const AttentionHeads& heads, std::span<const AttentionBlo
   require_valid(heads, blocks);
   require(q_stride >= heads.heads * heads.dim, "attention: a row of queries does not fit in its stride");
   require(k_stride >= heads.kv_heads * heads.dim, "attention: a row of keys does not fit in its stride");
+  // Other widths are refused by the kernels' own arguments.
   require(std::ranges::all_of(
               blocks, [&](const AttentionBlock& block) { return block.query_begin + block.queries <= lse_stride; }),
           "attention: a block ends beyond the rows of LSE");
+}
+
+/// Windows are for the portable kernels alone.
+[[maybe_unused]] bool has_window(std::span<const AttentionBlock> blocks) {
+  return std::ranges::any_of(blocks, [](const AttentionBlock& block) { return block.window > 0; });
 }
 
 std::string version_text(int version) {
@@ -226,7 +232,7 @@ void CudaBackend::run(const AttentionForward& op) {
                     op.lse_stride);
   cuda::use_device(device_);
 #ifdef HDPSIM_WITH_HOPPER
-  if (hopper_) return cuda::hopper::run(op, *this);
+  if (hopper_ && !has_window(op.blocks)) return cuda::hopper::run(op, *this);
 #endif
   cuda::portable::run(op, *this);
 }
@@ -236,7 +242,7 @@ void CudaBackend::run(const AttentionBackward& op) {
                     std::min({op.k.stride, op.v.stride, op.d_k.stride, op.d_v.stride}), op.lse_stride);
   cuda::use_device(device_);
 #ifdef HDPSIM_WITH_HOPPER
-  if (hopper_) return cuda::hopper::run(op, *this);
+  if (hopper_ && !has_window(op.blocks)) return cuda::hopper::run(op, *this);
 #endif
   cuda::portable::run(op, *this);
 }

@@ -106,6 +106,26 @@ TEST_CASE("attention of packed documents of all shapes is as close to fp64 as bf
   }
 }
 
+TEST_CASE("windows, and keys from earlier in the document, are as close to fp64 as bf16 allows",
+          "[attention][sanitizer]") {
+  for (const std::int64_t dim : {64, 128}) {
+    const AttentionCase given = attention_case(heads_of(4, 2, dim),
+                                               {{0, 300, 0, 300, Mask::causal, 1},
+                                                {0, 300, 0, 300, Mask::causal, 65},
+                                                {0, 700, 0, 700, Mask::causal, 128},
+                                                {0, 130, 0, 130, Mask::causal, 150, 130},
+                                                {0, 130, 0, 130, Mask::causal, 150, 260},
+                                                {0, 40, 0, 40, Mask::causal, 30, 500},
+                                                {0, 140, 0, 130, Mask::causal, 0, 70}},
+                                               8);
+    const Expected expected(given);
+    for (const AttentionPath path : paths) {
+      CAPTURE(dim, name_of(path));
+      check(*make_cuda_backend(0, path), given, expected);
+    }
+  }
+}
+
 TEST_CASE("attention scales scores as it is told", "[attention][sanitizer]") {
   for (const float scale : {1e-4F, 0.3F}) {
     AttentionHeads heads = heads_of(2, 1, 128);

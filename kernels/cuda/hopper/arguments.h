@@ -51,9 +51,17 @@ template <class T, class Encode>
                             .element_bytes = element_bytes});
 }
 
+/// UnsupportedInput for windows, which the portable kernels know.
+inline void require_no_window(std::span<const AttentionBlock> blocks) {
+  if (std::any_of(blocks.begin(), blocks.end(), [](const AttentionBlock& block) { return block.window > 0; })) {
+    throw UnsupportedInput("attention: kernels for Hopper know no windows yet; the portable ones do");
+  }
+}
+
 template <class Shape, class Encode>
 [[nodiscard]] ForwardArguments forward_arguments(const AttentionForward& op, const portable::WorkQueue& queue,
                                                  const Encode& encode) {
+  require_no_window(op.blocks);
   const Extents rows = extents(op.blocks);
   const std::int64_t columns = op.heads.heads * op.heads.dim;
   const std::int64_t kv_columns = op.heads.kv_heads * op.heads.dim;
@@ -67,6 +75,7 @@ template <class Shape, class Encode>
 template <class Shape, class Encode>
 [[nodiscard]] BackwardArguments backward_arguments(const AttentionBackward& op, const portable::WorkQueue& queue,
                                                    std::int64_t parts, const Encode& encode) {
+  require_no_window(op.blocks);
   portable::require_aligned(op.d_q, 4, sizeof(float), "attention: rows of d_q must begin at multiples of 16 bytes");
   const Extents rows = extents(op.blocks);
   const std::int64_t columns = op.heads.heads * op.heads.dim;

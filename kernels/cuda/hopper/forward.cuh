@@ -189,7 +189,7 @@ struct ForwardConsumer {
   __device__ __forceinline__ void mask(float (&scores)[1][Shape::keys / 8][4], const AttentionTile& tile,
                                        int step) const {
     if ((step + 1) * Shape::keys > tile.seen_keys(first_row())) {
-      portable::hide_unseen(scores, tile, first_row() + 16 * warp_of_group(), step * Shape::keys);
+      portable::hide_unseen<false>(scores, tile, first_row() + 16 * warp_of_group(), step * Shape::keys);
     }
   }
 

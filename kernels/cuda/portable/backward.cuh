@@ -115,7 +115,9 @@ __device__ __forceinline__ void backward_tile(const BackwardArguments& arguments
       float p[Scores::m][Scores::n][4];
       set_zero(p);
       multiply<dim / 16>(p, Left<dim>(memory.q(place), row, 0), RightTransposed<dim>(memory.k(), column, 0));
-      if (tile.seen_keys(first) < Shape::keys) hide_unseen(p, tile, first + row, column);
+      if (tile.seen_keys(first) < Shape::keys || tile.hidden_keys(first + Shape::queries - 1) > 0) {
+        hide_unseen<true>(p, tile, first + row, column);
+      }
       to_probabilities(p, memory.lse(place), row, arguments.scale_log2);
       float d_s[Scores::m][Scores::n][4];
       set_zero(d_s);

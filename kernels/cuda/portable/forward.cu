@@ -1,5 +1,6 @@
 #include "kernels/cuda/portable/forward.cuh"
 
+#include <algorithm>
 #include <vector>
 
 #include "kernels/cuda/launch.h"
@@ -22,14 +23,24 @@ void run_shape(const AttentionForward& op, Launch& launch) {
                        "attention_forward", arguments, Shape::blocks_per_multiprocessor, launch);
 }
 
+template <bool windowed>
+void run_dim(const AttentionForward& op, Launch& launch) {
+  if (op.heads.dim == 64) {
+    run_shape<ForwardShape<64, windowed>>(op, launch);
+  } else {
+    run_shape<ForwardShape<128, windowed>>(op, launch);
+  }
+}
+
 }  // namespace
 
 void run(const AttentionForward& op, Launch& launch) {
   require_valid(op.heads, op.blocks);
-  if (op.heads.dim == 64) {
-    run_shape<ForwardShape<64>>(op, launch);
+  const bool windowed = std::ranges::any_of(op.blocks, [](const AttentionBlock& block) { return block.window > 0; });
+  if (windowed) {
+    run_dim<true>(op, launch);
   } else {
-    run_shape<ForwardShape<128>>(op, launch);
+    run_dim<false>(op, launch);
   }
 }
 

@@ -21,11 +21,13 @@
 // hold it. P goes from the accumulator of the first product straight into the left operand of the second.
 namespace hdpsim::kernels::cuda::portable {
 
-template <int head_dim>
+/// With windows, which take registers, heads of 128 go through fewer keys at once.
+template <int head_dim, bool with_windows = false>
 struct ForwardShape {
   static constexpr int dim = head_dim;
+  static constexpr bool windowed = with_windows;
   static constexpr int queries = 128;
-  static constexpr int keys = dim == 64 ? 128 : 64;
+  static constexpr int keys = dim == 64 ? 128 : windowed ? 32 : 64;
   static constexpr int warps = 4;
   static constexpr int threads = 32 * warps;
   static constexpr int m = queries / warps / 16;  ///< Accumulator tiles of a warp, down.
@@ -159,7 +161,10 @@ __device__ __forceinline__ void forward_tile(const ForwardArguments& arguments, 
     float scores[m][Shape::keys / 8][4];
     set_zero(scores);
     multiply<dim / 16>(scores, Left<dim>(shared_q, row, 0), RightTransposed<dim>(shared_k, 0, 0));
-    if ((step + 1) * Shape::keys > tile.seen_keys(0)) hide_unseen(scores, tile, row, step * Shape::keys);
+    const bool is_cut = Shape::windowed && step * Shape::keys < tile.hidden_keys(tile.queries - 1);
+    if (is_cut || (step + 1) * Shape::keys > tile.seen_keys(0)) {
+      hide_unseen<Shape::windowed>(scores, tile, row, step * Shape::keys);
+    }
     update_softmax(scores, o, rows, arguments.scale_log2);
     ptx::cp_async_wait<0>();
     __syncthreads();  // The values are here, and the keys are no longer used.

@@ -73,7 +73,9 @@ __device__ __forceinline__ void query_gradient_tile(const BackwardArguments& arg
     float p[1][Shape::keys / 8][4];
     set_zero(p);
     multiply<dim / 16>(p, Left<dim>(shared_q, row, 0), RightTransposed<dim>(k, 0, 0));
-    if (tile.seen_keys(0) < first + Shape::keys) hide_unseen(p, tile, row, first);
+    if (tile.seen_keys(0) < first + Shape::keys || tile.hidden_keys(tile.queries - 1) > first) {
+      hide_unseen<true>(p, tile, row, first);
+    }
     to_probabilities(p, lse, row, arguments.scale_log2);
     float d_s[1][Shape::keys / 8][4];
     set_zero(d_s);

@@ -23,18 +23,21 @@ struct RowStatistics {
 };
 
 /// Sets scores that the query does not see to -inf. `row` and `column` are the accumulator's first, within the tile.
-template <int m, int n>
+/// Without `windowed` no tile may have a window: one comparison with a constant leaves forward the registers it needs.
+template <bool windowed, int m, int n>
 __device__ __forceinline__ void hide_unseen(float (&scores)[m][n][4], const AttentionTile& tile, int row, int column) {
 #pragma unroll
   for (int i = 0; i < m; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int seen = tile.seen_keys(row + 16 * i + 8 * half + lane_row()) - column - lane_column();
+      const int query = row + 16 * i + 8 * half + lane_row();
+      const int seen = tile.seen_keys(query) - column - lane_column();
+      const int hidden = windowed ? tile.hidden_keys(query) - column - lane_column() : 0;
 #pragma unroll
       for (int j = 0; j < n; ++j) {
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-          if (8 * j + e >= seen) scores[i][j][2 * half + e] = -infinity;
+          if (8 * j + e >= seen || (windowed && 8 * j + e < hidden)) scores[i][j][2 * half + e] = -infinity;
         }
       }
     }

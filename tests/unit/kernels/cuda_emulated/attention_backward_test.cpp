@@ -342,6 +342,50 @@ TEST_CASE("portable backward: the deterministic one gives the same bits whatever
   }
 }
 
+TEST_CASE("portable backward: windows around tiles, and keys from earlier in the document", "[attention]") {
+  for (const std::int64_t dim : {64, 128}) {
+    for (const std::int64_t window : {1, 64, 65, 129}) {
+      CAPTURE(dim, window);
+      const AttentionCase given = attention_case(heads_of(1, 1, dim), {{0, 200, 0, 200, Mask::causal, window}}, 37);
+      check_backward<Portable>(given, {.deterministic = window % 2 == 0});
+    }
+    CAPTURE(dim);
+    const AttentionCase given = attention_case(heads_of(2, 1, dim),
+                                               {{0, 130, 0, 130, Mask::causal, 150, 130},
+                                                {0, 130, 0, 130, Mask::causal, 150, 260},  // seen by the first queries
+                                                {0, 40, 0, 40, Mask::causal, 30, 500},     // by none
+                                                {0, 140, 0, 70, Mask::causal, 20, -15}},
+                                               41);
+    check_backward<Portable>(given);
+    check_backward<Portable>(given, {.deterministic = true});
+  }
+}
+
+TEMPLATE_TEST_CASE("backward: keys from earlier in the document than the queries, without a window", "[attention]",
+                   Portable, Hopper) {
+  check_backward<TestType>(attention_case(heads_of(2, 1, 64),
+                                          {{0, 140, 0, 130, Mask::causal, 0, 70},
+                                           {0, 140, 0, 130, Mask::causal, 0, 1000},
+                                           {0, 140, 0, 130, Mask::causal, 0, -60}},
+                                          43));
+}
+
+TEST_CASE("portable backward: random windows and leads, in a random order of threads", "[attention]") {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(static_cast<std::uint32_t>(seed));
+    const auto below = [&](std::uint32_t n) { return static_cast<std::int64_t>(random() % n); };
+    std::vector<AttentionBlock> blocks(static_cast<std::size_t>(1 + below(3)));
+    for (AttentionBlock& block : blocks) {
+      block = {0, below(280), 0, below(280), Mask::causal, below(150), below(2) * (below(300) - 100)};
+    }
+    const AttentionHeads heads = heads_of(2, 1 + below(2), below(2) == 0 ? 64 : 128);
+    CAPTURE(heads.dim, heads.kv_heads);
+    check_backward<Portable>(attention_case(heads, blocks, static_cast<std::uint32_t>(seed)),
+                             {.deterministic = seed % 2 == 0, .seed = seed});
+  }
+}
+
 // Four query heads of two key-value heads, rows without gaps, no memory.
 AttentionBackward packed_rows() {
   return {.heads = heads_of(4, 2, 64),
@@ -375,6 +419,14 @@ TEST_CASE("backward on a GPU refuses sinks, and widths of heads that it has no k
   CHECK_THROWS_WITH(portable::backward_arguments(op, 1), "attention: kernels for GPUs know no sinks yet");
   CHECK_THROWS_WITH(hopper::backward_arguments<hopper::BackwardShape<64>>(op, {}, 2, emulator::tensor_map),
                     "attention: kernels for GPUs know no sinks yet");
+}
+
+TEST_CASE("Hopper backward refuses windows", "[attention]") {
+  AttentionBackward op = packed_rows();
+  const AttentionBlock windowed[] = {{0, 4, 0, 4, Mask::causal, 2}};
+  op.blocks = windowed;
+  CHECK_THROWS_WITH(hopper::backward_arguments<hopper::BackwardShape<64>>(op, {}, 2, emulator::tensor_map),
+                    "attention: kernels for Hopper know no windows yet; the portable ones do");
 }
 
 TEST_CASE("Hopper backward refuses a query gradient whose rows the copy engine cannot add to", "[attention]") {

@@ -125,9 +125,7 @@ inline std::vector<double> ordinary_forward(const AttentionCase& given) {
   for (const kernels::AttentionBlock& block : given.blocks) {
     for (std::int64_t head = 0; head < heads.heads; ++head) {
       for (std::int64_t i = 0; i < block.queries; ++i) {
-        const std::int64_t seen = block.mask == kernels::Mask::full
-                                      ? block.keys
-                                      : std::max<std::int64_t>(0, i + 1 + block.keys - block.queries);
+        const kernels::KeyRange seen = kernels::seen_keys(block, i);
         const auto q = static_cast<std::size_t>(((block.query_begin + i) * heads.heads + head) * heads.dim);
         const auto kv = [&](std::int64_t j) {
           const std::int64_t kv_head = head / (heads.heads / heads.kv_heads);
@@ -135,7 +133,7 @@ inline std::vector<double> ordinary_forward(const AttentionCase& given) {
         };
         const auto dim = static_cast<std::size_t>(heads.dim);
         std::vector<double> p;
-        for (std::int64_t j = 0; j < seen; ++j) {
+        for (std::int64_t j = seen.begin; j < seen.end; ++j) {
           double score = 0;
           for (std::size_t x = 0; x < dim; ++x) score += given.q[q + x] * given.k[kv(j) + x];
           p.push_back(rounded(heads.scale * score));
@@ -143,8 +141,8 @@ inline std::vector<double> ordinary_forward(const AttentionCase& given) {
         const double largest = p.empty() ? 0 : *std::max_element(p.begin(), p.end());
         double sum = 0;
         for (double& score : p) sum += score = std::exp(score - largest);
-        for (std::int64_t j = 0; j < seen; ++j) {
-          const double weight = rounded(p[static_cast<std::size_t>(j)] / sum);
+        for (std::int64_t j = seen.begin; j < seen.end; ++j) {
+          const double weight = rounded(p[static_cast<std::size_t>(j - seen.begin)] / sum);
           for (std::size_t x = 0; x < dim; ++x) o[q + x] += weight * given.v[kv(j) + x];
         }
         for (std::size_t x = 0; x < dim; ++x) o[q + x] = rounded(o[q + x]);
@@ -174,8 +172,8 @@ inline kernels::reference::AttentionGradients ordinary_backward(const AttentionC
         const std::int64_t row = block.query_begin + i;
         const auto q = static_cast<std::size_t>((row * heads.heads + head) * heads.dim);
         const auto of_row = static_cast<std::size_t>(head * given.query_rows + row);
-        const std::int64_t seen = block.mask == kernels::Mask::full ? block.keys : i + 1 + block.keys - block.queries;
-        for (std::int64_t j = 0; j < seen; ++j) {
+        const kernels::KeyRange seen = kernels::seen_keys(block, i);
+        for (std::int64_t j = seen.begin; j < seen.end; ++j) {
           const std::int64_t kv_head = head / (heads.heads / heads.kv_heads);
           const auto kv = static_cast<std::size_t>(((block.key_begin + j) * heads.kv_heads + kv_head) * heads.dim);
           const double p = rounded(std::exp(heads.scale * dot(given.q, q, given.k, kv) - lse[of_row]));

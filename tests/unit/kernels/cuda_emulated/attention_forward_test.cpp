@@ -50,7 +50,12 @@ TileOrder order_of(const AttentionForward& op, const std::vector<AttentionTile>&
 struct Portable {
   template <int dim, bool accumulate>
   static emulator::Statistics launch(const AttentionForward& op, const Memory& memory) {
-    using Shape = portable::ForwardShape<dim>;
+    const bool windowed = std::ranges::any_of(op.blocks, [](const AttentionBlock& block) { return block.window > 0; });
+    return windowed ? launch_shape<portable::ForwardShape<dim, true>, accumulate>(op, memory)
+                    : launch_shape<portable::ForwardShape<dim>, accumulate>(op, memory);
+  }
+  template <class Shape, bool accumulate>
+  static emulator::Statistics launch_shape(const AttentionForward& op, const Memory& memory) {
     const std::vector<AttentionTile> tiles = query_tiles(op.blocks, Shape::queries);
     const std::vector<std::byte> image = portable::queue_image(tiles);
     const auto arguments = portable::forward_arguments(op, portable::queue_at(image.data(), order_of(op, tiles)));
@@ -294,6 +299,58 @@ TEMPLATE_TEST_CASE("forward: a document's result does not depend on its place in
   std::vector<double> o = run_forward<TestType>(swapped).o;
   std::rotate(o.begin(), o.begin() + document, o.end());
   CHECK(o == run_forward<TestType>(both).o);
+}
+
+TEST_CASE("portable forward: windows around tiles, and keys from earlier in the document", "[attention]") {
+  for (const std::int64_t dim : {64, 128}) {
+    for (const std::int64_t window : {1, 63, 64, 65, 128, 129, 200}) {
+      CAPTURE(dim, window);
+      check_forward<Portable>(attention_case(heads_of(1, 1, dim), {{0, 300, 0, 300, Mask::causal, window}}, 37));
+    }
+    CAPTURE(dim);
+    check_forward<Portable>(attention_case(heads_of(2, 1, dim),
+                                           {{0, 130, 0, 130, Mask::causal, 150, 130},
+                                            {0, 130, 0, 130, Mask::causal, 150, 260},  // seen by the first queries
+                                            {0, 40, 0, 40, Mask::causal, 30, 500},     // by none
+                                            {0, 140, 0, 70, Mask::causal, 20, -15}},
+                                           41));
+  }
+}
+
+TEMPLATE_TEST_CASE("forward: keys from earlier in the document than the queries, without a window", "[attention]",
+                   Portable, Hopper) {
+  check_forward<TestType>(attention_case(heads_of(2, 1, 64),
+                                         {{0, 140, 0, 130, Mask::causal, 0, 70},
+                                          {0, 140, 0, 130, Mask::causal, 0, 1000},
+                                          {0, 140, 0, 130, Mask::causal, 0, -60}},
+                                         43));
+}
+
+TEST_CASE("portable forward: random windows and leads, in a random order of threads", "[attention]") {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(static_cast<std::uint32_t>(seed));
+    const auto below = [&](std::uint32_t n) { return static_cast<std::int64_t>(random() % n); };
+    std::vector<AttentionBlock> blocks(static_cast<std::size_t>(1 + below(3)));
+    for (AttentionBlock& block : blocks) {
+      block = {0, below(280), 0, below(280), Mask::causal, below(150), below(2) * (below(300) - 100)};
+    }
+    const AttentionHeads heads = heads_of(2, 1 + below(2), below(2) == 0 ? 64 : 128);
+    CAPTURE(heads.dim, heads.kv_heads);
+    check_forward<Portable>(attention_case(heads, blocks, static_cast<std::uint32_t>(seed)), seed);
+  }
+}
+
+TEST_CASE("Hopper forward refuses windows", "[attention]") {
+  const AttentionBlock windowed[] = {{0, 4, 0, 4, Mask::causal, 2}};
+  const AttentionForward op{.heads = heads_of(1, 1, 64),
+                            .blocks = windowed,
+                            .q = {nullptr, 64},
+                            .k = {nullptr, 64},
+                            .v = {nullptr, 64},
+                            .o = {nullptr, 64}};
+  CHECK_THROWS_WITH(hopper::forward_arguments<hopper::ForwardShape<64>>(op, {}, emulator::tensor_map),
+                    "attention: kernels for Hopper know no windows yet; the portable ones do");
 }
 
 TEST_CASE("portable forward reads shared memory without bank conflicts", "[attention]") {

@@ -31,7 +31,8 @@ std::map<Pair, int> pairs_of(const std::vector<AttentionTile>& tiles) {
   std::map<Pair, int> pairs;
   for (const AttentionTile& tile : tiles) {
     for (std::int32_t i = 0; i < tile.queries; ++i) {
-      for (std::int32_t j = 0; j < tile.seen_keys(i); ++j) ++pairs[{tile.query_row + i, tile.key_row + j}];
+      for (std::int32_t j = tile.hidden_keys(i); j < tile.seen_keys(i); ++j)
+        ++pairs[{tile.query_row + i, tile.key_row + j}];
     }
   }
   return pairs;
@@ -49,6 +50,7 @@ std::vector<AttentionBlock> random_blocks(std::mt19937_64& random) {
     blocks.push_back({query, below(4) == 0 ? 0 : below(41), key, below(4) == 0 ? 0 : below(41),
                       below(2) == 0 ? Mask::full : Mask::causal});
     if (blocks.back().mask == Mask::causal && below(2) == 0) blocks.back().lead = below(60) - 20;
+    if (blocks.back().mask == Mask::causal && below(2) == 0) blocks.back().window = 1 + below(30);
     query += blocks.back().queries;
     key += blocks.back().keys;
   }
@@ -84,20 +86,33 @@ TEST_CASE("a tile of queries carries no key that none of them sees, a tile of ke
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     const std::vector<AttentionBlock> blocks = random_blocks(random);
-    for (const AttentionTile& tile : query_tiles(blocks, 8)) REQUIRE(tile.seen_keys(tile.queries - 1) == tile.keys);
-    for (const AttentionTile& tile : key_tiles(blocks, 8)) REQUIRE(tile.seen_keys(0) > 0);
+    for (const AttentionTile& tile : query_tiles(blocks, 8)) {
+      REQUIRE(tile.seen_keys(tile.queries - 1) == tile.keys);
+      REQUIRE(tile.hidden_keys(0) == 0);
+    }
+    for (const AttentionTile& tile : key_tiles(blocks, 8)) {
+      REQUIRE(tile.seen_keys(0) > 0);
+      REQUIRE(tile.hidden_keys(tile.queries - 1) < tile.keys);
+    }
   }
+}
+
+TEST_CASE("tiles of a window hold no more keys than it and their queries, wherever in the document", "[tiles]") {
+  const std::vector<AttentionBlock> blocks = {{0, 1000, 0, 1000, Mask::causal, 100}};
+  // The last query's window begins 63 keys behind the first one's.
+  for (const AttentionTile& tile : query_tiles(blocks, 64)) CHECK(tile.keys <= 100 + 63);
+  for (const AttentionTile& tile : key_tiles(blocks, 64)) CHECK(tile.queries <= 100 + 63);
 }
 
 TEST_CASE("the longest tiles come first and equal ones keep the order of the documents", "[tiles]") {
   const std::vector<AttentionBlock> blocks = {{0, 8, 0, 8, Mask::causal}, {8, 8, 8, 8, Mask::causal}};
   const std::vector<AttentionTile> of_queries = query_tiles(blocks, 4);
   const std::vector<AttentionTile> expected_of_queries = {
-      {4, 4, 0, 8, 5}, {12, 4, 8, 8, 5}, {0, 4, 0, 4, 1}, {8, 4, 8, 4, 1}};
+      {4, 4, 0, 8, 5, no_window}, {12, 4, 8, 8, 5, no_window}, {0, 4, 0, 4, 1, no_window}, {8, 4, 8, 4, 1, no_window}};
   CHECK(of_queries == expected_of_queries);
   // Key row 4 is first seen by query 4, which sees one key of the tile.
   const std::vector<AttentionTile> expected_of_keys = {
-      {0, 8, 0, 4, 1}, {8, 8, 8, 4, 1}, {4, 4, 4, 4, 1}, {12, 4, 12, 4, 1}};
+      {0, 8, 0, 4, 1, no_window}, {8, 8, 8, 4, 1, no_window}, {4, 4, 4, 4, 1, no_window}, {12, 4, 12, 4, 1, no_window}};
   CHECK(key_tiles(blocks, 4) == expected_of_keys);
 }
 
