@@ -37,6 +37,18 @@ void require_statistics(std::span<const AttentionBlock> blocks, std::int64_t lse
   }
 }
 
+void require_linear_rows(const LinearHeads& heads, std::int64_t key_stride, std::int64_t value_stride) {
+  require(key_stride >= heads.key_heads * heads.key_dim, "linear attention: a row of keys does not fit in its stride");
+  require(value_stride >= heads.heads * heads.value_dim,
+          "linear attention: a row of values does not fit in its stride");
+}
+
+void require_decays(std::span<const Document> documents, std::int64_t stride) {
+  for (const Document& document : documents) {
+    require(document.begin + document.tokens <= stride, "linear attention: a document ends beyond the rows of decays");
+  }
+}
+
 /// An id outside the vocabulary would read or write foreign memory.
 constexpr std::int64_t most_ids = std::int64_t{1} << 31;
 
@@ -96,6 +108,21 @@ class CpuBackend final : public Backend {
     require_statistics(op.blocks, op.lse_stride);
     require((op.sinks == nullptr) == (op.d_sinks == nullptr), "attention: sinks without gradients, or without values");
     kernels_.attention_backward(op, workspace());
+  }
+  void run(const LinearAttentionForward& op) override {
+    require_valid(op.heads, op.documents);
+    require_linear_rows(op.heads, std::min(op.q.stride, op.k.stride), std::min(op.v.stride, op.o.stride));
+    require_decays(op.documents, op.decay_stride);
+    kernels_.linear_attention_forward(op, workspace());
+  }
+  /// Deterministic, too.
+  void run(const LinearAttentionBackward& op) override {
+    require_valid(op.heads, op.documents);
+    require_linear_rows(op.heads, std::min({op.q.stride, op.k.stride, op.d_q.stride, op.d_k.stride}),
+                        std::min({op.v.stride, op.d_o.stride, op.d_v.stride}));
+    require_decays(op.documents, op.decay_stride);
+    require(op.chunk_states != nullptr, "linear attention: backward needs the states that forward keeps");
+    kernels_.linear_attention_backward(op, workspace());
   }
   void run(const RmsNormForward& op) override { kernels_.rms_norm_forward(op); }
   void run(const RmsNormBackward& op) override { kernels_.rms_norm_backward(op); }

@@ -24,7 +24,7 @@ struct AttentionBlock {
   std::int64_t key_begin = 0;
   std::int64_t keys = 0;
   Mask mask = Mask::full;
-  std::int64_t window = 0;  ///< 0: none. Of a causal mask only, as is lead.
+  std::int64_t window = 0;  ///< 0: none. Only a causal mask has one, and a lead.
   std::int64_t lead = 0;
   friend bool operator==(const AttentionBlock&, const AttentionBlock&) = default;
 };

@@ -12,6 +12,7 @@
 #include "kernels/spec/attention.h"
 #include "kernels/spec/error.h"
 #include "kernels/spec/layer.h"
+#include "kernels/spec/linear_attention.h"
 
 namespace hdpsim::kernels {
 
@@ -87,6 +88,8 @@ class Backend {
   virtual void run(const AttentionForward& op) = 0;
   virtual void run(const AttentionDelta& op) = 0;
   virtual void run(const AttentionBackward& op) = 0;
+  virtual void run(const LinearAttentionForward&) { throw UnsupportedInput("this device has no linear attention"); }
+  virtual void run(const LinearAttentionBackward&) { throw UnsupportedInput("this device has no linear attention"); }
   virtual void run(const RmsNormForward& op) = 0;
   virtual void run(const RmsNormBackward& op) = 0;
   virtual void run(const Rope& op) = 0;

@@ -9,86 +9,18 @@
 
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/peak.h"
+#include "tests/bench/attention_tensors.h"
 #include "tests/support/kernels.h"
 
 namespace hdpsim {
 namespace {
 
 using namespace hdpsim::kernels;
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
+using bench::Attention;
+using bench::median;
 
 /// Fixed, because each also measures the peak, which takes longer than a small kernel.
 constexpr int repetitions = 15;
-
-/// Random tensors for attention over packed blocks, one head after another.
-class Attention {
- public:
-  Attention(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim, std::vector<AttentionBlock> blocks)
-      : heads_{heads, kv_heads, dim, static_cast<float>(1 / std::sqrt(static_cast<double>(dim)))},
-        blocks_(std::move(blocks)),
-        rows_(blocks_.back().query_begin + blocks_.back().queries) {
-    const auto q_size = static_cast<std::size_t>(rows_ * heads * dim);
-    const auto k_size = static_cast<std::size_t>(rows_ * kv_heads * dim);
-    q_ = test::random_tensor(1, q_size);
-    k_ = test::random_tensor(2, k_size);
-    v_ = test::random_tensor(3, k_size);
-    d_o_ = test::random_tensor(4, q_size);
-    o_.resize(q_size);
-    d_q_.resize(q_size);
-    d_k_.resize(k_size);
-    d_v_.resize(k_size);
-    lse_.resize(static_cast<std::size_t>(rows_ * heads));
-    delta_.resize(lse_.size());
-  }
-
-  void forward(Backend& backend) {
-    backend.run(AttentionForward{.heads = heads_,
-                                 .blocks = blocks_,
-                                 .q = {q_.data(), q_row()},
-                                 .k = {k_.data(), k_row()},
-                                 .v = {v_.data(), k_row()},
-                                 .o = {o_.data(), q_row()},
-                                 .lse = lse_.data(),
-                                 .lse_stride = rows_});
-  }
-  /// After a forward pass.
-  void backward(Backend& backend) {
-    backend.run(AttentionDelta{.heads = heads_,
-                               .rows = rows_,
-                               .o = {o_.data(), q_row()},
-                               .d_o = {d_o_.data(), q_row()},
-                               .delta = delta_.data()});
-    backend.run(AttentionBackward{.heads = heads_,
-                                  .blocks = blocks_,
-                                  .q = {q_.data(), q_row()},
-                                  .k = {k_.data(), k_row()},
-                                  .v = {v_.data(), k_row()},
-                                  .d_o = {d_o_.data(), q_row()},
-                                  .lse = lse_.data(),
-                                  .delta = delta_.data(),
-                                  .lse_stride = rows_,
-                                  .d_q = {d_q_.data(), q_row()},
-                                  .d_k = {d_k_.data(), k_row()},
-                                  .d_v = {d_v_.data(), k_row()}});
-  }
-  /// Of the forward pass; backward has 2.5 times as many.
-  [[nodiscard]] double operations() const {
-    return 4.0 * static_cast<double>(heads_.heads * heads_.dim) * static_cast<double>(mask_area(blocks_));
-  }
-
- private:
-  [[nodiscard]] std::int64_t q_row() const { return heads_.heads * heads_.dim; }
-  [[nodiscard]] std::int64_t k_row() const { return heads_.kv_heads * heads_.dim; }
-
-  AttentionHeads heads_;
-  std::vector<AttentionBlock> blocks_;
-  std::int64_t rows_;
-  std::vector<float> q_, k_, v_, d_o_, o_, d_q_, d_k_, d_v_, lse_, delta_;
-};
 
 Attention one_document(std::int64_t length, std::int64_t dim, Mask mask) {
   return {2, 1, dim, {{0, length, 0, length, mask}}};
@@ -232,44 +164,6 @@ BENCHMARK(packed)
     ->UseManualTime()
     ->Iterations(repetitions)
     ->Unit(benchmark::kMillisecond);
-
-/// One causal document of more and more tokens: under a window each token costs the same however long the document is,
-/// without one as many times more.
-void by_length(benchmark::State& state, std::int64_t window, bool is_backward) {
-  const auto backend = make_cpu_backend();
-  const std::int64_t length = state.range(0);
-  Attention attention{1, 1, 64, {{0, length, 0, length, Mask::causal, window}}};
-  if (is_backward) attention.forward(*backend);
-  std::vector<double> seconds;
-  for (auto _ : state) {
-    seconds.push_back(backend->time(1, false, [&] {
-      if (is_backward) return attention.backward(*backend);
-      attention.forward(*backend);
-    })[0]);
-    state.SetIterationTime(seconds.back());
-  }
-  state.SetComplexityN(length);
-  state.counters["ns_per_token"] = 1e9 * median(seconds) / static_cast<double>(length);
-}
-void windowed_lengths(benchmark::internal::Benchmark* series) {
-  series->RangeMultiplier(2)->Range(4 << 10, 64 << 10)->UseManualTime()->Iterations(5)->Unit(benchmark::kMillisecond);
-  series->Complexity(benchmark::oN);
-}
-/// Once each: seconds.
-void full_lengths(benchmark::internal::Benchmark* series) {
-  series->RangeMultiplier(2)->Range(4 << 10, 32 << 10)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
-  series->Complexity();
-}
-BENCHMARK_CAPTURE(by_length, windowed_forward, 1024, false)
-    ->Name("cpu_attention_by_length/windowed_forward")
-    ->Apply(windowed_lengths);
-BENCHMARK_CAPTURE(by_length, windowed_backward, 1024, true)
-    ->Name("cpu_attention_by_length/windowed_backward")
-    ->Apply(windowed_lengths);
-BENCHMARK_CAPTURE(by_length, full_forward, 0, false)->Name("cpu_attention_by_length/full_forward")->Apply(full_lengths);
-BENCHMARK_CAPTURE(by_length, full_backward, 0, true)
-    ->Name("cpu_attention_by_length/full_backward")
-    ->Apply(full_lengths);
 
 void matrix_product(benchmark::State& state) {
   const auto backend = make_cpu_backend();

@@ -5,6 +5,7 @@
 #include "kernels/cpu/impl/attention_forward.h"
 #include "kernels/cpu/impl/kernel_table.h"
 #include "kernels/cpu/impl/layer_kernels.h"
+#include "kernels/cpu/impl/linear_attention.h"
 
 namespace hdpsim::kernels::cpu::HDPSIM_CPU_KERNELS {
 
@@ -28,13 +29,14 @@ inline double multiply_and_add(std::int64_t rounds) {
 }
 
 inline constexpr KernelTable table = {
-    .scratch_floats =
-        ForwardScratch::floats > BackwardScratch::floats ? ForwardScratch::floats : BackwardScratch::floats,
+    .scratch_floats = most(LinearScratch::floats, most(ForwardScratch::floats, BackwardScratch::floats)),
     .strip = strip,
     .panel = panel,
     .attention_forward = attention_forward,
     .attention_delta = attention_delta,
     .attention_backward = attention_backward,
+    .linear_attention_forward = linear_attention_forward,
+    .linear_attention_backward = linear_attention_backward,
     .rms_norm_forward = rms_norm_forward,
     .rms_norm_backward = rms_norm_backward,
     .rope = rope,

@@ -5,6 +5,7 @@
 
 #include "kernels/spec/attention.h"
 #include "kernels/spec/layer.h"
+#include "kernels/spec/linear_attention.h"
 
 /// The kernels exist once for every instruction set, all from the same source.
 namespace hdpsim::kernels::cpu {
@@ -22,6 +23,8 @@ struct KernelTable {
   void (*attention_forward)(const AttentionForward& op, const Workspace& workspace);
   void (*attention_delta)(const AttentionDelta& op);
   void (*attention_backward)(const AttentionBackward& op, const Workspace& workspace);
+  void (*linear_attention_forward)(const LinearAttentionForward& op, const Workspace& workspace);
+  void (*linear_attention_backward)(const LinearAttentionBackward& op, const Workspace& workspace);
   void (*rms_norm_forward)(const RmsNormForward& op);
   void (*rms_norm_backward)(const RmsNormBackward& op);
   void (*rope)(const Rope& op);
