@@ -158,10 +158,14 @@ TEST_CASE("a virtual rank that leaves ends those who wait for it", "[local-gpu]"
     const Send send{2, memory.get(), 64};
     const Receive receive{2, memory.get(), 64};
     switch (rank.transport->rank()) {
-      case 1: return rank.transport->wait(rank.transport->start({&send, 1}, {}));
-      case 2: throw std::runtime_error("rank 2 has had enough");
-      case 3: return rank.transport->wait(rank.transport->start({}, {&receive, 1}));
-      default: return;
+      case 1:
+        return rank.transport->wait(rank.transport->start({&send, 1}, {}));
+      case 2:
+        throw std::runtime_error("rank 2 has had enough");
+      case 3:
+        return rank.transport->wait(rank.transport->start({}, {&receive, 1}));
+      default:
+        return;
     }
   };
   const auto errors = run({.ranks = 4}, work);

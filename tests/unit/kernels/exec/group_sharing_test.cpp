@@ -304,9 +304,9 @@ TEST_CASE("what no group can execute is refused with a way out", "[exec][sharing
   for (MicroBatch& micro_batch : plan.micro_batches) micro_batch.cut = TokenCut::per_pack;
   const auto reason = Contains("choose cp_cut: per_document, or cp_comm_type: all_gather");
   for (const KeyExchange way : {KeyExchange::ring, KeyExchange::all_to_all}) {
-    CHECK_THROWS_WITH(require_executable(plan, model, *tokens, 2, 1, way), reason);
+    CHECK_THROWS_WITH(require_executable(plan, model, *tokens, 2, {}, way), reason);
   }
-  require_executable(plan, model, *tokens, 2, 1, KeyExchange::all_gather);
+  require_executable(plan, model, *tokens, 2, {}, KeyExchange::all_gather);
 }
 
 }  // namespace
