@@ -5,8 +5,8 @@
 #include <set>
 
 #include "sim/cost/cost_model.h"
-#include "sim/profile/scaled_rates.h"
 #include "sim/profile/profile_file.h"
+#include "sim/profile/scaled_rates.h"
 #include "tests/support/catch.h"
 #include "tests/support/file_text.h"
 
