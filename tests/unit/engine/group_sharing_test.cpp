@@ -112,6 +112,33 @@ TEST_CASE("in backward keys and values come again and their gradients return; tr
   CHECK(received({.key_exchange = KeyExchange::all_to_all})[Direction::backward] == traded_of_rank / 8 * 7);
 }
 
+// The tensors of the collectives of a layer, in order: forward, then backward.
+std::vector<std::pair<SharedTensor, bool>> tensors_moved(const Recipe& recipe) {
+  const Plan plan = test::plan_of(ranks, 1, {{first_ranks(ranks), tokens}});
+  const MicroBatchProgram program = Program(plan, lowering_of(recipe)).micro_batch(MicroBatchId(0));
+  std::vector<std::pair<SharedTensor, bool>> tensors;
+  for (const Block& block : program.blocks) {
+    for (const Instruction& i : block.body) {
+      if (i.opcode != Opcode::share) continue;
+      tensors.emplace_back(program.shares[i.work].tensor, program.shares[i.work].gradients);
+    }
+  }
+  return tensors;
+}
+
+TEST_CASE("a collective says which tensor it moves, and whether its gradients", "[sharing]") {
+  using enum SharedTensor;
+  using Tensors = std::vector<std::pair<SharedTensor, bool>>;
+  const Tensors gathered = {{keys, false},   {values, false}, {keys, false},
+                            {values, false}, {keys, true},    {values, true}};
+  CHECK((tensors_moved({.key_exchange = KeyExchange::all_gather}) == gathered));
+  CHECK((tensors_moved({.key_exchange = KeyExchange::group_cast}) == gathered));
+  const Tensors traded = {{queries, false}, {keys, false},   {values, false}, {outputs, false},
+                          {outputs, true},  {queries, true}, {keys, true},    {values, true}};
+  CHECK((tensors_moved({.key_exchange = KeyExchange::all_to_all}) == traded));
+  CHECK((tensors_moved({.key_exchange = KeyExchange::all_to_all, .a2a_ranks = 4}) == traded));
+}
+
 TEST_CASE("gathered and traded keys are waited for, as communication of the group", "[sharing]") {
   const Plan plan = test::plan_of(ranks, 1, {{first_ranks(ranks), tokens}});
   for (const KeyExchange way : {KeyExchange::all_gather, KeyExchange::all_to_all}) {
