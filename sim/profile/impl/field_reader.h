@@ -117,9 +117,9 @@ class FieldReader {
   void measured_part(std::string_view key, const char* what, T& part) {
     const Value* value = map_.find(key);
     if (value != nullptr && !may_have_samples(known_.label)) {
-      diagnostics().error(
-          value->position,
-          "only a profile with the label 'measured' has these, or one of traces, or a fit to steps that started from one");
+      diagnostics().error(value->position,
+                          "only a profile with the label 'measured' has these, or one of traces, or a fit to steps "
+                          "that started from one");
     } else if (value != nullptr) {
       read_map(*value, what, part);
     }
