@@ -156,7 +156,7 @@ TEST_CASE("hydraulis: no strategy ends later than the plan of Hydraulis' own cod
       if (is_refused(stated)) continue;
       CHECK(work.seconds <= real(*stated.find("ms")) * (1 + ten_digits));
       CHECK(work.dispatch <= real(*stated.find("dispatch")) * (1 + ten_digits));
-      const StrategyWork in_stages = search.two_stages(strategy, thorough);
+      const StrategyWork in_stages = search.two_stages(strategy, thorough / 4);
       check_work(in_stages, strategy, kinds, lengths);
       CHECK(in_stages.dispatch <= real(*stated.find("dispatch")) * (1 + ten_digits));
     }
