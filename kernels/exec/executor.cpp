@@ -132,7 +132,7 @@ struct Executor::Parts {
         place(transport, {.tp = options.tp, .pp = options.pp}, &backend),
         host_place(host, place.sizes()),
         shard{place.shard(), options.tp},
-        chunks(*make_schedule(options.pipeline, options.pp)),
+        chunks(options.pipeline, options.pp),
         stage(stage_at(place.stage(), chunks)),
         model(shape),
         layout(model, shard, stage),

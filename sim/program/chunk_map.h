@@ -47,7 +47,7 @@ class LayerDeal {
 class ChunkMap {
  public:
   /// O(chunks).
-  explicit ChunkMap(const Schedule& schedule, const LayerSplit& split = {});
+  ChunkMap(const Schedule& schedule, const LayerSplit& split);
   /// That of make_schedule(options, stages), with the options' split.
   ChunkMap(const PipelineOptions& options, std::int64_t stages);
 

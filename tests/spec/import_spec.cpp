@@ -101,7 +101,7 @@ TEST_CASE("the args of a checkpoint of DeepSeek-V3 become a study", "[import]") 
   CHECK(has(study, "\n  ep: 64\n"));
   CHECK(has(study, "\n  recompute: [qkv, activation, norm]\n"));
   CHECK(has(made.err, "deepseek-v3.yaml:59:3: some_fork_of_mine 7"));
-  CHECK(has(made.err, "decoder_last_pipeline_num_layers 1: layers are dealt to the stages evenly"));
+  CHECK(has(study, "\n  last_stage_layers: 1\n"));
   CHECK(has(made.err, "consumed-train-samples"));
 }
 

@@ -60,7 +60,7 @@ struct Memory {
 };
 
 DeviceMemory device_of(std::int64_t stages, std::int64_t stage, const PipelineOptions& options = {}) {
-  return {model, stage_shape(model, {}, ChunkMap(*make_schedule(options, stages)), stage), {}};
+  return {model, stage_shape(model, {}, ChunkMap(options, stages), stage), {}};
 }
 
 TEST_CASE("an empty plan holds what stays between micro-batches", "[memory]") {

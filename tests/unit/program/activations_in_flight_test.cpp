@@ -38,7 +38,7 @@ bool holds_all(std::int64_t stages, const PipelineOptions& options) {
 
 DeviceShape shape_of(const Transformer& model, const DeviceShape& shape, std::int64_t stage,
                      const PipelineOptions& options = {}) {
-  return stage_shape(model, shape, ChunkMap(*make_schedule(options, shape.pp)), stage);
+  return stage_shape(model, shape, ChunkMap(options, shape.pp), stage);
 }
 
 /// Counts along the passes of one stage alone.

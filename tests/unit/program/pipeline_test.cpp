@@ -205,8 +205,7 @@ TEST_CASE("the stages hold the model once, a tied table twice", "[pipeline]") {
     model.tied_embeddings = tied;
     const Mesh mesh{.hdp = 1, .tp = 1, .pp = 3};
     std::int64_t sum = 0;
-    for (std::int64_t stage = 0; stage < 3; ++stage)
-      sum += parameters_of_stage(model, mesh, ChunkMap(*make_schedule({}, 3)), stage);
+    for (std::int64_t stage = 0; stage < 3; ++stage) sum += parameters_of_stage(model, mesh, ChunkMap({}, 3), stage);
     CHECK(sum == parameter_count(model) + (tied ? model.vocabulary * model.hidden : 0));
   }
 }

@@ -189,18 +189,20 @@ TEST_CASE("a pipeline has a schedule that goes with its chunks, and a layer for 
 }
 
 TEST_CASE("layers of the first and the last stage must leave every chunk a layer", "[study]") {
-  const auto with = [](const std::string& keys) { return problems_with("{tp: 2}", "{tp: 1, pp: 16, " + keys + "}"); };
+  const auto with = [](const std::string& keys) {
+    return problems_with("{tp: 2}", "{tp: 1, pp: 16, capacity: 1Mi, " + keys + "}");
+  };
   CHECK(with("account_for_embedding: true, account_for_loss: true").empty());
   CHECK(with("first_stage_layers: 1, last_stage_layers: 3").empty());
   CHECK(with("first_stage_layers: 18") ==
-        Problems{"10:45: the 32 layers of llama-7b cannot be dealt to 16 stages so: chunk 15 of 16 gets no layer"});
+        Problems{"10:58: the 32 layers of llama-7b cannot be dealt to 16 stages so: chunk 15 of 16 gets no layer"});
   CHECK(with("first_stage_layers: 1, account_for_embedding: true") ==
-        Problems{"10:45: the layers of this stage are stated, and something else counts as one of them"});
+        Problems{"10:58: the layers of this stage are stated, and something else counts as one of them"});
   CHECK(with("last_stage_layers: 3, virtual_stages: 2, schedule: interleaved") ==
-        Problems{"10:44: the 32 layers of llama-7b cannot be dealt to 16 stages so: the 3 layers of the last stage do "
+        Problems{"10:57: the 32 layers of llama-7b cannot be dealt to 16 stages so: the 3 layers of the last stage do "
                  "not divide into its 2 chunks"});
   CHECK(with("last_stage_layers: 3, schedule: zb-v") ==
-        Problems{"10:44: with the schedule 'zb-v' no stage is the first or the last alone"});
+        Problems{"10:57: with the schedule 'zb-v' no stage is the first or the last alone"});
 }
 
 TEST_CASE("a cut of tokens goes with the ways in which keys travel that it needs, and with layers that see all tokens",

@@ -52,7 +52,7 @@ TEST_CASE("stages of a pipeline have the loss and the gradients of fp64, in pack
 }
 
 TEST_CASE("stages with layers of their own number have the gradients of one rank", "[exec][pp]") {
-  const Transformer model = four_heads(5);
+  const Transformer model = four_heads(6);
   const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
   const Plan plan = packs_and_rings(1, model.layers);
   const Training one = train(model, plan, *tokens, Way{});
@@ -306,7 +306,7 @@ TEST_CASE("the stages of a pipeline hold every parameter, as many each as the si
       const std::int64_t whole = ParameterLayout(model).count();
       std::vector<int> holders(static_cast<std::size_t>(whole));
       for (int stage = 0; stage < 2; ++stage) {
-        const ChunkMap chunks(*make_schedule(pipeline, 2));
+        const ChunkMap chunks(pipeline, 2);
         const ParameterLayout layout(model, {}, stage_at(stage, chunks));
         CHECK(layout.whole_count() == whole);
         CHECK(layout.count() == parameters_of_stage(model, {.hdp = 1, .pp = 2}, chunks, stage));
@@ -314,7 +314,7 @@ TEST_CASE("the stages of a pipeline hold every parameter, as many each as the si
           for (std::int64_t i = 0; i < stretch.count; ++i) ++holders[static_cast<std::size_t>(stretch.in_whole + i)];
         }
       }
-      const ChunkMap map(*make_schedule(pipeline, 2));
+      const ChunkMap map(pipeline, 2);
       const bool parts_table = tied && map.has_embedding(0) != map.has_head(0);
       const auto table = static_cast<std::size_t>(model.vocabulary * model.hidden);
       for (std::size_t i = 0; i < holders.size(); ++i) {
