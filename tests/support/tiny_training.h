@@ -163,7 +163,7 @@ inline TrainingOptions options_for(const Way& way, TrainingOptions options = {})
 
 /// A plan with its layers counted for a pipeline of `way`.
 inline Plan planned_for(const Way& way, Plan plan) {
-  plan.layers /= make_schedule(way.pipeline, way.pp)->chunks();
+  plan.layers = ChunkMap(way.pipeline, way.pp).deal().typical(plan.layers);
   return plan;
 }
 

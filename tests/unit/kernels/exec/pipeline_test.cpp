@@ -59,7 +59,7 @@ TEST_CASE("stages with layers of their own number have the gradients of one rank
   const std::vector<Way> ways = {
       {.pp = 3, .pipeline = {.split = {.counts_embedding = true}}},
       {.pp = 2, .pipeline = {.split = {.first_stage = 1}}},
-      {.pp = 2, .pipeline = {.schedule = "interleaved", .virtual_stages = 2, .split = {.counts_loss = true}}}};
+      {.pp = 2, .pipeline = {.schedule = "interleaved", .virtual_stages = 2, .split = {.counts_embedding = true}}}};
   for (const Way& way : ways) {
     INFO(text_of(way));
     const Training staged = train(model, plan, *tokens, way);
