@@ -100,8 +100,10 @@ class Stretch {
   }
 
   // A device owns 1 / tp of the looked-up rows and writes zeros for the others, which a reduce-scatter then sums.
-  // Backward reads the rows' gradients and adds them to fp32 sums, which are read and written. Where a separate kernel
-  // accumulates gradients, the table's gradient is dense: zeros to which rows are added.
+  // Backward reads the rows' gradients and adds them to fp32 sums, which are read and written. Where no product adds
+  // gradients up, or a buffer has the sums, the table's gradient is dense: zeros to which rows are added, and which a
+  // kernel then adds to the sums in every micro-batch (PyTorch, embedding_dense_backward; Megatron-Core 0.8,
+  // distributed_data_parallel.py, param_hook: main_grad.add_).
   void embedding() {
     const std::int64_t own = shard_.tokens * model_.hidden;
     if (is_forward_) {
@@ -110,10 +112,16 @@ class Stretch {
       return;
     }
     if (recipe_.dropout) drop_gradient(stream());
-    work_.add({Bytes(own * (stream() + 2 * fp32))});
+    const std::int64_t sums = table_sum_bytes();
+    work_.add({Bytes(own * (stream() + 2 * (sums > 0 ? model_.element_bytes : fp32)))});
     const std::int64_t table = vocabulary_ * model_.hidden;
-    if (recipe_.added_bytes() > 0) work_.add({Bytes(table * model_.element_bytes)});
-    add_up(table);
+    if (sums > 0) work_.add({Bytes(table * model_.element_bytes)});
+    add_up(table, sums);
+  }
+
+  /// Bytes of an element of the sums to which a kernel adds the table's gradient; 0: rows are added in place.
+  [[nodiscard]] std::int64_t table_sum_bytes() const {
+    return recipe_.has_gradient_buffer() ? recipe_.gradient_bytes : recipe_.added_bytes();
   }
 
   /// Bytes of an element of the residual stream.
@@ -272,13 +280,14 @@ class Stretch {
     if (is_forward_) return work_.gemms.push_back({forward.m, forward.n, forward.k, fp8});
     work_.gemms.push_back({forward.m, forward.k, forward.n, fp8});
     work_.gemms.push_back({forward.k, forward.n, forward.m, fp8});
-    add_up(forward.k * forward.n);
+    add_up(forward.k * forward.n, recipe_.added_bytes());
     if (recipe_.flat_gradients()) flatten(forward.k * forward.n);
   }
 
-  /// Reads a weight's gradient, and reads and writes its sum over micro-batches.
-  void add_up(std::int64_t elements) {
-    if (recipe_.added_bytes() > 0) work_.add({Bytes(elements * (model_.element_bytes + 2 * recipe_.added_bytes()))});
+  /// Reads a weight's gradient, and reads and writes its sum over micro-batches, of `sum` bytes an element; 0: no
+  /// kernel does.
+  void add_up(std::int64_t elements, std::int64_t sum) {
+    if (sum > 0) work_.add({Bytes(elements * (model_.element_bytes + 2 * sum))});
   }
 
   /// The copy of a gradient from the product or, under autocast, the cast to fp32; and its division before ranks sum

@@ -258,8 +258,9 @@ void add_overlaps(Keys& mesh) {
   add_flag(
       mesh, "gradient_buffer", &Recipe::gradient_buffer,
       "levels 0 and 1 of `zero`: gradients are in a buffer that is cleared, looked through for NaN and scaled once "
-      "a step, their norm is taken, and fp32 weights are copied to parameters, as in Megatron-Core; `false`: the "
-      "optimizer's own kernel is all there is");
+      "a step, their norm is taken, and fp32 weights are copied to parameters, as in Megatron-Core; a kernel adds the "
+      "embedding table's gradient, which is dense, to it in every micro-batch; `false`: the optimizer's own kernel is "
+      "all there is, and rows of the table are added in place");
   add_flag(mesh, "overlap_grad_reduce", &Recipe::overlap_grad_reduce,
            "levels 0 and 1 of `zero`: gradients are reduced layer by layer beside the last backward");
   add_flag(mesh, "overlap_param_gather", &Recipe::overlap_param_gather,

@@ -295,9 +295,31 @@ TEST_CASE("gradients that products do not add up are read and added to their sum
     CHECK(more(after_attention, Direction::forward) == std::pair(Bytes{}, std::int64_t{0}));
     CHECK(more(after_attention, Direction::backward) == std::pair(Bytes(weights * added), std::int64_t{3}));
     CHECK(more(output_head, Direction::backward) == std::pair(Bytes(table * added), std::int64_t{1}));
-    // The table's gradient is dense: zeros first.
-    CHECK(more(embedding, Direction::backward) == std::pair(Bytes(table * (2 + added)), std::int64_t{2}));
   }
+}
+
+TEST_CASE("a buffer of gradients gets a dense gradient of the table: zeros, rows added to them, and their sum",
+          "[model]") {
+  const Transformer model = preset("gpt-22b");
+  const std::int64_t tokens = 2048;
+  const std::int64_t tp = 8;
+  const std::int64_t rows = tokens / tp * model.hidden;
+  const std::int64_t table = model.vocabulary / tp * model.hidden;
+  const auto backward = [&](const Recipe& recipe) { return embedding(model, tokens, tp, Direction::backward, recipe); };
+  // Without one, rows of two bytes are added to fp32 sums in place.
+  CHECK(backward({}).traffic() == Bytes(rows * (2 + 4 + 4)));
+  CHECK(backward({}).launches() == 1);
+  for (const std::int64_t sums : {2, 4}) {
+    const std::int64_t dense = rows * (2 + 2 + 2) + table * (2 + 2 + 2 * sums);
+    for (const Recipe& recipe : {Recipe{.gradient_bytes = sums, .gradient_buffer = true},
+                                 Recipe{.gradient_bytes = sums, .accumulation_fusion = false}}) {
+      CHECK(backward(recipe).traffic() == Bytes(dense));
+      CHECK(backward(recipe).launches() == 3);
+    }
+  }
+  // Products that add up the gradients of other weights do so beside a buffer too.
+  CHECK(output_head(model, tokens, tp, Direction::backward, {.gradient_buffer = true}).traffic() ==
+        output_head(model, tokens, tp, Direction::backward).traffic());
 }
 
 TEST_CASE("FSDP copies each gradient into a flat one and divides it before it is reduced", "[model]") {
