@@ -32,6 +32,7 @@ struct Collected {
   std::int64_t fitted = 0;
   std::vector<double> errors;
   std::vector<RankedPair> ranked;
+  std::map<std::string, StepsOfPlan> lines;
   std::map<std::string, std::int64_t> reasons;
 
   void add(const ValidationRow& row) {
@@ -46,6 +47,11 @@ struct Collected {
     }
     errors.push_back(row.error());
     if (!row.job.empty()) ranked.push_back({row.job + " " + row.quantity, row.published, *row.predicted});
+    if (!row.line.empty() && row.kind() == "step_time_s") {
+      StepsOfPlan& steps = lines[row.line + " " + row.quantity];
+      steps.published.push_back({row.micro_batches, row.published});
+      steps.predicted.push_back({row.micro_batches, *row.predicted});
+    }
   }
 
   [[nodiscard]] ValidationSummary summary(const std::string& set, const std::string& quantity) const {
@@ -63,6 +69,9 @@ struct Collected {
     result.mean_abs_error = mean(sizes);
     result.median_error = median(errors);
     result.ranking = kendall_tau(ranked);
+    std::vector<StepsOfPlan> plans;
+    for (const auto& [name, steps] : lines) plans.push_back(steps);
+    result.lines = line_errors(plans);
     for (const auto& [reason, count] : reasons) result.not_predicted.push_back(fmt::format("{} x {}", count, reason));
     return result;
   }

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/analysis/step_lines.h"
+
 namespace hdpsim {
 
 /// One published figure and its prediction.
@@ -18,8 +20,10 @@ struct ValidationRow {
   std::optional<double> predicted;
   std::string not_predicted{};  ///< Why there is no prediction.
   std::string source;
-  bool fitted = false;  ///< A constant of the set was fitted to it, so its error does not count for the set.
-  std::string job{};    ///< Cases with the same text are plans of one job, which can be ranked; may be empty.
+  bool fitted = false;       ///< A constant of the set was fitted to it, so its error does not count for the set.
+  std::string job{};         ///< Cases with the same text are plans of one job, which can be ranked; may be empty.
+  std::string line{};        ///< Cases with the same text differ in the number of micro-batches alone; may be empty.
+  double micro_batches = 0;  ///< Of a rank in a step, where `line` is stated.
 
   /// predicted / published - 1, for a row that is predicted.
   [[nodiscard]] double error() const;
@@ -40,6 +44,7 @@ struct ValidationSummary {
   double mean_abs_error = 0;
   double median_error = 0;                 ///< Median of the signed errors.
   std::optional<double> ranking;           ///< kendall_tau() over its jobs; empty if no two plans can be ranked.
+  std::optional<LineErrors> lines;         ///< Of step times; empty if no plan has two numbers of micro-batches.
   std::vector<std::string> not_predicted;  ///< Reasons with their counts: "12 x pipelines cannot be ...".
 };
 

@@ -30,6 +30,12 @@ auto if_any(double ValidationSummary::*error) {
   return [=](const ValidationSummary& set) { return set.predicted > 0 ? std::optional(set.*error) : std::nullopt; };
 }
 
+// A figure of the lines through a set's steps; empty if it has none.
+template <class Figure>
+auto of_lines(Figure LineErrors::*figure) {
+  return [=](const ValidationSummary& set) { return set.lines ? std::optional((*set.lines).*figure) : std::nullopt; };
+}
+
 FigureTable<ValidationSummary> figures_of_a_set() {
   using Set = ValidationSummary;
   FigureTable<Set> all;
@@ -49,6 +55,17 @@ FigureTable<ValidationSummary> figures_of_a_set() {
        "Kendall's tau between the published and the predicted order of the plans of one job; empty if no two can be "
        "ranked"},
       at(&Set::ranking));
+  all.add({"lines", "lines", "",
+           "plans with step times at several numbers m of micro-batches, through which lines T = a m + c are fitted"},
+          of_lines(&LineErrors::plans));
+  all.add({"micro_batch_error", "micro_batch_error", "share",
+           "median over these plans of predicted over published a, the time of a micro-batch, minus 1"},
+          of_lines(&LineErrors::micro_batch_error));
+  all.add({"published_rest", "published_rest", "micro-batches",
+           "median over these plans of published c / a: what a step takes besides its micro-batches"},
+          of_lines(&LineErrors::published_rest));
+  all.add({"predicted_rest", "predicted_rest", "micro-batches", "the same as predicted"},
+          of_lines(&LineErrors::predicted_rest));
   all.order_json({"set", "quantity", "rows", "median_abs_error", "worst_abs_error", "predicted", "fitted"});
   return all;
 }

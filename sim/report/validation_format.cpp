@@ -45,13 +45,20 @@ struct Widths {
   std::size_t quantity = 8;
 };
 
+// The line through a set's steps: the error of a micro-batch, and the rest of a step as published and as predicted.
+std::string line_cells(const ValidationSummary& set) {
+  if (!set.lines) return {};
+  return fmt::format("  {:>11}  {:>11}", signed_percent(set.lines->micro_batch_error),
+                     fmt::format("{:.2f} / {:.2f}", set.lines->published_rest, set.lines->predicted_rest));
+}
+
 std::string summary_line(const ValidationSummary& set, const Widths& widths) {
   const std::string counts = fmt::format("  {:<{}}  {:<{}}  {:>5}  {:>9}", set.set, widths.set, set.quantity,
                                          widths.quantity, set.rows, set.predicted);
   if (set.predicted == 0) return counts + "\n";
-  return fmt::format("{}  {:>8}  {:>8}  {:>8}  {:>8}  {:>8}\n", counts, percent(set.median_abs_error),
+  return fmt::format("{}  {:>8}  {:>8}  {:>8}  {:>8}  {:>8}{}\n", counts, percent(set.median_abs_error),
                      percent(set.mean_abs_error), percent(set.worst_abs_error), signed_percent(set.median_error),
-                     set.ranking ? fmt::format("{:.2f}", *set.ranking) : "");
+                     set.ranking ? fmt::format("{:.2f}", *set.ranking) : "", line_cells(set));
 }
 
 std::string summary_table(const std::vector<ValidationSummary>& summaries) {
@@ -59,9 +66,11 @@ std::string summary_table(const std::vector<ValidationSummary>& summaries) {
   for (const ValidationSummary& set : summaries) {
     widths = {std::max(widths.set, set.set.size()), std::max(widths.quantity, set.quantity.size())};
   }
-  std::string text =
-      fmt::format("  {:<{}}  {:<{}}  {:>5}  {:>9}  {:>8}  {:>8}  {:>8}  {:>8}  {:>8}\n", "set", widths.set, "quantity",
-                  widths.quantity, "rows", "predicted", "median", "mean", "worst", "bias", "ranking");
+  const bool has_lines = std::any_of(summaries.begin(), summaries.end(),
+                                     [](const ValidationSummary& set) { return set.lines.has_value(); });
+  std::string text = fmt::format("  {:<{}}  {:<{}}  {:>5}  {:>9}  {:>8}  {:>8}  {:>8}  {:>8}  {:>8}{}\n", "set",
+                                 widths.set, "quantity", widths.quantity, "rows", "predicted", "median", "mean",
+                                 "worst", "bias", "ranking", has_lines ? "  micro-batch         rest" : "");
   for (const ValidationSummary& set : summaries) text += summary_line(set, widths);
   for (const ValidationSummary& set : summaries) {
     for (const std::string& reason : set.not_predicted)
@@ -73,7 +82,10 @@ std::string summary_table(const std::vector<ValidationSummary>& summaries) {
   }
   return text +
          "median, mean, worst: of the absolute errors; bias: the median error with its sign;\n"
-         "ranking: Kendall's tau between published and predicted order of the plans of one job\n";
+         "ranking: Kendall's tau between published and predicted order of the plans of one job\n" +
+         (has_lines ? "micro-batch: error of a in T = a m + c through the steps of a plan with several numbers m of\n"
+                      "micro-batches; rest: c / a, published / predicted; both are medians over such plans\n"
+                    : "");
 }
 
 std::string table(const std::vector<ValidationRow>& rows) {

@@ -145,7 +145,9 @@ std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& valida
                         .not_predicted = validation.reasons[i],
                         .source = validation.set.source,
                         .fitted = figure.fitted,
-                        .job = one.job};
+                        .job = one.job,
+                        .line = one.line,
+                        .micro_batches = one.micro_batches};
       if (validation.points[i]) {
         const std::size_t run =
             *validation.points[i] * validation.study.plans.size() + plan_index(validation.study, figure.plan);

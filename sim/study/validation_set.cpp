@@ -104,6 +104,7 @@ class CaseReader {
       put_at(case_.study, "mesh.sequence_parallel", cell, diagnostics_);
     }
     if (!is_one_of(column.name, plan_columns)) job_.push_back(word(column.name, cell));
+    if (column.name != "global_batch") line_.push_back(word(column.name, cell));
   }
 
   void figure(const Column& column, const Value& cell) {
@@ -149,6 +150,8 @@ class CaseReader {
       put("cluster.node.nics.count", count("gpus_per_node", degrees, 1), "gpus_per_node");
     }
     case_.job = fmt::format("{} gpus {}", fmt::join(job_, " "), tp * pp * dp * cp);
+    case_.line = fmt::format("{}", fmt::join(line_, " "));
+    case_.micro_batches = static_cast<double>(global_batch) / static_cast<double>(dp * micro_batch);
   }
 
   [[nodiscard]] const Value* cell(std::string_view name) const {
@@ -186,6 +189,7 @@ class CaseReader {
   Diagnostics& diagnostics_;
   std::vector<std::string> words_;
   std::vector<std::string> job_;
+  std::vector<std::string> line_;
   ValidationCase case_;
 };
 

@@ -30,6 +30,10 @@ struct ValidationCase {
   Value study;  ///< Without defaults; positions are in the set.
   /// The model, data and number of devices of the job, whatever the plan; empty if the set does not state it.
   std::string job;
+  /// All that the set states of a job of sequences of one length but its global batch, and the micro-batches of a rank
+  /// in a step that follow from it.
+  std::string line;
+  double micro_batches = 0;
   std::vector<PublishedFigure> published;
 };
 

@@ -2,10 +2,11 @@
 """usage: ratchet.py SOURCE_FOLDER HDPSIM [--write [REASON]]
 
 The errors of every kind of quantity of every validation set against configs/validation/errors.csv, which holds those that were accepted, and the
-same figures in the table of configs/validation/README.md. One with other errors ends with exit code 1, better ones
-included: what is gained must be written down so that it cannot be lost again. With --write both files are written; where
-one got worse (its median or its worst error, by 0.1 percentage points or more, or fewer predicted rows), that needs a
-reason, which the file keeps.
+same figures in the table of configs/validation/README.md. `a` is the error of a micro-batch's time, `rest` and `ours`
+are what a step takes besides, in micro-batches, as published and as predicted (sim/analysis/step_lines.h). One with
+other errors ends with exit code 1, better ones included: what is gained must be written down so that it cannot be lost
+again. With --write both files are written; where one got worse (its median or its worst error, or that of `a`, by 0.1
+percentage points or more, or fewer predicted rows), that needs a reason, which the file keeps.
 """
 
 import csv
@@ -21,7 +22,7 @@ accepted_path = source / "configs/validation/errors.csv"
 page_path = source / "configs/validation/README.md"
 
 ERRORS = ("median", "mean", "worst", "bias")
-COLUMNS = ("set", "quantity", "rows", "predicted", "fitted", *ERRORS, "ranking", "reason")
+COLUMNS = ("set", "quantity", "rows", "predicted", "fitted", *ERRORS, "ranking", "a", "rest", "ours", "reason")
 
 
 def read(path):
@@ -42,22 +43,29 @@ def measured():
         def percent(column):
             return f"{100 * float(row[column]):.1f}" if row[column] else ""
 
+        def rounded(column):
+            return f"{float(row[column]):.2f}" if row[column] else ""
+
         rows[name] = {"set": row["set"], "quantity": row["quantity"], "rows": row["rows"], "predicted": row["predicted"], "fitted": row["fitted"],
                       "median": percent("median_abs_error"), "mean": percent("mean_abs_error"),
                       "worst": percent("worst_abs_error"), "bias": percent("median_error"),
-                      "ranking": f"{float(row['kendall_tau']):.2f}" if row["kendall_tau"] else ""}
+                      "ranking": rounded("kendall_tau"), "a": percent("micro_batch_error"),
+                      "rest": rounded("published_rest"), "ours": rounded("predicted_rest")}
     return rows
 
 
 def is_worse(now, before):
     if int(now["predicted"]) < int(before["predicted"]):
         return True
+    if before.get("a") and abs(float(now["a"] or 0)) > abs(float(before["a"])):
+        return True
     return any(float(now[error] or 0) > float(before[error] or 0) for error in ("median", "worst"))
 
 
 def text_of(row):
     return (f"{row['predicted']} of {row['rows']} rows, median {row['median']} %, mean {row['mean']} %, "
-            f"worst {row['worst']} %, bias {row['bias']} %, ranking {row['ranking'] or '-'}")
+            f"worst {row['worst']} %, bias {row['bias']} %, ranking {row['ranking'] or '-'}, "
+            f"a {row['a'] or '-'} %, rest {row['rest'] or '-'} / {row['ours'] or '-'}")
 
 
 def write(now, before, reason):
@@ -82,13 +90,15 @@ def write(now, before, reason):
 def line_of(name):
     """Of the page's table: the set and the quantity, the figures, what it is."""
     of_set, quantity = map(re.escape, name)
-    return re.compile(rf"^(\| `{of_set}` \| `{quantity}` \|)((?:[^|]*\|){{7}})([^|]*\|)$", re.MULTILINE)
+    return re.compile(rf"^(\| `{of_set}` \| `{quantity}` \|)((?:[^|]*\|){{9}})([^|]*\|)$", re.MULTILINE)
 
 
 def cells(row):
     errors = [f"{row[error]} %" if row[error] else "" for error in ("median", "mean", "worst")]
     bias = f"{float(row['bias']):+} %" if row["bias"] else ""
-    return "".join(f" {cell} |" for cell in (row["rows"], row["predicted"], *errors, bias, row["ranking"]))
+    of_micro_batch = f"{float(row['a']):+} %" if row["a"] else ""
+    rest = f"{row['rest']} / {row['ours']}" if row["a"] else ""
+    return "".join(f" {cell} |" for cell in (row["rows"], row["predicted"], *errors, bias, row["ranking"], of_micro_batch, rest))
 
 
 def page_agrees(now):

@@ -69,6 +69,25 @@ TEST_CASE("the median of an even number of errors lies between the two in the mi
   CHECK(sets[0].median_abs_error == Approx(0.25));
 }
 
+TEST_CASE("the line through a plan's steps stands in the table of sets that have one, and in their figures",
+          "[validation]") {
+  ValidationRow few = row("a", 2, 1.2);
+  ValidationRow many = row("a", 4, 2.8);
+  few.line = many.line = "one plan";
+  few.micro_batches = 1;
+  many.micro_batches = 3;
+  // Published 1 s a micro-batch and 1 s besides; predicted 0.8 s and 0.4 s.
+  const std::string table = formatted({few, many, row("b", 1, 1)}, Format::table);
+  CHECK_THAT(table, Catch::Contains("ranking  micro-batch         rest\n"));
+  CHECK_THAT(table, Catch::Contains("       -20.0%  1.00 / 0.50\n"));
+  CHECK_THAT(formatted({row("b", 1, 1)}, Format::table), !Catch::Contains("micro-batch"));
+  const auto sets = nlohmann::json::parse(formatted({few, many, row("b", 1, 1)}, Format::json)).at("sets");
+  CHECK(sets.at(0).at("lines") == 1);
+  CHECK(sets.at(0).at("micro_batch_error").get<double>() == Approx(-0.2));
+  CHECK(sets.at(0).at("predicted_rest").get<double>() == Approx(0.5));
+  CHECK(sets.at(1).at("lines").is_null());
+}
+
 TEST_CASE("Kendall's tau: pairs in the published order less pairs in the other, over all pairs of a job",
           "[validation]") {
   // Published 1 < 2 < 3; predicted 1 < 3 < 2: of three pairs two agree and one does not.

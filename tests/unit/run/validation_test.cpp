@@ -33,6 +33,9 @@ TEST_CASE("a row becomes a study: packs of one micro-batch, a mesh, a cluster of
   CHECK(validation.study.points[1].spec.mesh.hdp == 4);
   CHECK(validation.study.points[1].spec.mesh.tp == 2);
   CHECK(validation.set.cases[0].job == validation.set.cases[1].job);
+  CHECK(validation.set.cases[0].line == "tp 1 dp 8 micro_batch 2 sequence 4Ki");  // all but the global batch
+  CHECK(validation.set.cases[0].micro_batches == 1);                              // 16 sequences, 8 ranks, 2 each
+  CHECK(validation.set.cases[1].micro_batches == 4);
   const Batch batch = validation.study.points[0].batches->step(0);
   CHECK(batch.sequences.size() == 16);
   for (const Sequence& sequence : batch.sequences) CHECK(sequence.tokens == 4096);
