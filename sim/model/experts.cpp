@@ -36,10 +36,10 @@ class Part {
 
   void kernels(std::int64_t bytes, std::int64_t count) { part_.add({Bytes(bytes), count}); }
 
-  // Adds an MLP of inner width `width` on `rows` rows, without its activation.
-  void mlp(const Transformer& model, std::int64_t rows, std::int64_t width) {
-    const Gemm inner{rows, inner_products(model) * width, model.hidden};
-    const Gemm down{rows, model.hidden, width};
+  // Adds an MLP of inner width `width` on `rows` rows of `outer` columns, without its activation.
+  void mlp(const Transformer& model, std::int64_t rows, std::int64_t width, std::int64_t outer) {
+    const Gemm inner{rows, inner_products(model) * width, outer};
+    const Gemm down{rows, outer, width};
     const bool is_forward = part_.direction == Direction::forward;
     product(is_forward ? inner : down);
     product(is_forward ? down : inner);
@@ -144,7 +144,7 @@ ExpertUse expert_use(const Transformer& model, const ExpertLayout& layout) {
 }
 
 Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows) {
-  return Bytes(std::max(rows.sent, rows.received()) * model.hidden * model.element_bytes);
+  return Bytes(std::max(rows.sent, rows.received()) * copy_width(model) * model.element_bytes);
 }
 
 LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction direction) {
@@ -157,7 +157,19 @@ LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction 
 
 LinearPart permutation_work(const Transformer& model, std::int64_t tokens, Direction direction) {
   Part part(direction);
-  part.kernels((1 + model.moe->experts_per_token) * tokens * model.hidden * model.element_bytes, 1);
+  part.kernels((1 + model.moe->experts_per_token) * tokens * copy_width(model) * model.element_bytes, 1);
+  return part.take();
+}
+
+LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction) {
+  Part part(direction);
+  part.product({tokens, copy_width(model), model.hidden});
+  return part.take();
+}
+
+LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction) {
+  Part part(direction);
+  part.product({tokens, model.hidden, copy_width(model)});
   return part.take();
 }
 
@@ -168,17 +180,17 @@ LinearPart expert_work(const Transformer& model, const std::vector<std::int64_t>
   Part part(direction);
   if (all == 0) return part.take();
   for (const std::int64_t each : rows) {
-    if (each > 0) part.mlp(model, each, width);
+    if (each > 0) part.mlp(model, each, width, copy_width(model));
   }
   part.activation(model, all, width);
-  if (sorted && rows.size() > 1) part.kernels(2 * 2 * all * model.hidden * model.element_bytes, 2);
+  if (sorted && rows.size() > 1) part.kernels(2 * 2 * all * copy_width(model) * model.element_bytes, 2);
   return part.take();
 }
 
 LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction) {
   const std::int64_t width = divided(model.moe->shared_hidden, tp);
   Part part(direction);
-  part.mlp(model, tokens, width);
+  part.mlp(model, tokens, width, model.hidden);
   part.activation(model, tokens, width);
   return part.take();
 }

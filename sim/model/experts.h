@@ -77,6 +77,10 @@ struct ExpertUse {
 /// Permutation of the copies of `tokens` tokens into the order of their experts, or the sum of the copies of each
 /// token: both read or write each token once and each copy once, and each is the other's backward.
 [[nodiscard]] LinearPart permutation_work(const Transformer& model, std::int64_t tokens, Direction direction);
+/// The products of a model whose experts work in a latent, on `tokens` tokens: from the hidden states to the latent
+/// that copies have, and from the sum of a token's copies back.
+[[nodiscard]] LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction);
+[[nodiscard]] LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction);
 /// The experts of one device with the given rows each and their inner width divided by `cut`: products one after the
 /// other, as if a grouped kernel gained nothing over them, and one activation kernel. Where a device has several
 /// experts, the copies that come from the devices of a group are first put in the order of the experts, and back

@@ -128,7 +128,11 @@ class KeptList {
     const bool outputs = !again(LayerModule::activation);
     list_.push_back({"probabilities of the router", fp32 * moe.experts, 0, recipe_.sequence_parallel});
     const std::int64_t width = moe.experts_per_token * moe.expert_hidden;
-    of_experts("copies for the experts", model_.element_bytes * moe.experts_per_token * model_.hidden, false);
+    of_experts("copies for the experts", model_.element_bytes * moe.experts_per_token * copy_width(model_), false);
+    if (moe.latent > 0) {
+      list_.push_back(
+          {"sums of copies in their latent", model_.element_bytes * moe.latent, 0, recipe_.sequence_parallel});
+    }
     of_experts("input of the experts' activation", model_.element_bytes * read_by_activation() * width, true);
     if (outputs) of_experts("output of the experts' activation", model_.element_bytes * width, true);
     if (moe.shared_hidden == 0) return;

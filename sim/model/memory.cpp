@@ -234,7 +234,8 @@ MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
   if (model_.moe) {
     parts[MemoryPart::workspace] += copies(load);
     if (experts_.ep > 1) {
-      parts[MemoryPart::communication] += hidden(load.tokens, true) * model_.moe->experts_per_token;
+      const std::int64_t sent = divided(load.tokens, shape_.tp) * model_.moe->experts_per_token;
+      parts[MemoryPart::communication] += Bytes(sent * copy_width(model_) * model_.element_bytes);
       return parts;
     }
   }
@@ -320,7 +321,7 @@ Bytes DeviceMemory::inner(const MemoryLoad& load) const {
 
 // The hidden states, or their gradients, of all copies on the device that has most of them.
 Bytes DeviceMemory::copies(const MemoryLoad& load) const {
-  const std::int64_t width = model_.moe->experts_per_token * model_.hidden;
+  const std::int64_t width = model_.moe->experts_per_token * copy_width(model_);
   if (experts_.ep == 1) return Bytes(load.tokens * width * model_.element_bytes);
   return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * model_.element_bytes)
       .scaled(experts_.hottest);

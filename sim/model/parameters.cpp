@@ -40,14 +40,16 @@ std::int64_t attention_weights(const Transformer& model) {
   return input_weights(model) + projection_weights(model);
 }
 
-/// Weights of the MLP; for a mixture of experts those of its router, of `experts` experts and of the shared experts.
+/// Weights of the MLP; for a mixture of experts those of its router, of `experts` experts, of the shared experts and of
+/// the products to and from a latent.
 std::int64_t mlp_weights(const Transformer& model, std::int64_t experts) {
   if (!model.moe) return mlp_matrices(model) * model.hidden * model.ffn_hidden;
   const MixtureOfExperts& moe = *model.moe;
   const std::int64_t gates = moe.experts + (moe.shared_gate ? 1 : 0);
   const std::int64_t shared = mlp_matrices(model) * model.hidden * moe.shared_hidden;
-  const std::int64_t weights = mlp_matrices(model) * model.hidden * moe.expert_hidden;
-  return model.hidden * gates + experts * weights + shared;
+  const std::int64_t weights = mlp_matrices(model) * copy_width(model) * moe.expert_hidden;
+  const std::int64_t latents = 2 * model.hidden * moe.latent;
+  return model.hidden * gates + experts * weights + shared + latents;
 }
 
 std::int64_t experts_of_token(const Transformer& model) {
@@ -140,7 +142,7 @@ std::int64_t active_parameter_count(const Transformer& model) {
 std::int64_t expert_parameter_count(const Transformer& model) {
   if (!model.moe) return 0;
   const std::int64_t biases = model.moe->biases ? mlp_biases(model, model.moe->expert_hidden) : 0;
-  return mlp_matrices(model) * model.hidden * model.moe->expert_hidden + biases;
+  return mlp_matrices(model) * copy_width(model) * model.moe->expert_hidden + biases;
 }
 
 std::int64_t expert_layer_parameter_count(const Transformer& model) {

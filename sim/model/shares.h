@@ -33,4 +33,9 @@ namespace hdpsim {
   return layer.linear ? layer.linear->heads * layer.linear->value_dim : layer.heads * value_dim(layer);
 }
 
+/// Columns of what an expert reads and writes, and of the copies of tokens that travel to it.
+[[nodiscard]] inline std::int64_t copy_width(const Transformer& model) {
+  return model.moe && model.moe->latent > 0 ? model.moe->latent : model.hidden;
+}
+
 }  // namespace hdpsim

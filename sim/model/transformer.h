@@ -13,8 +13,11 @@ struct MixtureOfExperts {
   std::int64_t experts_per_token = 0;  ///< Top-k: every token takes this many different experts.
   std::int64_t expert_hidden = 0;      ///< Inner width of one expert.
   std::int64_t shared_hidden = 0;      ///< Inner width of all shared experts together; 0: none.
-  bool shared_gate = false;            ///< A gate with a weight per hidden column scales the shared experts' output.
-  bool biases = false;                 ///< The router and the experts' products have biases (gpt-oss).
+  /// Width of what experts read and write, if not that of the hidden states: a product narrows tokens before they
+  /// travel to their experts, and another widens what comes back (Nemotron 3 Super). 0: there are no such products.
+  std::int64_t latent = 0;
+  bool shared_gate = false;  ///< A gate with a weight per hidden column scales the shared experts' output.
+  bool biases = false;       ///< The router and the experts' products have biases (gpt-oss).
   friend bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/model/shares.h"
+
 namespace hdpsim {
 namespace {
 
@@ -44,22 +46,35 @@ class Steps {
  private:
   void shared_experts() {
     if (model_.moe->shared_hidden == 0) return;
-    gathered(CollectiveKind::all_gather);
+    gathered(CollectiveKind::all_gather, model_.hidden);
     steps_.emplace_back(shared_expert_work(model_, layer_.tokens, layer_.tp, direction_));
-    gathered(CollectiveKind::reduce_scatter);
+    gathered(CollectiveKind::reduce_scatter, model_.hidden);
   }
 
+  // Tokens are narrow while they travel: the products to and from a latent stand where their own device has them.
   void routed_experts() {
+    const bool has_latent = model_.moe->latent > 0;
+    const bool is_forward = direction_ == Direction::forward;
+    if (has_latent) latent_product(is_forward ? narrowing_work : widening_work);
+    copied_experts();
+    if (has_latent) latent_product(is_forward ? widening_work : narrowing_work);
+  }
+
+  void latent_product(LinearPart (*work)(const Transformer&, std::int64_t, Direction)) {
+    steps_.emplace_back(work(model_, own_tokens_, direction_));
+  }
+
+  void copied_experts() {
     if (layer_.layout.ep > 1) {
       permutation(own_tokens_);
       exchanged_experts();
       permutation(own_tokens_);
     } else {
-      gathered(CollectiveKind::all_gather);
+      gathered(CollectiveKind::all_gather, copy_width(model_));
       permutation(layer_.tokens);
       steps_.emplace_back(expert_work(model_, rows_.slowest, layer_.tp, false, direction_));
       permutation(layer_.tokens);
-      gathered(CollectiveKind::reduce_scatter);
+      gathered(CollectiveKind::reduce_scatter, copy_width(model_));
     }
   }
 
@@ -85,9 +100,9 @@ class Steps {
 
   void permutation(std::int64_t tokens) { steps_.emplace_back(permutation_work(model_, tokens, direction_)); }
 
-  void gathered(CollectiveKind kind) {
-    steps_.emplace_back(
-        TensorParallelCollective{kind, hidden_bytes(model_, layer_.tokens), DensePart::mlp, direction_});
+  void gathered(CollectiveKind kind, std::int64_t columns) {
+    const Bytes bytes(layer_.tokens * columns * model_.element_bytes);
+    steps_.emplace_back(TensorParallelCollective{kind, bytes, DensePart::mlp, direction_});
   }
 
   const ExpertLayer& layer_;

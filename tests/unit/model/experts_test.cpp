@@ -172,6 +172,21 @@ TEST_CASE("a device keeps the copies that its experts got", "[experts]") {
   CHECK(kept(4, 1, 70) == rest + 70 * 2 * copy);
 }
 
+TEST_CASE("copies of tokens are as wide as the latent in which experts work, and a device keeps their sums",
+          "[experts]") {
+  Transformer model = small_mixture();
+  const std::int64_t wide = kept_bytes(kept_tensors(model, {}), 100, 1).count();
+  model.moe->latent = 16;
+  // Two copies of a token are 64 - 16 elements of two bytes narrower; their sum is one of 16.
+  CHECK(kept_bytes(kept_tensors(model, {}), 100, 1).count() == wide - 100 * 2 * (2 * (64 - 16) - 16));
+  // A token's work: two copies through two products of 16 columns and one back, and the products to and from 16.
+  const Transformer dense = with_dense_layers(model);
+  const double mlp = 3 * 64 * 128;
+  const double mixture = 2 * 3 * 16 * 32 + 2 * 64 * 16 + 64 * 4;
+  CHECK(training_linear_flops(model, 10).count() - training_linear_flops(dense, 10).count() ==
+        6.0 * 6 * 10 * (mixture - mlp));
+}
+
 TEST_CASE("experts that are computed again leave one layer's copies, and of the others the MLP's input", "[experts]") {
   const Transformer model = small_mixture();
   const std::int64_t n = 100;

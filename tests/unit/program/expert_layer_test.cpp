@@ -81,6 +81,25 @@ TEST_CASE("experts that are cut as a dense MLP need its two collectives and no o
         "all_gather copies 16 products copies reduce_scatter 2 products all_gather 4 products reduce_scatter ");
 }
 
+TEST_CASE("experts that work in a latent are fed by a product before the copies and followed by one behind them",
+          "[experts]") {
+  Transformer model = mixture(1);
+  model.moe->latent = 16;
+  const ExpertLayout groups{.ep = 4, .capacity_factor = {}, .shares = {}};
+  const ExpertLayer layer{model, groups, 1, 100, {100, 400}};
+  CHECK(names(expert_layer(layer, Direction::forward)) ==
+        "1 products 1 products copies exchanged: 2 products copies 1 products ");
+  CHECK(names(expert_layer(layer, Direction::backward)) ==
+        "2 products copies exchanged: 4 products copies 2 products 2 products ");
+  // Copies of 16 elements travel, in groups and between the devices that cut experts.
+  const ExpertRows rows = expert_rows(*model.moe, groups, {100, 400});
+  CHECK(expert_exchange_bytes(model, rows) == Bytes(100 * 2 * 16 * 2));
+  const auto steps = expert_layer({model, {}, 2, 100, {100, 100}}, Direction::forward);
+  const auto* gather = std::get_if<TensorParallelCollective>(&steps.at(2));
+  REQUIRE(gather != nullptr);
+  CHECK(gather->bytes == Bytes(100 * 16 * 2));
+}
+
 TEST_CASE("an all-to-all carries every copy of a device's tokens once", "[experts]") {
   const Plan plan = plan_of(1, 3, {{{0}, 1000}});
   LoweringOptions options{mixture(3), Mesh{.hdp = 1, .tp = 2, .ep = 2}};
