@@ -37,12 +37,14 @@ struct ExpertKeys {
   std::string_view hidden = {};         ///< Inner width of an expert; empty: that of the MLP.
   std::string_view shared = {};         ///< The number of experts that every token takes, as wide as the others ...
   std::int64_t shared_always = 0;       ///< ... or that number itself ...
-  std::string_view shared_hidden = {};  ///< ... or the inner width of all of them.
+  std::string_view shared_hidden = {};  ///< ... or the inner width of all of them ...
+  std::string_view shared_again = {};   ///< ... beside which their number says nothing.
+  std::string_view latent = {};         ///< See MixtureOfExperts.
   bool shared_gate = false;             ///< A gate scales their output.
   bool biases = false;                  ///< See MixtureOfExperts.
   std::string_view dense_hidden = {};   ///< Inner width of the MLP of layers without experts, if not WidthKeys::ffn.
   std::string_view leading_dense = {};  ///< Number of layers without experts at the front.
-  std::string_view period = {};         ///< Layer i has experts if i - offset is a multiple.
+  std::string_view period = {};         ///< Layer i has experts if i - offset is a multiple; or a 0 or 1 a layer.
   std::int64_t usual_period = 1;        ///< The period where a file leaves it out.
   std::string_view offset_key = {};
   std::int64_t offset = 0;
@@ -51,9 +53,10 @@ struct ExpertKeys {
 /// How the tokens of a layer see each other.
 enum class Mixer : std::uint8_t { full, window, chunk, linear, none };
 
-/// Which layers of a model mix tokens how. `layer_types`, a list of words that newer files of all families may have,
-/// goes before everything but letters. Otherwise layers i for which i - offset is a multiple of the period are `full`,
-/// and the others are of the family's other kind. In a model without a window, layers that might have one are full.
+/// Which layers of a model mix tokens how. `layer_types` or `layers_block_type`, a list of words that newer files of
+/// all families may have, goes before everything else; where a family has letters, its words stand for them. Otherwise
+/// layers i for which i - offset is a multiple of the period are `full`, and the others are of the family's other kind.
+/// In a model without a window, layers that might have one are full.
 struct MixerKeys {
   Mixer others = Mixer::full;
   std::string_view period = {};
@@ -63,6 +66,7 @@ struct MixerKeys {
   std::string_view list = {};     ///< A list of a number a layer, in place of the period ...
   std::int64_t full_number = 1;   ///< ... with the number of full layers.
   std::string_view letters = {};  ///< A letter a layer, each with one branch: M linear, * full, - MLP, E experts.
+  std::string_view module_letters = {};  ///< The same of the layers that predict a further token.
   std::string_view window = "sliding_window";
   std::int64_t usual_window = 0;        ///< The window where a file leaves it out; 0: none.
   std::string_view window_switch = {};  ///< A key that turns windows off.
@@ -101,7 +105,7 @@ struct Architecture {
   Trait qkv_biases = {};
   bool output_bias = false;  ///< There is one if there are QKV biases.
   Trait qk_norm = {};
-  bool gated_output = false;
+  Trait gated_output = {};
   bool sinks = false;
   std::int64_t norms = 2;
   bool tied = false;  ///< Default for tied embeddings when the file does not say.

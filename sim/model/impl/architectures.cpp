@@ -28,7 +28,9 @@ constexpr ExpertKeys jamba_experts{
     .period = "expert_layer_period", .usual_period = 2, .offset_key = "expert_layer_offset", .offset = 1};
 constexpr ExpertKeys nemotron_experts{.experts = "n_routed_experts",
                                       .hidden = "moe_intermediate_size",
-                                      .shared_hidden = "moe_shared_expert_intermediate_size"};
+                                      .shared_hidden = "moe_shared_expert_intermediate_size",
+                                      .shared_again = "n_shared_experts",
+                                      .latent = "moe_latent_size"};
 
 // ---- Which layers see which tokens
 
@@ -45,13 +47,15 @@ constexpr MixerKeys cohere2_window{
 constexpr MixerKeys llama4_chunks{
     .others = Mixer::chunk, .usual_period = 4, .list = "no_rope_layers", .full_number = 0};
 constexpr MixerKeys qwen3_next_mixers{.others = Mixer::linear, .period = "full_attention_interval", .usual_period = 4};
+constexpr MixerKeys minimax_m2_mixers{.others = Mixer::linear, .usual_period = 1, .list = "attn_type_list"};
 constexpr MixerKeys minimax_mixers{.others = Mixer::linear, .usual_period = 8, .list = "attn_type_list"};
 constexpr MixerKeys jamba_mixers{.others = Mixer::linear,
                                  .period = "attn_layer_period",
                                  .usual_period = 8,
                                  .offset_key = "attn_layer_offset",
                                  .offset = 4};
-constexpr MixerKeys nemotron_mixers{.others = Mixer::linear, .letters = "hybrid_override_pattern"};
+constexpr MixerKeys nemotron_mixers{
+    .others = Mixer::linear, .letters = "hybrid_override_pattern", .module_letters = "mtp_hybrid_override_pattern"};
 
 // ---- Linear mixing
 
@@ -118,6 +122,7 @@ constexpr WidthKeys gemma3_widths{.heads = {"num_attention_heads", 8},
 
 constexpr Trait always{.usual = true};
 constexpr Trait attention_bias{.key = "attention_bias"};
+constexpr Trait gate{.usual = true, .key = "attn_output_gate"};
 
 }  // namespace
 
@@ -158,14 +163,62 @@ const std::vector<Architecture>& architectures() {
       {.name = "Qwen3NextForCausalLM",
        .qkv_biases = attention_bias,
        .qk_norm = always,
-       .gated_output = true,
+       .gated_output = gate,
        .experts = &qwen2_experts,
        .mixers = qwen3_next_mixers,
        .linear = gated_delta,
        .note = "Qwen3-Next-80B-A3B"},
+      {.name = "Qwen3VLForConditionalGeneration",
+       .qkv_biases = attention_bias,
+       .qk_norm = always,
+       .inside = "text_config",
+       .note = "Qwen3-VL, dense"},
+      {.name = "Qwen3VLMoeForConditionalGeneration",
+       .qkv_biases = attention_bias,
+       .qk_norm = always,
+       .experts = &qwen3_experts,
+       .inside = "text_config",
+       .note = "Qwen3-VL-30B-A3B, 235B-A22B"},
+      {.name = "Qwen3_5ForConditionalGeneration",
+       .qkv_biases = attention_bias,
+       .qk_norm = always,
+       .gated_output = gate,
+       .mixers = qwen3_next_mixers,
+       .linear = gated_delta,
+       .inside = "text_config",
+       .note = "Qwen 3.5, 3.6, dense"},
+      {.name = "Qwen3_5MoeForConditionalGeneration",
+       .qkv_biases = attention_bias,
+       .qk_norm = always,
+       .gated_output = gate,
+       .experts = &qwen2_experts,
+       .mixers = qwen3_next_mixers,
+       .linear = gated_delta,
+       .inside = "text_config",
+       .note = "Qwen3.5-35B-A3B, 122B-A10B, 397B-A17B; Qwen3.6-35B-A3B"},
+      {.name = "Qwen3_5ForCausalLM",
+       .qkv_biases = attention_bias,
+       .qk_norm = always,
+       .gated_output = gate,
+       .mixers = qwen3_next_mixers,
+       .linear = gated_delta,
+       .note = "Qwen 3.5, 3.6, dense, text alone"},
+      {.name = "Qwen3_5MoeForCausalLM",
+       .qkv_biases = attention_bias,
+       .qk_norm = always,
+       .gated_output = gate,
+       .experts = &qwen2_experts,
+       .mixers = qwen3_next_mixers,
+       .linear = gated_delta,
+       .note = "Qwen 3.5, 3.6 with experts, text alone"},
+      {.name = "MiMoForCausalLM", .qkv_biases = always, .mixers = qwen2_window, .note = "MiMo-7B"},
       {.name = "DeepseekForCausalLM", .experts = &deepseek_experts, .note = "DeepSeek-MoE"},
       {.name = "DeepseekV2ForCausalLM", .experts = &deepseek_experts, .note = "DeepSeek-V2, V2-Lite, V2.5"},
       {.name = "DeepseekV3ForCausalLM", .experts = &deepseek_experts, .note = "DeepSeek-V3, R1; Kimi K2; Moonlight"},
+      {.name = "KimiK25ForConditionalGeneration",
+       .experts = &deepseek_experts,
+       .inside = "text_config",
+       .note = "Kimi K2.5, K2.6"},
       {.name = "GptOssForCausalLM",
        .qkv_biases = {.usual = true, .key = "attention_bias"},
        .output_bias = true,
@@ -245,6 +298,11 @@ const std::vector<Architecture>& architectures() {
        .mixers = minimax_mixers,
        .linear = lightning,
        .note = "MiniMax-M1"},
+      {.name = "MiniMaxM2ForCausalLM",
+       .qk_norm = {.key = "use_qk_norm"},
+       .experts = &minimax_experts,
+       .mixers = minimax_m2_mixers,
+       .note = "MiniMax-M2, M2.1, M2.5, M2.7"},
       {.name = "NemotronHForCausalLM",
        .widths = {.head_dim = {"attention_head_dim"}},
        .gated_mlp = false,
@@ -253,7 +311,7 @@ const std::vector<Architecture>& architectures() {
        .experts = &nemotron_experts,
        .mixers = nemotron_mixers,
        .linear = nemotron_mamba,
-       .note = "Nemotron-H, Nemotron Nano 2, 3"},
+       .note = "Nemotron-H, Nemotron Nano 2, Nemotron 3"},
       {.name = "JambaForCausalLM",
        .experts = &jamba_experts,
        .mixers = jamba_mixers,

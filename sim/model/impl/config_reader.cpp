@@ -33,7 +33,7 @@ class ConfigReader {
   void read_widths() {
     const WidthKeys& keys = family_.widths;
     model_.hidden = config_.number(keys.hidden, hidden);
-    model_.layers = config_.number(keys.layers, layers);
+    model_.layers = layer_count();
     model_.heads = config_.number(keys.heads, heads);
     model_.kv_heads = config_.number_or(keys.kv_heads.name, heads,
                                         keys.kv_heads.fallback > 0 ? keys.kv_heads.fallback : model_.heads);
@@ -43,8 +43,19 @@ class ConfigReader {
     read_head_dim();
   }
 
+  // A list of all layers tells their number where no key does.
+  std::int64_t layer_count() {
+    const Key& key = family_.widths.layers;
+    const std::int64_t listed = std::ssize(config_.list(layer_words));
+    const bool is_told = map_.find(key.name) == nullptr && listed > 0;
+    return is_told && static_cast<double>(listed) <= layers.most ? listed : config_.number(key, layers);
+  }
+
+  // Where experts have a width of their own, that of an MLP may be missing: need_mlp().
   std::int64_t ffn_hidden() {
     const WidthKeys& keys = family_.widths;
+    const bool has_own = family_.experts != nullptr && !family_.experts->hidden.empty();
+    if (has_own && map_.find(keys.ffn.name) == nullptr) return 0;
     if (!keys.ffn_ratio_key.empty()) {
       return model_.hidden * config_.number_or(keys.ffn_ratio_key, chosen, keys.ffn_ratio);
     }
@@ -58,7 +69,7 @@ class ConfigReader {
     model_.qkv_biases = config_.truth(family_.qkv_biases);
     model_.output_bias = family_.output_bias && model_.qkv_biases;
     model_.qk_norm = config_.truth(family_.qk_norm);
-    model_.gated_output = family_.gated_output;
+    model_.gated_output = config_.truth(family_.gated_output);
     model_.sinks = family_.sinks;
     model_.norms = family_.norms;
   }
@@ -146,9 +157,10 @@ class ConfigReader {
                                            .dense_hidden = model_.ffn_hidden};
     read_mixing();
     check_experts();
-    if (!map_.diagnostics().empty() || std::ssize(pattern_.mixers) != model_.layers) return;
+    need_mlp();
+    if (!map_.diagnostics().empty() || std::ssize(pattern_.mixers) != model_.layers + pattern_.module) return;
     std::vector<Layer> all;
-    for (std::size_t i = 0; i < pattern_.mixers.size(); ++i) all.push_back(layer(i));
+    for (std::int64_t i = 0; i < model_.layers; ++i) all.push_back(layer(static_cast<std::size_t>(i)));
     predict(all);
     set_layers(model_, all);
     tell_left_out();
@@ -162,14 +174,18 @@ class ConfigReader {
     return std::find(letters.begin(), letters.end(), true) != letters.end();
   }
 
-  // Layers that predict tokens further on are like the last one.
+  // A token further on is predicted by a layer like the last one, unless the file says by which layers.
   void predict(std::vector<Layer>& all) {
-    const std::int64_t further = config_.number_or("num_nextn_predict_layers", {0, 100}, 0);
+    constexpr Range most{0, 100};
+    const std::int64_t further =
+        config_.number_or("num_nextn_predict_layers", most, config_.number_or("mtp_num_hidden_layers", most, 0));
     model_.predictions = 1 + further;
-    for (std::int64_t i = 0; i < further; ++i) {
-      all.push_back(all.back());
-      all.back().joins = true;
-    }
+    std::vector<Layer> module;
+    for (std::int64_t i = 0; i < pattern_.module; ++i)
+      module.push_back(layer(static_cast<std::size_t>(model_.layers + i)));
+    if (module.empty()) module.push_back(all.back());
+    module.front().joins = true;
+    for (std::int64_t i = 0; i < further; ++i) all.insert(all.end(), module.begin(), module.end());
   }
 
   void read_mixing() {
@@ -193,6 +209,12 @@ class ConfigReader {
     if (!pattern_.branches && std::find(have.begin(), have.end(), true) == have.end()) {
       config_.error_at(family_.widths.layers.name, fmt::format("none of the {} layers has experts", model_.layers));
     }
+  }
+
+  void need_mlp() {
+    const std::vector<bool>& with = pattern_.branches ? pattern_.branches->mlp : experts_.layers;
+    const bool has_some = std::find(with.begin(), with.end(), pattern_.branches.has_value()) != with.end();
+    if (has_some && experts_.dense_hidden == 0) config_.number(family_.widths.ffn, width);
   }
 
   Layer layer(std::size_t i) {
@@ -229,6 +251,12 @@ class ConfigReader {
   }
 
   void tell_left_out() {
+    if (const std::int64_t modules = config_.whole("num_mtp_modules", layers); modules > 0) {
+      model_.left_out.push_back(fmt::format(
+          "that it was trained with {} modules that predict further tokens (num_mtp_modules): what they are made of is "
+          "not published",
+          modules));
+    }
     const std::int64_t groups = config_.whole("n_group", experts);
     const std::int64_t chosen_groups = config_.whole("topk_group", experts);
     if (chosen_groups > 0 && chosen_groups < groups) {

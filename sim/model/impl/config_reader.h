@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "sim/document/reader.h"
@@ -37,10 +38,13 @@ struct Branches {
 };
 /// How each of a model's layers mixes tokens.
 struct LayerPattern {
-  std::vector<Mixer> mixers;  ///< One a layer; fewer if there are problems, which are reported.
+  std::vector<Mixer> mixers;  ///< One a layer, or fewer if there are problems, which are reported ...
   std::int64_t window = 0;    ///< The window of layers that have one.
   std::optional<Branches> branches = {};
+  std::int64_t module = 0;  ///< So many more mixers and branches are of the layers that predict a further token.
 };
+/// A list of a word a layer, in place of letters.
+inline constexpr std::string_view layer_words = "layers_block_type";
 [[nodiscard]] LayerPattern read_pattern(ConfigMap& config, const MixerKeys& keys, std::int64_t layers);
 
 /// The experts of a model, and which of its layers have them.

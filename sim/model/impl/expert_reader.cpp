@@ -9,6 +9,9 @@ namespace {
 
 using namespace model_ranges;
 
+// A list that newer files of all families may have, in place of the number of layers without experts and a period.
+constexpr std::string_view mlp_words = "mlp_layer_types";
+
 std::vector<std::int64_t> layers_without(ConfigMap& config) {
   std::vector<std::int64_t> named;
   for (const Value& item : config.list("mlp_only_layers")) {
@@ -18,7 +21,29 @@ std::vector<std::int64_t> layers_without(ConfigMap& config) {
   return named;
 }
 
+// A list of words or of numbers, one a layer; a longer list counts as far as there are layers.
+std::vector<bool> from_list(ConfigMap& config, std::string_view key, std::int64_t count) {
+  static const std::vector<std::string> words = {"dense", "sparse"};
+  std::vector<bool> have;
+  for (const Value& item : config.list(key)) {
+    Diagnostics& problems = config.map().diagnostics();
+    if (key == mlp_words) {
+      have.push_back(read_choice(item, "kind of MLP", words, problems).value_or(0) == 1);
+    } else {
+      have.push_back(read_in<std::int64_t>(item, "whether a layer has experts", {0, 1}, problems).value_or(0) == 1);
+    }
+  }
+  if (std::ssize(have) < count) {
+    config.error_at(key, fmt::format("'{}' is about {} layers, but the model has {}", key, have.size(), count));
+  }
+  have.resize(static_cast<std::size_t>(count));
+  return have;
+}
+
 std::vector<bool> layers_with(ConfigMap& config, const ExpertKeys& keys, std::int64_t count) {
+  for (const std::string_view key : {mlp_words, keys.period}) {
+    if (!config.list(key).empty()) return from_list(config, key, count);
+  }
   const std::int64_t leading = config.number_or(keys.leading_dense, {0, layers.most}, 0);
   const std::int64_t period = config.number_or(keys.period, layers, keys.usual_period);
   const std::int64_t offset = config.number_or(keys.offset_key, {0, layers.most}, keys.offset);
@@ -54,6 +79,7 @@ Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t cou
   moe.experts_per_token = config.number({keys.per_token}, chosen);
   moe.shared_gate = keys.shared_gate && moe.shared_hidden > 0;
   moe.biases = keys.biases;
+  moe.latent = keys.latent.empty() ? 0 : config.whole(keys.latent, width);
   if (moe.experts_per_token > moe.experts) {
     config.error_at(keys.per_token,
                     fmt::format("{} experts a token, but the model has {}", moe.experts_per_token, moe.experts));

@@ -16,6 +16,15 @@ constexpr std::array<std::pair<std::string_view, Mixer>, 6> mixer_words = {{{"fu
                                                                             {"linear_attention", Mixer::linear},
                                                                             {"mamba", Mixer::linear}}};
 
+// The letters of branches, and the words that stand for them.
+constexpr std::array<std::pair<std::string_view, char>, 6> branch_words = {{{"mamba", 'M'},
+                                                                            {"linear_attention", 'M'},
+                                                                            {"attention", '*'},
+                                                                            {"full_attention", '*'},
+                                                                            {"mlp", '-'},
+                                                                            {"moe", 'E'}}};
+constexpr std::string_view module_words = "mtp_layers_block_type";
+
 // A list may be longer, as where a study takes fewer layers of a model: its first entries count.
 bool has_enough(ConfigMap& config, std::string_view key, std::size_t words, std::int64_t layers) {
   if (static_cast<std::int64_t>(words) >= layers) return true;
@@ -54,18 +63,41 @@ std::vector<Mixer> from_period(ConfigMap& config, const MixerKeys& keys, std::in
   return mixers;
 }
 
-void read_letters(ConfigMap& config, const MixerKeys& keys, std::int64_t layers, LayerPattern& pattern) {
-  const auto letters = config.map().required<std::string>(keys.letters);
-  if (!letters || !has_enough(config, keys.letters, letters->size(), layers)) return;
-  pattern.branches = Branches{};
-  for (const char letter : letters->substr(0, static_cast<std::size_t>(layers))) {
+std::string letters_of(ConfigMap& config, const std::vector<Value>& words) {
+  std::vector<std::string> known;
+  for (const auto& [word, letter] : branch_words) known.emplace_back(word);
+  std::string letters;
+  for (const Value& word : words) {
+    const auto choice = read_choice(word, "kind of layer", known, config.map().diagnostics());
+    if (choice) letters += branch_words.at(*choice).second;
+  }
+  return letters;
+}
+
+void add_branches(ConfigMap& config, std::string_view key, std::string_view letters, LayerPattern& pattern) {
+  for (const char letter : letters) {
     pattern.mixers.push_back(letter == 'M' ? Mixer::linear : letter == '*' ? Mixer::full : Mixer::none);
     pattern.branches->mlp.push_back(letter == '-');
     pattern.branches->experts.push_back(letter == 'E');
     if (std::string_view("M*-E").find(letter) != std::string_view::npos) continue;
-    config.error_at(keys.letters, fmt::format("'{}' has the letter '{}'", keys.letters, letter),
+    config.error_at(key, fmt::format("'{}' has the letter '{}'", key, letter),
                     "known are M (Mamba), * (attention), - (MLP) and E (experts)");
   }
+}
+
+// The layers of the model, and behind them those that predict a further token, where the file has some.
+void read_branches(ConfigMap& config, const MixerKeys& keys, std::int64_t layers, LayerPattern& pattern) {
+  const std::vector<Value>& words = config.list(layer_words);
+  const std::string_view key = words.empty() ? keys.letters : layer_words;
+  const auto letters = words.empty() ? config.map().required<std::string>(keys.letters) : letters_of(config, words);
+  if (!letters || !has_enough(config, key, words.empty() ? letters->size() : words.size(), layers)) return;
+  pattern.branches = Branches{};
+  add_branches(config, key, std::string_view(*letters).substr(0, static_cast<std::size_t>(layers)), pattern);
+  const std::vector<Value>& module = config.list(module_words);
+  const std::string further =
+      module.empty() ? config.map().optional<std::string>(keys.module_letters, "") : letters_of(config, module);
+  add_branches(config, module.empty() ? keys.module_letters : module_words, further, pattern);
+  pattern.module = std::ssize(further);
 }
 
 // Layers whose windows are switched off, or in a model without a window, see all tokens.
@@ -87,14 +119,17 @@ void check_window(ConfigMap& config, const LayerPattern& pattern) {
 }  // namespace
 
 LayerPattern read_pattern(ConfigMap& config, const MixerKeys& keys, std::int64_t layers) {
-  const std::vector<Value>& types = config.list("layer_types");
+  const std::string_view words = config.list("layer_types").empty() ? layer_words : "layer_types";
+  const std::vector<Value>& types = config.list(words);
   const std::vector<Value>& numbers = config.list(keys.list);
   LayerPattern pattern;
   pattern.window = config.number_or(keys.window, model_ranges::positions, keys.usual_window);
   if (!keys.letters.empty()) {
-    read_letters(config, keys, layers, pattern);
-  } else if (!types.empty()) {
-    if (has_enough(config, "layer_types", types.size(), layers)) pattern.mixers = from_words(config, types);
+    read_branches(config, keys, layers, pattern);
+    return pattern;
+  }
+  if (!types.empty()) {
+    if (has_enough(config, words, types.size(), layers)) pattern.mixers = from_words(config, types);
     check_window(config, pattern);
   } else if (!numbers.empty()) {
     if (has_enough(config, keys.list, numbers.size(), layers)) pattern.mixers = from_numbers(config, keys, numbers);
