@@ -10,19 +10,10 @@
 #include "sim/model/impl/architecture.h"
 #include "sim/model/impl/config_reader.h"
 #include "sim/model/impl/near_architecture.h"
+#include "sim/model/impl/unread_keys.h"
 
 namespace hdpsim {
 namespace {
-
-// "'a', 'b' and 3 more"
-std::string first_of(const std::vector<std::string>& keys) {
-  constexpr std::size_t most = 6;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(keys.size(), most); ++i) {
-    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", keys[i]);
-  }
-  return keys.size() > most ? fmt::format("{} and {} more", text, keys.size() - most) : text;
-}
 
 // What makes a configuration unknown, and how it can be read nevertheless.
 void tell_unknown(const Value& config, const Value& name, const std::vector<std::string>& known,
@@ -41,6 +32,8 @@ void tell_unknown(const Value& config, const Value& name, const std::vector<std:
   diagnostics.error(name.position, std::move(message),
                     fmt::format("{}{}to read it as another says its keys, write model: {{..., architecture: {}}}", help,
                                 help.empty() ? "" : " ", nearest.family->name));
+  refuse_unread(*nearest.family, config, diagnostics);
+  if (const Value* language = config.find("text_config")) refuse_unread(*nearest.family, *language, diagnostics);
 }
 
 const Architecture* find_architecture(MapReader& map) {
@@ -67,13 +60,24 @@ void tell_tower(const Value& config, Transformer& model) {
   }
 }
 
+// A language model with what its file says of it outside its map, as those of several modalities do.
+Value with_shared_keys(Value language, const Value& config) {
+  constexpr std::string_view tied = "tie_word_embeddings";
+  const Value* outside = config.find(tied);
+  if (outside != nullptr && language.is_map() && language.find(tied) == nullptr) language.set(tied, *outside);
+  return language;
+}
+
 std::optional<Transformer> read_as(const Architecture& architecture, const Value& config, MapReader& map) {
   const Value* inside = architecture.inside.empty() ? nullptr : map.require(architecture.inside);
   if (inside == nullptr && !architecture.inside.empty()) return std::nullopt;
-  if (inside == nullptr) return read_configuration(map, architecture);
-  MapReader language(*inside, fmt::format("'{}'", architecture.inside), map.diagnostics());
-  Transformer model = read_configuration(language, architecture);
-  tell_tower(config, model);
+  const Value language = inside == nullptr ? config : with_shared_keys(*inside, config);
+  refuse_unread(architecture, language, map.diagnostics());
+  MapReader of_language(language, inside == nullptr ? "the model" : fmt::format("'{}'", architecture.inside),
+                        map.diagnostics());
+  Transformer model = read_configuration(of_language, architecture);
+  if (inside != nullptr) tell_tower(config, model);
+  tell_unread(architecture, config, model);
   return model;
 }
 

@@ -73,14 +73,17 @@ CheckedFile check_cluster(const Value& document, const Catalog& catalog, Diagnos
           cluster->notes};
 }
 
-std::string check_model(const std::string& path, Diagnostics& diagnostics) {
+CheckedFile check_model(const std::string& path, Diagnostics& diagnostics) {
   const auto model = load_model(path, diagnostics);
   diagnostics.throw_if_any();
   const auto text = [](std::int64_t count) { return short_number(static_cast<double>(count)); };
   const std::int64_t all = parameter_count(*model);
   const std::int64_t active = active_parameter_count(*model);
-  return fmt::format("a model of {} parameters{} in {} layers", text(all),
-                     active < all ? fmt::format(", {} of them active,", text(active)) : "", model->layers);
+  CheckedFile checked{fmt::format("a model of {} parameters{} in {} layers", text(all),
+                                  active < all ? fmt::format(", {} of them active,", text(active)) : "", model->layers),
+                      {}};
+  for (const std::string& part : model->left_out) checked.notes.push_back("left out is " + part);
+  return checked;
 }
 
 std::string check_profile(const Value& document, const std::string& path, Diagnostics& diagnostics) {
@@ -130,7 +133,7 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
     case FileKind::cluster:
       return check_cluster(loaded(path, diagnostics), catalog, diagnostics);
     case FileKind::model:
-      return {check_model(path, diagnostics), {}};
+      return check_model(path, diagnostics);
     case FileKind::profile:
       return {check_profile(loaded(path, diagnostics), path, diagnostics), {}};
     case FileKind::validation:

@@ -21,7 +21,7 @@ enum class FileKind { study, plan, cluster, model, profile, lengths, validation,
 /// The contents of a file that was checked.
 struct CheckedFile {
   std::string summary;             ///< One line.
-  std::vector<std::string> notes;  ///< For a cluster: how it was read, as far as that is not obvious.
+  std::vector<std::string> notes;  ///< How it was read, as far as that is not obvious, and what a model leaves out.
 };
 
 /// Reads a file as a user's command would. InputError with every problem. Without `kind` the file itself decides what

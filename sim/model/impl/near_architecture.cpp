@@ -11,7 +11,11 @@ namespace {
 using Keys = std::set<std::string_view>;
 
 // Keys of all families.
-constexpr std::array<std::string_view, 11> common_keys = {"layer_types",
+constexpr std::array<std::string_view, 15> common_keys = {"layer_types",
+                                                          "layers_block_type",
+                                                          "num_mtp_modules",
+                                                          "mtp_transformer_layers",
+                                                          "mtp_num_hidden_layers",
                                                           "tie_word_embeddings",
                                                           "kv_lora_rank",
                                                           "q_lora_rank",
@@ -24,12 +28,18 @@ constexpr std::array<std::string_view, 11> common_keys = {"layer_types",
                                                           "topk_group"};
 
 // The words of keys that describe a shape.
-constexpr std::array<std::string_view, 24> shape_words = {
-    "conv", "dim",    "embd",  "expand", "expert", "experts", "ffn", "freq", "head",   "heads", "inner", "interval",
-    "kv",   "latent", "layer", "layers", "mamba",  "model",   "moe", "rank", "period", "size",  "ssm",   "window"};
+constexpr std::array<std::string_view, 27> shape_words = {
+    "conv",  "dim",   "embd",     "expand", "expert", "experts", "ffn",    "freq",  "head",
+    "heads", "inner", "interval", "kv",     "latent", "layer",   "layers", "mamba", "mlp",
+    "model", "moe",   "rank",     "period", "size",   "ssm",     "topk",   "width", "window"};
+
+// The words of keys that describe a shape by a map, or by a list of maps.
+constexpr std::array<std::string_view, 5> map_words = {"attention", "attn", "block", "blocks", "text"};
 
 // Keys with such words that do not change what a model costs, or repeat what another key says.
-constexpr std::array<std::string_view, 10> saying_nothing = {"ep_size",
+constexpr std::array<std::string_view, 12> saying_nothing = {"qk_head_dim",
+                                                             "time_step_rank",
+                                                             "ep_size",
                                                              "rotary_dim",
                                                              "model_max_length",
                                                              "layer_switch",
@@ -51,18 +61,22 @@ Keys keys_of(const Architecture& family) {
   const WidthKeys& widths = family.widths;
   add(keys, {widths.hidden.name, widths.layers.name, widths.heads.name, widths.kv_heads.name, widths.head_dim.name,
              widths.ffn.name, widths.vocabulary.name, widths.positions, widths.ffn_ratio_key});
-  add(keys, {family.biases.key, family.qkv_biases.key, family.qk_norm.key});
+  add(keys, {family.biases.key, family.qkv_biases.key, family.qk_norm.key, family.gated_output.key});
   const MixerKeys& mixers = family.mixers;
-  add(keys, {mixers.period, mixers.offset_key, mixers.list, mixers.letters, mixers.window_switch, mixers.first_window});
+  add(keys, {mixers.period, mixers.offset_key, mixers.list, mixers.letters, mixers.module_letters, mixers.window_switch,
+             mixers.first_window});
+  if (!mixers.letters.empty()) add(keys, {"mtp_layers_block_type"});
   if (mixers.others == Mixer::window) add(keys, {mixers.window});
   if (mixers.others == Mixer::chunk) add(keys, {"attention_chunk_size"});
   const LinearKeys& linear = family.linear;
   add(keys, {linear.heads, linear.key_heads, linear.key_dim, linear.value_dim, linear.taps, linear.expand,
              linear.step_rank, linear.chunk});
+  if (family.name == "MPTForCausalLM") add(keys, {"attn_config"});
   if (family.experts == nullptr) return keys;
   const ExpertKeys& experts = *family.experts;
-  add(keys, {"mlp_only_layers", experts.experts, experts.per_token, experts.hidden, experts.shared,
-             experts.shared_hidden, experts.dense_hidden, experts.leading_dense, experts.period, experts.offset_key});
+  add(keys, {"mlp_only_layers", "mlp_layer_types", experts.experts, experts.per_token, experts.hidden, experts.shared,
+             experts.shared_hidden, experts.shared_again, experts.latent, experts.dense_hidden, experts.leading_dense,
+             experts.period, experts.offset_key});
   return keys;
 }
 
@@ -70,27 +84,44 @@ bool is_whole_number(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-bool has_shape_word(std::string_view key) {
+template <class Words>
+bool has_word_of(const Words& words, std::string_view key) {
   for (std::size_t begin = 0; begin <= key.size();) {
     const std::size_t end = std::min(key.find('_', begin), key.size());
     const std::string_view word = key.substr(begin, end - begin);
-    if (std::find(shape_words.begin(), shape_words.end(), word) != shape_words.end()) return true;
+    if (std::find(words.begin(), words.end(), word) != words.end()) return true;
     begin = end + 1;
   }
   return false;
 }
 
-bool describes_shape(const Value::Entry& entry) {
-  if (std::find(saying_nothing.begin(), saying_nothing.end(), entry.key) != saying_nothing.end()) return false;
-  return (entry.value.is_sequence() || is_whole_number(entry.value.text)) && has_shape_word(entry.key);
+bool has_map(const Value& value) {
+  return value.is_map() || (value.is_sequence() && !value.items.empty() && value.items.front().is_map());
 }
 
-// The map of the language model.
-const Value* language_model(const Architecture& family, const Value& config) {
-  return family.inside.empty() ? &config : config.find(std::string(family.inside));
+bool describes_shape(const Value::Entry& entry) {
+  if (std::find(saying_nothing.begin(), saying_nothing.end(), entry.key) != saying_nothing.end()) return false;
+  if (!says_something(entry.value)) return false;
+  const bool is_number = entry.value.is_scalar() && is_whole_number(entry.value.text);
+  if ((is_number || !entry.value.is_scalar()) && has_word_of(shape_words, entry.key)) return true;
+  return has_map(entry.value) && has_word_of(map_words, entry.key);
 }
 
 }  // namespace
+
+const Value* language_model(const Architecture& family, const Value& config) {
+  return family.inside.empty() ? &config : config.find(family.inside);
+}
+
+bool says_something(const Value& value) {
+  if (value.is_sequence()) return !value.items.empty();
+  if (value.is_map()) return !value.entries.empty();
+  return value.is_scalar() && value.text != "0" && value.text != "false";
+}
+
+bool reads_key(const Architecture& family, std::string_view key) {
+  return keys_of(family).contains(key);
+}
 
 Resemblance resemblance(const Architecture& family, const Value& config) {
   Resemblance found{&family, 0, {}};

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/document/document.h"
@@ -16,8 +17,17 @@ struct Resemblance {
   std::vector<std::string> unread;  ///< Keys that describe a model's shape and that the family does not read.
 };
 
-/// What a family makes of the keys of a configuration. A key describes a shape if it has a whole number or a list, and
-/// one of the words of which such keys are made (layers, heads, size, rank, ...).
+/// The map that describes a family's language model in a configuration; nullptr if it has none.
+[[nodiscard]] const Value* language_model(const Architecture& family, const Value& config);
+
+/// Whether a value says something: null, false, 0 and an empty list say that there is nothing of what its key names.
+[[nodiscard]] bool says_something(const Value& value);
+
+/// Whether a family reads a key of its language model.
+[[nodiscard]] bool reads_key(const Architecture& family, std::string_view key);
+
+/// What a family makes of the keys of a configuration. A key describes a shape if it has a whole number other than 0, a
+/// list or a map, and one of the words of which such keys are made (layers, heads, size, rank, ...).
 [[nodiscard]] Resemblance resemblance(const Architecture& family, const Value& config);
 
 /// The family that reads most of the shape of a configuration, the first of several.
