@@ -23,8 +23,9 @@ double billions(std::int64_t count) {
 // A preset without the layers that predict further tokens, which publications leave out.
 Transformer main_model(const std::string& name) {
   Diagnostics diagnostics;
-  const std::vector<Value::Entry> changes = {{"num_nextn_predict_layers", {}, Value::scalar("0")}};
   const bool predicts = preset(name).predictions > 1;
+  const char* key = name.starts_with("qwen") ? "mtp_num_hidden_layers" : "num_nextn_predict_layers";
+  const std::vector<Value::Entry> changes = {{key, {}, Value::scalar("0")}};
   const auto model = load_model_preset(name, HDPSIM_SOURCE_DIR "/configs/models", {}, diagnostics,
                                        predicts ? changes : std::vector<Value::Entry>{});
   REQUIRE(model.has_value());
@@ -87,7 +88,9 @@ TEST_CASE("dense models have as many parameters as their checkpoints", "[familie
                          {"starcoder2-15b", 15.96 - 0.30},  // the files hold the one table twice
                          {"internlm2-20b", 19.86},
                          {"internlm3-8b", 8.80},
-                         {"baichuan2-13b", 13.90}}) {
+                         {"baichuan2-13b", 13.90},
+                         {"qwen3-vl-32b", 32.76},           // its language model is that of Qwen3-32B
+                         {"qwen3.5-27b", 27.78 - 0.46}}) {  // without its encoder of images
     INFO(row.name);
     CHECK(billions(parameter_count(preset(row.name))) == Approx(row.published).epsilon(0.01));
   }
@@ -112,7 +115,13 @@ TEST_CASE("models with experts have as many parameters, and as many active ones,
                          {"minimax-text-01", 456, 45.9, 0},
                          {"minimax-m1", 456, 45.9, 0},
                          {"jamba-v0.1", 51.6, 12, 2},
-                         {"granite-4-small", 32, 9, 1}}) {
+                         {"granite-4-small", 32, 9, 1},
+                         {"qwen3-vl-30b-a3b", 30.5, 3.3, 2},
+                         {"qwen3.5-397b-a17b", 397, 17, 2},
+                         {"minimax-m2.7", 230, 10, 1},
+                         {"nemotron-3-nano", 31.6, 3.2, 1},
+                         {"nemotron-3-super", 120.6, 12.7, 2},
+                         {"nemotron-3-ultra", 550, 55, 1}}) {
     INFO(row.name);
     const Transformer model = main_model(row.name);
     const std::int64_t left_out = (model.tied_embeddings ? 1 : 2) - row.tables;
@@ -135,6 +144,16 @@ TEST_CASE("where a publication counts otherwise, the difference is known", "[fam
   const Transformer scout = preset("llama4-scout");
   CHECK(billions(parameter_count(scout)) == Approx(108.64 - 0.87).epsilon(0.01));
   CHECK(std::round(billions(active_parameter_count(scout))) == 17);
+  // K2.5 is the language model of K2 behind an encoder of images.
+  CHECK(parameter_count(preset("kimi-k2.5")) == parameter_count(kimi));
+  // The files of Qwen3.5-35B-A3B hold 35.95 billion, of which 0.45 are an encoder of images.
+  CHECK(billions(parameter_count(preset("qwen3.5-35b-a3b"))) == Approx(35.95 - 0.45).epsilon(0.001));
+  // MiMo-7B names itself after whole billions and has a layer that predicts a further token beside them: products of
+  // queries, keys and values with their biases, of attention's output and of the MLP, two norms; two tables.
+  const std::int64_t h = 4096;
+  const std::int64_t layer = (h + 1) * (h + 2 * 1024) + h * h + 3 * h * 11'008 + 2 * h;
+  CHECK(parameter_count(main_model("mimo-7b")) == 36 * layer + (2 * 151'680 + 1) * h);
+  CHECK(parameter_count(preset("mimo-7b")) == 37 * layer + 2 * h * h + 2 * h + (2 * 151'680 + 1) * h);
   // Nemotron-H names itself after whole billions.
   CHECK(std::round(billions(parameter_count(preset("nemotron-h-8b")))) == 8);
   CHECK(std::round(billions(parameter_count(preset("nemotron-h-56b")))) == 56);
@@ -168,7 +187,35 @@ TEST_CASE("every family's layers alternate as its files say", "[families]") {
   CHECK(layers_of(preset("granite-4-small")) == "4 full experts, 36 linear experts");
   CHECK(layers_of(preset("nemotron-h-8b")) == "4 full, 24 linear, 24 mlp");
   CHECK(layers_of(preset("starcoder2-15b")) == "40 window mlp");
+  CHECK(layers_of(main_model("qwen3.5-27b")) == "48 linear mlp, 16 full mlp");
+  CHECK(layers_of(main_model("qwen3.5-397b-a17b")) == "45 linear experts, 15 full experts");
+  CHECK(layers_of(preset("minimax-m2.7")) == "62 full experts");
+  CHECK(layers_of(preset("nemotron-3-nano")) == "6 full, 23 linear, 23 experts");
   CHECK(layers_of(preset("qwen2.5-72b")) == "80 full mlp");  // its windows are switched off
+}
+
+TEST_CASE("a layer's branch is told by a letter or a word, and by which layers a further token is predicted",
+          "[families]") {
+  // Super has letters, and words stand for them in Ultra, whose number of layers is that of the words.
+  CHECK(layers_of(main_model("nemotron-3-super")) == "8 full, 40 linear, 40 experts");
+  CHECK(layers_of(main_model("nemotron-3-ultra")) == "12 full, 48 linear, 48 experts");
+  CHECK(preset("nemotron-3-ultra").layers == 108 + 2);
+  // Behind them attention and experts, of which the first takes the embedding of the next token.
+  CHECK(layers_of(preset("nemotron-3-super")) == "8 full, 40 linear, 1 full joins, 41 experts");
+  CHECK(preset("nemotron-3-super").predictions == 2);
+}
+
+TEST_CASE("experts that work in a latent are as wide as it, and two products of a layer lead to it and back",
+          "[families]") {
+  const Transformer model = main_model("nemotron-3-super");
+  REQUIRE(model.moe.has_value());
+  CHECK(model.moe->latent == 1024);
+  CHECK(expert_parameter_count(model) == 2 * 1024 * 2688);  // its MLPs have no gate
+  const std::int64_t h = 4096;
+  const std::int64_t latents = 2 * h * 1024;
+  const std::int64_t router = h * 512;
+  const std::int64_t shared = 2 * h * 5376;
+  CHECK(layer_parameter_count(model) == 512 * expert_parameter_count(model) + latents + router + shared + h);
 }
 
 TEST_CASE("latent attention has the widths of its files", "[families]") {
@@ -224,6 +271,7 @@ TEST_CASE("what a file describes and a model does not have is said", "[families]
   CHECK(preset("llama4-scout").left_out.size() == 1);
   CHECK(preset("deepseek-v3").left_out.at(0).find("4 of 8 groups") != std::string::npos);
   CHECK(preset("llama3.1-405b").left_out.empty());
+  CHECK(preset("minimax-m2.7").left_out.at(0).find("3 modules that predict further tokens") != std::string::npos);
 }
 
 TEST_CASE("the table of families names every architecture that is known", "[families]") {
