@@ -153,9 +153,9 @@ TEST_CASE("what cannot be simulated yet is kept with its reason and does not hid
 }
 
 TEST_CASE("every shipped set can be read, and is worth its name", "[validation]") {
-  const auto name =
-      GENERATE(as<std::string>{}, "bytescale-7b", "bytescale-ablation", "korthikanti", "mosaicml-a100", "mosaicml-h100",
-               "nemo-24.07", "nemo-long-context", "sc21", "simumax-b200", "vtrain-multi-node", "vtrain-single-node");
+  const auto name = GENERATE(as<std::string>{}, "bytescale-7b", "bytescale-ablation", "korthikanti",
+                             "megatron-core-0.8", "mosaicml-a100", "mosaicml-h100", "nemo-24.07", "nemo-long-context",
+                             "sc21", "simumax-b200", "vtrain-multi-node", "vtrain-single-node");
   Diagnostics diagnostics;
   const auto set =
       load_validation_set(HDPSIM_SOURCE_DIR "/configs/validation/" + std::string(name) + ".yaml", diagnostics);
