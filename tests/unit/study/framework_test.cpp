@@ -49,6 +49,15 @@ TEST_CASE("every framework that is shipped trains a dense model", "[study][frame
   }
 }
 
+TEST_CASE("the framework of models with experts trains one, which others ask too much of", "[study][framework]") {
+  const auto mixtral = [](const std::string& name) {
+    return changed(with_framework(name), "llama-7b", "mixtral-8x7b");
+  };
+  const Study study = StudyFile(mixtral("megatron-core-0.8-experts")).load();
+  CHECK(study.points.at(0).spec.recipe.gradient_buffer);
+  CHECK_FALSE(StudyFile(mixtral("megatron-core-0.8")).problems().empty());
+}
+
 TEST_CASE("a framework that does not exist is told with what there is", "[study][framework]") {
   const auto problems = StudyFile(with_framework("megatron-core-0.9")).problems();
   REQUIRE(problems.size() == 1);
