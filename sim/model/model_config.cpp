@@ -76,7 +76,7 @@ std::optional<Transformer> read_as(const Architecture& architecture, const Value
   MapReader of_language(language, inside == nullptr ? "the model" : fmt::format("'{}'", architecture.inside),
                         map.diagnostics());
   Transformer model = read_configuration(of_language, architecture);
-  if (inside != nullptr) tell_tower(config, model);
+  tell_tower(config, model);
   tell_unread(architecture, config, model);
   return model;
 }

@@ -89,6 +89,7 @@ TEST_CASE("dense models have as many parameters as their checkpoints", "[familie
                          {"internlm2-20b", 19.86},
                          {"internlm3-8b", 8.80},
                          {"baichuan2-13b", 13.90},
+                         {"exaone-4.0-32b", 32.0},
                          {"qwen3-vl-32b", 32.76},           // its language model is that of Qwen3-32B
                          {"qwen3.5-27b", 27.78 - 0.46}}) {  // without its encoder of images
     INFO(row.name);
@@ -189,6 +190,7 @@ TEST_CASE("every family's layers alternate as its files say", "[families]") {
   CHECK(layers_of(preset("starcoder2-15b")) == "40 window mlp");
   CHECK(layers_of(main_model("qwen3.5-27b")) == "48 linear mlp, 16 full mlp");
   CHECK(layers_of(main_model("qwen3.5-397b-a17b")) == "45 linear experts, 15 full experts");
+  CHECK(layers_of(preset("exaone-4.0-32b")) == "48 window mlp, 16 full mlp");
   CHECK(layers_of(preset("minimax-m2.7")) == "62 full experts");
   CHECK(layers_of(preset("nemotron-3-nano")) == "6 full, 23 linear, 23 experts");
   CHECK(layers_of(preset("qwen2.5-72b")) == "80 full mlp");  // its windows are switched off
