@@ -181,8 +181,9 @@ class ConfigReader {
         config_.number_or("num_nextn_predict_layers", most, config_.number_or("mtp_num_hidden_layers", most, 0));
     model_.predictions = 1 + further;
     std::vector<Layer> module;
-    for (std::int64_t i = 0; i < pattern_.module; ++i)
+    for (std::int64_t i = 0; i < pattern_.module; ++i) {
       module.push_back(layer(static_cast<std::size_t>(model_.layers + i)));
+    }
     if (module.empty()) module.push_back(all.back());
     module.front().joins = true;
     for (std::int64_t i = 0; i < further; ++i) all.insert(all.end(), module.begin(), module.end());

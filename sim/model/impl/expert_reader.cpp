@@ -79,7 +79,7 @@ Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t cou
   moe.experts_per_token = config.number({keys.per_token}, chosen);
   moe.shared_gate = keys.shared_gate && moe.shared_hidden > 0;
   moe.biases = keys.biases;
-  moe.latent = keys.latent.empty() ? 0 : config.whole(keys.latent, width);
+  moe.latent = keys.latent.empty() ? 0 : config.whole(keys.latent, hidden);
   if (moe.experts_per_token > moe.experts) {
     config.error_at(keys.per_token,
                     fmt::format("{} experts a token, but the model has {}", moe.experts_per_token, moe.experts));

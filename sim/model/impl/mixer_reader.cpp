@@ -85,7 +85,22 @@ void add_branches(ConfigMap& config, std::string_view key, std::string_view lett
   }
 }
 
-// The layers of the model, and behind them those that predict a further token, where the file has some.
+// The layers that predict a further token, behind those of the model.
+void read_module(ConfigMap& config, const MixerKeys& keys, LayerPattern& pattern) {
+  constexpr std::size_t most = 100;
+  const std::vector<Value>& words = config.list(module_words);
+  const std::string_view key = words.empty() ? keys.module_letters : module_words;
+  const std::string letters =
+      words.empty() ? config.map().optional<std::string>(keys.module_letters, "") : letters_of(config, words);
+  if (letters.size() > most) {
+    config.error_at(key,
+                    fmt::format("'{}' is about {} layers, at most {} can be simulated", key, letters.size(), most));
+    return;
+  }
+  add_branches(config, key, letters, pattern);
+  pattern.module = std::ssize(letters);
+}
+
 void read_branches(ConfigMap& config, const MixerKeys& keys, std::int64_t layers, LayerPattern& pattern) {
   const std::vector<Value>& words = config.list(layer_words);
   const std::string_view key = words.empty() ? keys.letters : layer_words;
@@ -93,11 +108,7 @@ void read_branches(ConfigMap& config, const MixerKeys& keys, std::int64_t layers
   if (!letters || !has_enough(config, key, words.empty() ? letters->size() : words.size(), layers)) return;
   pattern.branches = Branches{};
   add_branches(config, key, std::string_view(*letters).substr(0, static_cast<std::size_t>(layers)), pattern);
-  const std::vector<Value>& module = config.list(module_words);
-  const std::string further =
-      module.empty() ? config.map().optional<std::string>(keys.module_letters, "") : letters_of(config, module);
-  add_branches(config, module.empty() ? keys.module_letters : module_words, further, pattern);
-  pattern.module = std::ssize(further);
+  read_module(config, keys, pattern);
 }
 
 // Layers whose windows are switched off, or in a model without a window, see all tokens.

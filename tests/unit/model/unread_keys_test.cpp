@@ -112,6 +112,22 @@ TEST_CASE("which layers have experts is a list of words or numbers, too", "[fami
              Catch::Contains("'mlp_layer_types' is about 1 layers, but the model has 2"));
 }
 
+TEST_CASE("branches are told where a word or a letter is of none, and where a further token needs too many",
+          "[families]") {
+  const auto read = [](const std::string& keys) {
+    return read_with("NemotronHForCausalLM", R"("mamba_num_heads": 4, "n_groups": 1, "ssm_state_size": 8,
+  "mamba_head_dim": 32, )" + keys);
+  };
+  REQUIRE(read(R"("layers_block_type": ["mamba", "mlp"])").model.has_value());
+  CHECK_THAT(read(R"("layers_block_type": ["mamba", "cache"])").problems, Catch::Contains("config.json:4:56: error"));
+  CHECK_THAT(read(R"("layers_block_type": ["mamba"])").problems,
+             Catch::Contains("'layers_block_type' is about 1 layers, but the model has 2"));
+  CHECK_THAT(read(R"("hybrid_override_pattern": "MX")").problems, Catch::Contains("has the letter 'X'"));
+  CHECK_THAT(read(R"("hybrid_override_pattern": "M-", "mtp_hybrid_override_pattern": ")" + std::string(101, 'M') + "\"")
+                 .problems,
+             Catch::Contains("'mtp_hybrid_override_pattern' is about 101 layers, at most 100 can be simulated"));
+}
+
 TEST_CASE("a file with experts in every layer needs no width of an MLP, and one with others does", "[families]") {
   const auto read = [](const std::string& dense) {
     Diagnostics diagnostics;
