@@ -128,10 +128,13 @@ class PathWalk {
     const std::vector<WorkerId> group = pipeline_.group(link.pass);
     double speed = machine_.speed[group.front().index()];
     for (const WorkerId worker : group) speed = std::min(speed, machine_.speed[worker.index()]);
-    Breakdown time = kernels_of(price(program_, link.pass, machine_), speed);
-    const Activity of_its_own = group.size() > 1 ? Activity::cp_comm : Activity::offload_stall;
-    const Activity waiting = pipeline_.wave_size(link.pass) > 1 ? Activity::group_wait : of_its_own;
-    time[waiting] += std::max(Duration{}, (link.end - link.begin) - time.total());
+    const PricedProgram priced = price(program_, link.pass, machine_);
+    const bool is_wave = pipeline_.wave_size(link.pass) > 1;
+    const bool is_alone = group.size() == 1 && !is_wave;
+    Breakdown time = is_alone ? time_of_one_rank(priced, speed) : kernels_of(priced, speed);
+    Activity rest = is_wave ? Activity::group_wait : Activity::cp_comm;
+    if (is_alone) rest = Activity::overhead;  // setting up connections
+    time[rest] += std::max(Duration{}, (link.end - link.begin) - time.total());
     return time;
   }
 

@@ -19,9 +19,9 @@ struct CriticalPass {
   Instant begin;          ///< Since when the pass had everything it needed.
   Instant end;
   Duration message;  ///< Time before `begin` in which the message from another stage was on its way.
-  /// Breakdown of end - begin: the kernels of the slowest device of the group. The rest is waiting for messages of the
-  /// ring (cp_comm) or, without a ring, for copies (offload_stall); in a wave of several groups also for each other
-  /// (group_wait).
+  /// Breakdown of end - begin: the kernels of the slowest device of the group. A rank alone also waits for copies
+  /// (offload_stall) and for collectives over the pool (grad_sync). What a group waits for is not told apart: messages
+  /// of the ring (cp_comm), or in a wave of several groups also each other (group_wait).
   Breakdown time;
 };
 

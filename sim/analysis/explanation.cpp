@@ -28,7 +28,8 @@ ExplainedPass explained(const CriticalPass& link, const Program& program) {
       .spans = std::ssize(micro_batch.spans),
       .tokens = micro_batch.tokens(),
       .time = link.end - link.begin,
-      .waiting = link.time[Activity::cp_comm] + link.time[Activity::group_wait] + link.time[Activity::offload_stall]};
+      .waiting = link.time[Activity::cp_comm] + link.time[Activity::group_wait] + link.time[Activity::offload_stall] +
+                 link.time[Activity::grad_sync]};
   if (pipeline.stages() > 1) told.kind = fmt::format("{} on stage {}", pass_kind_name(pass.kind), pass.stage);
   if (longest != micro_batch.spans.end()) {
     told.sequence = static_cast<std::int64_t>(longest->sequence.index());

@@ -30,7 +30,7 @@ struct ExplainedPass {
   std::int64_t sequence = 0;         ///< The sequence of the longest span.
   std::int64_t sequence_tokens = 0;  ///< Length of that whole sequence.
   Duration time;                     ///< Time on the path.
-  Duration waiting;                  ///< The part of `time` spent waiting for messages or copies.
+  Duration waiting;  ///< The part of `time` spent waiting for messages, copies or the pool's collectives.
 };
 
 /// The same step planned anew for ranks that hold more tokens, which the plan's memory leaves room for.

@@ -6,6 +6,7 @@
 
 #include "sim/base/check.h"
 #include "sim/engine/impl/beside_exchanges.h"
+#include "sim/engine/impl/loop_schedule.h"
 #include "sim/engine/step_ending.h"
 #include "sim/model/shares.h"
 
@@ -252,6 +253,10 @@ std::vector<Hop> ring_hops(const GroupSharing& sharing, const std::vector<HdpRan
 
 Hop stage_hop(HdpRank rank, std::int64_t from, std::int64_t to, const Machine& machine) {
   return hop_between({rank, from}, {rank, to}, machine);
+}
+
+Breakdown time_of_one_rank(const PricedProgram& priced, double speed) {
+  return micro_batch_time(priced, speed, [](Bytes) { return Duration{}; }).breakdown;
 }
 
 void add_evidence(const PricedProgram& priced, std::span<const WorkerId> workers, const Machine& machine,

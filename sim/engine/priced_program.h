@@ -34,6 +34,10 @@ struct PricedProgram {
 
 [[nodiscard]] PricedProgram price(const Program& program, PassId id, const Machine& machine);
 
+/// What a rank without a ring does during a pass, at this speed: its kernels, and what its compute stream waits for.
+/// Sums to how long the pass takes where nothing shares its links.
+[[nodiscard]] Breakdown time_of_one_rank(const PricedProgram& priced, double speed);
+
 /// Adds the kernel times of a program on these workers, each at the speed of its own device.
 void add_evidence(const PricedProgram& priced, std::span<const WorkerId> workers, const Machine& machine,
                   EvidenceSums& evidence);

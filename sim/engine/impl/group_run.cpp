@@ -107,17 +107,6 @@ Duration between(Duration own, Duration slowest, double reach) {
   return own + (slowest - own).scaled(reach);
 }
 
-LoopTime micro_batch_time(const PricedProgram& priced, double speed, const TransferTime& transfer) {
-  LoopTime sum;
-  for (std::size_t block = 0; block < priced.program.blocks.size(); ++block) {
-    const BodyRange whole{0, priced.program.blocks[block].body.size()};
-    const LoopTime time = loop_time(priced, block, whole, speed, transfer);
-    sum.total += time.total;
-    sum.breakdown += time.breakdown;
-  }
-  return sum;
-}
-
 std::vector<Pass> pass_through(const PricedProgram& priced, std::size_t block) {
   const Block& loop = priced.program.blocks[block];
   const Duration copy = copy_of_layer(priced, block);

@@ -106,4 +106,15 @@ LoopTime pass_time(const PricedProgram& priced, std::size_t block, BodyRange ran
   return LoopSchedule(priced, block, range, speed, transfer).run(1);
 }
 
+LoopTime micro_batch_time(const PricedProgram& priced, double speed, const TransferTime& transfer) {
+  LoopTime sum;
+  for (std::size_t block = 0; block < priced.program.blocks.size(); ++block) {
+    const BodyRange whole{0, priced.program.blocks[block].body.size()};
+    const LoopTime time = loop_time(priced, block, whole, speed, transfer);
+    sum.total += time.total;
+    sum.breakdown += time.breakdown;
+  }
+  return sum;
+}
+
 }  // namespace hdpsim

@@ -23,5 +23,7 @@ using TransferTime = std::function<Duration(Bytes)>;
 /// The same for a single iteration.
 [[nodiscard]] LoopTime pass_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
                                  const TransferTime& transfer);
+/// All blocks of a pass, one after the other.
+[[nodiscard]] LoopTime micro_batch_time(const PricedProgram& priced, double speed, const TransferTime& transfer);
 
 }  // namespace hdpsim

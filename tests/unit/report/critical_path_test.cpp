@@ -90,6 +90,28 @@ TEST_CASE("the path of a pipeline goes from stage to stage, messages and all", "
   }
 }
 
+TEST_CASE("a rank alone waits for copies in offload_stall and for the pool's collectives in grad_sync",
+          "[critical_path]") {
+  for (const bool shards : {true, false}) {
+    Plan plan = test::plan_of(2, layers, {{{0}, 1000}, {{1}, 1000}});
+    if (!shards) plan.micro_batches[0].offload = plan.micro_batches[1].offload = 1;
+    LoweringOptions lowering{test::one_head_model(layers), Mesh{.hdp = 2}};
+    lowering.recipe.zero = shards ? 3 : 1;
+    for (const Grain grain : {Grain::fluid, Grain::exact}) {
+      HandMachine world(test::one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
+      world.machine.pool = test::each_takes(1_ms);  // far longer than the kernels of a layer
+      const Program program(plan, lowering);
+      const Timeline timeline = simulate(program, world.machine, grain);
+      const CriticalPath path = critical_path(program, timeline, world.machine);
+      const Breakdown& booked = timeline.ranks.front();
+      CHECK(path.time()[Activity::offload_stall] == booked[Activity::offload_stall]);
+      CHECK((path.time()[Activity::offload_stall] > Duration{}) == !shards);
+      CHECK((path.time()[Activity::grad_sync] > Duration{}) == shards);
+      CHECK(path.time().total() + path.ending == timeline.step_time);
+    }
+  }
+}
+
 TEST_CASE("a wave waits for the last rank of all its groups, and the path leads through it", "[critical_path]") {
   // Each of two ranks has an expert of every layer. Rank 0 is the later one: its first micro-batch is twice as long.
   const Plan plan =
