@@ -10,6 +10,7 @@
 
 #include "sim/base/first_problems.h"
 #include "sim/document/limits.h"
+#include "sim/profiler/impl/event_times.h"
 #include "sim/profiler/impl/tracked_input.h"
 
 namespace hdpsim {
@@ -55,7 +56,7 @@ constexpr auto whole_arguments = std::to_array<WholeField>({
 
 constexpr std::array<std::string_view, 3> gpu_categories = {"kernel", "gpu_memcpy", "gpu_memset"};
 
-bool must_have_times(const std::string& category) {
+bool is_of_device(const std::string& category) {
   return std::find(gpu_categories.begin(), gpu_categories.end(), category) != gpu_categories.end();
 }
 
@@ -280,12 +281,12 @@ class KinetoBuilder {
 
   void end_event() {
     if (phase_ != "X") return;
-    if (wrong_.empty() && must_have_times(event_.category)) {
+    if (wrong_.empty() && is_of_device(event_.category)) {
       if (event_.name.empty()) wrong_ = "it has no 'name'";
       if (!has_begin_) wrong_ = "it has no 'ts'";
       if (!has_duration_) wrong_ = "it has no 'dur'";
     }
-    if (wrong_.empty() && event_.duration_us < 0) wrong_ = "its 'dur' is negative";
+    if (wrong_.empty()) wrong_ = problem_of_duration(event_.duration_us, is_of_device(event_.category));
     if (!wrong_.empty()) {
       problems_.error(event_.position, fmt::format("an event of the trace cannot be read: {}", wrong_),
                       "export the trace again: prof.export_chrome_trace(\"trace.json\")");

@@ -12,6 +12,7 @@
 
 #include "sim/base/first_problems.h"
 #include "sim/document/input_file.h"
+#include "sim/profiler/impl/event_times.h"
 
 namespace hdpsim {
 namespace {
@@ -159,13 +160,18 @@ class NsysReader {
     }
     const auto begin = number(fields[columns_.begin], "time");
     const auto duration = number(fields[columns_.duration], "time");
-    if (duration && *duration < 0) return problems_.error(at(fields[columns_.duration]), "a negative duration");
-    if (!begin || !duration || !is_of_device(fields[columns_.device])) return;
+    if (!begin || !duration) return;
+    const double duration_us = *duration * columns_.duration_us;
+    if (const std::string_view problem = problem_of_duration(duration_us, true); !problem.empty()) {
+      return problems_.error(at(fields[columns_.duration]), fmt::format("a row that cannot be: {}", problem),
+                             "export the report again");
+    }
+    if (!is_of_device(fields[columns_.device])) return;
     ProfilerEvent event;
     event.position = at(fields.front());
     event.name = fields[columns_.name].text;
     event.begin_us = *begin * columns_.begin_us;
-    event.duration_us = *duration * columns_.duration_us;
+    event.duration_us = duration_us;
     event.correlation = whole(fields[columns_.correlation].text);
     event.stream = whole(fields[columns_.stream].text);
     event.category = "kernel";

@@ -14,6 +14,7 @@ namespace hdpsim::fuzz {
 [[nodiscard]] std::vector<Target> search_targets();    ///< Replays and tunings.
 [[nodiscard]] std::vector<Target> kept_targets();      ///< What the program itself wrote and reads again.
 [[nodiscard]] std::vector<Target> timeline_targets();  ///< Plans that are simulated, timelines that are compared.
+[[nodiscard]] std::vector<Target> trace_targets();     ///< A profile is fitted to what a profiler recorded.
 [[nodiscard]] std::vector<Target> comm_targets();      ///< Command lines of `hdpsim comm`.
 
 }  // namespace hdpsim::fuzz

@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 const std::vector<Target>& targets() {
   static const std::vector<Target> all = [] {
     std::vector<Target> joined;
-    for (const auto& group :
-         {reader_targets(), study_targets(), search_targets(), kept_targets(), timeline_targets(), comm_targets()}) {
+    for (const auto& group : {reader_targets(), study_targets(), search_targets(), kept_targets(), timeline_targets(),
+                              trace_targets(), comm_targets()}) {
       joined.insert(joined.end(), group.begin(), group.end());
     }
     return joined;

@@ -99,13 +99,14 @@ Family<MemoryBoundTiming> traffic_samples(const Recording& recording, const Data
 }
 
 std::vector<MessageTiming> message_samples(const Recording& recording, LinkKind link, MessageKind kind) {
+  constexpr double least_s = 1e-9;  // the clock of a profiler ticks once a nanosecond
   std::vector<MessageTiming> timings;
   for (const auto& [message, samples] : recording.messages) {
     if (message.link != link || message.kind != kind) continue;
     Timing timing = timing_of(samples.of_all.empty() ? samples.seconds : samples.of_all, 0);
     timing.median_s = samples.transfer_s();
     timing.p10_s = std::min(timing.p10_s, timing.median_s);
-    if (timing.median_s > 0) timings.push_back({kind, link, message.ranks, message.bytes, timing});
+    if (timing.median_s >= least_s) timings.push_back({kind, link, message.ranks, message.bytes, timing});
   }
   return timings;
 }

@@ -130,6 +130,7 @@ TEST_CASE("all events with wrong types are told, each at its place", "[profiler]
   trace.raw(R"({"ph": "X", "cat": "kernel", "name": 5, "ts": 1, "dur": 1})");
   trace.raw(R"({"ph": "X", "cat": "gpu_memcpy", "name": "k", "ts": 1, "dur": -1})");
   trace.raw(R"({"ph": "X", "cat": "cpu_op", "name": "k", "ts": 1e300, "dur": 1})");
+  trace.raw(R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 600000001})");
   trace.raw(R"({"ph": "i", "cat": "kernel"})");
   trace.raw("7");
   const std::string told = refusal(trace.text());
@@ -140,11 +141,13 @@ TEST_CASE("all events with wrong types are told, each at its place", "[profiler]
         std::string::npos);
   CHECK(told.find("trace.json:11:4: error: an event of the trace cannot be read: its 'name' is a number") !=
         std::string::npos);
-  CHECK(told.find("trace.json:12:4: error: an event of the trace cannot be read: its 'dur' is negative") !=
+  CHECK(told.find("trace.json:12:4: error: an event of the trace cannot be read: its duration is negative") !=
         std::string::npos);
   CHECK(told.find("trace.json:13:4: error: an event of the trace cannot be read: its 'ts' is 1e+300") !=
         std::string::npos);
-  CHECK(told.find("trace.json:14") == std::string::npos);
+  CHECK(told.find("trace.json:14:4: error: an event of the trace cannot be read: it runs on a device for more than ten "
+                  "minutes") != std::string::npos);
+  CHECK(told.find("trace.json:15") == std::string::npos);
 }
 
 TEST_CASE("of thousands of wrong events the first twenty are told, and the number of the others", "[profiler]") {

@@ -67,12 +67,16 @@ TEST_CASE("all wrong rows are told with line and column", "[profiler]") {
                            "soon,2500,12,1,1,1,1,1,1,1,0,0,,,,,A (0),1,,7,k\n"
                            "1,-5,12,1,1,1,1,1,1,1,0,0,,,,,A (0),1,,7,k\n"
                            "1,5,12,1\n"
+                           "1,600000000001,12,1,1,1,1,1,1,1,0,0,,,,,A (0),1,,7,k\n"
                            "1,5,12,1,1,1,1,1,1,1,0,0,,,,,A (0),1,,7,k\n"
                            "1,5,12,1,1,1,1,1,1,1,0,0,,,,,B (1),1,,7,k\n";
-  CHECK_THROWS_WITH(events(rows), Contains("trace.csv:2:1: error: 'soon' is no time") &&
-                                      Contains("trace.csv:3:3: error: a negative duration") &&
-                                      Contains("trace.csv:4:1: error: 4 fields where the head has 21") &&
-                                      Contains("trace.csv:6:") && Contains("a row of 'B (1)' beside rows of 'A (0)'"));
+  CHECK_THROWS_WITH(events(rows),
+                    Contains("trace.csv:2:1: error: 'soon' is no time") &&
+                        Contains("trace.csv:3:3: error: a row that cannot be: its duration is negative") &&
+                        Contains("trace.csv:4:1: error: 4 fields where the head has 21") &&
+                        Contains("trace.csv:5:3: error: a row that cannot be: it runs on a device for more "
+                                 "than ten minutes") &&
+                        Contains("trace.csv:7:") && Contains("a row of 'B (1)' beside rows of 'A (0)'"));
 }
 
 TEST_CASE("other reports and other files are told with the command that makes the right one", "[profiler]") {

@@ -161,6 +161,16 @@ TEST_CASE("messages of one size tell the bandwidth beside known latencies", "[tr
   CHECK(part_of(profile, "nvlink all_gather")->how == "scaled");
 }
 
+TEST_CASE("messages that take no time are no samples", "[traces]") {
+  TrainingTruth truth;
+  truth.gather_us = 0;
+  truth.gather_bytes_per_us = 1e30;
+  SyntheticTraining training(truth);
+  for (const std::int64_t bytes : {1'000'000, 4'000'000, 16'000'000, 64'000'000}) training.gather(bytes);
+  const DeviceProfile profile = fitted(recorded(training));
+  CHECK(profile.nvlink->all_gather == start().nvlink->all_gather);
+}
+
 TEST_CASE("shapes that would make kernels faster than the device are no samples", "[traces]") {
   TrainingTruth truth;
   truth.product_rate = 2000e6;  // twice the data sheet's 989 TFLOP/s

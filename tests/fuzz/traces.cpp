@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "calib/traces/trace_fit.h"
+#include "sim/document/document.h"
+#include "sim/profile/profile_file.h"
+#include "sim/profiler/recording.h"
+#include "tests/fuzz/groups.h"
+#include "tests/fuzz/sane.h"
+#include "tests/fuzz/scratch.h"
+
+namespace hdpsim::fuzz {
+namespace {
+
+constexpr char json[] = ".json";
+constexpr char compressed[] = ".json.gz";
+constexpr char csv[] = ".csv";
+
+const DeviceProfile& shipped_profile() {
+  static const std::shared_ptr<const DeviceProfile> profile = [] {
+    Catalog catalog = shipped_catalog();
+    Diagnostics diagnostics;
+    const auto read = catalog.profile(Value::scalar("h100-published", {"--like", 0, 0}), diagnostics);
+    diagnostics.throw_if_any();
+    return read;
+  }();
+  return *profile;
+}
+
+void require_sane(const RankRecording& rank) {
+  require_number(rank.span_s, 0, "traced span");
+  for (const double seconds : rank.seconds) require_number(seconds, 0, "traced activity");
+  const double sum = std::accumulate(rank.seconds.begin(), rank.seconds.end(), 0.0);
+  require(std::abs(sum - rank.span_s) <= 1e-6 * rank.span_s + 1e-9, "traced activities",
+          fmt::format("{} of {} s", sum, rank.span_s));
+  for (const double step : rank.steps_s) require_number(step, 0, "traced step");
+}
+
+// The trace is read, a profile is fitted to it and read back.
+template <const char* extension>
+Outcome fit(std::string_view input) {
+  const Recording recording = read_recording({file_with(std::string("trace") + extension, input)});
+  for (const RankRecording& rank : recording.ranks) require_sane(rank);
+  const DeviceProfile profile = calib::fit_to_traces(recording, shipped_profile(), {.source = "a trace"});
+  const std::string text = profile_text(profile);
+  Diagnostics diagnostics;
+  const Value document = parse_document("traced.yaml", text, diagnostics);
+  const auto again = read_profile(document, profile.name, diagnostics);
+  require(again.has_value() && diagnostics.empty(), "traced profile", diagnostics.text());
+  require(profile_text(*again) == text, "traced profile", "read back it is another one");
+  return Outcome::accepted;
+}
+
+}  // namespace
+
+std::vector<Target> trace_targets() {
+  constexpr unsigned longest_s = 2;
+  return {
+      {"trace_kineto", json, 6, longest_s, {}, fit<json>},
+      {"trace_compressed", ".gz", 3, longest_s, {"calib/traces"}, fit<compressed>},
+      {"trace_nsight", csv, 4, longest_s, {}, fit<csv>},
+  };
+}
+
+}  // namespace hdpsim::fuzz
