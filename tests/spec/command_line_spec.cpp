@@ -114,6 +114,15 @@ TEST_CASE("check accepts every shipped input file", "[cli]") {
   }
 }
 
+TEST_CASE("check says what a model has and what of its file it leaves out", "[cli]") {
+  const Workplace here;
+  const Outcome outcome = here.hdpsim("check configs/models/qwen3-vl-32b.json");
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out ==
+        "configs/models/qwen3-vl-32b.json: a model of 32.8G parameters in 64 layers: fine\n"
+        "  note: left out is its encoder of 'vision_config'\n");
+}
+
 TEST_CASE("check tells what is wrong in a file of lengths, and what it cannot tell", "[cli]") {
   const Workplace here;
   here.write("lengths.csv", "length\n100\n-5\nmany\n");
