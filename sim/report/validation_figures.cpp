@@ -18,6 +18,7 @@ FigureTable<ValidationRow> figures_of_a_row() {
   all.add({"fitted", "fitted", "",
            "whether a constant of the set was taken from the figure: it is then no part of the set's errors"},
           at(&Row::fitted));
+  all.add({"fits", "fits", "", "whether the plan fits the memory of devices and hosts, as predicted"}, at(&Row::fits));
   all.add({"not_predicted", "not_predicted", "", "why there is no prediction"}, at(&Row::not_predicted), {},
           is_not_predicted);
   all.add({"source", "source", "", "where the figure was published"}, at(&Row::source));

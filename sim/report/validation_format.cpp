@@ -35,8 +35,8 @@ std::string row_line(const ValidationRow& row, std::size_t case_width, std::size
   const std::string head = fmt::format("  {:<{}}  {:<{}}  {:>10} {:<9}", row.case_name, case_width, row.quantity,
                                        quantity_width, figure(row.published), row.unit);
   if (!row.predicted) return fmt::format("{} not predicted: {}\n", head, row.not_predicted);
-  return fmt::format("{} {:>10}  {:>8}{}\n", head, figure(*row.predicted), signed_percent(row.error()),
-                     row.fitted ? "  fitted" : "");
+  return fmt::format("{} {:>10}  {:>8}{}{}\n", head, figure(*row.predicted), signed_percent(row.error()),
+                     row.fitted ? "  fitted" : "", row.fits ? "" : "  does not fit");
 }
 
 /// Widths of the columns of names.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/model/parameters.h"
 #include "sim/run/refusals.h"
 #include "sim/study/override.h"
 #include "sim/study/problems.h"
@@ -72,7 +73,29 @@ bool was_fitted_to(const DeviceProfile& profile, const ValidationRow& row) {
   return std::find(fit->rows.begin(), fit->rows.end(), FittedRow{row.quantity, name}) != fit->rows.end();
 }
 
-double predicted(const Run& run, Quantity quantity) {
+// Model FLOPs a second and device, as the set counts attention. Publications count twice the forward for the backward
+// (Chowdhery et al. 2022, arXiv 2204.02311, appendix B: 12 L h s a token), metrics what its kernel multiplies, with the
+// scores a second time (attention_flops()).
+double flops_per_s(const Run& run, const Transformer& model, CountedAttention counted) {
+  constexpr double both_published = 1 + 2;
+  constexpr double both_multiplied = 1 + 2.5;
+  constexpr std::int64_t tokens = 1'000'000;
+  const double linear = training_linear_flops(model, tokens).count() / tokens * run.metrics.tokens_per_s_per_gpu;
+  const double multiplied = run.metrics.mfu * run.info.peak.per_second() - linear;
+  const double half = multiplied * both_published / both_multiplied;
+  switch (counted) {
+    case CountedAttention::half:
+      return linear + half;
+    case CountedAttention::full:
+      return linear + 2 * half;
+    case CountedAttention::none:
+      return linear;
+  }
+  return linear;
+}
+
+double predicted(const Run& run, Quantity quantity, const Transformer& model, CountedAttention attention) {
+  constexpr double flops_per_tflop = 1e12;
   const RunMetrics& metrics = run.metrics;
   switch (quantity) {
     case Quantity::step_time:
@@ -83,6 +106,10 @@ double predicted(const Run& run, Quantity quantity) {
       return static_cast<double>(metrics.memory.device.count()) / bytes_per_gb;
     case Quantity::speedup:
       return metrics.speedup->mean;
+    case Quantity::tflops_per_gpu:
+      return flops_per_s(run, model, attention) / flops_per_tflop;
+    case Quantity::mfu:
+      return flops_per_s(run, model, attention) / run.info.peak.per_second();
   }
   return 0;
 }
@@ -135,7 +162,7 @@ std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& valida
   for (std::size_t i = 0; i < validation.set.cases.size(); ++i) {
     const ValidationCase& one = validation.set.cases[i];
     for (const PublishedFigure& figure : one.published) {
-      const std::string& name = quantity_names().at(static_cast<std::size_t>(figure.quantity));
+      const std::string name = quantity_name(figure.quantity);
       ValidationRow row{.set = validation.set.name,
                         .case_name = one.name,
                         .quantity = figure.plan.empty() ? name : fmt::format("{} {}", name, figure.plan),
@@ -144,6 +171,7 @@ std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& valida
                         .predicted = {},
                         .not_predicted = validation.reasons[i],
                         .source = validation.set.source,
+                        .fits = true,
                         .fitted = figure.fitted,
                         .job = one.job,
                         .line = one.line,
@@ -151,8 +179,10 @@ std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& valida
       if (validation.points[i]) {
         const std::size_t run =
             *validation.points[i] * validation.study.plans.size() + plan_index(validation.study, figure.plan);
-        row.predicted = predicted(runs->at(run), figure.quantity);
-        row.fitted = row.fitted || was_fitted_to(*validation.study.points[*validation.points[i]].spec.profile, row);
+        const PointSpec& spec = validation.study.points[*validation.points[i]].spec;
+        row.predicted = predicted(runs->at(run), figure.quantity, spec.model, validation.set.attention_flops);
+        row.fits = runs->at(run).metrics.fits;
+        row.fitted = row.fitted || was_fitted_to(*spec.profile, row);
       }
       rows.push_back(std::move(row));
     }

@@ -33,12 +33,6 @@ std::vector<Value> cells_of(const std::string& file, int number, std::string_vie
   return cells;
 }
 
-bool is_figure(const Value& title) {
-  const std::string name = title.text.substr(0, title.text.find(' '));
-  const auto& names = quantity_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// The steps of a CSV file as the `columns` and `rows` of a set.
 class LogReader {
  public:
@@ -84,7 +78,8 @@ class LogReader {
     }
     std::string job;
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (!is_figure(columns_.items[i])) job += fmt::format("{}{},", cells[i].is_null() ? "~" : "", cells[i].text);
+      if (!quantity_of(columns_.items[i].text))
+        job += fmt::format("{}{},", cells[i].is_null() ? "~" : "", cells[i].text);
     }
     const auto [known, is_new] = numbers_.try_emplace(job, jobs_.size());
     if (is_new) jobs_.emplace_back();
@@ -98,16 +93,17 @@ class LogReader {
     Value row = steps.front();
     if (steps.size() == 1) return row;
     for (std::size_t i = 0; i < row.items.size(); ++i) {
-      if (is_figure(columns_.items[i])) row.items[i] = median_of(steps, i);
+      if (const auto quantity = quantity_of(columns_.items[i].text)) row.items[i] = median_of(*quantity, steps, i);
     }
     return row;
   }
 
-  Value median_of(const std::vector<Value>& steps, std::size_t column) {
+  Value median_of(Quantity quantity, const std::vector<Value>& steps, std::size_t column) {
     std::vector<double> figures;
     for (const Value& step : steps) {
       if (step.items[column].is_null()) continue;
-      if (const auto figure = hdpsim::read<double>(step.items[column], diagnostics_)) figures.push_back(*figure);
+      const auto figure = read_figure(quantity, columns_.items[column].text, step.items[column], diagnostics_);
+      if (figure) figures.push_back(*figure);
     }
     Value cell = steps.front().items[column];
     if (figures.empty()) return cell;

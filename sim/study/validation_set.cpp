@@ -19,13 +19,15 @@ namespace {
 
 constexpr Range lengths{1, limits::most_tokens_of_sequence};
 constexpr Range sequences{1, 1e6};
-constexpr Range degrees{1, 32768};    // the product of four fits into 64 bits
-constexpr Range figures{1e-9, 1e15};  // the ratio of two of them is finite
+constexpr Range degrees{1, 32768};  // the product of four fits into 64 bits
 
 /// The columns that describe how a plan spreads a job; all others describe the job.
 constexpr std::array<std::string_view, 9> plan_columns = {
     "tp", "pp", "dp", "cp", "micro_batch", "virtual_stages", "recompute", "sequence_parallel", "gpus_per_node"};
 constexpr std::array<std::string_view, 3> job_columns = {"model", "sequence", "global_batch"};
+/// What frameworks call some of them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> short_names = {
+    {{"mbs", "micro_batch"}, {"gbs", "global_batch"}, {"vpp", "virtual_stages"}, {"seq", "sequence"}}};
 
 bool is_one_of(std::string_view word, const auto& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -48,16 +50,17 @@ std::vector<std::string> known_columns() {
 
 Column column_of(const Value& title, Diagnostics& diagnostics) {
   Column column{title.text, title.position, {}, {}};
-  const auto space = title.text.find(' ');
-  const auto& names = quantity_names();
-  const auto figure = std::find(names.begin(), names.end(), title.text.substr(0, space));
-  if (figure != names.end()) {
-    column.figure = static_cast<Quantity>(figure - names.begin());
+  column.figure = quantity_of(title.text);
+  if (column.figure) {
+    const auto space = title.text.find(' ');
     if (space != std::string::npos) column.plan = title.text.substr(space + 1);
     return column;
   }
+  for (const auto& [word, name] : short_names) {
+    if (word == title.text) column.name = name;
+  }
   const std::vector<std::string> known = known_columns();
-  if (!is_one_of(title.text, known) && title.text.find('.') == std::string::npos) {
+  if (!is_one_of(column.name, known) && title.text.find('.') == std::string::npos) {
     diagnostics.error(title.position, fmt::format("there is no column '{}'", title.text),
                       suggestion(title.text, known));
   }
@@ -108,13 +111,8 @@ class CaseReader {
   }
 
   void figure(const Column& column, const Value& cell) {
-    const auto value = hdpsim::read<double>(cell, diagnostics_);
-    if (!value) return;
-    if (!(*value >= figures.least && *value <= figures.most)) {
-      diagnostics_.error(cell.position, fmt::format("'{}' must be above 0", column.name),
-                         fmt::format("between {:g} and {:g}", figures.least, figures.most));
-    }
-    case_.published.push_back({*column.figure, column.plan, *value});
+    const auto value = read_figure(*column.figure, column.name, cell, diagnostics_);
+    case_.published.push_back({*column.figure, column.plan, value.value_or(1)});
   }
 
   // A job of sequences of one length: turns its batch into packs of one micro-batch each, and its degrees into a mesh.
@@ -211,16 +209,24 @@ const KeyTable<SetText>& set_keys() {
     keys.text("name", at(&SetText::set, &ValidationSet::name), "for tables", {.required = true});
     keys.text("about", at(&SetText::set, &ValidationSet::about), "what was run, in a line", {.required = true});
     keys.text("source", at(&SetText::set, &ValidationSet::source), "where it was published", {.required = true});
+    keys.word(
+        "attention_flops", "a way to count attention",
+        {{"half", CountedAttention::half}, {"full", CountedAttention::full}, {"none", CountedAttention::none}},
+        at(&SetText::set, &ValidationSet::attention_flops),
+        "what `tflops_per_gpu` and `mfu` count of attention: the half that a causal mask leaves, the whole square, "
+        "or nothing; what is computed again never counts, and the peak is that of the data sheet in bf16");
     keys.kept({"study", study, "", "what all cases have in common, by the keys of a study", {.required = true}},
               &SetText::study);
     keys.kept(
         {"columns",
          list_shape(text),
          "",
-         "what the cells of a row are: `case`, a published figure (`step_time_s`, `tokens_per_s_per_gpu`, "
-         "`memory_gb`, `speedup`, followed by the plan if there are several), a part of a job of sequences of one "
-         "length (`model`, `sequence`, `global_batch`, `micro_batch`, `tp`, `pp`, `dp`, `cp`, `virtual_stages`, "
-         "`recompute`, `sequence_parallel`, `gpus_per_node`), or a value of the study by its dotted path",
+         fmt::format("what the cells of a row are: `case`, a published figure (`{}`, followed by the plan if there are "
+                     "several; times and memory may have a unit: `900 ms`, `66.55 GiB`), a part of a job of sequences "
+                     "of one length (`{}`, `{}`; `mbs`, `gbs`, `vpp` and `seq` are understood, too), or a value of the "
+                     "study by its dotted path",
+                     fmt::join(quantity_names(), "`, `"), fmt::join(job_columns, "`, `"),
+                     fmt::join(plan_columns, "`, `")),
          {.required = true}},
         &SetText::columns);
     keys.kept({"rows",
@@ -275,8 +281,9 @@ class SetReader {
     std::set<std::string> names;
     for (const Value& title : columns.items) {
       columns_.push_back(column_of(title, diagnostics_));
-      if (!names.insert(title.text).second) {
-        diagnostics_.error(title.position, fmt::format("the column '{}' stands here a second time", title.text));
+      if (!names.insert(columns_.back().name).second) {
+        diagnostics_.error(title.position,
+                           fmt::format("the column '{}' stands here a second time", columns_.back().name));
       }
       if (columns_.back().figure && columns_.back().plan.empty() && !one_plan) {
         diagnostics_.error(title.position, fmt::format("of which plan is '{}'?", title.text),
@@ -388,25 +395,6 @@ class SetReader {
 
 const std::vector<KeyText>& validation_keys() {
   return set_keys().texts();
-}
-
-const std::vector<std::string>& quantity_names() {
-  static const std::vector<std::string> names = {"step_time_s", "tokens_per_s_per_gpu", "memory_gb", "speedup"};
-  return names;
-}
-
-std::string quantity_unit(Quantity quantity) {
-  switch (quantity) {
-    case Quantity::step_time:
-      return "s";
-    case Quantity::tokens_per_s_per_gpu:
-      return "tokens/s";
-    case Quantity::device_memory:
-      return "GB";
-    case Quantity::speedup:
-      return "x";
-  }
-  return {};
 }
 
 std::optional<ValidationSet> load_validation_set(const std::string& path, Diagnostics& diagnostics, FigureUse use) {

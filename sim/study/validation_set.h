@@ -6,23 +6,9 @@
 
 #include "sim/document/document.h"
 #include "sim/document/key.h"
+#include "sim/study/published_figure.h"
 
 namespace hdpsim {
-
-/// The kind of a published figure of a run.
-enum class Quantity { step_time, tokens_per_s_per_gpu, device_memory, speedup };
-/// The names of their columns: "step_time_s", "tokens_per_s_per_gpu", "memory_gb", "speedup".
-[[nodiscard]] const std::vector<std::string>& quantity_names();
-[[nodiscard]] std::string quantity_unit(Quantity quantity);
-
-/// One published figure of one case.
-struct PublishedFigure {
-  Quantity quantity = Quantity::step_time;
-  std::string plan;  ///< The study's plan; empty: its only one.
-  double value = 0;  ///< Positive.
-  /// A constant of the study was fitted to it, so that its error is not informative.
-  bool fitted = false;
-};
 
 /// One case of a set: a study of one point, and its published figures.
 struct ValidationCase {
@@ -49,13 +35,15 @@ struct ValidationCase {
 ///
 /// A column is one of
 /// * `case`: the case's name; by default those of its cells that are not the same in all rows;
-/// * a figure: `step_time_s`, `tokens_per_s_per_gpu`, `memory_gb`, `speedup`; if the study has several plans, followed
-///   by one of them: `speedup hdp-naive`;
+/// * a figure (published_figure.h): `step_time_s`, `tokens_per_s_per_gpu`, `memory_gb`, `speedup`, `tflops_per_gpu`,
+///   `mfu`; if the study has several plans, followed by one of them: `speedup hdp-naive`;
 /// * a part of a job of sequences of one length: `model` (a preset), `sequence` and `global_batch` (both required),
 ///   `micro_batch`, `tp`, `pp`, `dp`, `cp`, `virtual_stages`, `recompute`, `sequence_parallel`, `gpus_per_node`, which
-///   determine cluster.gpus, mesh and data of the study;
+///   determine cluster.gpus, mesh and data of the study; `mbs`, `gbs`, `vpp` and `seq` are understood, too;
 /// * any value of the study by its dotted path: `data.context`.
 /// An empty cell (~) means a default, or a figure that was not published.
+///
+/// `attention_flops` says what tflops_per_gpu and mfu count of attention.
 ///
 /// If a constant of the study was fitted to some of the figures, the set names these: they are predicted but do not
 /// count in the set's errors:
@@ -65,6 +53,7 @@ struct ValidationSet {
   std::string name;
   std::string about;
   std::string source;
+  CountedAttention attention_flops = CountedAttention::half;
   std::vector<ValidationCase> cases;
 };
 

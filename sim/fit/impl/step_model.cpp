@@ -22,7 +22,7 @@ MeasuredFigure figure_of(const StudyPoint& point, const PublishedFigure& publish
   const PointSpec& spec = point.spec;
   const auto tokens = static_cast<double>(spec.batch.tokens_per_step);
   MeasuredFigure figure;
-  figure.quantity = quantity_names().at(static_cast<std::size_t>(published.quantity));
+  figure.quantity = quantity_name(published.quantity);
   if (!published.plan.empty()) figure.quantity += " " + published.plan;
   figure.unit = quantity_unit(published.quantity);
   figure.measured = published.value;
@@ -39,7 +39,7 @@ MeasuredFigure figure_of(const StudyPoint& point, const PublishedFigure& publish
 
 // The same without the cases that are not among `rows`.
 ValidationSet part_of(const ValidationSet& set, const std::set<std::size_t>& rows) {
-  ValidationSet part{set.name, set.about, set.source, {}};
+  ValidationSet part{set.name, set.about, set.source, set.attention_flops, {}};
   for (const std::size_t row : rows) part.cases.push_back(set.cases[row]);
   return part;
 }
@@ -98,7 +98,7 @@ void StepModel::add_figures(std::size_t part, const ValidationStudy& validation)
     }
     for (const PublishedFigure& published : cases[row].published) {
       if (!is_step(published.quantity)) {
-        ++reasons[quantity_names().at(static_cast<std::size_t>(published.quantity)) + " is no time of a step"];
+        ++reasons[quantity_name(published.quantity) + " is no time of a step"];
         continue;
       }
       figures_.push_back(figure_of(validation.study.points[*validation.points[row]], published));

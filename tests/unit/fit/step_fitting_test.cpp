@@ -135,7 +135,7 @@ TEST_CASE("values of a key are compared by errors of rows held out", "[fit]") {
     Diagnostics none;
     Value study = one.study;
     Catalog catalog(HDPSIM_SOURCE_DIR);
-    ValidationSet alone{"one", "", "", {one}};
+    ValidationSet alone{.name = "one", .about = "", .source = "", .cases = {one}};
     const auto row = validate(read_validation(alone, "", catalog, {.set = {"mesh.recompute=full"}, .without = {}}), {});
     one.published.front().value = *row->front().predicted;
   }

@@ -72,6 +72,61 @@ plans: [static]
   CHECK(rows->at(2).published == 2048);
 }
 
+TEST_CASE("cells may have units, and columns the names that frameworks give them", "[validation]") {
+  std::string text = changed(small_validation_set, "micro_batch, global_batch, sequence", "mbs, gbs, seq");
+  text = changed(text, "tokens_per_s_per_gpu]", "memory_gb]");
+  text = changed(text, "4Ki, 2, ~]", "4Ki, 900 ms, ~]");
+  const StudyFile file(changed(text, "4Ki, 4, 2048]", "4Ki, 4, 66.55 GiB]"));
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const ValidationStudy validation = load_validation(file.path(), catalog);
+  CHECK(validation.study.points[0].spec.batch.context == 2 * 4096);
+  CHECK(validation.study.points[0].spec.batch.tokens_per_step == 16 * 4096);
+  CHECK(validation.set.cases[0].published.at(0).value == Approx(0.9));
+  CHECK(validation.set.cases[1].published.at(1).value == Approx(66.55 * (1 << 30) / 1e9));
+  CHECK(problems_of(changed(text, "900 ms", "900 us/step")) ==
+        std::vector<std::string>{"11:24: \"900 us/step\" is not a number"});
+  const std::string twice = changed(text, "[tp, dp, mbs", "[micro_batch, dp, mbs");
+  CHECK(problems_of(twice).front() == "9:28: the column 'micro_batch' stands here a second time");
+}
+
+TEST_CASE("TFLOP/s and MFU count attention as the set says", "[validation]") {
+  const std::string text =
+      changed(small_validation_set, "step_time_s, tokens_per_s_per_gpu]", "tokens_per_s_per_gpu, tflops_per_gpu, mfu]");
+  const auto predicted = [&](const std::string& counted) {
+    std::string set = changed(text, "4Ki, 2, ~]", "4Ki, 2000, 100, 0.4]");
+    set = changed(set, "4Ki, 4, 2048]", "4Ki, ~, 100, ~]");
+    if (!counted.empty()) set = changed(set, "study:", "attention_flops: " + counted + "\nstudy:");
+    const StudyFile file(set);
+    Catalog catalog(HDPSIM_SOURCE_DIR);
+    const ValidationStudy validation = load_validation(file.path(), catalog);
+    const double peak = validation.study.points[0].spec.profile->datasheet.peak.per_second();
+    const auto rows = validate(validation, {});
+    CHECK(rows->at(1).unit == "TFLOP/s");
+    CHECK(*rows->at(2).predicted == Approx(*rows->at(1).predicted * 1e12 / peak));
+    return std::pair(*rows->at(0).predicted, *rows->at(1).predicted);
+  };
+  // 32 layers of LLaMA-7B with 8 of 32 key-value heads, and a head of 32,000 words; 6 FLOPs a parameter and token. A
+  // pair of tokens has 4 FLOPs a column forward, and twice as many backward.
+  const double projections = 2.0 * 4096 * 4096 + 2.0 * 4096 * 1024;
+  const double parameters = 32 * (projections + 3.0 * 4096 * 11008) + 32000.0 * 4096;
+  const auto [rate, none] = predicted("none");
+  CHECK(none == Approx(rate * 6 * parameters / 1e12));
+  const double pairs = 4097.0 / 2;  // of a token, in the mean of a causal sequence of 4,096
+  const double attention = rate * 32 * 3 * 4 * pairs * 4096 / 1e12;
+  CHECK(predicted("half").second == Approx(none + attention));
+  CHECK(predicted("").second == Approx(none + attention));
+  CHECK(predicted("full").second == Approx(none + 2 * attention));
+}
+
+TEST_CASE("a published plan that does not fit, as predicted, is told", "[validation]") {
+  // 32 layers of 34 x 4096 bytes a token keep more than 80 GB of the activations of 64 x 4,096 tokens.
+  const StudyFile file(changed(small_validation_set, "[1, 8, 2, 16, 4Ki", "[1, 8, 64, 512, 4Ki"));
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const auto rows = validate(load_validation(file.path(), catalog), {});
+  CHECK_FALSE(rows->at(0).fits);
+  CHECK(rows->at(1).fits);
+}
+
 TEST_CASE("figures that a constant was taken from are named by column and case", "[validation]") {
   const std::string text = small_validation_set;
   const StudyFile file(text + "fitted: {step_time_s: [tp 2 dp 4 micro_batch 1]}\n");

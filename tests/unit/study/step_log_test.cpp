@@ -44,7 +44,7 @@ TEST_CASE("steps of one job become their median", "[log]") {
       "2,4,16,4Ki,9\n"
       "1,8,16,4Ki,2.2\n"
       "1,8,16,4Ki,2.1\n"
-      "1,8,16,4Ki,2.12\n"
+      "1,8,16,4Ki,2120 ms\n"
       "1,8,16,4Ki,30\n",  // one that waited for a file does not move the others
       problems);
   CHECK(problems.empty());
