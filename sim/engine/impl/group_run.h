@@ -59,9 +59,6 @@ struct RingRules {
 /// The time of a cycle of a speed class in which a share `reach` of the exchanges goes at the pace of the slowest hop.
 [[nodiscard]] Duration between(Duration own, Duration slowest, double reach);
 
-/// The time of a whole pass of a micro-batch, all blocks, on a rank of this speed in a ring with these transfer times.
-[[nodiscard]] LoopTime micro_batch_time(const PricedProgram& priced, double speed, const TransferTime& transfer);
-
 /// One iteration of a block's loop, or one leg of it, in three parts. A block without an exchange has only `before`,
 /// the whole body.
 struct Pass {

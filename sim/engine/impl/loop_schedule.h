@@ -23,7 +23,7 @@ using TransferTime = std::function<Duration(Bytes)>;
 /// The same for a single iteration.
 [[nodiscard]] LoopTime pass_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
                                  const TransferTime& transfer);
-/// All blocks of a pass, one after the other.
+/// The time of a whole pass of a micro-batch, all blocks, on a rank of this speed in a ring with these transfer times.
 [[nodiscard]] LoopTime micro_batch_time(const PricedProgram& priced, double speed, const TransferTime& transfer);
 
 }  // namespace hdpsim

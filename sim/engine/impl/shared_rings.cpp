@@ -53,6 +53,7 @@ struct SharedRings::Run {
   std::vector<Leg> legs{};  // of the block
   std::size_t leg = 0;
   Instant pass_began{};
+  Duration ends{};  // see ends_of_block()
 
   std::vector<FlowId> flows{};     // while in a ring
   std::vector<Bandwidth> asked{};  // what each of them takes at most
@@ -67,18 +68,49 @@ struct SharedRings::Run {
   [[nodiscard]] std::int64_t iterations() const { return priced.program.blocks[block].iterations; }
   [[nodiscard]] double slowest_speed() const { return pace.classes.front().speed; }
 
-  // Whether this iteration has kernels that the previous one skipped.
-  [[nodiscard]] bool differs_from_last() const {
+  // Whether an iteration has kernels that the one before skipped.
+  [[nodiscard]] bool differs_from_last(std::int64_t of) const {
     const std::vector<Instruction>& body = priced.program.blocks[block].body;
-    return std::any_of(body.begin(), body.end(), [&](const Instruction& i) {
-      return i.stream == Stream::compute && i.first_iteration == iteration;
-    });
+    return std::any_of(body.begin(), body.end(),
+                       [&](const Instruction& i) { return i.stream == Stream::compute && i.first_iteration == of; });
   }
-  void lay_out_legs() {
-    legs.clear();
+  [[nodiscard]] std::vector<Leg> legs_of(std::int64_t of) const {
+    std::vector<Leg> all;
     for (const Pass& pass : pass_through(priced, block)) {
-      legs.push_back(leg_of(priced, block, pass, slowest_speed(), iteration));
+      all.push_back(leg_of(priced, block, pass, slowest_speed(), of));
     }
+    return all;
+  }
+
+  // How long a layer that has computed for `pass` waits: its copy overlaps with the whole iteration of another layer;
+  // the first and the last layer wait for no copy, but the last one for its reductions.
+  [[nodiscard]] Duration stall(const Pass& last, Duration pass, std::int64_t of) const {
+    if (of + 1 == iterations()) return last.tail;
+    return of > 0 ? std::max(Duration{}, last.copy - pass) : Duration{};
+  }
+
+  // What a block takes beside its layers one by one where nothing shares its links: collectives over the pool that no
+  // layer hides, before the first layer and around the last one.
+  [[nodiscard]] Duration ends_of_block() const {
+    if (!legs.front().pass.has_ring() || legs.back().pass.copy == Duration{}) return {};
+    const auto alone = [&](Bytes bytes) { return pace.all.transfer(bytes); };
+    Duration layers;
+    Duration computes;
+    for (std::int64_t i = 0; i < iterations(); ++i) {
+      if (i == 0 || differs_from_last(i)) computes = time_of(i == 0 ? legs : legs_of(i), alone);
+      layers += computes + stall(legs.back().pass, computes, i);
+    }
+    const BodyRange body{0, priced.program.blocks[block].body.size()};
+    return std::max(Duration{}, loop_time(priced, block, body, slowest_speed(), alone).total - layers);
+  }
+
+  // Kernels and rings of one iteration.
+  [[nodiscard]] Duration time_of(const std::vector<Leg>& all, const TransferTime& transfer) const {
+    Duration sum;
+    for (const Leg& each : all) {
+      sum += each.before + ring_time(priced, block, each.pass.ring, slowest_speed(), transfer) + each.behind;
+    }
+    return sum;
   }
 
   // The share is mostly the same layer after layer, so that the last result is kept.
@@ -142,7 +174,8 @@ void SharedRings::enter_block(PassId id) {
 
 void SharedRings::enter_pass(PassId id) {
   Run& run = *runs_[id.index()];
-  if (run.iteration == 0 || run.differs_from_last()) run.lay_out_legs();
+  if (run.iteration == 0 || run.differs_from_last(run.iteration)) run.legs = run.legs_of(run.iteration);
+  if (run.iteration == 0) run.ends = run.ends_of_block();
   run.pass_began = queue_.now();
   run.leg = 0;
   const Leg& first = run.legs.front();
@@ -175,11 +208,8 @@ void SharedRings::leave_ring(PassId id) {
   run.version = queue_.fresh_version();
   if (run.leg + 1 < run.legs.size()) return schedule(id, run.legs[++run.leg].before, ring_reached);
   const Leg& last = run.legs.back();
-  // A layer's copy overlaps with the whole iteration of another layer; the first and the last layer wait for no copy.
-  const Duration pass = queue_.now() + last.behind - run.pass_began;
-  const bool is_last = run.iteration + 1 == run.iterations();
-  const bool waits = run.iteration > 0 && !is_last;
-  const Duration stall = waits ? std::max(Duration{}, last.pass.copy - pass) : is_last ? last.pass.tail : Duration{};
+  Duration stall = run.stall(last.pass, queue_.now() + last.behind - run.pass_began, run.iteration);
+  if (run.iteration + 1 == run.iterations()) stall += run.ends;
   schedule(id, last.behind + stall, pass_ended);
 }
 

@@ -5,6 +5,7 @@
 
 #include "sim/run/step.h"
 #include "tests/support/catch.h"
+#include "tests/support/study_file.h"
 
 namespace hdpsim {
 namespace {
@@ -70,6 +71,26 @@ TEST_CASE("what a thread throws reaches the caller", "[runner]") {
     if (progress.steps_done == 5) throw std::runtime_error("enough");
   };
   CHECK_THROWS_WITH(run_study(study, options), "enough");
+}
+
+TEST_CASE("parameters that are gathered beside rings on shared links hold the layers up in every grain", "[run]") {
+  // Two GPUs of a node share an uplink, and the rings of its two ranks meet there. A gather takes longer than a layer,
+  // and four layers wait for four gathers.
+  const test::StudyFile file(R"(name: shared
+cluster: {preset: a100-rail-3tier, gpus: 8, node: {nvlink: ~, pcie: {gpus_per_uplink: 2}}}
+model: {preset: llama-7b, num_hidden_layers: 4}
+profile: a100-published
+data: {lengths: {fixed: 2Ki}, context: 2Ki, tokens_per_step: 32Ki, steps: 1}
+mesh: {tp: 4, capacity: 1Ki, zero: 3}
+plans: [static]
+sweep: {grain: [fluid, exact]}
+)");
+  const auto runs = run_study(file.load(), {});
+  REQUIRE(runs->size() == 2);
+  for (const Run& run : *runs) {
+    for (const Activity activity : all_activities) CHECK(run.metrics.breakdown[activity] >= Duration{});
+  }
+  CHECK(runs->at(0).metrics.step_time_s.mean == Approx(runs->at(1).metrics.step_time_s.mean).epsilon(0.01));
 }
 
 }  // namespace
