@@ -8,6 +8,7 @@
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/app/study_processes.h"
+#include "sim/base/file_name.h"
 #include "sim/base/output_folder.h"
 #include "sim/report/validation_format.h"
 #include "sim/report/validation_page.h"
@@ -50,6 +51,18 @@ std::vector<ValidationStudy> load_sets(const ValidateOptions& options, Catalog& 
   return sets;
 }
 
+// A case is an ordinary study, which `hdpsim study` and `hdpsim explain` take.
+void write_cases(const std::vector<ValidationStudy>& sets, OutputFolder& folder) {
+  folder.folder("cases");
+  for (const ValidationStudy& set : sets) {
+    for (std::size_t i = 0; i < set.resolved.size(); ++i) {
+      if (!set.points[i]) continue;
+      const std::string name = as_file_name(fmt::format("{}-{}-{}", set.set.name, i + 1, set.set.cases[i].name));
+      folder.write(fmt::format("cases/{}.yaml", name), to_yaml(set.resolved[i]));
+    }
+  }
+}
+
 // For a process other than the first.
 int help_first(const std::vector<ValidationStudy>& sets, const StudyProcesses& processes) {
   for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -90,6 +103,7 @@ int run_command(const ValidateOptions& options, const Session& session) {
     folder->write("validation.csv", formatted(rows, Format::csv));
     folder->write("sets.csv", summaries_csv(summarize(rows)));
     folder->write("validation.html", validation_page(rows));
+    write_cases(sets, *folder);
   }
   print(formatted(rows, options.format), options.format);
   return 0;
@@ -105,7 +119,8 @@ void add_validate_command(CLI::App& app, Session& session) {
   add_without(*command, options.changes.without);
   command
       ->add_option("--out", options.out,
-                   "Write validation.json, validation.csv, sets.csv and a page, validation.html, there")
+                   "Write validation.json, validation.csv, sets.csv, a page, validation.html, and each case as a study "
+                   "(cases/) there")
       ->type_name("FOLDER");
   add_format(*command, options.format);
   add_sharing(*command, options.sharing);

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <memory>
 #include <optional>
 
+#include "sim/base/file_name.h"
 #include "sim/report/page/report_page.h"
 #include "sim/report/table.h"
 #include "sim/report/trace_events.h"
@@ -25,13 +25,7 @@ constexpr std::int64_t exact_workers = 16;
 constexpr std::int64_t most_records = 10'000'000;
 
 std::string file_name(const Run& run) {
-  std::string name = fmt::format("timelines/point-{}-", run.info.point);
-  for (const char c : run.info.plan) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-';
-    if (plain || name.back() != '_') name += plain ? c : '_';
-  }
-  while (name.back() == '_') name.pop_back();
-  return name + ".json.gz";
+  return fmt::format("timelines/point-{}-{}.json.gz", run.info.point, as_file_name(run.info.plan));
 }
 
 /// Simulates one step of a run again and shows it to its viewers.

@@ -138,11 +138,14 @@ ValidationStudy read_validation(ValidationSet set, const std::string& path, Cata
     apply_without(one.study, changes.without, of_options);
     problems.add(of_options, {});
     validation.points.emplace_back();
+    validation.resolved.emplace_back();
     validation.reasons.emplace_back();
     try {
       Study study = read_study(one.study, catalog);
       check_plans(one, study, path, problems);
       validation.points.back() = validation.study.points.size();
+      validation.resolved.back() = study.resolved;
+      validation.resolved.back().set("name", Value::scalar(case_in_set(validation.set.name, one.name), {path, 0, 0}));
       join(validation.study, std::move(study));
     } catch (const InputError& error) {
       validation.reasons.back() = reason_not_to_run(error);

@@ -17,6 +17,7 @@ struct ValidationStudy {
   ValidationSet set;
   Study study;
   std::vector<std::optional<std::size_t>> points;  ///< The point of the study for each case; empty if it cannot be run.
+  std::vector<Value> resolved;                     ///< Study::resolved of each case; null if it cannot be run.
   std::vector<std::string> reasons;                ///< Why a case cannot be run; empty if it can.
 };
 

@@ -33,6 +33,18 @@ TEST_CASE("validate lays predictions beside what was published, the same whateve
   CHECK((tau == 1 || tau == -1));
 }
 
+TEST_CASE("each case of a set is written as a study, which gives what was predicted", "[validate]") {
+  const Workplace here;
+  here.write("small.yaml", small_validation_set);
+  const auto json = nlohmann::json::parse(here.hdpsim("validate ./small.yaml --format json --out results").out);
+  CHECK(files_in(here.folder() / "results/cases") ==
+        std::vector<std::string>{"small-1-tp_1_dp_8_micro_batch_2.yaml", "small-2-tp_2_dp_4_micro_batch_1.yaml"});
+  const Outcome study = here.hdpsim("study results/cases/small-2-tp_2_dp_4_micro_batch_1.yaml --format json");
+  REQUIRE(study.code == 0);
+  const auto run = nlohmann::json::parse(study.out).at("runs").at(0);
+  CHECK(run.at("step_time_s").at("mean") == json.at("rows").at(1).at("predicted"));
+}
+
 TEST_CASE("validate refuses sets that are not there and tells what is wrong with one", "[validate]") {
   const Workplace here;
   const Outcome unknown = here.hdpsim("validate sc22");
