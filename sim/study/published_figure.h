@@ -18,8 +18,8 @@ enum class Quantity { step_time, tokens_per_s_per_gpu, device_memory, speedup, t
 [[nodiscard]] std::string quantity_name(Quantity quantity);
 [[nodiscard]] std::string quantity_unit(Quantity quantity);
 
-/// What a publication counts of attention in TFLOP/s and MFU. Neither counts what is computed again, so that backward is
-/// twice forward.
+/// What a publication counts of attention in TFLOP/s and MFU. Neither counts what is computed again, so that backward
+/// is twice forward.
 enum class CountedAttention {
   half,  ///< The pairs that a causal mask leaves.
   full,  ///< The whole square: twice as many.
