@@ -70,8 +70,9 @@ Traffic background_of(const std::string& text) {
   };
   read(at + 1, dash, traffic.first);
   read(dash + 1, text.size(), last);
+  constexpr std::int64_t most_devices = std::int64_t{1} << 24;  // more than a cluster may have
+  if (traffic.first < 0 || last <= traffic.first || last >= most_devices) throw wrong;
   traffic.devices = last - traffic.first + 1;
-  if (traffic.devices < 2) throw wrong;
   return traffic;
 }
 
