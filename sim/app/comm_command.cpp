@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 
 #include "calib/measure/nccl_tests.h"
@@ -70,8 +71,8 @@ Traffic background_of(const std::string& text) {
   };
   read(at + 1, dash, traffic.first);
   read(dash + 1, text.size(), last);
-  constexpr std::int64_t most_devices = std::int64_t{1} << 24;  // more than a cluster may have
-  if (traffic.first < 0 || last <= traffic.first || last >= most_devices) throw wrong;
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 2;  // sums stay within 64 bits
+  if (traffic.first < 0 || last <= traffic.first || last > most) throw wrong;
   traffic.devices = last - traffic.first + 1;
   return traffic;
 }
