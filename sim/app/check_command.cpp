@@ -28,17 +28,17 @@ int run_command(const CheckOptions& options, const Session& session) {
 
 }  // namespace
 
-void add_check_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("check", "List every problem of an input file, and do nothing else");
-  CheckOptions& options = add_command(*command, session, run_command);
+void add_check_command(Command app, Session& session) {
+  const Command command = app.add_subcommand("check", "List every problem of an input file, and do nothing else");
+  CheckOptions& options = add_command(command, session, run_command);
   command
-      ->add_option("FILE", options.file,
-                   "A study, plan, cluster, model, profile, validation set, file of lengths or steps of a scheduler")
-      ->required();
-  command->add_option("--kind", options.kind, "What it is, if it does not tell itself")
-      ->check(CLI::IsMember(file_kind_names()))
-      ->type_name("KIND");
-  command->footer("Example:\n  hdpsim check configs/studies/tiny.yaml");
+      .add_option("FILE", options.file,
+                  "A study, plan, cluster, model, profile, validation set, file of lengths or steps of a scheduler")
+      .required();
+  command.add_option("--kind", options.kind, "What it is, if it does not tell itself")
+      .one_of(file_kind_names())
+      .type_name("KIND");
+  command.footer("Example:\n  hdpsim check configs/studies/tiny.yaml");
 }
 
 }  // namespace hdpsim::app

@@ -19,19 +19,18 @@ int run_show(const ShowOptions& options, const Session& session) {
 
 }  // namespace
 
-void add_cluster_command(CLI::App& app, Session& session) {
-  CLI::App* cluster = app.add_subcommand("cluster", "Look at a cluster as it will be simulated");
-  cluster->require_subcommand(1);
-  cluster->footer("Example:\n  hdpsim cluster show gb200-nvl72");
-  CLI::App* show = cluster->add_subcommand("show", "Nodes, NICs, tiers, links with their rates, bisection bandwidth");
-  ShowOptions& options = add_command(*show, session, run_show);
-  show->add_option("CLUSTER", options.cluster, "A shipped cluster or a cluster file")
-      ->required()
-      ->type_name("NAME|FILE");
-  show->add_option("--format", options.format, "What to print: table or json")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->type_name("FORMAT");
-  show->footer("Example:\n  hdpsim cluster show h100-rail");
+void add_cluster_command(Command app, Session& session) {
+  const Command cluster = app.add_subcommand("cluster", "Look at a cluster as it will be simulated");
+  cluster.require_subcommand();
+  cluster.footer("Example:\n  hdpsim cluster show gb200-nvl72");
+  const Command show =
+      cluster.add_subcommand("show", "Nodes, NICs, tiers, links with their rates, bisection bandwidth");
+  ShowOptions& options = add_command(show, session, run_show);
+  show.add_option("CLUSTER", options.cluster, "A shipped cluster or a cluster file").required().type_name("NAME|FILE");
+  show.add_option("--format", options.format, "What to print: table or json")
+      .one_of({"table", "json"})
+      .type_name("FORMAT");
+  show.footer("Example:\n  hdpsim cluster show h100-rail");
 }
 
 }  // namespace hdpsim::app

@@ -33,19 +33,19 @@ int print_columns(const ColumnsOptions& options, const Session& /*session*/) {
 
 }  // namespace
 
-void add_columns_command(CLI::App& app, Session& session) {
-  CLI::App* command =
+void add_columns_command(Command app, Session& session) {
+  const Command command =
       app.add_subcommand("columns", "Explain the figures of results: unit, meaning, and where they stand");
-  ColumnsOptions& options = add_command(*command, session, print_columns);
-  command->add_option("NAME", options.names,
-                      "A column of a CSV file, or a place in a JSON file: group_wait_s, memory_gb.fits (default: all)");
+  ColumnsOptions& options = add_command(command, session, print_columns);
+  command.add_option("NAME", options.names,
+                     "A column of a CSV file, or a place in a JSON file: group_wait_s, memory_gb.fits (default: all)");
   command
-      ->add_option("--format", options.format,
-                   "What to print: text, the reference page of all figures in Markdown, or the JSON schema of "
-                   "result.json")
-      ->check(CLI::IsMember({"text", "markdown", "schema"}))
-      ->type_name("FORMAT");
-  command->footer("Example:\n  hdpsim columns group_wait_s mfu");
+      .add_option("--format", options.format,
+                  "What to print: text, the reference page of all figures in Markdown, or the JSON schema of "
+                  "result.json")
+      .one_of({"text", "markdown", "schema"})
+      .type_name("FORMAT");
+  command.footer("Example:\n  hdpsim columns group_wait_s mfu");
 }
 
 }  // namespace hdpsim::app

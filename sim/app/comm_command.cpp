@@ -311,38 +311,37 @@ std::vector<std::string> what_names() {
 
 }  // namespace
 
-void add_comm_command(CLI::App& app, Session& session) {
-  CLI::App* command =
+void add_comm_command(Command app, Session& session) {
+  const Command command =
       app.add_subcommand("comm", "Benchmark the simulated fabric: collectives as nccl-tests has them, traffic");
-  CommOptions& options = add_command(*command, session, run_command);
-  command->add_option("WHAT", options.what, "A collective of nccl-tests or a pattern of messages")
-      ->required()
-      ->check(CLI::IsMember(what_names()));
-  command->add_option("--cluster", options.cluster, "A shipped cluster or a cluster file (default: h100-rail)")
-      ->type_name("NAME|FILE");
+  CommOptions& options = add_command(command, session, run_command);
+  command.add_option("WHAT", options.what, "A collective of nccl-tests or a pattern of messages")
+      .required()
+      .one_of(what_names());
+  command.add_option("--cluster", options.cluster, "A shipped cluster or a cluster file (default: h100-rail)")
+      .type_name("NAME|FILE");
   command
-      ->add_option("--profile", options.profile,
-                   "What software gets of the links, and its own lines of collectives (default: all, and NCCL's model)")
-      ->type_name("NAME|FILE");
-  add_count(*command, "-g,--gpus", options.gpus, "GPUs that take part, from the first one on (default: 8)", 2);
-  command->add_option("-b,--minbytes", options.least, "Smallest size (default: 8)")->type_name("SIZE");
-  command->add_option("-e,--maxbytes", options.most, "Largest size (default: 128M)")->type_name("SIZE");
-  command->add_option("-f,--stepfactor", options.factor, "From one size to the next (default: 2)");
-  command->add_option("--size", options.size, "Of each message of a pattern (default: 64M)")->type_name("SIZE");
-  add_count(*command, "--seed", options.seed, "Of a permutation (default: 1)", 0);
-  command->add_option("--algo", options.algorithm, "Only this algorithm: " + algorithm_words())->type_name("NAME");
-  command->add_option("--proto", options.protocol, "Only this protocol: ll, ll128, simple")->type_name("NAME");
+      .add_option("--profile", options.profile,
+                  "What software gets of the links, and its own lines of collectives (default: all, and NCCL's model)")
+      .type_name("NAME|FILE");
+  add_count(command, "-g,--gpus", options.gpus, "GPUs that take part, from the first one on (default: 8)", 2);
+  command.add_option("-b,--minbytes", options.least, "Smallest size (default: 8)").type_name("SIZE");
+  command.add_option("-e,--maxbytes", options.most, "Largest size (default: 128M)").type_name("SIZE");
+  command.add_option("-f,--stepfactor", options.factor, "From one size to the next (default: 2)");
+  command.add_option("--size", options.size, "Of each message of a pattern (default: 64M)").type_name("SIZE");
+  add_count(command, "--seed", options.seed, "Of a permutation (default: 1)", 0);
+  command.add_option("--algo", options.algorithm, "Only this algorithm: " + algorithm_words()).type_name("NAME");
+  command.add_option("--proto", options.protocol, "Only this protocol: ll, ll128, simple").type_name("NAME");
   command
-      ->add_option("--background", options.background,
-                   "Other traffic that goes on for ever; may be given several times")
-      ->type_name("PATTERN@FIRST-LAST")
-      ->allow_extra_args(false);
-  command->add_option("--compare", options.compare, "Output of nccl-tests (text or JSON) to lay beside")
-      ->type_name("FILE");
-  command->add_option("--simgrid", options.simgrid, "Write the messages of a pattern and their links for SimGrid")
-      ->type_name("DIR");
-  add_format(*command, options.format);
-  command->footer(
+      .add_option("--background", options.background, "Other traffic that goes on for ever; may be given several times")
+      .type_name("PATTERN@FIRST-LAST")
+      .one_at_a_time();
+  command.add_option("--compare", options.compare, "Output of nccl-tests (text or JSON) to lay beside")
+      .type_name("FILE");
+  command.add_option("--simgrid", options.simgrid, "Write the messages of a pattern and their links for SimGrid")
+      .type_name("DIR");
+  add_format(command, options.format);
+  command.footer(
       "Examples:\n  hdpsim comm all_reduce --cluster h100-rail -g 1024 -b 8 -e 8G -f 2\n"
       "  hdpsim comm permutation --cluster a100-rail-3tier -g 4096 --size 64M");
 }

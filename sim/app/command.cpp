@@ -10,58 +10,58 @@
 
 namespace hdpsim::app {
 
-CLI::Option* add_count(CLI::App& command, const std::string& name, std::int64_t& count, const std::string& help,
-                       std::int64_t least) {
+Option add_count(Command command, const std::string& name, std::int64_t& count, const std::string& help,
+                 std::int64_t least) {
   const auto read = [&count, name, least](const std::string& text) {
     const Parsed<std::int64_t> parsed = parse_count(text);
-    if (!parsed.value) throw CLI::ValidationError(name, parsed.error);
-    if (*parsed.value < least) throw CLI::ValidationError(name, fmt::format("{} is less than {}", text, least));
+    if (!parsed.value) throw WrongValue(parsed.error);
+    if (*parsed.value < least) throw WrongValue(fmt::format("{} is less than {}", text, least));
     count = *parsed.value;
   };
-  return command.add_option_function<std::string>(name, read, help)->type_name("COUNT");
+  return command.add_option(name, read, help).type_name("COUNT");
 }
 
-CLI::Option* add_patience(CLI::App& command, Duration& patience, const std::string& help) {
+Option add_patience(Command command, Duration& patience, const std::string& help) {
   const auto read = [&patience](const std::string& text) {
     const Parsed<Duration> parsed = parse_duration(text);
-    if (!parsed.value) throw CLI::ValidationError("--patience", parsed.error);
-    if (*parsed.value < Duration::seconds(1e-3)) throw CLI::ValidationError("--patience", "it must be at least 1 ms");
+    if (!parsed.value) throw WrongValue(parsed.error);
+    if (*parsed.value < Duration::seconds(1e-3)) throw WrongValue("it must be at least 1 ms");
     patience = *parsed.value;
   };
-  return command.add_option_function<std::string>("--patience", read, help)->type_name("TIME");
+  return command.add_option("--patience", read, help).type_name("TIME");
 }
 
-CLI::Option* add_format(CLI::App& command, Format& format) {
+Option add_format(Command command, Format& format) {
   static const std::map<std::string, Format> formats = {
       {"table", Format::table}, {"csv", Format::csv}, {"json", Format::json}};
   const auto read = [&format](const std::string& text) { format = formats.at(text); };
-  return command.add_option_function<std::string>("--format", read, "What to print: table, csv or json")
-      ->check(CLI::IsMember({"table", "csv", "json"}))
-      ->type_name("FORMAT");
+  return command.add_option("--format", read, "What to print: table, csv or json")
+      .one_of({"table", "csv", "json"})
+      .type_name("FORMAT");
 }
 
-void add_lengths(CLI::App& command, LengthsOptions& lengths) {
+void add_lengths(Command command, LengthsOptions& lengths) {
   command
       .add_option("--lengths", lengths.file,
                   "Lengths instead of those of the study: a file in any format of traces/README.md")
-      ->type_name("FILE");
+      .type_name("FILE");
   command.add_option("--column", lengths.column, "Column or columns of that file that hold the lengths: a, or a+b")
-      ->type_name("NAME");
+      .type_name("NAME");
 }
 
-void add_set(CLI::App& command, std::vector<std::string>& overrides, std::string_view what) {
+void add_set(Command command, std::vector<std::string>& overrides, std::string_view what) {
   command.add_option("--set", overrides, fmt::format("Override a value of {}; may be given several times", what))
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+      .type_name("KEY=VALUE")
+      .one_at_a_time();
 }
 
-void add_without(CLI::App& command, std::vector<std::string>& names) {
+void add_without(Command command, std::vector<std::string>& names) {
   command
       .add_option("--without", names,
                   fmt::format("Turn a mechanism off, as --set could; may be given several times: {}",
                               fmt::join(mechanism_names(), ", ")))
-      ->type_name("MECHANISM")
-      ->allow_extra_args(false);
+      .type_name("MECHANISM")
+      .one_at_a_time();
 }
 
 void tell_removed(const OutputFolder& folder) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -8,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/app/command_line.h"
 #include "sim/app/exit_code.h"
 #include "sim/app/terminal.h"
 #include "sim/base/check.h"
@@ -31,28 +31,28 @@ extern const char* const version;
 extern const char* const commit;
 
 // One command per file. Each adds itself to the application.
-void add_new_command(CLI::App& app, Session& session);
-void add_import_command(CLI::App& app, Session& session);
-void add_import_plan_command(CLI::App& app, Session& session);
-void add_study_command(CLI::App& app, Session& session);
-void add_plan_command(CLI::App& app, Session& session);
-void add_check_command(CLI::App& app, Session& session);
-void add_trace_command(CLI::App& app, Session& session);
-void add_calibrate_command(CLI::App& app, Session& session);
-void add_comm_command(CLI::App& app, Session& session);
-void add_execute_command(CLI::App& app, Session& session);
-void add_compare_command(CLI::App& app, Session& session);
-void add_cluster_command(CLI::App& app, Session& session);
-void add_explain_command(CLI::App& app, Session& session);
-void add_keys_command(CLI::App& app, Session& session);
-void add_columns_command(CLI::App& app, Session& session);
-void add_completion_command(CLI::App& app, Session& session);
-void add_manual_command(CLI::App& app, Session& session);
-void add_list_command(CLI::App& app, Session& session);
-void add_validate_command(CLI::App& app, Session& session);
-void add_replay_command(CLI::App& app, Session& session);
-void add_tune_command(CLI::App& app, Session& session);
-void add_explore_command(CLI::App& app, Session& session);
+void add_new_command(Command app, Session& session);
+void add_import_command(Command app, Session& session);
+void add_import_plan_command(Command app, Session& session);
+void add_study_command(Command app, Session& session);
+void add_plan_command(Command app, Session& session);
+void add_check_command(Command app, Session& session);
+void add_trace_command(Command app, Session& session);
+void add_calibrate_command(Command app, Session& session);
+void add_comm_command(Command app, Session& session);
+void add_execute_command(Command app, Session& session);
+void add_compare_command(Command app, Session& session);
+void add_cluster_command(Command app, Session& session);
+void add_explain_command(Command app, Session& session);
+void add_keys_command(Command app, Session& session);
+void add_columns_command(Command app, Session& session);
+void add_completion_command(Command app, Session& session);
+void add_manual_command(Command app, Session& session);
+void add_list_command(Command app, Session& session);
+void add_validate_command(Command app, Session& session);
+void add_replay_command(Command app, Session& session);
+void add_tune_command(Command app, Session& session);
+void add_explore_command(Command app, Session& session);
 
 /// What these two are for; a build without kernels lists them, too.
 inline constexpr char calibrate_help[] =
@@ -61,20 +61,20 @@ inline constexpr char execute_help[] = "Train for real by the plans of a study, 
 
 /// Adds a command with its own options object, which lives as long as the command and is passed to `run`.
 template <class Options>
-Options& add_command(CLI::App& command, Session& session, int (*run)(const Options&, const Session&)) {
+Options& add_command(Command command, Session& session, int (*run)(const Options&, const Session&)) {
   auto options = std::make_shared<Options>();
-  command.callback(
+  command.when_chosen(
       [options, &session, run] { session.action = [options, &session, run] { return run(*options, session); }; });
   return *options;
 }
 
 /// Adds an option for a count such as 4096, 256Ki or 100M, at least `least`.
-CLI::Option* add_count(CLI::App& command, const std::string& name, std::int64_t& count, const std::string& help,
-                       std::int64_t least = 1);
+Option add_count(Command command, const std::string& name, std::int64_t& count, const std::string& help,
+                 std::int64_t least = 1);
 /// Adds `--patience TIME`, at least a millisecond.
-CLI::Option* add_patience(CLI::App& command, Duration& patience, const std::string& help);
+Option add_patience(Command command, Duration& patience, const std::string& help);
 /// Adds `--format table|csv|json`.
-CLI::Option* add_format(CLI::App& command, Format& format);
+Option add_format(Command command, Format& format);
 
 /// A file of lengths that takes the place of a study's, and its column.
 struct LengthsOptions {
@@ -82,12 +82,12 @@ struct LengthsOptions {
   std::string column;
 };
 /// Adds `--lengths FILE` and `--column NAME`.
-void add_lengths(CLI::App& command, LengthsOptions& lengths);
+void add_lengths(Command command, LengthsOptions& lengths);
 
 /// Adds `--set KEY=VALUE`, which may be given several times and overrides values of `what`.
-void add_set(CLI::App& command, std::vector<std::string>& overrides, std::string_view what);
+void add_set(Command command, std::vector<std::string>& overrides, std::string_view what);
 /// Adds `--without MECHANISM`, which may be given several times.
-void add_without(CLI::App& command, std::vector<std::string>& names);
+void add_without(Command command, std::vector<std::string>& names);
 
 /// Returns what `act` returns. If the machine refuses and the file or folder `kept` exists, the MachineError says that
 /// --resume continues from what the folder `out` holds.

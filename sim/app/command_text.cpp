@@ -5,54 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 #include <string_view>
 
 namespace hdpsim::app {
 namespace {
-
-// Splits what CLI11 calls a type, `FORMAT:{table,csv}`. Its own placeholders, TEXT and so on, carry no information.
-void read_type(const std::string& type, OptionText& option) {
-  const std::size_t colon = type.find(':');
-  option.value = type.substr(0, colon);
-  const std::size_t open = type.find('{');
-  const std::size_t close = type.find('}', open);
-  if (open == std::string::npos || close == std::string::npos) return;
-  std::istringstream list(type.substr(open + 1, close - open - 1));
-  for (std::string choice; std::getline(list, choice, ',');) option.choices.push_back(choice);
-}
-
-OptionText option_text(const CLI::Option& option) {
-  OptionText text;
-  text.positional = !option.nonpositional();
-  text.required = option.get_required();
-  text.description = option.get_description();
-  if (text.positional) {
-    text.names = {option.get_name(true)};
-  } else {
-    for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
-    for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
-  }
-  if (option.get_type_size() != 0) read_type(option.get_type_name(), text);
-  return text;
-}
-
-// Parses "notes\nExample:\n  command\n  command\n\nmore notes": indented lines below the word are commands.
-void read_footer(const std::string& footer, CommandText& command) {
-  std::istringstream lines(footer);
-  bool in_examples = false;
-  for (std::string line; std::getline(lines, line);) {
-    if (line == "Example:" || line == "Examples:") {
-      in_examples = true;
-    } else if (in_examples && line.starts_with("  ")) {
-      command.examples.push_back(line.substr(2));
-    } else if (!line.empty()) {
-      in_examples = false;
-      if (!command.notes.empty()) command.notes += '\n';
-      command.notes += line;
-    }
-  }
-}
 
 std::string usage(const CommandText& command) {
   std::string text = command.name;
@@ -158,23 +114,6 @@ bool OptionText::takes_path() const {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
     return value.find(word) != std::string::npos || (positional && names[0].find(word) != std::string::npos);
   });
-}
-
-CommandText command_text(const CLI::App& app, const std::string& before) {
-  CommandText text;
-  text.name = before.empty() ? app.get_name() : before + " " + app.get_name();
-  text.summary = app.get_description();
-  if (text.summary.ends_with('.')) text.summary.pop_back();
-  for (const CLI::Option* option :
-       app.get_options([](const CLI::Option* each) { return !each->get_group().empty(); })) {
-    OptionText read = option_text(*option);
-    (read.positional ? text.positionals : text.options).push_back(std::move(read));
-  }
-  read_footer(app.get_footer(), text);
-  for (const CLI::App* below : app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); })) {
-    text.commands.push_back(command_text(*below, text.name));
-  }
-  return text;
 }
 
 std::string markdown_page(const CommandText& command) {

@@ -33,9 +33,6 @@ struct CommandText {
   [[nodiscard]] std::string word() const { return name.substr(name.rfind(' ') + 1); }
 };
 
-/// Reads a command, and those below it, from its definition. Hidden ones are left out.
-[[nodiscard]] CommandText command_text(const CLI::App& app, const std::string& before = "");
-
 /// The page of a command in Markdown, with the commands below it as sections.
 [[nodiscard]] std::string markdown_page(const CommandText& command);
 /// The list of commands, with links to pages named `WORD.md`.

@@ -75,22 +75,22 @@ int run_command(const CompareOptions& options, const Session& session) {
 
 }  // namespace
 
-void add_compare_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand(
+void add_compare_command(Command app, Session& session) {
+  const Command command = app.add_subcommand(
       "compare", "Hold predictions against measurements: timelines by instruction, or a trace beside a study");
-  CompareOptions& options = add_command(*command, session, run_command);
+  CompareOptions& options = add_command(command, session, run_command);
   command
-      ->add_option(
+      .add_option(
           "PATH", options.paths,
           "The folder of hdpsim execute; or a predicted and a measured timeline; or more timelines of a plan; or "
           "traces of PyTorch's profiler and, last, a study of the same training")
-      ->required()
-      ->check(CLI::ExistingPath);
-  add_format(*command, options.format);
-  add_compare_trace(*command, options.trace);
-  command->add_option("--out", options.out, "Write comparison.json, families.csv, ranks.csv and comparison.html there")
-      ->type_name("FOLDER");
-  command->footer(
+      .required()
+      .existing_path();
+  add_format(command, options.format);
+  add_compare_trace(command, options.trace);
+  command.add_option("--out", options.out, "Write comparison.json, families.csv, ranks.csv and comparison.html there")
+      .type_name("FOLDER");
+  command.footer(
       "csv is the table of families. The noise floor is what the runs of a step differ by: the medians of its even "
       "and\n"
       "of its odd runs, subtracted; it is known for steps that were executed with --repeat.\n"

@@ -69,9 +69,9 @@ bool are_traces_and_a_study(const std::vector<std::string>& paths) {
   return paths.size() >= 2 && is_study(paths.back());
 }
 
-void add_compare_trace(CLI::App& command, CompareTraceOptions& options) {
+void add_compare_trace(Command command, CompareTraceOptions& options) {
   command.add_option("--plan", options.plan, "For a trace: the plan of the study (default: its first)")
-      ->type_name("PLAN");
+      .type_name("PLAN");
   add_count(command, "--trace-steps", options.trace_steps,
             "For a trace in which no steps are marked: how many it holds (default: 1)");
   add_set(command, options.set, "the study");

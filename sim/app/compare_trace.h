@@ -18,7 +18,7 @@ struct CompareTraceOptions {
 /// Whether the paths end with a study: what stands before it are traces of a profiler.
 [[nodiscard]] bool are_traces_and_a_study(const std::vector<std::string>& paths);
 
-void add_compare_trace(CLI::App& command, CompareTraceOptions& options);
+void add_compare_trace(Command command, CompareTraceOptions& options);
 
 /// Simulates all steps of the first point of the study and prints their mean beside the traces.
 int compare_trace(const std::vector<std::string>& paths, const CompareTraceOptions& options, Format format,

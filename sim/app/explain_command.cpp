@@ -68,29 +68,28 @@ int run_command(const ExplainOptions& options, const Session& session) {
 
 }  // namespace
 
-void add_explain_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand(
+void add_explain_command(Command app, Session& session) {
+  const Command command = app.add_subcommand(
       "explain", "Say why the plans of a finished study take as long as they do, and what would help");
-  ExplainOptions& options = add_command(*command, session, run_command);
-  command->add_option("FOLDER", options.folder, "What hdpsim study --out has written")
-      ->required()
-      ->check(CLI::ExistingDirectory)
-      ->type_name("FOLDER");
+  ExplainOptions& options = add_command(command, session, run_command);
+  command.add_option("FOLDER", options.folder, "What hdpsim study --out has written")
+      .required()
+      .existing_folder()
+      .type_name("FOLDER");
   command
-      ->add_option(
-          "RUN", options.run,
-          "A plan, a point of the sweep counted from 0, or both: 3/hdp-balance (default: all plans of point 0)")
-      ->type_name("RUN");
-  add_count(*command, "--step", options.step,
+      .add_option("RUN", options.run,
+                  "A plan, a point of the sweep counted from 0, or both: 3/hdp-balance (default: all plans of point 0)")
+      .type_name("RUN");
+  add_count(command, "--step", options.step,
             "Which step, counted from 0 (default: the one whose time is nearest to the median)", 0);
   command
-      ->add_option_function<std::string>(
+      .add_option(
           "--format",
           [&options](const std::string& text) { options.format = text == "json" ? Format::json : Format::table; },
           "What to print: table or json")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->type_name("FORMAT");
-  command->footer(
+      .one_of({"table", "json"})
+      .type_name("FORMAT");
+  command.footer(
       "The critical path is the chain of micro-batches each of which waited for the one before it. What would help is\n"
       "simulated: the same plan with one thing improved.\n"
       "Example:\n  hdpsim study configs/studies/tiny.yaml --out tiny\n  hdpsim explain tiny 1/hdp-naive");

@@ -74,20 +74,20 @@ int run_command(const ExploreCommandOptions& options, const Session& session) {
 
 }  // namespace
 
-void add_explore_command(CLI::App& app, Session& session) {
-  CLI::App* command =
+void add_explore_command(Command app, Session& session) {
+  const Command command =
       app.add_subcommand("explore", "Change a study in the browser: a page whose figures follow at once");
-  ExploreCommandOptions& options = add_command(*command, session, run_command);
-  command->add_option("STUDY", options.study,
-                      "The study to begin with, a YAML file (default: the main study, bytescale-7b)");
-  command->add_option("--port", options.port, "The port on 127.0.0.1 (default: a free one)")
-      ->type_name("PORT")
-      ->check(CLI::Range(1, 65535));
-  add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
-  command->add_flag("--open", options.open,
-                    "Open the address with a command of $BROWSER or, on a desktop, with xdg-open; other users of this "
-                    "machine can see it there");
-  command->footer(
+  ExploreCommandOptions& options = add_command(command, session, run_command);
+  command.add_option("STUDY", options.study,
+                     "The study to begin with, a YAML file (default: the main study, bytescale-7b)");
+  command.add_option("--port", options.port, "The port on 127.0.0.1 (default: a free one)")
+      .type_name("PORT")
+      .within(1, 65535);
+  add_count(command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
+  command.add_flag("--open", options.open,
+                   "Open the address with a command of $BROWSER or, on a desktop, with xdg-open; other users of this "
+                   "machine can see it there");
+  command.footer(
       "Prints an address with a token, which only browsers of this machine can open. The first step of each plan is\n"
       "shown at once, all steps follow; they are those of hdpsim study. Nothing is sent anywhere.\n"
       "Example:\n  hdpsim explore configs/studies/tiny.yaml --port 8080");

@@ -71,51 +71,51 @@ std::optional<NextRequest> read_next(const FromStepsOptions& options, const std:
 
 }  // namespace
 
-void add_from_steps(CLI::App& command, FromStepsOptions& options) {
-  CLI::Option* from = command.add_option("--from-steps", options.rows,
+void add_from_steps(Command command, FromStepsOptions& options) {
+  const Option from = command.add_option("--from-steps", options.rows,
                                          "Measure nothing: fit physical parameters of a profile to measured steps, "
                                          "validation sets or CSV files with their columns");
-  from->type_name("SET...");
-  std::vector<CLI::Option*> others;
+  from.type_name("SET...");
+  std::vector<Option> others;
   command
       .add_option(
           "--like", options.like,
           "What to start from. For steps in CSV: a validation set that says what all of them have in common; for "
           "traces: a cluster or a profile")
-      ->type_name("NAME");
+      .type_name("NAME");
   others.push_back(command.add_option(
       "--fit", options.parameters,
       fmt::format("Which parameters (default: all that the profile has): {}", fmt::join(fit_parameter_names(), ", "))));
-  others.back()->type_name("NAME,...")->delimiter(',');
+  others.back().type_name("NAME,...").separated_by(',');
   others.push_back(
       command.add_option("--rows", options.chosen, "Only rows whose name has this text; may be given several times"));
-  others.back()->type_name("TEXT")->allow_extra_args(false);
+  others.back().type_name("TEXT").one_at_a_time();
   others.push_back(command.add_option("--holdout", options.holdout,
                                       "Share of the rows that the fit must not see, such as 0.5; the errors of these "
                                       "are told apart"));
-  others.back()->type_name("SHARE")->check(CLI::Range(0.0, 0.95));
+  others.back().type_name("SHARE").within(0.0, 0.95);
   others.push_back(add_count(command, "--seed", options.seed, "Which rows --holdout chooses (default: 1)", 0));
   others.push_back(command.add_option("--try", options.tried,
                                       "Compare values of a study's key by cross-validated errors: "
                                       "mesh.recompute=none,full"));
-  others.back()->type_name("KEY=A,B");
-  CLI::Option* const tried = others.back();
-  CLI::Option* const next = command.add_option(
+  others.back().type_name("KEY=A,B");
+  const Option tried = others.back();
+  const Option next = command.add_option(
       "--next", options.next,
       "Also say which of these runs to measure next: a set, or a CSV file, of which the measured column may be empty");
-  next->type_name("CANDIDATES")->excludes(tried);
+  next.type_name("CANDIDATES").excludes(tried);
   others.push_back(next);
   command
       .add_option("--for", options.study,
                   "With --next, the study whose step time they are to narrow (default: all parameters)")
-      ->type_name("STUDY")
-      ->needs(next);
+      .type_name("STUDY")
+      .needs(next);
   add_set(command, options.set, "every row");
-  others.push_back(command.get_option("--set"));
+  others.push_back(command.option("--set"));
   add_format(command, options.format);
   others.push_back(
       add_count(command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it"));
-  for (CLI::Option* other : others) other->needs(from);
+  for (const Option other : others) other.needs(from);
 }
 
 void require_no_like(const FromStepsOptions& options) {

@@ -26,7 +26,7 @@ struct FromStepsOptions {
 
 /// Adds the options, all but `--out`. All except the first need it, but `--like` and `--format`, which other kinds of
 /// calibration take, too.
-void add_from_steps(CLI::App& command, FromStepsOptions& options);
+void add_from_steps(Command command, FromStepsOptions& options);
 
 /// InputError if `--like` was given: for a calibration that starts from nothing.
 void require_no_like(const FromStepsOptions& options);

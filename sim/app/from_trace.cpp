@@ -126,17 +126,17 @@ Recording read_traces(const FromTraceOptions& options, const std::optional<Start
 
 }  // namespace
 
-void add_from_trace(CLI::App& command, FromTraceOptions& options) {
-  CLI::Option* from =
+void add_from_trace(Command command, FromTraceOptions& options) {
+  const Option from =
       command
           .add_option(
               "--from-trace", options.traces,
               "Measure nothing: fit a profile to traces of PyTorch's profiler (.json, .json.gz), one of each rank, "
               "or of Nsight Systems (cuda_gpu_trace, .csv)")
-          ->type_name("TRACE...");
+          .type_name("TRACE...");
   add_count(command, "--gpus-per-node", options.gpus_per_node,
             "GPUs of a node of the traced cluster (default: as --like or the trace says)")
-      ->needs(from);
+      .needs(from);
 }
 
 int calibrate_from_trace(const FromTraceOptions& options, const std::string& like, const std::string& out,

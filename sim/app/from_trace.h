@@ -16,7 +16,7 @@ struct FromTraceOptions {
 
 /// Adds the options, all but `--out` and `--like`, which this kind of calibration also takes. All except the first need
 /// it.
-void add_from_trace(CLI::App& command, FromTraceOptions& options);
+void add_from_trace(Command command, FromTraceOptions& options);
 
 /// Fits, prints the report and writes the profile to the file `out`, if that is not empty. `like` names a cluster or a
 /// profile, shipped or a file; empty: the shipped profile of the traced device.

@@ -11,18 +11,18 @@ namespace hdpsim::app {
 namespace {
 
 struct HelpOptions {
-  const CLI::App* program = nullptr;
+  std::optional<Command> program;
   std::string what;
   bool markdown = false;
 };
 
 int print_completion(const HelpOptions& options, const Session&) {
-  print_bytes(completion_script(options.what, command_text(*options.program)));
+  print_bytes(completion_script(options.what, options.program->text()));
   return 0;
 }
 
 int print_manual(const HelpOptions& options, const Session&) {
-  const CommandText program = command_text(*options.program);
+  const CommandText program = options.program->text();
   if (!options.markdown) {
     print_bytes(manual_page(program, version));
     return 0;
@@ -41,26 +41,26 @@ int print_manual(const HelpOptions& options, const Session&) {
 
 }  // namespace
 
-void add_completion_command(CLI::App& app, Session& session) {
-  CLI::App* command =
+void add_completion_command(Command app, Session& session) {
+  const Command command =
       app.add_subcommand("completion", "Print a script that lets a shell complete commands and options");
-  HelpOptions& options = add_command(*command, session, print_completion);
-  options.program = &app;
-  command->add_option("SHELL", options.what, "Which shell")->required()->check(CLI::IsMember(shell_names()));
-  command->footer(
+  HelpOptions& options = add_command(command, session, print_completion);
+  options.program = app;
+  command.add_option("SHELL", options.what, "Which shell").required().one_of(shell_names());
+  command.footer(
       "Examples:\n  hdpsim completion bash >~/.local/share/bash-completion/completions/hdpsim\n"
       "  hdpsim completion zsh >~/.zfunc/_hdpsim\n"
       "  hdpsim completion fish >~/.config/fish/completions/hdpsim.fish");
 }
 
-void add_manual_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("manual", "Print the manual page of the program");
-  command->group("");  // for those who build and package it
-  HelpOptions& options = add_command(*command, session, print_manual);
-  options.program = &app;
-  command->add_option("COMMAND", options.what, "The page of this command alone, with --markdown");
-  command->add_flag("--markdown", options.markdown, "In Markdown; without a command: what commands there are");
-  command->footer("Example:\n  hdpsim manual | man -l -");
+void add_manual_command(Command app, Session& session) {
+  const Command command = app.add_subcommand("manual", "Print the manual page of the program");
+  command.hide();  // for those who build and package it
+  HelpOptions& options = add_command(command, session, print_manual);
+  options.program = app;
+  command.add_option("COMMAND", options.what, "The page of this command alone, with --markdown");
+  command.add_flag("--markdown", options.markdown, "In Markdown; without a command: what commands there are");
+  command.footer("Example:\n  hdpsim manual | man -l -");
 }
 
 }  // namespace hdpsim::app

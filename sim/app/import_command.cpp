@@ -21,7 +21,7 @@ struct ImportCommand {
   std::vector<std::string> variables;
   std::int64_t gpus = 0;        // 0: the file says it
   std::int64_t vocabulary = 0;  // 0: the file says it
-  int command = 0;              // 0: there is one
+  std::int64_t command = 0;     // 0: there is one
   ImportOptions options;
   bool force = false;
 };
@@ -30,7 +30,7 @@ ImportOptions options_of(const ImportCommand& command) {
   ImportOptions options = command.options;
   if (command.gpus > 0) options.gpus = command.gpus;
   if (command.vocabulary > 0) options.vocabulary = command.vocabulary;
-  if (command.command > 0) options.command = command.command;
+  if (command.command > 0) options.command = static_cast<int>(command.command);
   for (const std::string& each : command.variables) {
     const std::size_t equals = each.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -81,22 +81,23 @@ int run_import(const ImportCommand& command, const Session& session) {
 
 }  // namespace
 
-void add_import_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("import", "Turn a training script of Megatron-LM or torchtitan into a study");
-  ImportCommand& options = add_command(*command, session, run_import);
-  command->add_option("FILE", options.file, "A shell script, arguments as YAML, or torchtitan's TOML")->required();
-  command->add_option("--out", options.out, "The study to write, a YAML file")->required()->type_name("STUDY");
-  command->add_option("--cluster", options.options.cluster, "The cluster: a shipped one, or a file")->type_name("NAME");
-  add_count(*command, "--gpus", options.gpus, "How many GPUs the job has, whatever the file says");
-  add_count(*command, "--vocab-size", options.vocabulary, "Entries of the tokenizer, before they are padded");
-  command->add_option("--var", options.variables, "Give a variable of the script this value, may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--command", options.command, "Of several commands that train, take this one, from 1")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000));
-  command->add_flag("--force", options.force, "Replace files that are there");
-  command->footer(
+void add_import_command(Command app, Session& session) {
+  const Command command =
+      app.add_subcommand("import", "Turn a training script of Megatron-LM or torchtitan into a study");
+  ImportCommand& options = add_command(command, session, run_import);
+  command.add_option("FILE", options.file, "A shell script, arguments as YAML, or torchtitan's TOML").required();
+  command.add_option("--out", options.out, "The study to write, a YAML file").required().type_name("STUDY");
+  command.add_option("--cluster", options.options.cluster, "The cluster: a shipped one, or a file").type_name("NAME");
+  add_count(command, "--gpus", options.gpus, "How many GPUs the job has, whatever the file says");
+  add_count(command, "--vocab-size", options.vocabulary, "Entries of the tokenizer, before they are padded");
+  command.add_option("--var", options.variables, "Give a variable of the script this value, may be repeated")
+      .type_name("NAME=VALUE")
+      .one_at_a_time();
+  command.add_option("--command", options.command, "Of several commands that train, take this one, from 1")
+      .type_name("N")
+      .within(1, 1000);
+  command.add_flag("--force", options.force, "Replace files that are there");
+  command.footer(
       "The ending of FILE says what it is: .toml is torchtitan's, .yaml, .yml and .json hold arguments of\n"
       "Megatron-LM (the args of a checkpoint), all else is a shell script. Told are all arguments that the study\n"
       "cannot say, that are not known, and that do not touch the time of a step, and all that is assumed.\n"

@@ -149,28 +149,27 @@ int run_import_plan(const ImportPlanCommand& command, const Session& session) {
 
 }  // namespace
 
-void add_import_plan_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("import-plan", "Turn what another scheduler prints into plans for a study");
-  ImportPlanCommand& options = add_command(*command, session, run_import_plan);
-  command->add_option("FILE", options.files, "Steps of a scheduler: JSON, or a step a line in .jsonl and .ndjson")
-      ->required();
-  command->add_option("--out", options.out, "The plan to write; {step} in its name stands for the number of the step")
-      ->required()
-      ->type_name("PLAN");
-  CLI::Option* study =
-      command->add_option("--study", options.study, "The study that says what the files do not: batches and pool");
-  study->type_name("STUDY");
-  add_count(*command, "--point", options.point, "Which point of its sweep, counted from 0 (default: 0)", 0)
-      ->needs(study);
-  add_set(*command, options.overrides, "the study");
-  add_count(*command, "--ranks", options.ranks, "HDP ranks of the pool")->excludes(study);
-  add_count(*command, "--capacity", options.capacity, "Tokens that one rank holds per micro-batch")->excludes(study);
-  add_count(*command, "--layers", options.layers, "Layers of a pass of a rank, for plans that offload")
-      ->excludes(study);
-  command->add_option("--policy", options.policy, "The name of the scheduler, for people (default: that of FILE)")
-      ->type_name("NAME");
-  add_count(*command, "--step", options.step, "The number of the first step that states none (default: 0)", 0);
-  command->footer(
+void add_import_plan_command(Command app, Session& session) {
+  const Command command =
+      app.add_subcommand("import-plan", "Turn what another scheduler prints into plans for a study");
+  ImportPlanCommand& options = add_command(command, session, run_import_plan);
+  command.add_option("FILE", options.files, "Steps of a scheduler: JSON, or a step a line in .jsonl and .ndjson")
+      .required();
+  command.add_option("--out", options.out, "The plan to write; {step} in its name stands for the number of the step")
+      .required()
+      .type_name("PLAN");
+  const Option study =
+      command.add_option("--study", options.study, "The study that says what the files do not: batches and pool");
+  study.type_name("STUDY");
+  add_count(command, "--point", options.point, "Which point of its sweep, counted from 0 (default: 0)", 0).needs(study);
+  add_set(command, options.overrides, "the study");
+  add_count(command, "--ranks", options.ranks, "HDP ranks of the pool").excludes(study);
+  add_count(command, "--capacity", options.capacity, "Tokens that one rank holds per micro-batch").excludes(study);
+  add_count(command, "--layers", options.layers, "Layers of a pass of a rank, for plans that offload").excludes(study);
+  command.add_option("--policy", options.policy, "The name of the scheduler, for people (default: that of FILE)")
+      .type_name("NAME");
+  add_count(command, "--step", options.step, "The number of the first step that states none (default: 0)", 0);
+  command.footer(
       "A step says which ranks form a group and which sequences it holds, in the order of execution; a sequence is\n"
       "named by its place in the batch, from 0:\n"
       "  {\"lengths\": [8000, 500, 700], \"ranks\": 4, \"capacity\": 4096, \"micro_batches\": [\n"

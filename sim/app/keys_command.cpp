@@ -48,20 +48,18 @@ int print_keys(const KeysOptions& options, const Session& /*session*/) {
 
 }  // namespace
 
-void add_keys_command(CLI::App& app, Session& session) {
-  CLI::App* command =
+void add_keys_command(Command app, Session& session) {
+  const Command command =
       app.add_subcommand("keys", "Explain the keys of a study, a cluster or another file: values, default and meaning");
-  KeysOptions& options = add_command(*command, session, print_keys);
-  command->add_option("KEY", options.paths, "A key or a section: mesh.zero, mesh (default: all)");
-  command->add_option("--of", options.of, "Whose keys (default: study)")
-      ->check(CLI::IsMember(keyed_file_names()))
-      ->type_name("FILE");
+  KeysOptions& options = add_command(command, session, print_keys);
+  command.add_option("KEY", options.paths, "A key or a section: mesh.zero, mesh (default: all)");
+  command.add_option("--of", options.of, "Whose keys (default: study)").one_of(keyed_file_names()).type_name("FILE");
   command
-      ->add_option("--format", options.format,
-                   "What to print: text, the reference page of all keys in Markdown, or their JSON schemas")
-      ->check(CLI::IsMember({"text", "markdown", "schema"}))
-      ->type_name("FORMAT");
-  command->footer("Example:\n  hdpsim keys mesh.zero mesh.recompute\n  hdpsim keys --of cluster node.nics");
+      .add_option("--format", options.format,
+                  "What to print: text, the reference page of all keys in Markdown, or their JSON schemas")
+      .one_of({"text", "markdown", "schema"})
+      .type_name("FORMAT");
+  command.footer("Example:\n  hdpsim keys mesh.zero mesh.recompute\n  hdpsim keys --of cluster node.nics");
 }
 
 }  // namespace hdpsim::app

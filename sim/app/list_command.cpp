@@ -125,13 +125,13 @@ int run_list(const ListOptions& options, const Session& session) {
 
 }  // namespace
 
-void add_list_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("list", "Name what a study can use, each with a line on what it is");
-  ListOptions& options = add_command(*command, session, run_list);
+void add_list_command(Command app, Session& session) {
+  const Command command = app.add_subcommand("list", "Name what a study can use, each with a line on what it is");
+  ListOptions& options = add_command(command, session, run_list);
   std::vector<std::string> names;
   for (const auto& [name, list] : lists()) names.push_back(name);
-  command->add_option("WHAT", options.what, "What to list")->required()->check(CLI::IsMember(names));
-  command->footer("Examples:\n  hdpsim list clusters\n  hdpsim list models");
+  command.add_option("WHAT", options.what, "What to list").required().one_of(names);
+  command.footer("Examples:\n  hdpsim list clusters\n  hdpsim list models");
 }
 
 }  // namespace hdpsim::app

@@ -4,7 +4,6 @@
 #include <csignal>
 #include <filesystem>
 #include <new>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 
@@ -15,7 +14,6 @@
 #include "sim/app/terminal.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
-#include "sim/base/printable.h"
 #include "sim/base/units.h"
 
 namespace hdpsim::app {
@@ -31,17 +29,6 @@ constexpr char exit_codes[] =
 int ended(ExitCode code, const std::string& text) {
   complain(text);
   return code;
-}
-
-// CLI11's exceptions for --help and --version have exit code 0; all others are mistakes on the command line.
-int end_of_parsing(const CLI::App& app, const CLI::ParseError& error) {
-  std::ostringstream asked;
-  std::ostringstream mistakes;
-  const int code = app.exit(error, asked, mistakes);
-  print(asked.str());
-  if (code == 0) return fine;
-  const std::string advice = mistakes.str().substr(std::string_view(error.what()).size());
-  return ended(wrong_input, printable(error.what()) + advice);
 }
 
 // Whatever is wrong may be so because nothing shipped was found.
@@ -73,15 +60,16 @@ std::string first_steps(const std::string& data_folder) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app(overview, "hdpsim");
+  CommandLine line("hdpsim", overview);
+  const Command app = line.top();
   Session session;
   session.data_folder = shipped_data_folder();
   session.command_line = fmt::format("hdpsim {}", fmt::join(argv + 1, argv + argc, " "));
   app.add_option("--data-dir", session.data_folder, "Folder with the shipped configs, calib/profiles and traces")
-      ->type_name("FOLDER")
-      ->check(CLI::ExistingDirectory);
-  app.set_version_flag("--version", fmt::format("hdpsim {}", version));
-  app.require_subcommand(1);
+      .type_name("FOLDER")
+      .existing_folder();
+  line.version_flag("--version", fmt::format("hdpsim {}", version));
+  app.require_subcommand();
   app.footer(exit_codes);
   add_new_command(app, session);
   add_import_command(app, session);
@@ -106,10 +94,9 @@ int run(int argc, char** argv) {
   add_completion_command(app, session);
   add_manual_command(app, session);
   if (says_nothing(argc, argv)) return ended(wrong_input, first_steps(session.data_folder));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return end_of_parsing(app, error);
+  if (const auto asked = line.parse({argv + 1, argv + argc})) {
+    print(*asked);
+    return fine;
   }
   return acted(session);
 }
@@ -118,6 +105,8 @@ int run(int argc, char** argv) {
 int guarded_run(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const WrongCommandLine& error) {
+    return ended(wrong_input, error.what());
   } catch (const InputError& error) {
     return ended(wrong_input, error.what());
   } catch (const QuantityOverflow& error) {

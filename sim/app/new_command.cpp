@@ -67,19 +67,19 @@ int run_command(const NewOptions& options, const Session& session) {
 
 }  // namespace
 
-void add_new_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("new", "Write a study of your own, with a comment on every key");
-  NewOptions& options = add_command(*command, session, run_command);
-  command->add_option("FILE", options.file, "The study to write, a YAML file")->required();
+void add_new_command(Command app, Session& session) {
+  const Command command = app.add_subcommand("new", "Write a study of your own, with a comment on every key");
+  NewOptions& options = add_command(command, session, run_command);
+  command.add_option("FILE", options.file, "The study to write, a YAML file").required();
   for (int i = 0; i < new_study_parts; ++i) {
     const NewStudyPartText& part = text_of(part_at(i));
     command
-        ->add_option(fmt::format("--{}", part.name), options.answers.at(static_cast<std::size_t>(i)),
-                     std::string(part.question))
-        ->type_name("VALUE");
+        .add_option(fmt::format("--{}", part.name), options.answers.at(static_cast<std::size_t>(i)),
+                    std::string(part.question))
+        .type_name("VALUE");
   }
-  command->add_flag("--force", options.force, "Replace FILE if it is there");
-  command->footer(
+  command.add_flag("--force", options.force, "Replace FILE if it is there");
+  command.footer(
       "On a terminal it asks for the first five that are not given; elsewhere it takes the shipped ones that it would\n"
       "propose. A value is what the key of a study may have: a name, a file, a number, or YAML on one line.\n"
       "Examples:\n  hdpsim new mine.yaml\n"

@@ -41,22 +41,22 @@ int run_command(const PlanOptions& options, const Session& session) {
 
 }  // namespace
 
-void add_plan_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("plan", "Write the plan of one step of a study: who computes what");
-  PlanOptions& options = add_command(*command, session, run_command);
-  command->add_option("STUDY", options.file, "The study, a YAML file")->required();
-  add_count(*command, "--step", options.step, "Which step, counted from 0", 0);
-  command->add_option("--plan", options.plan, "Which plan, if the study has several")->type_name("NAME");
-  add_count(*command, "--point", options.point, "Which point of the sweep, counted from 0 (default: 0)", 0);
-  add_set(*command, options.overrides, "the study");
-  command->add_option("--out", options.out, "The file to write (default: standard output)")->type_name("FILE");
+void add_plan_command(Command app, Session& session) {
+  const Command command = app.add_subcommand("plan", "Write the plan of one step of a study: who computes what");
+  PlanOptions& options = add_command(command, session, run_command);
+  command.add_option("STUDY", options.file, "The study, a YAML file").required();
+  add_count(command, "--step", options.step, "Which step, counted from 0", 0);
+  command.add_option("--plan", options.plan, "Which plan, if the study has several").type_name("NAME");
+  add_count(command, "--point", options.point, "Which point of the sweep, counted from 0 (default: 0)", 0);
+  add_set(command, options.overrides, "the study");
+  command.add_option("--out", options.out, "The file to write (default: standard output)").type_name("FILE");
   command
-      ->add_flag("--estimate", options.estimate,
-                 "Instead, print the planners' own estimate of every plan of the study, and a lower bound")
-      ->excludes("--plan")
-      ->excludes("--out");
-  add_format(*command, options.format)->needs("--estimate");
-  command->footer("Example:\n  hdpsim plan configs/studies/tiny.yaml --step 1 --plan hdp-balance --out plan.json");
+      .add_flag("--estimate", options.estimate,
+                "Instead, print the planners' own estimate of every plan of the study, and a lower bound")
+      .excludes(command.option("--plan"))
+      .excludes(command.option("--out"));
+  add_format(command, options.format).needs(command.option("--estimate"));
+  command.footer("Example:\n  hdpsim plan configs/studies/tiny.yaml --step 1 --plan hdp-balance --out plan.json");
 }
 
 }  // namespace hdpsim::app

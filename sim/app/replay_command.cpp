@@ -92,36 +92,36 @@ int run_command(const Options& options, const Session& session) {
 
 }  // namespace
 
-void add_replay_command(CLI::App& app, Session& session) {
-  CLI::App* command =
+void add_replay_command(Command app, Session& session) {
+  const Command command =
       app.add_subcommand("replay", "Run the plans of a study over a long trace of lengths, step by step");
-  Options& options = add_command(*command, session, run_command);
-  command->add_option("STUDY", options.file, "The study, a YAML file; `replay` in it says what is looked for")
-      ->required();
+  Options& options = add_command(command, session, run_command);
+  command.add_option("STUDY", options.file, "The study, a YAML file; `replay` in it says what is looked for")
+      .required();
   command
-      ->add_option("--lengths,--trace", options.choice.trace,
-                   "Lengths instead of those of the study, in any format of traces/README.md: plain lengths, Mooncake, "
-                   "Azure LLM inference, BurstGPT, ServeGen, vidur, ...")
-      ->type_name("FILE");
+      .add_option("--lengths,--trace", options.choice.trace,
+                  "Lengths instead of those of the study, in any format of traces/README.md: plain lengths, Mooncake, "
+                  "Azure LLM inference, BurstGPT, ServeGen, vidur, ...")
+      .type_name("FILE");
   command
-      ->add_option("--column", options.choice.column, "Column or columns of the trace that hold the lengths: a, or a+b")
-      ->type_name("NAME");
-  add_count(*command, "--steps", options.choice.steps,
+      .add_option("--column", options.choice.column, "Column or columns of the trace that hold the lengths: a, or a+b")
+      .type_name("NAME");
+  add_count(command, "--steps", options.choice.steps,
             "Steps (default: until the trace of --trace has been used once, otherwise data.steps of the study)");
-  command->add_option("--plan", options.choice.plans, "Only this plan of the study; may be given several times")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  add_count(*command, "--point", options.choice.point, "Which point, if the study has a sweep, counted from 0", 0);
-  add_set(*command, options.overrides, "the study");
+  command.add_option("--plan", options.choice.plans, "Only this plan of the study; may be given several times")
+      .type_name("NAME")
+      .one_at_a_time();
+  add_count(command, "--point", options.choice.point, "Which point, if the study has a sweep, counted from 0", 0);
+  add_set(command, options.overrides, "the study");
   command
-      ->add_option("--out", options.out,
-                   "Write steps.csv and windows.csv there, as they come, and replay.json, replay.html and study.yaml")
-      ->type_name("FOLDER");
-  add_format(*command, options.format);
-  add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
-  command->add_flag("--resume", options.resume,
-                    "Go on after the last step in the folder of --out; with more --steps the replay becomes longer");
-  command->footer(
+      .add_option("--out", options.out,
+                  "Write steps.csv and windows.csv there, as they come, and replay.json, replay.html and study.yaml")
+      .type_name("FOLDER");
+  add_format(command, options.format);
+  add_count(command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
+  command.add_flag("--resume", options.resume,
+                   "Go on after the last step in the folder of --out; with more --steps the replay becomes longer");
+  command.footer(
       "csv prints one row a plan and step while they are simulated. Memory does not grow with the number of steps.\n"
       "Examples:\n"
       "  hdpsim replay configs/studies/replay.yaml --out replay\n"

@@ -132,26 +132,26 @@ int run_command(const StudyOptions& options, const Session& session) {
 
 }  // namespace
 
-void add_study_command(CLI::App& app, Session& session) {
-  CLI::App* command =
+void add_study_command(Command app, Session& session) {
+  const Command command =
       app.add_subcommand("study", "Simulate what every plan of a study costs at every point of its sweep");
-  StudyOptions& options = add_command(*command, session, run_command);
-  command->add_option("STUDY", options.file, "The study, a YAML file")->required();
-  add_set(*command, options.overrides, "the study");
-  add_lengths(*command, options.lengths);
-  add_without(*command, options.without);
+  StudyOptions& options = add_command(command, session, run_command);
+  command.add_option("STUDY", options.file, "The study, a YAML file").required();
+  add_set(command, options.overrides, "the study");
+  add_lengths(command, options.lengths);
+  add_without(command, options.without);
   command
-      ->add_option(
+      .add_option(
           "--out", options.out,
           "Write study.yaml, result.json, runs.csv, steps.csv, ranks.csv, links.csv, memory.csv and timing.csv there, "
           "report.html, a page with charts, unless the study says output.html: false, and if it says "
           "output.perfetto: true also timelines/, a step of every run for ui.perfetto.dev")
-      ->type_name("FOLDER");
-  add_format(*command, options.format);
-  add_sharing(*command, options.sharing);
-  command->add_flag("--resume", options.resume,
-                    "Take the runs that an earlier execution has finished from the folder of --out");
-  command->footer(
+      .type_name("FOLDER");
+  add_format(command, options.format);
+  add_sharing(command, options.sharing);
+  command.add_flag("--resume", options.resume,
+                   "Take the runs that an earlier execution has finished from the folder of --out");
+  command.footer(
       "Under mpirun or srun the processes share the runs; process 0 writes what one process alone would write.\n"
       "Examples:\n  hdpsim study configs/studies/bytescale-7b.yaml --set data.steps=5 --out results\n"
       "  hdpsim study configs/studies/tiny.yaml --set output.perfetto=true --out tiny\n"

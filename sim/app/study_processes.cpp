@@ -41,7 +41,7 @@ class MpiMail final : public ProcessMail {
 
 }  // namespace
 
-void add_sharing(CLI::App& command, SharingOptions& options) {
+void add_sharing(Command command, SharingOptions& options) {
   add_count(command, "--jobs", options.jobs,
             "Threads, of each process where there are several (default: one a processor, of several processes one "
             "each); results do not depend on it");

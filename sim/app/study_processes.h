@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
 
+#include "sim/app/command_line.h"
 #include "sim/app/launcher.h"
 #include "sim/base/diagnostic.h"
 #include "sim/base/units.h"
@@ -21,7 +21,7 @@ struct SharingOptions {
 };
 
 /// Adds `--jobs COUNT` and `--patience TIME`.
-void add_sharing(CLI::App& command, SharingOptions& options);
+void add_sharing(Command command, SharingOptions& options);
 
 /// This process and those that mpirun or srun has started with it: process 0 hands out the runs of studies and writes
 /// the results, the others simulate. A process that was started alone has no others.

@@ -32,13 +32,13 @@ struct Input {
   [[nodiscard]] std::unique_ptr<LengthSource> open() const { return open_lengths(file, options(), draw()); }
 };
 
-void add_input(CLI::App& command, Input& input) {
-  command.add_option("FILE", input.file, "Lengths, in any format of traces/README.md; - is standard input")->required();
+void add_input(Command command, Input& input) {
+  command.add_option("FILE", input.file, "Lengths, in any format of traces/README.md; - is standard input").required();
   command.add_option("--from", input.format, "The format of FILE (default: by its extension and columns)")
-      ->check(CLI::IsMember(trace_format_names()))
-      ->type_name("FORMAT");
-  command.add_option("--column", input.column, "Column or field of the lengths")->type_name("NAME");
-  command.add_option("--step-column", input.step_column, "Column or field of the steps")->type_name("NAME");
+      .one_of(trace_format_names())
+      .type_name("FORMAT");
+  command.add_option("--column", input.column, "Column or field of the lengths").type_name("NAME");
+  command.add_option("--step-column", input.step_column, "Column or field of the steps").type_name("NAME");
   add_count(command, "--count", input.count, "Lengths to draw, if FILE holds a distribution (default: 1,000,000)");
   add_count(command, "--seed", input.seed, "Seed of the draws (default: 1)", 0);
 }
@@ -138,66 +138,68 @@ int run_generate(const GenerateOptions& options, const Session& session) {
   return 0;
 }
 
-void add_generate(CLI::App& trace, Session& session) {
-  CLI::App* command = trace.add_subcommand("generate", "Draw lengths, or the batches of a run, from a distribution");
-  GenerateOptions& options = add_command(*command, session, run_generate);
-  command->add_option("--preset", options.preset, "A distribution of traces/: github, byted, reasoning, wikipedia, web")
-      ->type_name("NAME");
-  command->add_option("--lognormal", options.lognormal, "Mean and deviation of ln(tokens)")
-      ->expected(2)
-      ->type_name("MU SIGMA");
-  command->add_option("--edges", options.edges, "Which edge of a class its label is: upper or lower")
-      ->check(CLI::IsMember({"upper", "lower"}))
-      ->type_name("EDGE");
-  add_count(*command, "--lowest", options.lowest, "Shortest length of the lowest class (default: 256)");
-  add_count(*command, "--count", options.count, "How many lengths (default: 1,000,000)");
-  add_count(*command, "--seed", options.seed, "Seed (default: 1)", 0);
-  add_count(*command, "--steps", options.steps, "Instead of a number of lengths: the batches of so many steps");
-  add_count(*command, "--context", options.context, "The longest sequence of a batch; longer ones are split");
-  add_count(*command, "--tokens-per-step", options.tokens_per_step, "Tokens of a batch");
-  command->add_option("--to", options.to, "The format to write (default: by the extension)")
-      ->check(CLI::IsMember(trace_format_names()))
-      ->type_name("FORMAT");
-  command->add_option("--out", options.out, "The file to write")->required()->type_name("FILE");
-  command->footer("Example:\n  hdpsim trace generate --preset github --count 100k --out github.csv");
+void add_generate(Command trace, Session& session) {
+  const Command command =
+      trace.add_subcommand("generate", "Draw lengths, or the batches of a run, from a distribution");
+  GenerateOptions& options = add_command(command, session, run_generate);
+  command.add_option("--preset", options.preset, "A distribution of traces/: github, byted, reasoning, wikipedia, web")
+      .type_name("NAME");
+  command.add_option("--lognormal", options.lognormal, "Mean and deviation of ln(tokens)")
+      .expected(2)
+      .type_name("MU SIGMA");
+  command.add_option("--edges", options.edges, "Which edge of a class its label is: upper or lower")
+      .one_of({"upper", "lower"})
+      .type_name("EDGE");
+  add_count(command, "--lowest", options.lowest, "Shortest length of the lowest class (default: 256)");
+  add_count(command, "--count", options.count, "How many lengths (default: 1,000,000)");
+  add_count(command, "--seed", options.seed, "Seed (default: 1)", 0);
+  add_count(command, "--steps", options.steps, "Instead of a number of lengths: the batches of so many steps");
+  add_count(command, "--context", options.context, "The longest sequence of a batch; longer ones are split");
+  add_count(command, "--tokens-per-step", options.tokens_per_step, "Tokens of a batch");
+  command.add_option("--to", options.to, "The format to write (default: by the extension)")
+      .one_of(trace_format_names())
+      .type_name("FORMAT");
+  command.add_option("--out", options.out, "The file to write").required().type_name("FILE");
+  command.footer("Example:\n  hdpsim trace generate --preset github --count 100k --out github.csv");
 }
 
-void add_convert(CLI::App& trace, Session& session) {
-  CLI::App* command = trace.add_subcommand("convert", "Rewrite a file of lengths in another format");
-  ConvertOptions& options = add_command(*command, session, run_convert);
-  add_input(*command, options.input);
-  command->add_option("--to", options.to, "The format to write (default: by the extension of --out)")
-      ->check(CLI::IsMember(trace_format_names()))
-      ->type_name("FORMAT");
-  command->add_option("--out", options.out, "The file to write (default: the name of FILE, in the working folder)")
-      ->type_name("FILE");
-  add_count(*command, "--points", options.points, "Of a quantile table (default: 1000)", 16);
-  command->footer("Example:\n  hdpsim trace convert dataset.idx --to quantiles");
+void add_convert(Command trace, Session& session) {
+  const Command command = trace.add_subcommand("convert", "Rewrite a file of lengths in another format");
+  ConvertOptions& options = add_command(command, session, run_convert);
+  add_input(command, options.input);
+  command.add_option("--to", options.to, "The format to write (default: by the extension of --out)")
+      .one_of(trace_format_names())
+      .type_name("FORMAT");
+  command.add_option("--out", options.out, "The file to write (default: the name of FILE, in the working folder)")
+      .type_name("FILE");
+  add_count(command, "--points", options.points, "Of a quantile table (default: 1000)", 16);
+  command.footer("Example:\n  hdpsim trace convert dataset.idx --to quantiles");
 }
 
 }  // namespace
 
-void add_trace_command(CLI::App& app, Session& session) {
-  CLI::App* trace = app.add_subcommand("trace", "Describe, generate, convert and fit sequence lengths");
-  trace->require_subcommand(1);
-  trace->footer(
+void add_trace_command(Command app, Session& session) {
+  const Command trace = app.add_subcommand("trace", "Describe, generate, convert and fit sequence lengths");
+  trace.require_subcommand();
+  trace.footer(
       "Examples:\n  hdpsim trace describe traces/github.csv\n  hdpsim trace generate --preset byted --out byted.csv");
-  CLI::App* describe_command = trace->add_subcommand("describe", "Percentiles and the shares above 4Ki ... 2Mi tokens");
-  FigureOptions& description = add_command(*describe_command, session, run_describe);
-  add_input(*describe_command, description.input);
-  add_format(*describe_command, description.format);
-  describe_command->footer(
+  const Command describe_command =
+      trace.add_subcommand("describe", "Percentiles and the shares above 4Ki ... 2Mi tokens");
+  FigureOptions& description = add_command(describe_command, session, run_describe);
+  add_input(describe_command, description.input);
+  add_format(describe_command, description.format);
+  describe_command.footer(
       "Examples:\n  hdpsim trace describe traces/github.csv --format csv\n"
       "  seq 100 200 | hdpsim trace describe -");
 
-  CLI::App* fit_command = trace->add_subcommand("fit", "Fit a lognormal, with and without a Pareto tail");
-  FigureOptions& fitted = add_command(*fit_command, session, run_fit);
-  add_input(*fit_command, fitted.input);
-  add_format(*fit_command, fitted.format);
-  fit_command->footer("Example:\n  hdpsim trace fit lengths.csv --column tokens");
+  const Command fit_command = trace.add_subcommand("fit", "Fit a lognormal, with and without a Pareto tail");
+  FigureOptions& fitted = add_command(fit_command, session, run_fit);
+  add_input(fit_command, fitted.input);
+  add_format(fit_command, fitted.format);
+  fit_command.footer("Example:\n  hdpsim trace fit lengths.csv --column tokens");
 
-  add_generate(*trace, session);
-  add_convert(*trace, session);
+  add_generate(trace, session);
+  add_convert(trace, session);
 }
 
 }  // namespace hdpsim::app

@@ -84,26 +84,25 @@ int run_command(const Options& options, const Session& session) {
 
 }  // namespace
 
-void add_tune_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("tune", "Find the mesh and the plan that run the work of a study best");
-  Options& options = add_command(*command, session, run_command);
+void add_tune_command(Command app, Session& session) {
+  const Command command = app.add_subcommand("tune", "Find the mesh and the plan that run the work of a study best");
+  Options& options = add_command(command, session, run_command);
   command
-      ->add_option("STUDY", options.file,
-                   "The study, a YAML file; `tune` in it names the space, the objective, a price")
-      ->required();
-  add_set(*command, options.overrides, "the study");
-  add_lengths(*command, options.lengths);
+      .add_option("STUDY", options.file, "The study, a YAML file; `tune` in it names the space, the objective, a price")
+      .required();
+  add_set(command, options.overrides, "the study");
+  add_lengths(command, options.lengths);
   command
-      ->add_option("--out", options.out,
-                   "Write best.yaml there, a study with the best candidate, and candidates.csv, tune.json, a page "
-                   "(tune.html) and "
-                   "study.yaml; what is simulated goes into search.jsonl, as it comes")
-      ->type_name("FOLDER");
-  add_format(*command, options.format);
-  add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
-  command->add_flag("--resume", options.resume,
-                    "Go on with what an earlier tuning has simulated in the folder of --out");
-  command->footer(
+      .add_option("--out", options.out,
+                  "Write best.yaml there, a study with the best candidate, and candidates.csv, tune.json, a page "
+                  "(tune.html) and "
+                  "study.yaml; what is simulated goes into search.jsonl, as it comes")
+      .type_name("FOLDER");
+  add_format(command, options.format);
+  add_count(command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
+  command.add_flag("--resume", options.resume,
+                   "Go on with what an earlier tuning has simulated in the folder of --out");
+  command.footer(
       "Without `tune.space` it chooses tp, pp, schedule, placement, capacity, recomputation, and the plans of the "
       "study\n"
       "with and without offload.\n"

@@ -111,20 +111,20 @@ int run_command(const ValidateOptions& options, const Session& session) {
 
 }  // namespace
 
-void add_validate_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("validate", "Lay predictions beside published measurements");
-  ValidateOptions& options = add_command(*command, session, run_command);
-  command->add_option("SET", options.sets, "Shipped sets or files (default: all of configs/validation)");
-  add_set(*command, options.changes.set, "every case");
-  add_without(*command, options.changes.without);
+void add_validate_command(Command app, Session& session) {
+  const Command command = app.add_subcommand("validate", "Lay predictions beside published measurements");
+  ValidateOptions& options = add_command(command, session, run_command);
+  command.add_option("SET", options.sets, "Shipped sets or files (default: all of configs/validation)");
+  add_set(command, options.changes.set, "every case");
+  add_without(command, options.changes.without);
   command
-      ->add_option("--out", options.out,
-                   "Write validation.json, validation.csv, sets.csv, a page, validation.html, and each case as a study "
-                   "(cases/) there")
-      ->type_name("FOLDER");
-  add_format(*command, options.format);
-  add_sharing(*command, options.sharing);
-  command->footer(
+      .add_option("--out", options.out,
+                  "Write validation.json, validation.csv, sets.csv, a page, validation.html, and each case as a study "
+                  "(cases/) there")
+      .type_name("FOLDER");
+  add_format(command, options.format);
+  add_sharing(command, options.sharing);
+  command.footer(
       "Under mpirun or srun the processes share the cases.\n"
       "Examples:\n  hdpsim validate sc21 vtrain-multi-node\n"
       "  hdpsim validate sc21 --set mesh.dropout=false");

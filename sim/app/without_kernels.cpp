@@ -19,13 +19,13 @@ struct CalibrateOptions {
   FromStepsOptions steps;
   FromTraceOptions traces;
   std::string out;
-  const CLI::App* command = nullptr;
+  std::optional<Command> command;
 };
 
 int calibrate(const CalibrateOptions& options, const Session& session) {
   const bool from_trace = !options.traces.traces.empty();
   if (options.steps.rows.empty() && !from_trace) return refuse({}, session);
-  for (const std::string& extra : options.command->remaining()) {
+  for (const std::string& extra : options.command.remaining()) {
     throw InputError(fmt::format("calibrate --from-{} knows no '{}'", from_trace ? "trace" : "steps", extra),
                      "hdpsim calibrate --help has its options");
   }
@@ -34,30 +34,32 @@ int calibrate(const CalibrateOptions& options, const Session& session) {
   return calibrate_from_steps(options.steps, options.out, session);
 }
 
-void add_missing(CLI::App& app, Session& session, const char* name, const char* help) {
-  CLI::App* command = app.add_subcommand(name, help);
-  command->allow_extras()->footer("Not in this build, which has no kernels: ./scripts/build builds all of it.");
-  add_command(*command, session, refuse);
+void add_missing(Command app, Session& session, const char* name, const char* help) {
+  const Command command = app.add_subcommand(name, help);
+  command.allow_extras();
+  command.footer("Not in this build, which has no kernels: ./scripts/build builds all of it.");
+  add_command(command, session, refuse);
 }
 
 }  // namespace
 
 // What needs no kernels is here, too.
-void add_calibrate_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("calibrate", calibrate_help);
-  command->allow_extras()->footer(
+void add_calibrate_command(Command app, Session& session) {
+  const Command command = app.add_subcommand("calibrate", calibrate_help);
+  command.allow_extras();
+  command.footer(
       "In this build, which has no kernels, it fits profiles to measured steps and traces: ./scripts/build builds all "
       "of it.\n"
       "Example:\n  hdpsim calibrate --from-steps sc21 --fit gemm,host_issue --out fitted.yaml");
-  CalibrateOptions& options = add_command(*command, session, calibrate);
+  CalibrateOptions& options = add_command(command, session, calibrate);
   options.command = command;
-  add_from_steps(*command, options.steps);
-  add_from_trace(*command, options.traces);
-  command->get_option("--from-trace")->excludes("--from-steps");
-  command->add_option("--out", options.out, "The fitted profile, FILE.yaml (default: none)")->type_name("PATH");
+  add_from_steps(command, options.steps);
+  add_from_trace(command, options.traces);
+  command.option("--from-trace").excludes(command.option("--from-steps"));
+  command.add_option("--out", options.out, "The fitted profile, FILE.yaml (default: none)").type_name("PATH");
 }
 
-void add_execute_command(CLI::App& app, Session& session) {
+void add_execute_command(Command app, Session& session) {
   add_missing(app, session, "execute", execute_help);
 }
 

@@ -63,15 +63,14 @@ void require_printed(const std::string& text, bool is_json) {
 
 Outcome run_comm(std::vector<std::string> arguments) {
   const bool is_json = std::find(arguments.begin(), arguments.end(), "json") != arguments.end();
-  CLI::App app("", "hdpsim");
+  app::CommandLine line("hdpsim", "");
   app::Session session;
   session.data_folder = HDPSIM_SOURCE_DIR;
-  app::add_comm_command(app, session);
+  app::add_comm_command(line.top(), session);
   arguments.insert(arguments.begin(), "comm");
-  std::reverse(arguments.begin(), arguments.end());
   try {
-    app.parse(std::move(arguments));
-  } catch (const CLI::ParseError&) {
+    (void)line.parse(std::move(arguments));
+  } catch (const app::WrongCommandLine&) {
     return Outcome::refused;
   }
   if (!session.action) return Outcome::refused;

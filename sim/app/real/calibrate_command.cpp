@@ -234,75 +234,74 @@ int run_command(const CalibrateOptions& options, const Session& session) {
   return 0;
 }
 
-void add_device_options(CLI::App& command, CalibrateOptions& options) {
+void add_device_options(Command command, CalibrateOptions& options) {
   command.add_option("--backend", options.backend, "cpu, cuda, or auto: a GPU if there is one (default: auto)")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
-      ->type_name("BACKEND");
+      .one_of({"auto", "cpu", "cuda"})
+      .type_name("BACKEND");
   add_count(command, "--device", options.device, "Which GPU, counted from 0 (default: 0)", 0);
 }
 
-void add_time_options(CLI::App& command, CalibrateOptions& options) {
+void add_time_options(Command command, CalibrateOptions& options) {
   command.add_flag("--quick", options.quick, "Fewer shapes, at most 90 s in place of 8 min");
   const auto read = [&options](const std::string& text) {
     const Parsed<Duration> parsed = parse_duration(text);
-    if (!parsed.value) throw CLI::ValidationError("--time-limit", parsed.error);
-    if (*parsed.value <= Duration{}) throw CLI::ValidationError("--time-limit", "it must be longer than nothing");
+    if (!parsed.value) throw WrongValue(parsed.error);
+    if (*parsed.value <= Duration{}) throw WrongValue("it must be longer than nothing");
     options.time_limit = *parsed.value;
   };
   command
-      .add_option_function<std::string>(
-          "--time-limit", read,
-          "Measure no longer than this, such as 30s or 5min, but for what a profile needs at least")
-      ->type_name("TIME");
+      .add_option("--time-limit", read,
+                  "Measure no longer than this, such as 30s or 5min, but for what a profile needs at least")
+      .type_name("TIME");
 }
 
 }  // namespace
 
-void add_calibrate_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("calibrate", calibrate_help);
-  CalibrateOptions& options = add_command(*command, session, run_command);
-  add_device_options(*command, options);
-  add_time_options(*command, options);
-  command->add_option("--model", options.model, "Measure the matrix products of this shipped model first")
-      ->type_name("PRESET");
+void add_calibrate_command(Command app, Session& session) {
+  const Command command = app.add_subcommand("calibrate", calibrate_help);
+  CalibrateOptions& options = add_command(command, session, run_command);
+  add_device_options(command, options);
+  add_time_options(command, options);
+  command.add_option("--model", options.model, "Measure the matrix products of this shipped model first")
+      .type_name("PRESET");
   command
-      ->add_option("--nccl-tests", options.nccl_tests,
-                   "Take messages from what nccl-tests has printed (text, or JSON of -J); may be given several times")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
-  CLI::Option* out =
+      .add_option("--nccl-tests", options.nccl_tests,
+                  "Take messages from what nccl-tests has printed (text, or JSON of -J); may be given several times")
+      .type_name("FILE")
+      .one_at_a_time();
+  const Option out =
       command
-          ->add_option("--out", options.out,
-                       "The profile, FILE.yaml, or its folder (default: here; with --from-steps or --from-trace none)")
-          ->type_name("PATH");
-  command->add_option("--name", options.name, "Of the profile (default: DEVICE-measured)")->type_name("NAME");
-  command->add_flag("--resume", options.resume, "Go on with a calibration that was stopped");
-  CLI::Option* check =
+          .add_option("--out", options.out,
+                      "The profile, FILE.yaml, or its folder (default: here; with --from-steps or --from-trace none)")
+          .type_name("PATH");
+  command.add_option("--name", options.name, "Of the profile (default: DEVICE-measured)").type_name("NAME");
+  command.add_flag("--resume", options.resume, "Go on with a calibration that was stopped");
+  const Option check =
       command
-          ->add_option("--check", options.check,
-                       "Time some samples of this profile again, for 20 s or --time-limit, and say whether it still "
-                       "holds on this machine")
-          ->type_name("PROFILE");
-  for (CLI::Option* other : command->get_options()) {
-    const bool goes_with_it = other == command->get_option("--time-limit");
-    if (other != check && other != command->get_help_ptr() && !goes_with_it) check->excludes(other);
+          .add_option("--check", options.check,
+                      "Time some samples of this profile again, for 20 s or --time-limit, and say whether it still "
+                      "holds on this machine")
+          .type_name("PROFILE");
+  for (const Option other : command.options()) {
+    const bool goes_with_it = other == command.option("--time-limit");
+    if (other != check && !goes_with_it) check.excludes(other);
   }
-  CLI::Option* report =
-      command->add_option("--report", options.report, "Measure nothing: show how well this profile fits its samples")
-          ->type_name("PROFILE");
-  for (CLI::Option* other : command->get_options()) {
-    if (other != report && other != command->get_help_ptr()) report->excludes(other);
+  const Option report =
+      command.add_option("--report", options.report, "Measure nothing: show how well this profile fits its samples")
+          .type_name("PROFILE");
+  for (const Option other : command.options()) {
+    if (other != report) report.excludes(other);
   }
-  const std::vector<CLI::Option*> of_kernels = command->get_options();
-  add_from_steps(*command, options.steps);
-  add_from_trace(*command, options.traces);
+  const std::vector<Option> of_kernels = command.options();
+  add_from_steps(command, options.steps);
+  add_from_trace(command, options.traces);
   for (const char* from : {"--from-steps", "--from-trace"}) {
-    for (CLI::Option* other : of_kernels) {
-      if (other != out && other != command->get_help_ptr()) command->get_option(from)->excludes(other);
+    for (const Option other : of_kernels) {
+      if (other != out) command.option(from).excludes(other);
     }
   }
-  command->get_option("--from-trace")->excludes("--from-steps");
-  command->footer(
+  command.option("--from-trace").excludes(command.option("--from-steps"));
+  command.footer(
       "What is measured is kept beside the profile, in NAME.samples.jsonl.\n"
       "Examples:\n  hdpsim calibrate --backend cpu --quick --out profiles\n"
       "  hdpsim calibrate --check profiles/mine.yaml\n"

@@ -331,25 +331,25 @@ int run_command(const ExecuteOptions& options, const Session& session) {
 
 // ---- The command line
 
-void add_what_options(CLI::App& command, ExecuteOptions& options) {
-  command.add_option("FILE", options.file, "A study, or a plan of one")->required();
+void add_what_options(Command command, ExecuteOptions& options) {
+  command.add_option("FILE", options.file, "A study, or a plan of one").required();
   command.add_option("--study", options.study, "The study that a plan belongs to: its model, data and profile")
-      ->type_name("STUDY");
+      .type_name("STUDY");
   command
       .add_option("--plan", options.plans,
                   "Which plan, if the study has several; may be given several times: each trains a model of its own, "
                   "step by step in turn, with a folder of its own in --out")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
+      .type_name("NAME")
+      .one_at_a_time();
   command.add_flag("--all-plans", options.all_plans, "All plans of the study, as if each were named")
-      ->excludes(command.get_option("--plan"));
+      .excludes(command.option("--plan"));
   add_count(command, "--point", options.point, "Which point of the sweep, counted from 0 (default: 0)", 0);
   command.add_option("--set", options.overrides, "Override a value of the study; may be given several times")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+      .type_name("KEY=VALUE")
+      .one_at_a_time();
 }
 
-void add_training_options(CLI::App& command, ExecuteOptions& options) {
+void add_training_options(Command command, ExecuteOptions& options) {
   add_count(command, "--steps", options.steps, "How many optimizer steps (default: 1)");
   add_count(command, "--repeat", options.runs,
             "Train every step so many times on the same data and time each; of several, the first is a warm-up that "
@@ -358,30 +358,28 @@ void add_training_options(CLI::App& command, ExecuteOptions& options) {
   command
       .add_option("--text", options.text,
                   "Train on the bytes of these files, not on random tokens; may be given several times")
-      ->type_name("FILE")
-      ->check(CLI::ExistingFile)
-      ->allow_extra_args(false);
+      .type_name("FILE")
+      .existing_file()
+      .one_at_a_time();
   add_count(command, "--seed", options.seed, "Of the initial parameters and of the data (default: 1)", 0);
-  command.add_option("--learning-rate", options.rate, "Of Adam (default: 0.0003)")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("RATE");
+  command.add_option("--learning-rate", options.rate, "Of Adam (default: 0.0003)").not_negative().type_name("RATE");
 }
 
-void add_checkpoint_options(CLI::App& command, ExecuteOptions& options) {
-  CLI::Option* file =
+void add_checkpoint_options(Command command, ExecuteOptions& options) {
+  const Option file =
       command
           .add_option("--checkpoint", options.checkpoint,
                       "Write a checkpoint there at the end; also when told to stop, if the step then ends within 1.5 s")
-          ->type_name("FILE");
-  add_count(command, "--checkpoint-every", options.checkpoint_every, "And after every so many steps")->needs(file);
+          .type_name("FILE");
+  add_count(command, "--checkpoint-every", options.checkpoint_every, "And after every so many steps").needs(file);
   command.add_flag("--resume", options.resume, "Go on from the checkpoint, with the step that comes next")
-      ->needs(file)
-      ->excludes(command.get_option("--first-step"));
+      .needs(file)
+      .excludes(command.option("--first-step"));
 }
 
-void add_rank_options(CLI::App& command, ExecuteOptions& options) {
+void add_rank_options(Command command, ExecuteOptions& options) {
   command
-      .add_option_function<std::string>(
+      .add_option(
           "--backend",
           [&options](const std::string& name) {
             options.backend = name == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
@@ -389,8 +387,8 @@ void add_rank_options(CLI::App& command, ExecuteOptions& options) {
           "cpu: a core each, in fp32; cuda: a GPU each where mpirun or srun starts them, else all of them the first "
           "GPU, "
           "in bf16 (default: cpu)")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->type_name("cpu|cuda");
+      .one_of({"cpu", "cuda"})
+      .type_name("cpu|cuda");
   add_count(command, "--ranks", options.ranks,
             "HDP ranks, of mesh.tp x mesh.pp threads of this process each, on one node of the study's cluster "
             "(default: those of "
@@ -407,20 +405,20 @@ void add_rank_options(CLI::App& command, ExecuteOptions& options) {
 
 }  // namespace
 
-void add_execute_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("execute", execute_help);
-  ExecuteOptions& options = add_command(*command, session, run_command);
-  add_what_options(*command, options);
-  add_training_options(*command, options);
-  add_checkpoint_options(*command, options);
-  add_rank_options(*command, options);
+void add_execute_command(Command app, Session& session) {
+  const Command command = app.add_subcommand("execute", execute_help);
+  ExecuteOptions& options = add_command(command, session, run_command);
+  add_what_options(command, options);
+  add_training_options(command, options);
+  add_checkpoint_options(command, options);
+  add_rank_options(command, options);
   command
-      ->add_option("--out", options.out,
-                   "Write steps.csv and, of every step, plan-N.json, predicted-N.jsonl and measured-N.jsonl there "
-                   "(measured-N-2.jsonl and so on of further runs), which hdpsim compare reads, and both timelines for "
-                   "ui.perfetto.dev as trace-N.json.gz")
-      ->type_name("FOLDER");
-  command->footer(
+      .add_option("--out", options.out,
+                  "Write steps.csv and, of every step, plan-N.json, predicted-N.jsonl and measured-N.jsonl there "
+                  "(measured-N-2.jsonl and so on of further runs), which hdpsim compare reads, and both timelines for "
+                  "ui.perfetto.dev as trace-N.json.gz")
+      .type_name("FOLDER");
+  command.footer(
       "Under mpirun or srun every process is a device, mesh.tp x mesh.pp of which are a rank; alone, devices are "
       "threads.\n"
       "Example:\n  hdpsim execute configs/studies/real.yaml --plan hdp-balance --steps 3 --out real");
