@@ -53,14 +53,15 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
     const auto of_experts = has_groups ? std::optional((groups[i].all + ep - 1) / ep) : std::nullopt;
     const std::int64_t tokens = micro_batch.tokens_per_rank();
     const double resident = resident_share(micro_batch, layer_count(own.layers));
-    const auto ranks = static_cast<std::int64_t>(micro_batch.group.size());
-    const Bytes all = device.kept(tokens, 0, of_experts);
+    const MemoryLoad load{.tokens = tokens,
+                          .ranks = static_cast<std::int64_t>(micro_batch.group.size()),
+                          .resident = resident,
+                          .expert_tokens = of_experts};
+    const Bytes all = device.kept(load);
     const Bytes kept = all.scaled(resident);
     const Bytes host =
-        micro_batch.token_wise ? device.kept_token_wise(tokens, micro_batch.offload).scaled(1 - resident) : all - kept;
-    stages_.back().loads.push_back(
-        {device.peak({.tokens = tokens, .ranks = ranks, .resident = resident, .expert_tokens = of_experts}), kept,
-         host});
+        micro_batch.token_wise ? device.kept_token_wise(load, micro_batch.offload).scaled(1 - resident) : all - kept;
+    stages_.back().loads.push_back({device.peak(load), kept, host});
   }
 }
 

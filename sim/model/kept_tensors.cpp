@@ -71,8 +71,18 @@ class KeptList {
     if (!again(LayerModule::qkv)) inputs();
     const std::size_t first = list_.size();
     if (!again(LayerModule::attention) && !model_.linear) core();
-    if (!output_is_computed_again()) cut("output of attention", model_.element_bytes * output_width(model_));
+    outputs_of_attention();
     for (std::size_t i = first; i < list_.size(); ++i) list_[i].goes_whole = true;
+  }
+
+  void outputs_of_attention() {
+    const std::int64_t width = output_width(model_);
+    const bool of_core = recipe_.flash_attention && !again(LayerModule::attention);
+    const bool of_projection = !again(LayerModule::projection);
+    if (of_core || (of_projection && !recipe_.fp8)) cut("output of attention", model_.element_bytes * width);
+    if (!of_core || !of_projection || recipe_.fp8) return;
+    cut("output of attention behind the trade of heads", model_.element_bytes * width);
+    list_.back().of_trade = true;
   }
 
   void inputs() {
@@ -97,10 +107,6 @@ class KeptList {
     cut("inputs of linear mixing", model_.element_bytes * linear.inputs);
     if (linear.convolved > 0) cut("outputs of its convolution", model_.element_bytes * linear.convolved);
     if (linear.chunk > 1) cut("states of chunks", divided(state_bytes(linear, 1).count(), linear.chunk));
-  }
-
-  [[nodiscard]] bool output_is_computed_again() const {
-    return again(LayerModule::attention) && recipe_.flash_attention;
   }
 
   void mlp() {
@@ -174,30 +180,31 @@ std::vector<KeptTensor> kept_tensors(const Transformer& model, const Recipe& rec
   return KeptList(model, recipe, experts).run();
 }
 
-Bytes kept_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp, std::int64_t pairs,
-                 std::optional<std::int64_t> expert_tokens) {
-  HDPSIM_CHECK(tp > 0, "a tensor-parallel group of {}", tp);
-  const std::int64_t of_group = expert_tokens.value_or(divided(tokens, tp));
+Bytes kept_bytes(const std::vector<KeptTensor>& tensors, const KeptLoad& load) {
+  HDPSIM_CHECK(load.tp > 0, "a tensor-parallel group of {}", load.tp);
+  const std::int64_t of_group = load.expert_tokens.value_or(divided(load.tokens, load.tp));
   Bytes cut;
   Bytes whole;
   for (const KeptTensor& tensor : tensors) {
-    const std::int64_t each = tensor.of_experts ? of_group : tokens;
+    if (tensor.of_trade && !load.trades_heads) continue;
+    const std::int64_t each = tensor.of_experts ? of_group : load.tokens;
     (tensor.cut ? cut : whole) +=
-        each * Bytes(tensor.bytes_per_token) + pairs * Bytes(tensor.bytes_per_pair) + Bytes(tensor.bytes);
+        each * Bytes(tensor.bytes_per_token) + load.pairs * Bytes(tensor.bytes_per_pair) + Bytes(tensor.bytes);
   }
-  return Bytes(divided(cut.count(), tp)) + whole;
+  return Bytes(divided(cut.count(), load.tp)) + whole;
 }
 
-Bytes token_wise_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp, double share) {
+Bytes token_wise_bytes(const std::vector<KeptTensor>& tensors, const KeptLoad& load, double share) {
   std::vector<KeptTensor> whole;
   std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(whole), [](const auto& t) { return t.goes_whole; });
-  const Bytes of_whole = kept_bytes(whole, tokens, tp);
-  return of_whole + (kept_bytes(tensors, tokens, tp) - of_whole).scaled(share);
+  const Bytes of_whole = kept_bytes(whole, load);
+  return of_whole + (kept_bytes(tensors, load) - of_whole).scaled(share);
 }
 
 Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp, Recompute recompute,
                        bool sequence_parallel) {
-  return kept_bytes(kept_tensors(model, {.recompute = recompute, .sequence_parallel = sequence_parallel}), tokens, tp);
+  return kept_bytes(kept_tensors(model, {.recompute = recompute, .sequence_parallel = sequence_parallel}),
+                    {.tokens = tokens, .tp = tp});
 }
 
 }  // namespace hdpsim

@@ -23,15 +23,30 @@ struct KeptTensor {
   bool of_experts = false;          ///< Counted per token of an expert group and per device of it.
   bool of_mlp = false;              ///< Freed before attention's backward begins.
   bool goes_whole = false;          ///< Token-wise offload moves it whole: a layer's input, or attention's output.
+  bool of_trade = false;            ///< Kept only in a group that trades heads.
   std::int64_t bytes = 0;           ///< Bytes that do not depend on the number of tokens.
+};
+
+/// The tokens for which a device keeps tensors.
+struct KeptLoad {
+  std::int64_t tokens = 0;  ///< Tokens of the HDP rank.
+  std::int64_t tp = 1;      ///< Devices of its tensor-parallel group.
+  std::int64_t pairs = 0;   ///< (query, key) pairs; only read without flash attention.
+  /// Tokens of an expert group per device of the group; if empty, the tokens of the rank per device of the rank.
+  std::optional<std::int64_t> expert_tokens = {};
+  bool trades_heads = false;  ///< Its group trades heads (GroupSharing::trades_heads).
 };
 
 /// The tensors that one layer keeps, operation by operation: elements, log-sum-exp in fp32, masks in bytes. For a GPT
 /// layer in bf16 with dropout and without flash attention these are the 34 s b h + 5 a s^2 b bytes of Korthikanti et
 /// al. 2022, eq. 1. Tensors that a recomputed module makes are left out. If the attention core is recomputed, these are
-/// the tensors with a byte count per pair; flash attention has no such tensor and runs as a whole, so that its output
-/// is not kept either. If the projection is recomputed, it is the input of the MLP's norm; if the whole layer is,
-/// everything except its input.
+/// the tensors with a byte count per pair, or flash attention's log-sum-exp. If the projection is recomputed, it is the
+/// input of the MLP's norm; if the whole layer is, everything except its input.
+///
+/// The projection's weight gradient needs attention's output, so that it is kept even if the attention core is
+/// recomputed, in the elements in which the projection multiplies. Flash attention's backward needs it as well: the
+/// same tensor, unless the group trades heads (Jacobs et al. 2023), where attention has the output of all tokens for a
+/// part of the heads, and the projection that of the rank's tokens for all heads.
 ///
 /// With experts a layer keeps the router's probabilities in fp32, and every copy of a token in place of the MLP's
 /// input. The probabilities weight the output of the activation, so that nothing is kept behind the experts' last
@@ -44,16 +59,12 @@ struct KeptTensor {
 [[nodiscard]] std::vector<KeptTensor> kept_tensors(const Transformer& model, const Recipe& recipe,
                                                    const ExpertUse& experts = {});
 
-/// Bytes of these tensors on one device of a tensor-parallel group, for `tokens` tokens of an HDP rank. `expert_tokens`
-/// is the number of tokens of an expert group per device of the group; if empty, the tokens of the rank per device of
-/// the rank.
-[[nodiscard]] Bytes kept_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp,
-                               std::int64_t pairs = 0, std::optional<std::int64_t> expert_tokens = {});
+/// Bytes of these tensors on one device.
+[[nodiscard]] Bytes kept_bytes(const std::vector<KeptTensor>& tensors, const KeptLoad& load);
 
 /// The part of these bytes that token-wise offload moves to host memory (MEMO, Zhao et al. 2024, section 4.1): each
 /// layer's input and attention's output whole, and `share` of the rest.
-[[nodiscard]] Bytes token_wise_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp,
-                                     double share);
+[[nodiscard]] Bytes token_wise_bytes(const std::vector<KeptTensor>& tensors, const KeptLoad& load, double share);
 
 /// Bytes of activations that one layer keeps for backward per device (flash attention, no dropout), from
 /// kept_tensors().

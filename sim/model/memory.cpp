@@ -155,18 +155,24 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   states_[MemoryPart::reserve] = recipe.reserve.value_or(reserve_of(shape, ep));
 }
 
-Bytes DeviceMemory::kept(std::int64_t tokens, std::int64_t pairs, std::optional<std::int64_t> expert_tokens) const {
+KeptLoad DeviceMemory::kept_load(const MemoryLoad& load) const {
+  return {.tokens = load.tokens,
+          .tp = shape_.tp,
+          .pairs = load.pairs,
+          .expert_tokens = load.expert_tokens,
+          .trades_heads = group_sharing(kv_heads_, recipe_, load.ranks).trades_heads()};
+}
+
+Bytes DeviceMemory::kept(const MemoryLoad& load) const {
   Bytes all;
-  for (const auto& [layers, tensors] : kept_) {
-    all += kept_bytes(tensors, tokens, shape_.tp, pairs, expert_tokens) * layers;
-  }
+  for (const auto& [layers, tensors] : kept_) all += of_layer(tensors, load) * layers;
   return all;
 }
 
-Bytes DeviceMemory::kept_token_wise(std::int64_t tokens, double share) const {
+Bytes DeviceMemory::kept_token_wise(const MemoryLoad& load, double share) const {
   HDPSIM_CHECK(!model_.moe, "token-wise offload of layers with experts of {}", model_.name);
   Bytes all;
-  for (const auto& [layers, tensors] : kept_) all += token_wise_bytes(tensors, tokens, shape_.tp, share) * layers;
+  for (const auto& [layers, tensors] : kept_) all += token_wise_bytes(tensors, kept_load(load), share) * layers;
   return all;
 }
 
@@ -183,7 +189,7 @@ MemoryParts DeviceMemory::peak(const MemoryLoad& load) const {
 // being summed.
 MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
   MemoryParts parts = states_;
-  parts[MemoryPart::activations] = kept(load.tokens, load.pairs, load.expert_tokens).scaled(load.resident);
+  parts[MemoryPart::activations] = kept(load).scaled(load.resident);
   if (!shape_.head) return parts;
   const std::int64_t words = divided(model_.vocabulary, shape_.tp);
   const Bytes logits(load.tokens * words * (recipe_.fused_loss ? model_.element_bytes : model_.element_bytes + fp32));
@@ -204,7 +210,7 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
 MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load, const std::vector<KeptTensor>& again) const {
   MemoryParts parts = states_;
   if (shape_.layers.empty()) return parts;
-  parts[MemoryPart::activations] = kept(load.tokens, load.pairs, load.expert_tokens).scaled(load.resident);
+  parts[MemoryPart::activations] = kept(load).scaled(load.resident);
   const Bytes of_stream = hidden(load.tokens, recipe_.sequence_parallel);
   parts[MemoryPart::workspace] += of_stream * parameter_bytes() / model_.element_bytes;
   parts[MemoryPart::workspace] += of_layer(again, load);
@@ -212,7 +218,7 @@ MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load, const std::vector
 }
 
 Bytes DeviceMemory::of_layer(const std::vector<KeptTensor>& tensors, const MemoryLoad& load) const {
-  return kept_bytes(tensors, load.tokens, shape_.tp, load.pairs, load.expert_tokens);
+  return kept_bytes(tensors, kept_load(load));
 }
 
 // The moment of the MLP's activation: the gradients of its output and of its input, when its output is already freed.

@@ -86,10 +86,9 @@ class DeviceMemory {
   /// The memory between micro-batches: parameters, gradients, optimizer, cached weight gradients, gaps and reserve.
   [[nodiscard]] MemoryParts states() const { return with_gaps(states_); }
   /// Activations that a micro-batch keeps in all layers of the device, both on the device and in host memory.
-  [[nodiscard]] Bytes kept(std::int64_t tokens, std::int64_t pairs = 0,
-                           std::optional<std::int64_t> expert_tokens = {}) const;
+  [[nodiscard]] Bytes kept(const MemoryLoad& load) const;
   /// The token_wise_bytes() of the same layers. Not supported for layers with experts (checked).
-  [[nodiscard]] Bytes kept_token_wise(std::int64_t tokens, double share) const;
+  [[nodiscard]] Bytes kept_token_wise(const MemoryLoad& load, double share) const;
   /// The memory at the fullest moment of a micro-batch's backward: in the head, in one of the operations of the last
   /// layer, or in the embedding. O(kinds of layers).
   [[nodiscard]] MemoryParts peak(const MemoryLoad& load) const;
@@ -103,6 +102,7 @@ class DeviceMemory {
   [[nodiscard]] MemoryParts attention_moment(const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts embedding_moment() const;
   [[nodiscard]] MemoryParts layer_moment(const MemoryLoad& load, const std::vector<KeptTensor>& again) const;
+  [[nodiscard]] KeptLoad kept_load(const MemoryLoad& load) const;
   [[nodiscard]] Bytes of_layer(const std::vector<KeptTensor>& tensors, const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts with_gaps(MemoryParts parts) const;
   /// Recipe::parameter_bytes() of the model.

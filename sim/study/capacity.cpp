@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/quantity_text.h"
+#include "sim/model/group_sharing.h"
 #include "sim/model/shares.h"
 #include "sim/program/activations_in_flight.h"
 #include "sim/program/chunk_map.h"
@@ -33,6 +34,7 @@ class RankRoom {
  public:
   RankRoom(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch)
       : pool_(job.mesh.hdp),
+        trades_heads_(group_sharing(job.model, job.recipe, job.mesh.tp, pool_).trades_heads()),
         context_(gathers(job.recipe) ? batch.context : 0),
         available_(room.memory - channels(job.mesh.hdp, room.per_connection)),
         even_share_((batch.tokens_per_step - 1) / job.mesh.hdp + 1) {
@@ -60,8 +62,9 @@ class RankRoom {
     for (const auto& [shape, device, layers, in_flight, held] : stages_) {
       const MemoryParts alone =
           device.peak({.tokens = tokens, .ranks = group_of(tokens), .resident = resident_share(offload, layers)});
-      const Bytes beside = holds_all_ ? device.kept(std::max<std::int64_t>(0, even_share_ - capacity))
-                                      : device.kept(capacity) * (in_flight - held) / held;
+      const std::int64_t others = holds_all_ ? std::max<std::int64_t>(0, even_share_ - capacity) : capacity;
+      const Bytes kept = device.kept({.tokens = others, .ranks = group_of(others)});
+      const Bytes beside = holds_all_ ? kept : kept * (in_flight - held) / held;
       if (device.beside(alone, beside).total() > available_) return false;
     }
     return true;
@@ -84,12 +87,15 @@ class RankRoom {
     });
   }
 
-  // The smallest group of several ranks, or the one that gathers the keys of the longest sequence.
+  // The smallest group of several ranks, or the one that gathers the keys of the longest sequence. Where groups trade
+  // heads, the largest one, which may have a ring as well.
   [[nodiscard]] std::int64_t group_of(std::int64_t tokens) const {
+    if (trades_heads_) return pool_;
     return std::min(pool_, std::max(ring_neighbours, divided(context_, std::max<std::int64_t>(1, tokens))));
   }
 
   std::int64_t pool_;     ///< Ranks of the pool.
+  bool trades_heads_;     ///< Groups do, the one of the whole pool at least.
   std::int64_t context_;  ///< Tokens whose keys and values are gathered; 0: none are.
   Bytes available_;
   bool holds_all_ = false;   ///< All tokens of a rank in a step are in flight.

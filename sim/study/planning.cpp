@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/model/group_sharing.h"
 #include "sim/model/kept_tensors.h"
 #include "sim/model/layers.h"
 #include "sim/plan/expert_waves.h"
@@ -16,10 +17,11 @@ namespace {
 
 // A device's share of host memory, as the number of tokens whose activations of all layers fit there.
 std::optional<std::int64_t> host_tokens(Bytes share, const LoweringOptions& job, std::int64_t capacity) {
+  const bool trades = group_sharing(job.model, job.recipe, job.mesh.tp, job.mesh.hdp).trades_heads();
   Bytes activations;
   for (const LayerRun& run : layer_runs(job.model)) {
     const auto kept = kept_tensors(of_kind(job.model, run.kind), job.recipe, expert_use(job.model, job.experts));
-    activations += kept_bytes(kept, capacity, job.mesh.tp) * run.count;
+    activations += kept_bytes(kept, {.tokens = capacity, .tp = job.mesh.tp, .trades_heads = trades}) * run.count;
   }
   if (share.count() == 0 || activations.count() == 0) return std::nullopt;
   const double tokens = static_cast<double>(share.count()) / static_cast<double>(activations.count());

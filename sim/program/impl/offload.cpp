@@ -13,9 +13,12 @@ Bytes offloaded_bytes(const PassWriter& writer) {
   const MicroBatch& micro_batch = writer.micro_batch();
   const std::vector<KeptTensor> kept =
       kept_tensors(writer.layer(), options.recipe, expert_use(options.model, options.experts));
-  if (micro_batch.token_wise) return token_wise_bytes(kept, writer.tokens(), writer.tp(), micro_batch.offload);
-  const std::int64_t group_tokens = divided(writer.expert_tokens().all, options.experts.ep);
-  return kept_bytes(kept, writer.tokens(), writer.tp(), 0, group_tokens).scaled(micro_batch.offload);
+  const KeptLoad load{.tokens = writer.tokens(),
+                      .tp = writer.tp(),
+                      .expert_tokens = divided(writer.expert_tokens().all, options.experts.ep),
+                      .trades_heads = writer.sharing().trades_heads()};
+  if (micro_batch.token_wise) return token_wise_bytes(kept, load, micro_batch.offload);
+  return kept_bytes(kept, load).scaled(micro_batch.offload);
 }
 
 }  // namespace

@@ -158,14 +158,17 @@ TEST_CASE("a device keeps the copies that its experts got", "[experts]") {
   const Transformer model = small_mixture();
   const std::int64_t n = 100;
   const auto kept = [&](std::int64_t ep, double hottest, std::optional<std::int64_t> expert_tokens) {
-    return kept_bytes(kept_tensors(model, {}, {.ep = ep, .hottest = hottest}), n, 1, 0, expert_tokens).count();
+    return kept_bytes(kept_tensors(model, {}, {.ep = ep, .hottest = hottest}),
+                      {.tokens = n, .expert_tokens = expert_tokens})
+        .count();
   };
   // A copy: its hidden state, twice an inner width in and one out, in bf16; two of a token.
   const std::int64_t copy = 2 * (64 + 3 * 32);
   Transformer dense = with_dense_layers(model);
   dense.ffn_hidden = 1;
   const std::int64_t mlp = n * 2 * 3;  // of inner width 1, twice in and one out in bf16
-  const std::int64_t rest = kept_bytes(kept_tensors(dense, {}), n, 1).count() - mlp + n * 4 * 4;  // 4 probabilities
+  const std::int64_t rest =
+      kept_bytes(kept_tensors(dense, {}), {.tokens = n}).count() - mlp + n * 4 * 4;  // 4 probabilities
   CHECK(kept(1, 1, {}) == rest + n * 2 * copy);
   CHECK(kept(4, 1, {}) == rest + n * 2 * copy);
   CHECK(kept(4, 1.5, {}) == rest + n * 3 * copy);
@@ -175,10 +178,10 @@ TEST_CASE("a device keeps the copies that its experts got", "[experts]") {
 TEST_CASE("copies of tokens are as wide as the latent in which experts work, and a device keeps their sums",
           "[experts]") {
   Transformer model = small_mixture();
-  const std::int64_t wide = kept_bytes(kept_tensors(model, {}), 100, 1).count();
+  const std::int64_t wide = kept_bytes(kept_tensors(model, {}), {.tokens = 100}).count();
   model.moe->latent = 16;
   // Two copies of a token are 64 - 16 elements of two bytes narrower; their sum is one of 16.
-  CHECK(kept_bytes(kept_tensors(model, {}), 100, 1).count() == wide - 100 * 2 * (2 * (64 - 16) - 16));
+  CHECK(kept_bytes(kept_tensors(model, {}), {.tokens = 100}).count() == wide - 100 * 2 * (2 * (64 - 16) - 16));
   // A token's work: two copies through two products of 16 columns and one back, and the products to and from 16.
   const Transformer dense = with_dense_layers(model);
   const double mlp = 3 * 64 * 128;

@@ -32,7 +32,7 @@ Recipe as_published(Recompute recompute, bool sequence_parallel) {
 
 // Bytes of one layer over s b h.
 double per_element(const Transformer& model, std::int64_t b, std::int64_t tp, const Recipe& recipe) {
-  const Bytes bytes = kept_bytes(kept_tensors(model, recipe), s * b, tp, s * s * b);
+  const Bytes bytes = kept_bytes(kept_tensors(model, recipe), {.tokens = s * b, .tp = tp, .pairs = s * s * b});
   return static_cast<double>(bytes.count()) / static_cast<double>(s * b * model.hidden);
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("a GPT layer keeps what table 2 of Korthikanti et al. states, in all i
 TEST_CASE("in fp8 a layer keeps products' inputs in a byte an element, and attention's output twice", "[memory]") {
   const Transformer model = preset("llama-7b");
   const std::int64_t tokens = 1024;
-  const auto kept = [&](bool fp8) { return kept_bytes(kept_tensors(model, {.fp8 = fp8}), tokens, 1); };
+  const auto kept = [&](bool fp8) { return kept_bytes(kept_tensors(model, {.fp8 = fp8}), {.tokens = tokens}); };
   // The inputs of QKV, of the MLP and of its last product take a byte less, that of the projection a byte more.
   CHECK(kept(false) - kept(true) == Bytes(tokens * (2 * model.hidden + model.ffn_hidden - model.hidden)));
 }
@@ -68,11 +68,12 @@ TEST_CASE("token-wise offload moves a layer's input and attention's output whole
   const std::int64_t tokens = 1024;
   const std::int64_t value = tokens * model.hidden * 2;
   const std::int64_t log_sum_exp = tokens * model.heads * 4;
-  REQUIRE(kept_bytes(kept, tokens, 1) == Bytes(16 * value + log_sum_exp));
+  REQUIRE(kept_bytes(kept, {.tokens = tokens}) == Bytes(16 * value + log_sum_exp));
   for (const std::int64_t tp : {1, 8}) {
-    CHECK(token_wise_bytes(kept, tokens, tp, 0) == Bytes((2 * value + log_sum_exp) / tp));
-    CHECK(token_wise_bytes(kept, tokens, tp, 0.25) == Bytes((2 * value + 14 * value / 4 + log_sum_exp) / tp));
-    CHECK(token_wise_bytes(kept, tokens, tp, 1) == kept_bytes(kept, tokens, tp));
+    CHECK(token_wise_bytes(kept, {.tokens = tokens, .tp = tp}, 0) == Bytes((2 * value + log_sum_exp) / tp));
+    CHECK(token_wise_bytes(kept, {.tokens = tokens, .tp = tp}, 0.25) ==
+          Bytes((2 * value + 14 * value / 4 + log_sum_exp) / tp));
+    CHECK(token_wise_bytes(kept, {.tokens = tokens, .tp = tp}, 1) == kept_bytes(kept, {.tokens = tokens, .tp = tp}));
   }
 }
 
@@ -104,17 +105,43 @@ TEST_CASE("with flash attention a layer keeps q, k, v, o and the log-sum-exp ins
   CHECK(bytes("log-sum-exp") == 4 * 32);
   CHECK(bytes("input of the activation") == 2 * 2 * 14'336);  // gate and up
   CHECK(std::none_of(tensors.begin(), tensors.end(), [](const auto& kept) { return kept.bytes_per_pair > 0; }));
-  CHECK(kept_bytes(tensors, 8192, 4) == activation_bytes(model, 8192, 4));
+  CHECK(kept_bytes(tensors, {.tokens = 8192, .tp = 4}) == activation_bytes(model, 8192, 4));
 }
 
-TEST_CASE("selective recompute drops attention's output and log-sum-exp, full recompute all but the layer's input",
+TEST_CASE("a group that trades heads keeps attention's output as attention wrote it, and as its projection reads it",
           "[memory]") {
   const Transformer model = preset("llama3-8b");
   const std::int64_t tokens = 8192;
-  const Bytes all = kept_bytes(kept_tensors(model, {}), tokens, 1);
-  CHECK(kept_bytes(kept_tensors(model, {.recompute = Recompute::selective}), tokens, 1) ==
-        all - Bytes(tokens * (4 * model.heads + 2 * model.heads * model.head_dim)));
-  CHECK(kept_bytes(kept_tensors(model, {.recompute = Recompute::full}), tokens, 1) == Bytes(tokens * 2 * model.hidden));
+  const Bytes output(tokens * 2 * model.heads * model.head_dim);
+  const auto second = [&](const Recipe& recipe) {
+    const std::vector<KeptTensor> tensors = kept_tensors(model, recipe);
+    return kept_bytes(tensors, {.tokens = tokens, .trades_heads = true}) - kept_bytes(tensors, {.tokens = tokens});
+  };
+  CHECK(second({}) == output);
+  CHECK(second({.fp8 = true}) == Bytes{});  // the projection keeps a cast anyway
+  CHECK(second({.recompute = Recompute::selective}) == Bytes{});
+  CHECK(second({.recompute = Recompute{LayerModule::projection}}) == Bytes{});
+  const DeviceMemory device(model, whole_shape(model, {}), {.key_exchange = KeyExchange::all_to_all});
+  const auto kept = [&](std::int64_t ranks) { return device.kept({.tokens = tokens, .ranks = ranks}); };
+  CHECK(kept(4) == kept(1) + output * model.layers);
+  CHECK(kept(3) == kept(1));  // 8 key-value heads cannot be dealt to 3 ranks
+}
+
+TEST_CASE("selective recompute drops the log-sum-exp of flash attention, full recompute all but the layer's input",
+          "[memory]") {
+  const Transformer model = preset("llama3-8b");
+  const std::int64_t tokens = 8192;
+  const auto kept = [&](const Recipe& recipe) { return kept_bytes(kept_tensors(model, recipe), {.tokens = tokens}); };
+  const Bytes all = kept({});
+  const Bytes log_sum_exp(tokens * 4 * model.heads);
+  const Bytes output(tokens * 2 * model.heads * model.head_dim);
+  // The projection reads attention's output for the gradient of its weight.
+  CHECK(kept({.recompute = Recompute::selective}) == all - log_sum_exp);
+  CHECK(kept({.recompute = Recompute{LayerModule::attention, LayerModule::projection}}) ==
+        kept({.recompute = Recompute{LayerModule::projection}}) - log_sum_exp - output);
+  // In fp8 it reads a cast.
+  CHECK(kept({.recompute = Recompute::selective, .fp8 = true}) == kept({.fp8 = true}) - log_sum_exp - output);
+  CHECK(kept({.recompute = Recompute::full}) == Bytes(tokens * 2 * model.hidden));
   // The layer at work has all of it: with two layers or more recomputation still saves.
   const DeviceShape shape = whole_shape(model, {});
   const MemoryParts none = DeviceMemory(model, shape, {}).peak({.tokens = tokens});
@@ -128,16 +155,18 @@ TEST_CASE("a module that is computed again leaves out its own tensors, and modul
   const Transformer model = preset("llama3-8b");
   const std::int64_t tokens = 8192;
   const auto dropped = [&](Recompute recompute) {
-    return kept_bytes(kept_tensors(model, {}), tokens, 1) -
-           kept_bytes(kept_tensors(model, {.recompute = recompute}), tokens, 1);
+    return kept_bytes(kept_tensors(model, {}), {.tokens = tokens}) -
+           kept_bytes(kept_tensors(model, {.recompute = recompute}), {.tokens = tokens});
   };
   // Widths of hidden state, queries, keys and values, and MLP, in elements of bf16.
   constexpr std::int64_t hidden = 4096, queries = 32 * 128, keys_and_values = 2 * 8 * 128, inner = 14'336;
   const auto elements = [&](std::int64_t width) { return Bytes(2 * tokens * width); };
   CHECK(dropped({norm}) == elements(2 * hidden));
   CHECK(dropped({qkv}) == elements(queries + keys_and_values));
-  CHECK(dropped({attention}) == elements(queries) + Bytes(4 * tokens * model.heads));
+  const Bytes log_sum_exp(4 * tokens * model.heads);
+  CHECK(dropped({attention}) == log_sum_exp);
   CHECK(dropped({projection}) == elements(hidden));
+  CHECK(dropped({attention, projection}) == log_sum_exp + elements(queries) + elements(hidden));
   CHECK(dropped({mlp}) == elements(3 * inner));  // gate, up, and what goes down
   CHECK(dropped({activation}) == elements(inner));
   CHECK(dropped({mlp, activation}) == dropped({mlp}));
@@ -215,8 +244,9 @@ TEST_CASE("under autocast a product keeps the cast of its weight, and a norm tha
   for (const std::int64_t tp : {1, 2}) {
     for (const std::int64_t tokens : {1024, 8192}) {
       const auto more = [&](Recompute recompute) {
-        return kept_bytes(kept_tensors(model, {.recompute = recompute, .fp32_parameters = true}), tokens, tp) -
-               kept_bytes(kept_tensors(model, {.recompute = recompute}), tokens, tp);
+        return kept_bytes(kept_tensors(model, {.recompute = recompute, .fp32_parameters = true}),
+                          {.tokens = tokens, .tp = tp}) -
+               kept_bytes(kept_tensors(model, {.recompute = recompute}), {.tokens = tokens, .tp = tp});
       };
       const Bytes stream((4 - 2) * tokens * hidden / tp);  // in place of a cast to bf16
       CHECK(more({}) == of_layer / tp);
@@ -253,7 +283,8 @@ TEST_CASE("the peak is the head's backward where the vocabulary is large, the ML
   // Logits and their weight's gradient in bf16, the last norm's input and output; beside them the input's gradient.
   const MemoryParts head = whole.peak({.tokens = n});
   CHECK(head[MemoryPart::head] == Bytes(2 * 10'000 * n + 2 * 10'000 * 64 + 2 * 2 * 64 * n));
-  CHECK(head.total() == whole.states().total() + whole.kept(n) + head[MemoryPart::head] + Bytes(2 * 64 * n));
+  CHECK(head.total() ==
+        whole.states().total() + whole.kept({.tokens = n}) + head[MemoryPart::head] + Bytes(2 * 64 * n));
   // fp32 logits come on top where the loss is not fused.
   const DeviceMemory unfused(model, {.layers = {LayerRun{2}}},
                              {.fused_loss = false, .fragmentation = 0, .reserve = Bytes{}});
@@ -261,7 +292,7 @@ TEST_CASE("the peak is the head's backward where the vocabulary is large, the ML
   // Without a head: the residual's gradient, three gradients of the MLP's inner width, less the tensor that is gone.
   const DeviceMemory middle(model, {.pp = 3, .layers = {LayerRun{2}}, .embedding = false, .head = false}, recipe);
   CHECK(middle.peak({.tokens = n}).total() ==
-        middle.states().total() + middle.kept(n) + Bytes(2 * 64 * n) + Bytes(2 * 256 * n) * (3 - 1));
+        middle.states().total() + middle.kept({.tokens = n}) + Bytes(2 * 64 * n) + Bytes(2 * 256 * n) * (3 - 1));
 }
 
 TEST_CASE("in attention's backward a group has two buffers of a ring, all keys it gathers, or what it trades",
@@ -297,10 +328,11 @@ TEST_CASE("under autocast a backward has the cast of the head's weight, and the 
   const DeviceMemory whole(model, {.layers = {LayerRun{2}}}, recipe);
   const MemoryParts head = whole.peak({.tokens = n});
   CHECK(head[MemoryPart::head] == Bytes(2 * 10'000 * n + 2 * (2 * 10'000 * 64) + 2 * 2 * 64 * n));
-  CHECK(head.total() == whole.states().total() + whole.kept(n) + head[MemoryPart::head] + Bytes(2 * 64 * n));
+  CHECK(head.total() ==
+        whole.states().total() + whole.kept({.tokens = n}) + head[MemoryPart::head] + Bytes(2 * 64 * n));
   const auto middle = [&](const Recipe& those) {
     const DeviceMemory device(model, {.pp = 3, .layers = {LayerRun{2}}, .embedding = false, .head = false}, those);
-    return device.peak({.tokens = n}).total() - device.states().total() - device.kept(n);
+    return device.peak({.tokens = n}).total() - device.states().total() - device.kept({.tokens = n});
   };
   // At the activation of a gated MLP: three gradients of the inner width, less the tensor that is gone.
   CHECK(middle(recipe) == Bytes(4 * 64 * n) + Bytes(2 * 256 * n) * (3 - 1));
@@ -311,7 +343,7 @@ TEST_CASE("under autocast a backward has the cast of the head's weight, and the 
   Recipe again = recipe;
   again.recompute = Recompute::full;
   const DeviceMemory one(model, {.pp = 3, .layers = {LayerRun{1}}, .embedding = false, .head = false}, recipe);
-  CHECK(middle(again) == middle(recipe) + one.kept(n));
+  CHECK(middle(again) == middle(recipe) + one.kept({.tokens = n}));
 }
 
 TEST_CASE("what is outside of the allocator: a context, and a communicator for each group of more than one",
@@ -341,20 +373,20 @@ TEST_CASE("a device keeps what each of its layers keeps, and computes in the las
   const std::int64_t n = 1000;
   const DeviceShape shape = whole_shape(model, {});
   const auto kept = [&](const LayerRun& run) {
-    return kept_bytes(kept_tensors(of_kind(model, run.kind), {}), n, 1) * run.count;
+    return kept_bytes(kept_tensors(of_kind(model, run.kind), {}), {.tokens = n}) * run.count;
   };
   REQUIRE(shape.layers.size() == 2);
-  CHECK(DeviceMemory(model, shape, {}).kept(n) == kept(shape.layers[0]) + kept(shape.layers[1]));
+  CHECK(DeviceMemory(model, shape, {}).kept({.tokens = n}) == kept(shape.layers[0]) + kept(shape.layers[1]));
   CHECK(of_kind(model, shape.layers.back().kind).heads == 16);
 }
 
 TEST_CASE("latent attention keeps its latents on every device, and keys and values of its own heads", "[memory]") {
   Transformer model = preset("deepseek-v3");
-  const std::int64_t with = kept_bytes(kept_tensors(model, {}), 1, 8).count();
+  const std::int64_t with = kept_bytes(kept_tensors(model, {}), {.tokens = 1, .tp = 8}).count();
   const LatentAttention latent = *model.latent;
   model.latent.reset();
   // Inputs and outputs of two norms, and the rotated columns of the key.
-  CHECK(with - kept_bytes(kept_tensors(model, {}), 1, 8).count() ==
+  CHECK(with - kept_bytes(kept_tensors(model, {}), {.tokens = 1, .tp = 8}).count() ==
         2 * (2 * latent.query_rank + 2 * latent.kv_rank + latent.rotated));
 }
 
