@@ -6,10 +6,23 @@ const error_text = (error) => signed_percent(error);
 const names_of_sets = [...new Set(data.sets.map(({set}) => set))];
 const id_of = (set) => "set-" + names_of_sets.indexOf(set);
 
+// The line T = a m + c through the steps of a plan: the error of a, and c / a.
+const line_columns = data.sets.some(({lines}) => lines) ? titles("Micro-batch", "Rest") : [];
+const line_cells = (lines) => {
+  if (line_columns.length === 0) return [];
+  return lines === null ?
+      ["", ""] :
+      [error_text(lines.micro_batch_error), `${lines.published_rest.toFixed(2)} / ${lines.predicted_rest.toFixed(2)}`];
+};
+const lines_note = line_columns.length === 0 ?
+    "" :
+    " Micro-batch is the error of a in T = a m + c, the line through the steps of a plan with several numbers m of " +
+        "micro-batches; rest is c / a, published / predicted. Both are medians over such plans.";
+
 function show_sets() {
   const columns = [
     {title: "Set", text: true}, {title: "Quantity", text: true},
-    ...titles("Figures", "Counted", "Median error", "Mean", "Worst", "Bias")
+    ...titles("Figures", "Counted", "Median error", "Mean", "Worst", "Bias", "Ranking"), ...line_columns
   ];
   const of_errors = ({predicted, median, mean, worst, bias}) => predicted === 0 ?
       ["–", "–", "–", "–"] :
@@ -17,13 +30,15 @@ function show_sets() {
   section(
       "sets", "Sets", {long: true},
       "Median, mean and worst are of absolute errors; the bias is the median error with " +
-          "its sign. Figures that a constant of the set was taken from are marked as fitted and do not count.",
+          "its sign. Figures that a constant of the set was taken from are marked as fitted and do not count. Ranking " +
+          "is Kendall's tau between the published and the predicted order of the plans of one job." + lines_note,
       table(
           plural(names_of_sets.length, "set"), columns,
           data.sets.map(
               (set) =>
                   [element("a", {href: "#" + id_of(set.set)}, set.set), set.quantity, String(set.rows),
-                   String(set.predicted), ...of_errors(set)]),
+                   String(set.predicted), ...of_errors(set), set.ranking === null ? "" : set.ranking.toFixed(2),
+                   ...line_cells(set.lines)]),
           {cards: true}));
 }
 

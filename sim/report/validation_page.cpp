@@ -26,6 +26,12 @@ Json row_json(const ValidationRow& row) {
           {"source", row.source}};
 }
 
+Json lines_json(const LineErrors& lines) {
+  return {{"micro_batch_error", rounded(lines.micro_batch_error)},
+          {"published_rest", rounded(lines.published_rest)},
+          {"predicted_rest", rounded(lines.predicted_rest)}};
+}
+
 Json set_json(const ValidationSummary& set) {
   return {{"set", set.set},
           {"quantity", set.quantity},
@@ -34,7 +40,9 @@ Json set_json(const ValidationSummary& set) {
           {"median", rounded(set.median_abs_error)},
           {"mean", rounded(set.mean_abs_error)},
           {"worst", rounded(set.worst_abs_error)},
-          {"bias", rounded(set.median_error)}};
+          {"bias", rounded(set.median_error)},
+          {"ranking", set.ranking ? Json(rounded(*set.ranking)) : Json()},
+          {"lines", set.lines ? lines_json(*set.lines) : Json()}};
 }
 
 // "Of 891 published figures 880 are predicted; the median error of a set is from 2.1 to 36.0 %."

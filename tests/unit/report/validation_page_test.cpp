@@ -35,5 +35,22 @@ TEST_CASE("a page of a validation has every row, its error, and what is not pred
         "Of 4 published figures 3 are predicted; the median error of a set is from 10.0 to 25.0 %.");
 }
 
+TEST_CASE("a set whose plans were run with several numbers of micro-batches has the line through their steps",
+          "[validation_page]") {
+  // Published 2 m + 1 seconds, predicted m + 2.
+  std::vector<ValidationRow> rows;
+  for (const double m : {4.0, 8.0}) {
+    rows.push_back(row("one", "step_time_s", 2 * m + 1, m + 2));
+    rows.back().line = "a plan";
+    rows.back().micro_batches = m;
+  }
+  rows.push_back(row("two", "step_time_s", 5, 5));
+  const auto sets = test::page_data(validation_page(rows)).at("sets");
+  CHECK(sets.at(0).at("lines").at("micro_batch_error") == -0.5);
+  CHECK(sets.at(0).at("lines").at("published_rest") == 0.5);
+  CHECK(sets.at(0).at("lines").at("predicted_rest") == 2);
+  CHECK(sets.at(1).at("lines").is_null());
+}
+
 }  // namespace
 }  // namespace hdpsim
