@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <utility>
 
@@ -36,21 +37,67 @@ void tell_unknown(const Value& config, const Value& name, const std::vector<std:
   if (const Value* language = config.find("text_config")) refuse_unread(*nearest.family, *language, diagnostics);
 }
 
-const Architecture* find_architecture(MapReader& map) {
-  const Value* named = map.require("architectures");
-  if (named == nullptr) return nullptr;
-  if (!named->is_sequence() || named->items.size() != 1) {
-    map.diagnostics().error(named->position, "'architectures' must be a list of one name");
-    return nullptr;
+// Letters and digits, in small letters; `_text` at the end of a type says nothing.
+std::string type_text(std::string_view type) {
+  constexpr std::string_view text = "_text";
+  if (type.ends_with(text)) type.remove_suffix(text.size());
+  std::string plain;
+  for (const char c : type) {
+    if (c != '_' && c != '-') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
-  const Value& name = named->items.front();
+  return plain;
+}
+
+std::string_view class_stem(std::string_view name) {
+  for (const std::string_view ending : {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "Model"}) {
+    if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
+  }
+  return name;
+}
+
+const Architecture* named(const Value& name, const Value& config, Diagnostics& diagnostics) {
   std::vector<std::string> known;
   for (const Architecture& architecture : architectures()) {
     known.emplace_back(architecture.name);
     if (name.text == architecture.name) return &architecture;
   }
-  tell_unknown(map.value(), name, known, map.diagnostics());
+  tell_unknown(config, name, known, diagnostics);
   return nullptr;
+}
+
+// A type is the name of the family's class in small letters and without what every class of language models ends in:
+// qwen3_moe is Qwen3MoeForCausalLM's. Of families of one type it is the one that looks for the language model where the
+// file has it.
+const Architecture* of_type(std::string_view type, const Value& config) {
+  const std::string wanted = type_text(type);
+  for (const Architecture& architecture : architectures()) {
+    const Value* language = language_model(architecture, config);
+    const bool is_there = language != nullptr && (language != &config || config.find("text_config") == nullptr);
+    if (is_there && type_text(class_stem(architecture.name)) == wanted) return &architecture;
+  }
+  return nullptr;
+}
+
+const Architecture* find_architecture(MapReader& map) {
+  const Value& config = map.value();
+  const Value* type = config.find("model_type");
+  if (config.find("architectures") == nullptr && type != nullptr && type->is_scalar()) {
+    if (const Architecture* found = of_type(type->text, config)) return found;
+    map.diagnostics().error(type->position,
+                            fmt::format("there is no known architecture of model_type '{}', and the file has no "
+                                        "'architectures'",
+                                        type->text),
+                            fmt::format("to read it as another says its keys, write model: {{..., architecture: {}}}",
+                                        nearest_family(config).family->name));
+    return nullptr;
+  }
+  const Value* names = map.require("architectures");
+  if (names == nullptr) return nullptr;
+  if (!names->is_sequence() || names->items.size() != 1) {
+    map.diagnostics().error(names->position, "'architectures' must be a list of one name");
+    return nullptr;
+  }
+  return named(names->items.front(), config, map.diagnostics());
 }
 
 // What the file describes beside its language model.

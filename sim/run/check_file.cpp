@@ -73,15 +73,36 @@ CheckedFile check_cluster(const Value& document, const Catalog& catalog, Diagnos
           cluster->notes};
 }
 
+/// The layers that predict tokens further on, which published sizes leave out.
+struct PredictionLayers {
+  std::int64_t layers = 0;
+  std::int64_t parameters = 0;
+};
+
+PredictionLayers prediction_layers(const Transformer& model) {
+  PredictionLayers found;
+  for (const LayerRun& run : layer_runs(model)) {
+    if (!of_kind(model, run.kind).joins) continue;
+    found.layers += run.count;
+    found.parameters += parameters_of_runs(model, {run});
+  }
+  return found;
+}
+
 CheckedFile check_model(const std::string& path, Diagnostics& diagnostics) {
   const auto model = load_model(path, diagnostics);
   diagnostics.throw_if_any();
   const auto text = [](std::int64_t count) { return short_number(static_cast<double>(count)); };
   const std::int64_t all = parameter_count(*model);
   const std::int64_t active = active_parameter_count(*model);
-  CheckedFile checked{fmt::format("a model of {} parameters{} in {} layers", text(all),
-                                  active < all ? fmt::format(", {} of them active,", text(active)) : "", model->layers),
-                      {}};
+  const PredictionLayers further = prediction_layers(*model);
+  CheckedFile checked{
+      fmt::format("a model of {} parameters{} in {} layers{}", text(all),
+                  active < all ? fmt::format(", {} of them active,", text(active)) : "", model->layers,
+                  further.layers == 0 ? ""
+                                      : fmt::format(", of which {}, of {}, predict{} further tokens", further.layers,
+                                                    text(further.parameters), further.layers == 1 ? "s" : "")),
+      {}};
   for (const std::string& part : model->left_out) checked.notes.push_back("left out is " + part);
   return checked;
 }

@@ -112,6 +112,7 @@ struct Architecture {
   const ExpertKeys* experts = nullptr;
   MixerKeys mixers = {};
   LinearKeys linear = {};
+  std::string_view silent = {};  ///< The key of a map that says nothing of a model's shape.
   std::string_view inside = {};  ///< The key of the map that describes the language model, beside a vision tower's.
   std::string_view note = {};    ///< For the table of families: models that have it.
 };

@@ -360,6 +360,7 @@ const std::vector<Architecture>& architectures() {
        .gated_mlp = false,
        .biases = {.usual = true, .key = "no_bias", .inverted = true},
        .tied = true,
+       .silent = "attn_config",
        .note = "MPT"},
   };
   return all;

@@ -61,7 +61,7 @@ Keys keys_of(const Architecture& family) {
   const WidthKeys& widths = family.widths;
   add(keys, {widths.hidden.name, widths.layers.name, widths.heads.name, widths.kv_heads.name, widths.head_dim.name,
              widths.ffn.name, widths.vocabulary.name, widths.positions, widths.ffn_ratio_key});
-  add(keys, {family.biases.key, family.qkv_biases.key, family.qk_norm.key, family.gated_output.key});
+  add(keys, {family.silent, family.biases.key, family.qkv_biases.key, family.qk_norm.key, family.gated_output.key});
   const MixerKeys& mixers = family.mixers;
   add(keys, {mixers.period, mixers.offset_key, mixers.list, mixers.letters, mixers.module_letters, mixers.window_switch,
              mixers.first_window});
@@ -71,7 +71,6 @@ Keys keys_of(const Architecture& family) {
   const LinearKeys& linear = family.linear;
   add(keys, {linear.heads, linear.key_heads, linear.key_dim, linear.value_dim, linear.taps, linear.expand,
              linear.step_rank, linear.chunk});
-  if (family.name == "MPTForCausalLM") add(keys, {"attn_config"});
   if (family.experts == nullptr) return keys;
   const ExpertKeys& experts = *family.experts;
   add(keys, {"mlp_only_layers", "mlp_layer_types", experts.experts, experts.per_token, experts.hidden, experts.shared,

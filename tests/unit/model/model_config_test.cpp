@@ -220,6 +220,34 @@ TEST_CASE("an unknown architecture names the keys that no family like it reads",
              Catch::Contains("most like LlamaForCausalLM, which reads all its keys that describe a shape"));
 }
 
+TEST_CASE("a file without architectures is read by its model_type", "[model]") {
+  int read = 0;
+  for (const std::string& name : model_preset_names(presets)) {
+    CAPTURE(name);
+    Diagnostics problems;
+    Value config = load_document(presets + "/" + name + ".json", problems);
+    const std::optional<Transformer> whole = read_model(config, name, problems);
+    if (config.find("model_type") == nullptr || name == "kimi-k2") continue;  // Kimi K2 is of DeepSeek-V3's class
+    std::erase_if(config.entries, [](const Value::Entry& entry) { return entry.key == "architectures"; });
+    const std::optional<Transformer> model = read_model(config, name, problems);
+    CHECK(problems.text().empty());
+    REQUIRE((whole && model));
+    CHECK(static_cast<const Layer&>(*model) == static_cast<const Layer&>(*whole));
+    CHECK(model->others == whole->others);
+    CHECK(model->pattern == whole->pattern);
+    CHECK(model->vocabulary == whole->vocabulary);
+    ++read;
+  }
+  CHECK(read > 20);
+  const std::string file = R"({"model_type": "new", "hidden_size": 64, "num_hidden_layers": 4})";
+  CHECK(read_text(file).problems ==
+        "config.json:1:16: error: there is no known architecture of model_type 'new', and the file has no "
+        "'architectures'\n"
+        "    1 | {\"model_type\": \"new\", \"hidden_size\": 64, \"num_hidden_layers\": 4}\n"
+        "                       ^ to read it as another says its keys, write model: {..., architecture: "
+        "LlamaForCausalLM}\n");
+}
+
 TEST_CASE("an unknown architecture and an unknown preset are reported with what exists", "[model]") {
   CHECK(
       read_text(R"({"architectures": ["LLamaForCausalLM"]})").problems ==
