@@ -14,7 +14,8 @@ namespace hdpsim {
 /// Sequences by their index in the batch.
 using SequenceList = std::vector<std::size_t>;
 
-/// The sequences of a batch, longest first; those of equal length keep the order of the data. O(n log n).
+/// The sequences of a batch, longest first; those of equal length keep the order of the data. O(n) times the digits of
+/// the longest.
 [[nodiscard]] SequenceList longest_first(const Batch& batch);
 
 /// Collects the micro-batches of a plan. A rank executes its micro-batches in the order in which they were added, so

@@ -1,8 +1,14 @@
 #include "sim/plan/impl/short_sequences.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <compare>
 #include <functional>
+#include <limits>
 #include <numeric>
+#include <queue>
+#include <unordered_map>
 #include <utility>
 
 namespace hdpsim {
@@ -47,68 +53,180 @@ SequenceList ShortSequences::rest() const {
 
 namespace {
 
-/// The micro-batches of one rank that have room, while best fit fills them.
+/// A micro-batch that has room.
+struct OpenPack {
+  std::int64_t room;
+  std::uint32_t id;
+  double seconds;  ///< Seconds so far, including the fixed time.
+};
+
+/// The micro-batches of every rank that have room, while best fit fills them. Most ranks have few of them: these lie
+/// side by side, so that a rank costs a look at one place in memory.
 class OpenPacks {
  public:
-  struct Pack {
-    std::int64_t room;
-    std::uint32_t id;
-    double seconds;  ///< Seconds so far, including the fixed time.
-  };
+  /// No sequence is shorter than `shortest`: micro-batches with less room are full.
+  OpenPacks(std::size_t ranks, std::int64_t shortest) : shortest_(shortest), ranks_(ranks) {}
 
-  /// Takes out the fullest pack that has room for `tokens`.
-  std::optional<Pack> take(std::int64_t tokens) {
-    const auto fit = from(tokens);
-    if (fit == ascending_.end()) return std::nullopt;
-    const Pack pack = *fit;
-    ascending_.erase(fit);
+  /// Fetches what there is of a rank that comes soon.
+  void prefetch(std::size_t rank) const {
+    const auto* own = reinterpret_cast<const char*>(&ranks_[rank]);
+    __builtin_prefetch(own);
+    __builtin_prefetch(own + sizeof(Packs) / 2);
+  }
+
+  /// Takes out the rank's fullest pack that has room for `tokens`.
+  std::optional<OpenPack> take(std::size_t rank, std::int64_t tokens) {
+    Packs& own = ranks_[rank];
+    OpenPack* const begin = packs(own, rank);
+    OpenPack* const end = begin + own.count;
+    OpenPack* const fit = from(begin, end, tokens);
+    if (fit == end) return std::nullopt;
+    const OpenPack pack = *fit;
+    std::move(fit + 1, end, fit);
+    --own.count;
     return pack;
   }
 
-  void put(Pack pack) {
-    if (pack.room > 0) ascending_.insert(from(pack.room), pack);
+  void put(std::size_t rank, const OpenPack& pack) {
+    if (pack.room < shortest_) return;
+    Packs& own = ranks_[rank];
+    OpenPack* const begin = with_room(own, rank);
+    OpenPack* const end = begin + own.count;
+    OpenPack* const place = from(begin, end, pack.room);
+    std::move_backward(place, end, end + 1);
+    *place = pack;
+    ++own.count;
   }
 
  private:
-  std::vector<Pack>::iterator from(std::int64_t room) {
-    return std::lower_bound(ascending_.begin(), ascending_.end(), room,
-                            [](const Pack& pack, std::int64_t least) { return pack.room < least; });
+  static constexpr std::uint32_t near = 5;  // two cache lines, with the count
+  /// The packs of one rank by ascending room: here, or if they were more at a time, in `many_`.
+  struct Packs {
+    std::array<OpenPack, near> here;
+    std::uint32_t count = 0;
+    bool is_elsewhere = false;
+  };
+
+  [[nodiscard]] OpenPack* packs(Packs& own, std::size_t rank) {
+    return own.is_elsewhere ? many_.at(rank).data() : own.here.data();
   }
 
-  std::vector<Pack> ascending_;  // by room
+  // The same with room for one more.
+  [[nodiscard]] OpenPack* with_room(Packs& own, std::size_t rank) {
+    if (!own.is_elsewhere) {
+      if (own.count < near) return own.here.data();
+      many_[rank].assign(own.here.begin(), own.here.end());
+      own.is_elsewhere = true;
+    }
+    std::vector<OpenPack>& all = many_.at(rank);
+    if (all.size() == own.count) all.resize(2 * all.size());
+    return all.data();
+  }
+
+  static OpenPack* from(OpenPack* begin, OpenPack* end, std::int64_t room) {
+    return std::find_if(begin, end, [&](const OpenPack& pack) { return pack.room >= room; });
+  }
+
+  std::int64_t shortest_;
+  std::vector<Packs> ranks_;
+  std::unordered_map<std::size_t, std::vector<OpenPack>> many_;
 };
 
-/// The rank that is done first, the lowest among equals. A heap with four children per node: they share a cache line,
-/// and the path down, with a miss per level in large pools, is half as long as with two.
+/// The rank that is done first, the lowest among equals. A heap of all ranks would miss the cache on every level; here
+/// the ranks that are done soon are a round, in their order, and those that got work wait for the next round, for which
+/// they are sorted. Ranks that have far more work than others come in when the others have as much.
 class LeastLoaded {
  public:
   explicit LeastLoaded(const std::vector<double>& loads) {
-    heap_.reserve(loads.size());
-    for (std::size_t rank = 0; rank < loads.size(); ++rank) heap_.push_back({loads[rank], rank});
-    std::sort(heap_.begin(), heap_.end());
+    initial_.reserve(loads.size());
+    for (std::size_t rank = 0; rank < loads.size(); ++rank) {
+      initial_.push_back({loads[rank], static_cast<std::uint32_t>(rank)});
+    }
+    std::sort(initial_.begin(), initial_.end());
+    begin_round();
   }
 
-  [[nodiscard]] std::size_t rank() const { return heap_.front().second; }
+  [[nodiscard]] std::size_t rank() const { return front().rank; }
+  /// A rank that comes soon, if none gets in between.
+  [[nodiscard]] std::size_t rank_ahead() const {
+    constexpr std::size_t ahead = 12;
+    return sorted_[std::min(next_ + ahead, sorted_.size() - 1)].rank;
+  }
 
-  /// Sets the load of rank(), which must not decrease.
-  void set_load(double load) {
-    const Load moved{load, rank()};
-    std::size_t hole = 0;
-    for (std::size_t child = 1; child < heap_.size(); child = children * hole + 1) {
-      const auto begin = heap_.begin() + static_cast<std::ptrdiff_t>(child);
-      const auto end = heap_.begin() + static_cast<std::ptrdiff_t>(std::min(child + children, heap_.size()));
-      const auto least = std::min_element(begin, end);
-      if (!(*least < moved)) break;
-      heap_[hole] = *least;
-      hole = static_cast<std::size_t>(least - heap_.begin());
+  /// Adds to the load of rank(); no less than 0.
+  void add(double seconds) {
+    const Load moved{front().seconds + seconds, front().rank};
+    if (seconds > 0) least_step_ = std::min(least_step_, seconds);
+    is_again() ? again_.pop() : static_cast<void>(++next_);
+    if (moved.seconds <= end_) {
+      again_.push(moved);
+    } else {
+      later_.push_back(moved);
     }
-    heap_[hole] = moved;
+    if (next_ == in_round_ && again_.empty()) begin_round();
+  }
+
+  /// The loads by rank.
+  void get(std::vector<double>& loads) {
+    for (; !again_.empty(); again_.pop()) later_.push_back(again_.top());
+    for (const Load& load : later_) loads[load.rank] = load.seconds;
+    for (std::size_t i = next_; i < sorted_.size(); ++i) loads[sorted_[i].rank] = sorted_[i].seconds;
   }
 
  private:
-  static constexpr std::size_t children = 4;
-  using Load = std::pair<double, std::size_t>;  // seconds and rank
-  std::vector<Load> heap_;
+  struct Load {
+    double seconds;
+    std::uint32_t rank;
+    friend auto operator<=>(const Load&, const Load&) = default;
+  };
+
+  [[nodiscard]] bool is_again() const {
+    return !again_.empty() && (next_ == in_round_ || again_.top() < sorted_[next_]);
+  }
+  [[nodiscard]] const Load& front() const { return is_again() ? again_.top() : sorted_[next_]; }
+
+  // A round as wide as the least step, so that no rank comes twice in it; but no narrower than a part of all that is
+  // sorted, so that these are not gone through for the sake of a few.
+  void begin_round() {
+    constexpr double most_rounds = 32;
+    std::sort(later_.begin(), later_.end());
+    sorted_.erase(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(in_round_));
+    merge_in(later_.begin(), later_.end());
+    later_.clear();
+    const bool none = sorted_.empty();
+    const bool joins_first = none || (joined_ < initial_.size() && initial_[joined_] < sorted_.front());
+    const double first = joins_first ? initial_[joined_].seconds : sorted_.front().seconds;
+    const double all = none ? 0 : sorted_.back().seconds - first;
+    const double step = std::isfinite(least_step_) ? least_step_ : 0;
+    end_ = first + std::max(step, all / most_rounds);
+    const auto is_in = [&](const Load& load) { return load.seconds <= end_; };
+    const auto joining = initial_.begin() + static_cast<std::ptrdiff_t>(joined_);
+    const auto joined = std::partition_point(joining, initial_.end(), is_in);
+    merge_in(joining, joined);
+    joined_ = static_cast<std::size_t>(joined - initial_.begin());
+    next_ = 0;
+    in_round_ = static_cast<std::size_t>(std::partition_point(sorted_.begin(), sorted_.end(), is_in) - sorted_.begin());
+    least_step_ = std::numeric_limits<double>::infinity();
+  }
+
+  void merge_in(std::vector<Load>::const_iterator begin, std::vector<Load>::const_iterator end) {
+    if (begin == end) return;
+    merged_.resize(sorted_.size() + static_cast<std::size_t>(end - begin));
+    std::merge(sorted_.begin(), sorted_.end(), begin, end, merged_.begin());
+    std::swap(sorted_, merged_);
+  }
+
+  std::vector<Load> initial_;  ///< All ranks by the load that they began with; the first `joined_` are elsewhere.
+  std::size_t joined_ = 0;
+  std::vector<Load>
+      sorted_;  ///< Ranks by load; the first `in_round_` are the round, the first `next_` of which are done.
+  std::size_t in_round_ = 0;
+  std::size_t next_ = 0;
+  double end_ = 0;                                                      ///< The largest load of the round.
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> again_;  ///< Ranks that are in the round again.
+  std::vector<Load> later_;                                             ///< Those that are not, in any order.
+  std::vector<Load> merged_;
+  double least_step_ = std::numeric_limits<double>::infinity();  ///< By which a load of this round has grown.
 };
 
 /// The lengths in a separate pass: they are scattered in memory, and the dealing would wait for each one.
@@ -150,12 +268,15 @@ DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, 
                                     std::vector<double>& loads, const std::vector<double>& speeds) {
   DealtSequences dealt{.sequences = std::move(sequences), .packs = {}, .ranks = {}};
   dealt.packs.reserve(dealt.sequences.size());
+  const std::vector<std::int64_t> lengths = lengths_of(batch, dealt.sequences);
+  if (lengths.empty()) return dealt;
   LeastLoaded least_loaded(loads);
-  std::vector<OpenPacks> open(loads.size());
-  for (const std::int64_t tokens : lengths_of(batch, dealt.sequences)) {
+  OpenPacks open(loads.size(), lengths.back());
+  for (const std::int64_t tokens : lengths) {
     const std::size_t rank = least_loaded.rank();
+    open.prefetch(least_loaded.rank_ahead());
     double seconds = context.work.compute_seconds(causal_pairs(tokens), tokens);
-    std::optional<OpenPacks::Pack> pack = open[rank].take(tokens);
+    std::optional<OpenPack> pack = open.take(rank, tokens);
     double below_least = 0;  // is in the load already
     if (pack) {
       below_least = std::max(0.0, context.work.least - pack->seconds);
@@ -166,11 +287,11 @@ DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, 
     }
     dealt.packs.push_back(pack->id);
     pack->seconds += seconds;
-    open[rank].put({pack->room - tokens, pack->id, pack->seconds});
+    open.put(rank, {pack->room - tokens, pack->id, pack->seconds});
     seconds += std::max(0.0, context.work.least - pack->seconds) - below_least;
-    loads[rank] += speeds.empty() ? seconds : seconds / speeds[rank];
-    least_loaded.set_load(loads[rank]);
+    least_loaded.add(speeds.empty() ? seconds : seconds / speeds[rank]);
   }
+  least_loaded.get(loads);
   return dealt;
 }
 
