@@ -65,7 +65,7 @@ void require_lowered_for(const Program& program, const Transformer& model, const
                        program.pipeline().chunks() / mesh.pp, sizes.pp, stage.deal.chunks() / stage.stages));
   }
   require_executable(model, mesh, lowering.pipeline);
-  require_executable(lowering.recipe.key_exchange);
+  require_executable(lowering.recipe);
   if (lowering.recipe.key_exchange != KeyExchange::ring && is_gpu(backend)) {
     refuse("keys are gathered, and heads traded, on CPUs alone: use cp_comm_type: p2p on GPUs");
   }

@@ -31,8 +31,11 @@ void require_executable(const Transformer& model, const Mesh& mesh, const Pipeli
   if (!problems.empty()) throw UnsupportedInput(fmt::format("{}", fmt::join(problems, "; ")));
 }
 
-void require_executable(KeyExchange key_exchange) {
-  if (key_exchange != KeyExchange::group_cast) return;
+void require_executable(const Recipe& recipe) {
+  if (recipe.optimizer != Optimizer::adam) {
+    throw UnsupportedInput("other optimizers than Adam are simulated, and not executed: leave 'optimizer' out");
+  }
+  if (recipe.key_exchange != KeyExchange::group_cast) return;
   throw UnsupportedInput(
       "ranks that get the keys that their tokens see alone (cp_comm_type: group_cast) are simulated, and not executed: "
       "use cp_comm_type: all_gather, a2a or p2p");

@@ -15,8 +15,8 @@ namespace hdpsim::kernels::exec {
 /// execution_problems(), too few layers for the pipeline.
 void require_executable(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline);
 
-/// UnsupportedInput if the ranks of a group cannot share keys in this way.
-void require_executable(KeyExchange key_exchange);
+/// UnsupportedInput if ranks cannot train in this way: the sharing of keys, the optimizer.
+void require_executable(const Recipe& recipe);
 
 /// UnsupportedInput if `ranks` ranks that train `model`, whose layers are dealt so to chunks, cannot run the plan
 /// on these data: another number of ranks, another model, a larger vocabulary than the model's, or a cut other than per

@@ -25,7 +25,7 @@ struct CalibrateOptions {
 int calibrate(const CalibrateOptions& options, const Session& session) {
   const bool from_trace = !options.traces.traces.empty();
   if (options.steps.rows.empty() && !from_trace) return refuse({}, session);
-  for (const std::string& extra : options.command.remaining()) {
+  for (const std::string& extra : options.command->remaining()) {
     throw InputError(fmt::format("calibrate --from-{} knows no '{}'", from_trace ? "trace" : "steps", extra),
                      "hdpsim calibrate --help has its options");
   }

@@ -63,7 +63,7 @@ class StepEnding {
  private:
   [[nodiscard]] StageEnd optimizer_of(std::int64_t stage) const {
     StageEnd end;
-    end.optimizer = machine_.cost->memory_bound(program_.step_end(stage).optimizer);
+    end.optimizer = optimizer_estimate(program_.step_end(stage).optimizer, *machine_.cost);
     for (std::size_t rank = 0; rank < program_.plan().schedule.size(); ++rank) {
       const WorkerId worker = pipeline_.worker(HdpRank(rank), stage);
       end.last = std::max(end.last, times_.finished[worker.index()]);
@@ -141,12 +141,34 @@ Duration parameter_gather(const StepEnd& end, const Machine& machine) {
   return common + machine.expert_pools(CollectiveKind::all_gather, end.expert_parameters).time;
 }
 
+Estimate optimizer_estimate(const OptimizerWork& work, const CostModel& cost) {
+  Estimate all = cost.memory_bound(work.elementwise);
+  double even = 0;  // seconds
+  double longest = 0;
+  for (const Orthogonalization& matrices : work.orthogonal) {
+    double each = 0;
+    for (const Gemm& product : matrices.products) {
+      const Estimate estimate = cost.gemm(product);
+      each += estimate.time.seconds();
+      all.evidence = std::max(all.evidence, estimate.evidence);
+    }
+    even += each * static_cast<double>(matrices.matrices) / static_cast<double>(matrices.ranks);
+    longest = std::max(longest, each);
+  }
+  all.time += Duration::seconds(std::max(even, longest));
+  return all;
+}
+
 Duration slowest_optimizer(const Program& program, const Machine& machine) {
   const Pipeline& pipeline = program.pipeline();
+  std::vector<Duration> of_stage;
+  for (std::int64_t stage = 0; stage < pipeline.stages(); ++stage) {
+    of_stage.push_back(optimizer_estimate(program.step_end(stage).optimizer, *machine.cost).time);
+  }
   Duration slowest;
   for (std::size_t w = 0; w < pipeline.workers(); ++w) {
-    const MemoryBound work = program.step_end(pipeline.stage_of(WorkerId(w))).optimizer;
-    slowest = std::max(slowest, machine.cost->memory_bound(work).time.scaled(1 / machine.speed_among_all(w)));
+    const Duration own = of_stage[static_cast<std::size_t>(pipeline.stage_of(WorkerId(w)))];
+    slowest = std::max(slowest, own.scaled(1 / machine.speed_among_all(w)));
   }
   return slowest;
 }

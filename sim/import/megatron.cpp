@@ -268,7 +268,21 @@ class MegatronReader {
       put_truth(run_.mesh, "overlap_param_gather", gathers && zero == 1);
     }
     if (zero < 2 || has_experts_) put_truth(run_.mesh, "gradient_buffer", true);
+    read_optimizer(zero);
     put(run_.memory, "loss", std::string(arguments_.is_on("cross_entropy_loss_fusion") ? "fused" : "fp32"));
+  }
+
+  // Its distributed Muon deals whole matrices to ranks: the optimizer is sharded.
+  void read_optimizer(std::int64_t zero) {
+    const std::string name = arguments_.word("optimizer", "adam");
+    const bool is_muon = name == "muon" || name == "dist_muon";
+    if (is_muon && zero < 2) {
+      put(run_.mesh, "optimizer", std::string("muon"));
+    } else if (name == "lamb") {
+      put(run_.mesh, "optimizer", name);
+    } else if (name != "adam") {
+      arguments_.tell_unsaid("optimizer", "Adam with fp32 states on the device is simulated");
+    }
   }
 
   std::int64_t zero_level() {
@@ -279,7 +293,8 @@ class MegatronReader {
       if (strategy == "optim_grads") return 2;
       return strategy == "optim" ? 1 : 0;
     }
-    return arguments_.is_on("use_distributed_optimizer") ? 1 : 0;
+    const bool deals_matrices = arguments_.word("optimizer", "adam") == "dist_muon";
+    return deals_matrices || arguments_.is_on("use_distributed_optimizer") ? 1 : 0;
   }
 
   // bf16 sums in fp32 unless it is told not to; fp16 the other way round.

@@ -6,8 +6,10 @@
 #include "sim/base/check.h"
 #include "sim/model/group_sharing.h"
 #include "sim/model/layers.h"
+#include "sim/model/optimizer_work.h"
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
+#include "sim/model/weight_matrices.h"
 #include "sim/model/work.h"
 
 namespace hdpsim {
@@ -91,6 +93,17 @@ Held held_by(const Transformer& model, const DeviceShape& shape, std::int64_t ep
   return {divided(common, shape.tp), in_groups / ep};
 }
 
+// Parameters of one device that are matrices of its layers.
+std::int64_t held_matrices(const Transformer& model, const DeviceShape& shape, std::int64_t ep) {
+  std::int64_t sum = 0;
+  for (const LayerRun& run : shape.layers) {
+    for (const WeightMatrix& matrix : weight_matrices(of_kind(model, run.kind), shape.tp, ep)) {
+      sum += run.count * matrix.parameters();
+    }
+  }
+  return sum;
+}
+
 // They count as layers of the last one's kind.
 Held held_in_full(const Transformer& model, DeviceShape shape, std::int64_t ep) {
   const std::int64_t layers = std::min(layers_in_full, layer_count(shape.layers));
@@ -147,7 +160,14 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   const bool autocast = recipe.autocast();
   states_[MemoryPart::parameters] = Bytes(held_from(3) * parameter_bytes());
   states_[MemoryPart::gradients] = Bytes(held_from(2) * (autocast ? fp32 : recipe.gradient_bytes));
-  states_[MemoryPart::optimizer] = Bytes((recipe.zero < 1 ? parameters : shard) * (autocast ? 2 : 3) * fp32);
+  const std::int64_t updated = recipe.zero < 1 ? parameters : shard;
+  const double of_matrices = static_cast<double>(held_matrices(model, shape, ep)) / static_cast<double>(parameters);
+  const auto optimizer_bytes = [&](bool matrix) {
+    return (optimizer_numbers(recipe.optimizer, matrix) - autocast) * fp32;
+  };
+  states_[MemoryPart::optimizer] =
+      Bytes(updated * optimizer_bytes(false)) -
+      Bytes(updated * (optimizer_bytes(false) - optimizer_bytes(true))).scaled(std::min(1.0, of_matrices));
   // Kernels add weight gradients to the fp32 sums themselves, but autograd wants a tensor of each weight's shape, which
   // Transformer Engine makes once per shape (get_dummy_wgrad): together the weights of a layer, in elements. In fp32
   // they are the gradients that FSDP's flat gradient is assembled from.

@@ -1,27 +1,67 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/model/operation.h"
 #include "sim/model/recipe.h"
+#include "sim/model/weight_matrices.h"
 
 namespace hdpsim {
 
-/// The parameters of a device at the end of a step.
-struct OptimizerShare {
-  std::int64_t held = 0;     ///< Those that it computes with ...
-  std::int64_t updated = 0;  ///< ... and those that it updates: a shard of them, or all.
-  bool averages = true;      ///< Several ranks sum gradients.
+/// Matrices of a device, which are dealt to so many ranks.
+struct DealtMatrices {
+  WeightMatrix matrix;
+  std::int64_t ranks = 1;
 };
 
-/// What a device reads and writes once a step for the optimizer, at the bandwidth of Adam's kernel. Adam reads the
-/// gradient and, in fp32, the master weight and both moments; it writes these three and the parameter.
+/// The parameters of a device at the end of a step.
+struct OptimizerShare {
+  std::int64_t held = 0;                     ///< Those that it computes with ...
+  std::int64_t updated = 0;                  ///< ... and those that it updates: a shard of them, or all.
+  bool averages = true;                      ///< Several ranks sum gradients.
+  std::vector<DealtMatrices> matrices = {};  ///< Those among the parameters that it holds; only Muon reads them.
+};
+
+/// The products that orthogonalize matrices of one shape: those of one matrix, the number of matrices, and the ranks to
+/// which they are dealt.
+struct Orthogonalization {
+  std::vector<Gemm> products;
+  std::int64_t matrices = 0;
+  std::int64_t ranks = 1;
+};
+
+/// What a device computes once a step for the optimizer.
+struct OptimizerWork {
+  MemoryBound elementwise;  ///< At the bandwidth of Adam's kernel.
+  /// Under Muon, of all matrices of the device's parameters. They are dealt evenly to the ranks that hold the same,
+  /// whole: a rank has an equal part of the work, or that of the largest matrix if it is more.
+  std::vector<Orthogonalization> orthogonal = {};
+};
+
+/// Adam reads the gradient and, in fp32, the master weight and both moments; it writes these three and the parameter.
+///
+/// LAMB (You et al. 2020) does so in two kernels, the first of which writes the update, and takes the norms of weights
+/// and updates of each tensor in between: five more passes in fp32 (Apex, csrc/multi_tensor_lamb.cu).
+///
+/// Muon (Jordan et al. 2024) has one moment. It orthogonalizes the momentum of every matrix by five iterations of
+/// Newton and Schulz in bf16, three products each for m x n with m <= n: X X^T, the square of that, and its product
+/// with X. With ZeRO-1 whole matrices are dealt to the ranks of the pool, so that gradients and parameters move as for
+/// Adam. Under tensor parallelism every device orthogonalizes its part of a matrix by itself (Megatron-LM,
+/// --muon-tp-mode blockwise). A pass in fp32 reads the gradient, another reads and writes the momentum; the scaled copy
+/// in bf16 is written and its norm is read, the update is read, the master weight read and written, and the parameter
+/// written. Vectors and tables keep Adam; their kernels are counted like the matrices'.
 ///
 /// With Recipe::gradient_buffer, as in Megatron-Core 0.8 (distributed/param_and_grad_buffer.py, optimizer/
 /// clip_grads.py, distrib_optimizer.py): the buffer of gradients is cleared (a write), its norm is looked at for NaN (a
 /// read) and, where ranks average, it is scaled (a read and a write); of the reduced gradients the norm is taken (a
 /// read), and master weights are read and copied to the parameters (a write in place of Adam's). Gradients are only
 /// multiplied where the norm is above the limit; that is not counted.
-[[nodiscard]] MemoryBound optimizer_work(const OptimizerShare& share, std::int64_t element_bytes, const Recipe& recipe);
+[[nodiscard]] OptimizerWork optimizer_work(const OptimizerShare& share, std::int64_t element_bytes,
+                                           const Recipe& recipe);
+
+/// Numbers in fp32 that the optimizer keeps for a parameter, its master weight included: three, or for a matrix under
+/// Muon two.
+[[nodiscard]] std::int64_t optimizer_numbers(Optimizer optimizer, bool of_matrix);
 
 }  // namespace hdpsim

@@ -20,6 +20,13 @@ enum class KeyExchange : std::uint8_t {
   group_cast,  ///< Every rank first gets the keys and values that its queries see, and no others (MagiAttention, 2025).
 };
 
+/// What turns gradients into new parameters; optimizer_work() and optimizer_numbers() have its costs.
+enum class Optimizer : std::uint8_t {
+  adam,
+  lamb,  ///< You et al. 2020.
+  muon,  ///< Jordan et al. 2024, for matrices; vectors and tables keep Adam.
+};
+
 /// How a framework trains: what decides the kernels of a step, its collectives and its memory, besides the model, the
 /// mesh and the schedule. Prices, memory, the lowering and the executor all read it. The defaults are those of
 /// Megatron-LM with Transformer Engine.
@@ -41,6 +48,7 @@ struct Recipe {
   std::int64_t gradient_bytes = 4;  ///< Bytes per element of gradients that are summed over micro-batches and ranks.
   /// ZeRO stage 3: parameters are sharded and gathered in fp32, and products run under autocast().
   bool fp32_parameters = false;
+  Optimizer optimizer = Optimizer::adam;
   /// Gradients of a step are in one buffer that the framework clears, looks through for NaN and scales by 1 over the
   /// ranks before it reduces them; of the reduced ones the optimizer takes the norm, and it copies fp32 weights to the
   /// parameters behind Adam: see optimizer_work() (ZeRO stages 0 and 1).

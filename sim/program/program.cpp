@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "sim/base/check.h"
-#include "sim/model/optimizer_work.h"
 #include "sim/model/parameters.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/program/expert_layer.h"
@@ -153,6 +152,21 @@ Bytes Program::message(PassId id) const {
   return hidden_bytes(options_.model, tokens);
 }
 
+std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage, std::int64_t expert_pool) const {
+  const Mesh& mesh = options_.mesh;
+  const bool deals = options_.recipe.zero > 0;
+  std::vector<DealtMatrices> all;
+  for (const std::int64_t chunk : pipeline_.chunk_map().held(stage)) {
+    for (const LayerRun& run : pipeline_.chunk_map().runs(options_.model, chunk)) {
+      for (WeightMatrix matrix : weight_matrices(kinds_[run.kind], mesh.tp, mesh.ep)) {
+        matrix.count *= run.count;
+        all.push_back({matrix, !deals ? 1 : matrix.of_experts ? expert_pool : mesh.hdp});
+      }
+    }
+  }
+  return all;
+}
+
 StepEnd Program::step_end(std::int64_t stage) const {
   const Transformer& model = options_.model;
   const Mesh& mesh = options_.mesh;
@@ -161,18 +175,17 @@ StepEnd Program::step_end(std::int64_t stage) const {
   const std::int64_t expert_pool = std::max<std::int64_t>(1, mesh.hdp * mesh.tp / mesh.ep);
   const std::int64_t shard = divided(parameters.common, mesh.hdp) + divided(parameters.experts, expert_pool);
   const std::int64_t updated = recipe.zero == 0 ? parameters.common : shard;
-  StepEnd end{.gradient = {},
-              .optimizer = optimizer_work({parameters.common + parameters.experts, updated, mesh.hdp > 1},
-                                          model.element_bytes, recipe),
-              .parameters = {}};
+  OptimizerShare share{parameters.common + parameters.experts, updated, mesh.hdp > 1};
+  if (recipe.optimizer == Optimizer::muon) share.matrices = matrices_of(stage, expert_pool);
+  StepEnd end{.gradient = {}, .optimizer = optimizer_work(share, model.element_bytes, recipe), .parameters = {}};
   end.all_reduce = recipe.zero == 0;
   if (!recipe.reduces_by_layer(true)) end.gradient = Bytes(parameters.common * recipe.gradient_bytes);
   if (!end.all_reduce && !recipe.gathers_by_layer(true)) {
     end.parameters = Bytes(parameters.common * model.element_bytes);
   }
   if (recipe.fp8) {  // quantizes all parameters once per step, by rows and by columns
-    end.optimizer.traffic += Bytes(parameters.common * (model.element_bytes + 2));
-    ++end.optimizer.kernels;
+    end.optimizer.elementwise.traffic += Bytes(parameters.common * (model.element_bytes + 2));
+    ++end.optimizer.elementwise.kernels;
   }
   end.expert_gradient = Bytes(parameters.experts * fp32_bytes);
   end.expert_parameters = Bytes(parameters.experts * model.element_bytes);

@@ -5,6 +5,7 @@
 #include "sim/base/units.h"
 #include "sim/cluster/placement.h"
 #include "sim/model/experts.h"
+#include "sim/model/optimizer_work.h"
 #include "sim/model/recipe.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/plan.h"
@@ -42,7 +43,7 @@ struct PoolWork {
 /// have their own data-parallel group.
 struct StepEnd {
   Bytes gradient;           ///< Gradients of a device's parameters, reduced over the data-parallel group.
-  MemoryBound optimizer;    ///< Adam on a device's shard, whole experts included, or on all its parameters.
+  OptimizerWork optimizer;  ///< On a device's shard, whole experts included, or on all its parameters.
   Bytes parameters;         ///< A device's parameters as elements, all-gathered over the data-parallel group.
   bool all_reduce = false;  ///< ZeRO stage 0: the gradient is all-reduced; otherwise reduce-scattered.
   /// The same for whole experts, over the devices that hold the same experts: every ep-th device of the stage.
@@ -92,6 +93,7 @@ class Program {
   }
   [[nodiscard]] bool is_first(PassId id) const;
   [[nodiscard]] bool is_last(PassId id) const;
+  [[nodiscard]] std::vector<DealtMatrices> matrices_of(std::int64_t stage, std::int64_t expert_pool) const;
 
   const Plan& plan_;
   LoweringOptions options_;

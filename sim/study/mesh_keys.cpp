@@ -206,6 +206,12 @@ void add_sharding(Keys& mesh) {
       "too (3: gathered layer by layer, forward and backward, one layer ahead; gradients are copied into FSDP's "
       "flat parameter and divided there before they are reduced)",
       notes_of(&Recipe::zero, {.written = always_written}));
+  mesh.word("optimizer", "optimizer", {{"adam", Optimizer::adam}, {"lamb", Optimizer::lamb}, {"muon", Optimizer::muon}},
+            of_recipe(&Recipe::optimizer),
+            "what updates the parameters: `adam`; `lamb`, which also takes the norms of weights and updates; `muon`, "
+            "which keeps one moment of matrices and orthogonalizes them in five iterations, whole matrices dealt to "
+            "the ranks of the pool (levels 0 and 1 of `zero`)",
+            {.see = "optimizers"});
   mesh.word("gradients", "type of gradients", {{"fp32", 4}, {"bf16", 2}}, of_recipe(&Recipe::gradient_bytes),
             "the type in which gradients are summed over micro-batches and ranks; write `bf16` for fp16",
             notes_of(&Recipe::gradient_bytes));

@@ -23,6 +23,7 @@ class MeshChecks {
   // Returns true if the number and kind of the mesh's devices are known.
   bool run() {
     check_parameters();
+    check_optimizer();
     check_cut();
     if (point_.model.moe) check_rules_of_experts();
     if (!reading_.is_right("nodes") || !reading_.is_right("tp") || !reading_.is_right("pp")) return false;
@@ -39,6 +40,13 @@ class MeshChecks {
     diagnostics_.error(mesh_.find("parameters")->position,
                        "parameters in fp32 are what FSDP gathers, and with this 'zero' nobody does",
                        "write zero: 3, or leave 'parameters' out");
+  }
+
+  void check_optimizer() {
+    if (point_.recipe.optimizer != Optimizer::muon || point_.recipe.zero < 2 || !reading_.is_right("zero")) return;
+    diagnostics_.unsupported(mesh_.find("optimizer")->position,
+                             "muon needs whole matrices, which 'zero' 2 and 3 cut over the pool",
+                             "write zero: 1, or optimizer: adam");
   }
 
   void check_cut() {

@@ -122,8 +122,9 @@ TEST_CASE("check says what a model has and what of its file it leaves out", "[cl
         "configs/models/qwen3-vl-32b.json: a model of 32.8G parameters in 64 layers: fine\n"
         "  note: left out is its encoder of 'vision_config'\n");
   // DeepSeek-V3 has 671 billion parameters, 37 of them active, and 61 layers, without its multi-token prediction.
-  CHECK_THAT(here.hdpsim("check configs/models/deepseek-v3.json").out,
-             Contains("a model of 683G parameters, 38.2G of them active, in 62 layers, of which 1, of 11.6G, predicts "
+  CHECK_THAT(
+      here.hdpsim("check configs/models/deepseek-v3.json").out,
+      Catch::Contains("a model of 683G parameters, 38.2G of them active, in 62 layers, of which 1, of 11.6G, predicts "
                       "further tokens: fine\n"));
 }
 

@@ -112,8 +112,14 @@ void Activations::lay_out_layers(const Keeping& keeping) {
   if (traders_ > 1) {
     for (Home& traded : traded_tensors()) homes_.push_back(std::move(traded));
   }
+  // The projection reads attention's output for the gradient of its weight, as in Megatron-LM.
+  const bool drops_output =
+      keeping.recompute.has(LayerModule::attention) && keeping.recompute.has(LayerModule::projection);
+  const auto is_dropped = [&](const Home& home) {
+    return home.tensor == Tensor(&LayerActivations::o) ? drops_output : keeping.recompute.intersects(home.again);
+  };
   for (Home& home : homes_) {
-    const bool not_kept = keeping.recompute.intersects(home.again) || (trades_once && is_traded(home));
+    const bool not_kept = is_dropped(home) || (trades_once && is_traded(home));
     const bool again = not_kept && !splits_backward_;
     home.is_kept = !again;
     home.places = again ? 1 : chunk_.layers.count;

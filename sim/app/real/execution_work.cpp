@@ -91,7 +91,7 @@ void require_match(const Work& work, std::int64_t ranks, const std::string& file
   if (ranks != 0 && mesh.hdp != ranks) {
     throw InputError(fmt::format("the study has {} HDP ranks, not {}", mesh.hdp, ranks), "leave out mesh.hdp");
   }
-  kernels::exec::require_executable(work.point->spec.recipe.key_exchange);
+  kernels::exec::require_executable(work.point->spec.recipe);
   kernels::exec::require_executable(work.model(), mesh, work.point->spec.pipeline);
 }
 

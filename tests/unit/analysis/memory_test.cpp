@@ -95,7 +95,7 @@ TEST_CASE("channels count on the device whose activations stand beside them", "[
 }
 
 TEST_CASE("offload moves all but two layers to the host", "[memory]") {
-  const Bytes kept = device(4).kept(500);
+  const Bytes kept = device(4).kept({.tokens = 500});
   for (const double ratio : {1.0, 0.5}) {
     const Plan plan = plan_with(4, {micro_batch(500, 0, 1, ratio)});
     const MemoryUse use = Memory(plan, setting(4)).use();
@@ -111,9 +111,9 @@ TEST_CASE("token-wise offload leaves two layers, whatever goes to the host", "[m
     plan.micro_batches[0].token_wise = true;
     const MemoryUse use = Memory(plan, setting(4)).use();
     CHECK(use.device == device(4).peak({.tokens = 500, .resident = 0.5}).total());  // two of four
-    CHECK(use.host == device(4).kept_token_wise(500, ratio).scaled(0.5));
+    CHECK(use.host == device(4).kept_token_wise({.tokens = 500}, ratio).scaled(0.5));
   }
-  CHECK(device(4).kept_token_wise(500, 1) == device(4).kept(500));
+  CHECK(device(4).kept_token_wise({.tokens = 500}, 1) == device(4).kept({.tokens = 500}));
 }
 
 TEST_CASE("offload and recomputation free what ByteScale published, within 10 % of the memory that is left",
@@ -154,7 +154,7 @@ TEST_CASE("memory grows to the turn of each micro-batch and falls back at its en
   const Bytes states = device(2).states().total();
   const Bytes first = device(2).peak({.tokens = 500, .ranks = 2, .resident = 0.5}).total();
   const Bytes second = device(2).peak({.tokens = 300}).total();
-  const Bytes host = device(2).kept(500).scaled(0.5);
+  const Bytes host = device(2).kept({.tokens = 500}).scaled(0.5);
   const Timeline timeline = two_micro_batches();
   CHECK(memory.all.over_time(HdpRank(0), timeline, linear).samples == std::vector<MemorySample>{{0_ms, states, {}},
                                                                                                 {10_ms, states, {}},
@@ -178,7 +178,7 @@ TEST_CASE("a stage holds the micro-batches that follow on its rank, as many as 1
   pipeline.mesh.pp = 3;
   const auto at = [](std::int64_t stage) { return device_of(3, stage); };
   const auto moment = [&](std::int64_t stage, std::int64_t tokens, std::int64_t others) {
-    return at(stage).beside(at(stage).peak({.tokens = tokens}), at(stage).kept(others)).total();
+    return at(stage).beside(at(stage).peak({.tokens = tokens}), at(stage).kept({.tokens = others})).total();
   };
   // In its backward a micro-batch has two behind it on the first stage, one on the second, none on the third.
   const Bytes expected = std::max({moment(0, 300, 200 + 500), moment(0, 400, 300 + 200), moment(1, 200, 500),
@@ -199,7 +199,7 @@ TEST_CASE("until its weight gradient ZB-H1 keeps what backward has read", "[memo
   Bytes fullest;
   for (std::int64_t stage = 0; stage < 3; ++stage) {
     const DeviceMemory device = device_of(3, stage, {.schedule = "zb-h1"});
-    fullest = std::max(fullest, device.beside(device.peak({.tokens = 300}), device.kept(300) * 2).total());
+    fullest = std::max(fullest, device.beside(device.peak({.tokens = 300}), device.kept({.tokens = 300}) * 2).total());
   }
   CHECK(Memory(plan, pipeline, {.schedule = "zb-h1"}).use().device == fullest);
 }
@@ -212,8 +212,8 @@ TEST_CASE("interleaved stages hold parts of one micro-batch more", "[memory]") {
   const DeviceMemory first = device_of(2, 0, options);
   const DeviceMemory last = device_of(2, 1, options);
   // Chunks in flight: 2 (2 - 1) + (2 - 1) 2 + 1 = 5 on the first stage, 3 on the last; a micro-batch is two of them.
-  const Bytes on_first = first.beside(first.peak({.tokens = 300}), first.kept(300) * 3 / 2).total();
-  const Bytes on_last = last.beside(last.peak({.tokens = 300}), last.kept(300) * 1 / 2).total();
+  const Bytes on_first = first.beside(first.peak({.tokens = 300}), first.kept({.tokens = 300}) * 3 / 2).total();
+  const Bytes on_last = last.beside(last.peak({.tokens = 300}), last.kept({.tokens = 300}) * 1 / 2).total();
   CHECK(Memory(plan, pipeline, options).use().device == std::max(on_first, on_last));
 }
 
@@ -242,7 +242,9 @@ TEST_CASE("over time the first stage of a pipeline holds every micro-batch until
   passes.set(0, 0, PassKind::backward, 40_ms, 50_ms);
   passes.set(1, 0, PassKind::backward, 60_ms, 70_ms);
   const DeviceMemory first = device_of(2, 0);
-  const auto holding = [&](std::int64_t tokens) { return first.beside(first.states(), first.kept(tokens)).total(); };
+  const auto holding = [&](std::int64_t tokens) {
+    return first.beside(first.states(), first.kept({.tokens = tokens})).total();
+  };
   CHECK(memory.all.over_time(HdpRank(0), passes.timeline, {}).samples ==
         std::vector<MemorySample>{{0_ms, holding(0), {}},
                                   {10_ms, holding(300), {}},
@@ -265,7 +267,7 @@ TEST_CASE("of two chunks on a stage each is held for itself", "[memory]") {
   passes.set(0, 0, PassKind::backward, 70_ms, 80_ms);
   const DeviceMemory first = device_of(2, 0, options);
   const auto holding = [&](std::int64_t chunks) {
-    return first.beside(first.states(), first.kept(300) * chunks / 2).total();
+    return first.beside(first.states(), first.kept({.tokens = 300}) * chunks / 2).total();
   };
   CHECK(memory.all.over_time(HdpRank(0), passes.timeline, {}).samples ==
         std::vector<MemorySample>{{0_ms, holding(0), {}},

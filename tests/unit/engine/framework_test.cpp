@@ -126,12 +126,47 @@ TEST_CASE("without sharding gradients are all-reduced and nothing is gathered", 
   CHECK(gradient_reduction(end_of(1), bytewise_pool()) == gradients);
   CHECK(parameter_gather(end_of(0), bytewise_pool()) == Duration{});
   CHECK(2 * parameter_gather(end_of(1), bytewise_pool()) == gradients);
-  CHECK(end_of(0).optimizer.traffic == end_of(1).optimizer.traffic * 2);
+  CHECK(end_of(0).optimizer.elementwise.traffic == end_of(1).optimizer.elementwise.traffic * 2);
   CHECK(end_of(0).all_reduce);
   CHECK(end_of(0).parameters == Bytes{});
   CHECK(end_of(3).gradient == Bytes{});
   CHECK(end_of(3).parameters == Bytes{});
-  CHECK(end_of(3).optimizer.traffic == end_of(1).optimizer.traffic);
+  CHECK(end_of(3).optimizer.elementwise.traffic == end_of(1).optimizer.elementwise.traffic);
+}
+
+TEST_CASE("matrices that are orthogonalized are dealt to ranks, no matrix to two", "[engine]") {
+  // A product takes a second for every 2 m n k; all else is free.
+  class ProductCosts final : public CostModel {
+   public:
+    [[nodiscard]] Estimate gemm(const Gemm& op) const override {
+      return {Duration::seconds(static_cast<double>(op.m * op.n * op.k)), Evidence::formula};
+    }
+    [[nodiscard]] Estimate attention(const Attention&) const override { return {}; }
+    [[nodiscard]] Estimate memory_bound(const MemoryBound&) const override { return {}; }
+    [[nodiscard]] std::int64_t kernels(const Attention&) const override { return 1; }
+  };
+  OptimizerWork work;
+  work.orthogonal = {{{{2, 3, 4}, {1, 1, 6}}, 6, 3}, {{{5, 1, 1}}, 3, 3}};  // six of 30 s and three of 5 s
+  CHECK(optimizer_estimate(work, ProductCosts()).time.seconds() == Approx((6 * 30 + 3 * 5) / 3.0));
+  for (Orthogonalization& matrices : work.orthogonal) matrices.ranks = 100;
+  CHECK(optimizer_estimate(work, ProductCosts()).time.seconds() == Approx(30));  // that of one matrix
+}
+
+TEST_CASE("a stage's matrices are those of its layers, on every rank without sharding", "[engine]") {
+  const Plan plan = two_ranks(1);
+  const auto end_of = [&](std::int64_t zero) {
+    const LoweringOptions options{
+        .model = one_head_model(layers), .mesh = {.hdp = 2}, .recipe = {.zero = zero, .optimizer = Optimizer::muon}};
+    return Program(plan, options).step_end();
+  };
+  for (const std::int64_t zero : {0, 1}) {
+    const std::vector<Orthogonalization> all = end_of(zero).optimizer.orthogonal;
+    REQUIRE(all.size() == weight_matrices(one_head_model(layers), 1, 1).size());
+    for (const Orthogonalization& matrices : all) {
+      CHECK(matrices.matrices == layers);
+      CHECK(matrices.ranks == (zero == 0 ? 1 : 2));
+    }
+  }
 }
 
 TEST_CASE("parameters that are gathered faster than layers compute cost the first gathers and the last reductions",

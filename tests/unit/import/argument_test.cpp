@@ -72,7 +72,7 @@ TEST_CASE("what has its usual value needs no telling", "[import]") {
       "hybrid_mlp_ratio: 0.0\nunknown_switch: false\n");
   CHECK(usual.problems.empty());
   CHECK(usual.notes.empty());
-  const Document unusual("optimizer: muon\nbias_gelu_fusion: false\nuse_sharp: true\n");
+  const Document unusual("rampup_batch_size: 16 16 1000\nbias_gelu_fusion: false\nuse_sharp: true\n");
   CHECK(unusual.told(Kind::unsaid).size() == 3);
 }
 

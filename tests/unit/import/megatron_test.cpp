@@ -326,6 +326,13 @@ TEST_CASE("what is sharded and overlapped is what the arguments turn on", "[impo
   CHECK(Read::text(all.run.kernels, "linear") == "fp8");
   CHECK(Read::text(all.run.kernels, "launch") == "graphs");
 
+  CHECK(plain.mesh("optimizer") == "absent");
+  const Read dealt = good(std::string(small) + "--optimizer dist_muon");
+  CHECK(dealt.mesh("optimizer") == "muon");
+  CHECK(dealt.mesh("zero") == "1");
+  CHECK(good(std::string(small) + "--optimizer muon").mesh("zero") == "0");
+  CHECK(good(std::string(small) + "--optimizer sgd").mesh("optimizer") == "absent");  // which is told
+
   CHECK(good(std::string(small) + "--use-torch-fsdp2").mesh("zero") == "3");
   CHECK(good(std::string(small) + "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads").mesh("zero") ==
         "2");

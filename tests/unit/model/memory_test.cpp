@@ -320,6 +320,24 @@ TEST_CASE("in attention's backward a group has two buffers of a ring, all keys i
   CHECK(buffers(KeyExchange::all_to_all, 4) == Bytes(kv + kv + 2 * (kv + kv)));
 }
 
+TEST_CASE("Muon keeps one number less of every parameter of a matrix", "[memory]") {
+  const Transformer model = preset("llama3-8b");
+  const auto states = [&](Optimizer optimizer, std::int64_t pool) {
+    const DeviceMemory device(model, whole_shape(model, {.tp = 2, .pool = pool}), {.optimizer = optimizer});
+    return device.states()[MemoryPart::optimizer].count();
+  };
+  const std::int64_t vectors = 2 * model.layers * model.hidden;
+  const std::int64_t in_matrices =
+      (parameter_count(model) - vectors - embedding_parameter_count(model) - model.hidden) / 2;
+  CHECK(states(Optimizer::adam, 1) == 3 * 4 * parameter_count(model) / 2);
+  CHECK(states(Optimizer::lamb, 1) == states(Optimizer::adam, 1));
+  CHECK(states(Optimizer::adam, 1) - states(Optimizer::muon, 1) == 4 * in_matrices);
+  const auto saved = [&](std::int64_t pool) {
+    return static_cast<double>(states(Optimizer::muon, pool)) / static_cast<double>(states(Optimizer::adam, pool));
+  };
+  CHECK(saved(64) == Approx(saved(1)));
+}
+
 TEST_CASE("under autocast a backward has the cast of the head's weight, and the stream's gradient in fp32",
           "[memory]") {
   Transformer model = wide_vocabulary();

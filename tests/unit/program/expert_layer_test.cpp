@@ -177,7 +177,7 @@ TEST_CASE("gradients of whole experts are reduced over the devices that have the
   CHECK(end.expert_gradient == Bytes(4 * experts / 4));
   CHECK(end.expert_parameters == Bytes(2 * experts / 4));
   // The optimizer has an eighth of the rest, and of an expert that is on two of eight devices a half.
-  CHECK(end.optimizer.traffic == Bytes((7 * 4 + 2) * ((rest / 2 + 3) / 4 + experts / 4 / 2)));
+  CHECK(end.optimizer.elementwise.traffic == Bytes((7 * 4 + 2) * ((rest / 2 + 3) / 4 + experts / 4 / 2)));
   CHECK(parameters_of_stage(model, options.mesh, ChunkMap({}, 1), 0) == rest / 2 + experts / 4);
 }
 

@@ -136,8 +136,8 @@ TEST_CASE("the optimizer is sharded over the pool, gradients and parameters are 
   };
   CHECK(end_of(four).gradient == end_of(one).gradient);
   CHECK(end_of(one).gradient == end_of(one).parameters * 2);  // fp32 against bf16
-  CHECK(end_of(four).optimizer.traffic.gigabytes() ==
-        Approx(end_of(one).optimizer.traffic.gigabytes() / 4).epsilon(1e-4));
+  CHECK(end_of(four).optimizer.elementwise.traffic.gigabytes() ==
+        Approx(end_of(one).optimizer.elementwise.traffic.gigabytes() / 4).epsilon(1e-4));
 }
 
 TEST_CASE("a pipeline gathers and reduces all parameters of a device once, beside its passes or behind them",

@@ -1,0 +1,80 @@
+#include "sim/model/weight_matrices.h"
+
+#include <utility>
+
+#include "sim/model/layers.h"
+#include "sim/model/shares.h"
+
+namespace hdpsim {
+namespace {
+
+class Matrices {
+ public:
+  Matrices(const Transformer& layer, std::int64_t tp, std::int64_t ep) : layer_(layer), tp_(tp), ep_(ep) {}
+
+  std::vector<WeightMatrix> run() {
+    if (mixes_tokens(layer_)) attention();
+    if (has_mlp(layer_)) layer_.moe ? experts(*layer_.moe) : mlp(layer_.ffn_hidden);
+    return std::move(list_);
+  }
+
+ private:
+  void attention() {
+    if (layer_.joins) add(divided(layer_.hidden, tp_), 2 * layer_.hidden);
+    if (layer_.linear) {
+      add(divided(layer_.linear->inputs, tp_), layer_.hidden);
+    } else if (layer_.latent) {
+      latents(*layer_.latent);
+    } else {
+      add(divided(query_width(layer_) * (layer_.gated_output ? 2 : 1), tp_), layer_.hidden);
+      add(divided(key_width(layer_), tp_), layer_.hidden);
+      add(divided(value_width(layer_), tp_), layer_.hidden);
+    }
+    add(layer_.hidden, divided(output_width(layer_), tp_));
+  }
+
+  void latents(const LatentAttention& latent) {
+    const std::int64_t queries = divided(query_width(layer_), tp_);
+    if (latent.query_rank > 0) add(latent.query_rank, layer_.hidden);
+    add(queries, latent.query_rank > 0 ? latent.query_rank : layer_.hidden);
+    add(latent.kv_rank + latent.rotated, layer_.hidden);
+    add(divided(layer_.heads * (layer_.head_dim - latent.rotated + value_dim(layer_)), tp_), latent.kv_rank);
+  }
+
+  void mlp(std::int64_t inner) { pair(divided(inner, tp_), layer_.hidden, 1); }
+
+  void experts(const MixtureOfExperts& moe) {
+    add(moe.experts, layer_.hidden);
+    if (moe.latent > 0) {
+      add(divided(moe.latent, tp_), layer_.hidden);
+      add(layer_.hidden, divided(moe.latent, tp_));
+    }
+    if (moe.shared_hidden > 0) mlp(moe.shared_hidden);
+    const bool whole = ep_ > 1;
+    const std::size_t first = list_.size();
+    pair(whole ? moe.expert_hidden : divided(moe.expert_hidden, tp_), copy_width(layer_),
+         whole ? moe.experts / ep_ : moe.experts);
+    for (std::size_t i = first; i < list_.size(); ++i) list_[i].of_experts = whole;
+  }
+
+  // What reads a row of `width` and what writes one.
+  void pair(std::int64_t inner, std::int64_t width, std::int64_t count) {
+    add(inner * (layer_.gated_mlp ? 2 : 1), width, count);
+    add(width, inner, count);
+  }
+
+  void add(std::int64_t rows, std::int64_t columns, std::int64_t count = 1) { list_.push_back({rows, columns, count}); }
+
+  const Transformer& layer_;
+  std::int64_t tp_;
+  std::int64_t ep_;
+  std::vector<WeightMatrix> list_;
+};
+
+}  // namespace
+
+std::vector<WeightMatrix> weight_matrices(const Transformer& layer, std::int64_t tp, std::int64_t ep) {
+  return Matrices(layer, tp, ep).run();
+}
+
+}  // namespace hdpsim

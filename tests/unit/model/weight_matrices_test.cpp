@@ -1,0 +1,44 @@
+#include "sim/model/weight_matrices.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/model/layers.h"
+#include "sim/model/parameters.h"
+#include "tests/support/model_presets.h"
+
+namespace hdpsim {
+namespace {
+
+std::int64_t parameters_of(const std::vector<WeightMatrix>& matrices) {
+  return std::accumulate(matrices.begin(), matrices.end(), std::int64_t{0},
+                         [](std::int64_t sum, const WeightMatrix& matrix) { return sum + matrix.parameters(); });
+}
+
+TEST_CASE("a layer's matrices are its parameters without norms", "[model]") {
+  const Transformer llama = test::preset("llama3-8b");
+  CHECK(parameters_of(weight_matrices(llama, 1, 1)) == layer_parameter_count(llama) - 2 * llama.hidden);
+  const Transformer mixtral = test::preset("mixtral-8x7b");
+  CHECK(parameters_of(weight_matrices(mixtral, 1, 1)) == layer_parameter_count(mixtral) - 2 * mixtral.hidden);
+  const Transformer deepseek = of_kind(test::preset("deepseek-v3"), 0);
+  const LatentAttention& latent = deepseek.latent.value();
+  CHECK(parameters_of(weight_matrices(deepseek, 1, 1)) ==
+        layer_parameter_count(deepseek) - 2 * deepseek.hidden - latent.query_rank - latent.kv_rank);
+}
+
+TEST_CASE("tensor-parallel devices have parts of matrices, and expert groups whole experts", "[model]") {
+  const Transformer llama = test::preset("llama3-8b");
+  const std::vector<WeightMatrix> whole = weight_matrices(llama, 1, 1);
+  const std::vector<WeightMatrix> parts = weight_matrices(llama, 4, 1);
+  REQUIRE(parts.size() == whole.size());
+  CHECK(4 * parameters_of(parts) == parameters_of(whole));
+  CHECK(parts.front() == WeightMatrix{.rows = 1024, .columns = 4096});       // queries
+  CHECK(parts.back() == WeightMatrix{.rows = 4096, .columns = 14'336 / 4});  // the MLP's last product
+  const Transformer mixtral = test::preset("mixtral-8x7b");
+  const std::vector<WeightMatrix> divided = weight_matrices(mixtral, 2, 4);
+  CHECK(divided.back() == WeightMatrix{.rows = 4096, .columns = 14'336, .count = 2, .of_experts = true});
+  CHECK(weight_matrices(mixtral, 2, 1).back() == WeightMatrix{.rows = 4096, .columns = 14'336 / 2, .count = 8});
+}
+
+}  // namespace
+}  // namespace hdpsim
