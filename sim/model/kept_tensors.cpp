@@ -80,7 +80,8 @@ class KeptList {
     const bool of_core = recipe_.flash_attention && !again(LayerModule::attention);
     const bool of_projection = !again(LayerModule::projection);
     if (of_core || (of_projection && !recipe_.fp8)) cut("output of attention", model_.element_bytes * width);
-    if (!of_core || !of_projection || recipe_.fp8) return;
+    // Linear layers exchange states and trade no heads.
+    if (!of_core || !of_projection || recipe_.fp8 || model_.linear) return;
     cut("output of attention behind the trade of heads", model_.element_bytes * width);
     list_.back().of_trade = true;
   }
