@@ -17,7 +17,7 @@ class Option;
 
 namespace hdpsim::app {
 
-/// What an option's reader throws for a value that it does not take; the message names the option.
+/// What an option's reader throws for a value that it does not take. The message need not name the option.
 struct WrongValue : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -18,7 +18,7 @@ namespace hdpsim {
 [[nodiscard]] Duration gradient_reduction(const StepEnd& end, const Machine& machine);
 [[nodiscard]] Duration parameter_gather(const StepEnd& end, const Machine& machine);
 
-/// The time of the optimizer on a device of nominal speed.
+/// The time of the optimizer on a device of nominal speed, with the weakest evidence among its kernels.
 [[nodiscard]] Estimate optimizer_estimate(const OptimizerWork& work, const CostModel& cost);
 /// The longest optimizer time of a worker, over all stages.
 [[nodiscard]] Duration slowest_optimizer(const Program& program, const Machine& machine);
