@@ -59,6 +59,13 @@ void require_executable(const Plan& plan, const Transformer& model, const TokenS
         "the plan does not cut every document over its group, which is executed with gathered keys alone: choose "
         "cp_cut: per_document, or cp_comm_type: all_gather");
   }
+  const auto has_local = [](const MicroBatch& micro_batch) { return !micro_batch.local.empty(); };
+  if (key_exchange == KeyExchange::all_to_all &&
+      std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), has_local)) {
+    refuse(
+        "ranks hold sequences alone in groups that share others, which is not executed where ranks trade heads: choose "
+        "cp_comm_type: p2p, or all_gather");
+  }
   if (plan.layers != deal.typical(model.layers)) {
     const std::string where = deal.chunks() == 1 ? "" : fmt::format(" in each of {} parts", deal.chunks());
     refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}{}", plan.layers, model.name,

@@ -22,7 +22,20 @@ ShardedDocuments documents_of(const MicroBatch& micro_batch, const GroupSharing&
           }};
 }
 
-// The pieces of the `index`-th rank of the group; `document` is the index of the span.
+// The spans that the `index`-th rank of the group holds alone.
+std::vector<Span> local_spans(const MicroBatch& micro_batch, std::size_t index) {
+  const auto& all = micro_batch.local;
+  const auto own = std::find_if(all.begin(), all.end(), [&](const LocalSpans& held) { return held.holder == index; });
+  return own == all.end() ? std::vector<Span>{} : own->spans;
+}
+
+ShardedDocuments on_one_rank(const std::vector<Span>& spans) {
+  std::vector<std::int64_t> lengths;
+  for (const Span& span : spans) lengths.push_back(span.tokens);
+  return {std::move(lengths), 1};
+}
+
+// The pieces of shared spans on the `index`-th rank of the group; `document` is the index of the span.
 std::vector<Piece> pieces_on(const MicroBatch& micro_batch, std::size_t index) {
   if (!is_uneven(micro_batch)) {
     return documents_of(micro_batch, {.parties = std::ssize(micro_batch.group)}).pieces(static_cast<int>(index));
@@ -138,12 +151,15 @@ Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& t
   const MicroBatch& micro_batch = plan.micro_batches.at(id.index());
   const std::size_t self = place_in(micro_batch.group, HdpRank(static_cast<std::size_t>(rank)));
   const std::vector<Piece> pieces = pieces_on(micro_batch, self);
+  const std::vector<Span> local = local_spans(micro_batch, self);
   Share share{.sharing = sharing,
               .documents = documents_of(micro_batch, sharing),
               .members = ring_members(micro_batch, sharing, self),
               .position = static_cast<int>(self) / static_cast<int>(sharing.inner),
               .together = {},
               .launches = {},
+              .local = on_one_rank(local),
+              .self = {rank},
               .ids = {},
               .targets = {},
               .positions = {}};
@@ -156,12 +172,14 @@ Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& t
     const Span& span = micro_batch.spans[static_cast<std::size_t>(piece.document)];
     if (piece.rows > 0) append_rows(share, plan, span, span.begin + piece.begin, piece.rows, tokens);
   }
+  for (const Span& span : local) append_rows(share, plan, span, span.begin, span.tokens, tokens);
   return share;
 }
 
 std::int64_t rows_of(const MicroBatch& micro_batch, HdpRank rank) {
-  std::int64_t rows = 0;
-  for (const Piece& piece : pieces_on(micro_batch, place_in(micro_batch.group, rank))) rows += piece.rows;
+  const std::size_t place = place_in(micro_batch.group, rank);
+  std::int64_t rows = on_one_rank(local_spans(micro_batch, place)).rows(0);
+  for (const Piece& piece : pieces_on(micro_batch, place)) rows += piece.rows;
   return rows;
 }
 

@@ -12,8 +12,9 @@
 
 namespace hdpsim::kernels::exec {
 
-/// One rank's share of a micro-batch: the rows of its pieces of all spans, as the plan cuts them, and its places among
-/// the ranks with which it shares attention (GroupSharing).
+/// One rank's share of a micro-batch: the rows of its pieces of all spans that its group shares, as the plan cuts them,
+/// then those of the spans that it holds alone; and its places among the ranks with which it shares attention
+/// (GroupSharing).
 struct Share {
   GroupSharing sharing;
   // The ring of parties; a rank alone is a party, too. Not used where keys are gathered.
@@ -24,6 +25,8 @@ struct Share {
   /// in the order in which `documents` has those of a party. Empty where neither is done.
   GroupRows together;
   GatheredKeys::Launches launches;  ///< Attention to gathered keys.
+  ShardedDocuments local{{}, 1};    ///< Spans that the rank holds alone, on a ring of itself: `self`.
+  std::vector<int> self;
 
   // One entry per row.
   std::vector<std::int32_t> ids;
@@ -31,6 +34,8 @@ struct Share {
   std::vector<std::int32_t> positions;  ///< Position in the sequence, for rotary embeddings.
 
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(ids.size()); }
+  /// The first row that the group does not share.
+  [[nodiscard]] std::int64_t shared_rows() const { return rows() - local.rows(0); }
   /// Rows of which the rank computes attention, with its part of the heads.
   [[nodiscard]] std::int64_t attended_rows() const { return sharing.trades_heads() ? together.all() : rows(); }
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/analysis/link_load.h"
 
@@ -15,8 +16,10 @@ ExplainedPass explained(const CriticalPass& link, const Program& program) {
   const Pipeline& pipeline = program.pipeline();
   const StagePass pass = pipeline.pass(link.pass);
   const MicroBatch& micro_batch = pipeline.micro_batch(link.pass);
-  const auto longest = std::max_element(micro_batch.spans.begin(), micro_batch.spans.end(),
-                                        [](const Span& a, const Span& b) { return a.tokens < b.tokens; });
+  std::optional<Span> longest;
+  for_each_span(micro_batch, [&](const Span& span) {
+    if (!longest || span.tokens > longest->tokens) longest = span;
+  });
   const HdpRank last = pipeline.rank_of(link.last_to_come);
   ExplainedPass told{
       .micro_batch = static_cast<std::int64_t>(pass.micro_batch.index()),
@@ -25,13 +28,13 @@ ExplainedPass explained(const CriticalPass& link, const Program& program) {
       .first_rank = static_cast<std::int64_t>(micro_batch.group.front().index()),
       .last_rank = static_cast<std::int64_t>(last.index()),
       .last_is_outside = std::find(micro_batch.group.begin(), micro_batch.group.end(), last) == micro_batch.group.end(),
-      .spans = std::ssize(micro_batch.spans),
+      .spans = span_count(micro_batch),
       .tokens = micro_batch.tokens(),
       .time = link.end - link.begin,
       .waiting = link.time[Activity::cp_comm] + link.time[Activity::group_wait] + link.time[Activity::offload_stall] +
                  link.time[Activity::grad_sync]};
   if (pipeline.stages() > 1) told.kind = fmt::format("{} on stage {}", pass_kind_name(pass.kind), pass.stage);
-  if (longest != micro_batch.spans.end()) {
+  if (longest) {
     told.sequence = static_cast<std::int64_t>(longest->sequence.index());
     told.sequence_tokens = program.plan().sequence_tokens.at(longest->sequence.index());
   }

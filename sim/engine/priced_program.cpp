@@ -24,7 +24,7 @@ class Pricer {
       std::vector<Duration>& times = priced_.times.emplace_back();
       times.reserve(block.body.size());
       for (const Instruction& instruction : block.body) times.push_back(time(instruction));
-      divide_attention(block, times);
+      divide_with_mean_rank(block, times);
       overlap_collectives(block, times);
       slow_beside_pool(block, times);
       wait_for_host(block, times);
@@ -70,7 +70,7 @@ class Pricer {
       case Opcode::expert_wait:
         return {expert_wait(program.expert_waits[instruction.work]), Evidence::formula};
       case Opcode::rank_wait:
-        return {};  // divide_attention() sets it from the launch before
+        return {};  // divide_with_mean_rank() sets it from the instruction before
       case Opcode::issue:
         return {};  // wait_for_host() sets it from the other instructions
       case Opcode::gather:
@@ -96,8 +96,8 @@ class Pricer {
     return std::max(Duration{}, machine_.cost->linear(wait.slowest).time - machine_.cost->linear(wait.even).time);
   }
 
-  // The launch of the busiest rank: what the mean rank computes of it, and its wait for the rest.
-  void divide_attention(const Block& block, std::vector<Duration>& times) const {
+  // The time of the busiest rank: what the mean rank computes of it, and its wait for the rest.
+  void divide_with_mean_rank(const Block& block, std::vector<Duration>& times) const {
     for (std::size_t i = 1; i < block.body.size(); ++i) {
       if (block.body[i].opcode != Opcode::rank_wait) continue;
       times[i] = times[i - 1].scaled(priced_.program.idle_shares[block.body[i].work]);

@@ -50,7 +50,7 @@ bool is_uneven(const MicroBatch& micro_batch) {
 }
 
 double area_of_busiest(const MicroBatch& micro_batch) {
-  if (!is_uneven(micro_batch)) return micro_batch.area();
+  if (!is_uneven(micro_batch)) return micro_batch.shared_area();
   Int128 most = 0;
   for (const RankWork& rank : group_cut_of(micro_batch)->work()) most = std::max(most, rank.pairs);
   return static_cast<double>(most) * static_cast<double>(micro_batch.group.size());

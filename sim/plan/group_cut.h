@@ -61,13 +61,14 @@ class GroupCut {
 [[nodiscard]] std::unique_ptr<GroupCut> make_group_cut(TokenCut cut, const std::vector<std::int64_t>& lengths,
                                                        std::int64_t ranks);
 
-/// The tokens of a micro-batch, its padding as one more document, as its cut says.
+/// The tokens that the group of a micro-batch shares, its padding as one more document, as its cut says.
 [[nodiscard]] std::unique_ptr<GroupCut> group_cut_of(const MicroBatch& micro_batch);
 
 /// Whether the ranks of a micro-batch's group have unequal attention: not where every span is cut over all of them.
 [[nodiscard]] bool is_uneven(const MicroBatch& micro_batch);
 
-/// The (query, key) pairs of a micro-batch as if all ranks of its group had as many as the busiest one.
+/// The (query, key) pairs of what the group of a micro-batch shares, as if all its ranks had as many as the busiest
+/// one.
 [[nodiscard]] double area_of_busiest(const MicroBatch& micro_batch);
 
 /// dispatch with chunks of at most `most_tokens`: c = min(most_tokens, ceil(tokens / 8N)), at least 1. The pack is

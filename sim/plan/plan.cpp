@@ -9,6 +9,12 @@
 namespace hdpsim {
 namespace {
 
+std::int64_t tokens_of(const std::vector<Span>& spans) {
+  std::int64_t sum = 0;
+  for (const Span& span : spans) sum += span.tokens;
+  return sum;
+}
+
 // The number of ranks before `rank` in the round of `count` ranks that starts at `start` and continues around a ring of
 // `ranks`.
 std::int64_t dealt_before(std::int64_t rank, std::int64_t start, std::int64_t count, std::int64_t ranks) {
@@ -56,20 +62,45 @@ const std::vector<std::string>& token_cut_words() {
 
 std::int64_t MicroBatch::tokens() const {
   std::int64_t sum = 0;
-  for (const Span& span : spans) sum += span.tokens;
+  for_each_span(*this, [&](const Span& span) { sum += span.tokens; });
   return sum + padding;
+}
+
+std::int64_t MicroBatch::shared_tokens() const {
+  return tokens_of(spans) + padding;
 }
 
 std::int64_t MicroBatch::tokens_per_rank() const {
   const auto ranks = static_cast<std::int64_t>(group.size());
   HDPSIM_CHECK(ranks > 0, "a micro-batch without a group");
-  return (tokens() + ranks - 1) / ranks;
+  std::int64_t most = 0;
+  for (const LocalSpans& held : local) most = std::max(most, tokens_of(held.spans));
+  return (shared_tokens() + ranks - 1) / ranks + most;
 }
 
 double MicroBatch::area() const {
   double sum = 0;
+  for_each_span(*this, [&](const Span& span) { sum += causal_pairs(span.tokens); });
+  return sum + causal_pairs(padding);
+}
+
+double MicroBatch::shared_area() const {
+  double sum = 0;
   for (const Span& span : spans) sum += causal_pairs(span.tokens);
   return sum + causal_pairs(padding);
+}
+
+std::int64_t span_count(const MicroBatch& micro_batch) {
+  std::int64_t count = 0;
+  for_each_span(micro_batch, [&](const Span&) { ++count; });
+  return count;
+}
+
+MicroBatch alone(const MicroBatch& micro_batch, const LocalSpans& local) {
+  MicroBatch own;
+  own.group = {micro_batch.group.at(local.holder)};
+  own.spans = local.spans;
+  return own;
 }
 
 SpanCuts::SpanCuts(const MicroBatch& micro_batch) : ranks_(std::ssize(micro_batch.group)) {

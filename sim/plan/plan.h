@@ -27,11 +27,22 @@ enum class TokenCut : std::uint8_t {
 /// Their words in plan files and studies, in this order.
 [[nodiscard]] const std::vector<std::string>& token_cut_words();
 
+/// Spans that one rank of a group holds alone.
+struct LocalSpans {
+  std::size_t holder = 0;  ///< Index of the rank in the group.
+  std::vector<Span> spans;
+  friend bool operator==(const LocalSpans&, const LocalSpans&) = default;
+};
+
 /// The work of the ranks of one group in one forward and one backward pass. With one rank in the group it is an
-/// ordinary micro-batch; with N ranks, its tokens are cut over all N.
+/// ordinary micro-batch; with N ranks, its tokens are cut over all N, except those that a rank holds alone.
 struct MicroBatch {
   std::vector<HdpRank> group;  ///< In ring order: group[i] sends to group[(i + 1) % N].
-  std::vector<Span> spans;
+  std::vector<Span> spans;     ///< Those that the group shares.
+  /// By rising holder, each once. Only in groups of several ranks that cut what they share per document: keys and
+  /// values of these spans do not travel, and their attention runs beside the exchange of the others' (Skrull, Xu et
+  /// al. 2025, arXiv 2505.19609, section 4.2).
+  std::vector<LocalSpans> local = {};
   TokenCut cut = TokenCut::per_document;  ///< No matter in a group of one rank.
   double offload = 0;  ///< Share of the activations of all but two layers that goes to host memory; 0 to 1.
   /// MEMO (Zhao et al. 2024, arXiv 2407.12117): all activations of all but two layers leave the device. The layers'
@@ -42,10 +53,13 @@ struct MicroBatch {
   /// in a wave (Plan::expert_ranks). A micro-batch without spans and padding only computes experts for others.
   std::int64_t padding = 0;
 
-  [[nodiscard]] std::int64_t tokens() const;           ///< Tokens of all spans and the padding, over the whole group.
-  [[nodiscard]] std::int64_t tokens_per_rank() const;  ///< The largest share of a rank: ceil(tokens / N).
+  [[nodiscard]] std::int64_t tokens() const;         ///< Tokens of all spans and the padding, over the whole group.
+  [[nodiscard]] std::int64_t shared_tokens() const;  ///< The same without local spans.
+  /// The largest share of a rank: ceil(shared tokens / N) and the most local tokens.
+  [[nodiscard]] std::int64_t tokens_per_rank() const;
   [[nodiscard]] bool offloads() const { return token_wise || offload > 0; }
   [[nodiscard]] double area() const;  ///< (query, key) pairs under the causal masks of the spans, over the whole group.
+  [[nodiscard]] double shared_area() const;  ///< The same without local spans.
   friend bool operator==(const MicroBatch&, const MicroBatch&) = default;
 };
 
@@ -75,9 +89,23 @@ struct Part {
   friend bool operator==(const Part&, const Part&) = default;
 };
 
-/// How the executor cuts the spans of a micro-batch over its group of N, per document. Each span is cut into 2N parts
-/// of floor(tokens / 2N); the remainder is dealt one token each to the ranks in turn, continuing from span to span, so
-/// that the ranks' totals differ by at most one token.
+/// Calls visit(span) for the spans that a group shares, then for those that ranks hold alone, by rising holder.
+template <class Visit>
+void for_each_span(const MicroBatch& micro_batch, Visit visit) {
+  for (const Span& span : micro_batch.spans) visit(span);
+  for (const LocalSpans& local : micro_batch.local) {
+    for (const Span& span : local.spans) visit(span);
+  }
+}
+
+[[nodiscard]] std::int64_t span_count(const MicroBatch& micro_batch);
+
+/// What the holder of local spans computes alone, as a micro-batch of that rank.
+[[nodiscard]] MicroBatch alone(const MicroBatch& micro_batch, const LocalSpans& local);
+
+/// How the executor cuts the shared spans of a micro-batch over its group of N, per document. Each span is cut into 2N
+/// parts of floor(tokens / 2N); the remainder is dealt one token each to the ranks in turn, continuing from span to
+/// span, so that the ranks' totals differ by at most one token.
 class SpanCuts {
  public:
   /// O(spans).
@@ -95,7 +123,8 @@ class SpanCuts {
   std::vector<Cut> cuts_;
 };
 
-/// The parts of the `index`-th rank of the group, two per span in the order of the spans, as cut by SpanCuts. O(spans).
+/// The parts of the `index`-th rank of the group, two per shared span in the order of the spans, as cut by SpanCuts.
+/// O(spans).
 [[nodiscard]] std::vector<Part> parts_of(const MicroBatch& micro_batch, std::size_t index);
 
 /// Share of the layers' activations that stays on the device under an offload ratio: (2 + (1 - r)(l - 2)) / l; two

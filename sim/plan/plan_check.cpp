@@ -38,6 +38,7 @@ class Checker {
     check_header();
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
       check_group(id);
+      check_local(id);
       check_capacity(id);
     }
     check_tokens();
@@ -75,6 +76,25 @@ class Checker {
     }
   }
 
+  // Where nothing is shared, single ranks have micro-batches of their own.
+  void check_local(std::size_t id) {
+    const MicroBatch& micro_batch = plan_.micro_batches[id];
+    if (micro_batch.local.empty()) return;
+    if (micro_batch.group.size() == 1) problem("micro-batch {} of one rank has local spans", id);
+    if (micro_batch.cut != TokenCut::per_document) {
+      problem("micro-batch {} has local spans, and a cut that is not per_document", id);
+    }
+    for (std::size_t i = 0; i < micro_batch.local.size(); ++i) {
+      const std::size_t holder = micro_batch.local[i].holder;
+      if (holder >= micro_batch.group.size()) {
+        problem("micro-batch {} has spans on rank {} of its {}", id, holder, micro_batch.group.size());
+      }
+      if (i > 0 && micro_batch.local[i - 1].holder >= holder) {
+        problem("micro-batch {} does not state its local spans by rising rank of the group", id);
+      }
+    }
+  }
+
   void check_capacity(std::size_t id) {
     const MicroBatch& micro_batch = plan_.micro_batches[id];
     if (micro_batch.padding < 0) problem("micro-batch {} has {} tokens of padding", id, micro_batch.padding);
@@ -99,9 +119,9 @@ class Checker {
     };
     std::vector<Piece> pieces;
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
-      for (const Span& span : plan_.micro_batches[id].spans) {
+      for_each_span(plan_.micro_batches[id], [&](const Span& span) {
         if (is_inside(span, id)) pieces.push_back({span.sequence.index(), span.begin, span.begin + span.tokens});
-      }
+      });
     }
     std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
       return std::tie(a.sequence, a.begin, a.end) < std::tie(b.sequence, b.begin, b.end);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -144,6 +145,9 @@ class PlanReader {
     MicroBatch& micro_batch = plan_.micro_batches.emplace_back();
     if (const Value* group = reader.require("group")) read_group(*group, micro_batch.group);
     for (const Value& span : list(reader.require("spans"), "'spans'")) read_span(span, micro_batch.spans);
+    for (const Value& local : list(reader.find("local"), "'local'")) read_local(local, micro_batch);
+    std::sort(micro_batch.local.begin(), micro_batch.local.end(),
+              [](const LocalSpans& a, const LocalSpans& b) { return a.holder < b.holder; });
     if (const Value* sharding = reader.find("sharding")) {
       (void)read_choice(*sharding, "sharding", sharding_words(), diagnostics_);
     }
@@ -173,6 +177,27 @@ class PlanReader {
     const std::size_t most = 2 * plan_.sequence_tokens.size() + most_superfluous;
     require(++spans_ <= most, item.position, "spans of so many sequences", most);
     spans.push_back(span);
+  }
+
+  // {"rank": 3, "spans": [5]}: what one rank of the group holds alone.
+  void read_local(const Value& item, MicroBatch& micro_batch) {
+    MapReader reader(item, "what a rank holds alone", diagnostics_);
+    LocalSpans local;
+    const auto rank = reader.required_in<std::int64_t>("rank", {0, most_ranks});
+    for (const Value& span : list(reader.require("spans"), "'spans'")) read_span(span, local.spans);
+    reader.finish();
+    if (!rank) return;
+    const auto& group = micro_batch.group;
+    const auto place = std::find(group.begin(), group.end(), HdpRank(static_cast<std::size_t>(*rank)));
+    local.holder = static_cast<std::size_t>(place - group.begin());
+    const auto is_same = [&](const LocalSpans& known) { return known.holder == local.holder; };
+    if (place == group.end()) {
+      diagnostics_.error(item.position, fmt::format("rank {} is not in the group that shares the micro-batch", *rank));
+    } else if (std::any_of(micro_batch.local.begin(), micro_batch.local.end(), is_same)) {
+      diagnostics_.error(item.position, fmt::format("rank {} is stated twice", *rank), "list all its spans at once");
+    } else {
+      micro_batch.local.push_back(std::move(local));
+    }
   }
 
   // "0-38", "0-3,8-11", "5", 5 or [0, 1, 2].

@@ -19,7 +19,8 @@ inline constexpr char plan_schema[] = "hdpsim.plan/1";
 ///      {"group": "3", "spans": [1, [2, 0, 3000]]}],
 ///    "schedule": [[0], [0], [0], [1], [], [], [], []]}
 /// `group`: ranks in ring order, runs of consecutive ones as first-last. `spans`: the index of a whole sequence, or
-/// [sequence, begin, tokens]. `cut` per_document, `offload` 0, `token_wise` false, `padding` 0, `expert_ranks` 1 and
+/// [sequence, begin, tokens]. `local`: what ranks of the group hold alone, as [{"rank": 4, "spans": [3]}]; left out
+/// where there is nothing. `cut` per_document, `offload` 0, `token_wise` false, `padding` 0, `expert_ranks` 1 and
 /// `sharding` zigzag_ring are left out.
 [[nodiscard]] std::string plan_text(const Plan& plan);
 

@@ -14,6 +14,16 @@ double copied_share(const MicroBatch& micro_batch, double whole) {
   return micro_batch.token_wise ? whole + (1 - whole) * micro_batch.offload : micro_batch.offload;
 }
 
+// What the busiest rank of a group holds alone, as if it hid nothing of what the group exchanges.
+double longest_alone(const MicroBatch& micro_batch, const WorkModel& work) {
+  double longest = 0;
+  for (const LocalSpans& local : micro_batch.local) {
+    const MicroBatch own = alone(micro_batch, local);
+    longest = std::max(longest, work.compute_seconds(own.area(), own.tokens()));
+  }
+  return longest;
+}
+
 }  // namespace
 
 double PlanTime::step(std::int64_t stages) const {
@@ -29,14 +39,15 @@ PlanTime plan_time(const Plan& plan, const WorkModel& work) {
   for (const MicroBatchId id : order) {
     const MicroBatch& micro_batch = plan.micro_batches[id.index()];
     const auto degree = static_cast<std::int64_t>(micro_batch.group.size());
-    const double tokens = static_cast<double>(micro_batch.tokens()) / static_cast<double>(degree);
+    const double tokens = static_cast<double>(micro_batch.shared_tokens()) / static_cast<double>(degree);
     const double again = work.again_per_token.value_or(0) * recomputed_share(micro_batch, plan.layers) * tokens;
     const bool near = work.near(micro_batch.group);
     const double area = area_of_busiest(micro_batch);
     const double wait =
         work.copy_wait(area / static_cast<double>(degree), tokens, copied_share(micro_batch, work.copied_whole)) *
         (1 - resident_share(1, plan.layers));
-    const double seconds = work.seconds(area, micro_batch.tokens(), degree, near) + again + wait;
+    const double seconds =
+        work.seconds(area, micro_batch.shared_tokens(), degree, near) + again + wait + longest_alone(micro_batch, work);
     time.longest = std::max(time.longest, seconds);
     double start = 0;
     for (const HdpRank rank : micro_batch.group) start = std::max(start, time.finish[rank.index()]);

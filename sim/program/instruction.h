@@ -36,8 +36,8 @@ enum class Opcode : std::uint8_t {
   gather,       ///< Data-parallel all-gather of parameters: work = index into bytes (whole size).
   reduce,       ///< Data-parallel reduction of gradients: work = index into bytes (whole size).
   share,        ///< Collective among the ranks of the micro-batch's group: work = index into shares.
-  /// Wait of the mean rank of a group for the busiest one, whose attention is the launch before: work = index into
-  /// idle_shares.
+  /// Wait of the mean rank of a group for the busiest one, whose attention or dense work is the instruction before:
+  /// work = index into idle_shares.
   rank_wait,
 };
 inline constexpr std::size_t opcode_count = 14;
@@ -49,6 +49,9 @@ struct Dependency {
   std::uint32_t iterations_back = 0;
 };
 
+/// Instruction::ring_step of attention to what a rank holds alone (MicroBatch::local): it waits for no message.
+inline constexpr std::uint32_t local_step = 0xffffffff;
+
 /// One instruction of a loop body. It also waits for the previous instruction of its stream.
 struct Instruction {
   static constexpr std::size_t most_dependencies = 3;
@@ -56,9 +59,9 @@ struct Instruction {
   Opcode opcode = Opcode::dense;
   Stream stream = Stream::compute;
   std::uint32_t work = 0;
-  /// The step in a ring of N parties (GroupSharing). Attention and merge: their step, 0 to N - 1. Exchange: the step
-  /// whose keys and values it brings, if below N. In a backward ring, exchanges 2 to N + 1 bring the gradients of the
-  /// keys and values of the previous step.
+  /// The step in a ring of N parties (GroupSharing). Attention and merge: their step, 0 to N - 1, or local_step.
+  /// Exchange: the step whose keys and values it brings, if below N. In a backward ring, exchanges 2 to N + 1 bring the
+  /// gradients of the keys and values of the previous step.
   std::uint32_t ring_step = 0;
   std::uint32_t first_iteration = 0;  ///< The instruction is skipped in iterations before this one ...
   std::uint32_t last_skipped = 0;     ///< ... and in this many iterations at the end.
@@ -161,9 +164,9 @@ struct ExpertWait {
 };
 
 /// The program that every rank of a group executes in one pass of a micro-batch. All ranks run the same instructions;
-/// only the tokens that they hold differ. Where their attention is unequal (is_uneven()), its launches are those of the
-/// busiest rank, and a wait behind each is the time in which the mean rank has nothing to do. Work is stored once and
-/// shared by all layers.
+/// only the tokens that they hold differ. Where their attention is unequal (is_uneven()), or ranks hold spans alone,
+/// its launches and the dense work are those of the busiest rank, and a wait behind each is the time in which the mean
+/// rank has nothing to do. Work is stored once and shared by all layers.
 struct MicroBatchProgram {
   std::vector<LinearPart> dense;
   std::vector<Attention> attention;
@@ -172,7 +175,7 @@ struct MicroBatchProgram {
   std::vector<TensorParallelCollective> collectives;
   std::vector<SharingCollective> shares;
   std::vector<ExpertWait> expert_waits;
-  std::vector<double> idle_shares;  ///< Share of the busiest rank's launch in which the mean rank has nothing to do.
+  std::vector<double> idle_shares;  ///< Share of the busiest rank's time in which the mean rank has nothing to do.
   std::vector<Block> blocks;        ///< Forward then backward.
   bool all_reduce = false;          ///< `reduce` is an all-reduce; otherwise a reduce-scatter.
   GroupSharing sharing = {};        ///< Of the micro-batch's group.

@@ -25,7 +25,7 @@ LocalSpan local_span(std::int64_t tokens, std::int64_t ranks) {
 }
 
 template <typename Visit>
-void for_each_span(const MicroBatch& micro_batch, const Visit& visit) {
+void for_each_length(const MicroBatch& micro_batch, const Visit& visit) {
   for (const Span& span : micro_batch.spans) visit(span.tokens);
   if (micro_batch.padding > 0) visit(micro_batch.padding);
 }
@@ -33,7 +33,7 @@ void for_each_span(const MicroBatch& micro_batch, const Visit& visit) {
 std::vector<LocalSpan> merged_by_length(const MicroBatch& micro_batch, std::int64_t ranks) {
   std::vector<LocalSpan> spans;
   spans.reserve(micro_batch.spans.size());
-  for_each_span(micro_batch, [&](std::int64_t tokens) { spans.push_back(local_span(tokens, ranks)); });
+  for_each_length(micro_batch, [&](std::int64_t tokens) { spans.push_back(local_span(tokens, ranks)); });
   std::sort(spans.begin(), spans.end(), [](const LocalSpan& a, const LocalSpan& b) { return a.tokens < b.tokens; });
   std::vector<LocalSpan> merged;
   for (const LocalSpan& span : spans) {
@@ -56,7 +56,7 @@ void add_block(Attention& launch, AttentionBlock block, double weight) {
 std::map<std::int64_t, std::int64_t> spans_by_length(const MicroBatch& micro_batch, std::int64_t reach) {
   std::map<std::int64_t, std::int64_t> counts;
   if (reach == 0) return counts;
-  for_each_span(micro_batch, [&](std::int64_t tokens) { ++counts[tokens]; });
+  for_each_length(micro_batch, [&](std::int64_t tokens) { ++counts[tokens]; });
   return counts;
 }
 

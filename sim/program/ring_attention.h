@@ -10,8 +10,9 @@
 
 namespace hdpsim {
 
-/// The attention launches of one rank in a zigzag ring of N ranks, over all spans (of length L) of a micro-batch that
-/// is cut per document; uneven_attention.h has those of other cuts. Zigzag gives every rank the same area, so that one
+/// The attention launches of one rank in a zigzag ring of N ranks, over all spans (of length L) that the group of a
+/// micro-batch shares and cuts per document; uneven_attention.h has those of other cuts, local_attention.h those of
+/// spans that one rank holds alone. Zigzag gives every rank the same area, so that one
 /// pair of launches represents all ranks and steps:
 ///   own   the rank's own 2 parts of every span against themselves: causal over L / N tokens;
 ///   step  the keys and values of another rank: all queries against half of the keys, or half of the queries against

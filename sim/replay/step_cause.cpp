@@ -29,11 +29,11 @@ std::map<std::size_t, OnChain> sequences_on(const std::vector<ChainLink>& chain,
   for (const ChainLink& link : chain) {
     const MicroBatch& micro_batch = plan.micro_batches[link.micro_batch.index()];
     const double all = work.compute_seconds(micro_batch.area(), micro_batch.tokens());
-    for (const Span& span : micro_batch.spans) {
+    for_each_span(micro_batch, [&](const Span& span) {
       OnChain& sequence = found[span.sequence.index()];
       sequence.seconds += link.time.seconds() * work.compute_seconds(causal_pairs(span.tokens), span.tokens) / all;
       sequence.group = std::max(sequence.group, std::ssize(micro_batch.group));
-    }
+    });
   }
   return found;
 }

@@ -167,7 +167,7 @@ class StepWriter {
              R"("micro_batch":{},"ranks":{},"spans":{},"tokens":{},"tokens_per_rank":{},"offload":{}{}}}}})",
              name_of_pass(id), count_text(micro_batch.tokens()), ranks, ranks == 1 ? "" : "s",
              microseconds(event.at.since_start()), microseconds(event.lasts), event.process, event.thread,
-             pipeline_.micro_batch_id(id).index(), ranks, micro_batch.spans.size(), micro_batch.tokens(),
+             pipeline_.micro_batch_id(id).index(), ranks, span_count(micro_batch), micro_batch.tokens(),
              micro_batch.tokens_per_rank(), micro_batch.offload, place_of_pass(id));
   }
 

@@ -13,6 +13,10 @@ std::byte* bytes_at(void* data) {
   return static_cast<std::byte*>(data);
 }
 
+const std::byte* bytes_at(const void* data) {
+  return static_cast<const std::byte*>(data);
+}
+
 std::size_t size(std::int64_t count) {
   return static_cast<std::size_t>(count);
 }
@@ -33,6 +37,7 @@ GroupCore::GroupCore(Backend& backend, Transport& pool, const AttentionHeads& he
     : backend_(backend),
       heads_(heads),
       ring_(backend, pool),
+      local_(backend, pool),
       gathered_(backend, pool),
       traded_(backend, pool),
       d_o_(backend),
@@ -41,6 +46,7 @@ GroupCore::GroupCore(Backend& backend, Transport& pool, const AttentionHeads& he
 
 void GroupCore::join(const Share& share) {
   share_ = &share;
+  local_.join({&share.local, &share.self, 0}, heads_);
   if (share.sharing.gathers) return gathered_.join(share.together, share.launches, heads_);
   AttentionHeads own = heads_;
   own.heads /= share.sharing.inner;
@@ -149,6 +155,30 @@ void GroupCore::begin(Direction direction, const Tensors& tensors) {
 void GroupCore::attend(int step) {
   if (!share_->sharing.gathers) return ring_.attend(step);
   direction_ == Direction::forward ? gathered_.attend(forward_) : gathered_.attend(backward_);
+}
+
+void GroupCore::attend_local() {
+  if (share_->local.rows(0) == 0) return;
+  const auto before = [&](std::int64_t heads) { return size(share_->shared_rows() * heads); };
+  const std::size_t element = element_bytes(backend_.element());
+  const std::size_t of_queries = before(heads_.heads * heads_.dim);
+  const std::size_t of_keys = before(2 * heads_.kv_heads * heads_.dim);
+  if (direction_ == Direction::forward) {
+    local_.begin(RingForward{.q = bytes_at(forward_.q) + of_queries * element,
+                             .kv = bytes_at(forward_.kv) + of_keys * element,
+                             .o = bytes_at(forward_.o) + of_queries * element,
+                             .lse = forward_.lse + before(heads_.heads)});
+  } else {
+    local_.begin(RingBackward{.q = bytes_at(backward_.q) + of_queries * element,
+                              .kv = bytes_at(backward_.kv) + of_keys * element,
+                              .o = bytes_at(backward_.o) + of_queries * element,
+                              .lse = backward_.lse + before(heads_.heads),
+                              .d_o = bytes_at(backward_.d_o) + of_queries * element,
+                              .d_q = backward_.d_q + of_queries,
+                              .d_kv = backward_.d_kv + of_keys,
+                              .deterministic = backward_.deterministic});
+  }
+  local_.attend(0);
 }
 
 }  // namespace hdpsim::kernels::exec

@@ -41,6 +41,8 @@ class GroupCore {
   /// Before the first exchange of a ring, or the first attention where there is none.
   void begin(Direction direction, const Tensors& tensors);
   void attend(int step);
+  /// Attention to what the rank holds alone, whose rows come behind the others.
+  void attend_local();
   /// The exchanges of the ring.
   [[nodiscard]] RingSteps& ring() { return ring_; }
 
@@ -54,6 +56,7 @@ class GroupCore {
   AttentionHeads heads_;  ///< Of the device.
   const Share* share_ = nullptr;
   RingSteps ring_;
+  RingSteps local_;  ///< A ring of one: what the rank holds alone.
   GatheredKeys gathered_;
   TradedHeads traded_;
   Direction direction_ = Direction::forward;

@@ -208,6 +208,7 @@ void Interpreter::compute(const Instruction& instruction) {
     case Opcode::collective:
       return parts_.dense.collective(instructions_.collectives[instruction.work], dense_place());
     case Opcode::attention:
+      if (instruction.ring_step == local_step) return parts_.core.attend_local();
       return parts_.core.attend(static_cast<int>(instruction.ring_step));
     case Opcode::merge:
       return parts_.core.put_in_order();

@@ -33,7 +33,8 @@ struct WorkerState {
   std::size_t block = 0;
   std::array<StreamState, stream_count> streams;
   std::uint32_t posted = 0;  // number of exchanges
-  Instant posted_at;         // when the last of them was posted
+  Instant posted_at;         // when the last of them, or the last collective beside kernels, was posted
+  Instant met_at{};          // when the last collective of the group began
   Duration peer_wait;        // idle compute: waiting for ranks that had not posted their side
 };
 
@@ -222,7 +223,7 @@ class ExactStep final : public StepRun {
     }
     const Duration time = group.priced.time(state.block, index, machine_.speed[worker]);
     if (instruction.opcode == Opcode::share) {
-      meet_group(WorkerId(worker), group.priced.program.shares[instruction.work], time);
+      meet_group(WorkerId(worker), instruction, time);
       return false;
     }
     if (meets_others(instruction, group.priced.program)) {
@@ -255,19 +256,25 @@ class ExactStep final : public StepRun {
   }
 
   // A collective of a group begins when the last of its ranks has come; all of them wait at the same one.
-  void meet_group(WorkerId worker, const SharingCollective& collective, Duration time) {
-    const WorkerState& state = workers_[worker.index()];
+  void meet_group(WorkerId worker, const Instruction& instruction, Duration time) {
+    WorkerState& state = workers_[worker.index()];
     GroupProgram& group = *groups_[state.pass.index()];
+    const SharingCollective& collective = group.priced.program.shares[instruction.work];
     const auto party = static_cast<std::size_t>(collective.party(group.priced.program.sharing));
     group.meetings.resize(group.places.size());
     auto& here = group.meetings[state.index / party];
     here.emplace_back(worker, queue_.now());
+    if (instruction.stream == Stream::comm) state.posted_at = queue_.now();
     if (here.size() < party) return;
     for (const auto& [member, came] : std::exchange(here, {})) {
-      Breakdown& booked = timeline_.ranks[member.index()];
-      booked[Activity::group_wait] += queue_.now() - came;
-      booked[activity_of(Opcode::share)] += time;
-      queue_.schedule_after(time, static_cast<std::uint32_t>(member.index()), compute);
+      workers_[member.index()].met_at = queue_.now();
+      if (instruction.stream == Stream::compute) {
+        Breakdown& booked = timeline_.ranks[member.index()];
+        booked[Activity::group_wait] += queue_.now() - came;
+        booked[activity_of(Opcode::share)] += time;
+      }
+      const auto stream = static_cast<std::uint32_t>(instruction.stream);
+      queue_.schedule_after(time, static_cast<std::uint32_t>(member.index()), stream);
     }
   }
 
@@ -352,8 +359,11 @@ class ExactStep final : public StepRun {
     instruction_ended(worker, compute);
   }
 
+  // Of the communication stream only collectives of the group end by an event of their own.
   void instruction_ended(std::size_t worker, std::size_t stream) {
-    complete(workers_[worker], stream);
+    WorkerState& state = workers_[worker];
+    if (stream == static_cast<std::size_t>(Stream::comm)) note_peer_wait(state, state.met_at);
+    complete(state, stream);
     advance(worker);
   }
 

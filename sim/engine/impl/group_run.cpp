@@ -145,7 +145,7 @@ RingDemand ring_demand(const PricedProgram& priced, std::size_t block, BodyRange
     if (body[i].opcode == Opcode::exchange) {
       demand.message = std::max(demand.message, priced.program.bytes[body[i].work]);
     }
-    if (body[i].opcode != Opcode::attention) continue;
+    if (body[i].opcode != Opcode::attention || body[i].ring_step == local_step) continue;
     const bool uneven = i + 1 < ring.last && body[i + 1].opcode == Opcode::rank_wait;
     const Duration step = priced.time(block, i, speed) + (uneven ? priced.time(block, i + 1, speed) : Duration{});
     demand.step = uneven && body[i].ring_step > 1 ? std::min(demand.step, step) : step;

@@ -93,6 +93,8 @@ void PrivateRing::execute(std::size_t index) {
   find_starts(instruction);
   if (instruction.opcode == Opcode::exchange) {
     exchange(instruction, ended);
+  } else if (instruction.opcode == Opcode::share && instruction.stream == Stream::comm) {
+    meet_beside(index, ended);
   } else if (instruction.stream == Stream::compute) {
     run_kernel(index, ended);
   } else {
@@ -139,7 +141,13 @@ void PrivateRing::run_kernel(std::size_t index, Row& ended) {
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
     if (starts_[rank] > free[rank]) book_wait(rank, starts_[rank], only ? *only : waited_for(rank, instruction));
   }
-  if (instruction.opcode == Opcode::share) meet(priced_.program.shares[instruction.work]);
+  if (instruction.opcode == Opcode::share) {
+    const Row came = starts_;
+    meet(priced_.program.shares[instruction.work]);
+    for (std::size_t rank = 0; rank < ranks_; ++rank) {
+      outcome_.booked[rank][Activity::group_wait] += starts_[rank] - came[rank];
+    }
+  }
   run_on_device(index, ended);
   for (std::size_t s = 0; s < speeds_.size(); ++s) {
     kernels_[s][activity_of(instruction.opcode)] += priced_.time(block_, index, speeds_[s]);
@@ -151,11 +159,18 @@ void PrivateRing::meet(const SharingCollective& collective) {
   for (std::size_t first = 0; first < ranks_; first += party) {
     const auto begin = starts_.begin() + static_cast<std::ptrdiff_t>(first);
     const Instant last = *std::max_element(begin, begin + static_cast<std::ptrdiff_t>(party));
-    for (std::size_t rank = first; rank < first + party; ++rank) {
-      outcome_.booked[rank][Activity::group_wait] += last - starts_[rank];
-      starts_[rank] = last;
-    }
+    std::fill(begin, begin + static_cast<std::ptrdiff_t>(party), last);
   }
+}
+
+// A collective beside kernels is waited for as an exchange is.
+void PrivateRing::meet_beside(std::size_t index, Row& ended) {
+  Exchange& now = exchanges_[next_exchange_++ % remembered_exchanges];
+  now.posted = starts_;
+  meet(priced_.program.shares[priced_.program.blocks[block_].body[index].work]);
+  now.began = starts_;
+  run_on_device(index, ended);
+  now.ended = ended;
 }
 
 void PrivateRing::run_on_device(std::size_t index, Row& ended) {

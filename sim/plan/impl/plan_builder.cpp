@@ -75,10 +75,16 @@ void PlanBuilder::add(std::vector<HdpRank> group, std::span<const std::size_t> s
   micro_batch.group = std::move(group);
   micro_batch.offload = size.offload;
   micro_batch.token_wise = size.token_wise;
-  micro_batch.spans.reserve(sequences.size());
+  micro_batch.spans = whole(sequences);
+}
+
+std::vector<Span> PlanBuilder::whole(std::span<const std::size_t> sequences) const {
+  std::vector<Span> spans;
+  spans.reserve(sequences.size());
   for (const std::size_t sequence : sequences) {
-    micro_batch.spans.push_back({SequenceId(sequence), 0, plan_.sequence_tokens[sequence]});
+    spans.push_back({SequenceId(sequence), 0, plan_.sequence_tokens[sequence]});
   }
+  return spans;
 }
 
 void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size,
@@ -88,6 +94,20 @@ void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size,
   group.reserve(degree);
   for (std::size_t i = 0; i < degree; ++i) group.emplace_back(first_rank + i);
   add(std::move(group), sequences, size);
+}
+
+void PlanBuilder::add_with_local(std::size_t first_rank, std::span<const std::size_t> shared,
+                                 const std::vector<SequenceList>& local) {
+  if (shared.empty()) {
+    for (std::size_t i = 0; i < local.size(); ++i) {
+      if (!local[i].empty()) add_consecutive(first_rank + i, {.degree = 1}, local[i]);
+    }
+    return;
+  }
+  add_consecutive(first_rank, {.degree = std::ssize(local)}, shared);
+  for (std::size_t i = 0; i < local.size(); ++i) {
+    if (!local[i].empty()) plan_.micro_batches.back().local.push_back({i, whole(local[i])});
+  }
 }
 
 }  // namespace hdpsim

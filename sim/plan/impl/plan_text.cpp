@@ -33,12 +33,9 @@ bool is_whole(const Span& span, const Plan& plan) {
   return sequence < plan.sequence_tokens.size() && span.begin == 0 && span.tokens == plan.sequence_tokens[sequence];
 }
 
-void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, Output out) {
-  fmt::format_to(out, "{{\"group\": \"");
-  write_group(micro_batch.group, out);
-  fmt::format_to(out, "\", \"spans\": [");
+void write_spans(const std::vector<Span>& spans, const Plan& plan, Output out) {
   const char* comma = "";
-  for (const Span& span : micro_batch.spans) {
+  for (const Span& span : spans) {
     if (is_whole(span, plan)) {
       fmt::format_to(out, "{}{}", comma, span.sequence.index());
     } else {
@@ -46,7 +43,26 @@ void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, Output o
     }
     comma = ", ";
   }
+}
+
+void write_local(const MicroBatch& micro_batch, const Plan& plan, Output out) {
+  const char* comma = ", \"local\": [";
+  for (const LocalSpans& local : micro_batch.local) {
+    fmt::format_to(out, "{}{{\"rank\": {}, \"spans\": [", comma, micro_batch.group[local.holder].index());
+    write_spans(local.spans, plan, out);
+    fmt::format_to(out, "]}}");
+    comma = ", ";
+  }
+  if (!micro_batch.local.empty()) fmt::format_to(out, "]");
+}
+
+void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, Output out) {
+  fmt::format_to(out, "{{\"group\": \"");
+  write_group(micro_batch.group, out);
+  fmt::format_to(out, "\", \"spans\": [");
+  write_spans(micro_batch.spans, plan, out);
   fmt::format_to(out, "]");
+  write_local(micro_batch, plan, out);
   if (micro_batch.cut != TokenCut::per_document) {
     fmt::format_to(out, ", \"cut\": \"{}\"", token_cut_words().at(static_cast<std::size_t>(micro_batch.cut)));
   }

@@ -21,7 +21,7 @@ std::int64_t needed_keys(PassWriter& writer) {
 // (N - 1) / N reach it in an all-to-all.
 std::int64_t moved_tokens(PassWriter& writer) {
   const std::int64_t ranks = writer.sharing().ranks();
-  return writer.sharing().needed ? divided(needed_keys(writer) * ranks, ranks - 1) : writer.tokens() * ranks;
+  return writer.sharing().needed ? divided(needed_keys(writer) * ranks, ranks - 1) : writer.shared_tokens() * ranks;
 }
 
 struct Moved {
@@ -36,11 +36,22 @@ Moved moved(PassWriter& writer) {
   return {all, CollectiveKind::all_gather, CollectiveKind::reduce_scatter};
 }
 
-void gather(PassWriter& writer, const Moved& both) {
-  if (both.all == Bytes{}) return;  // no query sees a key of another rank
-  writer.share({both.there, both.all / 2, SharedTensor::keys});
-  writer.share({both.there, both.all - both.all / 2, SharedTensor::values});
+// Gathers what `needed` has made. The attention of what ranks hold alone runs beside it.
+void gather(PassWriter& writer, const Moved& both, std::optional<Index> needed) {
+  if (both.all == Bytes{}) return writer.attend_local();  // no query sees a key of another rank
+  const SharingCollective keys{both.there, both.all / 2, SharedTensor::keys};
+  const SharingCollective values{both.there, both.all - both.all / 2, SharedTensor::values};
+  std::optional<Index> gathered;
+  if (writer.has_local_spans()) {
+    writer.share_beside(keys, needed);
+    gathered = writer.share_beside(values, needed);
+    writer.attend_local();
+  } else {
+    writer.share(keys);
+    writer.share(values);
+  }
   writer.add_ring(Opcode::merge, Stream::compute, writer.memory_bound({both.all * 2, 1}), 0);
+  if (gathered) writer.body().back().after(*gathered);
 }
 
 void attend(PassWriter& writer, Direction direction) {
@@ -51,14 +62,14 @@ void attend(PassWriter& writer, Direction direction) {
 
 }  // namespace
 
-void forward_gathered(PassWriter& writer) {
-  gather(writer, moved(writer));
+void forward_gathered(PassWriter& writer, std::optional<Index> projected) {
+  gather(writer, moved(writer), projected);
   attend(writer, Direction::forward);
 }
 
-void backward_gathered(PassWriter& writer) {
+void backward_gathered(PassWriter& writer, Index differentiated) {
   const Moved both = moved(writer);
-  gather(writer, both);
+  gather(writer, both, differentiated);
   attend(writer, Direction::backward);
   if (both.all == Bytes{}) return;
   const Bytes gradients = both.all * writer.recipe().dkv_bytes_per_element / writer.layer().element_bytes;

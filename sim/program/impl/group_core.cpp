@@ -10,7 +10,7 @@
 namespace hdpsim {
 
 void core_forward(PassWriter& writer, std::optional<Index> projected) {
-  if (writer.sharing().gathers) return forward_gathered(writer);
+  if (writer.sharing().gathers) return forward_gathered(writer, projected);
   trade_inputs(writer, false);
   forward_ring(writer, writer.sharing().trades_heads() ? std::optional(writer.last()) : projected);
   trade_outputs(writer, false);
@@ -18,7 +18,7 @@ void core_forward(PassWriter& writer, std::optional<Index> projected) {
 
 std::optional<Index> core_backward(PassWriter& writer, Index differentiated) {
   if (writer.sharing().gathers) {
-    backward_gathered(writer);
+    backward_gathered(writer, differentiated);
     return std::nullopt;
   }
   if (!writer.sharing().trades_heads()) return backward_ring(writer, differentiated);

@@ -86,11 +86,27 @@ Index PassWriter::attend(const BusiestLaunch& busiest, std::size_t ring_step, st
   launch.blocks = busiest.blocks;
   add_ring(Opcode::attention, Stream::compute, attention(std::move(launch)), ring_step);
   if (needed) body().back().after(*needed);
-  return add_ring(Opcode::rank_wait, Stream::compute, added(program_.idle_shares, busiest.idle), ring_step);
+  return add_idle(busiest.idle, static_cast<std::uint32_t>(ring_step));
+}
+
+void PassWriter::attend_local() {
+  if (!local_) return;
+  add_ring(Opcode::attention, Stream::compute, attention(local_->launch(layer(), tp(), direction_)), local_step);
+  add_idle(local_->idle_attention(layer()), local_step);
+}
+
+Index PassWriter::add_idle(double share, std::uint32_t ring_step) {
+  return add_ring(Opcode::rank_wait, Stream::compute, added(program_.idle_shares, share), ring_step);
 }
 
 void PassWriter::share(const SharingCollective& op) {
   add(Opcode::share, Stream::compute, added(program_.shares, op));
+}
+
+Index PassWriter::share_beside(const SharingCollective& op, std::optional<Index> needed) {
+  const Index index = add(Opcode::share, Stream::comm, added(program_.shares, op));
+  if (needed) body().back().after(*needed);
+  return index;
 }
 
 void PassWriter::end_stretch() {
@@ -205,6 +221,7 @@ void PassWriter::add_dense(LinearPart part) {
   const Index work = added(program_.dense, of_this_pass(std::move(part)));
   const Index index = add(Opcode::dense, Stream::compute, work);
   if (awaited_) body()[index].after(*std::exchange(awaited_, std::nullopt));
+  if (local_) add_idle(local_->idle_dense(), 0);
   dense_before_ = work;
   if (gathering && !program_.dense[work].gemms.empty()) {
     program_.collectives[*gathering].beside = ProductBeside{work, 0, true};

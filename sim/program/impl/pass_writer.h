@@ -7,6 +7,7 @@
 
 #include "sim/model/parameters.h"
 #include "sim/program/impl/lowering.h"
+#include "sim/program/local_attention.h"
 #include "sim/program/uneven_attention.h"
 
 namespace hdpsim {
@@ -29,6 +30,9 @@ class PassWriter {
     program_.all_reduce = options.recipe.zero == 0;
     const auto ranks = static_cast<std::int64_t>(micro_batch.group.size());
     program_.sharing = group_sharing(options.model, options.recipe, options.mesh.tp, ranks);
+    if (micro_batch.local.empty()) return;
+    local_.emplace(micro_batch, options.model);
+    tokens_ = local_->tokens();
   }
 
   // ---- Properties of the pass
@@ -48,8 +52,12 @@ class PassWriter {
   [[nodiscard]] const GroupSharing& sharing() const { return program_.sharing; }
   /// Of a micro-batch with a group of several ranks. Computed once.
   [[nodiscard]] const GroupWork& group_work();
-  /// Tokens of the HDP rank, or the `count` of the last continue_with_tokens().
+  /// Tokens of the HDP rank, or the `count` of the last continue_with_tokens(); where ranks hold spans alone, those of
+  /// the busiest rank.
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
+  /// Its tokens of what the group shares.
+  [[nodiscard]] std::int64_t shared_tokens() const { return local_ ? local_->shared_tokens() : tokens_; }
+  [[nodiscard]] bool has_local_spans() const { return local_.has_value(); }
   void continue_with_tokens(std::int64_t count) { tokens_ = count; }
   /// A rank without tokens only computes experts for others.
   [[nodiscard]] bool has_tokens() const { return tokens_ > 0; }
@@ -87,8 +95,13 @@ class PassWriter {
   /// Adds the attention of the busiest rank of the group, which waits for `needed`, and behind it the wait of the mean
   /// rank. Returns the latter.
   Index attend(const BusiestLaunch& busiest, std::size_t ring_step, std::optional<Index> needed = {});
+  /// Adds the attention of the busiest rank to what it holds alone, and behind it the wait of the mean rank; nothing
+  /// where no rank holds spans alone.
+  void attend_local();
   /// Adds a collective among the ranks of the group, for which everything after it waits.
   void share(const SharingCollective& op);
+  /// Adds one that runs beside kernels, from the end of `needed` on. Returns it.
+  Index share_beside(const SharingCollective& op, std::optional<Index> needed);
 
   // ---- Dense work and its collectives
 
@@ -130,6 +143,7 @@ class PassWriter {
   [[nodiscard]] std::optional<ProductBeside> product_before(Overlap overlap) const;
   void add_collective(const TensorParallelCollective& op);
   void add_dense(LinearPart part);
+  Index add_idle(double share, std::uint32_t ring_step);
   void add_wait(const ExpertWait& wait);
   void add_steps(std::vector<ExpertStep> steps);
   void add_exchanged(ExchangedExperts experts);
@@ -158,6 +172,7 @@ class PassWriter {
   /// The collective that the next instruction follows, if it gathers in chunks what that instruction's product reads.
   std::optional<Index> gathering_;
   std::optional<GroupWork> group_work_;
+  std::optional<LocalWork> local_;  ///< Of a micro-batch with local spans.
   MicroBatchProgram program_;
 };
 

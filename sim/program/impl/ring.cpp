@@ -15,7 +15,7 @@ constexpr std::int64_t fp32_bytes = 4;
 
 // The tokens of a party, and the devices over which its heads are cut: ranks of a ring are those of GroupSharing.
 std::int64_t party_tokens(const PassWriter& writer) {
-  return writer.tokens() * writer.sharing().inner;
+  return writer.shared_tokens() * writer.sharing().inner;
 }
 
 std::int64_t cuts_of_heads(const PassWriter& writer) {
@@ -72,11 +72,16 @@ Bytes gradients_of(const PassWriter& writer, Bytes kv) {
 // The halo comes while the rank's own parts are computed. Its exchange and its kernels come once a layer and not once a
 // ring step: planners read that off the steps' numbers.
 void forward_halo(PassWriter& writer, const RingWork& work, std::optional<Index> projected) {
-  if (*work.halo == 0) return void(writer.add_ring(Opcode::attention, Stream::compute, work.own, 0));
+  if (*work.halo == 0) {
+    writer.attend_local();
+    writer.add_ring(Opcode::attention, Stream::compute, work.own, 0);
+    return;
+  }
   const std::size_t once = parties(writer) + 1;
   const Index message = writer.bytes(kv_of(writer, *work.halo));
   const Index received = writer.add_ring(Opcode::exchange, Stream::comm, message, once);
   if (projected) writer.body().back().after(*projected);
+  writer.attend_local();
   writer.add_ring(Opcode::attention, Stream::compute, work.own, 0);
   writer.end_ring(received);
   writer.add_ring(Opcode::attention, Stream::compute, work.step, 0);
@@ -88,6 +93,7 @@ void forward_halo(PassWriter& writer, const RingWork& work, std::optional<Index>
 // The gradients of the halo's keys and values return to the ranks that have them.
 std::optional<Index> backward_halo(PassWriter& writer, const RingWork& work, Index differentiated) {
   if (*work.halo == 0) {
+    writer.attend_local();
     writer.add_ring(Opcode::attention, Stream::compute, work.own, 0);
     return std::nullopt;
   }
@@ -95,6 +101,7 @@ std::optional<Index> backward_halo(PassWriter& writer, const RingWork& work, Ind
   const Bytes kv = kv_of(writer, *work.halo);
   const Index received = writer.add_ring(Opcode::exchange, Stream::comm, writer.bytes(kv), once);
   writer.body().back().after(differentiated);
+  writer.attend_local();
   writer.add_ring(Opcode::attention, Stream::compute, work.own, 0);
   const Index computed = writer.add_ring(Opcode::attention, Stream::compute, work.step, 0);
   writer.body().back().after(received);
@@ -132,6 +139,7 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected) {
   for (std::size_t k = 0; k < ranks; ++k) {
     if (k + 1 < ranks) post(k + 1);
     if (k > 0 && k + 1 == ranks) writer.end_ring(received[1]);
+    if (k == 0) writer.attend_local();
     computed[k] = attend(writer, work, k, k > 0 ? std::optional(received[k]) : std::nullopt);
     if (k > 0 && merges) computed[k] = writer.add_ring(Opcode::merge, Stream::compute, merge_of(k), k);
   }
@@ -156,6 +164,7 @@ std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
   };
   for (std::size_t k = 0; k < ranks; ++k) {
     if (ranks > 1) post(k + 1);
+    if (k == 0) writer.attend_local();
     computed[k] = attend(writer, work, k, k > 0 ? std::optional(received[k]) : std::nullopt);
   }
   if (ranks == 1) return {};

@@ -117,6 +117,31 @@ TEST_CASE("check: a micro-batch without ranks or without spans", "[plan][check]"
   CHECK(check_plan(plan) == Problems{"micro-batch 3 has no ranks", "micro-batch 3 has no spans"});
 }
 
+TEST_CASE("check: what ranks of a group hold alone counts for them", "[plan][check][local]") {
+  // Rank 1 has 60 tokens of its own beside its half of 180: 150 of 100.
+  Plan plan = good_plan();
+  plan.micro_batches.pop_back();
+  plan.micro_batches[0].local = {{1, {{SequenceId(2), 0, 60}}}};
+  plan.schedule[0].pop_back();
+  CHECK(check_plan(plan) == Problems{"micro-batch 0 leaves 150.0 of 150 tokens on each rank, the capacity is 100"});
+  plan.capacity = 150;
+  CHECK(check_plan(plan).empty());
+  plan.micro_batches[0].local[0].spans[0].tokens = 50;
+  CHECK(check_plan(plan) == Problems{"sequence 2: tokens 50 to 60 are in no micro-batch"});
+}
+
+TEST_CASE("check: spans are held alone by ranks of a group of several that shares others per document",
+          "[plan][check][local]") {
+  Plan plan = good_plan();
+  plan.micro_batches[2].local = {{0, {}}};
+  plan.micro_batches[0].local = {{1, {}}, {1, {}}, {2, {}}};
+  plan.micro_batches[0].cut = TokenCut::per_pack;
+  CHECK(check_plan(plan) == Problems{"micro-batch 0 has local spans, and a cut that is not per_document",
+                                     "micro-batch 0 does not state its local spans by rising rank of the group",
+                                     "micro-batch 0 has spans on rank 2 of its 2",
+                                     "micro-batch 2 of one rank has local spans"});
+}
+
 TEST_CASE("check: a schedule that forgets, repeats, invents or misplaces a micro-batch", "[plan][check]") {
   Plan plan = good_plan();
   plan.schedule[0] = {first};

@@ -102,6 +102,26 @@ TEST_CASE("how a group cuts its tokens is written where it is not per document, 
         std::string::npos);
 }
 
+TEST_CASE("what ranks of a group hold alone is written with their ranks, and read back", "[plan][file][local]") {
+  Plan plan = some_plan();
+  plan.micro_batches[1].spans.pop_back();
+  plan.micro_batches[1].local = {{1, {{SequenceId(2), 0, 20}}}};
+  const std::string text = plan_text(plan);
+  CHECK(text.find(R"("group": "4-5,3", "spans": [1], "local": [{"rank": 5, "spans": [[2, 0, 20]]}])") !=
+        std::string::npos);
+  Diagnostics diagnostics;
+  const auto read = read_plan("plan.json", text, diagnostics);
+  REQUIRE(read);
+  CHECK(*read == plan);
+  const std::string wrong =
+      problems(R"("spans": [0],)", R"("spans": [0], "local": [{"rank": 3, "spans": []}, {"rank": 1, "spans": [7]},
+        {"rank": 1, "spans": []}, {"rang": 1}],)");
+  CHECK(wrong.find("rank 3 is not in the group") != std::string::npos);
+  CHECK(wrong.find("there is no sequence 7") != std::string::npos);
+  CHECK(wrong.find("rank 1 is stated twice") != std::string::npos);
+  CHECK(wrong.find("did you mean 'rank'?") != std::string::npos);
+}
+
 TEST_CASE("a group may be written as a list or as one number", "[plan][file]") {
   Diagnostics diagnostics;
   const std::string with_list = replaced(some_text, R"("4-5,3")", "[4, 5, 3]");

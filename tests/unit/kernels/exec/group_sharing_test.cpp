@@ -174,6 +174,32 @@ TEST_CASE("gathered keys serve packs that are cut as a whole, or in dealt chunks
   }
 }
 
+TEST_CASE("ranks that hold sequences alone beside those that they share give the gradients of one rank",
+          "[exec][sharing][local]") {
+  const Transformer model = grouped_heads();
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
+  const Training one = train(model, one_rank_plan(model.layers, mixed_lengths), *tokens, Way{});
+  const auto whole = [](std::initializer_list<std::size_t> sequences) {
+    std::vector<Span> spans;
+    for (const std::size_t s : sequences) spans.push_back({SequenceId(s), 0, mixed_lengths.at(s)});
+    return spans;
+  };
+  for (const std::size_t ranks : {2U, 3U, 4U}) {
+    Plan plan = on_all_ranks(ranks, model.layers);
+    plan.micro_batches[0].spans = whole({1, 3});
+    plan.micro_batches[0].local = {{0, whole({2})}, {ranks - 1, whole({0})}};
+    plan.micro_batches[1].spans = whole({5});
+    plan.micro_batches[1].local = {{1, whole({4, 6, 7, 8, 9})}};
+    for (Way way : {Way{}, gathers}) {
+      for (const Recompute recompute : {Recompute{}, Recompute::selective, Recompute::full}) {
+        way.recompute = recompute;
+        INFO(ranks << " ranks, " << text_of(way));
+        check_same(train(model, plan, *tokens, way), one);
+      }
+    }
+  }
+}
+
 // The bytes that rank 1 sends to others with each message of the passes, and those that their instructions state.
 struct Messages {
   std::vector<std::int64_t> sent;
@@ -302,6 +328,10 @@ TEST_CASE("what no group can execute is refused with a way out", "[exec][sharing
   const Transformer model = four_heads();
   const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
   Plan plan = on_all_ranks(2, model.layers);
+  Plan local = plan;
+  local.micro_batches[0].local = {{0, {}}};
+  CHECK_THROWS_WITH(require_executable(local, model, *tokens, 2, {}, KeyExchange::all_to_all),
+                    Contains("choose cp_comm_type: p2p, or all_gather"));
   for (MicroBatch& micro_batch : plan.micro_batches) micro_batch.cut = TokenCut::per_pack;
   const auto reason = Contains("choose cp_cut: per_document, or cp_comm_type: all_gather");
   for (const KeyExchange way : {KeyExchange::ring, KeyExchange::all_to_all}) {
