@@ -128,6 +128,7 @@ TEST_CASE(
     const std::vector<std::string> entries = {"megatron-hybrid-cp",
                                               "megatron-dynamic-cp",
                                               "wlb",
+                                              "skrull",
                                               "flexsp-homogeneous",
                                               "hdp-balance",
                                               "static",
@@ -155,7 +156,7 @@ TEST_CASE(
       const StepBounds bounds = step_bounds(batch, {context.ranks, context.capacity, context.stages}, context.work);
       CHECK(plan_time(plan, context.work).step(context.stages) >= bounds.step() * (1 - 1e-9));
     } catch (const InputError&) {
-      CHECK((which >= 9 || (may_refuse_any && which < 2)));
+      CHECK((which >= 10 || (may_refuse_any && which < 2)));
     }
   }
 }

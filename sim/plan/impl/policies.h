@@ -16,6 +16,7 @@ namespace hdpsim {
 [[nodiscard]] PolicyKind flexsp_homogeneous_policy();
 [[nodiscard]] PolicyKind hydraulis_policy();
 [[nodiscard]] PolicyKind wlb_policy();
+[[nodiscard]] PolicyKind skrull_policy();
 [[nodiscard]] PolicyKind verl_policy();
 [[nodiscard]] PolicyKind openrlhf_policy();
 
@@ -31,6 +32,7 @@ namespace hdpsim {
                                               flexsp_homogeneous_policy(),
                                               hydraulis_policy(),
                                               wlb_policy(),
+                                              skrull_policy(),
                                               verl_policy(),
                                               openrlhf_policy()};
   return all;
