@@ -41,6 +41,14 @@ std::int64_t PoolFit::least_degree_that_fits(std::string_view option) {
   return 1;
 }
 
+std::int64_t PoolFit::least_degree_with_room(std::int64_t contexts, std::string_view option) {
+  const std::int64_t least = least_degree_that_fits(option);
+  for (const std::int64_t degree : divisors()) {
+    if (degree >= least && degree * context_.capacity >= contexts * context_.context) return degree;
+  }
+  return least;
+}
+
 std::int64_t PoolFit::degree_of(const std::optional<std::int64_t>& cp) {
   return cp ? checked_degree(*cp) : least_degree_that_fits("cp");
 }

@@ -30,6 +30,9 @@ class PoolFit {
   std::int64_t checked_degree(std::int64_t degree);
   /// The smallest divisor of the pool whose ranks hold the context. `option`: the one that asks for it.
   std::int64_t least_degree_that_fits(std::string_view option);
+  /// The smallest divisor of the pool whose ranks hold so many times the context; if there is none, the smallest one
+  /// that fits.
+  std::int64_t least_degree_with_room(std::int64_t contexts, std::string_view option);
   /// The degree that option `cp` states or, if it is `auto`, the smallest one that fits.
   std::int64_t degree_of(const std::optional<std::int64_t>& cp);
   /// The least degree of a group that option `min_cp` states: it must be a power of two that the pool has.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "sim/document/key_table.h"
@@ -37,14 +38,14 @@ enum class GroupSizes : std::uint8_t {
 /// Reads `none`, `auto`, `token-wise` or a ratio. Reports anything else.
 [[nodiscard]] OffloadRule offload_of(const Value& value, Diagnostics& diagnostics);
 
+/// `chosen`: what `auto` is.
 template <class Options>
-void add_cp(KeyTable<Options>& keys) {
+void add_cp(KeyTable<Options>& keys, const std::string& chosen = "the least that holds the context") {
   keys.add(
       {"cp",
        either_shape({word_shape({"auto"}), shape_of(KeyShape::Kind::count)}),
        "auto",
-       "the degree of context parallelism: ranks that share each sequence; `auto`: the least that holds the "
-       "context",
+       "the degree of context parallelism: ranks that share each sequence; `auto`: " + chosen,
        {}},
       [](const Value& value, Options& policy, Diagnostics& diagnostics) { policy.cp = cp_of(value, diagnostics); });
 }

@@ -184,7 +184,10 @@ struct SkrullPolicy final : PolicyOptions {
   std::optional<std::int64_t> cp;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
-    return std::make_unique<Skrull>(pool.context(), pool.degree_of(cp));
+    // A sequence that fills the room of a replica needs a micro-batch alone, which only as many micro-batches as there
+    // are sequences give it.
+    const std::int64_t degree = cp ? pool.checked_degree(*cp) : pool.least_degree_with_room(2, "cp");
+    return std::make_unique<Skrull>(pool.context(), degree);
   }
 };
 
@@ -192,7 +195,7 @@ struct SkrullPolicy final : PolicyOptions {
 
 PolicyKind skrull_policy() {
   KeyTable<SkrullPolicy> keys("skrull");
-  add_cp(keys);
+  add_cp(keys, "the least that holds twice the context, or the context where the pool has no more ranks");
   return policy_kind("skrull",
                      "Skrull on a static mesh: in a micro-batch short sequences stay whole on one rank while it has "
                      "room, and the group shares the others",

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {
@@ -83,6 +85,15 @@ TEST_CASE("skrull: replicas get even work, and every n-th of their sequences in 
   CHECK(plan.schedule[1].size() == 3);
   CHECK(shared_of(plan.micro_batches[0]) == Indices{4});
   CHECK(shared_of(plan.micro_batches[2]) == Indices{0});
+}
+
+TEST_CASE("skrull: replicas hold twice the longest sequence where the pool has the ranks", "[plan][skrull]") {
+  for (const auto& [ranks, degree] : {std::pair<std::int64_t, std::size_t>{8, 4}, {2, 2}, {6, 6}}) {
+    PlanningContext context = small_pool(ranks);
+    context.context = 2 * context.capacity;
+    const Plan plan = plan_of("skrull", context, {200});
+    CHECK(plan.micro_batches[0].group.size() == degree);
+  }
 }
 
 }  // namespace
