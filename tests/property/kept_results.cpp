@@ -199,7 +199,8 @@ void check_keeper(const char* name, const Keeper& keeper, std::uint64_t mutation
     REQUIRE((found == results));
     REQUIRE((files_of(folder.path() / keeper.below) == kept));
   }
-  CHECK((refused * 5 <= tried || tests::one_seed()));
+  constexpr std::uint64_t enough_for_a_share = 30;  // one seed alone, and a tenth of them under sanitizers, are fewer
+  CHECK((refused * 5 <= tried || tried < enough_for_a_share));
 }
 
 TEST_CASE("a study that goes on with damaged runs has the results of an undisturbed one", "[property][resume]") {
