@@ -65,7 +65,8 @@ class CutPlanner final : public Planner {
   [[nodiscard]] Plan plan(const Batch& batch, std::int64_t step) const override {
     Plan plan = planner_->plan(batch, step);
     for (MicroBatch& micro_batch : plan.micro_batches) {
-      const bool is_open = micro_batch.group.size() > 1 && micro_batch.cut == TokenCut::per_document;
+      const bool is_shared = micro_batch.group.size() > 1 && micro_batch.local.empty();
+      const bool is_open = is_shared && micro_batch.cut == TokenCut::per_document;
       if (is_open) micro_batch.cut = cut_ ? *cut_ : prices_.faster(micro_batch);
     }
     return plan;

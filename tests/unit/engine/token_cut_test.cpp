@@ -171,6 +171,10 @@ TEST_CASE("plans are cut as is said, but for what they state themselves and for 
   CHECK(chosen(packed(mixed, TokenCut::per_document), TokenCut::per_pack) == TokenCut::per_pack);
   CHECK(chosen(packed(mixed, TokenCut::dispatch), TokenCut::per_pack) == TokenCut::dispatch);
   CHECK(chosen(packed(mixed, TokenCut::per_document, 1), TokenCut::per_pack) == TokenCut::per_document);
+  Plan local = packed(mixed, TokenCut::per_document);
+  local.micro_batches[0].local = {{1, {local.micro_batches[0].spans.back()}}};
+  local.micro_batches[0].spans.pop_back();
+  CHECK(chosen(local, TokenCut::per_pack) == TokenCut::per_document);
   CHECK(with_cut(nullptr, TokenCut::per_pack, job(KeyExchange::ring), nullptr) == nullptr);
 }
 
