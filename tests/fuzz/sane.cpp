@@ -110,7 +110,7 @@ double exact_work(const Plan& plan, const PointSpec& spec) {
 void require_tokens(const Plan& plan, const Batch& batch) {
   std::int64_t planned = 0;
   for (const MicroBatch& micro_batch : plan.micro_batches) {
-    for (const Span& span : micro_batch.spans) planned += span.tokens;
+    for_each_span(micro_batch, [&](const Span& span) { planned += span.tokens; });
   }
   require(planned == batch.tokens(), "tokens", fmt::format("{} of {} are planned", planned, batch.tokens()));
 }
