@@ -4,52 +4,28 @@
 
 #include "sim/model/mixing.h"
 #include "sim/model/shares.h"
+#include "sim/model/weight_matrices.h"
 
 namespace hdpsim {
 namespace {
 
-/// Weights of the products that make queries, keys and values.
-std::int64_t latent_weights(const Transformer& model, const LatentAttention& latent) {
-  const std::int64_t queries = latent.query_rank > 0 ? latent.query_rank * (model.hidden + query_width(model))
-                                                     : model.hidden * query_width(model);
-  const std::int64_t expanded = model.heads * (model.head_dim - latent.rotated + value_dim(model));
-  return queries + model.hidden * (latent.kv_rank + latent.rotated) + latent.kv_rank * expanded;
-}
-
-std::int64_t linear_weights(const Transformer& model, const LinearMixing& linear) {
-  const std::int64_t step = linear.step_rank > 0 ? linear.step_rank + 2 * linear.key_dim + linear.step_rank : 0;
-  return model.hidden * linear.inputs + output_width(model) * step;
-}
-
-std::int64_t mixer_weights(const Transformer& model) {
-  if (model.linear) return linear_weights(model, *model.linear);
-  if (model.latent) return latent_weights(model, *model.latent);
-  const std::int64_t queries = query_width(model) * (model.gated_output ? 2 : 1);
-  return model.hidden * (queries + key_width(model) + value_width(model));
-}
-
-std::int64_t input_weights(const Transformer& model) {
-  return mixer_weights(model) + (model.joins ? 2 * model.hidden * model.hidden : 0);
-}
-
-std::int64_t projection_weights(const Transformer& model) {
-  return output_width(model) * model.hidden;
+/// Weights of a part of a layer, of all experts.
+std::int64_t weights(const Transformer& model, WeightPart part) {
+  std::int64_t sum = 0;
+  for (const WeightMatrix& matrix : weight_matrices(model, 1, 1)) {
+    if (matrix.part == part) sum += matrix.parameters();
+  }
+  return sum;
 }
 
 std::int64_t attention_weights(const Transformer& model) {
-  return input_weights(model) + projection_weights(model);
+  return weights(model, WeightPart::inputs) + weights(model, WeightPart::projection);
 }
 
-/// Weights of the MLP; for a mixture of experts those of its router, of `experts` experts, of the shared experts and of
-/// the products to and from a latent.
+/// Weights of the MLP; for a mixture of experts with those of `experts` experts.
 std::int64_t mlp_weights(const Transformer& model, std::int64_t experts) {
-  if (!model.moe) return mlp_matrices(model) * model.hidden * model.ffn_hidden;
-  const MixtureOfExperts& moe = *model.moe;
-  const std::int64_t gates = moe.experts + (moe.shared_gate ? 1 : 0);
-  const std::int64_t shared = mlp_matrices(model) * model.hidden * moe.shared_hidden;
-  const std::int64_t weights = mlp_matrices(model) * copy_width(model) * moe.expert_hidden;
-  const std::int64_t latents = 2 * model.hidden * moe.latent;
-  return model.hidden * gates + experts * weights + shared + latents;
+  const std::int64_t common = weights(model, WeightPart::mlp);
+  return model.moe ? common + experts * (weights(model, WeightPart::experts) / model.moe->experts) : common;
 }
 
 std::int64_t experts_of_token(const Transformer& model) {
@@ -142,7 +118,7 @@ std::int64_t active_parameter_count(const Transformer& model) {
 std::int64_t expert_parameter_count(const Transformer& model) {
   if (!model.moe) return 0;
   const std::int64_t biases = model.moe->biases ? mlp_biases(model, model.moe->expert_hidden) : 0;
-  return mlp_matrices(model) * copy_width(model) * model.moe->expert_hidden + biases;
+  return weights(model, WeightPart::experts) / model.moe->experts + biases;
 }
 
 std::int64_t expert_layer_parameter_count(const Transformer& model) {
@@ -170,9 +146,9 @@ double linear_share_again(const Transformer& model, Recompute recompute) {
       all += count * weights;
       if (recompute.has(module)) again += count * weights;
     };
-    add(LayerModule::qkv, static_cast<double>(input_weights(alike)));
+    add(LayerModule::qkv, static_cast<double>(weights(alike, WeightPart::inputs)));
     add(LayerModule::attention, mixing_weights(alike));
-    add(LayerModule::projection, static_cast<double>(projection_weights(alike)));
+    add(LayerModule::projection, static_cast<double>(weights(alike, WeightPart::projection)));
     add(alike.moe ? LayerModule::experts : LayerModule::mlp,
         static_cast<double>(mlp_weights(alike, experts_of_token(alike))));
   }

@@ -22,7 +22,7 @@ class Matrices {
   void attention() {
     if (layer_.joins) add(divided(layer_.hidden, tp_), 2 * layer_.hidden);
     if (layer_.linear) {
-      add(divided(layer_.linear->inputs, tp_), layer_.hidden);
+      mixing(*layer_.linear);
     } else if (layer_.latent) {
       latents(*layer_.latent);
     } else {
@@ -30,7 +30,18 @@ class Matrices {
       add(divided(key_width(layer_), tp_), layer_.hidden);
       add(divided(value_width(layer_), tp_), layer_.hidden);
     }
+    part_ = WeightPart::projection;
     add(layer_.hidden, divided(output_width(layer_), tp_));
+  }
+
+  // A state space of selected steps (Gu and Dao 2023, section 3.2) makes them, its inputs and its outputs of each
+  // token.
+  void mixing(const LinearMixing& linear) {
+    add(divided(linear.inputs, tp_), layer_.hidden);
+    if (linear.step_rank == 0) return;
+    const std::int64_t inner = divided(output_width(layer_), tp_);
+    add(linear.step_rank + 2 * linear.key_dim, inner);
+    add(inner, linear.step_rank);
   }
 
   void latents(const LatentAttention& latent) {
@@ -41,20 +52,24 @@ class Matrices {
     add(divided(layer_.heads * (layer_.head_dim - latent.rotated + value_dim(layer_)), tp_), latent.kv_rank);
   }
 
-  void mlp(std::int64_t inner) { pair(divided(inner, tp_), layer_.hidden, 1); }
+  void mlp(std::int64_t inner) {
+    part_ = WeightPart::mlp;
+    pair(divided(inner, tp_), layer_.hidden, 1);
+  }
 
   void experts(const MixtureOfExperts& moe) {
+    part_ = WeightPart::mlp;
     add(moe.experts, layer_.hidden);
+    if (moe.shared_gate) add(1, layer_.hidden);
     if (moe.latent > 0) {
       add(divided(moe.latent, tp_), layer_.hidden);
       add(layer_.hidden, divided(moe.latent, tp_));
     }
     if (moe.shared_hidden > 0) mlp(moe.shared_hidden);
-    const bool whole = ep_ > 1;
-    const std::size_t first = list_.size();
-    pair(whole ? moe.expert_hidden : divided(moe.expert_hidden, tp_), copy_width(layer_),
-         whole ? moe.experts / ep_ : moe.experts);
-    for (std::size_t i = first; i < list_.size(); ++i) list_[i].of_experts = whole;
+    part_ = WeightPart::experts;
+    whole_experts_ = ep_ > 1;
+    pair(whole_experts_ ? moe.expert_hidden : divided(moe.expert_hidden, tp_), copy_width(layer_),
+         whole_experts_ ? moe.experts / ep_ : moe.experts);
   }
 
   // What reads a row of `width` and what writes one.
@@ -63,11 +78,15 @@ class Matrices {
     add(width, inner, count);
   }
 
-  void add(std::int64_t rows, std::int64_t columns, std::int64_t count = 1) { list_.push_back({rows, columns, count}); }
+  void add(std::int64_t rows, std::int64_t columns, std::int64_t count = 1) {
+    list_.push_back({rows, columns, part_, count, whole_experts_});
+  }
 
   const Transformer& layer_;
   std::int64_t tp_;
   std::int64_t ep_;
+  WeightPart part_ = WeightPart::inputs;  ///< Of what is added.
+  bool whole_experts_ = false;
   std::vector<WeightMatrix> list_;
 };
 

@@ -7,22 +7,31 @@
 
 namespace hdpsim {
 
+/// The part of a layer that a weight matrix belongs to.
+enum class WeightPart : std::uint8_t {
+  inputs,      ///< What makes queries, keys and values, or the inputs of linear mixing.
+  projection,  ///< Of the mixed tokens.
+  mlp,         ///< In a mixture of experts the router, the shared experts and what makes latents.
+  experts,     ///< Those among which the router chooses.
+};
+
 /// Weight matrices of one shape on one device.
 struct WeightMatrix {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
+  WeightPart part = WeightPart::inputs;
   std::int64_t count = 1;
-  bool of_experts = false;  ///< Of experts that are whole on this device.
+  bool whole_experts = false;  ///< Of experts that are whole on this device.
 
   [[nodiscard]] std::int64_t parameters() const { return rows * columns * count; }
   friend bool operator==(const WeightMatrix&, const WeightMatrix&) = default;
 };
 
-/// The weight matrices of a layer of the model's kind 0 on one of `tp` devices, without biases and the vectors of norms
-/// and of state spaces. A device has rows of the products that make queries, keys, values and the MLP's inner tensor,
-/// and columns of those that follow. Queries, keys and values are a matrix each; the gate is one matrix with the up
-/// projection, as Megatron-Core has them. What makes latents, and the router, is whole on every device. Experts are cut
-/// over tp, or whole where `ep` devices, more than 1, divide them.
+/// The weight matrices of a layer of the model's kind 0 on one of `tp` devices: all parameters but biases and the
+/// vectors of norms and of state spaces. A device has rows of the products that make queries, keys, values and the
+/// MLP's inner tensor, and columns of those that follow. Queries, keys and values are a matrix each; the gate is one
+/// matrix with the up projection, as Megatron-Core has them. What makes latents, and the router, is whole on every
+/// device. Experts are cut over tp, or whole where `ep` devices, more than 1, divide them.
 [[nodiscard]] std::vector<WeightMatrix> weight_matrices(const Transformer& layer, std::int64_t tp, std::int64_t ep);
 
 }  // namespace hdpsim

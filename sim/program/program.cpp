@@ -160,7 +160,7 @@ std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage, std::int64_t
     for (const LayerRun& run : pipeline_.chunk_map().runs(options_.model, chunk)) {
       for (WeightMatrix matrix : weight_matrices(kinds_[run.kind], mesh.tp, mesh.ep)) {
         matrix.count *= run.count;
-        all.push_back({matrix, !deals ? 1 : matrix.of_experts ? expert_pool : mesh.hdp});
+        all.push_back({matrix, !deals ? 1 : matrix.whole_experts ? expert_pool : mesh.hdp});
       }
     }
   }

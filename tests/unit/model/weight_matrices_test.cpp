@@ -32,12 +32,16 @@ TEST_CASE("tensor-parallel devices have parts of matrices, and expert groups who
   const std::vector<WeightMatrix> parts = weight_matrices(llama, 4, 1);
   REQUIRE(parts.size() == whole.size());
   CHECK(4 * parameters_of(parts) == parameters_of(whole));
-  CHECK(parts.front() == WeightMatrix{.rows = 1024, .columns = 4096});       // queries
-  CHECK(parts.back() == WeightMatrix{.rows = 4096, .columns = 14'336 / 4});  // the MLP's last product
+  CHECK(parts.front() == WeightMatrix{.rows = 1024, .columns = 4096, .part = WeightPart::inputs});  // queries
+  CHECK(parts.back() ==
+        WeightMatrix{.rows = 4096, .columns = 14'336 / 4, .part = WeightPart::mlp});  // its last product
   const Transformer mixtral = test::preset("mixtral-8x7b");
   const std::vector<WeightMatrix> divided = weight_matrices(mixtral, 2, 4);
-  CHECK(divided.back() == WeightMatrix{.rows = 4096, .columns = 14'336, .count = 2, .of_experts = true});
-  CHECK(weight_matrices(mixtral, 2, 1).back() == WeightMatrix{.rows = 4096, .columns = 14'336 / 2, .count = 8});
+  constexpr WeightPart experts = WeightPart::experts;
+  CHECK(divided.back() ==
+        WeightMatrix{.rows = 4096, .columns = 14'336, .part = experts, .count = 2, .whole_experts = true});
+  CHECK(weight_matrices(mixtral, 2, 1).back() ==
+        WeightMatrix{.rows = 4096, .columns = 14'336 / 2, .part = experts, .count = 8});
 }
 
 }  // namespace
