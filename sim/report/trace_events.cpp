@@ -198,6 +198,7 @@ class StepWriter {
     switch (instruction.opcode) {
       case Opcode::attention:
       case Opcode::merge:
+        if (instruction.ring_step == local_step) return R"(,"local":true)";
         return fmt::format(R"(,"ring_step":{})", instruction.ring_step);
       case Opcode::collective:
         return fmt::format(R"(,"bytes":{})", program.collectives.at(instruction.work).bytes.count());

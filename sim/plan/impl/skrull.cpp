@@ -20,7 +20,8 @@ struct Weighed {
 /// and are shared by all ranks otherwise.
 ///
 /// The printed algorithm takes what a roll-back shares from one rank's room alone, with the sign turned round. Here all
-/// ranks give their part.
+/// ranks give their part, so that in micro-batches which nearly fill their ranks one roll-back leads to the next: all
+/// is shared then.
 class LocalOrShared {
  public:
   LocalOrShared(std::int64_t ranks, std::int64_t capacity)
