@@ -142,10 +142,10 @@ void PrivateRing::run_kernel(std::size_t index, Row& ended) {
     if (starts_[rank] > free[rank]) book_wait(rank, starts_[rank], only ? *only : waited_for(rank, instruction));
   }
   if (instruction.opcode == Opcode::share) {
-    const Row came = starts_;
+    came_ = starts_;
     meet(priced_.program.shares[instruction.work]);
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
-      outcome_.booked[rank][Activity::group_wait] += starts_[rank] - came[rank];
+      outcome_.booked[rank][Activity::group_wait] += starts_[rank] - came_[rank];
     }
   }
   run_on_device(index, ended);

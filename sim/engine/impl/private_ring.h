@@ -70,6 +70,7 @@ class PrivateRing {
   std::array<Row, stream_count> free_;
   std::vector<Row> ends_;  // by kept iteration and instruction
   Row starts_;
+  Row came_;                                      // to a collective
   Row arrivals_;                                  // of the messages, by sender
   std::vector<std::vector<Duration>> transfers_;  // by work and sender; filled on first use
   std::array<Exchange, remembered_exchanges> exchanges_;
