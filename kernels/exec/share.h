@@ -26,7 +26,7 @@ struct Share {
   GroupRows together;
   GatheredKeys::Launches launches;  ///< Attention to gathered keys.
   ShardedDocuments local{{}, 1};    ///< Spans that the rank holds alone, on a ring of itself: `self`.
-  std::vector<int> self;
+  std::vector<int> self;            ///< The rank alone.
 
   // One entry per row.
   std::vector<std::int32_t> ids;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -145,9 +146,7 @@ class PlanReader {
     MicroBatch& micro_batch = plan_.micro_batches.emplace_back();
     if (const Value* group = reader.require("group")) read_group(*group, micro_batch.group);
     for (const Value& span : list(reader.require("spans"), "'spans'")) read_span(span, micro_batch.spans);
-    for (const Value& local : list(reader.find("local"), "'local'")) read_local(local, micro_batch);
-    std::sort(micro_batch.local.begin(), micro_batch.local.end(),
-              [](const LocalSpans& a, const LocalSpans& b) { return a.holder < b.holder; });
+    if (const Value* local = reader.find("local")) read_local(*local, micro_batch);
     if (const Value* sharding = reader.find("sharding")) {
       (void)read_choice(*sharding, "sharding", sharding_words(), diagnostics_);
     }
@@ -179,25 +178,30 @@ class PlanReader {
     spans.push_back(span);
   }
 
-  // {"rank": 3, "spans": [5]}: what one rank of the group holds alone.
-  void read_local(const Value& item, MicroBatch& micro_batch) {
-    MapReader reader(item, "what a rank holds alone", diagnostics_);
-    LocalSpans local;
-    const auto rank = reader.required_in<std::int64_t>("rank", {0, most_ranks});
-    for (const Value& span : list(reader.require("spans"), "'spans'")) read_span(span, local.spans);
-    reader.finish();
-    if (!rank) return;
-    const auto& group = micro_batch.group;
-    const auto place = std::find(group.begin(), group.end(), HdpRank(static_cast<std::size_t>(*rank)));
-    local.holder = static_cast<std::size_t>(place - group.begin());
-    const auto is_same = [&](const LocalSpans& known) { return known.holder == local.holder; };
-    if (place == group.end()) {
-      diagnostics_.error(item.position, fmt::format("rank {} is not in the group that shares the micro-batch", *rank));
-    } else if (std::any_of(micro_batch.local.begin(), micro_batch.local.end(), is_same)) {
-      diagnostics_.error(item.position, fmt::format("rank {} is stated twice", *rank), "list all its spans at once");
-    } else {
+  // [{"rank": 3, "spans": [5]}]: what ranks of the group hold alone.
+  void read_local(const Value& value, MicroBatch& micro_batch) {
+    std::unordered_map<std::size_t, std::size_t> places;  // by rank; a rank that was stated has none
+    for (std::size_t i = 0; i < micro_batch.group.size(); ++i) places.emplace(micro_batch.group[i].index(), i);
+    for (const Value& item : list(&value, "'local'")) {
+      MapReader reader(item, "what a rank holds alone", diagnostics_);
+      LocalSpans local;
+      const auto rank = reader.required_in<std::int64_t>("rank", {0, most_ranks});
+      for (const Value& span : list(reader.require("spans"), "'spans'")) read_span(span, local.spans);
+      reader.finish();
+      if (!rank) continue;
+      const auto place = places.extract(static_cast<std::size_t>(*rank));
+      if (place.empty()) {
+        diagnostics_.error(
+            item.position,
+            fmt::format("rank {} is not in the group that shares the micro-batch, or stated twice", *rank),
+            "list all that a rank holds alone at once");
+        continue;
+      }
+      local.holder = place.mapped();
       micro_batch.local.push_back(std::move(local));
     }
+    std::sort(micro_batch.local.begin(), micro_batch.local.end(),
+              [](const LocalSpans& a, const LocalSpans& b) { return a.holder < b.holder; });
   }
 
   // "0-38", "0-3,8-11", "5", 5 or [0, 1, 2].

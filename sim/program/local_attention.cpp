@@ -20,30 +20,44 @@ double pairs_of(const Layer& layer, const std::vector<Span>& spans) {
   return pairs;
 }
 
-Flops flops_of(const MicroBatch& alone, const Transformer& model) {
-  Flops flops = training_linear_flops(model, alone.tokens());
-  for (const LayerRun& run : layer_runs(model)) {
-    const Transformer layer = of_kind(model, run.kind);
-    const double pairs = pairs_of(layer, alone.spans);
-    flops += (attention_flops(layer, pairs, Direction::forward) + attention_flops(layer, pairs, Direction::backward)) *
-             static_cast<double>(run.count);
+// FLOPs of what a rank holds alone, in all layers.
+class FlopsAlone {
+ public:
+  explicit FlopsAlone(const Transformer& model) : of_token_(training_linear_flops(model, 1)), runs_(layer_runs(model)) {
+    for (const LayerRun& run : runs_) layers_.push_back(of_kind(model, run.kind));
   }
-  return flops;
-}
+
+  [[nodiscard]] Flops of(const std::vector<Span>& spans) const {
+    std::int64_t tokens = 0;
+    for (const Span& span : spans) tokens += span.tokens;
+    Flops flops = of_token_ * static_cast<double>(tokens);
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      const double pairs = pairs_of(layers_[i], spans);
+      flops += (attention_flops(layers_[i], pairs, Direction::forward) +
+                attention_flops(layers_[i], pairs, Direction::backward)) *
+               static_cast<double>(runs_[i].count);
+    }
+    return flops;
+  }
+
+ private:
+  Flops of_token_;
+  std::vector<LayerRun> runs_;
+  std::vector<Transformer> layers_;  // of each run
+};
 
 MicroBatch busiest_of(const MicroBatch& micro_batch, const Transformer& model) {
   HDPSIM_CHECK(!micro_batch.local.empty(), "a micro-batch without local spans");
-  MicroBatch busiest;
+  const FlopsAlone flops(model);
+  const LocalSpans* busiest = nullptr;
   Flops most;
   for (const LocalSpans& local : micro_batch.local) {
-    MicroBatch own = alone(micro_batch, local);
-    const Flops flops = flops_of(own, model);
-    if (busiest.group.empty() || flops > most) {
-      most = flops;
-      busiest = std::move(own);
-    }
+    const Flops own = flops.of(local.spans);
+    if (busiest != nullptr && own <= most) continue;
+    busiest = &local;
+    most = own;
   }
-  return busiest;
+  return alone(micro_batch, *busiest);
 }
 
 // The share of the busiest rank's amount that the mean rank has not.

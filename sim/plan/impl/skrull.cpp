@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -136,7 +137,7 @@ class Skrull final : public Planner {
   }
 
  private:
-  // Of every replica its sequences, shortest first. O(n (log n + replicas)).
+  // Of every replica its sequences, shortest first. O(n (log n + log replicas)).
   [[nodiscard]] std::vector<std::vector<Weighed>> dealt(const Batch& batch) const {
     std::vector<std::vector<Weighed>> replicas(static_cast<std::size_t>(context_.ranks / cp_));
     std::vector<std::pair<double, std::size_t>> loads;  // a heap, least load first
@@ -154,14 +155,23 @@ class Skrull final : public Planner {
     return replicas;
   }
 
-  // A sequence fits alone, since the ranks of a replica hold the context.
+  // A sequence fits alone, since the ranks of a replica hold the context. O(n (log n + ranks)) for n sequences, unless
+  // micro-batches that have room cannot be placed.
   [[nodiscard]] std::vector<LocalOrShared> micro_batches(const std::vector<Weighed>& shortest_first) const {
     std::int64_t tokens = 0;
     for (const Weighed& sequence : shortest_first) tokens += sequence.tokens;
     auto count = static_cast<std::size_t>((tokens + context_.capacity * cp_ - 1) / (context_.capacity * cp_));
-    while (true) {
-      if (auto placed = placed_in(shortest_first, count++)) return std::move(*placed);
+    for (;; ++count) {
+      if (!has_room(shortest_first, count)) continue;
+      if (auto placed = placed_in(shortest_first, count)) return std::move(*placed);
     }
+  }
+
+  // Whether the largest of `count` micro-batches, the one with the longest sequence, fits the replica. O(n / count).
+  [[nodiscard]] bool has_room(const std::vector<Weighed>& shortest_first, std::size_t count) const {
+    std::int64_t tokens = 0;
+    for (std::size_t i = shortest_first.size(); i > 0; i -= std::min(i, count)) tokens += shortest_first[i - 1].tokens;
+    return tokens <= context_.capacity * cp_;
   }
 
   [[nodiscard]] std::optional<std::vector<LocalOrShared>> placed_in(const std::vector<Weighed>& shortest_first,

@@ -118,7 +118,7 @@ TEST_CASE("what ranks of a group hold alone is written with their ranks, and rea
         {"rank": 1, "spans": []}, {"rang": 1}],)");
   CHECK(wrong.find("rank 3 is not in the group") != std::string::npos);
   CHECK(wrong.find("there is no sequence 7") != std::string::npos);
-  CHECK(wrong.find("rank 1 is stated twice") != std::string::npos);
+  CHECK(wrong.find("rank 1 is not in the group that shares the micro-batch, or stated twice") != std::string::npos);
   CHECK(wrong.find("did you mean 'rank'?") != std::string::npos);
 }
 
