@@ -30,6 +30,9 @@ extern const char* const version;
 /// The commit of the sources that were built, as git describes it; empty without git.
 extern const char* const commit;
 
+/// Adds the commands of the program.
+void add_commands(Command app, Session& session);
+
 // One command per file. Each adds itself to the application.
 void add_new_command(Command app, Session& session);
 void add_import_command(Command app, Session& session);

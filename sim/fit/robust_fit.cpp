@@ -25,7 +25,7 @@ constexpr double slope_step = 1.0 / 20;  // of a prior's width
 constexpr double last_step = 1.0 / 20;   // of a posterior deviation
 constexpr int normal_freedom = 999;      // as good as a normal distribution
 
-VectorXd evaluate(const FitResiduals& residuals, const VectorXd& x) {
+VectorXd residuals_at(const FitResiduals& residuals, const VectorXd& x) {
   const std::vector<double> values = residuals({x.begin(), x.end()});
   for (const double value : values) HDPSIM_CHECK(std::isfinite(value), "a residual of {}", value);
   return Eigen::Map<const VectorXd>(values.data(), static_cast<Index>(values.size()));
@@ -41,7 +41,7 @@ MatrixXd slopes(const FitResiduals& residuals, const std::vector<FitCoordinate>&
     if (x(i) + difference > c.most) difference = -difference;
     VectorXd beside = x;
     beside(i) += difference;
-    result.col(i) = (evaluate(residuals, beside) - r) / difference;
+    result.col(i) = (residuals_at(residuals, beside) - r) / difference;
   }
   return result;
 }
@@ -89,7 +89,7 @@ class Search {
  private:
   [[nodiscard]] const FitCoordinate& at(Index i) const { return coordinates_[static_cast<std::size_t>(i)]; }
 
-  [[nodiscard]] VectorXd evaluate(const VectorXd& x) const { return hdpsim::evaluate(residuals_of_, x); }
+  [[nodiscard]] VectorXd evaluate(const VectorXd& x) const { return residuals_at(residuals_of_, x); }
 
   // Huber's proposal 2, with one imagined row.
   [[nodiscard]] double scale_of(const VectorXd& r) const {
@@ -219,7 +219,7 @@ std::vector<std::vector<double>> residual_slopes(const FitResiduals& residuals,
                  coordinates[i].least, coordinates[i].most);
   }
   const VectorXd x = Eigen::Map<const VectorXd>(at.data(), static_cast<Index>(at.size()));
-  return rows_of(slopes(residuals, coordinates, x, evaluate(residuals, x)));
+  return rows_of(slopes(residuals, coordinates, x, residuals_at(residuals, x)));
 }
 
 double row_variance(double scale) {

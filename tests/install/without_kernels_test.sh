@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# usage: without_kernels_test.sh HDPSIM STUDY
+# usage: without_kernels_test.sh HDPSIM HDPSIM_STUDY_ALONE STUDY
 #
-# The program as ./scripts/quickstart builds it: studies run, and commands that need kernels say what builds them.
+# The programs as ./scripts/quickstart builds them: studies run, and commands that need kernels say what builds them.
 set -euo pipefail
 hdpsim=$1
-study=$2
+study_alone=$2
+study=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -15,7 +16,9 @@ fail() {
   failures=$((failures + 1))
 }
 
-"$hdpsim" study "$study" --set data.steps=1 >out.txt 2>&1 || fail "study: $(cat out.txt)"
+"$hdpsim" study "$study" --set data.steps=1 >table.txt 2>out.txt || fail "study: $(cat out.txt)"
+"$study_alone" study "$study" --set data.steps=1 >alone.txt 2>out.txt || fail "study alone: $(cat out.txt)"
+cmp table.txt alone.txt || fail "the program for studies alone prints another table"
 "$hdpsim" comm all_reduce --cluster h100-rail -g 16 -b 1M -e 1M >out.txt 2>&1 || fail "comm: $(cat out.txt)"
 for command in "calibrate --quick --out profiles" "execute $study --ranks 2"; do
   status=0
