@@ -11,6 +11,7 @@
 #include "sim/app/command.h"
 #include "sim/app/launch_watch.h"
 #include "sim/app/signals.h"
+#include "sim/app/terminal.h"
 #include "sim/base/check.h"
 
 namespace hdpsim::app {
@@ -80,8 +81,15 @@ bool StudyProcesses::serve(const Study& study, int number) const {
              *mail_, study, version, jobs_, [] { return stop_signal() != 0; }, number) == Served::finished;
 }
 
+bool StudyProcesses::is_reported(const InputError& error) const {
+  if (mail_ == nullptr) return false;
+  if (!is_first()) return first_has_left();
+  complain(error.what());
+  return true;
+}
+
 bool StudyProcesses::first_has_left() const {
-  constexpr auto moment = std::chrono::seconds(2);
+  constexpr auto moment = std::chrono::seconds(10);  // on a busy machine process 0 is that late
   for (const auto begin = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() < begin + moment;) {
     if (mail_->is_closed()) return true;
     std::this_thread::sleep_for(milliseconds(20));

@@ -44,19 +44,22 @@ class StudyProcesses {
   /// For the others: works for process 0 until the study is over. False if process 0 has left, or a signal asks to
   /// stop.
   [[nodiscard]] bool serve(const Study& study, int number = 0) const;
-  /// The result of `work`, which reads the input. Throws what it throws, but if process 0 has met wrong input too, only
-  /// process 0 reports it: the InputError of the others is empty.
+  /// The result of `work`, which reads the input. Throws what it throws; but of several processes that have met wrong
+  /// input only process 0 reports it, here and now, as mpirun ends it as soon as another one has left. The InputError
+  /// is then empty.
   template <class Work>
   [[nodiscard]] auto read(const Work& work) const {
     try {
       return work();
-    } catch (const InputError&) {
-      if (!is_first() && first_has_left()) throw InputError(Diagnostics());
+    } catch (const InputError& error) {
+      if (is_reported(error)) throw InputError(Diagnostics());
       throw;
     }
   }
 
  private:
+  // Whether process 0 has reported wrong input. Process 0 does it.
+  [[nodiscard]] bool is_reported(const InputError& error) const;
   // Whether process 0 has left, or does so within a moment.
   [[nodiscard]] bool first_has_left() const;
 
