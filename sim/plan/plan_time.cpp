@@ -31,32 +31,39 @@ double PlanTime::step(std::int64_t stages) const {
   return last + static_cast<double>(stages - 1) * longest;
 }
 
+double micro_batch_seconds(const MicroBatch& micro_batch, std::int64_t layers, const WorkModel& work) {
+  const auto degree = static_cast<std::int64_t>(micro_batch.group.size());
+  const double tokens = static_cast<double>(micro_batch.shared_tokens()) / static_cast<double>(degree);
+  const double again = work.again_per_token.value_or(0) * recomputed_share(micro_batch, layers) * tokens;
+  const bool near = work.near(micro_batch.group);
+  const double area = area_of_busiest(micro_batch);
+  const double wait =
+      work.copy_wait(area / static_cast<double>(degree), tokens, copied_share(micro_batch, work.copied_whole)) *
+      (1 - resident_share(1, layers));
+  return work.seconds(area, micro_batch.shared_tokens(), degree, near) + again + wait +
+         longest_alone(micro_batch, work);
+}
+
+void PlanClock::run(std::span<const HdpRank> group, double seconds) {
+  time_.longest = std::max(time_.longest, seconds);
+  double start = 0;
+  for (const HdpRank rank : group) start = std::max(start, time_.finish[rank.index()]);
+  for (const HdpRank rank : group) {
+    time_.busy[rank.index()] += seconds;
+    time_.finish[rank.index()] = start + seconds;
+  }
+}
+
 PlanTime plan_time(const Plan& plan, const WorkModel& work) {
   const std::vector<MicroBatchId> order = order_of_execution(plan);
   HDPSIM_CHECK(order.size() == plan.micro_batches.size(), "{} of {} micro-batches can run", order.size(),
                plan.micro_batches.size());
-  PlanTime time{std::vector<double>(plan.schedule.size()), std::vector<double>(plan.schedule.size())};
+  PlanClock clock(plan.schedule.size());
   for (const MicroBatchId id : order) {
     const MicroBatch& micro_batch = plan.micro_batches[id.index()];
-    const auto degree = static_cast<std::int64_t>(micro_batch.group.size());
-    const double tokens = static_cast<double>(micro_batch.shared_tokens()) / static_cast<double>(degree);
-    const double again = work.again_per_token.value_or(0) * recomputed_share(micro_batch, plan.layers) * tokens;
-    const bool near = work.near(micro_batch.group);
-    const double area = area_of_busiest(micro_batch);
-    const double wait =
-        work.copy_wait(area / static_cast<double>(degree), tokens, copied_share(micro_batch, work.copied_whole)) *
-        (1 - resident_share(1, plan.layers));
-    const double seconds =
-        work.seconds(area, micro_batch.shared_tokens(), degree, near) + again + wait + longest_alone(micro_batch, work);
-    time.longest = std::max(time.longest, seconds);
-    double start = 0;
-    for (const HdpRank rank : micro_batch.group) start = std::max(start, time.finish[rank.index()]);
-    for (const HdpRank rank : micro_batch.group) {
-      time.busy[rank.index()] += seconds;
-      time.finish[rank.index()] = start + seconds;
-    }
+    clock.run(micro_batch.group, micro_batch_seconds(micro_batch, plan.layers, work));
   }
-  return time;
+  return clock.time();
 }
 
 }  // namespace hdpsim

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sim/plan/plan.h"
@@ -18,6 +19,21 @@ struct PlanTime {
   /// The last finish, plus the time for a pipeline of `stages` stages to fill and drain: (stages - 1) times the longest
   /// micro-batch.
   [[nodiscard]] double step(std::int64_t stages = 1) const;
+};
+
+/// Seconds of a micro-batch on each rank of its group, in a plan for a model of so many layers. O(spans + group size).
+[[nodiscard]] double micro_batch_seconds(const MicroBatch& micro_batch, std::int64_t layers, const WorkModel& work);
+
+/// Adds up the time of a plan micro-batch by micro-batch.
+class PlanClock {
+ public:
+  explicit PlanClock(std::size_t ranks) : time_{std::vector<double>(ranks), std::vector<double>(ranks)} {}
+  /// Runs a micro-batch after those that its ranks have run. O(group size).
+  void run(std::span<const HdpRank> group, double seconds);
+  [[nodiscard]] const PlanTime& time() const { return time_; }
+
+ private:
+  PlanTime time_;
 };
 
 /// `plan` must be without problems (check_plan); a deadlock is a failed check. O(micro-batches + sum of group sizes).

@@ -29,15 +29,38 @@ class HdpNaive final : public Planner {
     std::stable_partition(packs.begin(), packs.end(), [&](const SequenceList& pack) {
       return batch.sequences[pack.front()].tokens >= context_.capacity;
     });
-    const auto made = [&](std::int64_t tokens_per_rank) { return planned(batch, step, packs, tokens_per_rank); };
-    Plan best = made(0);
+    PlanBuilder builder("hdp-naive", context_, batch, step);
+    for (const Placed& it : best_places(batch, packs, builder)) {
+      builder.add_consecutive(it.first_rank, it.size, packs[it.pack]);
+    }
+    return builder.take();
+  }
+
+ private:
+  struct Placed {
+    std::size_t wave;
+    std::size_t pack;
+    std::size_t first_rank;
+    RingSize size;
+  };
+
+  std::vector<Placed> best_places(const Batch& batch, const std::vector<SequenceList>& packs,
+                                  const PlanBuilder& builder) const {
+    // A policy that ignores loads cannot balance long micro-batches: offload must not lengthen them beyond the mean.
+    const double longest_seconds = balanced_shares(batch, context_, sizing_).micro_batch;
+    std::vector<Placed> best =
+        places(batch, packs, [&](std::int64_t tokens) { return sizing_.size(tokens, longest_seconds); });
     std::vector<std::int64_t> others = offloaded_tokens(context_, options_.offload);
     if (others.empty()) return best;
     if (context_.context <= context_.ranks * context_.capacity) others.push_back(context_.capacity);
-    double shortest = plan_time(best, context_.work).step(context_.stages);
+    std::vector<double> alone;  // seconds of a pack on one rank
+    alone.reserve(packs.size());
+    for (const SequenceList& pack : packs) alone.push_back(seconds_of(builder.consecutive(0, {}, pack)));
+    double shortest = step_seconds(best, packs, alone, builder);
     for (const std::int64_t tokens_per_rank : others) {
-      Plan other = made(tokens_per_rank);
-      const double seconds = plan_time(other, context_.work).step(context_.stages);
+      std::vector<Placed> other =
+          places(batch, packs, [&](std::int64_t tokens) { return sizing_.size_of(tokens, tokens_per_rank); });
+      const double seconds = step_seconds(other, packs, alone, builder);
       if (seconds >= shortest) continue;
       shortest = seconds;
       best = std::move(other);
@@ -45,41 +68,40 @@ class HdpNaive final : public Planner {
     return best;
   }
 
- private:
-  struct Placed {
-    std::size_t pack;
-    RingSize size;
-    Waves::Place place;
-  };
-
-  Plan planned(const Batch& batch, std::int64_t step, const std::vector<SequenceList>& packs,
-               std::int64_t tokens_per_rank) const {
-    PlanBuilder builder("hdp-naive", context_, batch, step);
-    std::vector<Placed> placed = place(batch, packs, tokens_per_rank);
-    std::stable_sort(placed.begin(), placed.end(),
-                     [](const Placed& a, const Placed& b) { return a.place.wave < b.place.wave; });
-    for (const Placed& it : placed) {
-      builder.add_consecutive(static_cast<std::size_t>(it.place.first_rank), it.size, packs[it.pack]);
-    }
-    return builder.take();
-  }
-
-  // `tokens_per_rank` 0: the number that the rule gives.
-  std::vector<Placed> place(const Batch& batch, const std::vector<SequenceList>& packs,
-                            std::int64_t tokens_per_rank) const {
-    // A policy that ignores loads cannot balance long micro-batches: offload must not lengthen them beyond the mean.
-    const double longest_seconds = balanced_shares(batch, context_, sizing_).micro_batch;
+  // Wave by wave. `size_of(tokens)`: the size of a sequence of at least C tokens.
+  template <class SizeOf>
+  std::vector<Placed> places(const Batch& batch, const std::vector<SequenceList>& packs, SizeOf size_of) const {
     Waves waves(packs.size(), context_.ranks);
     std::vector<Placed> placed;
     placed.reserve(packs.size());
     for (std::size_t i = 0; i < packs.size(); ++i) {
       const std::int64_t tokens = batch.sequences[packs[i].front()].tokens;
-      const RingSize size = tokens < context_.capacity ? RingSize{}
-                            : tokens_per_rank > 0      ? sizing_.size_of(tokens, tokens_per_rank)
-                                                       : sizing_.size(tokens, longest_seconds);
-      placed.push_back({i, size, waves.place(size.degree)});
+      const RingSize size = tokens < context_.capacity ? RingSize{} : size_of(tokens);
+      const Waves::Place place = waves.place(size.degree);
+      placed.push_back({place.wave, i, static_cast<std::size_t>(place.first_rank), size});
     }
+    std::stable_sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) { return a.wave < b.wave; });
     return placed;
+  }
+
+  // The planner's own estimate of the step, without a plan of it.
+  double step_seconds(const std::vector<Placed>& placed, const std::vector<SequenceList>& packs,
+                      const std::vector<double>& alone, const PlanBuilder& builder) const {
+    PlanClock clock(static_cast<std::size_t>(context_.ranks));
+    for (const Placed& it : placed) {
+      if (it.size == RingSize{}) {
+        const HdpRank rank(it.first_rank);
+        clock.run({&rank, 1}, alone[it.pack]);
+      } else {
+        const MicroBatch micro_batch = builder.consecutive(it.first_rank, it.size, packs[it.pack]);
+        clock.run(micro_batch.group, seconds_of(micro_batch));
+      }
+    }
+    return clock.time().step(context_.stages);
+  }
+
+  double seconds_of(const MicroBatch& micro_batch) const {
+    return micro_batch_seconds(micro_batch, context_.layers, context_.work);
   }
 
   PlanningContext context_;

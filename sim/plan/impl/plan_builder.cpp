@@ -69,13 +69,23 @@ PlanBuilder::PlanBuilder(std::string policy, const PlanningContext& context, con
 }
 
 void PlanBuilder::add(std::vector<HdpRank> group, std::span<const std::size_t> sequences, const RingSize& size) {
+  add(made(std::move(group), sequences, size));
+}
+
+void PlanBuilder::add(MicroBatch micro_batch) {
   const MicroBatchId id(plan_.micro_batches.size());
-  for (const HdpRank rank : group) plan_.schedule[rank.index()].push_back(id);
-  MicroBatch& micro_batch = plan_.micro_batches.emplace_back();
+  for (const HdpRank rank : micro_batch.group) plan_.schedule[rank.index()].push_back(id);
+  plan_.micro_batches.push_back(std::move(micro_batch));
+}
+
+MicroBatch PlanBuilder::made(std::vector<HdpRank> group, std::span<const std::size_t> sequences,
+                             const RingSize& size) const {
+  MicroBatch micro_batch;
   micro_batch.group = std::move(group);
+  micro_batch.spans = whole(sequences);
   micro_batch.offload = size.offload;
   micro_batch.token_wise = size.token_wise;
-  micro_batch.spans = whole(sequences);
+  return micro_batch;
 }
 
 std::vector<Span> PlanBuilder::whole(std::span<const std::size_t> sequences) const {
@@ -89,11 +99,16 @@ std::vector<Span> PlanBuilder::whole(std::span<const std::size_t> sequences) con
 
 void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size,
                                   std::span<const std::size_t> sequences) {
+  add(consecutive(first_rank, size, sequences));
+}
+
+MicroBatch PlanBuilder::consecutive(std::size_t first_rank, const RingSize& size,
+                                    std::span<const std::size_t> sequences) const {
   const auto degree = static_cast<std::size_t>(size.degree);
   std::vector<HdpRank> group;
   group.reserve(degree);
   for (std::size_t i = 0; i < degree; ++i) group.emplace_back(first_rank + i);
-  add(std::move(group), sequences, size);
+  return made(std::move(group), sequences, size);
 }
 
 void PlanBuilder::add_with_local(std::size_t first_rank, std::span<const std::size_t> shared,

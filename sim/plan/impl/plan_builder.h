@@ -29,6 +29,9 @@ class PlanBuilder {
   void add(std::vector<HdpRank> group, std::span<const std::size_t> sequences, const RingSize& size = {});
   /// The same on `size.degree` consecutive ranks.
   void add_consecutive(std::size_t first_rank, const RingSize& size, std::span<const std::size_t> sequences);
+  /// What add_consecutive() would add.
+  [[nodiscard]] MicroBatch consecutive(std::size_t first_rank, const RingSize& size,
+                                       std::span<const std::size_t> sequences) const;
   /// Adds one of `local.size()` consecutive ranks that share sequences, the i-th of which holds those of local[i]
   /// alone. Where nothing is shared, every rank that holds some has a micro-batch of its own.
   void add_with_local(std::size_t first_rank, std::span<const std::size_t> shared,
@@ -37,6 +40,9 @@ class PlanBuilder {
   [[nodiscard]] Plan take() { return std::move(plan_); }
 
  private:
+  void add(MicroBatch micro_batch);
+  [[nodiscard]] MicroBatch made(std::vector<HdpRank> group, std::span<const std::size_t> sequences,
+                                const RingSize& size) const;
   [[nodiscard]] std::vector<Span> whole(std::span<const std::size_t> sequences) const;
 
   Plan plan_;
