@@ -43,7 +43,10 @@ program bin/chown 'exit 0'
 program bin/touch 'exit 0'
 program bin/ln 'exit 0'
 program bin/nvidia-smi 'exit 1'
-program bin/ctest 'echo "3: NOT RUN: a page: no browser"; echo "100% tests passed, 0 tests failed out of 7"'
+tests='[[ $* != *" -N "* ]] || { printf "%s\n" "3: Test command: /nobody/knows/python a.py" "  Test #3: a_page" "4: Test command: engine" "  Test #4: engine"; exit; }'
+program bin/ctest "$tests"'
+echo "called: $*"; echo "3: NOT RUN: a page: no browser"; echo "100% tests passed, 0 tests failed out of 7"
+[[ $* != *"-E "* || $* == *"-E ^(a_page)$" ]] || exit 1'
 
 call anywhere spec
 [[ $status == 0 ]] || fail "anywhere: exit code $status where all tests pass"
@@ -56,7 +59,8 @@ fi
 [[ $said == *"built: --preset release all"* ]] || fail "anywhere: nothing was built"
 [[ -z $(ls -A "$machine/tmp") ]] || fail "anywhere: it leaves something behind"
 
-program bin/ctest 'echo "50% tests passed, 1 tests failed out of 2"; echo "	  4 - engine (Timeout)"; exit 8'
+program bin/ctest "$tests"'
+echo "50% tests passed, 1 tests failed out of 2"; echo "	  4 - engine (Timeout)"; exit 8'
 call anywhere
 [[ $status == 1 && $said == *"engine (see "*"/busy.log)"* ]] || fail "anywhere: a failed test is not named"
 rm -rf "$machine"/tmp/*
