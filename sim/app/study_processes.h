@@ -58,7 +58,7 @@ class StudyProcesses {
   }
 
  private:
-  // Whether process 0 has reported wrong input. Process 0 does it.
+  // Reports wrong input if this is process 0. Whether process 0 has reported it, which the others wait for.
   [[nodiscard]] bool is_reported(const InputError& error) const;
   // Whether process 0 has left, or does so within a moment.
   [[nodiscard]] bool first_has_left() const;

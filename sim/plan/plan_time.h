@@ -24,7 +24,8 @@ struct PlanTime {
 /// Seconds of a micro-batch on each rank of its group, in a plan for a model of so many layers. O(spans + group size).
 [[nodiscard]] double micro_batch_seconds(const MicroBatch& micro_batch, std::int64_t layers, const WorkModel& work);
 
-/// Adds up the time of a plan micro-batch by micro-batch.
+/// Adds up the time of a plan for a pool of so many ranks, micro-batch by micro-batch, in any order in which they can
+/// run.
 class PlanClock {
  public:
   explicit PlanClock(std::size_t ranks) : time_{std::vector<double>(ranks), std::vector<double>(ranks)} {}
