@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/exec/tokens.h"
+#include "kernels/ring/chunk_keys.h"
 #include "kernels/ring/gathered_keys.h"
 #include "kernels/ring/group_rows.h"
 #include "kernels/ring/sharding.h"
@@ -27,6 +29,8 @@ struct Share {
   GatheredKeys::Launches launches;  ///< Attention to gathered keys.
   ShardedDocuments local{{}, 1};    ///< Spans that the rank holds alone, on a ring of itself: `self`.
   std::vector<int> self;            ///< The rank alone.
+  /// The place of a chunk in its sequence, if chunks of it run in order.
+  std::optional<ChunkPlace> chunk = {};
 
   // One entry per row.
   std::vector<std::int32_t> ids;

@@ -61,7 +61,16 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
     const Bytes kept = all.scaled(resident);
     const Bytes host =
         micro_batch.token_wise ? device.kept_token_wise(load, micro_batch.offload).scaled(1 - resident) : all - kept;
-    stages_.back().loads.push_back({device.peak(load), kept, host});
+    Load& added = stages_.back().loads.emplace_back(Load{device.peak(load), kept, host});
+    if (micro_batch.repeats_forward) added.kept = device.received(tokens);
+    const bool is_continued = pipeline_.is_continued(MicroBatchId(i));
+    if (!is_continued && !micro_batch.continues) continue;
+    // Activations hold the keys, unless these are recomputed. Repeated forward passes make them anew.
+    const bool recomputes_keys = setting.recipe.recompute.has(LayerModule::qkv);
+    const Bytes keys = device.keys(tokens);
+    const std::int64_t seen = micro_batch.earlier_keys() + (is_continued ? tokens : 0);
+    added.peak = device.beside(added.peak, recomputes_keys ? keys : Bytes{}, device.key_gradients(seen));
+    if (recomputes_keys || micro_batch.repeats_forward) added.kept += keys;
   }
 }
 
@@ -122,7 +131,7 @@ void PlanMemory::place(const Timeline& timeline, const WorkModel& work) {
 RankMemory PlanMemory::over_time(HdpRank rank, const Timeline& timeline, const WorkModel& work) const {
   const Bytes states = stages_.front().device.states().total() + channels_of(rank);
   RankMemory memory{rank, {{Duration{}, states, Bytes{}}}};
-  if (stages_.size() == 1) {
+  if (pipeline_.has_whole_passes()) {
     sample_turns(memory, timeline, work);
   } else {
     sample_flights(memory, timeline);

@@ -61,7 +61,9 @@ struct RankMemory {
 /// The memory of all devices while the ranks of a plan run their micro-batches: the constant part, the activations of
 /// the micro-batches in flight, of which resident_share() is on the device and the rest in host memory, and what the
 /// current backward needs besides them (DeviceMemory). The micro-batches in flight are counted along the order in which
-/// each stage runs its passes (Pipeline).
+/// each stage runs its passes (Pipeline). Of chunks in order (MicroBatch::continues), keys and values stay from forward
+/// to backward also where these are recomputed, and beside a chunk's backward there are the gradients of all keys that
+/// it sees.
 class PlanMemory {
  public:
   /// O(stages x sum of the groups' sizes). The pipeline and its plan must outlive the object.
@@ -76,16 +78,16 @@ class PlanMemory {
   void place(const Timeline& timeline, const WorkModel& work);
   /// A rank through a step: three samples a micro-batch, where it begins, where forward turns into backward, and where
   /// it ends, and one at each end of the step. The turn is where the planner's work model puts it; begin and end are
-  /// those of the whole group, so that a rank that is ahead of its group begins a little late. Of a pipeline it is the
-  /// first stage, with the activations of each chunk from its forward pass to the last pass that needs them: two
-  /// samples a chunk. O(n log n) for n micro-batches of the rank.
+  /// those of the whole group, so that a rank that is ahead of its group begins a little late. Where passes forward and
+  /// backward are apart, it is the first stage, with the activations of each chunk from its forward pass to the last
+  /// pass that needs them: two samples a chunk. O(n log n) for n micro-batches of the rank.
   [[nodiscard]] RankMemory over_time(HdpRank rank, const Timeline& timeline, const WorkModel& work) const;
 
  private:
   /// The memory of a micro-batch on a device of one stage.
   struct Load {
     MemoryParts peak;  ///< Memory at its peak with nothing else in flight.
-    Bytes kept;        ///< Its activations on the device.
+    Bytes kept;        ///< Its activations on the device, with its keys and values.
     Bytes host;        ///< Its activations in host memory.
   };
   struct Stage {

@@ -99,14 +99,14 @@ struct Timeline {
   Duration step_time;
   std::vector<Breakdown> ranks;                   ///< One per worker: rank x stages + stage. Each sums to step_time.
   std::vector<MicroBatchInterval> micro_batches;  ///< In the order of the plan.
-  std::vector<MicroBatchInterval> passes;         ///< By PassId; empty with one stage.
+  std::vector<MicroBatchInterval> passes;         ///< By PassId; empty where every micro-batch is one pass.
   EvidenceSums evidence{};                        ///< Times of the kernels, summed over ranks.
   std::vector<Bytes> link_bytes;                  ///< Bytes of rings and stage messages, by LinkId.
   std::vector<Bytes> other_link_bytes;            ///< All bytes of other jobs, by LinkId; empty without any.
   std::uint64_t events = 0;                       ///< Events of all jobs.
   std::vector<InstructionRecord> instructions;    ///< Empty unless they were asked for.
 
-  /// When a pass ran. With one stage, every micro-batch is one pass.
+  /// When a pass ran.
   [[nodiscard]] const MicroBatchInterval& interval(PassId pass) const {
     return passes.empty() ? micro_batches.at(pass.index()) : passes.at(pass.index());
   }

@@ -6,6 +6,7 @@
 #include "sim/base/check.h"
 #include "sim/model/group_sharing.h"
 #include "sim/model/layers.h"
+#include "sim/model/mixing.h"
 #include "sim/model/optimizer_work.h"
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
@@ -140,7 +141,8 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
       again_at_mlp_(computed_again(model_, recipe, experts)),
       again_at_attention_(with_mlp(again_at_mlp_, false)) {
   for (const LayerRun& run : shape.layers) {
-    kept_.push_back({run.count, kept_tensors(of_kind(model, run.kind), recipe, experts)});
+    const Transformer kind = of_kind(model, run.kind);
+    kept_.push_back({run.count, kept_tensors(kind, recipe, experts), kind});
   }
   if (!recipe.recompute.has(LayerModule::projection)) again_at_mlp_ = with_mlp(again_at_mlp_, true);
   const std::int64_t ep = experts.ep;
@@ -185,15 +187,33 @@ KeptLoad DeviceMemory::kept_load(const MemoryLoad& load) const {
 
 Bytes DeviceMemory::kept(const MemoryLoad& load) const {
   Bytes all;
-  for (const auto& [layers, tensors] : kept_) all += of_layer(tensors, load) * layers;
+  for (const auto& [layers, tensors, kind] : kept_) all += of_layer(tensors, load) * layers;
   return all;
 }
 
 Bytes DeviceMemory::kept_token_wise(const MemoryLoad& load, double share) const {
   HDPSIM_CHECK(!model_.moe, "token-wise offload of layers with experts of {}", model_.name);
   Bytes all;
-  for (const auto& [layers, tensors] : kept_) all += token_wise_bytes(tensors, kept_load(load), share) * layers;
+  for (const auto& [layers, tensors, kind] : kept_) all += token_wise_bytes(tensors, kept_load(load), share) * layers;
   return all;
+}
+
+Bytes DeviceMemory::keys(std::int64_t tokens) const {
+  Bytes all;
+  for (const auto& [layers, tensors, kind] : kept_) {
+    if (attention_area(kind, 1) == 0) continue;  // its state is small
+    const std::int64_t reach = attention_reach(kind);
+    all += kv_bytes(kind, reach > 0 ? std::min(tokens, reach) : tokens, shape_.tp) * layers;
+  }
+  return all;
+}
+
+Bytes DeviceMemory::key_gradients(std::int64_t tokens) const {
+  return keys(tokens) * recipe_.dkv_bytes_per_element / model_.element_bytes;
+}
+
+Bytes DeviceMemory::received(std::int64_t tokens) const {
+  return shape_.embedding ? Bytes{} : hidden(tokens, recipe_.sequence_parallel);
 }
 
 MemoryParts DeviceMemory::peak(const MemoryLoad& load) const {
@@ -318,8 +338,9 @@ MemoryParts DeviceMemory::embedding_moment() const {
   return parts;
 }
 
-MemoryParts DeviceMemory::beside(MemoryParts peak, Bytes others) const {
+MemoryParts DeviceMemory::beside(MemoryParts peak, Bytes others, Bytes gradients) const {
   peak[MemoryPart::activations] += others;
+  peak[MemoryPart::workspace] += gradients;
   return with_gaps(peak);
 }
 

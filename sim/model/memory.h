@@ -89,11 +89,19 @@ class DeviceMemory {
   [[nodiscard]] Bytes kept(const MemoryLoad& load) const;
   /// The token_wise_bytes() of the same layers. Not supported for layers with experts (checked).
   [[nodiscard]] Bytes kept_token_wise(const MemoryLoad& load, double share) const;
+  /// The keys and values of `tokens` tokens in all layers of the device, as far as tokens behind them see these, and
+  /// their gradients. O(kinds of layers).
+  [[nodiscard]] Bytes keys(std::int64_t tokens) const;
+  [[nodiscard]] Bytes key_gradients(std::int64_t tokens) const;
+  /// What a stage of a pipeline keeps of a micro-batch if it repeats its forward pass: the hidden states that it
+  /// received.
+  [[nodiscard]] Bytes received(std::int64_t tokens) const;
   /// The memory at the fullest moment of a micro-batch's backward: in the head, in one of the operations of the last
   /// layer, or in the embedding. O(kinds of layers).
   [[nodiscard]] MemoryParts peak(const MemoryLoad& load) const;
-  /// The same moment with the activations `others` of other micro-batches in flight, which add to every moment alike.
-  [[nodiscard]] MemoryParts beside(MemoryParts peak, Bytes others) const;
+  /// The same moment with the activations `others` of other micro-batches in flight, which add to every moment alike,
+  /// and with gradients of keys and values of other tokens.
+  [[nodiscard]] MemoryParts beside(MemoryParts peak, Bytes others, Bytes gradients = {}) const;
 
  private:
   [[nodiscard]] MemoryParts head_moment(const MemoryLoad& load) const;
@@ -117,6 +125,7 @@ class DeviceMemory {
   struct Kept {
     std::int64_t layers;
     std::vector<KeptTensor> tensors;
+    Transformer kind;
   };
 
   const Transformer model_;  ///< The model, as the last layer of the device is.

@@ -81,6 +81,7 @@ class GivenOptions final : public PolicyOptions {
                              context.expert_ranks),
                  "leave 'expert_ranks' out of the plan: its waves then follow from the study");
     }
+    if (has_chunks_in_order(plan)) pool.require_chunks_in_order(file);
     check_offload(plan, file, pool);
   }
 

@@ -78,16 +78,30 @@ std::int64_t MicroBatch::tokens_per_rank() const {
   return (shared_tokens() + ranks - 1) / ranks + most;
 }
 
+std::int64_t MicroBatch::earlier_keys() const {
+  return continues && !spans.empty() ? spans.front().begin : 0;
+}
+
 double MicroBatch::area() const {
   double sum = 0;
-  for_each_span(*this, [&](const Span& span) { sum += causal_pairs(span.tokens); });
+  for_each_span(*this, [&](const Span& span) { sum += pairs_of(*this, span); });
   return sum + causal_pairs(padding);
 }
 
 double MicroBatch::shared_area() const {
   double sum = 0;
-  for (const Span& span : spans) sum += causal_pairs(span.tokens);
+  for (const Span& span : spans) sum += pairs_of(*this, span);
   return sum + causal_pairs(padding);
+}
+
+double pairs_of(const MicroBatch& micro_batch, const Span& span) {
+  const auto earlier = static_cast<double>(micro_batch.earlier_keys());
+  return causal_pairs(span.tokens) + earlier * static_cast<double>(span.tokens);
+}
+
+bool has_chunks_in_order(const Plan& plan) {
+  return std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(),
+                     [](const MicroBatch& micro_batch) { return micro_batch.continues; });
 }
 
 std::int64_t span_count(const MicroBatch& micro_batch) {

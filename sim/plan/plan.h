@@ -9,7 +9,8 @@
 namespace hdpsim {
 
 /// A stretch of one sequence: tokens [begin, begin + tokens). The span of a whole sequence has all its tokens, from 0
-/// on. Attention is causal within the sequence; spans of one micro-batch do not see each other.
+/// on. Attention is causal within the sequence; spans do not see each other, unless a micro-batch continues another
+/// (MicroBatch::continues).
 struct Span {
   SequenceId sequence;
   std::int64_t begin = 0;
@@ -49,6 +50,13 @@ struct MicroBatch {
   /// inputs and attention's outputs go to host memory entirely; the other activations go there for the share `offload`
   /// of the tokens, and are recomputed for the rest.
   bool token_wise = false;
+  /// Chunks of a sequence in order (ChunkFlow, Yuan et al. 2025, arXiv 2503.02356): the only span of this micro-batch
+  /// continues that of the micro-batch before it in the list of its only rank, and sees the keys of what it continues.
+  /// Such chunks run forward in order and backward in the reverse order, so that their passes are apart.
+  bool continues = false;
+  /// Forward leaves no activations but keys and values that later chunks see, and in a pipeline what the stage
+  /// received. All of it runs once more before backward.
+  bool repeats_forward = false;
   /// Tokens of an additional sequence that belongs neither to the batch nor to the loss, on a rank with no other work
   /// in a wave (Plan::expert_ranks). A micro-batch without spans and padding only computes experts for others.
   std::int64_t padding = 0;
@@ -58,7 +66,10 @@ struct MicroBatch {
   /// The largest share of a rank: ceil(shared tokens / N) and the most local tokens.
   [[nodiscard]] std::int64_t tokens_per_rank() const;
   [[nodiscard]] bool offloads() const { return token_wise || offload > 0; }
-  [[nodiscard]] double area() const;  ///< (query, key) pairs under the causal masks of the spans, over the whole group.
+  /// The tokens of earlier chunks, whose keys the span sees; 0 unless it continues them.
+  [[nodiscard]] std::int64_t earlier_keys() const;
+  /// (query, key) pairs under the causal masks of the spans, with the keys of earlier chunks, over the whole group.
+  [[nodiscard]] double area() const;
   [[nodiscard]] double shared_area() const;  ///< The same without local spans.
   friend bool operator==(const MicroBatch&, const MicroBatch&) = default;
 };
@@ -81,6 +92,9 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+/// Whether micro-batches of the plan continue others. O(micro-batches).
+[[nodiscard]] bool has_chunks_in_order(const Plan& plan);
+
 /// One of the two parts of a span that a rank holds: tokens [begin, begin + tokens) of the sequence.
 struct Part {
   SequenceId sequence;
@@ -97,6 +111,9 @@ void for_each_span(const MicroBatch& micro_batch, Visit visit) {
     for (const Span& span : local.spans) visit(span);
   }
 }
+
+/// The (query, key) pairs of a span of the micro-batch, with the keys of the chunks that it continues.
+[[nodiscard]] double pairs_of(const MicroBatch& micro_batch, const Span& span);
 
 [[nodiscard]] std::int64_t span_count(const MicroBatch& micro_batch);
 

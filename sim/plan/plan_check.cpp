@@ -44,6 +44,7 @@ class Checker {
     check_tokens();
     check_schedule();
     check_waves();
+    if (has_chunks_in_order(plan_)) check_chunks();
     if (problems_.empty()) check_order();
     return std::move(problems_);
   }
@@ -106,6 +107,9 @@ class Checker {
     if (!(micro_batch.offload >= 0 && micro_batch.offload <= 1)) {
       problem("micro-batch {} offloads {}, it must be from 0 to 1", id, micro_batch.offload);
       return;
+    }
+    if (micro_batch.repeats_forward && micro_batch.offloads()) {
+      problem("micro-batch {} repeats its forward pass, and has no activations to offload", id);
     }
     if (micro_batch.group.empty()) return;
     if (std::string text = capacity_problem(plan_, id); !text.empty()) problems_.push_back(std::move(text));
@@ -220,6 +224,41 @@ class Checker {
       problem("rank {} runs {} micro-batches, rank {} of its expert group {}", rank, plan_.schedule[rank].size(), first,
               plan_.schedule[first].size());
     }
+  }
+
+  // Chunks run forward and backward apart, which only single ranks do without waiting for each other.
+  void check_chunks() {
+    for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
+      const MicroBatch& micro_batch = plan_.micro_batches[id];
+      const std::size_t ranks = micro_batch.group.size();
+      if (ranks > 1) problem("micro-batch {} has {} ranks, in a plan with chunks that continue others", id, ranks);
+      if (micro_batch.continues && micro_batch.spans.size() != 1) {
+        problem("micro-batch {} continues another one with {} spans, not with one", id, micro_batch.spans.size());
+      }
+    }
+    if (plan_.expert_ranks > 1) {
+      problem("chunks continue others in expert groups of {} ranks, which run waves", plan_.expert_ranks);
+    }
+    for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) {
+      const MicroBatch* before = nullptr;
+      for (const MicroBatchId id : plan_.schedule[rank]) {
+        if (id.index() >= plan_.micro_batches.size()) break;
+        const MicroBatch& micro_batch = plan_.micro_batches[id.index()];
+        if (micro_batch.continues && !follows(micro_batch, before)) {
+          problem("rank {}: micro-batch {} does not continue the one before it", rank, id.index());
+        }
+        before = &micro_batch;
+      }
+    }
+  }
+
+  // Whether the span begins where that of the chunk before ends, and the first chunk has the begin of the sequence.
+  static bool follows(const MicroBatch& micro_batch, const MicroBatch* before) {
+    if (before == nullptr || before->spans.size() != 1 || micro_batch.spans.empty()) return false;
+    const Span& span = micro_batch.spans.front();
+    const Span& earlier = before->spans.front();
+    return span.sequence == earlier.sequence && span.begin == earlier.begin + earlier.tokens &&
+           (before->continues || earlier.begin == 0);
   }
 
   // Finds a cycle of waits: a micro-batch that cannot run waits for one of its ranks, which is stuck before another

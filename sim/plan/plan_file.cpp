@@ -156,6 +156,8 @@ class PlanReader {
     }
     micro_batch.offload = reader.optional_in<double>("offload", {0, 1}).value_or(0);
     micro_batch.token_wise = reader.optional<bool>("token_wise", false);
+    micro_batch.continues = reader.optional<bool>("continues", false);
+    micro_batch.repeats_forward = reader.optional<bool>("repeats_forward", false);
     micro_batch.padding = reader.optional_in<std::int64_t>("padding", {0, most_tokens}).value_or(0);
     reader.finish();
   }

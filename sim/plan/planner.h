@@ -30,6 +30,8 @@ struct PlanningContext {
   std::int64_t context = 0;         ///< The longest sequence.
   std::int64_t layers = 1;          ///< Layers of a pass: those on one rank, or the fewest of a pipeline's chunks.
   std::int64_t stages = 1;          ///< Stages of every rank's pipeline.
+  /// Whether micro-batches may continue others (MicroBatch::continues): not under every schedule of a pipeline.
+  bool runs_chunks_in_order = true;
   WorkModel work;
   std::int64_t expert_ranks = 1;    ///< Ranks that run waves together: see sim/plan/expert_waves.h.
   std::int64_t expert_padding = 0;  ///< Tokens of the micro-batch of a rank that has no other work in a wave.

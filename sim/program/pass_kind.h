@@ -7,7 +7,7 @@
 namespace hdpsim {
 
 enum class PassKind : std::uint8_t {
-  whole,            ///< Forward and backward together: the only kind with one stage.
+  whole,            ///< Forward and backward together: the only kind with one stage, but for chunks in order.
   forward,          ///< F
   backward,         ///< B: all of backward.
   input_gradient,   ///< B of a split backward: the part that the previous stage waits for.

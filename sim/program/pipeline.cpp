@@ -98,12 +98,23 @@ class StageOrder {
   std::vector<Entry> entries_;
 };
 
+// Of every micro-batch of a rank's list, the place of the last one of its chain: of those that continue each other.
+std::vector<std::int64_t> chain_ends(const Plan& plan, const std::vector<MicroBatchId>& list) {
+  std::vector<std::int64_t> ends(list.size());
+  std::int64_t end = std::ssize(list) - 1;
+  for (std::size_t i = list.size(); i-- > 0;) {
+    ends[i] = end;
+    if (!plan.micro_batches[list[i].index()].continues) end = static_cast<std::int64_t>(i) - 1;
+  }
+  return ends;
+}
+
 }  // namespace
 
 Pipeline::Pipeline(const Plan& plan, std::int64_t stages, const PipelineOptions& options)
     : plan_(plan),
       waves_(plan),
-      schedule_(make_schedule(options, stages)),
+      schedule_(has_chunks_in_order(plan) ? make_schedule_of_chains(options, stages) : make_schedule(options, stages)),
       chunk_map_(*schedule_, options.split),
       kinds_(schedule_->kinds()),
       orders_(plan.schedule.size() * static_cast<std::size_t>(stages)) {
@@ -111,6 +122,7 @@ Pipeline::Pipeline(const Plan& plan, std::int64_t stages, const PipelineOptions&
 }
 
 void Pipeline::order_passes() {
+  if (has_chunks_in_order(plan_)) return order_chains();
   if (stages() == 1) {
     for (std::size_t rank = 0; rank < orders_.size(); ++rank) {
       orders_[rank].reserve(plan_.schedule[rank].size());
@@ -126,6 +138,24 @@ void Pipeline::order_passes() {
   }
   const std::int64_t slot_count = slots.empty() ? 0 : *std::max_element(slots.begin(), slots.end()) + 1;
   for (std::int64_t stage = 0; stage < stages(); ++stage) order_stage(stage, slots, slot_count);
+}
+
+void Pipeline::order_chains() {
+  continued_.resize(plan_.micro_batches.size());
+  for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) {
+    const std::vector<MicroBatchId>& list = plan_.schedule[rank];
+    const std::vector<std::int64_t> ends = chain_ends(plan_, list);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      continued_[list[i].index()] = ends[i] > static_cast<std::int64_t>(i);
+    }
+    for (std::int64_t stage = 0; stage < stages(); ++stage) {
+      std::vector<PassId>& of_worker = orders_[worker(HdpRank(rank), stage).index()];
+      of_worker.reserve(2 * list.size());
+      for (const SlotPass& pass : schedule_->order_of_chains(stage, ends)) {
+        of_worker.push_back(id_of(list[static_cast<std::size_t>(pass.slot)], pass.chunk, pass.kind));
+      }
+    }
+  }
 }
 
 void Pipeline::order_stage(std::int64_t stage, const std::vector<std::int64_t>& slots, std::int64_t slot_count) {

@@ -40,6 +40,9 @@ struct StagePass {
 /// cycles has no cycle, so that there is no deadlock unless the plan's own order has a cycle (sim/plan/plan_check.h
 /// reports those). A rank without a micro-batch in some slot runs nothing in its place. The micro-batches of a wave
 /// (sim/plan/expert_waves.h) share one slot.
+///
+/// Where micro-batches continue others (MicroBatch::continues), ranks have no group in common, and each has an order of
+/// its own: that of Schedule::order_of_chains().
 class Pipeline {
  public:
   /// The plan must have passed the checker and outlive the pipeline. With several stages, a cycle in its order throws a
@@ -52,6 +55,9 @@ class Pipeline {
   [[nodiscard]] std::int64_t chunks() const { return chunk_map_.chunks(); }
   [[nodiscard]] const ChunkMap& chunk_map() const { return chunk_map_; }
   [[nodiscard]] std::size_t workers() const { return orders_.size(); }
+  /// Whether each micro-batch is one pass, forward and backward. So it is with one stage, unless it has chunks in
+  /// order.
+  [[nodiscard]] bool has_whole_passes() const { return kinds_.front() == PassKind::whole; }
   [[nodiscard]] std::size_t passes() const { return plan_.micro_batches.size() * passes_of_micro_batch(); }
 
   [[nodiscard]] WorkerId worker(HdpRank rank, std::int64_t stage) const {
@@ -74,6 +80,8 @@ class Pipeline {
   [[nodiscard]] const MicroBatch& micro_batch(PassId id) const {
     return plan_.micro_batches[id.index() / passes_of_micro_batch()];
   }
+  /// Whether another micro-batch continues this one (MicroBatch::continues).
+  [[nodiscard]] bool is_continued(MicroBatchId id) const { return !continued_.empty() && continued_[id.index()]; }
   /// The workers that run a pass, in ring order.
   [[nodiscard]] std::vector<WorkerId> group(PassId id) const;
   [[nodiscard]] MicroBatchId micro_batch_id(PassId id) const {
@@ -102,6 +110,7 @@ class Pipeline {
   [[nodiscard]] std::size_t offset_of(std::int64_t chunk, PassKind kind) const;
   [[nodiscard]] std::optional<PassId> neighbour(PassId id, std::int64_t step) const;
   void order_passes();
+  void order_chains();
   void order_stage(std::int64_t stage, const std::vector<std::int64_t>& slots, std::int64_t slot_count);
 
   const Plan& plan_;
@@ -110,6 +119,7 @@ class Pipeline {
   ChunkMap chunk_map_;
   std::span<const PassKind> kinds_;   ///< Passes of a micro-batch through one chunk.
   std::vector<std::int64_t> copies_;  ///< Copy of the model by micro-batch; empty if there is one copy.
+  std::vector<bool> continued_;       ///< By micro-batch; empty if none is.
   std::vector<std::vector<PassId>> orders_;
 };
 

@@ -1,6 +1,7 @@
 #include "sim/program/program.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "sim/base/check.h"
@@ -22,13 +23,15 @@ PassWork work_of(const Pipeline& pipeline, PassId id, const std::vector<LayerRun
   const bool pool = options.mesh.hdp > 1;
   const Recipe& recipe = options.recipe;
   const bool staged = options.mesh.pp > 1;
+  const bool gathers_once = !staged && keeps_activations(pass.kind);  // parameters that are then there for the step
   return {layers,
           pass.chunk == 0,
           pass.chunk + 1 == pipeline.chunks(),
           pipeline.begins_on_stage(id),
           pass.kind,
-          pool && (staged ? recipe.gathers_in_pass() : recipe.gathers_by_layer(first)),
-          pool && (staged ? recipe.reduces_in_pass() : recipe.reduces_by_layer(last))};
+          pool && (gathers_once ? recipe.gathers_by_layer(first) : recipe.gathers_in_pass()),
+          pool && (staged ? recipe.reduces_in_pass() : recipe.reduces_by_layer(last)),
+          pipeline.micro_batch(id).repeats_forward};
 }
 
 std::int64_t table_parameters(const Transformer& model, std::int64_t tp) {
@@ -100,7 +103,9 @@ void Program::mark_first_and_last() {
   for (const auto& of_rank : plan_.schedule) {
     if (of_rank.empty()) continue;
     first_[of_rank.front().index()] = true;
-    last_[of_rank.back().index()] = true;
+    auto last = std::prev(of_rank.end());  // to run backward
+    while (plan_.micro_batches[last->index()].continues) --last;
+    last_[last->index()] = true;
   }
 }
 
@@ -141,7 +146,7 @@ PoolWork Program::pool_work(PassId id) const {
 }
 
 MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
-  HDPSIM_CHECK(pipeline_.stages() == 1, "micro-batch {} is no pass of a pipeline of {} stages", id.index(),
+  HDPSIM_CHECK(pipeline_.has_whole_passes(), "micro-batch {} is several passes, on {} stages", id.index(),
                pipeline_.stages());
   return pass(PassId(id.index()));
 }

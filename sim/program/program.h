@@ -76,7 +76,7 @@ class Program {
   }
   /// The instructions that the workers of a pass execute. O(spans + ranks of the group).
   [[nodiscard]] MicroBatchProgram pass(PassId id) const;
-  /// The same for a pipeline of one stage (checked), where every micro-batch is one pass.
+  /// The same where every micro-batch is one pass (checked).
   [[nodiscard]] MicroBatchProgram micro_batch(MicroBatchId id) const;
   /// The bytes that every device sends to the device of the pass's target: its share of the hidden states or of their
   /// gradients.
@@ -101,7 +101,7 @@ class Program {
   Pipeline pipeline_;
   std::vector<std::vector<LayerRun>> layers_;  ///< By chunk.
   std::vector<bool> first_;  ///< By micro-batch: it is the first of any of its ranks; empty if not needed.
-  std::vector<bool> last_;   ///< By micro-batch: it is the last of any of its ranks; empty if not needed.
+  std::vector<bool> last_;   ///< By micro-batch: any of its ranks runs it backward last; empty if not needed.
   std::vector<ExpertTokens> expert_tokens_;  // by micro-batch; empty without experts
 };
 

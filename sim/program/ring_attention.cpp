@@ -96,9 +96,23 @@ bool is_cut_short(const Layer& layer, const std::map<std::int64_t, std::int64_t>
   return !spans.empty() && spans.rbegin()->first > attention_reach(layer);
 }
 
+// What the tokens of a chunk see of the chunks before it: as rows that see all keys which these tokens reach.
+void add_earlier(const Layer& layer, const MicroBatch& micro_batch, Attention& launch) {
+  const std::int64_t earlier = micro_batch.earlier_keys();
+  const std::int64_t tokens = micro_batch.tokens();
+  if (earlier == 0) return;
+  if (attention_reach(layer) == 0) return launch.blocks.push_back({tokens, earlier, Mask::full, 1});
+  const double pairs =
+      attention_area(layer, earlier + tokens) - attention_area(layer, earlier) - attention_area(layer, tokens);
+  const std::int64_t keys = std::min(earlier, attention_reach(layer));
+  const std::int64_t rows = std::llround(pairs / static_cast<double>(keys));
+  if (rows > 0) launch.blocks.push_back({rows, keys, Mask::full, 1});
+}
+
 RingAttention steps_of(const MicroBatch& micro_batch, const Transformer& model, std::int64_t ranks,
                        const Attention& empty) {
   RingAttention ring{empty, empty};
+  add_earlier(model, micro_batch, ring.own);
   if (const auto spans = spans_by_length(micro_batch, attention_reach(model)); is_cut_short(model, spans)) {
     if (ranks > 1) ring.halo = 0;
     for (const auto& [tokens, count] : spans) add_local(model, tokens, count, ranks, ring);

@@ -27,6 +27,8 @@ namespace hdpsim {
 /// the tokens before each of its two parts, its halo, in place of all others: `own` is then its parts against
 /// themselves, and `step` the rest of the mean rank's area, which the halo brings at once. If parts are shorter than
 /// the window, the halo comes from further ranks than the neighbours, which is not told apart.
+///
+/// `own` of a chunk (MicroBatch::continues) is on one rank, with the keys of the chunks before it.
 struct RingAttention {
   Attention own;
   Attention step;                         ///< No blocks if N is 1, or with an all-gather.

@@ -13,6 +13,11 @@ std::span<const PassKind> Schedule::kinds() const {
   return two;
 }
 
+std::vector<SlotPass> Schedule::order_of_chains(std::int64_t /*stage*/, std::span<const std::int64_t> /*ends*/) const {
+  HDPSIM_CHECK(false, "the schedule does not run chunks in order");
+  return {};
+}
+
 std::span<const ScheduleEntry> pipeline_schedules() {
   return schedule_table;
 }
@@ -42,6 +47,14 @@ std::shared_ptr<const Schedule> make_schedule(const PipelineOptions& options, st
   if (stages == 1) return make_one_stage();
   HDPSIM_CHECK(stages % entry->stages_multiple == 0, "{} stages under {}", stages, options.schedule);
   return entry->make(stages, options.virtual_stages);
+}
+
+std::shared_ptr<const Schedule> make_schedule_of_chains(const PipelineOptions& options, std::int64_t stages) {
+  if (stages == 1) return schedule_table.front().make(1, 1);
+  const ScheduleEntry* const entry = find_schedule(options.schedule);
+  HDPSIM_CHECK(entry != nullptr && entry->runs_chunks_in_order, "chunks in order in a pipeline under {}",
+               options.schedule);
+  return make_schedule(options, stages);
 }
 
 }  // namespace hdpsim

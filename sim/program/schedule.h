@@ -82,6 +82,11 @@ class Schedule {
   [[nodiscard]] virtual std::span<const PassKind> kinds() const;
   /// The passes of a stage in the order of execution, for `slots` micro-batches. O(passes of the stage).
   [[nodiscard]] virtual std::vector<SlotPass> order(std::int64_t stage, std::int64_t slots) const = 0;
+  /// The same for one rank, some of whose micro-batches continue others (MicroBatch::continues): `ends` has for every
+  /// slot the last one of its chain. Chains go forward in order and backward in reverse. Only of a schedule whose entry
+  /// says that it runs chunks in order (checked).
+  [[nodiscard]] virtual std::vector<SlotPass> order_of_chains(std::int64_t stage,
+                                                              std::span<const std::int64_t> ends) const;
 
  private:
   std::int64_t stages_;
@@ -95,6 +100,7 @@ struct ScheduleEntry {
   bool takes_virtual_stages = false;  ///< It needs 2 or more virtual stages; other schedules take only 1.
   std::int64_t tuned_with = 1;        ///< Virtual stages with which `tune` tries it by default; 0: not at all.
   std::int64_t stages_multiple = 1;   ///< The number of stages must be a multiple of this.
+  bool runs_chunks_in_order = false;  ///< It has an order_of_chains().
 };
 /// All schedules, in the order in which users see them.
 [[nodiscard]] std::span<const ScheduleEntry> pipeline_schedules();
@@ -106,5 +112,10 @@ struct ScheduleEntry {
 /// The schedule of a pipeline of `stages` stages. One stage runs whole micro-batches, whatever schedule the options
 /// name. The options must name a schedule that supports such a pipeline (checked).
 [[nodiscard]] std::shared_ptr<const Schedule> make_schedule(const PipelineOptions& options, std::int64_t stages);
+
+/// The schedule of a plan whose micro-batches continue others. One stage has passes forward and backward, too, whatever
+/// schedule the options name; on several, it must be one that runs chunks in order (checked).
+[[nodiscard]] std::shared_ptr<const Schedule> make_schedule_of_chains(const PipelineOptions& options,
+                                                                      std::int64_t stages);
 
 }  // namespace hdpsim

@@ -31,7 +31,7 @@ std::map<std::size_t, OnChain> sequences_on(const std::vector<ChainLink>& chain,
     const double all = work.compute_seconds(micro_batch.area(), micro_batch.tokens());
     for_each_span(micro_batch, [&](const Span& span) {
       OnChain& sequence = found[span.sequence.index()];
-      sequence.seconds += link.time.seconds() * work.compute_seconds(causal_pairs(span.tokens), span.tokens) / all;
+      sequence.seconds += link.time.seconds() * work.compute_seconds(pairs_of(micro_batch, span), span.tokens) / all;
       sequence.group = std::max(sequence.group, std::ssize(micro_batch.group));
     });
   }

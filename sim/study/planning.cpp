@@ -10,6 +10,7 @@
 #include "sim/model/kept_tensors.h"
 #include "sim/model/layers.h"
 #include "sim/plan/expert_waves.h"
+#include "sim/program/schedule.h"
 #include "sim/study/capacity.h"
 
 namespace hdpsim {
@@ -61,6 +62,7 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
           .context = spec.batch.context,
           .layers = layers_of_pass(job),
           .stages = spec.mesh.pp,
+          .runs_chunks_in_order = spec.mesh.pp == 1 || find_schedule(job.pipeline.schedule)->runs_chunks_in_order,
           .work = on.work_model(job, spec.capacity),
           .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,

@@ -102,6 +102,7 @@ BENCHMARK_CAPTURE(published, hydraulis, "hydraulis")->Unit(benchmark::kMilliseco
 BENCHMARK_CAPTURE(published, hydraulis_joint, "hydraulis: {search: joint}")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, wlb, "wlb")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, skrull, "skrull")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, chunkflow, "chunkflow")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, openrlhf, "openrlhf")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, verl, "verl: {cp: 256}")->Unit(benchmark::kMillisecond);
 

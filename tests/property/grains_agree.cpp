@@ -209,6 +209,7 @@ struct Choice {
   bool two_jobs = false;  ///< Half of the nodes belong to a job that trains beside it.
   bool recomputes = false;
   bool token_wise = false;  ///< Offload with a split of the tokens.
+  bool chunks = false;      ///< Chunks in order; pipelines run 1F1B.
   bool experts = false;     ///< A mixture of experts.
   bool kinds = false;       ///< Layers of two kinds.
   Communication communication = {};
@@ -296,7 +297,8 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   profile->connections = choice.communication.costs;
   profile->overheads.compute_beside_communication = choice.communication.beside;
 
-  const Pipelines pipelines = choice.pipelines ? random_pipelines(seed, cluster.devices / tp) : Pipelines{};
+  Pipelines pipelines = choice.pipelines ? random_pipelines(seed, cluster.devices / tp) : Pipelines{};
+  if (choice.chunks) pipelines.options = {};
   const std::int64_t pp = pipelines.stages;
   const auto job_on = [&](const NodeList& nodes) {
     return DrawnJob{.mesh = {.hdp = nodes.devices(cluster) / (tp * pp), .tp = tp, .pp = pp}, .nodes = nodes};
@@ -313,6 +315,7 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   const std::int64_t padding = experts.padding ? capacity.tokens : 0;
   if (choice.token_wise)
     main.policy = seed % 2 == 0 ? "hdp-balance: {offload: token-wise}" : "hdp-naive: {offload: token-wise}";
+  if (choice.chunks) main.policy = seed % 2 == 0 ? "chunkflow" : "chunkflow: {kept_chunks: 2}";
   main = random_job(random, seed, model, capacity, std::move(main), world->job(), experts.layout, padding);
   const Plan plan = main.plan(0);
   LoweringOptions lowering{model, main.mesh, {.dkv_bytes_per_element = one_of(random, {2, 4})}};
@@ -406,6 +409,10 @@ TEST_CASE("fluid and exact nearly always agree within 2 % where tokens are split
           "[grains split]") {
   const Compared compared = compare_grains("grains split", {.token_wise = true}, 0.025);
   CHECK(compared.apart <= 1);
+}
+
+TEST_CASE("fluid and exact agree within 2 % where chunks of sequences run in order", "[grains chunks]") {
+  CHECK(compare_grains("grains chunks", {.pipelines = true, .chunks = true}, tolerance).apart == 0);
 }
 
 TEST_CASE("fluid and exact nearly always agree within 2 % beside another job", "[grains beside]") {

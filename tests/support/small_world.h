@@ -143,4 +143,25 @@ inline Plan plan_of(std::int64_t ranks, std::int64_t layers,
   return plan;
 }
 
+/// A plan for one rank: micro-batch after micro-batch its chunks, in tokens; a micro-batch of one chunk is a sequence
+/// as a whole. All but the last `kept` chunks of a sequence repeat their forward pass.
+inline Plan chunks_in_order(std::int64_t layers, const std::vector<std::vector<std::int64_t>>& sequences,
+                            std::size_t kept = 1) {
+  Plan plan = plan_of(1, layers, {});
+  for (const std::vector<std::int64_t>& chunks : sequences) {
+    std::int64_t begin = 0;
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      MicroBatch& chunk = plan.micro_batches.emplace_back();
+      chunk.group = {HdpRank(0)};
+      chunk.spans = {{SequenceId(plan.sequence_tokens.size()), begin, chunks[i]}};
+      chunk.continues = i > 0;
+      chunk.repeats_forward = i + kept < chunks.size();
+      plan.schedule[0].emplace_back(plan.micro_batches.size() - 1);
+      begin += chunks[i];
+    }
+    plan.sequence_tokens.push_back(begin);
+  }
+  return plan;
+}
+
 }  // namespace hdpsim::test

@@ -40,6 +40,10 @@ void* Dense::received(const Activations& activations, Direction direction) const
   return own_rows(activations.shared().d_x, activations.rows());
 }
 
+std::size_t Dense::message_bytes(const Activations& activations) const {
+  return static_cast<std::size_t>(activations.rows().own * model_.hidden) * element_bytes(backend_.element());
+}
+
 void Dense::forward(DensePart part) {
   const LayerActivations& layer = layer_;
   const SharedActivations& shared = shared_;

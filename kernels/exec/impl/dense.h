@@ -58,6 +58,7 @@ class Dense {
   /// the device's own rows, [own, h], of the hidden states or of their gradient.
   [[nodiscard]] void* sent(const Activations& activations, Direction direction) const;
   [[nodiscard]] void* received(const Activations& activations, Direction direction) const;
+  [[nodiscard]] std::size_t message_bytes(const Activations& activations) const;
 
  private:
   /// A linear layer of the model: y = x W^T, x [T, in], y [T, out].

@@ -127,11 +127,11 @@ class Assembler {
   void note_intervals() {
     const MicroBatchInterval never{Instant::at(timeline_.step_time), Instant{}};
     timeline_.micro_batches.assign(plan_.micro_batches.size(), never);
-    if (pipeline_.stages() > 1) timeline_.passes.assign(pipeline_.passes(), never);
+    if (!pipeline_.has_whole_passes()) timeline_.passes.assign(pipeline_.passes(), never);
     for (const RankLog& log : logs_) {
       for (const InstructionRecord& record : log.records) {
         extend(timeline_.micro_batches[record.micro_batch.index()], record);
-        if (pipeline_.stages() > 1) extend(timeline_.passes[pass_of(record, pipeline_).index()], record);
+        if (!pipeline_.has_whole_passes()) extend(timeline_.passes[pass_of(record, pipeline_).index()], record);
       }
     }
   }

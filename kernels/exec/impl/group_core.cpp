@@ -38,6 +38,7 @@ GroupCore::GroupCore(Backend& backend, Transport& pool, const AttentionHeads& he
       heads_(heads),
       ring_(backend, pool),
       local_(backend, pool),
+      chunks_(backend),
       gathered_(backend, pool),
       traded_(backend, pool),
       d_o_(backend),
@@ -47,6 +48,7 @@ GroupCore::GroupCore(Backend& backend, Transport& pool, const AttentionHeads& he
 void GroupCore::join(const Share& share) {
   share_ = &share;
   local_.join({&share.local, &share.self, 0}, heads_);
+  if (share.chunk) chunks_.join(*share.chunk, heads_);
   if (share.sharing.gathers) return gathered_.join(share.together, share.launches, heads_);
   AttentionHeads own = heads_;
   own.heads /= share.sharing.inner;
@@ -131,6 +133,7 @@ void GroupCore::finish(const SharingCollective& op, const Tensors& tensors) {
 
 void GroupCore::begin(Direction direction, const Tensors& tensors) {
   direction_ = direction;
+  layer_ = tensors.index;
   const LayerActivations& layer = tensors.layer;
   const SharedActivations& shared = tensors.shared;
   const bool trades = share_->sharing.trades_heads();
@@ -153,6 +156,9 @@ void GroupCore::begin(Direction direction, const Tensors& tensors) {
 }
 
 void GroupCore::attend(int step) {
+  if (share_->chunk) {
+    return direction_ == Direction::forward ? chunks_.attend(layer_, forward_) : chunks_.attend(layer_, backward_);
+  }
   if (!share_->sharing.gathers) return ring_.attend(step);
   direction_ == Direction::forward ? gathered_.attend(forward_) : gathered_.attend(backward_);
 }

@@ -4,6 +4,7 @@
 
 #include "kernels/exec/impl/activations.h"
 #include "kernels/exec/share.h"
+#include "kernels/ring/chunk_keys.h"
 #include "kernels/ring/gathered_keys.h"
 #include "kernels/ring/ring_steps.h"
 #include "kernels/ring/scratch.h"
@@ -22,6 +23,7 @@ class GroupCore {
   struct Tensors {
     LayerActivations layer;
     SharedActivations shared;
+    std::int64_t index = 0;  ///< Of the layer, among all layers of the model.
   };
 
   /// `pool` has the HDP ranks, `heads` are those of this device. Both references must outlive this.
@@ -57,9 +59,11 @@ class GroupCore {
   const Share* share_ = nullptr;
   RingSteps ring_;
   RingSteps local_;  ///< A ring of one: what the rank holds alone.
+  ChunkKeys chunks_;
   GatheredKeys gathered_;
   TradedHeads traded_;
   Direction direction_ = Direction::forward;
+  std::int64_t layer_ = 0;
   RingForward forward_;
   RingBackward backward_;
   TradedTensor under_way_;

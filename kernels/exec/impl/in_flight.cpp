@@ -15,10 +15,26 @@ void InFlight::begin(MicroBatchId id, std::int64_t number, const ModelChunk& chu
   held->begin(share(id), chunk, keeping);
 }
 
-void InFlight::end(MicroBatchId id, std::int64_t number) {
+void InFlight::drop(MicroBatchId id, std::int64_t number) {
   const auto ended = held_.find({id, number});
   spare_.push_back(std::move(ended->second));
   held_.erase(ended);
+}
+
+void InFlight::keep_received(MicroBatchId id, std::int64_t number, const void* from, std::size_t bytes) {
+  Received& kept = received_[{id, number}] = {backend_.allocate(bytes), bytes};
+  backend_.copy(kept.memory.get(), from, bytes);
+}
+
+void InFlight::restore(MicroBatchId id, std::int64_t number, void* to) {
+  const auto kept = received_.find({id, number});
+  backend_.copy(to, kept->second.memory.get(), kept->second.bytes);
+  backend_.synchronize();  // the copy may still read what is freed here
+  received_.erase(kept);
+}
+
+void InFlight::end(MicroBatchId id, std::int64_t number) {
+  drop(id, number);
   const auto is_of_it = [id](const auto& entry) { return entry.first.first == id; };
   if (std::none_of(held_.begin(), held_.end(), is_of_it)) shares_.erase(id);
 }

@@ -32,6 +32,12 @@ class InFlight {
   /// ... until the end of its backward pass.
   void end(MicroBatchId id, std::int64_t number);
 
+  /// Ends the activations of a chunk after a forward pass that is repeated: begin() follows before its backward pass.
+  void drop(MicroBatchId id, std::int64_t number);
+  /// Keeps what such a chunk has received from another stage, and puts it back.
+  void keep_received(MicroBatchId id, std::int64_t number, const void* from, std::size_t bytes);
+  void restore(MicroBatchId id, std::int64_t number, void* to);
+
   /// The largest number of chunks that had activations at once.
   [[nodiscard]] std::size_t most() const { return held_.size() + spare_.size(); }
 
@@ -44,6 +50,11 @@ class InFlight {
   std::map<MicroBatchId, Share> shares_;
   std::map<std::pair<MicroBatchId, std::int64_t>, std::unique_ptr<Activations>> held_;
   std::vector<std::unique_ptr<Activations>> spare_;
+  struct Received {
+    DeviceMemory memory;
+    std::size_t bytes = 0;
+  };
+  std::map<std::pair<MicroBatchId, std::int64_t>, Received> received_;
 };
 
 }  // namespace hdpsim::kernels::exec

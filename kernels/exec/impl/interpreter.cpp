@@ -230,35 +230,64 @@ void Interpreter::compute(const Instruction& instruction) {
 // The fixed work of a micro-batch on the host: selecting its tokens and their places.
 void Interpreter::take_share() {
   const auto rank = static_cast<int>(at_.rank.index());
-  parts_.in_flight.add(at_.pass.micro_batch, share_of(at_.program->plan(), at_.pass.micro_batch, rank,
-                                                      at_.batch->tokens, instructions_.sharing));
+  Share share = share_of(at_.program->plan(), at_.pass.micro_batch, rank, at_.batch->tokens, instructions_.sharing);
+  share.chunk = chunk_place();
+  parts_.in_flight.add(at_.pass.micro_batch, std::move(share));
   enter_pass();
+}
+
+std::optional<ChunkPlace> Interpreter::chunk_place() const {
+  const Pipeline& pipeline = at_.program->pipeline();
+  const MicroBatch& micro_batch = pipeline.micro_batch(at_.id);
+  if (!micro_batch.continues && !pipeline.is_continued(at_.pass.micro_batch)) return std::nullopt;
+  const Span& span = micro_batch.spans.front();
+  const std::size_t sequence = span.sequence.index();
+  return ChunkPlace{sequence, span.begin, span.tokens, at_.program->plan().sequence_tokens[sequence]};
+}
+
+bool Interpreter::drops_activations() const {
+  const Pipeline& pipeline = at_.program->pipeline();
+  return pipeline.micro_batch(at_.id).repeats_forward && !pipeline.has_whole_passes();
+}
+
+void Interpreter::begin_activations() {
+  const auto& [id, chunk, stage, kind] = at_.pass;
+  const Pipeline& pipeline = at_.program->pipeline();
+  const LoweringOptions& options = at_.program->options();
+  const ModelChunk layers{pipeline.chunk_map().deal().layers(options.model.layers, chunk),
+                          chunk + 1 == pipeline.chunks()};
+  parts_.in_flight.begin(id, chunk, layers,
+                         {.recompute = options.recipe.recompute,
+                          .offload = pipeline.micro_batch(at_.id).offload,
+                          .splits_backward = splits_backward(pipeline.schedule())});
 }
 
 void Interpreter::enter_pass() {
   const auto& [id, chunk, stage, kind] = at_.pass;
-  if (pass_direction() == Direction::forward) {
-    const Pipeline& pipeline = at_.program->pipeline();
-    const LoweringOptions& options = at_.program->options();
-    const ModelChunk layers{pipeline.chunk_map().deal().layers(options.model.layers, chunk),
-                            chunk + 1 == pipeline.chunks()};
-    parts_.in_flight.begin(id, chunk, layers,
-                           {.recompute = options.recipe.recompute,
-                            .offload = pipeline.micro_batch(at_.id).offload,
-                            .splits_backward = splits_backward(pipeline.schedule())});
-  }
+  const bool is_forward = pass_direction() == Direction::forward;
+  if (is_forward || drops_activations()) begin_activations();
   at_.share = &parts_.in_flight.share(id);
   at_.activations = &parts_.in_flight.activations(id, chunk);
   parts_.core.join(*at_.share);
+  if (!is_forward && drops_activations() && chunk > 0) {
+    parts_.in_flight.restore(id, chunk, parts_.dense.received(*at_.activations, Direction::forward));
+  }
   parts_.messages.take(at_.id, parts_.dense.received(*at_.activations, pass_direction()));
 }
 
 void Interpreter::leave_pass() {
+  const auto& [id, chunk, stage, kind] = at_.pass;
   parts_.messages.send(at_.id, parts_.dense.sent(*at_.activations, pass_direction()));
-  if (goes_backward(at_.pass.kind) && at_.activations->chunk().has_head) {
+  if (goes_backward(kind) && at_.activations->chunk().has_head) {
     parts_.losses.add(at_.activations->shared().loss, at_.share->rows());
   }
-  if (releases_activations(at_.pass.kind)) parts_.in_flight.end(at_.pass.micro_batch, at_.pass.chunk);
+  if (releases_activations(kind)) return parts_.in_flight.end(id, chunk);
+  if (!drops_activations()) return;
+  if (chunk > 0) {
+    parts_.in_flight.keep_received(id, chunk, parts_.dense.received(*at_.activations, Direction::forward),
+                                   parts_.dense.message_bytes(*at_.activations));
+  }
+  parts_.in_flight.drop(id, chunk);
 }
 
 }  // namespace hdpsim::kernels::exec

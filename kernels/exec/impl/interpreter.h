@@ -57,7 +57,7 @@ class Interpreter {
   [[nodiscard]] Direction ring_direction() const;
   void begin_ring();
   [[nodiscard]] GroupCore::Tensors core_tensors() const {
-    return {at_.activations->layer(at_.layer), at_.activations->shared()};
+    return {at_.activations->layer(at_.layer), at_.activations->shared(), at_.layer};
   }
   [[nodiscard]] Dense::Place dense_place() const { return {*at_.activations, at_.layer, at_.batch->loss_scale}; }
   void issue(const Instruction& instruction);
@@ -74,8 +74,13 @@ class Interpreter {
   void prefetch_ahead(const Block& block);
   void wait_for_first_copy();
   void take_share();
+  /// The place of the micro-batch's span, if it is one of the chunks of a sequence in order.
+  [[nodiscard]] std::optional<ChunkPlace> chunk_place() const;
+  /// Whether the micro-batch drops its activations between its passes.
+  [[nodiscard]] bool drops_activations() const;
   /// Gets the activations of a pass, and the message from another stage.
   void enter_pass();
+  void begin_activations();
   /// Sends the result of the pass to the next stage.
   void leave_pass();
   /// The direction in which the pass goes through the stages.

@@ -124,7 +124,7 @@ Timeline StepRun::take_timeline() {
     whole.begin = std::min(whole.begin, intervals_[p].begin);
     whole.end = std::max(whole.end, intervals_[p].end);
   }
-  if (pipeline_.stages() > 1) timeline_.passes = std::move(intervals_);
+  if (!pipeline_.has_whole_passes()) timeline_.passes = std::move(intervals_);
   return std::move(timeline_);
 }
 

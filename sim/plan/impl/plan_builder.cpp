@@ -125,4 +125,18 @@ void PlanBuilder::add_with_local(std::size_t first_rank, std::span<const std::si
   }
 }
 
+void PlanBuilder::add_chunks(HdpRank rank, std::size_t sequence, std::int64_t tokens, std::int64_t kept) {
+  const std::int64_t all = plan_.sequence_tokens[sequence];
+  const std::int64_t chunks = (all + tokens - 1) / tokens;
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+    MicroBatch micro_batch;
+    micro_batch.group = {rank};
+    const std::int64_t begin = chunk * tokens;
+    micro_batch.spans = {{SequenceId(sequence), begin, std::min(tokens, all - begin)}};
+    micro_batch.continues = chunk > 0;
+    micro_batch.repeats_forward = chunk < chunks - kept;
+    add(std::move(micro_batch));
+  }
+}
+
 }  // namespace hdpsim

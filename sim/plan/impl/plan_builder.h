@@ -37,6 +37,10 @@ class PlanBuilder {
   void add_with_local(std::size_t first_rank, std::span<const std::size_t> shared,
                       const std::vector<SequenceList>& local);
 
+  /// Adds a sequence to one rank in chunks in order, each but the last with `tokens` tokens. All but the last `kept`
+  /// repeat their forward pass.
+  void add_chunks(HdpRank rank, std::size_t sequence, std::int64_t tokens, std::int64_t kept);
+
   [[nodiscard]] Plan take() { return std::move(plan_); }
 
  private:

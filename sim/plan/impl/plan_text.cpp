@@ -68,6 +68,8 @@ void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, Output o
   }
   if (micro_batch.offload != 0) fmt::format_to(out, ", \"offload\": {}", micro_batch.offload);
   if (micro_batch.token_wise) fmt::format_to(out, ", \"token_wise\": true");
+  if (micro_batch.continues) fmt::format_to(out, ", \"continues\": true");
+  if (micro_batch.repeats_forward) fmt::format_to(out, ", \"repeats_forward\": true");
   if (micro_batch.padding != 0) fmt::format_to(out, ", \"padding\": {}", micro_batch.padding);
   fmt::format_to(out, "}}");
 }

@@ -17,6 +17,7 @@ namespace hdpsim {
 [[nodiscard]] PolicyKind hydraulis_policy();
 [[nodiscard]] PolicyKind wlb_policy();
 [[nodiscard]] PolicyKind skrull_policy();
+[[nodiscard]] PolicyKind chunkflow_policy();
 [[nodiscard]] PolicyKind verl_policy();
 [[nodiscard]] PolicyKind openrlhf_policy();
 
@@ -33,6 +34,7 @@ namespace hdpsim {
                                               hydraulis_policy(),
                                               wlb_policy(),
                                               skrull_policy(),
+                                              chunkflow_policy(),
                                               verl_policy(),
                                               openrlhf_policy()};
   return all;

@@ -66,6 +66,19 @@ void PoolFit::require_room() {
   if (least_ranks_for_context(context_.capacity) > context_.ranks) does_not_fit(stated_, context_.capacity);
 }
 
+void PoolFit::require_chunks_in_order(const Value& where) {
+  if (!context_.runs_chunks_in_order) {
+    error(where, "the schedule of the pipeline does not run chunks of a sequence in order",
+          "choose schedule: 1f1b, or one stage");
+  }
+  if (context_.expert_ranks > 1) {
+    error(where,
+          fmt::format("chunks of a sequence run in order on each rank alone, and expert groups have {} ranks",
+                      context_.expert_ranks),
+          "choose ep so that the devices of one rank have all experts");
+  }
+}
+
 std::int64_t PoolFit::least_ranks_for_context(std::int64_t tokens_per_rank) const {
   return (context_.context - 1) / tokens_per_rank + 1;
 }

@@ -39,6 +39,8 @@ class PoolFit {
   std::int64_t least_group(std::int64_t min_cp);
   /// The whole pool must hold the context.
   void require_room();
+  /// Micro-batches that continue others must suit the pipeline and the experts.
+  void require_chunks_in_order(const Value& where);
   /// The offload rule as far as the cluster and the model support it.
   OffloadRule fitting(const OffloadRule& stated);
 

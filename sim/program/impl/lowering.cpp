@@ -19,6 +19,7 @@ class Lowering {
 
   void run() {
     if (work_.forward()) forward();
+    if (work_.repeats_forward && work_.backward()) compute_forward();
     if (work_.backward()) backward();
     if (work_.kind == PassKind::weight_gradient) weights();
   }
@@ -26,6 +27,10 @@ class Lowering {
  private:
   void forward() {
     if (work_.first_of_stage) overhead();
+    compute_forward();
+  }
+
+  void compute_forward() {
     if (work_.gathers) {
       gather_first(writer_, parameters_around(writer_) + layer_parameters(writer_, work_.layers.front()));
     }

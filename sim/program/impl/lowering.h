@@ -18,8 +18,9 @@ struct PassWork {
   bool head;
   bool first_of_stage;  // the first pass of the micro-batch on its stage
   PassKind kind;
-  bool gathers;  // all-gathers parameters layer by layer in forward
-  bool reduces;  // reduces gradients layer by layer
+  bool gathers;                  // all-gathers parameters layer by layer in forward
+  bool reduces;                  // reduces gradients layer by layer
+  bool repeats_forward = false;  // before backward
 
   [[nodiscard]] bool forward() const { return kind == PassKind::whole || kind == PassKind::forward; }
   [[nodiscard]] bool backward() const { return kind != PassKind::forward && kind != PassKind::weight_gradient; }

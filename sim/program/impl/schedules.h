@@ -21,9 +21,9 @@ std::unique_ptr<const Schedule> make_one_stage();
 /// Kinds of passes of a schedule with a split backward.
 inline constexpr std::array split_backward = {PassKind::forward, PassKind::input_gradient, PassKind::weight_gradient};
 
-/// All schedules. The first one is the default.
+/// All schedules. The first one is the default; it runs chunks in order, on one stage, too.
 inline constexpr std::array schedule_table = {
-    ScheduleEntry{.name = "1f1b", .make = make_one_f_one_b},
+    ScheduleEntry{.name = "1f1b", .make = make_one_f_one_b, .runs_chunks_in_order = true},
     // It holds the activations of a whole step, so that `tune` only tries it on request.
     ScheduleEntry{.name = "gpipe", .make = make_gpipe, .tuned_with = 0},
     ScheduleEntry{.name = "interleaved", .make = make_interleaved, .takes_virtual_stages = true, .tuned_with = 2},

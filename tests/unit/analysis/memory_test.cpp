@@ -191,6 +191,32 @@ TEST_CASE("a stage holds the micro-batches that follow on its rank, as many as 1
   CHECK(Memory(plan, pipeline, {.schedule = "gpipe"}).use().device == std::max(first, second));
 }
 
+// Three chunks of 100 tokens on one rank. With the last two kept, its backward has the activations of two, the keys of
+// the first one, whose forward pass repeats, and gradients for the keys of both before it.
+TEST_CASE("chunks in order keep their keys, and their activations only where forward does not repeat",
+          "[memory][chunks]") {
+  std::vector<MicroBatch> chunks(3, micro_batch(100, 0, 1));
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    chunks[i].spans.front().begin = static_cast<std::int64_t>(100 * i);
+    chunks[i].continues = i > 0;
+  }
+  const DeviceMemory alone = device(1);
+  const MemoryLoad load{.tokens = 100};
+  const Bytes one = alone.kept(load);
+  CHECK(alone.keys(100) == Bytes(model.layers * 100 * 2 * model.hidden * model.element_bytes));
+  const auto peak_with = [&](std::size_t dropped) {
+    std::vector<MicroBatch> some = chunks;
+    for (std::size_t i = 0; i < dropped; ++i) some[i].repeats_forward = true;
+    return Memory(plan_with(1, some), setting(1)).use().device;
+  };
+  const auto expected = [&](Bytes others) {
+    return alone.beside(alone.peak(load), others, alone.key_gradients(200)).total();
+  };
+  CHECK(peak_with(0) == expected(one * 2));
+  CHECK(peak_with(1) == expected(one + alone.keys(100)));
+  CHECK(peak_with(2) == expected(alone.keys(200)));
+}
+
 TEST_CASE("until its weight gradient ZB-H1 keeps what backward has read", "[memory]") {
   // Stage s of p runs s weight gradients behind, so that p micro-batches are in flight on every stage.
   const Plan plan = plan_with(1, std::vector<MicroBatch>(12, micro_batch(300, 0, 1)));

@@ -96,6 +96,17 @@ TEST_CASE("a given plan that offloads needs a host and the same layers", "[given
   CHECK(planner_of({plan}, pool, found) != nullptr);
 }
 
+TEST_CASE("a given plan with chunks in order needs a pipeline that runs them so", "[given][chunks]") {
+  PlanningContext pool = small_pool();
+  GivenPlan chunks = given(0);
+  chunks.plan = plan_of("chunkflow", pool, {250, 80});
+  Diagnostics found;
+  CHECK(planner_of({chunks}, pool, found) != nullptr);
+  pool.runs_chunks_in_order = false;
+  CHECK(problems_of_pool(chunks, pool) ==
+        Strings{"plans/0.json: the schedule of the pipeline does not run chunks of a sequence in order"});
+}
+
 TEST_CASE("a given plan runs in the waves of expert groups, its own or those that follow", "[given]") {
   PlanningContext pool = small_pool();
   pool.expert_ranks = 4;

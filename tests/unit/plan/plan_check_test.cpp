@@ -142,6 +142,61 @@ TEST_CASE("check: spans are held alone by ranks of a group of several that share
                                      "micro-batch 2 of one rank has local spans"});
 }
 
+// Two ranks of 100 tokens: a sequence of 250 in three chunks on rank 0, one of 60 on rank 1.
+Plan plan_with_chunks() {
+  Plan plan;
+  plan.policy = "by hand";
+  plan.ranks = 2;
+  plan.capacity = 100;
+  plan.layers = 10;
+  plan.sequence_tokens = {250, 60};
+  for (const std::int64_t begin : {0, 100, 200}) {
+    MicroBatch chunk{.group = {HdpRank(0)},
+                     .spans = {{SequenceId(0), begin, std::min<std::int64_t>(100, 250 - begin)}}};
+    chunk.continues = begin > 0;
+    plan.micro_batches.push_back(std::move(chunk));
+  }
+  plan.micro_batches.push_back({.group = {HdpRank(1)}, .spans = {{SequenceId(1), 0, 60}}});
+  plan.schedule = {{first, second, third}, {MicroBatchId(3)}};
+  return plan;
+}
+
+TEST_CASE("check: chunks continue the one before them in the list of their rank", "[plan][check][chunks]") {
+  CHECK(check_plan(plan_with_chunks()).empty());
+
+  Plan swapped = plan_with_chunks();
+  swapped.schedule[0] = {first, third, second};
+  CHECK(check_plan(swapped) == Problems{"rank 0: micro-batch 2 does not continue the one before it",
+                                        "rank 0: micro-batch 1 does not continue the one before it"});
+
+  Plan without_begin = plan_with_chunks();
+  without_begin.micro_batches[1].continues = false;
+  CHECK(check_plan(without_begin) == Problems{"rank 0: micro-batch 2 does not continue the one before it"});
+
+  Plan other = plan_with_chunks();
+  other.micro_batches[3].continues = true;
+  CHECK(check_plan(other) == Problems{"rank 1: micro-batch 3 does not continue the one before it"});
+}
+
+TEST_CASE("check: chunks are on single ranks, with one span each, and without expert groups", "[plan][check][chunks]") {
+  Plan plan = plan_with_chunks();
+  plan.micro_batches[3].group = {HdpRank(0), HdpRank(1)};
+  plan.micro_batches[2].spans = {{SequenceId(0), 200, 20}, {SequenceId(0), 220, 30}};
+  plan.schedule[0].emplace_back(3);
+  CHECK(check_plan(plan) == Problems{"micro-batch 2 continues another one with 2 spans, not with one",
+                                     "micro-batch 3 has 2 ranks, in a plan with chunks that continue others"});
+
+  Plan experts = plan_with_chunks();
+  experts.expert_ranks = 2;
+  CHECK(check_plan(experts) == Problems{"rank 1 runs 1 micro-batches, rank 0 of its expert group 3",
+                                        "chunks continue others in expert groups of 2 ranks, which run waves"});
+
+  Plan offload = plan_with_chunks();
+  offload.micro_batches[0].repeats_forward = true;
+  offload.micro_batches[0].offload = 0.5;
+  CHECK(check_plan(offload) == Problems{"micro-batch 0 repeats its forward pass, and has no activations to offload"});
+}
+
 TEST_CASE("check: a schedule that forgets, repeats, invents or misplaces a micro-batch", "[plan][check]") {
   Plan plan = good_plan();
   plan.schedule[0] = {first};

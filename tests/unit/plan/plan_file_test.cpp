@@ -122,6 +122,26 @@ TEST_CASE("what ranks of a group hold alone is written with their ranks, and rea
   CHECK(wrong.find("did you mean 'rank'?") != std::string::npos);
 }
 
+TEST_CASE("chunks in order are written, and read back", "[plan][file][chunks]") {
+  Plan plan;
+  plan.policy = "by hand";
+  plan.ranks = 1;
+  plan.capacity = 100;
+  plan.layers = 10;
+  plan.sequence_tokens = {150};
+  plan.micro_batches = {{.group = {HdpRank(0)}, .spans = {{SequenceId(0), 0, 100}}},
+                        {.group = {HdpRank(0)}, .spans = {{SequenceId(0), 100, 50}}}};
+  plan.micro_batches[0].repeats_forward = true;
+  plan.micro_batches[1].continues = true;
+  plan.schedule = {{MicroBatchId(0), MicroBatchId(1)}};
+  const std::string text = plan_text(plan);
+  CHECK_THAT(text, Catch::Contains(R"({"group": "0", "spans": [[0, 0, 100]], "repeats_forward": true})"));
+  CHECK_THAT(text, Catch::Contains(R"({"group": "0", "spans": [[0, 100, 50]], "continues": true})"));
+  Diagnostics diagnostics;
+  CHECK(read_plan("plan.json", text, diagnostics) == plan);
+  CHECK(diagnostics.empty());
+}
+
 TEST_CASE("a group may be written as a list or as one number", "[plan][file]") {
   Diagnostics diagnostics;
   const std::string with_list = replaced(some_text, R"("4-5,3")", "[4, 5, 3]");

@@ -143,6 +143,38 @@ TEST_CASE("a pipeline of one stage runs whole micro-batches in the plan's order"
   CHECK_FALSE(pipeline.target(PassId(0)).has_value());
 }
 
+TEST_CASE("chunks in order go forward in order and backward in reverse, on one stage, too", "[pipeline][chunks]") {
+  const Plan plan = test::chunks_in_order(8, {{64}, {64, 64, 64}, {64}});
+  CHECK(order_of(plan, 1, {}, 0) == "F0 B0 F1 F2 F3 B3 B2 B1 F4 B4");
+  // The stage before the last is one forward pass ahead of it.
+  CHECK(order_of(plan, 2, {"1f1b", 1}, 1) == "F0 B0 F1 F2 F3 B3 B2 B1 F4 B4");
+  CHECK(order_of(plan, 2, {"1f1b", 1}, 0) == "F0 F1 B0 F2 F3 F4 B3 B2 B1 B4");
+  CHECK_THROWS_WITH(Pipeline(plan, 2, {"gpipe", 1}), Catch::Contains("chunks in order in a pipeline under gpipe"));
+}
+
+TEST_CASE("chunks in order: a rank whose micro-batches continue none runs 1F1B", "[pipeline][chunks]") {
+  Plan plan = test::chunks_in_order(8, {{64, 64}});
+  plan.ranks = 2;
+  plan.schedule.emplace_back();
+  for (int i = 0; i < 5; ++i) {
+    plan.schedule[1].emplace_back(plan.micro_batches.size());
+    plan.micro_batches.push_back({.group = {HdpRank(1)}, .spans = {{SequenceId(1), 64 * i, 64}}});
+  }
+  plan.sequence_tokens.push_back(64 * 5);
+  const Plan plain = plan_of(1, 8, alone(5));
+  const Pipeline pipeline(plan, 4, {"1f1b", 1});
+  const auto places = [](const Pipeline& of, std::size_t rank, std::int64_t stage, std::size_t first) {
+    std::vector<std::pair<std::size_t, PassKind>> all;
+    for (const PassId id : of.orders()[of.worker(HdpRank(rank), stage).index()]) {
+      all.emplace_back(of.pass(id).micro_batch.index() - first, of.pass(id).kind);
+    }
+    return all;
+  };
+  for (std::int64_t stage = 0; stage < 4; ++stage) {
+    CHECK(places(pipeline, 1, stage, 2) == places(Pipeline(plain, 4, {"1f1b", 1}), 0, stage, 0));
+  }
+}
+
 TEST_CASE("rings that stand closer on one rank than on another keep one order on both", "[pipeline]") {
   // Ranks 0 and 1 share the first and the last micro-batch; rank 1 has two of its own between them. By positions rank 0
   // would run F3 before B0, and rank 1 B0 before F3.
