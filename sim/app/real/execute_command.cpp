@@ -24,6 +24,7 @@
 #include "sim/app/signals.h"
 #include "sim/base/output_folder.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/taken_alone.h"
 #include "sim/engine/simulator.h"
 #include "sim/profile/profile_file.h"
 #include "sim/run/plan_ahead.h"
@@ -196,6 +197,7 @@ struct Training {
   const exec::TokenSource& tokens;
   Turns turns;
   PlanAhead& plans;
+  TakenAlone& pace;
 };
 
 // Whether a checkpoint is due after `steps` steps.
@@ -204,18 +206,19 @@ bool keeps(const ExecuteOptions& options, std::int64_t steps, bool is_end) {
   return is_end || (options.checkpoint_every > 0 && steps % options.checkpoint_every == 0);
 }
 
-// Rank 0 times kernels while no rank trains.
-void read_pace(const ExecuteOptions& options, const exec::JobDevice& device, Teller* teller) {
-  if (!options.pace) return;
+// Rank 0 times kernels while no rank trains, for the `time`-th time. That takes as long as the machine is slow: at a
+// barrier the others would give it up after --patience.
+void read_pace(const Training& training, const exec::JobDevice& device, Teller* teller, std::int64_t time) {
+  if (!training.options.pace) return;
   device.host.barrier();
-  if (teller != nullptr) teller->read_pace();
-  device.host.barrier();
+  if (teller == nullptr) return training.pace.await(time);
+  training.pace.run([&] { teller->read_pace(); });
 }
 
 // Runs all turns on one rank; only rank 0 has a `teller`. Every plan trains a model of its own. False if a stop was
 // requested.
 bool run_rank(const Training& training, const exec::JobDevice& device, Teller* teller) {
-  const auto& [work, options, session, tokens, turns, plans] = training;
+  const auto& [work, options, session, tokens, turns, plans, pace] = training;
   const exec::TrainingOptions settings{.seed = static_cast<std::uint64_t>(options.seed),
                                        .adam = {.rate = static_cast<float>(options.rate)},
                                        .tp = static_cast<int>(work.mesh().tp),
@@ -227,7 +230,7 @@ bool run_rank(const Training& training, const exec::JobDevice& device, Teller* t
     if (options.resume) (void)models.back()->load(options.checkpoint);
   }
   if (teller != nullptr) teller->meet(device.backend.info());
-  read_pace(options, device, teller);
+  read_pace(training, device, teller, 0);
   for (std::int64_t index = 0; index < turns.count(); ++index) {
     const Turn turn = turns[index];
     exec::Executor& model = *models[turn.plan];
@@ -238,7 +241,7 @@ bool run_rank(const Training& training, const exec::JobDevice& device, Teller* t
     };
     exec::StepOutcome outcome = model.run_step(program, tokens, stop_signal() != 0);
     const bool stopped = outcome.stopped;
-    if (!stopped) read_pace(options, device, teller);
+    if (!stopped) read_pace(training, device, teller, index + 1);
     if (teller != nullptr) teller->tell(turn, *planned, std::move(outcome));
     const bool is_end = stopped || index + 1 == turns.count();
     if (keeps(options, index + 1, is_end)) model.save(options.checkpoint, turn.step + 1);
@@ -324,7 +327,8 @@ int run_command(const ExecuteOptions& options, const Session& session) {
   catch_stop_signals();
   PlanAhead plans(
       turns, [&](const Turn& turn) { return work.plan_of(turn.plan, turn.step); }, lowering);
-  if (run({work, options, session, *tokens, turns, plans}, launch)) return 0;
+  TakenAlone pace;
+  if (run({work, options, session, *tokens, turns, plans, pace}, launch)) return 0;
   const int signal = stop_signal();  // it may have reached another process
   return exit_by_signal + (signal != 0 ? signal : SIGTERM);
 }
