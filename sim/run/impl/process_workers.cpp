@@ -19,7 +19,8 @@ constexpr auto look_around = std::chrono::milliseconds(20);
 
 /// What process 0 knows of another process.
 struct Member {
-  std::size_t jobs = 0;            // 0: it has not said hello yet
+  bool is_known = false;           // it has said hello
+  std::size_t jobs = 0;            // runs at a time; 0 until then, and after one that failed
   std::vector<std::size_t> hands;  // runs that it is to simulate
 };
 
@@ -33,7 +34,7 @@ class ProcessWorkers final : public RunWorkers {
 
   void work(RunQueue& queue) override {
     try {
-      while (!queue.is_over()) {
+      while (!queue.is_over() || (queue.is_complete() && awaits_hello())) {
         hand_out(queue);
         if (const std::optional<Letter> letter = mail_.take(look_around)) read(*letter, queue);
         give_up_the_silent(queue);
@@ -84,7 +85,16 @@ class ProcessWorkers final : public RunWorkers {
       throw InputError(fmt::format("process {} has read another study than process 0, or is another version", process),
                        "all processes of mpirun or srun share one study; several studies need a command each");
     }
+    member(process).is_known = true;
     member(process).jobs = hello.jobs;
+  }
+
+  // A process that comes when all is done may still have read another study.
+  [[nodiscard]] bool awaits_hello() {
+    for (int process = 1; process < mail_.size(); ++process) {
+      if (!member(process).is_known && !mail_.is_silent(process)) return true;
+    }
+    return false;
   }
 
   void give_up_the_silent(RunQueue& queue) {
