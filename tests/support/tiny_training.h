@@ -17,6 +17,8 @@
 #include "sim/document/document.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/planner.h"
+#include "tests/support/catch.h"
+#include "tests/support/kernels.h"
 #include "tests/support/planner_of.h"
 
 namespace hdpsim::kernels::exec {
@@ -39,6 +41,14 @@ inline Transformer tiny_model(std::int64_t layers = 2) {
 inline Transformer four_heads(std::int64_t layers = 2) {
   Transformer model = tiny_model(layers);
   model.heads = model.kv_heads = 4;
+  return model;
+}
+
+/// Four query heads of which two share a key-value head each: two ranks trade heads, and of more a ring joins pairs.
+inline Transformer grouped_heads(std::int64_t layers = 2) {
+  Transformer model = tiny_model(layers);
+  model.heads = 4;
+  model.kv_heads = 2;
   return model;
 }
 
@@ -196,6 +206,12 @@ inline Training train(const Transformer& model, const std::vector<Plan>& plans, 
 
 inline Training train(const Transformer& model, const Plan& plan, const TokenSource& tokens, const Way& way) {
   return train(model, std::vector<Plan>{plan}, tokens, {}, default_time_limit, way);
+}
+
+/// Loss and gradients of one step are those of another training, but for rounding.
+inline void check_same(const Training& found, const Training& expected) {
+  CHECK(found.losses[0] == Approx(expected.losses[0]).epsilon(1e-6));
+  CHECK(test::relative_rms_error(found.gradients, expected.gradients) <= rounding);
 }
 
 }  // namespace hdpsim::kernels::exec

@@ -12,6 +12,8 @@
 namespace hdpsim {
 namespace {
 
+constexpr std::int64_t most_chunks = 65536;  // of a sequence
+
 /// What one rank runs in one go: a pack of whole sequences, or one sequence in chunks.
 struct Unit {
   SequenceList sequences;
@@ -111,6 +113,12 @@ struct ChunkFlowPolicy final : PolicyOptions {
     // 1F1B holds as many micro-batches as stages on its first stage, and the last chunks besides.
     const std::int64_t room = context.capacity * context.stages / (context.stages + kept_chunks - 1);
     const std::int64_t chunk = chunk_size.value_or(std::max<std::int64_t>(1, room));
+    if (const std::int64_t chunks = (context.context - 1) / chunk + 1; chunks > most_chunks) {
+      pool.error(pool.where(chunk_size ? "chunk_size" : "kept_chunks"),
+                 fmt::format("a context of {} tokens in chunks of {}: more than {} chunks", context.context, chunk,
+                             most_chunks),
+                 "write larger chunks, or keep fewer of them");
+    }
     if (chunk > context.capacity) {
       pool.error(pool.where("chunk_size"),
                  fmt::format("'chunk_size' is {}, a rank holds {} tokens", chunk, context.capacity),
@@ -127,7 +135,7 @@ PolicyKind chunkflow_policy() {
   keys.count("chunk_size", {1, limits::most_tokens_of_sequence}, at(&ChunkFlowPolicy::chunk_size),
              "tokens of a chunk; longer sequences are cut into chunks, shorter ones are packed",
              {.unit = "tokens", .otherwise = "what fits with the chunks that are kept"});
-  keys.count("kept_chunks", {1, 65536}, at(&ChunkFlowPolicy::kept_chunks),
+  keys.count("kept_chunks", {1, most_chunks}, at(&ChunkFlowPolicy::kept_chunks),
              "the chunks of a sequence whose activations stay until backward; those before them run forward twice",
              {.unit = "chunks"});
   return policy_kind("chunkflow",

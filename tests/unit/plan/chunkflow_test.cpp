@@ -28,9 +28,6 @@ std::vector<Chunk> chunks_of(const Plan& plan, std::size_t rank) {
 
 TEST_CASE("chunkflow: long sequences in chunks, short ones in packs of a chunk's size", "[plan][chunkflow]") {
   // A rank of 100 tokens: 250 in chunks of 100, 100 and 50; 60 with 40, and 30. Least work first.
-  const Plan plan = plan_of("chunkflow", small_pool(1), {30});
-  CHECK(chunks_of(plan, 0) == std::vector<Chunk>{{{0}, 0, 30, false, false}});
-
   PlanningContext context = small_pool(1);
   context.context = 250;
   CHECK(chunks_of(plan_of("chunkflow", context, {40, 250, 30, 60}), 0) ==
@@ -79,6 +76,13 @@ TEST_CASE("chunkflow: chunks that no rank holds, and pipelines and experts witho
   };
   CHECK_THAT(problems("chunkflow: {chunk_size: 101}", small_pool()),
              Catch::Contains("study.yaml:1:25: error: 'chunk_size' is 101, a rank holds 100 tokens"));
+  PlanningContext long_context = small_pool();
+  long_context.context = 65537;
+  CHECK_THAT(
+      problems("chunkflow: {chunk_size: 1}", long_context),
+      Catch::Contains("study.yaml:1:25: error: a context of 65537 tokens in chunks of 1: more than 65536 chunks"));
+  CHECK_THAT(problems("chunkflow: {kept_chunks: 1000}", long_context),
+             Catch::Contains("study.yaml:1:26: error: a context of 65537 tokens in chunks of 1"));
   PlanningContext gpipe = small_pool();
   gpipe.runs_chunks_in_order = false;
   CHECK_THAT(problems("chunkflow", gpipe),

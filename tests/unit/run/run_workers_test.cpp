@@ -170,6 +170,21 @@ TEST_CASE("a process that has another study, or is another version, is refused",
   }
 }
 
+TEST_CASE("a process that comes when all runs are done is still heard", "[sharing]") {
+  const Study own = study_of({"data.steps=1"});
+  RunQueue queue(
+      own, [] { return false; }, [](std::int64_t, FinishedRun*) {});
+  queue.close();
+  Office office(2);
+  OfficeMail first(office, 0);
+  std::jthread other([&] {
+    OfficeMail mail(office, 1);
+    (void)serve_study(mail, study_of({"data.steps=1", "data.seed=7"}), version, 1, [] { return false; });
+  });
+  make_process_workers(first, own, version)->work(queue);
+  CHECK_THROWS_AS(queue.rethrow(), InputError);
+}
+
 TEST_CASE("a process that has lost process 0 says so, and one that process 0 has left ends", "[sharing]") {
   const Study study = small_study();
   Office office(2);

@@ -14,24 +14,11 @@
 namespace hdpsim::kernels::exec {
 namespace {
 
-// Four query heads, of which two share a key-value head each.
-Transformer grouped_heads(std::int64_t layers = 2) {
-  Transformer model = tiny_model(layers);
-  model.heads = 4;
-  model.kv_heads = 2;
-  return model;
-}
-
 Plan chunks_of_32(std::int64_t ranks, std::int64_t layers, int kept) {
   Plan plan = policy_plan("chunkflow: {chunk_size: 32, kept_chunks: " + std::to_string(kept) + "}", ranks, layers, 160,
                           mixed_lengths);
   REQUIRE(check_plan(plan).empty());
   return plan;
-}
-
-void check_same(const Training& found, const Training& expected) {
-  CHECK(found.losses[0] == Approx(expected.losses[0]).epsilon(1e-6));
-  CHECK(test::relative_rms_error(found.gradients, expected.gradients) <= rounding);
 }
 
 TEST_CASE("sequences in chunks in order give the loss and the gradients of whole sequences", "[exec][chunks]") {

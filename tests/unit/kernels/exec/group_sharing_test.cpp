@@ -27,14 +27,6 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// Four query heads of which two share a key-value head each: two ranks trade heads, and of more a ring joins pairs.
-Transformer grouped_heads(std::int64_t layers = 2) {
-  Transformer model = tiny_model(layers);
-  model.heads = 4;
-  model.kv_heads = 2;
-  return model;
-}
-
 const Way gathers{.key_exchange = KeyExchange::all_gather};
 const Way trades{.key_exchange = KeyExchange::all_to_all};
 const Way trades_in_pairs{.key_exchange = KeyExchange::all_to_all, .a2a_ranks = 2};
@@ -57,11 +49,6 @@ std::vector<std::size_t> first_ranks(std::size_t count) {
 Plan on_all_ranks(std::size_t ranks, std::int64_t layers) {
   return hand_plan(static_cast<std::int64_t>(ranks), layers, mixed_lengths,
                    {{first_ranks(ranks), {0, 1, 2, 3}}, {first_ranks(ranks), {4, 5, 6, 7, 8, 9}}});
-}
-
-void check_same(const Training& found, const Training& expected) {
-  CHECK(found.losses[0] == Approx(expected.losses[0]).epsilon(1e-6));
-  CHECK(test::relative_rms_error(found.gradients, expected.gradients) <= rounding);
 }
 
 TEST_CASE("gathered keys and traded heads give loss and gradients of the whole batch in fp64", "[exec][sharing]") {
