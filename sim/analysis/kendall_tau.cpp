@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <map>
 
 #include "sim/base/check.h"
 
@@ -31,6 +32,24 @@ std::optional<double> kendall_tau(const std::vector<double>& a, const std::vecto
   if (ordered_by_a == 0 || ordered_by_b == 0) return std::nullopt;
   return static_cast<double>(agreement) /
          std::sqrt(static_cast<double>(ordered_by_a) * static_cast<double>(ordered_by_b));
+}
+
+std::optional<double> kendall_tau(const std::vector<RankedPair>& values) {
+  std::map<std::string, std::vector<const RankedPair*>> groups;
+  for (const RankedPair& value : values) groups[value.group].push_back(&value);
+  std::int64_t pairs = 0;
+  std::int64_t balance = 0;
+  for (const auto& [group, members] : groups) {
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        ++pairs;
+        balance += sign_of(members[i]->published - members[j]->published) *
+                   sign_of(members[i]->predicted - members[j]->predicted);
+      }
+    }
+  }
+  if (pairs == 0) return std::nullopt;
+  return static_cast<double>(balance) / static_cast<double>(pairs);
 }
 
 }  // namespace hdpsim

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/app/check_file.h"
 #include "sim/app/command.h"
-#include "sim/run/check_file.h"
 
 namespace hdpsim::app {
 namespace {

@@ -1,13 +1,13 @@
 #include "sim/app/command.h"
 #include "sim/app/drift_figures.h"
+#include "sim/compare/comparison_figures.h"
+#include "sim/compare/execution_figures.h"
 #include "sim/fit/fit_figures.h"
 #include "sim/replay/window_table.h"
-#include "sim/report/comparison_figures.h"
-#include "sim/report/execution_figures.h"
 #include "sim/report/figure_page.h"
 #include "sim/report/json.h"
-#include "sim/report/validation_figures.h"
 #include "sim/tune/tune_figures.h"
+#include "sim/validate/validation_figures.h"
 
 namespace hdpsim::app {
 namespace {

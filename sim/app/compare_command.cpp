@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include "sim/analysis/step_comparison.h"
 #include "sim/app/command.h"
 #include "sim/app/compare_trace.h"
 #include "sim/app/timeline_sets.h"
 #include "sim/base/output_folder.h"
-#include "sim/report/comparison_output.h"
-#include "sim/report/comparison_page.h"
+#include "sim/compare/comparison_output.h"
+#include "sim/compare/comparison_page.h"
+#include "sim/compare/step_comparison.h"
 
 namespace hdpsim::app {
 namespace {

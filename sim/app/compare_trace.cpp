@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 
-#include "sim/analysis/trace_comparison.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
+#include "sim/compare/trace_comparison.h"
+#include "sim/compare/trace_comparison_format.h"
 #include "sim/profiler/recording.h"
-#include "sim/report/trace_comparison_format.h"
 #include "sim/run/step.h"
 
 namespace hdpsim::app {

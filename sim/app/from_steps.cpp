@@ -12,8 +12,8 @@
 #include "sim/fit/parameters.h"
 #include "sim/profile/profile_file.h"
 #include "sim/study/catalog.h"
-#include "sim/study/step_log.h"
 #include "sim/study/study_paths.h"
+#include "sim/validate/step_log.h"
 
 namespace hdpsim::app {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "sim/app/command.h"
+#include "sim/app/key_page.h"
 #include "sim/base/diagnostic.h"
-#include "sim/study/key_page.h"
 
 namespace hdpsim::app {
 namespace {

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/analysis/timeline_file.h"
 #include "sim/base/diagnostic.h"
+#include "sim/compare/timeline_file.h"
 
 namespace hdpsim::app {
 namespace {

@@ -10,10 +10,10 @@
 #include "sim/app/study_processes.h"
 #include "sim/base/file_name.h"
 #include "sim/base/output_folder.h"
-#include "sim/report/validation_format.h"
-#include "sim/report/validation_page.h"
-#include "sim/run/validation.h"
 #include "sim/study/study_paths.h"
+#include "sim/validate/validation_format.h"
+#include "sim/validate/validation_page.h"
+#include "sim/validate/validation_study.h"
 
 namespace hdpsim::app {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/study/validation_set.h"
+#include "sim/validate/validation_set.h"
 
 namespace hdpsim {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/study/validation_set.h"
+#include "sim/validate/validation_set.h"
 
 namespace hdpsim {
 

@@ -9,7 +9,7 @@
 #include "sim/fit/fit_source.h"
 #include "sim/fit/next_runs.h"
 #include "sim/profile/device_profile.h"
-#include "sim/run/validation.h"
+#include "sim/validate/validation_study.h"
 
 namespace hdpsim {
 

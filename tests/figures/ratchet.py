@@ -3,7 +3,7 @@
 
 The errors of every kind of quantity of every validation set against configs/validation/errors.csv, which holds those that were accepted, and the
 same figures in the table of configs/validation/README.md. `a` is the error of a micro-batch's time, `rest` and `ours`
-are what a step takes besides, in micro-batches, as published and as predicted (sim/analysis/step_lines.h). One with
+are what a step takes besides, in micro-batches, as published and as predicted (sim/validate/step_lines.h). One with
 other errors ends with exit code 1, better ones included: what is gained must be written down so that it cannot be lost
 again. With --write both files are written; where one got worse (its median or its worst error, or that of `a`, by 0.1
 percentage points or more, or fewer predicted rows), that needs a reason, which the file keeps.

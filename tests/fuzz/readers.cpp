@@ -1,16 +1,16 @@
 #include <string>
 
 #include "calib/measure/nccl_tests.h"
-#include "sim/analysis/timeline_file.h"
+#include "sim/app/check_file.h"
 #include "sim/base/diagnostic.h"
 #include "sim/cluster/impl/nccl_node.h"
+#include "sim/compare/timeline_file.h"
 #include "sim/import/imported_study.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
 #include "sim/plan/scheduler_output.h"
-#include "sim/run/check_file.h"
-#include "sim/run/validation.h"
-#include "sim/study/step_log.h"
+#include "sim/validate/step_log.h"
+#include "sim/validate/validation_study.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/scratch.h"
 
@@ -28,10 +28,10 @@ constexpr char sh[] = ".sh";
 constexpr char toml[] = ".toml";
 constexpr std::string_view training = "tests/support/training";
 
-template <FileKind kind, const char* extension>
+template <app::FileKind kind, const char* extension>
 Outcome check(std::string_view input) {
   Catalog catalog = shipped_catalog();
-  (void)check_file(file_with(std::string("input") + extension, input), kind, catalog);
+  (void)app::check_file(file_with(std::string("input") + extension, input), kind, catalog);
   return Outcome::accepted;
 }
 
@@ -99,7 +99,7 @@ Outcome read_steps(std::string_view input) {
   return Outcome::accepted;
 }
 
-template <FileKind kind, const char* extension>
+template <app::FileKind kind, const char* extension>
 Target checked(std::string_view name, unsigned share, std::vector<std::string_view> seeds = {}) {
   return {name, extension, share, 1, std::move(seeds), check<kind, extension>};
 }
@@ -107,21 +107,21 @@ Target checked(std::string_view name, unsigned share, std::vector<std::string_vi
 }  // namespace
 
 std::vector<Target> reader_targets() {
-  Target study = checked<FileKind::study, yaml>("study", 10, {"configs/studies"});
+  Target study = checked<app::FileKind::study, yaml>("study", 10, {"configs/studies"});
   study.longest_s = 5;  // the machines of all of its points are made
   return {
       study,
-      checked<FileKind::plan, json>("plan", 10),
-      checked<FileKind::cluster, yaml>("cluster", 10, {"configs/clusters"}),
-      checked<FileKind::model, json>("model", 8, {"configs/models"}),
-      checked<FileKind::profile, yaml>("profile", 8),
-      checked<FileKind::validation, yaml>("validation", 8),
+      checked<app::FileKind::plan, json>("plan", 10),
+      checked<app::FileKind::cluster, yaml>("cluster", 10, {"configs/clusters"}),
+      checked<app::FileKind::model, json>("model", 8, {"configs/models"}),
+      checked<app::FileKind::profile, yaml>("profile", 8),
+      checked<app::FileKind::validation, yaml>("validation", 8),
       {"step_log", csv, 6, 1, {}, read_steps},
-      checked<FileKind::lengths, txt>("lengths_text", 6),
-      checked<FileKind::lengths, csv>("lengths_csv", 8, {"traces"}),
-      checked<FileKind::lengths, jsonl>("lengths_jsonl", 8),
-      checked<FileKind::lengths, npy>("lengths_npy", 6),
-      checked<FileKind::lengths, idx>("lengths_megatron", 6),
+      checked<app::FileKind::lengths, txt>("lengths_text", 6),
+      checked<app::FileKind::lengths, csv>("lengths_csv", 8, {"traces"}),
+      checked<app::FileKind::lengths, jsonl>("lengths_jsonl", 8),
+      checked<app::FileKind::lengths, npy>("lengths_npy", 6),
+      checked<app::FileKind::lengths, idx>("lengths_megatron", 6),
       {"nccl_topology", ".xml", 8, 1, {}, read_topology},
       {"nccl_tests", txt, 8, 1, {}, read_nccl_tests},
       {"timeline", jsonl, 8, 1, {}, read_one_timeline},

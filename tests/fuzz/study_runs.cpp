@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "sim/plan/plan_file.h"
-#include "sim/report/validation_format.h"
 #include "sim/run/step.h"
-#include "sim/run/validation.h"
+#include "sim/validate/validation_format.h"
+#include "sim/validate/validation_study.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/sane.h"
 #include "tests/fuzz/scratch.h"

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/analysis/step_comparison.h"
-#include "sim/analysis/timeline_file.h"
+#include "sim/compare/comparison_output.h"
+#include "sim/compare/comparison_page.h"
+#include "sim/compare/step_comparison.h"
+#include "sim/compare/timeline_file.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
-#include "sim/report/comparison_output.h"
-#include "sim/report/comparison_page.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/sane.h"
 #include "tests/fuzz/scratch.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/analysis/step_comparison.h"
+#include "sim/compare/step_comparison.h"
 #include "sim/base/check.h"
 #include "sim/base/random.h"
 #include "sim/replay/replay.h"

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/analysis/comparison.h"
-#include "sim/analysis/timeline_file.h"
 #include "sim/base/atomic_file.h"
 #include "sim/base/quantity_text.h"
+#include "sim/compare/comparison.h"
+#include "sim/compare/timeline_file.h"
 #include "sim/plan/plan_file.h"
 #include "sim/report/trace_events.h"
 

@@ -9,9 +9,9 @@
 
 #include "sim/base/growing_file.h"
 #include "sim/base/output_folder.h"
+#include "sim/compare/execution_figures.h"
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
-#include "sim/report/execution_figures.h"
 
 namespace hdpsim::app {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "kernels/exec/requirements.h"
+#include "sim/app/check_file.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
-#include "sim/run/check_file.h"
 #include "sim/run/step.h"
 #include "sim/study/study_choice.h"
 

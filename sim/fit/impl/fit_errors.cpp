@@ -7,7 +7,7 @@
 
 #include "sim/analysis/kendall_tau.h"
 #include "sim/analysis/uncertainty.h"
-#include "sim/analysis/validation.h"
+#include "sim/validate/validation_summary.h"
 
 namespace hdpsim {
 namespace {

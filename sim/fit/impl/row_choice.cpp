@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "sim/base/random.h"
-#include "sim/study/step_log.h"
+#include "sim/validate/step_log.h"
 
 namespace hdpsim {
 

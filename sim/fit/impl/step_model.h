@@ -8,7 +8,7 @@
 #include "sim/fit/fit_source.h"
 #include "sim/fit/parameters.h"
 #include "sim/fit/robust_fit.h"
-#include "sim/run/validation.h"
+#include "sim/validate/validation_study.h"
 
 namespace hdpsim {
 

@@ -8,7 +8,7 @@
 #include "sim/base/random.h"
 #include "sim/fit/impl/row_choice.h"
 #include "sim/profile/profile_file.h"
-#include "sim/study/step_log.h"
+#include "sim/validate/step_log.h"
 #include "tests/unit/fit/small_steps.h"
 
 namespace hdpsim {

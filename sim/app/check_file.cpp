@@ -1,0 +1,199 @@
+#include "sim/app/check_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "sim/base/quantity_text.h"
+#include "sim/cluster/cluster_config.h"
+#include "sim/document/json_stream.h"
+#include "sim/model/model_config.h"
+#include "sim/model/parameters.h"
+#include "sim/model/work.h"
+#include "sim/plan/plan_check.h"
+#include "sim/plan/plan_file.h"
+#include "sim/plan/scheduler_output.h"
+#include "sim/profile/profile_file.h"
+#include "sim/study/study.h"
+#include "sim/trace/description.h"
+#include "sim/validate/validation_study.h"
+
+namespace hdpsim::app {
+namespace {
+
+constexpr std::array<std::string_view, 6> length_extensions = {".txt", ".csv", ".jsonl", ".ndjson", ".npy", ".idx"};
+
+bool is_length_file(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  return std::find(length_extensions.begin(), length_extensions.end(), extension) != length_extensions.end();
+}
+
+bool has_any(const Value& document, std::initializer_list<std::string_view> keys) {
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return document.find(key) != nullptr; });
+}
+
+std::string check_study(const std::string& path, Catalog& catalog) {
+  const Study study = load_study(path, {}, catalog);
+  return fmt::format("a study of {} points and {} runs", study.points.size(), study.run_count());
+}
+
+std::string check_plan_file(const std::string& path) {
+  Diagnostics diagnostics;
+  const std::optional<Plan> plan = load_plan(path, diagnostics);
+  if (plan) {
+    for (const std::string& problem : check_plan(*plan)) diagnostics.error({path, 0, 0}, problem);
+  }
+  diagnostics.throw_if_any();
+  return fmt::format("a plan of '{}': {} sequences in {} micro-batches on {} ranks", plan->policy,
+                     plan->sequence_tokens.size(), plan->micro_batches.size(), plan->ranks);
+}
+
+// What its steps leave to a study or to options is no problem of the file.
+std::string check_scheduler(const std::string& path) {
+  Diagnostics diagnostics;
+  const auto text = read_text_file(path, diagnostics);
+  diagnostics.throw_if_any();
+  SchedulerContext context;
+  context.is_partial = true;
+  const SchedulerPlans read = read_scheduler_output(path, *text, has_step_a_line(path), context, diagnostics);
+  diagnostics.throw_if_any();
+  return fmt::format("{} step{} of a scheduler, for hdpsim import-plan", read.plans.size(),
+                     read.plans.size() == 1 ? "" : "s");
+}
+
+CheckedFile check_cluster(const Value& document, const Catalog& catalog, Diagnostics& diagnostics) {
+  const auto cluster = catalog.cluster(document, diagnostics);
+  diagnostics.throw_if_any();
+  return {fmt::format("a cluster of {} x {}, {} a node", cluster->devices, cluster->device, cluster->devices_per_node),
+          cluster->notes};
+}
+
+/// The layers that predict tokens further on, which published sizes leave out.
+struct PredictionLayers {
+  std::int64_t layers = 0;
+  std::int64_t parameters = 0;
+};
+
+PredictionLayers prediction_layers(const Transformer& model) {
+  PredictionLayers found;
+  for (const LayerRun& run : layer_runs(model)) {
+    if (!of_kind(model, run.kind).joins) continue;
+    found.layers += run.count;
+    found.parameters += parameters_of_runs(model, {run});
+  }
+  return found;
+}
+
+CheckedFile check_model(const std::string& path, Diagnostics& diagnostics) {
+  const auto model = load_model(path, diagnostics);
+  diagnostics.throw_if_any();
+  const auto text = [](std::int64_t count) { return short_number(static_cast<double>(count)); };
+  const std::int64_t all = parameter_count(*model);
+  const std::int64_t active = active_parameter_count(*model);
+  const PredictionLayers further = prediction_layers(*model);
+  CheckedFile checked{
+      fmt::format("a model of {} parameters{} in {} layers{}", text(all),
+                  active < all ? fmt::format(", {} of them active,", text(active)) : "", model->layers,
+                  further.layers == 0 ? ""
+                                      : fmt::format(", of which {}, of {}, predict{} further tokens", further.layers,
+                                                    text(further.parameters), further.layers == 1 ? "s" : "")),
+      {}};
+  for (const std::string& part : model->left_out) checked.notes.push_back("left out is " + part);
+  return checked;
+}
+
+std::string check_profile(const Value& document, const std::string& path, Diagnostics& diagnostics) {
+  const auto profile = read_profile(document, std::filesystem::path(path).stem().string(), diagnostics);
+  diagnostics.throw_if_any();
+  return fmt::format("a profile of {}, labelled {}", profile->provenance.device,
+                     profile_label_name(profile->provenance.label));
+}
+
+std::string check_validation(const std::string& path, Catalog& catalog) {
+  const ValidationStudy validation = load_validation(path, catalog);
+  return fmt::format("a validation set of {} cases, {} of which can be predicted", validation.set.cases.size(),
+                     validation.study.points.size());
+}
+
+std::string check_lengths(const std::string& path) {
+  if (holds_distribution(detect_format(path))) {
+    (void)read_distribution(path);
+    return "a distribution of lengths";
+  }
+  const Description description = describe(*open_trace(path));
+  return fmt::format("{} lengths, {} tokens", description.count, description.tokens);
+}
+
+FileKind found_kind(const std::string& path) {
+  Diagnostics diagnostics;
+  const Value outline = load_outline(path, diagnostics);
+  if (outline.is_null()) diagnostics.throw_if_any();
+  if (const auto kind = kind_of_file(path, outline)) return *kind;
+  throw InputError(Position{path, 0, 0}, "cannot tell what kind of file this is",
+                   fmt::format("say it with --kind {}", fmt::join(file_kind_names(), "|")));
+}
+
+Value loaded(const std::string& path, Diagnostics& diagnostics) {
+  Value document = load_document(path, diagnostics);
+  if (document.is_null()) diagnostics.throw_if_any();
+  return document;
+}
+
+CheckedFile check_document(const std::string& path, std::optional<FileKind> told, Catalog& catalog) {
+  Diagnostics diagnostics;
+  switch (told ? *told : found_kind(path)) {
+    case FileKind::study:
+      return {check_study(path, catalog), {}};
+    case FileKind::plan:
+      return {check_plan_file(path), {}};
+    case FileKind::cluster:
+      return check_cluster(loaded(path, diagnostics), catalog, diagnostics);
+    case FileKind::model:
+      return check_model(path, diagnostics);
+    case FileKind::profile:
+      return {check_profile(loaded(path, diagnostics), path, diagnostics), {}};
+    case FileKind::validation:
+      return {check_validation(path, catalog), {}};
+    case FileKind::scheduler:
+      return {check_scheduler(path), {}};
+    case FileKind::lengths:
+      break;
+  }
+  return {check_lengths(path), {}};
+}
+
+}  // namespace
+
+const std::vector<std::string>& file_kind_names() {
+  static const std::vector<std::string> names = {"study",   "plan",    "cluster",    "model",
+                                                 "profile", "lengths", "validation", "scheduler"};
+  return names;
+}
+
+std::optional<FileKind> kind_of_file(const std::string& path, const Value& document) {
+  if (is_length_file(path)) return FileKind::lengths;
+  if (const Value* schema = document.find("schema")) {
+    if (schema->text == plan_schema) return FileKind::plan;
+    if (schema->text.starts_with("hdpsim.profile/")) return FileKind::profile;
+  }
+  if (holds_scheduler_step(document) && document.find("schedule") == nullptr) return FileKind::scheduler;
+  if (has_any(document, {"columns", "rows"})) return FileKind::validation;
+  if (has_any(document, {"plans", "data", "mesh", "sweep"})) return FileKind::study;
+  if (has_any(document, {"model_type", "architectures", "hidden_size", "n_embd", "d_model"})) return FileKind::model;
+  if (has_any(document, {"node", "tiers", "preset"})) return FileKind::cluster;
+  if (has_any(document, {"provenance", "datasheet"})) return FileKind::profile;
+  return std::nullopt;
+}
+
+CheckedFile check_file(const std::string& path, std::optional<FileKind> kind, Catalog& catalog) {
+  if (!kind && has_step_a_line(path) && is_there(path) && holds_scheduler_steps(path)) kind = FileKind::scheduler;
+  const bool lengths = kind ? *kind == FileKind::lengths : is_length_file(path);
+  return lengths ? CheckedFile{check_lengths(path), {}} : check_document(path, kind, catalog);
+}
+
+}  // namespace hdpsim::app

@@ -1,0 +1,218 @@
+#include "sim/compare/comparison_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/analysis/kendall_tau.h"
+#include "sim/base/quantity_text.h"
+#include "sim/compare/comparison_figures.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t worst_families = 10;
+constexpr std::size_t ranks_of_table = 16;
+
+std::string time_text(double seconds) {
+  return seconds == 0 ? "-" : duration_text(Duration::seconds(seconds));
+}
+
+std::string percent_text(const std::optional<double>& share) {
+  return share ? fmt::format("{:+.1f}%", 100 * *share) : "-";
+}
+
+std::string noise_text(const Comparison& plan) {
+  if (!plan.noise_floor_s || !(plan.step_time_s.measured > 0)) return "unknown";
+  return fmt::format("{:.1f}%", 100 * *plan.noise_floor_s / plan.step_time_s.measured);
+}
+
+std::string share_text(double part, double whole) {
+  return whole > 0 ? fmt::format("{:.0f}%", 100 * part / whole) : "-";
+}
+
+std::size_t widest_name(const std::vector<Comparison>& plans) {
+  std::size_t width = 4;
+  for (const Comparison& plan : plans) width = std::max(width, plan.plan.size());
+  return width;
+}
+
+// Empty if kernels were not timed during the runs.
+std::string pace_line(const Comparison& plan) {
+  if (!plan.at_pace_s) return "";
+  return fmt::format("  {} at the pace of its kernels beside the runs: {} (the prediction {:+.1f}%), error {}\n",
+                     plan.plan, time_text(plan.at_pace_s->predicted),
+                     100 * (plan.at_pace_s->predicted / plan.step_time_s.predicted - 1),
+                     percent_text(plan.at_pace_s->error()));
+}
+
+std::string summary_table(const std::vector<Comparison>& plans) {
+  const std::size_t width = widest_name(plans);
+  std::string text = fmt::format("  {:<{}}{:>7}{:>7}{:>12}{:>12}{:>9}{:>13}\n", "plan", width, "steps", "runs",
+                                 "predicted", "measured", "error", "noise floor");
+  for (const Comparison& plan : plans) {
+    text += fmt::format("  {:<{}}{:>7}{:>7}{:>12}{:>12}{:>9}{:>13}\n", plan.plan, width, plan.steps.size(), plan.runs,
+                        time_text(plan.step_time_s.predicted), time_text(plan.step_time_s.measured),
+                        percent_text(plan.step_time_s.error()), noise_text(plan));
+  }
+  text += "  (error: predicted - measured, of what was measured)\n";
+  for (const Comparison& plan : plans) text += pace_line(plan);
+  for (const Comparison& plan : plans) {
+    const std::string busy = busy_machine_text(plan);
+    if (!busy.empty()) text += fmt::format("  {}: {}\n", plan.plan, busy);
+  }
+  const bool noise_unknown = std::any_of(plans.begin(), plans.end(), [](const auto& p) { return !p.noise_floor_s; });
+  if (noise_unknown) text += "  the noise floor is unknown where steps were run once: execute them with --repeat\n";
+  if (const std::optional<double> tau = ranking_agreement(plans)) {
+    text += fmt::format("  ranking of the plans, Kendall's tau: {:.2f}\n", *tau);
+  }
+  return text;
+}
+
+std::string family_table(const Comparison& plan) {
+  std::string text = fmt::format("\n  {:<20}{:>14}{:>12}{:>12}{:>12}{:>9}\n", fmt::format("{}, all ranks", plan.plan),
+                                 "instructions", "predicted", "measured", "difference", "error");
+  for (std::size_t i = 0; i < std::min(worst_families, plan.families.size()); ++i) {
+    const FamilyComparison& family = plan.families[i];
+    text += fmt::format("  {:<20}{:>14}{:>12}{:>12}{:>12}{:>9}\n", family.family, family.instructions,
+                        time_text(family.seconds.predicted), time_text(family.seconds.measured),
+                        time_text(family.seconds.difference()), percent_text(family.seconds.error()));
+  }
+  if (plan.families.size() > worst_families) {
+    text += fmt::format("  and {} families that differ less\n", plan.families.size() - worst_families);
+  }
+  return text + "  (difference: predicted - measured; exchanges and collectives hold the wait for the other side)\n";
+}
+
+std::string activity_table(const Comparison& plan) {
+  std::string text =
+      fmt::format("\n  {:<34}{:>12}{:>12}{:>12}\n", "mean of the ranks", "predicted", "measured", "difference");
+  for (const Activity activity : all_activities) {
+    const Pair& pair = plan.activities_s[index_of(activity)];
+    if (pair.predicted == 0 && pair.measured == 0) continue;
+    text += fmt::format("  {:<34}{:>12}{:>12}{:>12}\n", activity_name(activity), time_text(pair.predicted),
+                        time_text(pair.measured), time_text(pair.difference()));
+  }
+  if (!plan.on_core_s) return text;
+  const Pair& pair = *plan.on_core_s;
+  text += fmt::format("  {:<34}{:>12}{:>12}{:>12}{:>9}\n", "kernels, while on a core", time_text(pair.predicted),
+                      time_text(pair.measured), time_text(pair.difference()), percent_text(pair.error()));
+  if (plan.core_share < 1) {
+    text += fmt::format("  ranks share cores: kernels are predicted to have {:.0f}% of one on average\n",
+                        100 * plan.core_share);
+  }
+  return text;
+}
+
+std::string rank_table(const Comparison& plan) {
+  const int width = plan.stages == 1 ? 6 : 14;
+  std::string text = fmt::format("\n  {:<{}}{:>16}{:>12}{:>9}{:>20}{:>12}\n", "rank", width, "busy, predicted",
+                                 "measured", "error", "hidden, predicted", "measured");
+  const std::vector<std::size_t> shown = worst_ranks(plan, ranks_of_table);
+  for (const std::size_t i : shown) {
+    const RankComparison& rank = plan.ranks[i];
+    text +=
+        fmt::format("  {:<{}}{:>16}{:>12}{:>9}{:>20}{:>12}\n", worker_name(plan, i), width,
+                    time_text(rank.busy_s.predicted), time_text(rank.busy_s.measured),
+                    percent_text(rank.busy_s.error()), share_text(rank.hidden_s.predicted, rank.exchange_s.predicted),
+                    share_text(rank.hidden_s.measured, rank.exchange_s.measured));
+  }
+  if (shown.size() < plan.ranks.size()) {
+    text += fmt::format("  and {} ranks whose busy time differs less\n", plan.ranks.size() - shown.size());
+  }
+  return text + "  (hidden: the share of the time of exchanges in which the rank computed)\n";
+}
+
+Json pair_json(const Pair& pair) {
+  return {{"predicted", pair.predicted}, {"measured", pair.measured}};
+}
+
+// Adds the fields of a plan to `json`.
+Json plan_json(const Comparison& plan, Json json) {
+  json["plan"] = plan.plan;
+  json["steps"] = plan.steps;
+  json["runs"] = plan.runs;
+  json["step_time_s"] = pair_json(plan.step_time_s);
+  json["step_time_s"]["noise_floor"] = plan.noise_floor_s ? Json(*plan.noise_floor_s) : Json();
+  json["core_share"] = plan.core_share;
+  const std::optional<double> measured_share = measured_core_share(plan);
+  json["measured_core_share"] = measured_share ? Json(*measured_share) : Json();
+  json["machine_was_busy"] = !busy_machine_text(plan).empty();
+  json["on_core_s"] = plan.on_core_s ? pair_json(*plan.on_core_s) : Json();
+  json["at_pace_s"] = plan.at_pace_s ? pair_json(*plan.at_pace_s) : Json();
+  json["families"] = Json::array();
+  for (const FamilyComparison& family : plan.families)
+    json["families"].push_back(family_figures().json({&plan, &family}));
+  json["activities"] = Json::array();
+  for (const Activity activity : all_activities) {
+    const Pair& pair = plan.activities_s[index_of(activity)];
+    json["activities"].push_back(
+        {{"activity", activity_name(activity)}, {"predicted_s", pair.predicted}, {"measured_s", pair.measured}});
+  }
+  json["ranks"] = Json::array();
+  for (std::size_t i = 0; i < plan.ranks.size(); ++i) json["ranks"].push_back(worker_figures().json({&plan, i}));
+  return json;
+}
+
+}  // namespace
+
+std::optional<double> ranking_agreement(const std::vector<Comparison>& plans) {
+  std::vector<double> predicted;
+  std::vector<double> measured;
+  for (const Comparison& plan : plans) {
+    predicted.push_back(plan.step_time_s.predicted);
+    measured.push_back(plan.step_time_s.measured);
+  }
+  return kendall_tau(predicted, measured);
+}
+
+std::string comparison_table(const std::vector<Comparison>& plans) {
+  std::string text = summary_table(plans);
+  for (const Comparison& plan : plans) text += family_table(plan) + activity_table(plan) + rank_table(plan);
+  return text;
+}
+
+std::string comparison_json(const std::vector<Comparison>& plans) {
+  Json json = {{"schema", "hdpsim.comparison/1"}};
+  if (plans.size() == 1) {
+    json = plan_json(plans[0], std::move(json));
+  } else {
+    const std::optional<double> tau = ranking_agreement(plans);
+    json["kendall_tau"] = tau ? Json(*tau) : Json();
+    json["plans"] = Json::array();
+    for (const Comparison& plan : plans) json["plans"].push_back(plan_json(plan, Json::object()));
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string families_csv(const std::vector<Comparison>& plans) {
+  return csv_text([&](TableSink& sink) {
+    family_figures().write_names(sink);
+    sink.end_row();
+    for (const Comparison& plan : plans) {
+      for (const FamilyComparison& family : plan.families) {
+        family_figures().write_cells({&plan, &family}, sink);
+        sink.end_row();
+      }
+    }
+  });
+}
+
+std::string compared_ranks_csv(const std::vector<Comparison>& plans) {
+  return csv_text([&](TableSink& sink) {
+    worker_figures().write_names(sink);
+    sink.end_row();
+    for (const Comparison& plan : plans) {
+      for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
+        worker_figures().write_cells({&plan, i}, sink);
+        sink.end_row();
+      }
+    }
+  });
+}
+
+}  // namespace hdpsim

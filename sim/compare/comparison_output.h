@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/compare/comparison.h"
+
+namespace hdpsim {
+
+// Comparisons of one or several plans as text. Times are seconds; errors are relative to what was measured.
+
+/// Kendall's tau of the plans' step times, predicted against measured; empty for fewer than two plans.
+[[nodiscard]] std::optional<double> ranking_agreement(const std::vector<Comparison>& plans);
+
+/// For a person at a terminal: the step times, then for each plan the families that are predicted worst, the
+/// activities, and the ranks (the worst predicted of them if there are many).
+[[nodiscard]] std::string comparison_table(const std::vector<Comparison>& plans);
+/// The comparisons as JSON, schema `hdpsim.comparison/1`. For one plan:
+///   {"schema", "plan", "steps": [0], "runs": 4, "step_time_s": {"predicted", "measured", "noise_floor"},
+///    "core_share": 1, "on_core_s": {"predicted", "measured"},
+///    "families": [{"family", "instructions", "predicted_s", "measured_s"}],
+///    "activities": [{"activity", "predicted_s", "measured_s"}],
+///    "ranks": [{"rank", "busy_s": {"predicted", "measured"}, "exchange_s": {...}, "hidden_s": {...}}]}
+/// For several plans: {"schema", "kendall_tau", "plans": [one such object without the schema, ...]}. Unknown values are
+/// null.
+[[nodiscard]] std::string comparison_json(const std::vector<Comparison>& plans);
+/// One row per plan and family: all of them, the largest difference first.
+[[nodiscard]] std::string families_csv(const std::vector<Comparison>& plans);
+/// One row per plan and rank.
+[[nodiscard]] std::string compared_ranks_csv(const std::vector<Comparison>& plans);
+
+}  // namespace hdpsim

@@ -1,0 +1,137 @@
+#include "sim/compare/trace_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+
+#include "sim/base/check.h"
+#include "sim/base/quantity_text.h"
+
+namespace hdpsim {
+namespace {
+
+using enum DeviceActivity;
+using Seconds = std::array<double, device_activities>;
+
+constexpr std::array attention_kernels = {attention_forward, attention_backward};
+constexpr std::array other_kernels = {product, memory_bound, unknown};
+constexpr std::array messages = {send_recv, all_reduce, all_gather, reduce_scatter, all_to_all, other_collective};
+constexpr std::array copies = {copy};
+constexpr std::array waiting = {idle};
+constexpr std::array attention_activities = {Activity::attention};
+constexpr std::array linear_activities = {Activity::linear, Activity::optimizer};
+constexpr std::array message_activities = {Activity::cp_comm, Activity::tp_comm, Activity::grad_sync};
+constexpr std::array copy_activities = {Activity::offload_stall};
+constexpr std::array waiting_activities = {Activity::bubble, Activity::group_wait, Activity::data_wait,
+                                           Activity::overhead};
+
+struct Row {
+  const char* name;
+  std::span<const DeviceActivity> measured;
+  std::span<const Activity> simulated;
+};
+constexpr std::array<Row, 5> rows = {{{"attention", attention_kernels, attention_activities},
+                                      {"products and memory-bound", other_kernels, linear_activities},
+                                      {"messages", messages, message_activities},
+                                      {"copies", copies, copy_activities},
+                                      {"waiting and the host", waiting, waiting_activities}}};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// The measured time of a step.
+double step_of(const Recording& recording, std::int64_t steps) {
+  std::vector<double> marked;
+  double span = 0;
+  for (const RankRecording& rank : recording.ranks) {
+    marked.insert(marked.end(), rank.steps_s.begin(), rank.steps_s.end());
+    span += rank.span_s;
+  }
+  if (!marked.empty()) return median(std::move(marked));
+  return span / static_cast<double>(recording.ranks.size()) / static_cast<double>(steps);
+}
+
+/// The mean over traces of what devices do in a step of `step_s`.
+Seconds seconds_of(const Recording& recording, double step_s) {
+  Seconds mean{};
+  for (const RankRecording& rank : recording.ranks) {
+    if (!(rank.span_s > 0)) continue;
+    const double share = step_s / rank.span_s / static_cast<double>(recording.ranks.size());
+    for (std::size_t i = 0; i < device_activities; ++i) mean[i] += share * rank.seconds[i];
+  }
+  return mean;
+}
+
+ComparedActivity compared(const Row& row, const Seconds& measured, const Breakdown& simulated) {
+  ComparedActivity activity;
+  activity.name = row.name;
+  for (const DeviceActivity kind : row.measured) {
+    const double seconds = measured[static_cast<std::size_t>(kind)];
+    activity.measured_s += seconds;
+    if (seconds > 0) activity.kinds.push_back({std::string(device_activity_name(kind)), seconds});
+  }
+  for (const Activity kind : row.simulated) activity.simulated_s += simulated[kind].seconds();
+  if (activity.kinds.size() < 2) activity.kinds.clear();
+  return activity;
+}
+
+std::string text_of(double seconds) {
+  return duration_text(Duration::seconds(seconds));
+}
+
+std::string sentence(const ComparedActivity& activity, double difference) {
+  const double more = activity.measured_s - activity.simulated_s;
+  constexpr double percent = 100;
+  std::string text =
+      fmt::format("{}: {} {} than simulated ({} beside {})", activity.name, text_of(std::abs(more)),
+                  more > 0 ? "more" : "less", text_of(activity.measured_s), text_of(activity.simulated_s));
+  if (activity.simulated_s > 0) text += fmt::format(", {:.2f} times", activity.measured_s / activity.simulated_s);
+  const double share = more / difference;
+  constexpr double telling = 0.05;
+  if (std::abs(share) >= telling && std::abs(share) <= 1 / telling) {
+    text += share > 0 ? fmt::format("; that is {:.0f} % of the difference of the steps", percent * share)
+                      : "; against the difference of the steps";
+  }
+  return text;
+}
+
+}  // namespace
+
+TraceComparison compare_with_traces(const Recording& recording, const Breakdown& simulated,
+                                    std::optional<std::int64_t> steps) {
+  HDPSIM_CHECK(!recording.ranks.empty(), "a comparison with no trace");
+  TraceComparison comparison;
+  comparison.traces = std::ssize(recording.ranks);
+  comparison.marked_steps = std::ssize(recording.ranks.front().steps_s);
+  comparison.assumed_steps = std::max<std::int64_t>(1, steps.value_or(1));
+  comparison.measured_s = step_of(recording, comparison.assumed_steps);
+  comparison.simulated_s = simulated.total().seconds();
+  const Seconds measured = seconds_of(recording, comparison.measured_s);
+  for (const Row& row : rows) comparison.activities.push_back(compared(row, measured, simulated));
+  return comparison;
+}
+
+std::vector<std::string> differences_in_words(const TraceComparison& comparison) {
+  constexpr double least = 0.01;
+  const double difference = comparison.measured_s - comparison.simulated_s;
+  std::vector<std::string> words = {
+      fmt::format("The measured step takes {}, {:.2f} times the simulated one of {}.", text_of(comparison.measured_s),
+                  comparison.simulated_s > 0 ? comparison.measured_s / comparison.simulated_s : 0,
+                  text_of(comparison.simulated_s))};
+  std::vector<ComparedActivity> sorted = comparison.activities;
+  const auto apart = [](const ComparedActivity& a) { return std::abs(a.measured_s - a.simulated_s); };
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) { return apart(a) > apart(b); });
+  for (const ComparedActivity& activity : sorted) {
+    if (apart(activity) >= least * comparison.measured_s) words.push_back(sentence(activity, difference));
+  }
+  if (words.size() == 1) words.emplace_back("No activity differs by a hundredth of the step.");
+  return words;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,158 @@
+#include "sim/validate/step_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "sim/analysis/uncertainty.h"
+#include "sim/document/reader.h"
+
+namespace hdpsim {
+namespace {
+
+/// One line of a CSV file: cells with their places. Quotes may surround a cell; a comma within them is part of it.
+std::vector<Value> cells_of(const std::string& file, int number, std::string_view line) {
+  std::vector<Value> cells;
+  std::size_t at = 0;
+  while (at <= line.size()) {
+    while (at < line.size() && (line[at] == ' ' || line[at] == '\t')) ++at;
+    const Position where{file, number, static_cast<int>(at) + 1};
+    const bool quoted = at < line.size() && line[at] == '"';
+    const std::size_t begin = quoted ? at + 1 : at;
+    const std::size_t end = std::min(line.find(quoted ? '"' : ',', begin), line.size());
+    std::string text(line.substr(begin, end - begin));
+    while (!quoted && !text.empty() && text.back() == ' ') text.pop_back();
+    const bool is_empty = !quoted && (text.empty() || text == "~");
+    cells.push_back(Value::scalar(text, where));
+    if (is_empty) cells.back().kind = Value::Kind::null;
+    at = std::min(line.find(',', end), line.size()) + 1;
+  }
+  return cells;
+}
+
+/// The steps of a CSV file as the `columns` and `rows` of a set.
+class LogReader {
+ public:
+  LogReader(std::string file, Diagnostics& diagnostics) : file_(std::move(file)), diagnostics_(diagnostics) {}
+
+  void read(const std::string& text, Value& set) {
+    read_lines(text);
+    if (columns_.items.empty()) {
+      diagnostics_.error({file_, 1, 1}, "there is no line of columns",
+                         "write the names of columns first: tp, dp, micro_batch, global_batch, sequence, step_time_s");
+      return;
+    }
+    Value rows = Value::sequence({file_, 2, 1});
+    for (const std::vector<Value>& steps : jobs_) rows.items.push_back(row_of(steps));
+    set.set("columns", columns_);
+    set.set("rows", std::move(rows));
+  }
+
+ private:
+  void read_lines(const std::string& text) {
+    int number = 0;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      std::string_view line(text.data() + begin, end - begin);
+      begin = end + 1;
+      ++number;
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (line.empty() || line.front() == '#') continue;
+      take(cells_of(file_, number, line));
+    }
+  }
+
+  void take(std::vector<Value> cells) {
+    if (columns_.items.empty()) {
+      columns_ = Value::sequence(cells.front().position);
+      columns_.items = std::move(cells);
+      return;
+    }
+    if (cells.size() != columns_.items.size()) {
+      diagnostics_.error(cells.front().position, fmt::format("a line has {} cells, one a column; this one has {}",
+                                                             columns_.items.size(), cells.size()));
+      return;
+    }
+    std::string job;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (!quantity_of(columns_.items[i].text))
+        job += fmt::format("{}{},", cells[i].is_null() ? "~" : "", cells[i].text);
+    }
+    const auto [known, is_new] = numbers_.try_emplace(job, jobs_.size());
+    if (is_new) jobs_.emplace_back();
+    Value line = Value::sequence(cells.front().position);
+    line.items = std::move(cells);
+    jobs_[known->second].push_back(std::move(line));
+  }
+
+  // One row of the steps of one job.
+  Value row_of(const std::vector<Value>& steps) {
+    Value row = steps.front();
+    if (steps.size() == 1) return row;
+    for (std::size_t i = 0; i < row.items.size(); ++i) {
+      if (const auto quantity = quantity_of(columns_.items[i].text)) row.items[i] = median_of(*quantity, steps, i);
+    }
+    return row;
+  }
+
+  Value median_of(Quantity quantity, const std::vector<Value>& steps, std::size_t column) {
+    std::vector<double> figures;
+    for (const Value& step : steps) {
+      if (step.items[column].is_null()) continue;
+      const auto figure = read_figure(quantity, columns_.items[column].text, step.items[column], diagnostics_);
+      if (figure) figures.push_back(*figure);
+    }
+    Value cell = steps.front().items[column];
+    if (figures.empty()) return cell;
+    const double low = percentile(figures, 0.25);
+    const double high = percentile(figures, 0.75);
+    if (low > 0 && high > most_spread * low) {
+      diagnostics_.error(
+          cell.position,
+          fmt::format("{} steps of one job contradict each other: the middle half of '{}' goes from {:g} "
+                      "to {:g}",
+                      figures.size(), columns_.items[column].text, low, high),
+          "leave out those of a disturbed machine, or add the column that tells the jobs apart");
+    }
+    const Position where = cell.position;
+    cell = Value::scalar(fmt::format("{}", percentile(figures, 0.5)), where);
+    return cell;
+  }
+
+  std::string file_;
+  Diagnostics& diagnostics_;
+  Value columns_;
+  std::vector<std::vector<Value>> jobs_;        ///< Steps by job, jobs in the order of the file.
+  std::map<std::string, std::size_t> numbers_;  ///< Of a job, by its cells without figures.
+};
+
+}  // namespace
+
+std::optional<ValidationSet> load_step_log(const std::string& path, const std::string& like, Diagnostics& diagnostics,
+                                           FigureUse use) {
+  const bool is_csv = path.ends_with(".csv");
+  if (!is_csv && like.empty()) return load_validation_set(path, diagnostics, use);
+  if (!is_csv || like.empty()) {
+    diagnostics.error({path, 0, 0},
+                      is_csv ? "a CSV file says nothing of the cluster, the model and the profile of its steps"
+                             : "a validation set says itself what its rows have in common",
+                      is_csv ? "name a validation set that does with --like" : "leave out --like");
+    return std::nullopt;
+  }
+  Diagnostics found;
+  Value set = load_document(like, found);
+  const auto text = read_text_file(path, found);
+  if (text && found.empty()) {
+    found.add_source(path, *text);
+    std::erase_if(set.entries, [](const Value::Entry& entry) { return entry.key == "fitted"; });
+    if (set.is_map()) LogReader(path, found).read(*text, set);
+  }
+  diagnostics.append(found);
+  if (!found.empty()) return std::nullopt;
+  return read_validation_set(set, diagnostics, use);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,196 @@
+#include "sim/validate/validation_study.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/model/parameters.h"
+#include "sim/run/refusals.h"
+#include "sim/study/override.h"
+#include "sim/study/problems.h"
+#include "sim/study/without.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double bytes_per_gb = 1e9;
+
+// The features of a case that this program lacks, each told once; empty if there are none. Other problems of such a
+// case are ignored: what it says of pipelines, for instance, may use words that only the missing feature brings.
+std::string reason_not_to_run(const InputError& error) {
+  std::vector<std::string> reasons;
+  for (const Diagnostic& problem : error.diagnostics().sorted()) {
+    if (!problem.unsupported) continue;
+    if (std::find(reasons.begin(), reasons.end(), problem.message) == reasons.end()) reasons.push_back(problem.message);
+  }
+  return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+// Appends the points of one more case to those of the others. Worlds are numbered anew, because no two cases need share
+// one.
+void join(Study& all, Study&& one) {
+  if (all.points.empty()) {
+    all = std::move(one);
+    return;
+  }
+  const std::size_t worlds = all.points.back().world + 1;
+  for (StudyPoint& point : one.points) point.world += worlds;
+  std::move(one.points.begin(), one.points.end(), std::back_inserter(all.points));
+}
+
+void check_plans(const ValidationCase& one, const Study& study, const std::string& file, Problems& problems) {
+  for (const PublishedFigure& figure : one.published) {
+    const bool known =
+        figure.plan.empty() || std::any_of(study.plans.begin(), study.plans.end(),
+                                           [&](const StudyPlan& plan) { return plan.name == figure.plan; });
+    Diagnostics found;
+    if (!known)
+      found.error({file, 0, 0}, fmt::format("a figure is of the plan '{}', which the study has not", figure.plan));
+    if (figure.quantity == Quantity::speedup && !study.compare_to) {
+      found.error({file, 0, 0}, "speed-ups need the study's 'compare_to'");
+    }
+    if (figure.quantity == Quantity::speedup && study.tunes_baseline) {
+      found.error({file, 0, 0}, "a published speed-up is over a published mesh: the baseline cannot be tuned");
+    }
+    problems.add(found, {file, 0, 0});
+  }
+}
+
+std::size_t plan_index(const Study& study, const std::string& name) {
+  const auto plan = std::find_if(study.plans.begin(), study.plans.end(),
+                                 [&](const StudyPlan& candidate) { return candidate.name == name; });
+  return name.empty() ? 0 : static_cast<std::size_t>(plan - study.plans.begin());
+}
+
+// Whether the profile was fitted to this figure.
+bool was_fitted_to(const DeviceProfile& profile, const ValidationRow& row) {
+  const std::optional<StepFit>& fit = profile.provenance.fit;
+  if (!fit) return false;
+  const std::string name = fit->set == row.set ? row.case_name : case_in_set(row.set, row.case_name);
+  return std::find(fit->rows.begin(), fit->rows.end(), FittedRow{row.quantity, name}) != fit->rows.end();
+}
+
+// Model FLOPs a second and device, as the set counts attention. Publications count twice the forward for the backward
+// (Chowdhery et al. 2022, arXiv 2204.02311, appendix B: 12 L h s a token), metrics what its kernel multiplies, with the
+// scores a second time (attention_flops()).
+double flops_per_s(const Run& run, const Transformer& model, CountedAttention counted) {
+  constexpr double both_published = 1 + 2;
+  constexpr double both_multiplied = 1 + 2.5;
+  constexpr std::int64_t tokens = 1'000'000;
+  const double linear = training_linear_flops(model, tokens).count() / tokens * run.metrics.tokens_per_s_per_gpu;
+  const double multiplied = run.metrics.mfu * run.info.peak.per_second() - linear;
+  const double half = multiplied * both_published / both_multiplied;
+  switch (counted) {
+    case CountedAttention::half:
+      return linear + half;
+    case CountedAttention::full:
+      return linear + 2 * half;
+    case CountedAttention::none:
+      return linear;
+  }
+  return linear;
+}
+
+double predicted(const Run& run, Quantity quantity, const Transformer& model, CountedAttention attention) {
+  constexpr double flops_per_tflop = 1e12;
+  const RunMetrics& metrics = run.metrics;
+  switch (quantity) {
+    case Quantity::step_time:
+      return metrics.step_time_s.mean;
+    case Quantity::tokens_per_s_per_gpu:
+      return metrics.tokens_per_s_per_gpu;
+    case Quantity::device_memory:
+      return static_cast<double>(metrics.memory.device.count()) / bytes_per_gb;
+    case Quantity::speedup:
+      return metrics.speedup->mean;
+    case Quantity::tflops_per_gpu:
+      return flops_per_s(run, model, attention) / flops_per_tflop;
+    case Quantity::mfu:
+      return flops_per_s(run, model, attention) / run.info.peak.per_second();
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string case_in_set(const std::string& set, const std::string& name) {
+  return fmt::format("{}: {}", set, name);
+}
+
+ValidationStudy load_validation(const std::string& path, Catalog& catalog, const StudyChanges& changes) {
+  Diagnostics diagnostics;
+  auto set = load_validation_set(path, diagnostics);
+  diagnostics.throw_if_any();
+  return read_validation(std::move(*set), path, catalog, changes);
+}
+
+ValidationStudy read_validation(ValidationSet set, const std::string& path, Catalog& catalog,
+                                const StudyChanges& changes) {
+  ValidationStudy validation;
+  validation.set = std::move(set);
+  Problems problems{Diagnostics()};
+  for (ValidationCase& one : validation.set.cases) {
+    Diagnostics of_options;
+    apply_overrides(one.study, changes.set, of_options);
+    apply_without(one.study, changes.without, of_options);
+    problems.add(of_options, {});
+    validation.points.emplace_back();
+    validation.resolved.emplace_back();
+    validation.reasons.emplace_back();
+    try {
+      Study study = read_study(one.study, catalog);
+      check_plans(one, study, path, problems);
+      validation.points.back() = validation.study.points.size();
+      validation.resolved.back() = study.resolved;
+      validation.resolved.back().set("name", Value::scalar(case_in_set(validation.set.name, one.name), {path, 0, 0}));
+      join(validation.study, std::move(study));
+    } catch (const InputError& error) {
+      validation.reasons.back() = reason_not_to_run(error);
+      if (validation.reasons.back().empty()) problems.add(error.diagnostics(), {path, 0, 0});
+    }
+  }
+  problems.throw_if_any(
+      {{override_source, override_text(changes.set)}, {without_source, override_text(changes.without)}});
+  return validation;
+}
+
+std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& validation, const RunnerOptions& options) {
+  const auto runs = run_study(validation.study, options);
+  if (!runs) return std::nullopt;
+  for (const Run& run : *runs) require_one_that_ran({&run});  // a published figure is of a plan that runs
+  std::vector<ValidationRow> rows;
+  for (std::size_t i = 0; i < validation.set.cases.size(); ++i) {
+    const ValidationCase& one = validation.set.cases[i];
+    for (const PublishedFigure& figure : one.published) {
+      const std::string name = quantity_name(figure.quantity);
+      ValidationRow row{.set = validation.set.name,
+                        .case_name = one.name,
+                        .quantity = figure.plan.empty() ? name : fmt::format("{} {}", name, figure.plan),
+                        .unit = quantity_unit(figure.quantity),
+                        .published = figure.value,
+                        .predicted = {},
+                        .not_predicted = validation.reasons[i],
+                        .source = validation.set.source,
+                        .fits = true,
+                        .fitted = figure.fitted,
+                        .job = one.job,
+                        .line = one.line,
+                        .micro_batches = one.micro_batches};
+      if (validation.points[i]) {
+        const std::size_t run =
+            *validation.points[i] * validation.study.plans.size() + plan_index(validation.study, figure.plan);
+        const PointSpec& spec = validation.study.points[*validation.points[i]].spec;
+        row.predicted = predicted(runs->at(run), figure.quantity, spec.model, validation.set.attention_flops);
+        row.fits = runs->at(run).metrics.fits;
+        row.fitted = row.fitted || was_fitted_to(*spec.profile, row);
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,86 @@
+#include "sim/validate/step_log.h"
+
+#include "tests/support/study_file.h"
+#include "tests/support/validation_set.h"
+
+namespace hdpsim {
+namespace {
+
+using test::StudyFile;
+
+std::optional<ValidationSet> read_log(const std::string& csv, std::string& problems) {
+  const StudyFile file(test::small_validation_set);
+  file.add("steps.csv", csv);
+  Diagnostics found;
+  auto set = load_step_log((file.folder() / "steps.csv").string(), file.path(), found);
+  problems = found.text();
+  return set;
+}
+
+TEST_CASE("lines of a log become the rows of a set, with all that the rows of another have in common", "[log]") {
+  std::string problems;
+  const auto set = read_log(
+      "# of May\n"
+      "tp, dp, micro_batch, global_batch, sequence, step_time_s, case\n"
+      "1, 8, 2, 16, 4Ki, 2.5, \"plain, long\"\r\n"
+      "\n"
+      "2, 4, 1, 16, 4Ki, 3.5, other\n",
+      problems);
+  CHECK(problems.empty());
+  REQUIRE(set);
+  REQUIRE(set->cases.size() == 2);
+  CHECK(set->name == "small");
+  CHECK(set->cases[0].name == "plain, long");
+  CHECK(set->cases[0].published.front().value == 2.5);
+  CHECK(set->cases[1].study.find("profile")->text == "a100-published");
+  CHECK(set->cases[1].study.find("mesh")->find("tp")->text == "2");
+}
+
+TEST_CASE("steps of one job become their median", "[log]") {
+  std::string problems;
+  const auto set = read_log(
+      "tp,dp,global_batch,sequence,step_time_s\n"
+      "1,8,16,4Ki,2.0\n"
+      "2,4,16,4Ki,9\n"
+      "1,8,16,4Ki,2.2\n"
+      "1,8,16,4Ki,2.1\n"
+      "1,8,16,4Ki,2120 ms\n"
+      "1,8,16,4Ki,30\n",  // one that waited for a file does not move the others
+      problems);
+  CHECK(problems.empty());
+  REQUIRE(set);
+  REQUIRE(set->cases.size() == 2);
+  CHECK(set->cases[0].published.front().value == Approx(2.12));
+  CHECK(set->cases[1].published.front().value == 9);
+}
+
+TEST_CASE("steps of one job that contradict each other are told, with all other problems, at their places", "[log]") {
+  std::string problems;
+  CHECK_FALSE(
+      read_log("tp,dp,global_batch,sequence,step_time_s\n"
+               "1,8,16,4Ki,2.0\n"
+               "1,8,16,4Ki,4.0\n"
+               "2,4,16\n",
+               problems));
+  CHECK_THAT(problems, Catch::Contains("steps.csv:2:12: error: 2 steps of one job contradict each other") &&
+                           Catch::Contains("steps.csv:4:1: error: a line has 5 cells, one a column; this one has 3"));
+}
+
+TEST_CASE("a log needs a set that says what its steps have in common, and a set needs none", "[log]") {
+  const StudyFile file(test::small_validation_set);
+  file.add("steps.csv", "tp\n1\n");
+  Diagnostics alone;
+  CHECK_FALSE(load_step_log((file.folder() / "steps.csv").string(), "", alone));
+  CHECK_THAT(alone.text(), Catch::Contains("--like"));
+  Diagnostics both;
+  CHECK_FALSE(load_step_log(file.path(), file.path(), both));
+  CHECK_THAT(both.text(), Catch::Contains("leave out --like"));
+  Diagnostics set;
+  CHECK(load_step_log(file.path(), "", set));
+  std::string problems;
+  CHECK_FALSE(read_log("# nothing\n", problems));
+  CHECK_THAT(problems, Catch::Contains("there is no line of columns"));
+}
+
+}  // namespace
+}  // namespace hdpsim

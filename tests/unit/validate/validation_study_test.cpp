@@ -1,0 +1,318 @@
+#include "sim/validate/validation_study.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/study_file.h"
+#include "tests/support/validation_set.h"
+
+namespace hdpsim {
+namespace {
+
+using test::changed;
+using test::small_validation_set;
+using test::StudyFile;
+
+std::vector<std::string> problems_of(const std::string& text) {
+  const StudyFile file(text);
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  return test::problems_of([&] { (void)load_validation(file.path(), catalog); });
+}
+
+TEST_CASE("a row becomes a study: packs of one micro-batch, a mesh, a cluster of as many GPUs", "[validation]") {
+  const StudyFile file(small_validation_set);
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const ValidationStudy validation = load_validation(file.path(), catalog);
+  REQUIRE(validation.study.points.size() == 2);
+  const PointSpec& first = validation.study.points[0].spec;
+  CHECK(validation.set.cases[0].name == "tp 1 dp 8 micro_batch 2");  // what is the same in all rows is left out
+  CHECK(first.cluster.devices == 8);
+  CHECK(first.mesh.hdp == 8);
+  CHECK(first.batch.context == 2 * 4096);
+  CHECK(first.capacity == 2 * 4096);
+  CHECK(first.batch.tokens_per_step == 16 * 4096);
+  CHECK(validation.study.points[1].spec.mesh.hdp == 4);
+  CHECK(validation.study.points[1].spec.mesh.tp == 2);
+  CHECK(validation.set.cases[0].job == validation.set.cases[1].job);
+  CHECK(validation.set.cases[0].line == "tp 1 dp 8 micro_batch 2 sequence 4Ki");  // all but the global batch
+  CHECK(validation.set.cases[0].micro_batches == 1);                              // 16 sequences, 8 ranks, 2 each
+  CHECK(validation.set.cases[1].micro_batches == 4);
+  const Batch batch = validation.study.points[0].batches->step(0);
+  CHECK(batch.sequences.size() == 16);
+  for (const Sequence& sequence : batch.sequences) CHECK(sequence.tokens == 4096);
+}
+
+TEST_CASE("every case of a set is changed as a study is", "[validation]") {
+  const StudyFile file(small_validation_set);
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const ValidationStudy changed = load_validation(file.path(), catalog, {.set = {"mesh.zero=0"}, .without = {}});
+  for (const StudyPoint& point : changed.study.points) CHECK(point.spec.recipe.zero == 0);
+  const auto problems =
+      test::problems_of([&] { (void)load_validation(file.path(), catalog, {.set = {"mesh.zeros=0"}, .without = {}}); });
+  REQUIRE(problems.size() == 1);
+  CHECK_THAT(problems[0], Catch::Contains("zeros"));
+}
+
+TEST_CASE("predictions of a set are those of a study with the same values", "[validation]") {
+  const StudyFile file(small_validation_set);
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const auto rows = validate(load_validation(file.path(), catalog), {.jobs = 2});
+  REQUIRE(rows->size() == 3);
+  const StudyFile same(R"(name: same
+cluster: {preset: a100-rail-3tier, gpus: 8}
+model: {preset: llama-7b}
+profile: a100-published
+data: {lengths: {fixed: 4Ki}, context: 4Ki, tokens_per_step: 64Ki, steps: 1}
+mesh: {tp: 2, capacity: 4Ki}
+plans: [static]
+)");
+  const auto runs = run_study(same.load(), {});
+  CHECK(*rows->at(1).predicted == runs->front().metrics.step_time_s.mean);
+  CHECK(*rows->at(2).predicted == runs->front().metrics.tokens_per_s_per_gpu);
+  CHECK(rows->at(2).quantity == "tokens_per_s_per_gpu");
+  CHECK(rows->at(2).published == 2048);
+}
+
+TEST_CASE("cells may have units, and columns the names that frameworks give them", "[validation]") {
+  std::string text = changed(small_validation_set, "micro_batch, global_batch, sequence", "mbs, gbs, seq");
+  text = changed(text, "tokens_per_s_per_gpu]", "memory_gb]");
+  text = changed(text, "4Ki, 2, ~]", "4Ki, 900 ms, ~]");
+  const StudyFile file(changed(text, "4Ki, 4, 2048]", "4Ki, 4, 66.55 GiB]"));
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const ValidationStudy validation = load_validation(file.path(), catalog);
+  CHECK(validation.study.points[0].spec.batch.context == 2 * 4096);
+  CHECK(validation.study.points[0].spec.batch.tokens_per_step == 16 * 4096);
+  CHECK(validation.set.cases[0].published.at(0).value == Approx(0.9));
+  CHECK(validation.set.cases[1].published.at(1).value == Approx(66.55 * (1 << 30) / 1e9));
+  CHECK(problems_of(changed(text, "900 ms", "900 us/step")) ==
+        std::vector<std::string>{"11:24: \"900 us/step\" is not a number"});
+  const std::string twice = changed(text, "[tp, dp, mbs", "[micro_batch, dp, mbs");
+  CHECK(problems_of(twice).front() == "9:28: the column 'micro_batch' stands here a second time");
+}
+
+TEST_CASE("TFLOP/s and MFU count attention as the set says", "[validation]") {
+  const std::string text =
+      changed(small_validation_set, "step_time_s, tokens_per_s_per_gpu]", "tokens_per_s_per_gpu, tflops_per_gpu, mfu]");
+  const auto predicted = [&](const std::string& counted) {
+    std::string set = changed(text, "4Ki, 2, ~]", "4Ki, 2000, 100, 0.4]");
+    set = changed(set, "4Ki, 4, 2048]", "4Ki, ~, 100, ~]");
+    if (!counted.empty()) set = changed(set, "study:", "attention_flops: " + counted + "\nstudy:");
+    const StudyFile file(set);
+    Catalog catalog(HDPSIM_SOURCE_DIR);
+    const ValidationStudy validation = load_validation(file.path(), catalog);
+    const double peak = validation.study.points[0].spec.profile->datasheet.peak.per_second();
+    const auto rows = validate(validation, {});
+    CHECK(rows->at(1).unit == "TFLOP/s");
+    CHECK(*rows->at(2).predicted == Approx(*rows->at(1).predicted * 1e12 / peak));
+    return std::pair(*rows->at(0).predicted, *rows->at(1).predicted);
+  };
+  // 32 layers of LLaMA-7B with 8 of 32 key-value heads, and a head of 32,000 words; 6 FLOPs a parameter and token. A
+  // pair of tokens has 4 FLOPs a column forward, and twice as many backward.
+  const double projections = 2.0 * 4096 * 4096 + 2.0 * 4096 * 1024;
+  const double parameters = 32 * (projections + 3.0 * 4096 * 11008) + 32000.0 * 4096;
+  const auto [rate, none] = predicted("none");
+  CHECK(none == Approx(rate * 6 * parameters / 1e12));
+  const double pairs = 4097.0 / 2;  // of a token, in the mean of a causal sequence of 4,096
+  const double attention = rate * 32 * 3 * 4 * pairs * 4096 / 1e12;
+  CHECK(predicted("half").second == Approx(none + attention));
+  CHECK(predicted("").second == Approx(none + attention));
+  CHECK(predicted("full").second == Approx(none + 2 * attention));
+}
+
+TEST_CASE("a published plan that does not fit, as predicted, is told", "[validation]") {
+  // 32 layers of 34 x 4096 bytes a token keep more than 80 GB of the activations of 64 x 4,096 tokens.
+  const StudyFile file(changed(small_validation_set, "[1, 8, 2, 16, 4Ki", "[1, 8, 64, 512, 4Ki"));
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const auto rows = validate(load_validation(file.path(), catalog), {});
+  CHECK_FALSE(rows->at(0).fits);
+  CHECK(rows->at(1).fits);
+}
+
+TEST_CASE("figures that a constant was taken from are named by column and case", "[validation]") {
+  const std::string text = small_validation_set;
+  const StudyFile file(text + "fitted: {step_time_s: [tp 2 dp 4 micro_batch 1]}\n");
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const ValidationSet set = load_validation(file.path(), catalog).set;
+  CHECK_FALSE(set.cases[0].published[0].fitted);
+  CHECK(set.cases[1].published[0].fitted);
+  CHECK_FALSE(set.cases[1].published[1].fitted);
+  CHECK(problems_of(text + "fitted: {tokens_per_s_per_gpu: [tp 1 dp 8 micro_batch 2], tp: [x]}\n") ==
+        std::vector<std::string>{
+            "13:33: no figure 'tokens_per_s_per_gpu' of a case 'tp 1 dp 8 micro_batch 2' was published",
+            "13:59: there is no column of figures 'tp'"});
+}
+
+TEST_CASE("overheads of a preset stand in one file with their source", "[validation]") {
+  const auto with = [](const std::string& overheads) {
+    return changed(small_validation_set, "  plans: [static]", "  overheads: " + overheads + "\n  plans: [static]");
+  };
+  const StudyFile file(with("{preset: bytescale}"));
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const Overhead& taken = load_validation(file.path(), catalog).study.points[0].spec.profile->overheads.per_step;
+  CHECK(taken.time > Duration{});
+  CHECK_THAT(taken.source, Catch::Contains("arXiv 2502.21231"));
+  CHECK(problems_of(with("{preset: bytescal}")) == std::vector<std::string>{"8:23: there are no overheads 'bytescal'"});
+  CHECK(problems_of(with("{preset: bytescale, per_step: 1 s}")) ==
+        std::vector<std::string>{"8:14: overheads are those of a 'preset' or times that stand here"});
+}
+
+TEST_CASE("all problems of a set are told at once, at their cells", "[validation]") {
+  std::string text = changed(small_validation_set, "[1, 8, 2, 16, 4Ki, 2, ~]", "[3, 8, 2, none, 4Ki, -1, ~]");
+  text = changed(text, "micro_batch", "microbatch");
+  CHECK(problems_of(text) == std::vector<std::string>{
+                                 "9:19: there is no column 'microbatch'",
+                                 "11:5: a job of sequences of one length needs 'sequence' and 'global_batch'",
+                                 "11:15: \"none\" is not a whole number",
+                                 "11:26: 'step_time_s' must be above 0",
+                             });
+  CHECK(problems_of(changed(small_validation_set, ", 4, 2048]", "]")) ==
+        std::vector<std::string>{"12:5: a row has 7 cells, one a column; this one has 5"});
+  CHECK(problems_of(changed(small_validation_set, "source: nobody\n", "")).size() == 1);
+  CHECK(problems_of(changed(small_validation_set, "  - [2, 4, 1", "  - [1, 8, 2, 16, 4Ki, 2, ~]\n  - [2, 4, 1")) ==
+        std::vector<std::string>{"12:5: the case 'tp 1 dp 8 micro_batch 2' stands here a second time"});
+}
+
+TEST_CASE("what a study says against a row points at its cell", "[validation]") {
+  CHECK(problems_of(changed(small_validation_set, "[1, 8, 2", "[3, 8, 2")) ==
+        std::vector<std::string>{"11:6: 'tp' is 3, which does not divide the 32 heads of llama-7b"});
+}
+
+TEST_CASE("with several plans a figure names its own, and speed-ups need something to compare to", "[validation]") {
+  const std::string two = changed(small_validation_set, "plans: [static]", "plans: [static, hdp-naive]");
+  CHECK(problems_of(two) == std::vector<std::string>{"9:56: of which plan is 'step_time_s'?",
+                                                     "9:69: of which plan is 'tokens_per_s_per_gpu'?"});
+  const std::string named =
+      changed(changed(two, "step_time_s,", "step_time_s static,"), "tokens_per_s_per_gpu]", "speedup hdp-balance]");
+  const auto found = problems_of(named);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].find("a figure is of the plan 'hdp-balance', which the study has not") != std::string::npos);
+  CHECK(found[1].find("speed-ups need the study's 'compare_to'") != std::string::npos);
+}
+
+TEST_CASE("what cannot be simulated yet is kept with its reason and does not hide the rest", "[validation]") {
+  const std::string text = changed(changed(small_validation_set, "columns: [", "columns: [model.hf_config, "),
+                                   "model: {preset: llama-7b}", "mesh: {zero: 3}");
+  const StudyFile file(changed(changed(text, "[1, 8, 2", "[mixture.json, 1, 8, 2"), "[2, 4", "[dense.json, 2, 4"));
+  const std::string shape = R"("hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+    "intermediate_size": 11008, "vocab_size": 32000)";
+  file.add("dense.json", R"({"architectures": ["LlamaForCausalLM"], )" + shape + "}");
+  file.add("mixture.json", R"({"architectures": ["MixtralForCausalLM"], "num_local_experts": 8,
+    "num_experts_per_tok": 2, )" +
+                               shape + "}");
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const auto rows = validate(load_validation(file.path(), catalog), {});
+  REQUIRE(rows->size() == 3);
+  CHECK_FALSE(rows->at(0).predicted);
+  CHECK(rows->at(0).not_predicted == "mixture has experts, with which 'zero' is known as 1 only");
+  CHECK(rows->at(1).predicted);
+  CHECK(rows->at(1).not_predicted.empty());
+}
+
+TEST_CASE("every shipped set can be read, and is worth its name", "[validation]") {
+  const auto name = GENERATE(as<std::string>{}, "bytescale-7b", "bytescale-ablation", "korthikanti",
+                             "megatron-core-0.8", "mosaicml-a100", "mosaicml-h100", "nemo-24.07", "nemo-long-context",
+                             "sc21", "simumax-b200", "vtrain-multi-node", "vtrain-single-node");
+  Diagnostics diagnostics;
+  const auto set =
+      load_validation_set(HDPSIM_SOURCE_DIR "/configs/validation/" + std::string(name) + ".yaml", diagnostics);
+  INFO(diagnostics.text());
+  REQUIRE(set);
+  CHECK(set->name == name);
+  CHECK(set->source.size() > 20);
+}
+
+TEST_CASE("kernels are chosen by the study: fp8 products where the profile has them", "[kernels]") {
+  const std::string study = changed(test::good_study, "mesh:", "kernels: {linear: fp8}\nmesh:");
+  const StudyFile without(study);
+  CHECK(without.problems() == std::vector<std::string>{"10:19: the profile a100-published has no 'gemm_fp8'"});
+  const StudyFile with(changed(changed(study, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published"));
+  const Study read = with.load();
+  const DeviceProfile& profile = *read.points[0].spec.profile;
+  CHECK(profile.fp8_linear);
+  CHECK_FALSE(profile.unfused_attention);
+  CHECK(lowering_of(read.points[0].spec).recipe.fp8);
+}
+
+TEST_CASE("kernels are chosen by the study: attention in Triton, launches by a graph", "[kernels]") {
+  const std::string published = changed(test::good_study, "a100-published", "a100-sxm-published");
+  const auto spec_of = [&](const std::string& kernels) {
+    const StudyFile file(changed(published, "mesh:", "kernels: " + kernels + "\nmesh:"));
+    return file.load().points[0].spec;
+  };
+  const PointSpec eager = spec_of("{attention: flash}");
+  const PointSpec chosen = spec_of("{attention: triton, launch: graphs}");
+  const auto of = [&](OtherAttention kernel) {
+    return eager.profile->other_attention[static_cast<std::size_t>(kernel)];
+  };
+  CHECK(chosen.profile->attention == of(OtherAttention::triton));
+  CHECK(lowering_of(eager).recipe.host_issues);
+  CHECK_FALSE(lowering_of(chosen).recipe.host_issues);
+  const StudyFile without(changed(test::good_study, "mesh:", "kernels: {attention: triton}\nmesh:"));
+  CHECK(without.problems() == std::vector<std::string>{"10:22: the profile a100-published has no 'attention_triton'"});
+}
+
+TEST_CASE("kernels are chosen by the study: every other attention of a profile by its name", "[kernels]") {
+  const std::string study =
+      changed(changed(test::good_study, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published");
+  for (std::size_t i = 0; i < other_attentions; ++i) {
+    const std::string name(other_attention_name(static_cast<OtherAttention>(i)));
+    const StudyFile file(changed(study, "mesh:", "kernels: {attention: " + name + "}\nmesh:"));
+    const PointSpec spec = file.load().points[0].spec;
+    INFO(name);
+    CHECK_FALSE(spec.profile->attention.empty());
+    CHECK(spec.profile->attention == spec.profile->other_attention[i]);
+  }
+}
+
+TEST_CASE("parameters in fp32 are those of FSDP, and cast by products", "[mesh]") {
+  const auto spec_of = [](const std::string& mesh) {
+    return StudyFile(changed(test::good_study, "mesh: {", "mesh: {" + mesh + ", ")).load().points[0].spec;
+  };
+  CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).recipe.fp32_parameters);
+  CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).recipe.autocast());
+  CHECK(spec_of("zero: 3, parameters: fp32").recipe.autocast());
+  CHECK_FALSE(lowering_of(spec_of("zero: 3, parameters: bf16")).recipe.autocast());
+  CHECK_FALSE(spec_of("zero: 3, parameters: bf16").recipe.autocast());
+  CHECK(lowering_of(spec_of("zero: 3")).recipe.flat_gradients());
+  CHECK_FALSE(lowering_of(spec_of("zero: 2")).recipe.flat_gradients());
+  const StudyFile without(changed(test::good_study, "mesh: {", "mesh: {parameters: fp32, "));
+  REQUIRE(without.problems().size() == 1);
+  CHECK(without.problems()[0].ends_with("parameters in fp32 are what FSDP gathers, and with this 'zero' nobody does"));
+}
+
+TEST_CASE("a mesh says how its framework shards, sums and overlaps", "[mesh]") {
+  const StudyFile file(changed(test::good_study, "mesh: {",
+                               "mesh: {sequence_parallel: false, zero: 0, gradients: bf16, overlap_grad_reduce: true, "
+                               "overlap_param_gather: true, tp_comm_overlap: true, tp_gradient_overlap: true, "));
+  const PointSpec spec = file.load().points[0].spec;
+  const LoweringOptions lowering = lowering_of(spec);
+  CHECK_FALSE(lowering.recipe.sequence_parallel);
+  CHECK_FALSE(spec.recipe.sequence_parallel);
+  CHECK(lowering.recipe.zero == 0);
+  CHECK(lowering.recipe.gradient_bytes == 2);
+  CHECK(spec.recipe.gradient_bytes == 2);
+  CHECK(lowering.recipe.overlap_grad_reduce);
+  CHECK(lowering.recipe.overlap_param_gather);
+  CHECK(lowering.recipe.overlap_tp);
+  CHECK(lowering.recipe.overlap_tp_gradients);
+  CHECK(lowering.recipe.added_bytes() == 0);
+}
+
+TEST_CASE("kernels add up gradients, and compute the loss, where the study says so", "[mesh]") {
+  const std::string separate =
+      changed(test::good_study, "mesh: {",
+              "memory: {loss: fp32}\nmesh: {gradients: bf16, gradient_accumulation_fusion: false, ");
+  const LoweringOptions lowering = lowering_of(StudyFile(separate).load().points[0].spec);
+  CHECK(lowering.recipe.added_bytes() == 2);
+  CHECK(lowering.recipe.fp32_loss());
+  CHECK_FALSE(lowering_of(StudyFile(test::good_study).load().points[0].spec).recipe.fp32_loss());
+}
+
+TEST_CASE("keys beside a model's preset replace those of its configuration", "[model]") {
+  const StudyFile file(changed(test::good_study, "{preset: llama-7b}", "{preset: llama-7b, num_hidden_layers: 12}"));
+  CHECK(file.load().points[0].spec.model.layers == 12);
+  const StudyFile wrong(changed(test::good_study, "{preset: llama-7b}", "{preset: llama-7b, num_layers: 12}"));
+  CHECK(wrong.problems() == std::vector<std::string>{"3:27: the configuration of llama-7b has no key 'num_layers'"});
+}
+
+}  // namespace
+}  // namespace hdpsim
