@@ -14,6 +14,7 @@
 #include "kernels/cpu/impl/kernel_table.h"
 #include "kernels/cpu/impl/memory.h"
 #include "kernels/cpu/impl/processor.h"
+#include "kernels/cpu/impl/row_kernels.h"
 #include "kernels/spec/error.h"
 
 namespace hdpsim::kernels {
@@ -155,6 +156,20 @@ class CpuBackend final : public Backend {
   /// Both types are fp32 here.
   void run(const Cast& op) override { copy(op.to, op.from, static_cast<std::size_t>(op.count) * sizeof(float)); }
   void run(const MatrixProduct& op) override;
+  void run(const CopyColumns& op) override { cpu::copy_columns(op); }
+  void run(const SiluForward& op) override { cpu::silu(op); }
+  void run(const SiluBackward& op) override { cpu::silu_back(op); }
+  void run(const GateForward& op) override { cpu::gate(op); }
+  void run(const GateBackward& op) override { cpu::gate_back(op); }
+  void run(const RouteForward& op) override {
+    require(op.chosen >= 1 && op.chosen <= op.experts, "experts: a token chooses none of them, or more than there are");
+    cpu::route(op);
+  }
+  void run(const RouteBackward& op) override { cpu::route_back(op); }
+  void run(const SortCopies& op) override { cpu::sort_copies(op); }
+  void run(const SpreadTokens& op) override { cpu::spread_tokens(op); }
+  void run(const SumCopies& op) override { cpu::sum_copies(op); }
+  void run(const WeightGradients& op) override { cpu::weight_gradients(op); }
 
   void set_progress_hook(std::function<void()> hook) override {
     progress_ = hook ? std::move(hook) : [] {};

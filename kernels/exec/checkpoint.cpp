@@ -17,12 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<char, 24> magic = {"hdpsim checkpoint 1\n"};
+constexpr std::array<char, 24> magic = {"hdpsim checkpoint 2\n"};
 
 /// The title in the file's format.
 struct Header {
   std::array<char, 24> start = magic;
-  std::int64_t layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocabulary, tied_embeddings;
+  std::uint64_t shape;
   std::int64_t parameters, updates, next_step;
 };
 
@@ -34,34 +34,12 @@ std::uint64_t file_size(std::int64_t parameters) {
 }
 
 Header header_of(const CheckpointTitle& title) {
-  const Transformer& model = title.model;
-  return {.layers = model.layers,
-          .hidden = model.hidden,
-          .heads = model.heads,
-          .kv_heads = model.kv_heads,
-          .head_dim = model.head_dim,
-          .ffn_hidden = model.ffn_hidden,
-          .vocabulary = model.vocabulary,
-          .tied_embeddings = model.tied_embeddings ? 1 : 0,
-          .parameters = title.parameters,
-          .updates = title.updates,
-          .next_step = title.next_step};
+  return {.shape = title.shape, .parameters = title.parameters, .updates = title.updates, .next_step = title.next_step};
 }
 
 CheckpointTitle title_of(const Header& header) {
-  CheckpointTitle title;
-  title.model.layers = header.layers;
-  title.model.hidden = header.hidden;
-  title.model.heads = header.heads;
-  title.model.kv_heads = header.kv_heads;
-  title.model.head_dim = header.head_dim;
-  title.model.ffn_hidden = header.ffn_hidden;
-  title.model.vocabulary = header.vocabulary;
-  title.model.tied_embeddings = header.tied_embeddings != 0;
-  title.parameters = header.parameters;
-  title.updates = header.updates;
-  title.next_step = header.next_step;
-  return title;
+  return {
+      .shape = header.shape, .parameters = header.parameters, .updates = header.updates, .next_step = header.next_step};
 }
 
 // Continues `checksum` by four bytes at a time: all data of a checkpoint is a multiple of four bytes.

@@ -9,13 +9,12 @@
 #include <string>
 
 #include "sim/base/atomic_file.h"
-#include "sim/model/transformer.h"
 
 namespace hdpsim::kernels::exec {
 
 /// The title of a checkpoint.
 struct CheckpointTitle {
-  Transformer model;            ///< Its shape; the name is not kept.
+  std::uint64_t shape = 0;      ///< The model's, as shape_fingerprint() has it.
   std::int64_t parameters = 0;  ///< As ParameterLayout counts them.
   std::int64_t updates = 0;     ///< Updates that Adam has made.
   std::int64_t next_step = 0;   ///< Next step of the study.

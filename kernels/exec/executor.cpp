@@ -23,11 +23,14 @@
 #include "kernels/exec/impl/recorder.h"
 #include "kernels/exec/impl/sharded_adam.h"
 #include "kernels/exec/impl/step_losses.h"
+#include "kernels/exec/model_shape.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/requirements.h"
 #include "kernels/ring/message_driver.h"
 #include "kernels/spec/error.h"
 #include "kernels/transport/group_transport.h"
+#include "sim/model/layers.h"
+#include "sim/model/mixing.h"
 #include "sim/model/parameters.h"
 
 namespace hdpsim::kernels::exec {
@@ -35,13 +38,6 @@ namespace {
 
 std::size_t bytes_of(std::int64_t floats) {
   return static_cast<std::size_t>(floats) * sizeof(float);
-}
-
-AttentionHeads heads_of(const Transformer& model) {
-  return {.heads = model.heads,
-          .kv_heads = model.kv_heads,
-          .dim = model.head_dim,
-          .scale = 1 / std::sqrt(static_cast<float>(model.head_dim))};
 }
 
 // Whether work is queued, or tensors are not what CPUs compute with.
@@ -68,6 +64,21 @@ void require_lowered_for(const Program& program, const Transformer& model, const
   require_executable(lowering.recipe);
   if (lowering.recipe.key_exchange != KeyExchange::ring && is_gpu(backend)) {
     refuse("keys are gathered, and heads traded, on CPUs alone: use cp_comm_type: p2p on GPUs");
+  }
+  const auto is_plain = [](const Transformer& kind) {
+    return attention_reach(kind) == 0 && !kind.latent && !kind.linear && !kind.moe;
+  };
+  const std::vector<Transformer> kinds = of_each_kind(model);
+  if (is_gpu(backend) && (kinds.size() > 1 || !is_plain(kinds.front()))) {
+    refuse("layers of several kinds, windows, latents, linear mixing and experts are executed on CPUs alone");
+  }
+  const auto splits = [](const Transformer& kind) { return kind.latent || kind.linear || kind.moe; };
+  const auto passes = program.pipeline().schedule().kinds();
+  if (std::find(passes.begin(), passes.end(), PassKind::weight_gradient) != passes.end() &&
+      std::any_of(kinds.begin(), kinds.end(), splits)) {
+    refuse(
+        "latents, linear mixing and experts are executed by schedules whose backward is one pass: choose 1f1b or "
+        "interleaved");
   }
   if (lowering.recipe.separate_merge) refuse("the program has merges of its own, which these kernels do without");
   if (lowering.recipe.dropout) refuse("the program drops activations, which these kernels do not");
@@ -97,7 +108,7 @@ std::string checkpoint_problem(const std::filesystem::path& path, const Transfor
   try {
     CheckpointReader reader(path);
     reader.verify();
-    if (same_shape(reader.title().model, model)) return {};
+    if (reader.title().shape == shape_fingerprint(model)) return {};
     return fmt::format("{} is of another model than '{}'", path.string(), model.name);
   } catch (const UnsupportedInput& error) {
     return error.what();
@@ -140,13 +151,15 @@ struct Executor::Parts {
         parameters(backend.allocate(static_cast<std::size_t>(adam.padded()) * element_bytes(backend.element()))),
         gradients(backend.allocate(bytes_of(adam.padded()))),
         copies(device.copies != nullptr ? *device.copies : copy_thread),
-        dense(backend, place.devices(), model, layout, parameters.get(), floats(gradients)),
-        core(backend, place.pool(), heads_of(shard_of(model, shard))),
+        kinds(model, shard),
+        mixing(backend, place.pool(), kinds),
+        dense(backend, place.devices(), model, layout, parameters.get(), floats(gradients), mixing),
+        core(backend, place.pool(), kinds),
         in_flight(backend, copies, model, shard),
         messages(backend, host_place.stages()),
         losses(backend),
         recorder(backend),
-        interpreter({backend, dense, core, in_flight, messages, recorder, copies, losses}) {
+        interpreter({backend, dense, core, mixing, in_flight, messages, recorder, copies, losses}) {
     fill_parameters(options.seed);
     if (chunks.copies() > 1) {
       share(chunks.twin(stage.index), {0, layout.count()});
@@ -336,6 +349,8 @@ struct Executor::Parts {
   DeviceMemory gradients;                 ///< fp32 [adam.padded()]
   CopyThread copy_thread;
   HostCopies& copies;
+  LayerKinds kinds;
+  LayerMixing mixing;
   Dense dense;
   GroupCore core;
   InFlight in_flight;
@@ -410,7 +425,8 @@ void Executor::save(const std::filesystem::path& path, std::int64_t next_step) {
   Parts& parts = *parts_;
   std::optional<CheckpointWriter> writer;
   if (parts.host.rank() == 0) {
-    writer.emplace(path, CheckpointTitle{parts.model, parts.layout.whole_count(), parts.adam.updates(), next_step});
+    writer.emplace(path, CheckpointTitle{shape_fingerprint(parts.model), parts.layout.whole_count(),
+                                         parts.adam.updates(), next_step});
   }
   for (const float* const share : parts.adam.state()) {
     const std::vector<float> whole = parts.collect(share);

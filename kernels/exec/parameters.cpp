@@ -9,8 +9,11 @@
 #include <utility>
 
 #include "kernels/exec/impl/hash.h"
+#include "kernels/exec/impl/layer_kinds.h"
+#include "kernels/exec/impl/layer_mixing.h"
 #include "kernels/spec/error.h"
-#include "sim/model/mixing.h"
+#include "sim/model/layers.h"
+#include "sim/model/shares.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
@@ -35,6 +38,47 @@ void require_executable(const Transformer& model, int devices) {
   throw UnsupportedInput(fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(problems, ", ")));
 }
 
+bool has_kernels(const AttentionHeads& heads) {
+  const bool alike = heads.value_width() == heads.dim;
+  return alike ? heads.dim == 64 || heads.dim == 128 || heads.dim == 256
+               : heads.dim == 192 && heads.value_width() == 128;
+}
+
+// Of layers of one kind.
+std::vector<std::string> problems_of(const Layer& layer, int devices) {
+  std::vector<std::string> problems;
+  if (layer.linear && !is_lightning(*layer.linear)) {
+    problems.emplace_back("its tokens are mixed in linear time, and not by lightning attention");
+  }
+  if (layer.heads == 0 && !layer.linear) problems.emplace_back("it has layers without attention");
+  if (!has_mlp(layer)) problems.emplace_back("it has layers without an MLP");
+  if (layer.gated_output || layer.output_bias) problems.emplace_back("its attention's output has a gate or a bias");
+  if (layer.sinks) problems.emplace_back("its attention has sinks");
+  if (layer.joins) problems.emplace_back("it has layers that predict further tokens");
+  if (layer.norms != 2) problems.push_back(fmt::format("its layers have {} norms", layer.norms));
+  if (layer.qkv_biases) problems.emplace_back("its queries, keys and values have biases");
+  if (layer.qk_norm) problems.emplace_back("its queries and keys have norms");
+  if (layer.biases) problems.emplace_back("it has biases");
+  if (!layer.gated_mlp) problems.emplace_back("its MLP has no gate");
+  if (layer.moe && layer.moe->latent > 0) problems.emplace_back("its experts work in a latent");
+  if (layer.moe && layer.moe->shared_gate) problems.emplace_back("its shared experts have a gate");
+  if (layer.moe && layer.moe->biases) problems.emplace_back("its experts have biases");
+  if (layer.moe && devices > 1) problems.emplace_back("its experts are on one device alone, of tp 1");
+  if (layer.latent && devices > 1) problems.emplace_back("its latents are on one device alone, of tp 1");
+  if (layer.linear && devices > 1) problems.emplace_back("its linear mixing is on one device alone, of tp 1");
+  if (const AttentionHeads heads = heads_of(layer); heads.heads > 0 && !has_kernels(heads)) {
+    problems.push_back(fmt::format("its heads have dimension {}, and values of {}: not 64, 128, 256, or 192 and 128",
+                                   heads.dim, heads.value_width()));
+  }
+  const std::pair<const char*, std::int64_t> cut[] = {
+      {"heads", layer.heads}, {"key-value heads", layer.kv_heads}, {"columns of its MLP", layer.ffn_hidden}};
+  for (const auto& [what, count] : cut) {
+    if (count % devices == 0) continue;
+    problems.push_back(fmt::format("its {} {} do not divide among {} devices", count, what, devices));
+  }
+  return problems;
+}
+
 // Whether the stage has a layer, by layer.
 std::vector<bool> layers_of(const PipelineStage& stage, std::int64_t layers) {
   std::vector<bool> has(static_cast<std::size_t>(layers));
@@ -53,36 +97,26 @@ PipelineStage stage_at(int index, const ChunkMap& chunks) {
 
 std::vector<std::string> execution_problems(const Transformer& model, int devices) {
   std::vector<std::string> problems;
-  if (!model.others.empty()) problems.emplace_back("its layers are of several kinds");
-  if (model.moe) problems.emplace_back("it has experts");
-  if (model.latent) problems.emplace_back("its keys and values are made through latents");
-  if (model.linear) problems.emplace_back("its tokens are mixed in linear time");
-  if (attention_reach(model) > 0 || model.sinks) problems.emplace_back("its tokens do not see all tokens before them");
-  if (model.gated_output || model.output_bias) problems.emplace_back("its attention's output has a gate or a bias");
-  if (model.predictions > 1) problems.emplace_back("it predicts several tokens");
-  if (model.norms != 2) problems.push_back(fmt::format("its layers have {} norms", model.norms));
-  if (model.qkv_biases) problems.emplace_back("its queries, keys and values have biases");
-  if (model.qk_norm) problems.emplace_back("its queries and keys have norms");
-  if (model.biases) problems.emplace_back("it has biases");
-  if (model.learned_positions > 0) problems.emplace_back("its positions are learned");
-  if (!model.gated_mlp) problems.emplace_back("its MLP has no gate");
-  if (model.head_dim != 64 && model.head_dim != 128) {
-    problems.push_back(fmt::format("its heads have dimension {}, not 64 or 128", model.head_dim));
+  const auto add = [&](std::string problem) {
+    if (std::find(problems.begin(), problems.end(), problem) == problems.end()) problems.push_back(std::move(problem));
+  };
+  for (const Transformer& kind : of_each_kind(model)) {
+    for (std::string& problem : problems_of(kind, devices)) add(std::move(problem));
   }
-  const std::pair<const char*, std::int64_t> cut[] = {
-      {"heads", model.heads}, {"key-value heads", model.kv_heads}, {"columns of its MLP", model.ffn_hidden}};
-  for (const auto& [what, count] : cut) {
-    if (count % devices == 0) continue;
-    problems.push_back(fmt::format("its {} {} do not divide among {} devices", count, what, devices));
-  }
+  if (model.predictions > 1) add("it predicts several tokens");
+  if (model.learned_positions > 0) add("its positions are learned");
   return problems;
 }
 
 Transformer shard_of(const Transformer& model, const TensorShard& shard) {
   Transformer part = model;
-  part.heads /= shard.devices;
-  part.kv_heads /= shard.devices;
-  part.ffn_hidden /= shard.devices;
+  const auto cut = [&](Layer& layer) {
+    layer.heads /= shard.devices;
+    layer.kv_heads /= shard.devices;
+    layer.ffn_hidden /= shard.devices;
+  };
+  cut(part);
+  for (Layer& layer : part.others) cut(layer);
   part.vocabulary = part_of(model.vocabulary, shard).count;
   return part;
 }
@@ -98,7 +132,11 @@ ParameterLayout::ParameterLayout(const Transformer& model, const TensorShard& sh
   const Matrix table{model.vocabulary, model.hidden, Cut::rows, Start::usual};
   const std::int64_t table_in_whole = whole_count_;
   embedding_ = add(table, stage.has_embedding());
-  for (const bool here : layers_of(stage, model.layers)) layers_.push_back(add_layer(model, here));
+  const LayerKinds kinds(model, {});
+  const std::vector<bool> held = layers_of(stage, model.layers);
+  for (std::size_t layer = 0; layer < held.size(); ++layer) {
+    layers_.push_back(add_layer(kinds.of(static_cast<std::int64_t>(layer)), held[layer]));
+  }
   final_norm_ = add({1, model.hidden, Cut::none, Start::ones}, stage.has_head());
   if (!model.tied_embeddings) {
     head_ = add(table, stage.has_head());
@@ -109,23 +147,67 @@ ParameterLayout::ParameterLayout(const Transformer& model, const TensorShard& sh
 
 LayerTensors ParameterLayout::add_layer(const Transformer& model, bool here) {
   const std::int64_t hidden = model.hidden;
-  const std::int64_t query_width = model.heads * model.head_dim;
-  const std::int64_t kv_width = model.kv_heads * model.head_dim;
-  // Adds two matrices one after the other, of which each device has rows.
-  const auto add_pair = [&](std::int64_t rows) {
-    const Matrix one{rows, hidden, Cut::rows, Start::usual};
-    const Tensor first = add(one, here);
-    return Tensor{first.begin, first.count + add(one, here).count};
-  };
+  const std::int64_t inner = inner_width(model);
   LayerTensors layer;
   layer.attention_norm = add({1, hidden, Cut::none, Start::ones}, here);
-  layer.query = add({query_width, hidden, Cut::rows, Start::usual}, here);
-  layer.key_value = add_pair(kv_width);
-  layer.output = add({hidden, query_width, Cut::columns, Start::residual}, here);
+  if (model.linear) {
+    add_mixing(model, here, layer);
+  } else if (model.latent) {
+    add_latents(model, here, layer);
+  } else {
+    add_inputs(model, here, layer);
+  }
+  layer.output = add({hidden, output_width(model), Cut::columns, Start::residual}, here);
   layer.mlp_norm = add({1, hidden, Cut::none, Start::ones}, here);
-  layer.gate_up = add_pair(model.ffn_hidden);
-  layer.down = add({hidden, model.ffn_hidden, Cut::columns, Start::residual}, here);
+  if (model.moe) add_experts(model, here, layer);
+  if (inner == 0) return layer;
+  layer.gate_up = add_pair({inner, hidden, Cut::rows, Start::usual}, here);
+  layer.down = add({hidden, inner, Cut::columns, Start::residual}, here);
   return layer;
+}
+
+void ParameterLayout::add_inputs(const Transformer& model, bool here, LayerTensors& layer) {
+  layer.query = add({query_width(model), model.hidden, Cut::rows, Start::usual}, here);
+  layer.key_value = add_pair({key_width(model), model.hidden, Cut::rows, Start::usual}, here);
+}
+
+void ParameterLayout::add_latents(const Transformer& model, bool here, LayerTensors& layer) {
+  const auto& [query_rank, kv_rank, rotated] = *model.latent;
+  const auto matrix = [&](std::int64_t rows, std::int64_t width) {
+    return add({rows, width, Cut::none, Start::usual}, here);
+  };
+  const auto norm = [&](std::int64_t width) { return add({1, width, Cut::none, Start::ones}, here); };
+  if (query_rank > 0) {
+    layer.query_down = matrix(query_rank, model.hidden);
+    layer.query_norm = norm(query_rank);
+  }
+  layer.query = matrix(query_width(model), query_rank > 0 ? query_rank : model.hidden);
+  layer.kv_down = matrix(kv_rank, model.hidden);
+  layer.key_rotated = matrix(rotated, model.hidden);
+  layer.kv_norm = norm(kv_rank);
+  layer.key_up = matrix(model.heads * (model.head_dim - rotated), kv_rank);
+  layer.value_up = matrix(output_width(model), kv_rank);
+}
+
+void ParameterLayout::add_mixing(const Transformer& model, bool here, LayerTensors& layer) {
+  const std::int64_t width = output_width(model);
+  layer.mixing_qkv = add({3 * width, model.hidden, Cut::none, Start::usual}, here);
+  layer.mixing_gate = add({width, model.hidden, Cut::none, Start::usual}, here);
+  layer.mixing_norm = add({1, width, Cut::none, Start::ones}, here);
+}
+
+void ParameterLayout::add_experts(const Transformer& model, bool here, LayerTensors& layer) {
+  const MixtureOfExperts& moe = *model.moe;
+  const std::int64_t inner = moe.experts * moe.expert_hidden;
+  layer.router = add({moe.experts, model.hidden, Cut::none, Start::usual}, here);
+  layer.expert_gate_up = add({2 * inner, model.hidden, Cut::none, Start::usual}, here);
+  layer.expert_down = add({moe.experts * model.hidden, moe.expert_hidden, Cut::none, Start::residual}, here);
+}
+
+// Two matrices one after the other, of which each device has rows.
+Tensor ParameterLayout::add_pair(const Matrix& one, bool here) {
+  const Tensor first = add(one, here);
+  return {first.begin, first.count + add(one, here).count};
 }
 
 Tensor ParameterLayout::add(const Matrix& matrix, bool here) {

@@ -18,7 +18,8 @@ struct Tensor {
   std::int64_t count = 0;
 };
 
-/// Tensors of one layer. H heads and K key-value heads of dimension d, hidden size h, inner width f.
+/// Tensors of one layer. H heads and K key-value heads of dimension d, hidden size h, inner width f: those of the
+/// layer's kind.
 struct LayerTensors {
   Tensor attention_norm;  ///< [h]
   Tensor query;           ///< [H d, h]; with `key_value` the fused QKV matrix, whose rows follow one another
@@ -27,6 +28,23 @@ struct LayerTensors {
   Tensor mlp_norm;        ///< [h]
   Tensor gate_up;         ///< [2 f, h]: the gate's rows, then the up projection's
   Tensor down;            ///< [h, f]
+  // Where queries, keys and values are made through latents of widths r_q and r, with e rotated columns and values of
+  // width v: `query` is [H d, r_q], or [H d, h] without r_q, `output` is [h, H v], and there is no `key_value`.
+  Tensor query_down;   ///< [r_q, h]
+  Tensor query_norm;   ///< [r_q]
+  Tensor kv_down;      ///< [r, h]
+  Tensor key_rotated;  ///< [e, h]
+  Tensor kv_norm;      ///< [r]
+  Tensor key_up;       ///< [H (d - e), r]
+  Tensor value_up;     ///< [H v, r]
+  // Where tokens are mixed in linear time, by H heads of dimension d (LayerMixing): `output` is [h, H d].
+  Tensor mixing_qkv;   ///< [3 H d, h]
+  Tensor mixing_gate;  ///< [H d, h]
+  Tensor mixing_norm;  ///< [H d]
+  // Where there are E experts of inner width g; `gate_up` and `down` are those of the shared ones, if there are any.
+  Tensor router;          ///< [E, h]
+  Tensor expert_gate_up;  ///< [E, 2 g, h]
+  Tensor expert_down;     ///< [E, h, g]
 };
 
 /// One device of the tensor-parallel group of an HDP rank.
@@ -49,9 +67,9 @@ struct PipelineStage {
 /// The stage of this index in a pipeline.
 [[nodiscard]] PipelineStage stage_at(int index, const ChunkMap& chunks);
 
-/// The reasons why `model` cannot be executed on that many tensor-parallel devices: experts, biases, learned positions,
-/// an MLP without a gate, head dimensions other than 64 and 128, heads or an MLP width that the devices do not divide.
-/// Empty if it can.
+/// The reasons why `model` cannot be executed on that many tensor-parallel devices, over all kinds of its layers: what
+/// there are no kernels for, heads or an MLP width that the devices do not divide, experts and latents on several
+/// devices. Empty if it can.
 [[nodiscard]] std::vector<std::string> execution_problems(const Transformer& model, int devices);
 
 /// The shard of `model` on one device, as a model: its heads, its part of the MLP's width and of the vocabulary, which
@@ -116,9 +134,14 @@ class ParameterLayout {
   };
   /// Adds the next matrix of the whole model; the device has its share of it if it is on its stage (`here`).
   Tensor add(const Matrix& matrix, bool here);
+  Tensor add_pair(const Matrix& one, bool here);
   /// Adds the device's share of a matrix that begins at `in_whole`.
   Tensor place(const Matrix& matrix, std::int64_t in_whole);
   LayerTensors add_layer(const Transformer& model, bool here);
+  void add_inputs(const Transformer& model, bool here, LayerTensors& layer);
+  void add_latents(const Transformer& model, bool here, LayerTensors& layer);
+  void add_mixing(const Transformer& model, bool here, LayerTensors& layer);
+  void add_experts(const Transformer& model, bool here, LayerTensors& layer);
   [[nodiscard]] std::size_t piece_of(std::int64_t index) const;
 
   TensorShard shard_;

@@ -9,14 +9,9 @@
 
 #include "kernels/exec/parameters.h"
 #include "kernels/spec/error.h"
+#include "sim/model/layers.h"
 
 namespace hdpsim::kernels::exec {
-
-bool same_shape(const Transformer& a, const Transformer& b) {
-  return a.layers == b.layers && a.hidden == b.hidden && a.heads == b.heads && a.kv_heads == b.kv_heads &&
-         a.head_dim == b.head_dim && a.ffn_hidden == b.ffn_hidden && a.vocabulary == b.vocabulary &&
-         a.tied_embeddings == b.tied_embeddings;
-}
 
 void require_executable(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline) {
   std::vector<std::string> problems;
@@ -59,6 +54,27 @@ void require_executable(const Plan& plan, const Transformer& model, const TokenS
         "the plan does not cut every document over its group, which is executed with gathered keys alone: choose "
         "cp_cut: per_document, or cp_comm_type: all_gather");
   }
+  const auto in_chunks = [](const Transformer& kind) { return kind.attention_chunk > 0; };
+  const std::vector<Transformer> kinds = of_each_kind(model);
+  const auto is_shared = [](const MicroBatch& micro_batch) { return micro_batch.group.size() > 1; };
+  if (key_exchange != KeyExchange::all_gather && std::any_of(kinds.begin(), kinds.end(), in_chunks) &&
+      std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is_shared)) {
+    refuse(
+        fmt::format("tokens of '{}' see those of their chunk, which ranks that share a sequence execute with gathered "
+                    "keys alone: choose cp_comm_type: all_gather",
+                    model.name));
+  }
+  const auto mixes = [](const Transformer& kind) { return kind.linear.has_value(); };
+  const auto not_alike = [](const MicroBatch& micro_batch) {
+    return micro_batch.continues || (micro_batch.group.size() > 1 && micro_batch.cut != TokenCut::per_document);
+  };
+  if (std::any_of(kinds.begin(), kinds.end(), mixes) &&
+      std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), not_alike)) {
+    refuse(
+        fmt::format("tokens of '{}' are mixed in linear time, which is not executed for chunks of a sequence in order, "
+                    "and in groups with cp_cut: per_document alone",
+                    model.name));
+  }
   const auto has_local = [](const MicroBatch& micro_batch) { return !micro_batch.local.empty(); };
   if (key_exchange == KeyExchange::all_to_all &&
       std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), has_local)) {
@@ -70,6 +86,13 @@ void require_executable(const Plan& plan, const Transformer& model, const TokenS
     const std::string where = deal.chunks() == 1 ? "" : fmt::format(" in each of {} parts", deal.chunks());
     refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}{}", plan.layers, model.name,
                        deal.typical(model.layers), where));
+  }
+  if (!model.others.empty() && std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(),
+                                           [](const MicroBatch& micro_batch) { return micro_batch.offloads(); })) {
+    refuse(
+        fmt::format("the plan offloads, which is not executed for layers of several kinds as '{}' has: choose "
+                    "offload: none",
+                    model.name));
   }
   if (tokens.vocabulary() > model.vocabulary) {
     refuse(fmt::format("the data have a vocabulary of {}, '{}' has one of {}", tokens.vocabulary(), model.name,

@@ -8,9 +8,6 @@
 
 namespace hdpsim::kernels::exec {
 
-/// Whether both have the same sizes, whatever their names.
-[[nodiscard]] bool same_shape(const Transformer& a, const Transformer& b);
-
 /// UnsupportedInput, with everything that is in the way, if `model` cannot be executed on the mesh:
 /// execution_problems(), too few layers for the pipeline.
 void require_executable(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline);

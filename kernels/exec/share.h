@@ -27,8 +27,12 @@ struct Share {
   /// in the order in which `documents` has those of a party. Empty where neither is done.
   GroupRows together;
   GatheredKeys::Launches launches;  ///< Attention to gathered keys.
-  ShardedDocuments local{{}, 1};    ///< Spans that the rank holds alone, on a ring of itself: `self`.
-  std::vector<int> self;            ///< The rank alone.
+  // All ranks of the group, where tokens are mixed in linear time.
+  ShardedDocuments cut{{}, 1};
+  std::vector<int> group;         ///< Ranks of the transport, in the order of the group.
+  int place = 0;                  ///< Index of the rank in `group`.
+  ShardedDocuments local{{}, 1};  ///< Spans that the rank holds alone, on a ring of itself: `self`.
+  std::vector<int> self;          ///< The rank alone.
   /// The place of a chunk in its sequence, if chunks of it run in order.
   std::optional<ChunkPlace> chunk = {};
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/ring/ring_steps.h"
+#include "kernels/ring/rank_attention.h"
 #include "kernels/ring/scratch.h"
 #include "kernels/spec/attention.h"
 #include "kernels/spec/backend.h"
@@ -26,8 +26,8 @@ struct ChunkPlace {
 /// order, the last one first: the gradients of a chunk's keys are complete when it goes backward itself. A chunk may go
 /// forward again in between.
 ///
-/// Memory of the backend from a document's first forward pass to its last backward pass, per layer: 2 all w elements
-/// and 2 all w fp32, with w = kv_heads dim. Later documents reuse it.
+/// Memory of the backend from a document's first forward pass to its last backward pass, per layer: all w elements and
+/// all w fp32, with w = kv_width(). Later documents reuse it.
 class ChunkKeys {
  public:
   /// `backend` must outlive this.
@@ -45,20 +45,20 @@ class ChunkKeys {
  private:
   struct Kept {
     explicit Kept(Backend& backend) : kv(backend), d_kv(backend) {}
-    Scratch kv;    ///< Elements [all, 2, width]
-    Scratch d_kv;  ///< fp32 [all, 2, width]
+    Scratch kv;    ///< Elements [all, kv_width()]
+    Scratch d_kv;  ///< fp32 [all, kv_width()]
   };
   using Key = std::pair<std::size_t, std::int64_t>;  ///< document, layer
 
-  [[nodiscard]] std::int64_t width() const { return heads_.kv_heads * heads_.dim; }
-  [[nodiscard]] std::size_t count(std::int64_t rows) const { return static_cast<std::size_t>(rows * 2 * width()); }
+  [[nodiscard]] std::size_t count(std::int64_t rows) const { return static_cast<std::size_t>(rows * kv_width(heads_)); }
   /// The chunk's rows against all rows up to its end.
-  [[nodiscard]] AttentionBlock block() const {
-    return {.query_begin = 0,
-            .queries = place_.rows,
-            .key_begin = 0,
-            .keys = place_.begin + place_.rows,
-            .mask = Mask::causal};
+  [[nodiscard]] std::vector<AttentionBlock> blocks(const Reach& reach) const {
+    return limited({{.query_begin = 0,
+                     .queries = place_.rows,
+                     .key_begin = 0,
+                     .keys = place_.begin + place_.rows,
+                     .mask = Mask::causal}},
+                   reach);
   }
   Kept& kept(std::int64_t layer);
 

@@ -7,12 +7,6 @@ std::size_t index_of(KeyOrValue which) {
   return which == KeyOrValue::key ? 0 : 1;
 }
 
-// The keys or the values of rows of both.
-template <class T>
-StridedRows<T> half(T* both, KeyOrValue which, std::size_t width) {
-  return {both + index_of(which) * width, 2 * width};
-}
-
 }  // namespace
 
 GatheredKeys::GatheredKeys(Backend& backend, Transport& transport)
@@ -36,92 +30,79 @@ void GatheredKeys::join(const GroupRows& rows, const Launches& launches, const A
 }
 
 void GatheredKeys::prepare_gather(KeyOrValue which, const void* kv) {
-  const std::size_t width = element_width();
-  (void)own_.reserve(most() * width);
-  (void)gathered_[index_of(which)].reserve(members() * most() * width);
-  copy_rows(backend_, {own_.data(), width}, half(static_cast<const std::byte*>(kv), which, width), width, rows_->own());
+  const std::size_t each = element_bytes(backend_.element());
+  const std::size_t bytes = width(which) * each;
+  (void)own_.reserve(most() * bytes);
+  (void)gathered_[index_of(which)].reserve(members() * most() * bytes);
+  copy_rows(backend_, {own_.data(), bytes}, part(static_cast<const std::byte*>(kv), which, each), bytes, rows_->own());
 }
 
 void GatheredKeys::gather(KeyOrValue which) {
-  group_->all_gather(own_.data(), gathered_[index_of(which)].data(), most() * element_width());
+  group_->all_gather(own_.data(), gathered_[index_of(which)].data(),
+                     most() * width(which) * element_bytes(backend_.element()));
 }
 
 void GatheredKeys::put_in_order() {
-  const std::size_t width = element_width();
-  std::byte* const ordered = ordered_.reserve(static_cast<std::size_t>(rows_->all()) * 2 * width);
+  const std::size_t each = element_bytes(backend_.element());
+  std::byte* const ordered = ordered_.reserve(static_cast<std::size_t>(rows_->all() * kv_width(heads_)) * each);
   for (const KeyOrValue which : {KeyOrValue::key, KeyOrValue::value}) {
+    const std::size_t bytes = width(which) * each;
     for (std::size_t member = 0; member < members(); ++member) {
-      const StridedRows<const std::byte> from{gathered_[index_of(which)].data() + member * most() * width, width};
+      const StridedRows<const std::byte> from{gathered_[index_of(which)].data() + member * most() * bytes, bytes};
       for (const RowStretch& stretch : rows_->held[member]) {
-        copy_rows(backend_, half(ordered, which, width).from(stretch.begin), from.from(stretch.held), width,
+        copy_rows(backend_, part(ordered, which, each).from(stretch.begin), from.from(stretch.held), bytes,
                   stretch.rows);
       }
     }
   }
 }
 
+// Each query row is in one launch, which has the sinks of its heads.
 void GatheredKeys::attend(const RingForward& op) {
-  const std::int64_t query_width = heads_.heads * heads_.dim;
-  const std::byte* const keys = ordered_.data();
-  for (const std::vector<AttentionBlock>& blocks : *launches_) {
-    backend_.run(AttentionForward{.heads = heads_,
-                                  .blocks = blocks,
-                                  .q = {op.q, query_width},
-                                  .k = {keys, 2 * width()},
-                                  .v = {keys + element_width(), 2 * width()},
-                                  .o = {op.o, query_width},
-                                  .lse = op.lse,
-                                  .lse_stride = rows_->own()});
+  for (const std::vector<AttentionBlock>& whole : *launches_) {
+    const std::vector<AttentionBlock> blocks = limited(whole, op.reach);
+    AttentionForward launched = forward_launch(launch(blocks), op, ordered_.data());
+    launched.sinks = op.sinks;
+    backend_.run(launched);
   }
 }
 
 void GatheredKeys::attend(const RingBackward& op) {
-  const std::int64_t query_width = heads_.heads * heads_.dim;
-  const std::int64_t own = rows_->own();
-  const std::size_t d_bytes = static_cast<std::size_t>(rows_->all()) * 2 * fp32_width();
-  (void)delta_.reserve(static_cast<std::size_t>(own * heads_.heads) * sizeof(float));
-  backend_.run(AttentionDelta{
-      .heads = heads_, .rows = own, .o = {op.o, query_width}, .d_o = {op.d_o, query_width}, .delta = delta_.floats()});
-  backend_.fill_bytes(op.d_q, 0, static_cast<std::size_t>(own * query_width) * sizeof(float));
+  const std::size_t d_bytes = static_cast<std::size_t>(rows_->all() * kv_width(heads_)) * sizeof(float);
+  (void)delta_.reserve(static_cast<std::size_t>(rows_->own() * heads_.heads) * sizeof(float));
+  begin_backward(backend_, heads_, rows_->own(), op, delta_.floats());
   backend_.fill_bytes(d_ordered_.reserve(d_bytes), 0, d_bytes);
-  const std::byte* const keys = ordered_.data();
-  for (const std::vector<AttentionBlock>& blocks : *launches_) {
-    backend_.run(AttentionBackward{.heads = heads_,
-                                   .blocks = blocks,
-                                   .q = {op.q, query_width},
-                                   .k = {keys, 2 * width()},
-                                   .v = {keys + element_width(), 2 * width()},
-                                   .d_o = {op.d_o, query_width},
-                                   .lse = op.lse,
-                                   .delta = delta_.floats(),
-                                   .lse_stride = own,
-                                   .d_q = {op.d_q, query_width},
-                                   .d_k = {d_ordered_.floats(), 2 * width()},
-                                   .d_v = {d_ordered_.floats() + width(), 2 * width()},
-                                   .deterministic = op.deterministic});
+  for (const std::vector<AttentionBlock>& whole : *launches_) {
+    const std::vector<AttentionBlock> blocks = limited(whole, op.reach);
+    AttentionBackward launched =
+        backward_launch(launch(blocks), op, ordered_.data(), d_ordered_.floats(), delta_.floats());
+    launched.sinks = op.sinks;
+    launched.d_sinks = op.d_sinks;
+    backend_.run(launched);
   }
 }
 
 void GatheredKeys::prepare_reduce(KeyOrValue which) {
-  const std::size_t width = fp32_width();
-  std::byte* const parts = d_gathered_.reserve(members() * most() * width);
-  (void)d_own_.reserve(most() * width);
+  const std::size_t bytes = width(which) * sizeof(float);
+  std::byte* const parts = d_gathered_.reserve(members() * most() * bytes);
+  (void)d_own_.reserve(most() * bytes);
   const std::byte* const ordered = d_ordered_.data();
   for (std::size_t member = 0; member < members(); ++member) {
-    const StridedRows<std::byte> to{parts + member * most() * width, width};
+    const StridedRows<std::byte> to{parts + member * most() * bytes, bytes};
     for (const RowStretch& stretch : rows_->held[member]) {
-      copy_rows(backend_, to.from(stretch.held), half(ordered, which, width).from(stretch.begin), width, stretch.rows);
+      copy_rows(backend_, to.from(stretch.held), part(ordered, which, sizeof(float)).from(stretch.begin), bytes,
+                stretch.rows);
     }
   }
 }
 
-void GatheredKeys::reduce() {
-  group_->reduce_scatter(d_gathered_.floats(), d_own_.floats(), most() * static_cast<std::size_t>(width()));
+void GatheredKeys::reduce(KeyOrValue which) {
+  group_->reduce_scatter(d_gathered_.floats(), d_own_.floats(), most() * width(which));
 }
 
 void GatheredKeys::finish_reduce(KeyOrValue which, float* d_kv) {
-  const std::size_t width = fp32_width();
-  copy_rows(backend_, half(reinterpret_cast<std::byte*>(d_kv), which, width), {d_own_.data(), width}, width,
+  const std::size_t bytes = width(which) * sizeof(float);
+  copy_rows(backend_, part(reinterpret_cast<std::byte*>(d_kv), which, sizeof(float)), {d_own_.data(), bytes}, bytes,
             rows_->own());
 }
 

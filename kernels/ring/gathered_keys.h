@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/ring/group_rows.h"
-#include "kernels/ring/ring_steps.h"
+#include "kernels/ring/rank_attention.h"
 #include "kernels/ring/scratch.h"
 #include "kernels/spec/attention.h"
 #include "kernels/spec/backend.h"
@@ -23,7 +23,7 @@ enum class KeyOrValue : std::uint8_t { key, value };
 /// (Llama 3, 2024, section 3.3.2): one collective, one kernel at a time, for whoever follows a program. Each
 /// collective comes in three calls, so that it can be timed apart from the copies before and behind it.
 ///
-/// With n ranks, m the most rows of one and w = kv_heads dim:
+/// With n ranks, m the most rows of one and w the width of a token's keys, or of its values:
 ///   forward   keys, then values: an all-gather that leaves n m w elements on every rank; all rows are put in the order
 ///             of the documents; attention
 ///   backward  the same; then, of the gradients of all keys and values, an all-gather's reverse: a reduce-scatter of
@@ -44,7 +44,7 @@ class GatheredKeys {
   /// From now on this group. What is referred to must outlive its use.
   void join(const GroupRows& rows, const Launches& launches, const AttentionHeads& heads);
 
-  /// Gathers the keys or the values of [rows, 2, kv_heads, dim] elements.
+  /// Gathers the keys or the values of [rows, kv_width()] elements.
   void prepare_gather(KeyOrValue which, const void* kv);
   void gather(KeyOrValue which);
   /// Puts what has been gathered in the order of the group.
@@ -55,18 +55,27 @@ class GatheredKeys {
   void attend(const RingForward& op);
   void attend(const RingBackward& op);
 
-  /// Sums the gradients of the rank's own keys or values over the group, into [rows, 2, kv_heads, dim] fp32.
+  /// Sums the gradients of the rank's own keys or values over the group, into [rows, kv_width()] fp32.
   void prepare_reduce(KeyOrValue which);
-  void reduce();
+  void reduce(KeyOrValue which);
   void finish_reduce(KeyOrValue which, float* d_kv);
 
  private:
   using Of = std::array<Scratch, 2>;
-  [[nodiscard]] std::int64_t width() const { return heads_.kv_heads * heads_.dim; }
-  [[nodiscard]] std::size_t element_width() const {
-    return static_cast<std::size_t>(width()) * element_bytes(backend_.element());
+  /// Elements of a token's keys, or of its values.
+  [[nodiscard]] std::size_t width(KeyOrValue which) const {
+    const std::int64_t keys = key_width(heads_);
+    return static_cast<std::size_t>(which == KeyOrValue::key ? keys : kv_width(heads_) - keys);
   }
-  [[nodiscard]] std::size_t fp32_width() const { return static_cast<std::size_t>(width()) * sizeof(float); }
+  /// The keys or the values of rows of both, `each` bytes a number.
+  template <class T>
+  [[nodiscard]] StridedRows<T> part(T* both, KeyOrValue which, std::size_t each) const {
+    const std::size_t before = which == KeyOrValue::key ? 0 : width(KeyOrValue::key) * each;
+    return {both + before, static_cast<std::size_t>(kv_width(heads_)) * each};
+  }
+  [[nodiscard]] RankLaunch launch(const std::vector<AttentionBlock>& blocks) const {
+    return {heads_, blocks, rows_->own(), backend_.element()};
+  }
   [[nodiscard]] std::size_t most() const { return static_cast<std::size_t>(rows_->most()); }
   [[nodiscard]] std::size_t members() const { return rows_->members.size(); }
 
@@ -77,13 +86,13 @@ class GatheredKeys {
   const Launches* launches_ = nullptr;
   std::optional<GroupTransport> group_;
   std::vector<int> joined_;  ///< Members of group_.
-  Scratch own_;              ///< Elements [most, width]
-  Of gathered_;              ///< Elements [members, most, width], of keys and of values
-  Scratch ordered_;          ///< Elements [all, 2, width]
+  Scratch own_;              ///< Elements [most, width()]
+  Of gathered_;              ///< Elements [members, most, width()], of keys and of values
+  Scratch ordered_;          ///< Elements [all, kv_width()]
   Scratch delta_;            ///< fp32 [heads, rows]
-  Scratch d_ordered_;        ///< fp32 [all, 2, width]
-  Scratch d_gathered_;       ///< fp32 [members, most, width]
-  Scratch d_own_;            ///< fp32 [most, width]
+  Scratch d_ordered_;        ///< fp32 [all, kv_width()]
+  Scratch d_gathered_;       ///< fp32 [members, most, width()]
+  Scratch d_own_;            ///< fp32 [most, width()]
 };
 
 }  // namespace hdpsim::kernels

@@ -32,7 +32,7 @@ void RingSteps::join(const RingPlace& place, const AttentionHeads& heads) {
   if (under_way_) throw std::logic_error("a ring is left with an exchange under way");
   place_ = place;
   heads_ = heads;
-  most_kv_ = documents().most_rows() * kv_width();
+  most_kv_ = documents().most_rows() * kv_width(heads);
 }
 
 void RingSteps::begin(const RingForward& op) {
@@ -63,10 +63,6 @@ float* RingSteps::reserve_fp32(Buffer& buffer, std::int64_t count) {
 const void* RingSteps::kv(int step) {
   if (step == 0) return is_backward_ ? backward_.kv : forward_.kv;
   return reserve(kv_[static_cast<std::size_t>(step % 2)], elements(most_kv_));
-}
-
-const void* RingSteps::values(const void* kv) const {
-  return static_cast<const std::byte*>(kv) + elements(kv_width() / 2);
 }
 
 // In a ring of one the gradient stays in the caller's tensor.
@@ -133,71 +129,52 @@ void RingSteps::attend(int step) {
   is_backward_ ? attend_backward(step) : attend_forward(step);
 }
 
+std::vector<AttentionBlock> RingSteps::blocks(int step, const Reach& reach) const {
+  if (steps() > 1 && (reach.window > 0 || reach.chunk > 0)) {
+    throw std::logic_error("tokens that do not see all tokens before them are on a ring");
+  }
+  return limited(documents().blocks(place_.position, source(step)), reach);
+}
+
 // All rows see keys in the first step, which therefore need not accumulate where the element is fp32.
 void RingSteps::attend_forward(int step) {
   if (!rounds_at_the_end()) return launch_forward(step, forward_.o, step > 0);
   launch_forward(step, step == 0 ? begin_sum() : sum_.memory.get(), true);
   if (step + 1 < steps()) return;
-  const std::int64_t count = rows() * heads_.heads * heads_.dim;
-  backend_.run(Cast{.count = count, .from = sum_.memory.get(), .to = forward_.o});
+  backend_.run(Cast{.count = rows() * output_width(heads_), .from = sum_.memory.get(), .to = forward_.o});
 }
 
 // The initial values: o = 0, lse = -inf.
 void* RingSteps::begin_sum() {
   const std::int64_t statistics = rows() * heads_.heads;
-  float* const sum = reserve_fp32(sum_, statistics * heads_.dim);
-  backend_.fill_bytes(sum, 0, bytes_of(statistics * heads_.dim));
+  const std::int64_t numbers = rows() * output_width(heads_);
+  float* const sum = reserve_fp32(sum_, numbers);
+  backend_.fill_bytes(sum, 0, bytes_of(numbers));
   backend_.copy(forward_.lse, minus_infinity(statistics), bytes_of(statistics));
   return sum;
 }
 
 void RingSteps::launch_forward(int step, void* o, bool accumulate) {
-  const auto blocks = documents().blocks(place_.position, source(step));
-  if (blocks.empty()) return;
-  const void* const keys = kv(step);
-  const std::int64_t width = heads_.heads * heads_.dim;
-  backend_.run(AttentionForward{.heads = heads_,
-                                .blocks = blocks,
-                                .q = {forward_.q, width},
-                                .k = {keys, kv_width()},
-                                .v = {values(keys), kv_width()},
-                                .o = {o, width},
-                                .lse = forward_.lse,
-                                .lse_stride = rows(),
-                                .accumulate = accumulate});
-}
-
-// Prepares what every launch of the pass needs.
-void RingSteps::prepare_backward() {
-  const std::int64_t held = rows();
-  const std::int64_t width = heads_.heads * heads_.dim;
-  float* const delta = reserve_fp32(delta_, held * heads_.heads);
-  backend_.run(AttentionDelta{
-      .heads = heads_, .rows = held, .o = {backward_.o, width}, .d_o = {backward_.d_o, width}, .delta = delta});
-  backend_.fill_bytes(backward_.d_q, 0, bytes_of(held * width));
+  const std::vector<AttentionBlock> of_step = blocks(step, forward_.reach);
+  if (of_step.empty()) return;
+  AttentionForward launched = forward_launch(launch(of_step), forward_, kv(step));
+  launched.o.data = o;
+  launched.accumulate = accumulate;
+  if (step == 0) launched.sinks = forward_.sinks;
+  backend_.run(launched);
 }
 
 void RingSteps::attend_backward(int step) {
-  if (step == 0) prepare_backward();
+  if (step == 0) begin_backward(backend_, heads_, rows(), backward_, reserve_fp32(delta_, rows() * heads_.heads));
   float* const d_keys = d_kv(step);
   backend_.fill_bytes(d_keys, 0, bytes_of(kv_count(step)));
-  const auto blocks = documents().blocks(place_.position, source(step));
-  if (blocks.empty()) return;
-  const void* const keys = kv(step);
-  const std::int64_t width = heads_.heads * heads_.dim;
-  backend_.run(AttentionBackward{.heads = heads_,
-                                 .blocks = blocks,
-                                 .q = {backward_.q, width},
-                                 .k = {keys, kv_width()},
-                                 .v = {values(keys), kv_width()},
-                                 .d_o = {backward_.d_o, width},
-                                 .lse = backward_.lse,
-                                 .delta = static_cast<const float*>(delta_.memory.get()),
-                                 .lse_stride = rows(),
-                                 .d_q = {backward_.d_q, width},
-                                 .d_k = {d_keys, kv_width()},
-                                 .d_v = {d_keys + kv_width() / 2, kv_width()},
-                                 .deterministic = backward_.deterministic});
+  const std::vector<AttentionBlock> of_step = blocks(step, backward_.reach);
+  if (of_step.empty()) return;
+  AttentionBackward launched =
+      backward_launch(launch(of_step), backward_, kv(step), d_keys, static_cast<const float*>(delta_.memory.get()));
+  if (step == 0) launched.sinks = backward_.sinks;
+  if (step == 0) launched.d_sinks = backward_.d_sinks;
+  backend_.run(launched);
 }
 
 }  // namespace hdpsim::kernels

@@ -5,37 +5,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/ring/rank_attention.h"
 #include "kernels/ring/sharding.h"
 #include "kernels/spec/attention.h"
 #include "kernels/spec/backend.h"
 #include "kernels/transport/transport.h"
 
 namespace hdpsim::kernels {
-
-/// Tensors of the backend's memory, dense, `rows` the rows that this rank holds:
-///   q   element [rows, heads, dim]
-///   kv  element [rows, 2, kv_heads, dim]: the keys of a token, then its values. The buffer is sent as it is.
-///   o   element [rows, heads, dim], written
-///   lse fp32 [heads, rows], natural logarithm over the keys of all ranks, written
-struct RingForward {
-  const void* q = nullptr;
-  const void* kv = nullptr;
-  void* o = nullptr;
-  float* lse = nullptr;
-};
-
-/// o, lse: what forward wrote. d_o: element [rows, heads, dim]. d_q: fp32 [rows, heads, dim]; d_kv: fp32 [rows, 2,
-/// kv_heads, dim]; both are written.
-struct RingBackward {
-  const void* q = nullptr;
-  const void* kv = nullptr;
-  const void* o = nullptr;
-  const float* lse = nullptr;
-  const void* d_o = nullptr;
-  float* d_q = nullptr;
-  float* d_kv = nullptr;
-  bool deterministic = false;
-};
 
 /// A ring as one of its ranks sees it. What it points to outlives its use.
 struct RingPlace {
@@ -48,18 +24,19 @@ struct RingPlace {
 /// step by step. As in the programs that are priced, a rank's own share of the gradient of its keys and values travels
 /// the whole ring.
 ///
-/// With n ranks and B = 2 kv_heads dim x (rows of the rank whose keys they are), a rank sends and receives
+/// With n ranks and B = kv_width() x (rows of the rank whose keys they are), a rank sends and receives
 ///   forward   n - 1 messages of B elements: exchange 1 ... n - 1, each before the launch of its step
 ///   backward  the same, and in exchange 2 ... n + 1 one of B fp32: the gradient of keys and values, which grows on its
 ///             way round the ring. What arrives is added after the step that it travels under. Only its last hop hides
 ///             behind nothing.
-/// A ring of one exchanges nothing.
+/// A ring of one exchanges nothing. In a ring of several every token sees all before it: HaloKeys is for those that do
+/// not.
 ///
 /// Sums are fp32 whatever the element: with another one, steps add up in memory of their own and are rounded when the
 /// last is done. One exchange is under way at a time; std::logic_error if that is not so.
 ///
 /// Memory of the backend, kept between calls, M the largest B of the ring: 2 M elements; for backward 3 M fp32 more and
-/// heads x rows fp32; for elements other than fp32 also heads x rows x (dim + 1) fp32.
+/// heads x rows fp32; for elements other than fp32 also heads x rows x (value_width() + 1) fp32.
 class RingSteps {
  public:
   RingSteps(Backend& backend, Transport& transport) : backend_(backend), transport_(transport) {}
@@ -105,16 +82,17 @@ class RingSteps {
   [[nodiscard]] int member(int position) const {
     return (*place_.members)[static_cast<std::size_t>(position % steps())];
   }
-  [[nodiscard]] std::int64_t kv_width() const { return 2 * heads_.kv_heads * heads_.dim; }
-  [[nodiscard]] std::int64_t kv_count(int step) const { return documents().rows(source(step)) * kv_width(); }
+  [[nodiscard]] std::int64_t kv_count(int step) const { return documents().rows(source(step)) * kv_width(heads_); }
   [[nodiscard]] const void* kv(int step);
-  [[nodiscard]] const void* values(const void* kv) const;
+  [[nodiscard]] std::vector<AttentionBlock> blocks(int step, const Reach& reach) const;
+  [[nodiscard]] RankLaunch launch(const std::vector<AttentionBlock>& blocks) const {
+    return {heads_, blocks, rows(), backend_.element()};
+  }
   [[nodiscard]] float* d_kv(int step);
   void attend_forward(int step);
   void launch_forward(int step, void* o, bool accumulate);
   void* begin_sum();
   [[nodiscard]] const float* minus_infinity(std::int64_t count);
-  void prepare_backward();
   void attend_backward(int step);
 
   Backend& backend_;

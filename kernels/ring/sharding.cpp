@@ -38,6 +38,10 @@ std::int64_t ShardedDocuments::rows(std::size_t document, int position) const {
   return sharding_ == Sharding::zigzag ? head + chunk_rows(document, chunks() - 1 - position) : head;
 }
 
+std::int64_t ShardedDocuments::longest() const {
+  return lengths_.empty() ? 0 : *std::max_element(lengths_.begin(), lengths_.end());
+}
+
 std::int64_t ShardedDocuments::rows(int position) const {
   std::int64_t sum = 0;
   for (std::size_t document = 0; document < lengths_.size(); ++document) sum += rows(document, position);

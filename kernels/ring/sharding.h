@@ -39,6 +39,8 @@ class ShardedDocuments {
 
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] const std::vector<std::int64_t>& lengths() const { return lengths_; }
+  /// The longest document's rows; 0 without a document.
+  [[nodiscard]] std::int64_t longest() const;
   /// Rows of the rank at `position` of the ring.
   [[nodiscard]] std::int64_t rows(int position) const;
   /// The largest rows() of all ranks.

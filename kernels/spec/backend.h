@@ -11,6 +11,7 @@
 
 #include "kernels/spec/attention.h"
 #include "kernels/spec/error.h"
+#include "kernels/spec/experts.h"
 #include "kernels/spec/layer.h"
 #include "kernels/spec/linear_attention.h"
 
@@ -88,8 +89,8 @@ class Backend {
   virtual void run(const AttentionForward& op) = 0;
   virtual void run(const AttentionDelta& op) = 0;
   virtual void run(const AttentionBackward& op) = 0;
-  virtual void run(const LinearAttentionForward&) { throw UnsupportedInput("this device has no linear attention"); }
-  virtual void run(const LinearAttentionBackward&) { throw UnsupportedInput("this device has no linear attention"); }
+  virtual void run(const LinearAttentionForward&) { refuse_mixing(); }
+  virtual void run(const LinearAttentionBackward&) { refuse_mixing(); }
   virtual void run(const RmsNormForward& op) = 0;
   virtual void run(const RmsNormBackward& op) = 0;
   virtual void run(const Rope& op) = 0;
@@ -103,6 +104,17 @@ class Backend {
   virtual void run(const JoinLogSumExp&) { throw UnsupportedInput("this device computes no part of a vocabulary"); }
   virtual void run(const Adam& op) = 0;
   virtual void run(const Cast& op) = 0;
+  virtual void run(const CopyColumns&) { throw UnsupportedInput("this device makes no keys through latents"); }
+  virtual void run(const SiluForward&) { refuse_mixing(); }
+  virtual void run(const SiluBackward&) { refuse_mixing(); }
+  virtual void run(const GateForward&) { refuse_mixing(); }
+  virtual void run(const GateBackward&) { refuse_mixing(); }
+  virtual void run(const RouteForward&) { refuse_experts(); }
+  virtual void run(const RouteBackward&) { refuse_experts(); }
+  virtual void run(const SortCopies&) { refuse_experts(); }
+  virtual void run(const SpreadTokens&) { refuse_experts(); }
+  virtual void run(const SumCopies&) { refuse_experts(); }
+  virtual void run(const WeightGradients&) { refuse_experts(); }
   virtual void run(const MatrixProduct& op) = 0;
 
   /// The hook is called between tiles of attention on a CPU, so that messages move while it computes; ignored by
@@ -115,6 +127,10 @@ class Backend {
   /// times. On a GPU all runs are queued behind a gate before the first starts, so that launches cost no time; `cold`
   /// empties the last-level cache before each run.
   [[nodiscard]] virtual std::vector<double> time(int runs, bool cold, const std::function<void()>& work) = 0;
+
+ private:
+  [[noreturn]] static void refuse_mixing() { throw UnsupportedInput("this device has no linear attention"); }
+  [[noreturn]] static void refuse_experts() { throw UnsupportedInput("this device has no experts"); }
 };
 
 }  // namespace hdpsim::kernels

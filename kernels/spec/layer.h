@@ -35,7 +35,8 @@ struct RmsNormBackward {
 
 /// Rotates element i of the first half of each head with element i of the second half (as Llama does) by the angle
 /// position x base^(-2 i / dim); by the negative angle where `inverse`, which is the backward pass. In place.
-/// x: element [tokens, stride], heads x dim of it; positions: [tokens], of each token in its document.
+/// x: element [tokens, stride], heads x dim of it, heads `head_stride` elements apart; positions: [tokens], of each
+/// token in its document.
 struct Rope {
   std::int64_t tokens = 0;
   std::int64_t heads = 0;
@@ -45,6 +46,23 @@ struct Rope {
   bool inverse = false;
   void* x = nullptr;
   const std::int32_t* positions = nullptr;
+  std::int64_t head_stride = 0;  ///< 0: dim, which GPUs alone have.
+};
+
+/// to[r, p] = from[r, p], or the sum of both where `add`: `width` elements of each of `parts` parts of a row. Rows lie
+/// `stride` elements apart, and the parts of a row `part`: 0 where all of them are in one place, to be read by every
+/// part, or to which all are added in their order.
+struct CopyColumns {
+  std::int64_t rows = 0;
+  std::int64_t parts = 0;
+  std::int64_t width = 0;
+  const void* from = nullptr;
+  std::int64_t from_stride = 0;
+  std::int64_t from_part = 0;
+  void* to = nullptr;
+  std::int64_t to_stride = 0;
+  std::int64_t to_part = 0;
+  bool add = false;
 };
 
 /// y = silu(gate) up, silu(g) = g / (1 + exp(-g)). gate_up: element [tokens, 2 width], gate first; y: [tokens, width].
@@ -62,6 +80,40 @@ struct SwigluBackward {
   const void* gate_up = nullptr;
   const void* d_y = nullptr;
   void* d_gate_up = nullptr;
+};
+
+/// y = silu(x) over `count` elements; y may be x.
+struct SiluForward {
+  std::int64_t count = 0;
+  const void* x = nullptr;
+  void* y = nullptr;
+};
+
+/// d_x = silu'(x) d_y, silu'(x) = s (1 + x (1 - s)) with s = 1 / (1 + exp(-x)). d_y: fp32; d_x may be d_y where the
+/// element is fp32.
+struct SiluBackward {
+  std::int64_t count = 0;
+  const void* x = nullptr;
+  const float* d_y = nullptr;
+  void* d_x = nullptr;
+};
+
+/// y = s x with s = 1 / (1 + exp(-gate)), over `count` elements.
+struct GateForward {
+  std::int64_t count = 0;
+  const void* gate = nullptr;
+  const void* x = nullptr;
+  void* y = nullptr;
+};
+
+/// d_x = s d_y, d_gate = s (1 - s) x d_y; d_x may be d_y.
+struct GateBackward {
+  std::int64_t count = 0;
+  const void* gate = nullptr;
+  const void* x = nullptr;
+  const void* d_y = nullptr;
+  void* d_gate = nullptr;
+  void* d_x = nullptr;
 };
 
 /// y = a + b over `count` elements; y may be a or b. fp32: a, b and y are fp32 whatever the backend's element, as the

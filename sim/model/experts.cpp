@@ -27,6 +27,7 @@ std::int64_t inner_products(const Transformer& model) {
 class Part {
  public:
   explicit Part(Direction direction) { part_.direction = direction; }
+  Part(DensePart part, Direction direction) : Part(direction) { part_.parts = {part}; }
 
   void product(const Gemm& forward) {
     if (part_.direction == Direction::forward) return part_.gemms.push_back(forward);
@@ -148,7 +149,7 @@ Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows) {
 }
 
 LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction direction) {
-  Part part(direction);
+  Part part(DensePart::router, direction);
   part.product({tokens, model.moe->experts, model.hidden});
   // Forward reads logits and writes probabilities; backward reads and writes their gradients.
   part.kernels(2 * tokens * model.moe->experts * fp32, 1);
@@ -177,7 +178,7 @@ LinearPart expert_work(const Transformer& model, const std::vector<std::int64_t>
                        Direction direction) {
   const std::int64_t width = divided(model.moe->expert_hidden, cut);
   const std::int64_t all = sum_of(rows);
-  Part part(direction);
+  Part part(DensePart::experts, direction);
   if (all == 0) return part.take();
   for (const std::int64_t each : rows) {
     if (each > 0) part.mlp(model, each, width, copy_width(model));
@@ -189,7 +190,7 @@ LinearPart expert_work(const Transformer& model, const std::vector<std::int64_t>
 
 LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction) {
   const std::int64_t width = divided(model.moe->shared_hidden, tp);
-  Part part(direction);
+  Part part(DensePart::shared_experts, direction);
   part.mlp(model, tokens, width, model.hidden);
   part.activation(model, tokens, width);
   return part.take();
@@ -197,13 +198,13 @@ LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std
 
 LinearPart expert_activation_work(const Transformer& model, const std::vector<std::int64_t>& rows, std::int64_t cut) {
   const std::int64_t all = sum_of(rows);
-  Part part(Direction::forward);
+  Part part(DensePart::expert_activation, Direction::forward);
   if (all > 0) part.activation(model, all, divided(model.moe->expert_hidden, cut));
   return part.take();
 }
 
 LinearPart shared_activation_work(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
-  Part part(Direction::forward);
+  Part part(DensePart::mlp_activation, Direction::forward);
   part.activation(model, tokens, divided(model.moe->shared_hidden, tp));
   return part.take();
 }

@@ -83,7 +83,15 @@ class Stretch {
         return norm();
       case DensePart::head:
         return head();
+      case DensePart::shared_experts:
+      case DensePart::router:
+      case DensePart::copies:
+      case DensePart::experts:
+      case DensePart::expert_activation:
+      case DensePart::sum_of_copies:
+        break;
     }
+    HDPSIM_CHECK(false, "experts of {} as a part of a stretch", model_.name);
   }
 
   [[nodiscard]] LinearPart take() { return std::move(work_); }

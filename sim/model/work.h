@@ -31,6 +31,13 @@ enum class DensePart : std::uint8_t {
   head,       ///< Output projection and cross-entropy.
   mlp_inner,  ///< The forward of mlp without its last product, whose output backward does not read: for recomputation.
   mlp_activation,  ///< The activation alone of the forward of mlp: for recomputation.
+  // In place of mlp, what expert_layer() is made of:
+  shared_experts,
+  router,
+  copies,  ///< Of tokens, in the order of their experts.
+  experts,
+  expert_activation,  ///< For recomputation; that of shared experts is mlp_activation.
+  sum_of_copies,
 };
 
 /// The gradients that a backward part computes: a product has those of its input and of its weight.

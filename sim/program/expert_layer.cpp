@@ -1,6 +1,7 @@
 #include "sim/program/expert_layer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/model/shares.h"
 
@@ -65,15 +66,18 @@ class Steps {
   }
 
   void copied_experts() {
+    const bool is_forward = direction_ == Direction::forward;
+    const DensePart first = is_forward ? DensePart::copies : DensePart::sum_of_copies;
+    const DensePart last = is_forward ? DensePart::sum_of_copies : DensePart::copies;
     if (layer_.layout.ep > 1) {
-      permutation(own_tokens_);
+      permutation(first, own_tokens_);
       exchanged_experts();
-      permutation(own_tokens_);
+      permutation(last, own_tokens_);
     } else {
       gathered(CollectiveKind::all_gather, copy_width(model_));
-      permutation(layer_.tokens);
+      permutation(first, layer_.tokens);
       steps_.emplace_back(expert_work(model_, rows_.slowest, layer_.tp, false, direction_));
-      permutation(layer_.tokens);
+      permutation(last, layer_.tokens);
       gathered(CollectiveKind::reduce_scatter, copy_width(model_));
     }
   }
@@ -98,7 +102,11 @@ class Steps {
     return ExpertWait{slowest, even};
   }
 
-  void permutation(std::int64_t tokens) { steps_.emplace_back(permutation_work(model_, tokens, direction_)); }
+  void permutation(DensePart part, std::int64_t tokens) {
+    LinearPart work = permutation_work(model_, tokens, direction_);
+    work.parts = {part};
+    steps_.emplace_back(std::move(work));
+  }
 
   void gathered(CollectiveKind kind, std::int64_t columns) {
     const Bytes bytes(layer_.tokens * columns * model_.element_bytes);

@@ -89,6 +89,9 @@ struct Block {
   std::int64_t iterations = 1;
   std::vector<Instruction> body;
   Direction direction = Direction::forward;  ///< Backward includes the recompute of forward.
+  /// The kind of the layers that are its iterations; empty: it is no loop over layers. Loops over the kinds of a model
+  /// that follow each other stand for its layers in their order (see layer_runs()).
+  std::optional<std::size_t> kind{};
   /// The ring of each attention that the body computes, in order: from the ring's first exchange to the first
   /// instruction that needs its last one. A group of one rank has none.
   std::vector<BodyRange> rings{};

@@ -96,7 +96,7 @@ std::string written_checkpoint() {
   constexpr std::int64_t parameters = 40;
   const fs::path path = scratch() / "written";
   CheckpointTitle title;
-  title.model.layers = 2;
+  title.shape = 2;
   title.parameters = parameters;
   CheckpointWriter writer(path, title);
   const std::vector<float> numbers(static_cast<std::size_t>(parameters) * checkpoint_tensors.size(), 0.25F);

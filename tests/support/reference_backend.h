@@ -145,6 +145,7 @@ class ReferenceBackend : public Backend {
     add(found.d_weight, op.d_weight);
   }
   void run(const Rope& op) override {
+    if (op.head_stride != 0) throw UnsupportedInput("heads that are not side by side");
     const std::span positions(op.positions, static_cast<std::size_t>(op.tokens));
     const std::int64_t width = op.heads * op.dim;
     std::vector<double> x = gather(op.tokens, width, {op.x, op.stride});

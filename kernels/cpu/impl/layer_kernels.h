@@ -117,6 +117,7 @@ inline void rope(const Rope& op) {
   constexpr std::int64_t most_pairs = 256;  // per pass: the tables stay on the stack
   constexpr double turn = 6.283185307179586476925;
   const std::int64_t half = op.dim / 2;
+  const std::int64_t head_stride = op.head_stride > 0 ? op.head_stride : op.dim;
   double turns_per_position[most_pairs];
   float cosines[most_pairs];
   float sines[most_pairs];
@@ -129,7 +130,7 @@ inline void rope(const Rope& op) {
     for (std::int64_t token = 0; token < op.tokens; ++token) {
       rotations(op.positions[token], turns_per_position, count, cosines, sines);
       for (std::int64_t head = 0; head < op.heads; ++head) {
-        float* first = static_cast<float*>(op.x) + token * op.stride + head * op.dim + begin;
+        float* first = static_cast<float*>(op.x) + token * op.stride + head * head_stride + begin;
         float* second = first + half;
         HDPSIM_INDEPENDENT_ITERATIONS
         for (std::int64_t i = 0; i < count; ++i) {

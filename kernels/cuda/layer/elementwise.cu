@@ -88,6 +88,7 @@ void run(Launch& launch, const EmbeddingBackward& op) {
 void run(Launch& launch, const Rope& op) {
   require_at_most("RoPE: head dimension", op.dim, 2 * most_rope_pairs);
   if (op.dim % 2 != 0) throw UnsupportedInput("RoPE: a head dimension that is odd");
+  if (op.head_stride != 0 && op.head_stride != op.dim) throw UnsupportedInput("RoPE: heads that are not side by side");
   if (op.tokens == 0 || op.heads == 0 || op.dim == 0) return;
   const unsigned blocks = rope_blocks(op.tokens, launch.multiprocessors());
   with_chunk(takes_chunks_of_8({op.x}, {op.stride, op.dim / 2}), [&](auto count) {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/ring/shared_mixing.h"
+#include "sim/model/shares.h"
+
 namespace hdpsim::kernels::exec {
 namespace {
 
@@ -45,51 +48,113 @@ Rows rows_on(const TensorShard& shard, std::int64_t all) {
   return rows;
 }
 
-std::vector<Activations::Home> Activations::layer_tensors() const {
+std::vector<Activations::Home> Activations::layer_tensors(const Transformer& kind) const {
+  const AttentionHeads heads = heads_of(kind);
   const std::size_t own = elements(rows_.share * model_.hidden);
   const std::size_t gathered = elements(rows_.padded * model_.hidden);
-  const std::size_t query = elements(rows_.all * model_.heads * model_.head_dim);
-  const std::size_t inner = elements(rows_.all * model_.ffn_hidden);
+  const std::size_t inner = elements(rows_.all * inner_width(kind));
   using Layer = LayerActivations;
   using enum LayerModule;
-  return {{.tensor = &Layer::input, .bytes = own},
-          {.tensor = &Layer::attention_inverse_rms, .bytes = fp32(rows_.share), .again = {norm}},
-          {.tensor = &Layer::attention_normed, .bytes = gathered, .again = {norm}},
-          {.tensor = &Layer::q, .bytes = query, .again = {qkv}},
-          {.tensor = &Layer::kv, .bytes = elements(rows_.all * 2 * model_.kv_heads * model_.head_dim), .again = {qkv}},
-          {.tensor = &Layer::o, .bytes = query, .again = {attention}},
-          {.tensor = &Layer::lse, .bytes = fp32(attended_rows_ * model_.heads / traders_), .again = {attention}},
-          {.tensor = &Layer::middle, .bytes = own, .again = {projection}},
-          {.tensor = &Layer::mlp_inverse_rms, .bytes = fp32(rows_.share), .again = {norm}},
-          {.tensor = &Layer::mlp_normed, .bytes = gathered, .again = {norm}},
-          {.tensor = &Layer::gate_up, .bytes = 2 * inner, .again = {mlp}},
-          {.tensor = &Layer::inner, .bytes = inner, .again = {mlp, activation}}};
+  std::vector<Home> homes = {
+      {.tensor = &Layer::input, .bytes = own},
+      {.tensor = &Layer::attention_inverse_rms, .bytes = fp32(rows_.share), .again = {norm}},
+      {.tensor = &Layer::attention_normed, .bytes = gathered, .again = {norm}},
+      {.tensor = &Layer::q, .bytes = elements(rows_.all * query_width(heads)), .again = {qkv}},
+      {.tensor = &Layer::kv, .bytes = elements(rows_.all * kv_width(heads)), .again = {qkv}},
+      {.tensor = &Layer::o, .bytes = elements(rows_.all * hdpsim::output_width(kind)), .again = {attention}},
+      {.tensor = &Layer::lse, .bytes = fp32(attended_rows_ * kind.heads / traders_), .again = {attention}},
+      {.tensor = &Layer::middle, .bytes = own, .again = {projection}},
+      {.tensor = &Layer::mlp_inverse_rms, .bytes = fp32(rows_.share), .again = {norm}},
+      {.tensor = &Layer::mlp_normed, .bytes = gathered, .again = {norm}}};
+  const LayerModule mlp_or_experts = kind.moe ? experts : mlp;
+  if (inner > 0) {
+    homes.push_back({.tensor = &Layer::gate_up, .bytes = 2 * inner, .again = {mlp_or_experts}});
+    homes.push_back({.tensor = &Layer::inner, .bytes = inner, .again = {mlp_or_experts, activation}});
+  }
+  if (kind.latent) add_latents(kind, homes);
+  if (kind.linear) add_mixing(kind, homes);
+  if (kind.moe) add_experts(kind, homes);
+  return homes;
+}
+
+void Activations::add_latents(const Transformer& kind, std::vector<Home>& homes) const {
+  using Layer = LayerActivations;
+  const auto add = [&](Tensor tensor, std::size_t bytes) {
+    homes.push_back({.tensor = tensor, .bytes = bytes, .again = {LayerModule::qkv}});
+  };
+  const std::size_t of_queries = elements(rows_.all * kind.latent->query_rank);
+  const std::size_t of_keys = elements(rows_.all * kind.latent->kv_rank);
+  if (of_queries > 0) {
+    add(&Layer::latent_q, of_queries);
+    add(&Layer::latent_q_normed, of_queries);
+    add(&Layer::latent_q_inverse_rms, fp32(rows_.all));
+  }
+  add(&Layer::latent_kv, of_keys);
+  add(&Layer::latent_kv_normed, of_keys);
+  add(&Layer::latent_kv_inverse_rms, fp32(rows_.all));
+}
+
+// The norm and the gate are computed with the projection.
+void Activations::add_mixing(const Transformer& kind, std::vector<Home>& homes) const {
+  using Layer = LayerActivations;
+  using enum LayerModule;
+  const LinearMixing& linear = *kind.linear;
+  const std::size_t width = elements(rows_.all * hdpsim::output_width(kind));
+  const auto add = [&](Tensor tensor, std::size_t bytes, LayerModule again) {
+    homes.push_back({.tensor = tensor, .bytes = bytes, .again = {again}});
+  };
+  add(&Layer::mixing_inputs, 3 * width, qkv);
+  add(&Layer::mixing_qkv, 3 * width, qkv);
+  add(&Layer::mixing_gate, width, qkv);
+  add(&Layer::mixing_output, width, attention);
+  add(&Layer::chunk_states, fp32(linear.heads * mixing_chunks_ * linear.key_dim * linear.value_dim), attention);
+  add(&Layer::mixing_normed, width, projection);
+  add(&Layer::mixing_inverse_rms, fp32(rows_.all), projection);
+}
+
+void Activations::add_experts(const Transformer& kind, std::vector<Home>& homes) const {
+  using Layer = LayerActivations;
+  const MixtureOfExperts& moe = *kind.moe;
+  const std::int64_t copies = rows_.all * moe.experts_per_token;
+  const auto add = [&](Tensor tensor, std::size_t bytes, Recompute again = {LayerModule::experts}) {
+    homes.push_back({.tensor = tensor, .bytes = bytes, .again = again});
+  };
+  add(&Layer::expert_ids, fp32(copies));
+  add(&Layer::expert_rows, fp32(copies));
+  add(&Layer::expert_begins, fp32(moe.experts + 1));
+  add(&Layer::expert_weights, fp32(copies));
+  add(&Layer::copies, elements(copies * model_.hidden));
+  add(&Layer::expert_gate_up, elements(2 * copies * moe.expert_hidden));
+  add(&Layer::expert_inner, elements(copies * moe.expert_hidden), {LayerModule::experts, LayerModule::activation});
+  add(&Layer::expert_outputs, elements(copies * model_.hidden));
 }
 
 // They are traded with attention, whether or not what they are made of is computed again.
-std::vector<Activations::Home> Activations::traded_tensors() const {
-  const std::size_t query = elements(attended_rows_ * model_.heads / traders_ * model_.head_dim);
-  const std::size_t key_value = elements(attended_rows_ * 2 * model_.kv_heads / traders_ * model_.head_dim);
+std::vector<Activations::Home> Activations::traded_tensors(const Transformer& kind) const {
+  const AttentionHeads heads = heads_of(kind);
+  const auto part = [&](std::int64_t width) { return elements(attended_rows_ * width / traders_); };
   using Layer = LayerActivations;
   using enum LayerModule;
-  return {{.tensor = &Layer::traded_q, .bytes = query, .again = {attention}},
-          {.tensor = &Layer::traded_kv, .bytes = key_value, .again = {attention}},
-          {.tensor = &Layer::traded_o, .bytes = query, .again = {attention}}};
+  return {{.tensor = &Layer::traded_q, .bytes = part(query_width(heads)), .again = {attention}},
+          {.tensor = &Layer::traded_kv, .bytes = part(kv_width(heads)), .again = {attention}},
+          {.tensor = &Layer::traded_o, .bytes = part(output_width(heads)), .again = {attention}}};
 }
 
-std::vector<Activations::Home> Activations::left_gradients() const {
+std::vector<Activations::Home> Activations::left_gradients(const Transformer& kind) const {
   const std::size_t gathered = elements(rows_.padded * model_.hidden);
   using Layer = LayerActivations;
-  return {{.tensor = &Layer::d_q, .bytes = elements(rows_.all * model_.heads * model_.head_dim)},
-          {.tensor = &Layer::d_kv, .bytes = elements(rows_.all * 2 * model_.kv_heads * model_.head_dim)},
+  const AttentionHeads heads = heads_of(kind);
+  return {{.tensor = &Layer::d_q, .bytes = elements(rows_.all * query_width(heads))},
+          {.tensor = &Layer::d_kv, .bytes = elements(rows_.all * kv_width(heads))},
           {.tensor = &Layer::d_middle, .bytes = gathered},
           {.tensor = &Layer::d_output, .bytes = gathered}};
 }
 
-void Activations::choose_for_host(double share) {
+// The largest kept tensors, as many as fit into the share of all.
+void Activations::choose_for_host(std::vector<Home>& homes, double share) {
   std::vector<Home*> kept;
   std::size_t all = 0;
-  for (Home& home : homes_) {
+  for (Home& home : homes) {
     if (!home.is_kept) continue;
     kept.push_back(&home);
     all += home.bytes;
@@ -102,46 +167,61 @@ void Activations::choose_for_host(double share) {
   }
 }
 
-void Activations::lay_out_layers(const Keeping& keeping) {
-  homes_ = layer_tensors();
+std::vector<Activations::Home> Activations::homes_of(const Transformer& kind, const Keeping& keeping) const {
+  std::vector<Home> homes = layer_tensors(kind);
   // Nobody reads what has been traded, unless it is traded again.
   const bool trades_once = traders_ > 1 && !keeping.recompute.has(LayerModule::attention);
   const auto is_traded = [](const Home& home) {
     return home.tensor == Tensor(&LayerActivations::q) || home.tensor == Tensor(&LayerActivations::kv);
   };
   if (traders_ > 1) {
-    for (Home& traded : traded_tensors()) homes_.push_back(std::move(traded));
+    for (Home& traded : traded_tensors(kind)) homes.push_back(std::move(traded));
   }
   // The projection reads attention's output for the gradient of its weight, as in Megatron-LM.
   const bool drops_output =
       keeping.recompute.has(LayerModule::attention) && keeping.recompute.has(LayerModule::projection);
-  const auto is_dropped = [&](const Home& home) {
-    return home.tensor == Tensor(&LayerActivations::o) ? drops_output : keeping.recompute.intersects(home.again);
-  };
-  for (Home& home : homes_) {
-    const bool not_kept = is_dropped(home) || (trades_once && is_traded(home));
-    const bool again = not_kept && !splits_backward_;
-    home.is_kept = !again;
-    home.places = again ? 1 : chunk_.layers.count;
+  for (Home& home : homes) {
+    const bool is_dropped =
+        home.tensor == Tensor(&LayerActivations::o) ? drops_output : keeping.recompute.intersects(home.again);
+    home.is_kept = splits_backward_ || !(is_dropped || (trades_once && is_traded(home)));
   }
-  if (chunk_.layers.count > layers_that_stay) choose_for_host(keeping.offload);
+  if (chunk_.layers.count > layers_that_stay) choose_for_host(homes, keeping.offload);
   if (splits_backward_) {
-    for (Home& gradient : left_gradients()) homes_.push_back(std::move(gradient));
-    for (Home& home : homes_) home.places = chunk_.layers.count;
+    for (Home& gradient : left_gradients(kind)) homes.push_back(std::move(gradient));
   }
+  return homes;
+}
+
+void Activations::count_layers() {
+  of_kinds_.assign(kinds_.count(), {});
+  places_.clear();
+  for (std::int64_t i = 0; i < chunk_.layers.count; ++i) {
+    const std::size_t kind = kinds_.kind_of(chunk_.layers.first + i);
+    places_.push_back({kind, of_kinds_[kind].layers++});
+  }
+}
+
+void Activations::lay_out_layers(const Keeping& keeping) {
+  count_layers();
   host_layer_bytes_ = 0;
   Carver kept(nullptr);
   Carver workspace(nullptr);
-  for (Home& home : homes_) {
-    if (home.to_host) {
-      const bool is_input = home.tensor == Tensor(&LayerActivations::input);
-      if (!splits_backward_) home.places = is_input ? layers_that_stay + 1 : layers_that_stay;
-      home.host_begin = host_layer_bytes_;
-      host_layer_bytes_ += home.bytes;
+  for (std::size_t kind = 0; kind < of_kinds_.size(); ++kind) {
+    OfKind& of_kind = of_kinds_[kind];
+    if (of_kind.layers == 0) continue;
+    of_kind.homes = homes_of(kinds_.kind(kind), keeping);
+    for (Home& home : of_kind.homes) {
+      home.places = home.is_kept ? of_kind.layers : 1;
+      if (home.to_host) {
+        const bool is_input = home.tensor == Tensor(&LayerActivations::input);
+        if (!splits_backward_) home.places = is_input ? layers_that_stay + 1 : layers_that_stay;
+        home.host_begin = host_layer_bytes_;
+        host_layer_bytes_ += home.bytes;
+      }
+      Carver& carver = home.is_kept ? kept : workspace;
+      home.begin = carver.used();
+      for (std::int64_t place = 0; place < home.places; ++place) (void)carver(home.bytes);
     }
-    Carver& carver = home.is_kept ? kept : workspace;
-    home.begin = carver.used();
-    for (std::int64_t place = 0; place < home.places; ++place) (void)carver(home.bytes);
   }
   kept_by_layers_ = kept.used();
   workspace_of_layers_ = workspace.used();
@@ -155,8 +235,10 @@ SharedActivations Activations::lay_out_shared(const Take& kept, const Take& in_w
   const auto of_head = [&](std::size_t bytes) { return chunk_.has_head ? kept(bytes) : nullptr; };
   const std::int64_t own = rows_.share * model_.hidden;
   const std::int64_t gathered = rows_.padded * model_.hidden;
-  const std::int64_t query = rows_.all * model_.heads * model_.head_dim;
-  const std::int64_t key_value = rows_.all * 2 * model_.kv_heads * model_.head_dim;
+  const std::int64_t query = widest([](const Transformer& kind) { return query_width(heads_of(kind)); });
+  const std::int64_t key_value = widest([](const Transformer& kind) { return kv_width(heads_of(kind)); });
+  const std::int64_t output = widest([](const Transformer& kind) { return hdpsim::output_width(kind); });
+  const std::int64_t inner = widest([](const Transformer& kind) { return inner_width(kind); });
   SharedActivations shared{
       .ids = take_ids(),
       .targets = take_ids(),
@@ -170,16 +252,57 @@ SharedActivations Activations::lay_out_shared(const Take& kept, const Take& in_w
       .d_embedded = splits_backward_ && chunk_.layers.first == 0 ? kept(elements(gathered)) : nullptr,
       .d_x = in_workspace(elements(gathered)),
       .d_normed = in_workspace(elements(gathered)),
-      .d_inner = in_workspace(elements(rows_.all * model_.ffn_hidden)),
-      .d_o = in_workspace(elements(query)),
+      .d_inner = in_workspace(elements(inner)),
+      .d_o = in_workspace(elements(output)),
       .d_q = floats(in_workspace(fp32(query))),
       .d_kv = floats(in_workspace(fp32(key_value)))};
   shared.d_q_rounded = is_fp32 ? shared.d_q : static_cast<void*>(in_workspace(elements(query)));
   shared.d_kv_rounded = is_fp32 ? shared.d_kv : static_cast<void*>(in_workspace(elements(key_value)));
+  lay_out_latents(in_workspace, shared);
+  lay_out_mixing(in_workspace, shared);
+  lay_out_experts(in_workspace, shared);
   if (is_fp32 || shard_.devices == 1) return shared;
   shared.parts = in_workspace(elements(gathered));
   shared.sum = floats(in_workspace(fp32(2 * own)));
   return shared;
+}
+
+void Activations::lay_out_latents(const Take& in_workspace, SharedActivations& shared) const {
+  const auto of = [](auto width) {
+    return [width](const Transformer& kind) { return kind.latent ? width(kind, *kind.latent) : std::int64_t{0}; };
+  };
+  using Kind = const Transformer&;
+  using Latent = const LatentAttention&;
+  const std::int64_t expanded = widest(of([](Kind kind, Latent latent) {
+    return kind.heads * std::max(kind.head_dim - latent.rotated, heads_of(kind).value_width());
+  }));
+  if (expanded == 0) return;
+  shared.expanded = in_workspace(elements(expanded));
+  shared.rotated = in_workspace(elements(widest(of([](Kind, Latent latent) { return latent.rotated; }))));
+  shared.d_latent = in_workspace(
+      elements(widest(of([](Kind, Latent latent) { return std::max(latent.query_rank, latent.kv_rank); }))));
+}
+
+void Activations::lay_out_mixing(const Take& in_workspace, SharedActivations& shared) const {
+  const std::int64_t width =
+      widest([](const Transformer& kind) { return kind.linear ? hdpsim::output_width(kind) : std::int64_t{0}; });
+  if (width == 0) return;
+  shared.d_mixing = reinterpret_cast<float*>(in_workspace(fp32(3 * width)));
+  shared.d_mixing_gate = in_workspace(elements(width));
+}
+
+void Activations::lay_out_experts(const Take& in_workspace, SharedActivations& shared) const {
+  const auto of = [](auto width) {
+    return [width](const Transformer& kind) { return kind.moe ? width(*kind.moe) : std::int64_t{0}; };
+  };
+  using Moe = const MixtureOfExperts&;
+  const std::int64_t copies = widest(of([](Moe moe) { return moe.experts_per_token; }));
+  if (copies == 0) return;
+  shared.scores = in_workspace(elements(widest(of([](Moe moe) { return moe.experts; }))));
+  shared.d_copies = in_workspace(elements(copies * model_.hidden));
+  shared.d_expert_inner =
+      in_workspace(elements(widest(of([](Moe moe) { return moe.experts_per_token * moe.expert_hidden; }))));
+  shared.d_expert_weights = reinterpret_cast<float*>(in_workspace(fp32(copies)));
 }
 
 SharedActivations Activations::shared() const {
@@ -191,6 +314,7 @@ SharedActivations Activations::shared() const {
 void Activations::begin(const Share& share, const ModelChunk& chunk, const Keeping& keeping) {
   rows_ = rows_on(shard_, share.rows());
   attended_rows_ = share.attended_rows();
+  mixing_chunks_ = mixing_chunks(share.cut, share.place) + mixing_chunks(share.local, 0);
   traders_ = share.sharing.inner;
   chunk_ = chunk;
   splits_backward_ = keeping.splits_backward;
@@ -241,11 +365,14 @@ void Activations::upload_tokens(const Share& share) {
 
 LayerActivations Activations::layer(std::int64_t index) const {
   LayerActivations layer;
-  for (const Home& home : homes_) {
+  for (const Home& home : of_kinds_[place_of(index).kind].homes) {
     std::byte* const place = device_place(home, index);
     if (const auto* const tensor = std::get_if<OfElements>(&home.tensor)) layer.*(*tensor) = place;
     if (const auto* const tensor = std::get_if<OfStatistics>(&home.tensor)) {
       layer.*(*tensor) = reinterpret_cast<float*>(place);
+    }
+    if (const auto* const tensor = std::get_if<OfIndices>(&home.tensor)) {
+      layer.*(*tensor) = reinterpret_cast<std::int32_t*>(place);
     }
   }
   return layer;
@@ -253,7 +380,7 @@ LayerActivations Activations::layer(std::int64_t index) const {
 
 std::byte* Activations::device_place(const Home& home, std::int64_t index) const {
   std::byte* const base = home.is_kept ? memory_.data() : workspace_.data();
-  const auto place = static_cast<std::size_t>((index - chunk_.layers.first) % home.places);
+  const auto place = static_cast<std::size_t>(place_of(index).number % home.places);
   return base + home.begin + place * aligned(home.bytes);
 }
 
@@ -264,7 +391,7 @@ std::byte* Activations::host_place(const Home& home, std::int64_t index) const {
 
 std::vector<HostCopies::Copy> Activations::copies(std::int64_t index, HostCopies::Way way) const {
   std::vector<HostCopies::Copy> copies;
-  for (const Home& home : homes_) {
+  for (const Home& home : of_kinds_[place_of(index).kind].homes) {
     if (!home.to_host) continue;
     std::byte* const device = device_place(home, index);
     std::byte* const host = host_place(home, index);
@@ -276,7 +403,9 @@ std::vector<HostCopies::Copy> Activations::copies(std::int64_t index, HostCopies
 
 std::size_t Activations::layer_bytes() const {
   std::size_t bytes = 0;
-  for (const Home& home : homes_) bytes += static_cast<std::size_t>(home.places) * aligned(home.bytes);
+  for (const OfKind& kind : of_kinds_) {
+    for (const Home& home : kind.homes) bytes += static_cast<std::size_t>(home.places) * aligned(home.bytes);
+  }
   return bytes;
 }
 

@@ -1,14 +1,10 @@
 #include "kernels/exec/impl/dense.h"
 
+#include "kernels/exec/impl/latent_inputs.h"
 #include "kernels/spec/error.h"
 #include "sim/base/check.h"
 
 namespace hdpsim::kernels::exec {
-namespace {
-
-constexpr double rotation_base = 10000;  // Llama's default; model files may differ, but sim/model does not read it
-
-}  // namespace
 
 void Dense::begin(const Place& place) {
   at_ = &place;
@@ -21,6 +17,7 @@ void Dense::run(const LinearPart& stretch, const Place& place) {
   begin(place);
   if (rows_.all == 0) return;
   which_ = stretch.gradients;
+  kernels_.begin(rows_, which_);
   for (const DensePart part : stretch.parts) {
     if (stretch.direction == Direction::forward) {
       forward(part);
@@ -51,16 +48,18 @@ void Dense::forward(DensePart part) {
     case DensePart::embedding:
       return embed();
     case DensePart::attention_norm:
-      return norm_forward(tensors().attention_norm, layer.input, own(layer.attention_normed),
-                          layer.attention_inverse_rms);
+      return kernels_.norm_forward(own_tokens(), tensors().attention_norm, layer.input, own(layer.attention_normed),
+                                   layer.attention_inverse_rms);
     case DensePart::qkv:
       return qkv();
     case DensePart::attention_output:
-      return forward(output(), layer.o, shared.d_normed);
+      if (kind().linear) mixing_.outputs(work());
+      return kernels_.forward(output(), layer.o, shared.d_normed);
     case DensePart::attention_residual:
       return add(layer.input, own(shared.d_normed), layer.middle);
     case DensePart::mlp_norm:
-      return norm_forward(tensors().mlp_norm, layer.middle, own(layer.mlp_normed), layer.mlp_inverse_rms);
+      return kernels_.norm_forward(own_tokens(), tensors().mlp_norm, layer.middle, own(layer.mlp_normed),
+                                   layer.mlp_inverse_rms);
     case DensePart::mlp:
       return mlp();
     case DensePart::mlp_activation:
@@ -68,13 +67,26 @@ void Dense::forward(DensePart part) {
     case DensePart::mlp_residual:
       return add(layer.middle, own(shared.d_normed), output_of(at_->layer));
     case DensePart::final_norm:
-      return norm_forward(layout_.final_norm(), shared.output, own(shared.final_normed), shared.final_inverse_rms);
+      return kernels_.norm_forward(own_tokens(), layout_.final_norm(), shared.output, own(shared.final_normed),
+                                   shared.final_inverse_rms);
     case DensePart::head:
       return head();
     case DensePart::mlp_inner:
       throw UnsupportedInput("the MLP is computed as a whole");
+    case DensePart::shared_experts:
+      return mlp();
+    case DensePart::router:
+      return experts().router();
+    case DensePart::copies:
+      return experts().copies();
+    case DensePart::experts:
+      return experts().experts();
+    case DensePart::expert_activation:
+      return experts().activation();
+    case DensePart::sum_of_copies:
+      return experts().sum_of_copies();
     case DensePart::mixing:
-      throw UnsupportedInput("there is no linear mixing here");
+      return mixing_.mix(work());
   }
 }
 
@@ -89,23 +101,36 @@ void Dense::backward(DensePart part) {
     case DensePart::qkv:
       return qkv_back();
     case DensePart::attention_output:
-      leave(layer.d_middle, shared.d_x, model_.hidden);
-      return backward(output(), layer.o, shared.d_x, shared.d_o);
+      kernels_.leave(layer.d_middle, shared.d_x, model_.hidden);
+      kernels_.backward(output(), layer.o, shared.d_x, shared.d_o);
+      return kind().linear ? mixing_.outputs_back(work()) : void();
     case DensePart::mlp_norm:
       return norm_of_layer_back(tensors().mlp_norm, layer.middle, layer.mlp_inverse_rms);
     case DensePart::mlp:
-      return mlp_back();
+      return mlp_back(false);
+    case DensePart::shared_experts:
+      return mlp_back(true);
+    case DensePart::router:
+      return experts().router_back();
+    case DensePart::copies:
+      return experts().copies_back();
+    case DensePart::experts:
+      return experts().experts_back();
+    case DensePart::sum_of_copies:
+      return experts().sum_of_copies_back();
+    case DensePart::expert_activation:
     case DensePart::attention_residual:
     case DensePart::mlp_inner:
     case DensePart::mlp_activation:
     case DensePart::mlp_residual:
       return;  // the gradient of a sum is the gradient of each term
     case DensePart::final_norm:
-      return norm_backward(layout_.final_norm(), shared.output, shared.final_inverse_rms, own(shared.d_x));
+      return kernels_.norm_backward(own_tokens(), layout_.final_norm(), shared.output, shared.final_inverse_rms,
+                                    own(shared.d_x));
     case DensePart::head:
       return head_back();
     case DensePart::mixing:
-      throw UnsupportedInput("there is no linear mixing here");
+      return mixing_.mix_back(work());
   }
 }
 
@@ -114,15 +139,22 @@ void Dense::weights(DensePart part) {
     case DensePart::embedding:
       return embed_back();
     case DensePart::qkv:
-      weight_gradient(qkv_query(), layer_.attention_normed, layer_.d_q);
-      return weight_gradient(qkv_key_value(), layer_.attention_normed, layer_.d_kv);
+      kernels_.weight_gradient(qkv_query(), layer_.attention_normed, layer_.d_q);
+      return kernels_.weight_gradient(qkv_key_value(), layer_.attention_normed, layer_.d_kv);
     case DensePart::attention_output:
-      return weight_gradient(output(), layer_.o, layer_.d_middle);
+      return kernels_.weight_gradient(output(), layer_.o, layer_.d_middle);
     case DensePart::mlp:
-      weight_gradient(down(), layer_.inner, layer_.d_output);
-      return weight_gradient(gate_up(), layer_.mlp_normed, layer_.gate_up);
+      kernels_.weight_gradient(down(), layer_.inner, layer_.d_output);
+      return kernels_.weight_gradient(gate_up(), layer_.mlp_normed, layer_.gate_up);
     case DensePart::head:
-      return weight_gradient(to_vocabulary(), shared_.final_normed, shared_.logits);
+      return kernels_.weight_gradient(to_vocabulary(), shared_.final_normed, shared_.logits);
+    case DensePart::shared_experts:
+    case DensePart::router:
+    case DensePart::copies:
+    case DensePart::experts:
+    case DensePart::expert_activation:
+    case DensePart::sum_of_copies:
+      throw UnsupportedInput("the backward of experts is not computed in two parts");
     case DensePart::attention_norm:
     case DensePart::mixing:
     case DensePart::attention_residual:
@@ -159,16 +191,12 @@ void Dense::sum_over_devices(const void* partial, void* sum) {
   devices_.all_to_all(partial, shared_.parts, bytes_of(share));
   float* const all = shared_.sum;
   float* const next = all + share;
-  cast(shared_.parts, all, share, true);
+  kernels_.cast(shared_.parts, all, share, true);
   for (int device = 1; device < devices_.size(); ++device) {
-    cast(static_cast<const std::byte*>(shared_.parts) + bytes_of(device * share), next, share, true);
+    kernels_.cast(static_cast<const std::byte*>(shared_.parts) + bytes_of(device * share), next, share, true);
     backend_.run(Add{.count = share, .a = all, .b = next, .y = all, .fp32 = true});
   }
-  cast(all, sum, share, false);
-}
-
-void Dense::cast(const void* from, void* to, std::int64_t count, bool to_fp32) {
-  if (from != to) backend_.run(Cast{.count = count, .from = from, .to = to, .to_fp32 = to_fp32});
+  kernels_.cast(all, sum, share, false);
 }
 
 void* Dense::gathered(DensePart part) const {
@@ -184,79 +212,18 @@ void Dense::join_log_sum_exp() {
   backend_.run(JoinLogSumExp{.tokens = rows_.all, .parts = devices_.size(), .partial = all, .result = all});
 }
 
-void Dense::forward(const Linear& linear, const void* x, void* y) {
-  backend_.run(MatrixProduct{.m = rows_.all,
-                             .n = linear.out,
-                             .k = linear.in,
-                             .a = x,
-                             .b = parameter(linear.weight),
-                             .c = y,
-                             .b_transposed = true});
-}
-
-void Dense::backward(const Linear& linear, const void* x, const void* d_y, void* d_x, bool add) {
-  input_gradient(linear, d_y, d_x, add);
-  if (which_ == Gradients::all) weight_gradient(linear, x, d_y);
-}
-
-void Dense::leave(void* place, const void* gradient, std::int64_t width) {
-  if (which_ == Gradients::inputs) backend_.copy(place, gradient, bytes_of(rows_.all * width));
-}
-
-void Dense::input_gradient(const Linear& linear, const void* d_y, void* d_x, bool add) {
-  backend_.run(MatrixProduct{.m = rows_.all,
-                             .n = linear.in,
-                             .k = linear.out,
-                             .a = d_y,
-                             .b = parameter(linear.weight),
-                             .c = d_x,
-                             .beta = add ? 1.0F : 0.0F});
-}
-
-void Dense::weight_gradient(const Linear& linear, const void* x, const void* d_y) {
-  backend_.run(MatrixProduct{.m = linear.out,
-                             .n = linear.in,
-                             .k = rows_.all,
-                             .a = d_y,
-                             .b = x,
-                             .c = gradient(linear.weight),
-                             .a_transposed = true,
-                             .fp32_result = true,
-                             .beta = 1});
-}
-
-void Dense::norm_forward(const Tensor& weight, const void* x, void* y, float* inverse_rms) {
-  backend_.run(RmsNormForward{.tokens = rows_.own,
-                              .width = model_.hidden,
-                              .x = x,
-                              .weight = parameter(weight),
-                              .y = y,
-                              .inverse_rms = inverse_rms});
-}
-
-void Dense::norm_backward(const Tensor& weight, const void* x, const float* inverse_rms, void* d) {
-  backend_.run(RmsNormBackward{.tokens = rows_.own,
-                               .width = model_.hidden,
-                               .x = x,
-                               .weight = parameter(weight),
-                               .inverse_rms = inverse_rms,
-                               .d_y = d,
-                               .d_x = d,
-                               .d_weight = gradient(weight)});
-}
-
 void Dense::rotate(void* q, void* kv, const std::int32_t* positions, bool inverse) {
   Rope rope{.tokens = rows_.all,
-            .heads = model_.heads,
-            .dim = model_.head_dim,
-            .stride = query_width(),
+            .heads = heads().heads,
+            .dim = heads().dim,
+            .stride = query_width(heads()),
             .base = rotation_base,
             .inverse = inverse,
             .x = q,
             .positions = positions};
   backend_.run(rope);
-  rope.heads = model_.kv_heads;
-  rope.stride = kv_width();
+  rope.heads = heads().kv_heads;
+  rope.stride = kv_width(heads());
   rope.x = kv;  // the keys; the values behind them are not rotated
   backend_.run(rope);
 }
@@ -274,70 +241,69 @@ void Dense::embed() {
   backend_.run(EmbeddingForward{.tokens = rows_.all,
                                 .vocabulary = model_.vocabulary,
                                 .width = model_.hidden,
-                                .table = parameter(layout_.embedding()),
+                                .table = kernels_.parameter(layout_.embedding()),
                                 .ids = shared_.ids,
                                 .y = partial(output_of(-1))});
 }
 
 // Adding up its table's rows is the weight's gradient, and there is no other.
 void Dense::embed_back() {
-  if (which_ == Gradients::inputs) return leave(shared_.d_embedded, shared_.d_x, model_.hidden);
+  if (which_ == Gradients::inputs) return kernels_.leave(shared_.d_embedded, shared_.d_x, model_.hidden);
   backend_.run(EmbeddingBackward{.tokens = rows_.all,
                                  .vocabulary = model_.vocabulary,
                                  .width = model_.hidden,
                                  .ids = shared_.ids,
                                  .d_y = which_ == Gradients::weights ? shared_.d_embedded : shared_.d_x,
-                                 .d_table = gradient(layout_.embedding())});
+                                 .d_table = kernels_.gradient(layout_.embedding())});
 }
 
 // One product in two launches: keys and values lie together, as the ring sends them.
 void Dense::qkv() {
-  forward(qkv_query(), layer_.attention_normed, layer_.q);
-  forward(qkv_key_value(), layer_.attention_normed, layer_.kv);
+  if (kind().linear) return mixing_.inputs(work());
+  if (kind().latent) return latent_inputs(work());
+  kernels_.forward(qkv_query(), layer_.attention_normed, layer_.q);
+  kernels_.forward(qkv_key_value(), layer_.attention_normed, layer_.kv);
   rotate(layer_.q, layer_.kv, shared_.positions, false);
 }
 
 void Dense::qkv_back() {
-  cast(shared_.d_q, shared_.d_q_rounded, rows_.all * query_width(), false);
-  cast(shared_.d_kv, shared_.d_kv_rounded, rows_.all * kv_width(), false);
+  if (kind().linear) return mixing_.inputs_back(work());
+  kernels_.cast(shared_.d_q, shared_.d_q_rounded, rows_.all * query_width(heads()), false);
+  kernels_.cast(shared_.d_kv, shared_.d_kv_rounded, rows_.all * kv_width(heads()), false);
+  if (kind().latent) return latent_inputs_back(work());
   rotate(shared_.d_q_rounded, shared_.d_kv_rounded, shared_.positions, true);
-  leave(layer_.d_q, shared_.d_q_rounded, query_width());
-  leave(layer_.d_kv, shared_.d_kv_rounded, kv_width());
-  backward(qkv_query(), layer_.attention_normed, shared_.d_q_rounded, shared_.d_normed);
-  backward(qkv_key_value(), layer_.attention_normed, shared_.d_kv_rounded, shared_.d_normed, true);
+  kernels_.leave(layer_.d_q, shared_.d_q_rounded, query_width(heads()));
+  kernels_.leave(layer_.d_kv, shared_.d_kv_rounded, kv_width(heads()));
+  kernels_.backward(qkv_query(), layer_.attention_normed, shared_.d_q_rounded, shared_.d_normed);
+  kernels_.backward(qkv_key_value(), layer_.attention_normed, shared_.d_kv_rounded, shared_.d_normed, true);
 }
 
 void Dense::mlp() {
-  forward(gate_up(), layer_.mlp_normed, layer_.gate_up);
+  kernels_.forward(gate_up(), layer_.mlp_normed, layer_.gate_up);
   mlp_activation();
-  forward(down(), layer_.inner, shared_.d_normed);
+  kernels_.forward(down(), layer_.inner, shared_.d_normed);
 }
 
 void Dense::mlp_activation() {
-  backend_.run(
-      SwigluForward{.tokens = rows_.all, .width = model_.ffn_hidden, .gate_up = layer_.gate_up, .y = layer_.inner});
+  kernels_.swiglu_forward(inner_width(kind()), layer_.gate_up, layer_.inner);
 }
 
-void Dense::mlp_back() {
-  leave(layer_.d_output, shared_.d_x, model_.hidden);
-  backward(down(), layer_.inner, shared_.d_x, shared_.d_inner);
-  backend_.run(SwigluBackward{.tokens = rows_.all,
-                              .width = model_.ffn_hidden,
-                              .gate_up = layer_.gate_up,
-                              .d_y = shared_.d_inner,
-                              .d_gate_up = layer_.gate_up});
-  backward(gate_up(), layer_.mlp_normed, layer_.gate_up, shared_.d_normed);
+void Dense::mlp_back(bool add) {
+  kernels_.leave(layer_.d_output, shared_.d_x, model_.hidden);
+  kernels_.backward(down(), layer_.inner, shared_.d_x, shared_.d_inner);
+  kernels_.swiglu_backward(inner_width(kind()), layer_.gate_up, shared_.d_inner);
+  kernels_.backward(gate_up(), layer_.mlp_normed, layer_.gate_up, shared_.d_normed, add);
 }
 
 void Dense::norm_of_layer_back(const Tensor& weight, const void* x, const float* inverse_rms) {
   void* const d = own(shared_.d_normed);
-  norm_backward(weight, x, inverse_rms, d);
+  kernels_.norm_backward(own_tokens(), weight, x, inverse_rms, d);
   add(own(shared_.d_x), d, own(shared_.d_x));
 }
 
 // If the vocabulary is cut, the loss and the gradient need the sums of all devices.
 void Dense::head() {
-  forward(to_vocabulary(), shared_.final_normed, shared_.logits);
+  kernels_.forward(to_vocabulary(), shared_.final_normed, shared_.logits);
   if (is_alone()) return cross_entropy(nullptr);
   backend_.run(LogSumExp{.tokens = rows_.all,
                          .vocabulary = model_.vocabulary,
@@ -347,7 +313,7 @@ void Dense::head() {
 
 void Dense::head_back() {
   if (!is_alone()) cross_entropy(shared_.log_sum_exp);
-  backward(to_vocabulary(), shared_.final_normed, shared_.logits, partial(shared_.d_x));
+  kernels_.backward(to_vocabulary(), shared_.final_normed, shared_.logits, partial(shared_.d_x));
 }
 
 void Dense::cross_entropy(const float* log_sum_exp) {

@@ -4,9 +4,15 @@
 #include <cstdint>
 
 #include "kernels/exec/impl/activations.h"
+#include "kernels/exec/impl/dense_kernels.h"
+#include "kernels/exec/impl/experts.h"
+#include "kernels/exec/impl/layer_kinds.h"
+#include "kernels/exec/impl/layer_mixing.h"
+#include "kernels/exec/impl/layer_work.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/spec/backend.h"
 #include "kernels/transport/transport.h"
+#include "sim/model/shares.h"
 #include "sim/model/transformer.h"
 #include "sim/model/work.h"
 #include "sim/program/instruction.h"
@@ -24,6 +30,8 @@ namespace hdpsim::kernels::exec {
 ///   mlp_activation      of mlp, silu(g) u again
 ///   mlp_residual        x' = m + p
 ///   final_norm, head    logits = norm(x) W_head^T, the loss and the gradient of the logits
+/// or, by the kind of the layer, q, k and v through latents (latent_inputs()), and in place of mlp a mixture of experts
+/// (ExpertMixture), beside the shared experts, which are an mlp;
 /// and the gradients of all that, between tensors of the backend's element; sums of products and gradients of
 /// parameters, which are added to, are fp32. In a pipeline a device runs the parts that its stage has.
 ///
@@ -34,15 +42,16 @@ namespace hdpsim::kernels::exec {
 class Dense {
  public:
   /// `layout` is that of the device; `parameters` and `gradients` have layout.count() numbers each, in the backend's
-  /// memory. `devices` are those of the HDP rank.
+  /// memory. `devices` are those of the HDP rank, and `mixing` is told which micro-batch it works for.
   Dense(Backend& backend, Transport& devices, const Transformer& model, const ParameterLayout& layout,
-        const void* parameters, float* gradients)
+        const void* parameters, float* gradients, LayerMixing& mixing)
       : backend_(backend),
         devices_(devices),
         model_(shard_of(model, {devices.rank(), devices.size()})),
+        kinds_(model, {devices.rank(), devices.size()}),
         layout_(layout),
-        parameters_(parameters),
-        gradients_(gradients) {}
+        kernels_(backend, parameters, gradients),
+        mixing_(mixing) {}
 
   /// The tensors on which parts work. `layer`, one of the chunk, is ignored by parts outside of layers; `loss_scale` is
   /// CrossEntropy's.
@@ -61,28 +70,12 @@ class Dense {
   [[nodiscard]] std::size_t message_bytes(const Activations& activations) const;
 
  private:
-  /// A linear layer of the model: y = x W^T, x [T, in], y [T, out].
-  struct Linear {
-    std::int64_t out = 0;
-    std::int64_t in = 0;
-    Tensor weight;
-  };
-  void forward(const Linear& linear, const void* x, void* y);
-  /// d_x = d_y W (+ d_x, if `add`) and d_W += d_y^T x, if the stretch has both.
-  void backward(const Linear& linear, const void* x, const void* d_y, void* d_x, bool add = false);
-  void input_gradient(const Linear& linear, const void* d_y, void* d_x, bool add);
-  void weight_gradient(const Linear& linear, const void* x, const void* d_y);
-  /// Copies a gradient [T, width] to where the second part of backward looks for it, if this is the first one.
-  void leave(void* place, const void* gradient, std::int64_t width);
-  void norm_forward(const Tensor& weight, const void* x, void* y, float* inverse_rms);
-  /// Works in place: d_y becomes d_x.
-  void norm_backward(const Tensor& weight, const void* x, const float* inverse_rms, void* d);
+  [[nodiscard]] NormShape own_tokens() const { return {rows_.own, model_.hidden}; }
   void rotate(void* q, void* kv, const std::int32_t* positions, bool inverse);
   /// Adds own rows.
   void add(const void* a, const void* b, void* y);
   /// Sums the device's own rows of `partial`, [G, h], over the devices into `sum`, [S, h], which may be those rows.
   void sum_over_devices(const void* partial, void* sum);
-  void cast(const void* from, void* to, std::int64_t count, bool to_fp32);
 
   void forward(DensePart part);
   void backward(DensePart part);
@@ -94,7 +87,8 @@ class Dense {
   void qkv_back();
   void mlp();
   void mlp_activation();
-  void mlp_back();
+  /// `add`: to the gradient of n that is there.
+  void mlp_back(bool add);
   void head();
   void head_back();
   /// The backward of a norm on the own rows, plus the gradient of the residual stream.
@@ -109,36 +103,33 @@ class Dense {
   [[nodiscard]] void* own_rows(void* gathered, const Rows& rows) const {
     return static_cast<std::byte*>(gathered) + bytes_of(devices_.rank() * rows.share * model_.hidden);
   }
-  /// Bytes of `count` elements.
-  [[nodiscard]] std::size_t bytes_of(std::int64_t count) const {
-    return static_cast<std::size_t>(count) * element_bytes(backend_.element());
-  }
+  [[nodiscard]] std::size_t bytes_of(std::int64_t count) const { return kernels_.bytes_of(count); }
   [[nodiscard]] void* own(void* gathered) const { return own_rows(gathered, rows_); }
   /// The buffer for partial sums whose sum goes to `whole`.
   [[nodiscard]] void* partial(void* whole) const { return is_alone() ? whole : shared_.d_normed; }
-  [[nodiscard]] std::int64_t query_width() const { return model_.heads * model_.head_dim; }
-  [[nodiscard]] std::int64_t kv_width() const { return 2 * model_.kv_heads * model_.head_dim; }
-  [[nodiscard]] const void* parameter(const Tensor& tensor) const {
-    return static_cast<const std::byte*>(parameters_) + bytes_of(tensor.begin);
-  }
-  [[nodiscard]] float* gradient(const Tensor& tensor) const { return gradients_ + tensor.begin; }
+  /// The shard with all of its layers of the kind of the layer.
+  [[nodiscard]] const Transformer& kind() const { return kinds_.of(at_->layer); }
+  [[nodiscard]] AttentionHeads heads() const { return heads_of(kind()); }
+  [[nodiscard]] ExpertMixture experts() { return ExpertMixture(work()); }
+  [[nodiscard]] LayerWork work() { return {kernels_, kind(), tensors(), layer_, shared_}; }
   /// The buffer for the output of a layer.
   [[nodiscard]] void* output_of(std::int64_t layer) const;
   void begin(const Place& place);
   [[nodiscard]] const LayerTensors& tensors() const { return layout_.layers()[static_cast<std::size_t>(at_->layer)]; }
-  [[nodiscard]] Linear qkv_query() const { return {query_width(), model_.hidden, tensors().query}; }
-  [[nodiscard]] Linear qkv_key_value() const { return {kv_width(), model_.hidden, tensors().key_value}; }
-  [[nodiscard]] Linear output() const { return {model_.hidden, query_width(), tensors().output}; }
-  [[nodiscard]] Linear gate_up() const { return {2 * model_.ffn_hidden, model_.hidden, tensors().gate_up}; }
-  [[nodiscard]] Linear down() const { return {model_.hidden, model_.ffn_hidden, tensors().down}; }
+  [[nodiscard]] Linear qkv_query() const { return {query_width(heads()), model_.hidden, tensors().query}; }
+  [[nodiscard]] Linear qkv_key_value() const { return {kv_width(heads()), model_.hidden, tensors().key_value}; }
+  [[nodiscard]] Linear output() const { return {model_.hidden, hdpsim::output_width(kind()), tensors().output}; }
+  [[nodiscard]] Linear gate_up() const { return {2 * inner_width(kind()), model_.hidden, tensors().gate_up}; }
+  [[nodiscard]] Linear down() const { return {model_.hidden, inner_width(kind()), tensors().down}; }
   [[nodiscard]] Linear to_vocabulary() const { return {model_.vocabulary, model_.hidden, layout_.head()}; }
 
   Backend& backend_;
   Transport& devices_;
   Transformer model_;  ///< The device's shard of the model.
+  LayerKinds kinds_;
   const ParameterLayout& layout_;
-  const void* parameters_;
-  float* gradients_;
+  DenseKernels kernels_;
+  LayerMixing& mixing_;
   // Set while it works:
   const Place* at_ = nullptr;
   Gradients which_ = Gradients::all;

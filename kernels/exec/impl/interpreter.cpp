@@ -42,15 +42,50 @@ void Interpreter::run(const Program& program, PassId id, HdpRank rank, const Bat
   }
   const bool takes_share = instructions_.blocks.front().body.front().opcode == Opcode::overhead;
   if (!takes_share) enter_pass();
-  for (std::uint32_t block = 0; block < instructions_.blocks.size(); ++block) run_block(block);
+  for (std::uint32_t block = 0; block < instructions_.blocks.size();) {
+    const std::uint32_t end = end_of_layers(block);
+    end > block + 1 ? run_layers(block, end) : run_block(block);
+    block = end;
+  }
   leave_pass();
 }
 
-void Interpreter::run_block(std::uint32_t index) {
+const Block& Interpreter::enter_block(std::uint32_t index) {
   const Block& block = instructions_.blocks[index];
   at_.block = index;
   at_.direction = direction_of(instructions_, block);
   next_prefetch_ = 0;
+  return block;
+}
+
+std::uint32_t Interpreter::end_of_layers(std::uint32_t first) const {
+  const std::vector<Block>& blocks = instructions_.blocks;
+  std::uint32_t end = first + 1;
+  const auto belongs = [&](const Block& block) { return block.kind && block.direction == blocks[first].direction; };
+  while (blocks[first].kind && end < blocks.size() && belongs(blocks[end])) ++end;
+  return end;
+}
+
+// Each layer is the next iteration of the loop over its kind.
+void Interpreter::run_layers(std::uint32_t first, std::uint32_t end) {
+  std::vector<std::uint32_t> done(end - first);
+  const LayerRange layers = at_.activations->chunk().layers;
+  for (std::uint32_t i = 0; i < layers.count; ++i) {
+    at_.direction = instructions_.blocks[first].direction;
+    at_.layer = layer_of(i);
+    const std::size_t kind = at_.activations->kind_of(at_.layer);
+    std::uint32_t index = first;
+    while (instructions_.blocks[index].kind != kind) ++index;
+    wait_for_exchange();  // it belongs to another block
+    const Block& block = enter_block(index);
+    at_.iteration = done[index - first]++;
+    run_iteration(block);
+  }
+  wait_for_exchange();
+}
+
+void Interpreter::run_block(std::uint32_t index) {
+  const Block& block = enter_block(index);
   for (std::int64_t iteration = 0; iteration < block.iterations; ++iteration) {
     at_.iteration = static_cast<std::uint32_t>(iteration);
     at_.layer = layer_of(at_.iteration);
@@ -91,7 +126,7 @@ void Interpreter::begin_ring() {
 
 void Interpreter::issue(const Instruction& instruction) {
   wait_for_dependencies(instruction);
-  if (begins_ring(instruction)) begin_ring();
+  if (begins_ring(instruction) && !mixes()) begin_ring();
   if (instruction.opcode == Opcode::exchange) return exchange(instruction);
   if (instruction.opcode == Opcode::share) return share(instruction);
   if (instruction.opcode == Opcode::offload) return copy(instruction, at_.iteration);
@@ -172,21 +207,26 @@ void Interpreter::wait_for_first_copy() {
 void Interpreter::wait_for_exchange() {
   if (!under_way_) return;
   const Mark since = parts_.recorder.now();
-  const std::uint64_t record = std::exchange(under_way_, std::nullopt)->record;
-  parts_.core.ring().wait();
+  const auto [record, instruction, iteration, of_states] = *std::exchange(under_way_, std::nullopt);
+  of_states ? parts_.mixing.wait() : parts_.core.wait_for_exchange();
   parts_.recorder.end_exchange(record, since);
+  if (of_states) (void)parts_.recorder.timed(Activity::attention, [&] { parts_.mixing.finish(); });
 }
 
 void Interpreter::exchange(const Instruction& instruction) {
   wait_for_exchange();  // a stream runs one instruction at a time
-  (void)parts_.recorder.timed(Activity::attention, [&] { parts_.core.ring().add_arrived(); });
+  (void)parts_.recorder.timed(Activity::attention, [&] { parts_.core.add_arrived(); });
   const Mark begin = parts_.recorder.now();
-  parts_.core.ring().exchange(static_cast<int>(instruction.ring_step));
-  under_way_ = {parts_.recorder.add(record_of(instruction), {begin, {}}), at_.instruction, at_.iteration};
+  mixes() ? parts_.mixing.exchange() : parts_.core.exchange(static_cast<int>(instruction.ring_step));
+  under_way_ = {parts_.recorder.add(record_of(instruction), {begin, {}}), at_.instruction, at_.iteration, mixes()};
 }
 
 void Interpreter::share(const Instruction& instruction) {
   const SharingCollective& op = instructions_.shares[instruction.work];
+  if (op.tensor == SharedTensor::states) {
+    exchange(instruction);
+    return wait_for_exchange();
+  }
   const GroupCore::Tensors tensors = core_tensors();
   const Mark begin = parts_.recorder.now();
   const std::uint64_t record = parts_.recorder.add(record_of(instruction));
@@ -269,6 +309,7 @@ void Interpreter::enter_pass() {
   at_.share = &parts_.in_flight.share(id);
   at_.activations = &parts_.in_flight.activations(id, chunk);
   parts_.core.join(*at_.share);
+  parts_.mixing.join(*at_.share);
   if (!is_forward && drops_activations() && chunk > 0) {
     parts_.in_flight.restore(id, chunk, parts_.dense.received(*at_.activations, Direction::forward));
   }

@@ -7,6 +7,7 @@
 #include "kernels/exec/impl/dense.h"
 #include "kernels/exec/impl/group_core.h"
 #include "kernels/exec/impl/in_flight.h"
+#include "kernels/exec/impl/layer_mixing.h"
 #include "kernels/exec/impl/pass_messages.h"
 #include "kernels/exec/impl/recorder.h"
 #include "kernels/exec/impl/step_losses.h"
@@ -29,6 +30,7 @@ class Interpreter {
     Backend& backend;
     Dense& dense;
     GroupCore& core;
+    LayerMixing& mixing;
     InFlight& in_flight;
     PassMessages& messages;
     Recorder& recorder;
@@ -52,10 +54,17 @@ class Interpreter {
 
  private:
   void run_block(std::uint32_t index);
+  /// Runs the loops [first, end) over kinds of layers, layer by layer.
+  void run_layers(std::uint32_t first, std::uint32_t end);
+  /// The block behind the loops over kinds of layers that begin with this block, or behind the block.
+  [[nodiscard]] std::uint32_t end_of_layers(std::uint32_t first) const;
+  const Block& enter_block(std::uint32_t index);
   void run_iteration(const Block& block);
   [[nodiscard]] bool begins_ring(const Instruction& instruction) const;
   [[nodiscard]] Direction ring_direction() const;
   void begin_ring();
+  /// Whether the tokens of the layer are mixed in linear time.
+  [[nodiscard]] bool mixes() const { return parts_.mixing.has(at_.layer); }
   [[nodiscard]] GroupCore::Tensors core_tensors() const {
     return {at_.activations->layer(at_.layer), at_.activations->shared(), at_.layer};
   }
@@ -109,6 +118,7 @@ class Interpreter {
     std::uint64_t record = 0;
     std::uint32_t instruction = 0;
     std::uint32_t iteration = 0;
+    bool of_states = false;  ///< An exchange of linear mixing.
   };
   Parts parts_;
   Place at_;

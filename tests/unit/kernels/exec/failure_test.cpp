@@ -60,8 +60,8 @@ TEST_CASE("all that a model has and the executor has not is named at once", "[ex
   model.gated_mlp = false;
   model.head_dim = 36;
   CHECK_THROWS_WITH(ParameterLayout(model),
-                    "model 'tiny' cannot be executed: it has biases, its positions are learned, its MLP has no gate, "
-                    "its heads have dimension 36, not 64 or 128");
+                    "model 'tiny' cannot be executed: it has biases, its MLP has no gate, its heads have dimension 36, "
+                    "and values of 36: not 64, 128, 256, or 192 and 128, its positions are learned");
 }
 
 TEST_CASE("kinds of layers that have no kernels are refused by name", "[exec]") {
@@ -73,18 +73,18 @@ TEST_CASE("kinds of layers that have no kernels are refused by name", "[exec]") 
     }
     return std::string();
   };
-  Transformer windowed = tiny_model();
-  windowed.window = 16;
-  CHECK(refused(windowed) == "its tokens do not see all tokens before them");
+  Transformer gated = tiny_model();
+  gated.gated_output = true;
+  CHECK(refused(gated) == "its attention's output has a gate or a bias");
   Transformer mixed = tiny_model();
-  set_layers(mixed, {mixed, windowed});
-  CHECK(refused(mixed) == "its layers are of several kinds");
-  Transformer latent = tiny_model();
-  latent.latent = LatentAttention{.kv_rank = 16, .rotated = 8};
-  CHECK(refused(latent) == "its keys and values are made through latents");
+  set_layers(mixed, {mixed, gated});
+  CHECK(refused(mixed) == "its attention's output has a gate or a bias");
+  Transformer narrow = tiny_model();
+  narrow.moe = MixtureOfExperts{.experts = 4, .experts_per_token = 2, .expert_hidden = 8, .latent = 16};
+  CHECK(refused(narrow) == "its experts work in a latent");
   Transformer linear = tiny_model();
   linear.linear = LinearMixing{.heads = 2, .key_heads = 2, .key_dim = 64, .value_dim = 64, .chunk = 64, .inputs = 384};
-  CHECK(refused(linear) == "its tokens are mixed in linear time");
+  CHECK(refused(linear) == "its tokens are mixed in linear time, and not by lightning attention");
   Transformer further = tiny_model();
   further.predictions = 2;
   CHECK(refused(further) == "it predicts several tokens");
