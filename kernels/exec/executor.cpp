@@ -29,8 +29,6 @@
 #include "kernels/ring/message_driver.h"
 #include "kernels/spec/error.h"
 #include "kernels/transport/group_transport.h"
-#include "sim/model/layers.h"
-#include "sim/model/mixing.h"
 #include "sim/model/parameters.h"
 
 namespace hdpsim::kernels::exec {
@@ -65,21 +63,7 @@ void require_lowered_for(const Program& program, const Transformer& model, const
   if (lowering.recipe.key_exchange != KeyExchange::ring && is_gpu(backend)) {
     refuse("keys are gathered, and heads traded, on CPUs alone: use cp_comm_type: p2p on GPUs");
   }
-  const auto is_plain = [](const Transformer& kind) {
-    return attention_reach(kind) == 0 && !kind.latent && !kind.linear && !kind.moe;
-  };
-  const std::vector<Transformer> kinds = of_each_kind(model);
-  if (is_gpu(backend) && (kinds.size() > 1 || !is_plain(kinds.front()))) {
-    refuse("layers of several kinds, windows, latents, linear mixing and experts are executed on CPUs alone");
-  }
-  const auto splits = [](const Transformer& kind) { return kind.latent || kind.linear || kind.moe; };
-  const auto passes = program.pipeline().schedule().kinds();
-  if (std::find(passes.begin(), passes.end(), PassKind::weight_gradient) != passes.end() &&
-      std::any_of(kinds.begin(), kinds.end(), splits)) {
-    refuse(
-        "latents, linear mixing and experts are executed by schedules whose backward is one pass: choose 1f1b or "
-        "interleaved");
-  }
+  if (is_gpu(backend)) require_executable_on_gpu(model);
   if (lowering.recipe.separate_merge) refuse("the program has merges of its own, which these kernels do without");
   if (lowering.recipe.dropout) refuse("the program drops activations, which these kernels do not");
   if (lowering.recipe.has_gradient_buffer()) refuse("the program passes over a gradient buffer, which is not here");

@@ -10,8 +10,25 @@
 #include "kernels/exec/parameters.h"
 #include "kernels/spec/error.h"
 #include "sim/model/layers.h"
+#include "sim/model/mixing.h"
 
 namespace hdpsim::kernels::exec {
+
+namespace {
+
+bool splits_backward(const PipelineOptions& pipeline, std::int64_t stages) {
+  const auto kinds = make_schedule(pipeline, stages)->kinds();
+  return std::find(kinds.begin(), kinds.end(), PassKind::weight_gradient) != kinds.end();
+}
+
+// Whether queries, keys and values are products of a layer's input, and there are no experts.
+bool is_plain(const Transformer& model) {
+  const std::vector<Transformer> kinds = of_each_kind(model);
+  return std::none_of(kinds.begin(), kinds.end(),
+                      [](const Transformer& kind) { return kind.latent || kind.linear || kind.moe; });
+}
+
+}  // namespace
 
 void require_executable(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline) {
   std::vector<std::string> problems;
@@ -23,7 +40,19 @@ void require_executable(const Transformer& model, const Mesh& mesh, const Pipeli
   if (!of_pipeline.empty()) {
     problems.push_back(fmt::format("its {} layers make no such pipeline: {}", model.layers, of_pipeline));
   }
+  if (of_pipeline.empty() && splits_backward(pipeline, mesh.pp) && !is_plain(model)) {
+    problems.emplace_back(
+        "latents, linear mixing and experts are executed by schedules whose backward is one pass: choose 1f1b or "
+        "interleaved");
+  }
   if (!problems.empty()) throw UnsupportedInput(fmt::format("{}", fmt::join(problems, "; ")));
+}
+
+void require_executable_on_gpu(const Transformer& model) {
+  const std::vector<Transformer> kinds = of_each_kind(model);
+  if (kinds.size() == 1 && is_plain(model) && attention_reach(model) == 0) return;
+  throw UnsupportedInput(
+      "layers of several kinds, windows, latents, linear mixing and experts are executed on CPUs alone");
 }
 
 void require_executable(const Recipe& recipe) {
@@ -36,63 +65,87 @@ void require_executable(const Recipe& recipe) {
       "use cp_comm_type: all_gather, a2a or p2p");
 }
 
-void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks,
-                        const LayerDeal& deal, KeyExchange key_exchange) {
-  const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
-  if (plan.ranks != ranks) refuse(fmt::format("the plan is for {} ranks, but there are {}", plan.ranks, ranks));
+namespace {
+
+[[noreturn]] void refuse(const std::string& reason) {
+  throw UnsupportedInput(reason);
+}
+
+template <class Is>
+bool has_micro_batch(const Plan& plan, Is is) {
+  return std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is);
+}
+
+bool is_shared(const MicroBatch& micro_batch) {
+  return micro_batch.group.size() > 1;
+}
+
+bool is_cut_otherwise(const MicroBatch& micro_batch) {
+  return is_shared(micro_batch) && micro_batch.cut != TokenCut::per_document;
+}
+
+// How groups share sequences.
+void require_executable_groups(const Plan& plan, KeyExchange key_exchange) {
   if (plan.expert_ranks != 1) refuse("the plan has expert groups over several ranks, which cannot be executed");
-  const auto splits = [](const MicroBatch& micro_batch) { return micro_batch.token_wise; };
-  if (std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), splits)) {
+  if (has_micro_batch(plan, [](const MicroBatch& micro_batch) { return micro_batch.token_wise; })) {
     refuse("the plan offloads token-wise, which cannot be executed: choose offload: auto or a ratio");
   }
-  const auto is_cut_otherwise = [](const MicroBatch& micro_batch) {
-    return micro_batch.group.size() > 1 && micro_batch.cut != TokenCut::per_document;
-  };
-  if (key_exchange != KeyExchange::all_gather &&
-      std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is_cut_otherwise)) {
+  if (key_exchange != KeyExchange::all_gather && has_micro_batch(plan, is_cut_otherwise)) {
     refuse(
         "the plan does not cut every document over its group, which is executed with gathered keys alone: choose "
         "cp_cut: per_document, or cp_comm_type: all_gather");
   }
-  const auto in_chunks = [](const Transformer& kind) { return kind.attention_chunk > 0; };
+  const auto has_local = [](const MicroBatch& micro_batch) { return !micro_batch.local.empty(); };
+  if (key_exchange == KeyExchange::all_to_all && has_micro_batch(plan, has_local)) {
+    refuse(
+        "ranks hold sequences alone in groups that share others, which is not executed where ranks trade heads: choose "
+        "cp_comm_type: p2p, or all_gather");
+  }
+}
+
+// What layers that are not plain attention to all tokens are not executed with.
+void require_executable_layers(const Plan& plan, const Transformer& model, KeyExchange key_exchange) {
   const std::vector<Transformer> kinds = of_each_kind(model);
-  const auto is_shared = [](const MicroBatch& micro_batch) { return micro_batch.group.size() > 1; };
-  if (key_exchange != KeyExchange::all_gather && std::any_of(kinds.begin(), kinds.end(), in_chunks) &&
-      std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is_shared)) {
+  const auto has_kind = [&](auto is) { return std::any_of(kinds.begin(), kinds.end(), is); };
+  const bool in_chunks = has_kind([](const Transformer& kind) { return kind.attention_chunk > 0; });
+  if (in_chunks && key_exchange != KeyExchange::all_gather && has_micro_batch(plan, is_shared)) {
     refuse(
         fmt::format("tokens of '{}' see those of their chunk, which ranks that share a sequence execute with gathered "
                     "keys alone: choose cp_comm_type: all_gather",
                     model.name));
   }
-  const auto mixes = [](const Transformer& kind) { return kind.linear.has_value(); };
-  const auto not_alike = [](const MicroBatch& micro_batch) {
-    return micro_batch.continues || (micro_batch.group.size() > 1 && micro_batch.cut != TokenCut::per_document);
-  };
-  if (std::any_of(kinds.begin(), kinds.end(), mixes) &&
-      std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), not_alike)) {
+  const bool mixes = has_kind([](const Transformer& kind) { return kind.linear.has_value(); });
+  if (mixes && has_micro_batch(plan, is_cut_otherwise)) {
     refuse(
-        fmt::format("tokens of '{}' are mixed in linear time, which is not executed for chunks of a sequence in order, "
-                    "and in groups with cp_cut: per_document alone",
+        fmt::format("tokens of '{}' are mixed in linear time, which is executed for documents that are cut over their "
+                    "group alone: choose cp_cut: per_document",
                     model.name));
   }
-  const auto has_local = [](const MicroBatch& micro_batch) { return !micro_batch.local.empty(); };
-  if (key_exchange == KeyExchange::all_to_all &&
-      std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), has_local)) {
+  if (mixes && has_chunks_in_order(plan)) {
     refuse(
-        "ranks hold sequences alone in groups that share others, which is not executed where ranks trade heads: choose "
-        "cp_comm_type: p2p, or all_gather");
+        fmt::format("tokens of '{}' are mixed in linear time, which is not executed for chunks of a sequence in order",
+                    model.name));
   }
-  if (plan.layers != deal.typical(model.layers)) {
-    const std::string where = deal.chunks() == 1 ? "" : fmt::format(" in each of {} parts", deal.chunks());
-    refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}{}", plan.layers, model.name,
-                       deal.typical(model.layers), where));
-  }
-  if (!model.others.empty() && std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(),
-                                           [](const MicroBatch& micro_batch) { return micro_batch.offloads(); })) {
+  const auto offloads = [](const MicroBatch& micro_batch) { return micro_batch.offloads(); };
+  if (kinds.size() > 1 && has_micro_batch(plan, offloads)) {
     refuse(
         fmt::format("the plan offloads, which is not executed for layers of several kinds as '{}' has: choose "
                     "offload: none",
                     model.name));
+  }
+}
+
+}  // namespace
+
+void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks,
+                        const LayerDeal& deal, KeyExchange key_exchange) {
+  if (plan.ranks != ranks) refuse(fmt::format("the plan is for {} ranks, but there are {}", plan.ranks, ranks));
+  require_executable_groups(plan, key_exchange);
+  require_executable_layers(plan, model, key_exchange);
+  if (plan.layers != deal.typical(model.layers)) {
+    const std::string where = deal.chunks() == 1 ? "" : fmt::format(" in each of {} parts", deal.chunks());
+    refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}{}", plan.layers, model.name,
+                       deal.typical(model.layers), where));
   }
   if (tokens.vocabulary() > model.vocabulary) {
     refuse(fmt::format("the data have a vocabulary of {}, '{}' has one of {}", tokens.vocabulary(), model.name,

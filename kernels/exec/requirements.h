@@ -9,8 +9,12 @@
 namespace hdpsim::kernels::exec {
 
 /// UnsupportedInput, with everything that is in the way, if `model` cannot be executed on the mesh:
-/// execution_problems(), too few layers for the pipeline.
+/// execution_problems(), too few layers for the pipeline, a schedule that splits the backward of what is computed as
+/// one.
 void require_executable(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline);
+
+/// The same for what there are no kernels for on a GPU.
+void require_executable_on_gpu(const Transformer& model);
 
 /// UnsupportedInput if ranks cannot train in this way: the sharing of keys, the optimizer.
 void require_executable(const Recipe& recipe);

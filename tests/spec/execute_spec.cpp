@@ -153,6 +153,24 @@ TEST_CASE("groups that gather keys or trade heads train as rings do, and are com
   }
 }
 
+TEST_CASE("a hybrid trains under all plans the same way, and is compared instruction by instruction", "[execute]") {
+  const RealWorkplace here;
+  std::vector<std::vector<double>> losses;
+  for (const std::string plan : {"static", "hdp-balance"}) {
+    CAPTURE(plan);
+    const Outcome outcome = here.hdpsim(
+        fmt::format("execute small.yaml --plan {0} --steps 2 --out {0} --set model.preset=byte-hybrid", plan));
+    CAPTURE(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK_THAT(outcome.out, Contains("byte-hybrid of 5.64M parameters, " + plan + " on 4 ranks"));
+    CHECK(instructions_of(here.read(plan + "/predicted-1.jsonl")) ==
+          instructions_of(here.read(plan + "/measured-1.jsonl")));
+    losses.push_back(losses_of(here.read(plan + "/steps.csv")));
+    REQUIRE(losses.back().size() == 2);
+  }
+  for (std::size_t step = 0; step < 2; ++step) CHECK(losses[1][step] == Approx(losses[0][step]).epsilon(1e-5));
+}
+
 TEST_CASE("ranks of two pipeline stages train as ranks of one do, and are compared instruction by instruction",
           "[execute][pp]") {
   const RealWorkplace here;
@@ -252,7 +270,7 @@ TEST_CASE("what cannot be executed is refused with a reason", "[execute]") {
   refused("", "the study has several plans: choose one with --plan");
   refused("--plan static --set mesh.tp=2", "3 processes have been started, but a rank is 2 of them",
           "export OMPI_COMM_WORLD_SIZE=3;");
-  refused("--plan static --set model.preset=gpt-1.7b", "it has biases, its positions are learned, its MLP has no gate");
+  refused("--plan static --set model.preset=gpt-1.7b", "it has biases, its MLP has no gate");
   refused("--plan static --set mesh.cp_comm_type=group_cast", "use cp_comm_type: all_gather, a2a or p2p");
   refused("--plan static --set mesh.cp_comm_type=a2a --backend cuda", "with --backend cuda use mesh.cp_comm_type: p2p");
   refused("--plan static --set mesh.cp_cut=per_pack", "choose cp_cut: per_document");

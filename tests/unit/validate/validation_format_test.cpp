@@ -88,18 +88,6 @@ TEST_CASE("the line through a plan's steps stands in the table of sets that have
   CHECK(sets.at(1).at("lines").is_null());
 }
 
-TEST_CASE("Kendall's tau: pairs in the published order less pairs in the other, over all pairs of a job",
-          "[validation]") {
-  // Published 1 < 2 < 3; predicted 1 < 3 < 2: of three pairs two agree and one does not.
-  CHECK(*kendall_tau({{"x", 1, 10}, {"x", 2, 30}, {"x", 3, 20}}) == Approx(1.0 / 3));
-  CHECK(*kendall_tau({{"x", 1, 3}, {"x", 2, 2}, {"x", 3, 1}}) == -1);
-  // A tie is neither: one of three pairs agrees with nothing.
-  CHECK(*kendall_tau({{"x", 1, 1}, {"x", 2, 1}, {"x", 3, 2}}) == Approx(2.0 / 3));
-  // Plans of different jobs are not compared: each job has one pair, one right and one wrong.
-  CHECK(*kendall_tau({{"x", 1, 1}, {"x", 2, 2}, {"y", 1, 200}, {"y", 2, 100}}) == 0);
-  CHECK_FALSE(kendall_tau({{"x", 1, 1}, {"y", 2, 2}}));
-}
-
 TEST_CASE("validation as JSON and CSV: what has no prediction is null, empty, and says why", "[validation]") {
   const std::vector<ValidationRow> rows = {row("a", 10, 11), row("a", 10, {})};
   const auto json = nlohmann::json::parse(formatted(rows, Format::json));
