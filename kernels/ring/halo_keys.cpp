@@ -36,6 +36,7 @@ std::size_t row_count(const std::vector<HaloRows>& stretches) {
 
 std::vector<std::vector<Piece>> pieces_of_all(const ShardedDocuments& documents) {
   std::vector<std::vector<Piece>> pieces;
+  pieces.reserve(static_cast<std::size_t>(documents.ranks()));
   for (int position = 0; position < documents.ranks(); ++position) pieces.push_back(documents.pieces(position));
   return pieces;
 }

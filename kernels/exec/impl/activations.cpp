@@ -175,7 +175,8 @@ std::vector<Activations::Home> Activations::homes_of(const Transformer& kind, co
     return home.tensor == Tensor(&LayerActivations::q) || home.tensor == Tensor(&LayerActivations::kv);
   };
   if (traders_ > 1) {
-    for (Home& traded : traded_tensors(kind)) homes.push_back(std::move(traded));
+    const std::vector<Home> traded = traded_tensors(kind);
+    homes.insert(homes.end(), traded.begin(), traded.end());
   }
   // The projection reads attention's output for the gradient of its weight, as in Megatron-LM.
   const bool drops_output =
@@ -187,7 +188,8 @@ std::vector<Activations::Home> Activations::homes_of(const Transformer& kind, co
   }
   if (chunk_.layers.count > layers_that_stay) choose_for_host(homes, keeping.offload);
   if (splits_backward_) {
-    for (Home& gradient : left_gradients(kind)) homes.push_back(std::move(gradient));
+    const std::vector<Home> gradients = left_gradients(kind);
+    homes.insert(homes.end(), gradients.begin(), gradients.end());
   }
   return homes;
 }

@@ -19,7 +19,7 @@ using Catch::Matchers::Contains;
 Transformer mixed_model(std::int64_t window, std::int64_t chunk = 0) {
   Transformer model = grouped_heads(4);
   model.name = "mixed";
-  Layer narrow = model;
+  Layer narrow = static_cast<const Layer&>(model);
   narrow.kv_heads = 4;
   narrow.ffn_hidden = 60;
   narrow.window = window;
@@ -44,7 +44,7 @@ Transformer latent_model(std::int64_t query_rank) {
 Transformer expert_model(bool shared) {
   Transformer model = tiny_model(3);
   model.name = "experts";
-  const Layer dense = model;
+  const Layer dense = static_cast<const Layer&>(model);
   model.ffn_hidden = 0;
   model.moe =
       MixtureOfExperts{.experts = 5, .experts_per_token = 2, .expert_hidden = 20, .shared_hidden = shared ? 12 : 0};
@@ -67,7 +67,7 @@ LinearMixing lightning(std::int64_t heads, std::int64_t dim) {
 Transformer linear_model() {
   Transformer model = tiny_model(3);
   model.name = "linear";
-  Layer mixing = model;
+  Layer mixing = static_cast<const Layer&>(model);
   mixing.heads = mixing.kv_heads = mixing.head_dim = 0;
   mixing.linear = lightning(3, 32);
   model.others = {mixing};
@@ -81,10 +81,10 @@ Transformer hybrid() {
   Transformer model = latent_model(24);
   model.name = "hybrid";
   model.layers = 5;
-  Layer first = model;
+  Layer first = static_cast<const Layer&>(model);
   model.ffn_hidden = 0;
   model.moe = MixtureOfExperts{.experts = 6, .experts_per_token = 2, .expert_hidden = 24, .shared_hidden = 16};
-  Layer windowed = tiny_model();
+  Layer windowed = static_cast<const Layer&>(tiny_model());
   windowed.window = 23;
   windowed.ffn_hidden = 0;
   windowed.moe = model.moe;

@@ -15,6 +15,7 @@ using Row = std::pair<std::int64_t, std::int64_t>;  // document, row in it
 
 std::vector<std::vector<Piece>> pieces_of(const ShardedDocuments& documents) {
   std::vector<std::vector<Piece>> pieces;
+  pieces.reserve(static_cast<std::size_t>(documents.ranks()));
   for (int position = 0; position < documents.ranks(); ++position) pieces.push_back(documents.pieces(position));
   return pieces;
 }
