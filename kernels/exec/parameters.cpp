@@ -63,9 +63,9 @@ std::vector<std::string> problems_of(const Layer& layer, int devices) {
   if (layer.moe && layer.moe->latent > 0) problems.emplace_back("its experts work in a latent");
   if (layer.moe && layer.moe->shared_gate) problems.emplace_back("its shared experts have a gate");
   if (layer.moe && layer.moe->biases) problems.emplace_back("its experts have biases");
-  if (layer.moe && devices > 1) problems.emplace_back("its experts are on one device alone, of tp 1");
-  if (layer.latent && devices > 1) problems.emplace_back("its latents are on one device alone, of tp 1");
-  if (layer.linear && devices > 1) problems.emplace_back("its linear mixing is on one device alone, of tp 1");
+  if (layer.moe && devices > 1) problems.emplace_back("its experts are executed with tp 1 alone");
+  if (layer.latent && devices > 1) problems.emplace_back("its latents are executed with tp 1 alone");
+  if (layer.linear && devices > 1) problems.emplace_back("its linear mixing is executed with tp 1 alone");
   if (const AttentionHeads heads = heads_of(layer); heads.heads > 0 && !has_kernels(heads)) {
     problems.push_back(fmt::format("its heads have dimension {}, and values of {}: not 64, 128, 256, or 192 and 128",
                                    heads.dim, heads.value_width()));

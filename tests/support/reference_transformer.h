@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -30,6 +31,9 @@ class ReferenceTransformer {
   struct Step {
     double loss = 0;    ///< Mean over the tokens that have a next one.
     Numbers gradients;  ///< In the order of ParameterLayout.
+    /// The least difference of scores between the last expert that a token chose and the first that it did not: where
+    /// rounding is not far below it, another device may choose another one.
+    double least_choice = std::numeric_limits<double>::infinity();
   };
   Step step(const std::vector<std::int64_t>& lengths, std::int64_t number, const TokenSource& tokens) {
     read_batch(lengths, number, tokens);
@@ -44,7 +48,7 @@ class ReferenceTransformer {
     Numbers d_x = norm_back(x, normed, linear_back(normed.y, end.d_logits, layout_.head()), layout_.final_norm());
     for (std::size_t i = layout_.layers().size(); i-- > 0;) d_x = backward(i, d_x);
     add_to(layout_.embedding(), reference::embedding_backward(ids_, d_x, whole_.vocabulary));
-    Step step{0, gradients_};
+    Step step{0, gradients_, least_choice_};
     for (const double loss : end.loss) step.loss += loss / static_cast<double>(count);
     kept_.clear();
     return step;
@@ -331,7 +335,7 @@ class ReferenceTransformer {
   }
 
   // The experts of a token, by falling score, with the softmax of their scores.
-  [[nodiscard]] std::vector<Chosen> chosen_by(const Numbers& scores) const {
+  [[nodiscard]] std::vector<Chosen> chosen_by(const Numbers& scores) {
     std::vector<std::int64_t> order(scores.size());
     std::iota(order.begin(), order.end(), 0);
     const auto score = [&](std::int64_t expert) { return scores[static_cast<std::size_t>(expert)]; };
@@ -346,10 +350,13 @@ class ReferenceTransformer {
       all += one.weight;
     }
     for (Chosen& one : chosen) one.weight /= all;
+    if (chosen.size() < order.size()) {
+      least_choice_ = std::min(least_choice_, score(chosen.back().expert) - score(order[chosen.size()]));
+    }
     return chosen;
   }
 
-  void add_experts(const LayerTensors& t, Kept& kept, Numbers& out) const {
+  void add_experts(const LayerTensors& t, Kept& kept, Numbers& out) {
     const Numbers scores = linear(kept.mlp_normed.y, t.router, model_.moe->experts);
     for (std::int64_t row = 0; row < rows(); ++row) {
       const Numbers x = row_of(kept.mlp_normed.y, row, model_.hidden);
@@ -476,6 +483,7 @@ class ReferenceTransformer {
   std::vector<AttentionBlock> documents_;  ///< Each with all tokens before it.
   std::vector<AttentionBlock> blocks_;     ///< As the kind of the layer sees them.
   std::vector<Kept> kept_;
+  double least_choice_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace hdpsim::kernels::exec

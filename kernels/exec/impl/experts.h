@@ -8,8 +8,7 @@ namespace hdpsim::kernels::exec {
 ///   router         s = n W_r^T; the experts of each token, and their weights (RouteForward)
 ///   copies         of n, in the order of the experts (SortCopies)
 ///   experts        of each one (silu(g) u) W_down^T with g, u = copy W_gate_up^T
-///   sum_of_copies  the branch's output: the sum of a token's copies by their weights, and of the shared experts'
-///   output
+///   sum_of_copies  the branch's output: a token's copies by their weights, and what the shared experts made
 /// Backward takes them in reverse; there is no loss that balances experts, and none of them drops tokens. The element
 /// is fp32, in memory of the host: the rows of each expert are known only when the router has run.
 class ExpertMixture {
