@@ -90,6 +90,9 @@ void require_executable_groups(const Plan& plan, KeyExchange key_exchange) {
   if (has_micro_batch(plan, [](const MicroBatch& micro_batch) { return micro_batch.token_wise; })) {
     refuse("the plan offloads token-wise, which cannot be executed: choose offload: auto or a ratio");
   }
+  if (has_micro_batch(plan, is_served)) {
+    refuse("ranks attend for each other in the plan, which is simulated, and not executed: choose another plan");
+  }
   if (key_exchange != KeyExchange::all_gather && has_micro_batch(plan, is_cut_otherwise)) {
     refuse(
         "the plan does not cut every document over its group, which is executed with gathered keys alone: choose "

@@ -162,7 +162,8 @@ CriticalPath critical_path(const Program& program, const Timeline& timeline, con
 
 std::optional<SlowHop> slowest_hop(const Program& program, PassId pass, const Machine& machine) {
   const Pipeline& pipeline = program.pipeline();
-  const std::vector<HdpRank>& group = pipeline.micro_batch(pass).group;
+  const MicroBatch& micro_batch = pipeline.micro_batch(pass);
+  const std::vector<HdpRank>& group = micro_batch.group;
   const std::vector<Hop> hops = ring_hops(program, pass, machine);
   const auto slowest =
       std::min_element(hops.begin(), hops.end(), [](const Hop& a, const Hop& b) { return a.alone < b.alone; });
@@ -176,7 +177,7 @@ std::optional<SlowHop> slowest_hop(const Program& program, PassId pass, const Ma
   }
   if (!narrowest) return std::nullopt;
   const auto i = static_cast<std::size_t>(slowest - hops.begin());
-  return SlowHop{group[i], group[program.sharing(group).next(i)], machine.network->link_name(*narrowest),
+  return SlowHop{group[i], group[program.sharing(micro_batch).next(i)], machine.network->link_name(*narrowest),
                  slowest->alone};
 }
 

@@ -1,11 +1,14 @@
 #include "sim/analysis/memory.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <utility>
 
 #include "sim/model/parameters.h"
 #include "sim/model/work.h"
 #include "sim/plan/expert_waves.h"
+#include "sim/plan/served_cut.h"
 
 namespace hdpsim {
 
@@ -20,6 +23,12 @@ double forward_share(const MicroBatch& micro_batch, const WorkModel& work, doubl
   const double forward =
       linear * work.compute_seconds(0, micro_batch.tokens()) + attention * work.compute_seconds(micro_batch.area(), 0);
   return all > 0 ? forward / all : 0;
+}
+
+std::optional<ServedTokens> served_tokens(const MicroBatch& micro_batch) {
+  if (!is_served(micro_batch)) return std::nullopt;
+  const std::array<ServedHalf, 2> halves = served_halves(micro_batch);
+  return ServedTokens{std::max(halves[0].queries, halves[1].queries), std::max(halves[0].keys, halves[1].keys)};
 }
 
 }  // namespace
@@ -56,7 +65,8 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
     const MemoryLoad load{.tokens = tokens,
                           .ranks = static_cast<std::int64_t>(micro_batch.group.size()),
                           .resident = resident,
-                          .expert_tokens = of_experts};
+                          .expert_tokens = of_experts,
+                          .served = served_tokens(micro_batch)};
     const Bytes all = device.kept(load);
     const Bytes kept = all.scaled(resident);
     const Bytes host =

@@ -236,8 +236,8 @@ PricedProgram price(const Program& program, PassId id, const Machine& machine) {
 }
 
 std::vector<Hop> ring_hops(const Program& program, PassId id, const Machine& machine) {
-  const std::vector<HdpRank>& group = program.pipeline().micro_batch(id).group;
-  return ring_hops(program.sharing(group), group, program.pipeline().pass(id).stage, machine);
+  const MicroBatch& micro_batch = program.pipeline().micro_batch(id);
+  return ring_hops(program.sharing(micro_batch), micro_batch.group, program.pipeline().pass(id).stage, machine);
 }
 
 std::vector<Hop> ring_hops(const GroupSharing& sharing, const std::vector<HdpRank>& group, std::int64_t stage,

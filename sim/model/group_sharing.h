@@ -17,10 +17,11 @@ struct GroupSharing {
   std::int64_t parties = 1;
   bool gathers = false;  ///< All-gather or group-cast; every rank is then a party.
   bool needed = false;   ///< Group-cast: a rank gets the keys and values that its queries see alone.
+  bool serves = false;   ///< Ranks attend for each other (TokenCut::served); every rank is then a party.
 
   [[nodiscard]] std::int64_t ranks() const { return inner * parties; }
   [[nodiscard]] bool trades_heads() const { return inner > 1; }
-  [[nodiscard]] bool has_ring() const { return parties > 1 && !gathers; }
+  [[nodiscard]] bool has_ring() const { return parties > 1 && !gathers && !serves; }
   /// The rank of the group to which rank `index` sends in its ring: the one in the same place of the next party.
   [[nodiscard]] std::size_t next(std::size_t index) const {
     return (index + static_cast<std::size_t>(inner)) % static_cast<std::size_t>(ranks());
@@ -43,6 +44,11 @@ struct GroupSharing {
 [[nodiscard]] inline GroupSharing group_sharing(const Transformer& model, const Recipe& recipe, std::int64_t tp,
                                                 std::int64_t ranks) {
   return group_sharing(common_kv_heads(model, tp), recipe, ranks);
+}
+
+/// The sharing of a group of `ranks` ranks that are attention servers for each other, whatever the recipe.
+[[nodiscard]] inline GroupSharing served_sharing(std::int64_t ranks) {
+  return {.parties = ranks, .serves = ranks > 1};
 }
 
 /// Bytes of the queries, or of attention's outputs, of `tokens` tokens on one of `tp` devices.

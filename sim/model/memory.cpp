@@ -304,6 +304,7 @@ MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
 // In a ring two buffers each of keys and values and of their gradients; gathered keys and values and their gradients,
 // both of all tokens; or the gradients of what is traded, as they come and in the order in which they go.
 Bytes DeviceMemory::sharing_buffers(const MemoryLoad& load) const {
+  if (load.served) return served_buffers(*load.served);
   const GroupSharing sharing = group_sharing(kv_heads_, recipe_, load.ranks);
   Bytes buffers;
   if (sharing.gathers) {
@@ -318,6 +319,15 @@ Bytes DeviceMemory::sharing_buffers(const MemoryLoad& load) const {
   const std::int64_t reach = attention_reach(model_);  // on both sides of a rank's two parts
   const std::int64_t received = reach > 0 ? std::min(load.tokens, 2 * reach) : load.tokens;
   return buffers + kv_bytes(model_, received, shape_.tp) * (2 + 2);
+}
+
+// Of both halves that are under way, a server has what came (queries, keys and values, outputs and their gradients) and
+// the gradients that go back.
+Bytes DeviceMemory::served_buffers(const ServedTokens& served) const {
+  const Bytes keys = kv_bytes(model_, served.keys, shape_.tp);
+  const Bytes of_queries = query_bytes(model_, served.queries, shape_.tp) * 2 +
+                           attention_output_bytes(model_, served.queries, shape_.tp) * 2;
+  return (of_queries + keys + keys * recipe_.dkv_bytes_per_element / model_.element_bytes) * 2;
 }
 
 // Bytes per token: gradients of the output and of q, k and v in elements, and an fp32 sum of q's; or of the inputs of

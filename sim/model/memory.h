@@ -68,6 +68,12 @@ struct DeviceShape {
 /// (sim/program/chunk_map.h).
 [[nodiscard]] DeviceShape whole_shape(const Transformer& model, DeviceShape shape);
 
+/// What attention servers hold for each other: the most of a half of a micro-batch.
+struct ServedTokens {
+  std::int64_t queries = 0;
+  std::int64_t keys = 0;
+};
+
 /// A micro-batch in its backward, as one device sees it.
 struct MemoryLoad {
   std::int64_t tokens = 0;  ///< Tokens of the HDP rank.
@@ -76,6 +82,7 @@ struct MemoryLoad {
   std::int64_t pairs = 0;   ///< (query, key) pairs computed on the rank; only read without flash attention.
   /// Tokens of its expert group per device of the group; if empty, the tokens of the rank per device of the rank.
   std::optional<std::int64_t> expert_tokens = {};
+  std::optional<ServedTokens> served = {};  ///< If its ranks attend for each other, whatever the recipe says.
 };
 
 /// The memory of one device of one stage.
@@ -120,6 +127,7 @@ class DeviceMemory {
   [[nodiscard]] Bytes copies(const MemoryLoad& load) const;
   [[nodiscard]] std::int64_t attention_gradients() const;
   [[nodiscard]] Bytes sharing_buffers(const MemoryLoad& load) const;
+  [[nodiscard]] Bytes served_buffers(const ServedTokens& served) const;
 
   /// The tensors that one of the device's layers keeps.
   struct Kept {

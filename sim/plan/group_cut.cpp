@@ -32,6 +32,7 @@ std::unique_ptr<GroupCut> make_group_cut(TokenCut cut, const std::vector<std::in
   HDPSIM_CHECK(ranks >= 1, "documents cut over {} ranks", ranks);
   for (const std::int64_t length : lengths) HDPSIM_CHECK(length >= 0, "a document of {} tokens", length);
   if (cut == TokenCut::dispatch) return dispatch_cut(lengths, ranks, std::numeric_limits<std::int64_t>::max());
+  if (cut == TokenCut::served) return served_cut(lengths, ranks, {});
   return cut == TokenCut::per_pack ? per_pack_cut(lengths, ranks) : per_document_cut(lengths, ranks);
 }
 
@@ -40,13 +41,15 @@ std::unique_ptr<GroupCut> group_cut_of(const MicroBatch& micro_batch) {
   lengths.reserve(micro_batch.spans.size() + 1);
   for (const Span& span : micro_batch.spans) lengths.push_back(span.tokens);
   if (micro_batch.padding > 0) lengths.push_back(micro_batch.padding);
-  return make_group_cut(micro_batch.cut, lengths, std::ssize(micro_batch.group));
+  const std::int64_t ranks = std::ssize(micro_batch.group);
+  if (micro_batch.cut == TokenCut::served) return served_cut(lengths, ranks, micro_batch.moved);
+  return make_group_cut(micro_batch.cut, lengths, ranks);
 }
 
 bool is_uneven(const MicroBatch& micro_batch) {
   if (micro_batch.group.size() == 1 || micro_batch.cut == TokenCut::per_document) return false;
   const std::size_t documents = micro_batch.spans.size() + (micro_batch.padding > 0 ? 1 : 0);
-  return micro_batch.cut == TokenCut::dispatch || documents > 1;
+  return micro_batch.cut == TokenCut::dispatch || micro_batch.cut == TokenCut::served || documents > 1;
 }
 
 double area_of_busiest(const MicroBatch& micro_batch) {

@@ -32,7 +32,7 @@ struct RankWork {
 };
 
 /// The tokens of documents that are packed one after another, cut over the ranks of a group: chunks of tokens, each of
-/// which belongs to one rank. The three ways of cutting for N ranks are
+/// which belongs to one rank. The ways of cutting for N ranks are
 ///   - per_document: chunk p has part p of every document. A document has 2N parts of floor(tokens / 2N); the remainder
 ///     is dealt one token each round the parts, going on behind the part where the document before ended. Rank r has
 ///     parts r and 2N - 1 - r, a zigzag (WLB-LLM, Wang et al., OSDI 2025).
@@ -42,6 +42,7 @@ struct RankWork {
 ///   first
 ///     where they are equal, each goes to the rank with fewest pairs so far that has not got its equal number of
 ///     chunks, the lowest of these (MagiAttention, SandAI 2025, its algorithm by a min-heap).
+///   - served: the pack in 2N consecutive parts, of which rank r has parts r and N + r (see served_cut.h).
 class GroupCut {
  public:
   virtual ~GroupCut() = default;
@@ -52,12 +53,13 @@ class GroupCut {
   [[nodiscard]] virtual std::vector<std::int64_t> chunks_of(std::int64_t rank) const = 0;
   /// The tokens of a chunk, by document; chunks of padding have none. O(pieces + log documents).
   [[nodiscard]] virtual std::vector<CutPiece> pieces(std::int64_t chunk) const = 0;
-  /// By rank. O(pieces).
+  /// By rank: what its own queries need, or those whose attention it computes. O(pieces).
   [[nodiscard]] virtual std::vector<RankWork> work() const;
 };
 
 /// Cuts documents of these lengths, none of them negative, over `ranks` ranks, at least 1 (both checked).
-/// O(documents), for dispatch O(n log n) in its chunks; see dispatch_cut().
+/// O(documents), for dispatch O(n log n) in its chunks; see dispatch_cut(). With `served`, holders compute the
+/// attention of all their queries.
 [[nodiscard]] std::unique_ptr<GroupCut> make_group_cut(TokenCut cut, const std::vector<std::int64_t>& lengths,
                                                        std::int64_t ranks);
 

@@ -56,7 +56,7 @@ class Dealing {
 }  // namespace
 
 const std::vector<std::string>& token_cut_words() {
-  static const std::vector<std::string> words{"per_document", "per_pack", "dispatch"};
+  static const std::vector<std::string> words{"per_document", "per_pack", "dispatch", "served"};
   return words;
 }
 
@@ -102,6 +102,10 @@ double pairs_of(const MicroBatch& micro_batch, const Span& span) {
 bool has_chunks_in_order(const Plan& plan) {
   return std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(),
                      [](const MicroBatch& micro_batch) { return micro_batch.continues; });
+}
+
+bool is_served(const MicroBatch& micro_batch) {
+  return micro_batch.cut == TokenCut::served && micro_batch.group.size() > 1;
 }
 
 std::int64_t span_count(const MicroBatch& micro_batch) {

@@ -23,6 +23,7 @@ enum class TokenCut : std::uint8_t {
   per_document,  ///< Every span over all ranks, with equal attention for each.
   per_pack,      ///< All spans together as if they were one.
   dispatch,      ///< Chunks of all spans together, dealt by their attention.
+  served,        ///< All spans together in two halves, each in consecutive parts; attention is served (served_cut.h).
 };
 
 /// Their words in plan files and studies, in this order.
@@ -35,6 +36,18 @@ struct LocalSpans {
   friend bool operator==(const LocalSpans&, const LocalSpans&) = default;
 };
 
+/// Queries whose attention another rank computes than the one that holds them: tokens [begin, begin + tokens) of a
+/// span, counted from the begin of the span.
+struct ServedQueries {
+  std::size_t span = 0;  ///< Index into MicroBatch::spans.
+  std::int64_t begin = 0;
+  std::int64_t tokens = 0;
+  std::size_t server = 0;  ///< Index of the rank in the group.
+
+  [[nodiscard]] std::int64_t end() const { return begin + tokens; }
+  friend bool operator==(const ServedQueries&, const ServedQueries&) = default;
+};
+
 /// The work of the ranks of one group in one forward and one backward pass. With one rank in the group it is an
 /// ordinary micro-batch; with N ranks, its tokens are cut over all N, except those that a rank holds alone.
 struct MicroBatch {
@@ -45,6 +58,8 @@ struct MicroBatch {
   /// al. 2025, arXiv 2505.19609, section 4.2).
   std::vector<LocalSpans> local = {};
   TokenCut cut = TokenCut::per_document;  ///< No matter in a group of one rank.
+  /// Only under TokenCut::served; by span and begin, none twice. The holders compute the attention of other queries.
+  std::vector<ServedQueries> moved = {};
   double offload = 0;  ///< Share of the activations of all but two layers that goes to host memory; 0 to 1.
   /// MEMO (Zhao et al. 2024, arXiv 2407.12117): all activations of all but two layers leave the device. The layers'
   /// inputs and attention's outputs go to host memory entirely; the other activations go there for the share `offload`
@@ -94,6 +109,9 @@ struct Plan {
 
 /// Whether micro-batches of the plan continue others. O(micro-batches).
 [[nodiscard]] bool has_chunks_in_order(const Plan& plan);
+
+/// Whether the ranks of a group of several compute attention for each other (TokenCut::served).
+[[nodiscard]] bool is_served(const MicroBatch& micro_batch);
 
 /// One of the two parts of a span that a rank holds: tokens [begin, begin + tokens) of the sequence.
 struct Part {

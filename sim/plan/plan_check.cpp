@@ -39,6 +39,7 @@ class Checker {
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
       check_group(id);
       check_local(id);
+      check_served(id);
       check_capacity(id);
     }
     check_tokens();
@@ -92,6 +93,40 @@ class Checker {
       }
       if (i > 0 && micro_batch.local[i - 1].holder >= holder) {
         problem("micro-batch {} does not state its local spans by rising rank of the group", id);
+      }
+    }
+  }
+
+  void check_served(std::size_t id) {
+    const MicroBatch& micro_batch = plan_.micro_batches[id];
+    const std::vector<ServedQueries>& moved = micro_batch.moved;
+    if (!moved.empty() && micro_batch.cut != TokenCut::served) {
+      problem("micro-batch {} moves queries, and has a cut that is not served", id);
+    }
+    if (is_served(micro_batch) && micro_batch.offloads()) {
+      problem("micro-batch {} is served and offloads activations, which is not known of its halves", id);
+    }
+    if (is_served(micro_batch) && micro_batch.tokens() < 2 * std::ssize(micro_batch.group)) {
+      problem("micro-batch {} is served with less than two tokens on each of its {} ranks", id,
+              micro_batch.group.size());
+    }
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+      const ServedQueries& queries = moved[i];
+      if (queries.server >= micro_batch.group.size()) {
+        problem("micro-batch {} moves queries to rank {} of its {}", id, queries.server, micro_batch.group.size());
+      }
+      if (queries.span >= micro_batch.spans.size()) {
+        problem("micro-batch {} moves queries of span {} of its {}", id, queries.span, micro_batch.spans.size());
+        continue;
+      }
+      const std::int64_t tokens = micro_batch.spans[queries.span].tokens;
+      if (queries.begin < 0 || queries.tokens < 1 || queries.tokens > tokens ||
+          queries.begin > tokens - queries.tokens) {
+        problem("micro-batch {} moves {} queries from {} of span {}, which has {} tokens", id, queries.tokens,
+                queries.begin, queries.span, tokens);
+      }
+      if (i > 0 && std::pair(moved[i - 1].span, moved[i - 1].end()) > std::pair(queries.span, queries.begin)) {
+        problem("micro-batch {} moves queries from {} of span {} twice", id, queries.begin, queries.span);
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -154,6 +155,7 @@ class PlanReader {
       const auto word = read_choice(*cut, "cut", token_cut_words(), diagnostics_);
       if (word) micro_batch.cut = static_cast<TokenCut>(*word);
     }
+    if (const Value* moved = reader.find("moved")) read_moved(*moved, micro_batch);
     micro_batch.offload = reader.optional_in<double>("offload", {0, 1}).value_or(0);
     micro_batch.token_wise = reader.optional<bool>("token_wise", false);
     micro_batch.continues = reader.optional<bool>("continues", false);
@@ -204,6 +206,36 @@ class PlanReader {
     }
     std::sort(micro_batch.local.begin(), micro_batch.local.end(),
               [](const LocalSpans& a, const LocalSpans& b) { return a.holder < b.holder; });
+  }
+
+  // [[0, 4096, 128, 3]]: rank 3 computes the attention of tokens 4,096 to 4,223 of span 0.
+  void read_moved(const Value& value, MicroBatch& micro_batch) {
+    std::unordered_map<std::size_t, std::size_t> places;  // by rank
+    for (std::size_t i = 0; i < micro_batch.group.size(); ++i) places.emplace(micro_batch.group[i].index(), i);
+    for (const Value& item : list(&value, "'moved'")) {
+      require(++moved_ <= most_superfluous + static_cast<std::size_t>(members_), item.position, "queries that move",
+              most_superfluous);
+      if (!item.is_sequence() || item.items.size() != 4) {
+        diagnostics_.error(item.position, "queries that move are [index of a span, begin, tokens, rank]");
+        continue;
+      }
+      const auto span = index(item.items[0], "span", micro_batch.spans.size());
+      const auto begin = number(item.items[1], "the begin of queries", 0, most_tokens);
+      const auto tokens = number(item.items[2], "the number of queries", 1, most_tokens);
+      const auto rank = number(item.items[3], "a rank", 0, most_ranks);
+      if (!span || !begin || !tokens || !rank) continue;
+      const auto place = places.find(static_cast<std::size_t>(*rank));
+      if (place == places.end()) {
+        diagnostics_.error(item.items[3].position, fmt::format("rank {} is not in the group of the micro-batch", *rank),
+                           "queries move to ranks of the group alone");
+        continue;
+      }
+      micro_batch.moved.push_back({*span, *begin, *tokens, place->second});
+    }
+    std::stable_sort(micro_batch.moved.begin(), micro_batch.moved.end(),
+                     [](const ServedQueries& a, const ServedQueries& b) {
+                       return std::tie(a.span, a.begin) < std::tie(b.span, b.begin);
+                     });
   }
 
   // "0-38", "0-3,8-11", "5", 5 or [0, 1, 2].
@@ -284,6 +316,7 @@ class PlanReader {
   std::int64_t wrong_items_ = 0;
   Plan plan_;
   std::size_t spans_ = 0;      // of all micro-batches
+  std::size_t moved_ = 0;      // entries of all micro-batches
   std::int64_t members_ = 0;   // of all groups
   std::size_t scheduled_ = 0;  // of all ranks
   bool too_many_members_ = false;

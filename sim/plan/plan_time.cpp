@@ -40,6 +40,9 @@ double micro_batch_seconds(const MicroBatch& micro_batch, std::int64_t layers, c
   const double wait =
       work.copy_wait(area / static_cast<double>(degree), tokens, copied_share(micro_batch, work.copied_whole)) *
       (1 - resident_share(1, layers));
+  if (is_served(micro_batch)) {
+    return work.compute_seconds(area / static_cast<double>(degree), micro_batch.tokens_per_rank());
+  }
   const double twice = micro_batch.repeats_forward ? work.forward_seconds(area, micro_batch.shared_tokens()) : 0;
   return work.seconds(area, micro_batch.shared_tokens(), degree, near) + again + twice + wait +
          longest_alone(micro_batch, work);

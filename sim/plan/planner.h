@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/plan/plan.h"
@@ -22,6 +23,12 @@ struct OffloadRoom {
   std::int64_t rounding = 0;     ///< Maximum additional tokens of a rank because its devices share them evenly.
 };
 
+/// Bytes that travel when a rank attends for another one, per token and layer.
+struct ServedBytes {
+  std::int64_t of_query = 0;  ///< A query and attention's output.
+  std::int64_t of_key = 0;    ///< A key and a value.
+};
+
 /// The information that every planner gets about the cluster and the model.
 struct PlanningContext {
   std::int64_t ranks = 1;           ///< HDP ranks of the pool.
@@ -32,6 +39,9 @@ struct PlanningContext {
   std::int64_t stages = 1;          ///< Stages of every rank's pipeline.
   /// Whether micro-batches may continue others (MicroBatch::continues): not under every schedule of a pipeline.
   bool runs_chunks_in_order = true;
+  /// Why ranks cannot attend for each other (TokenCut::served). Empty: they can.
+  std::string not_served{};
+  ServedBytes served_bytes = {};
   WorkModel work;
   std::int64_t expert_ranks = 1;    ///< Ranks that run waves together: see sim/plan/expert_waves.h.
   std::int64_t expert_padding = 0;  ///< Tokens of the micro-batch of a rank that has no other work in a wave.

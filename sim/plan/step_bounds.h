@@ -14,8 +14,8 @@ struct BoundedPool {
   std::int64_t stages = 1;    ///< Of every rank's pipeline.
 };
 
-/// Seconds that no plan of whole sequences without offload beats in plan_time(), whatever its groups. Each says what
-/// keeps a step from being shorter.
+/// Seconds that no plan of whole sequences without offload beats in plan_time(), whatever its groups, unless ranks
+/// attend for each other (is_served()). Each says what keeps a step from being shorter.
 struct StepBounds {
   double area = 0;      ///< The work of all sequences, spread evenly over the ranks without any ring.
   double memory = 0;    ///< The same with every sequence on at least the ranks that hold it, and the work that adds.

@@ -143,11 +143,14 @@ enum class SharedTensor : std::uint8_t {
   values,
   outputs,  ///< Those of attention.
   states,   ///< Those of linear mixing, two a rank.
+  /// Queries with the keys and values that they see, on their way to the rank that attends to them; in backward also
+  /// attention's output and its gradient.
+  served,
 };
 
 /// A collective among the ranks of a micro-batch's group, each device with those that hold the same shard: an
 /// all-gather or a reduce-scatter among all of them, or an all-to-all: within each party (GroupSharing::inner) or, of
-/// needed keys, among all.
+/// needed keys and of what is served, among all.
 struct SharingCollective {
   CollectiveKind kind = CollectiveKind::all_gather;
   Bytes bytes;  ///< As nccl-tests count: what a device holds after an all-gather, or sends in an all-to-all.

@@ -66,6 +66,12 @@ StageParameters stage_parameters(const Transformer& model, const Mesh& mesh, con
 
 }  // namespace
 
+GroupSharing sharing_of(const MicroBatch& micro_batch, const LoweringOptions& options) {
+  const std::int64_t ranks = std::ssize(micro_batch.group);
+  if (is_served(micro_batch)) return served_sharing(ranks);
+  return group_sharing(options.model, options.recipe, options.mesh.tp, ranks);
+}
+
 std::int64_t layers_of_pass(const LoweringOptions& job) {
   return ChunkMap(job.pipeline, job.mesh.pp).deal().typical(job.model.layers);
 }

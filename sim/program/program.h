@@ -23,6 +23,10 @@ struct LoweringOptions {
   ExpertLayout experts = {};  ///< For a model with experts; its ep is that of the mesh (checked).
 };
 
+/// How the group of a micro-batch shares its attention: by the recipe, unless its ranks attend for each other. O(kinds
+/// of layers).
+[[nodiscard]] GroupSharing sharing_of(const MicroBatch& micro_batch, const LoweringOptions& options);
+
 /// The layers of a pass: those of a device, or the fewest of a pipeline's chunks.
 [[nodiscard]] std::int64_t layers_of_pass(const LoweringOptions& job);
 
@@ -70,10 +74,7 @@ class Program {
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] const LoweringOptions& options() const { return options_; }
   [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
-  /// How a group shares the attention of its micro-batches. O(kinds of layers).
-  [[nodiscard]] GroupSharing sharing(const std::vector<HdpRank>& group) const {
-    return group_sharing(options_.model, options_.recipe, options_.mesh.tp, std::ssize(group));
-  }
+  [[nodiscard]] GroupSharing sharing(const MicroBatch& micro_batch) const { return sharing_of(micro_batch, options_); }
   /// The instructions that the workers of a pass execute. O(spans + ranks of the group).
   [[nodiscard]] MicroBatchProgram pass(PassId id) const;
   /// The same where every micro-batch is one pass (checked).

@@ -32,7 +32,43 @@ class Blocks {
   std::int64_t foreign_queries_ = 0;
 };
 
+// The pieces of each document against its keys up to them.
+Blocks blocks_of(const std::vector<CutPiece>& pieces) {
+  Blocks blocks;
+  for (auto piece = pieces.begin(); piece != pieces.end();) {
+    std::int64_t tokens = 0;
+    Int128 pairs = 0;
+    for (const std::size_t document = piece->document; piece != pieces.end() && piece->document == document; ++piece) {
+      tokens += piece->tokens;
+      pairs += piece->pairs();
+    }
+    blocks.add_own(tokens);
+    blocks.add_foreign(tokens, pairs - Int128{tokens} * (tokens + 1) / 2);
+  }
+  return blocks;
+}
+
+Int128 pairs_of(const std::vector<CutPiece>& pieces) {
+  Int128 pairs = 0;
+  for (const CutPiece& piece : pieces) pairs += piece.pairs();
+  return pairs;
+}
+
 }  // namespace
+
+BusiestLaunch busiest_launch(const std::vector<std::vector<CutPiece>>& attended) {
+  std::size_t busiest = 0;
+  Int128 most = 0;
+  Int128 all = 0;
+  for (std::size_t rank = 0; rank < attended.size(); ++rank) {
+    const Int128 pairs = pairs_of(attended[rank]);
+    all += pairs;
+    if (pairs <= most) continue;
+    most = pairs;
+    busiest = rank;
+  }
+  return blocks_of(attended[busiest]).launch(most, static_cast<double>(all) / static_cast<double>(attended.size()));
+}
 
 GroupWork::GroupWork(const MicroBatch& micro_batch) : cut_(group_cut_of(micro_batch)), ranks_(cut_->work()) {}
 
@@ -45,21 +81,10 @@ std::int64_t GroupWork::most_remote_keys() const {
 BusiestLaunch GroupWork::with_all_keys() const {
   const auto busiest = std::max_element(ranks_.begin(), ranks_.end(),
                                         [](const RankWork& a, const RankWork& b) { return a.pairs < b.pairs; });
-  Blocks blocks;
-  const std::vector<CutPiece> pieces = pieces_of(*cut_, busiest - ranks_.begin());
-  for (auto piece = pieces.begin(); piece != pieces.end();) {
-    std::int64_t tokens = 0;
-    Int128 pairs = 0;
-    for (const std::size_t document = piece->document; piece != pieces.end() && piece->document == document; ++piece) {
-      tokens += piece->tokens;
-      pairs += piece->pairs();
-    }
-    blocks.add_own(tokens);
-    blocks.add_foreign(tokens, pairs - Int128{tokens} * (tokens + 1) / 2);
-  }
   Int128 all = 0;
   for (const RankWork& rank : ranks_) all += rank.pairs;
-  return blocks.launch(busiest->pairs, static_cast<double>(all) / static_cast<double>(ranks_.size()));
+  return blocks_of(pieces_of(*cut_, busiest - ranks_.begin()))
+      .launch(busiest->pairs, static_cast<double>(all) / static_cast<double>(ranks_.size()));
 }
 
 std::vector<BusiestLaunch> GroupWork::in_ring() const {

@@ -19,6 +19,10 @@ struct BusiestLaunch {
   double idle = 0;                   ///< Share of its pairs that the mean rank has not.
 };
 
+/// The launch of the rank with most pairs, where attended[r] are the queries of rank r by document and place in it.
+/// O(pieces).
+[[nodiscard]] BusiestLaunch busiest_launch(const std::vector<std::vector<CutPiece>>& attended);
+
 /// What the cut of a micro-batch (MicroBatch::cut) makes of the attention of its group, of several ranks.
 class GroupWork {
  public:

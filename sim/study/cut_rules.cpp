@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/first_problems.h"
+#include "sim/model/layers.h"
 #include "sim/model/mixing.h"
 
 namespace hdpsim {
@@ -27,8 +28,21 @@ std::set<TokenCut> cuts_of(const Plan& plan) {
 
 }  // namespace
 
+std::string servers_problem(const Transformer& model, const Recipe& recipe) {
+  if (has_layers_of_few_keys(model)) return fmt::format("{} has layers that do not see all tokens before", model.name);
+  if (model.moe || !model.others.empty() || !has_mlp(model) || !mixes_tokens(model)) {
+    return fmt::format("not all layers of {} have attention and a dense MLP", model.name);
+  }
+  return recipe.recompute == Recompute{} ? "" : "backward recomputes activations, write recompute: none";
+}
+
 std::optional<CutProblem> cut_problem(std::optional<TokenCut> cut, const PointSpec& point) {
   if (cut == TokenCut::per_document) return std::nullopt;
+  if (cut == TokenCut::served) {
+    const std::string problem = servers_problem(point.model, point.recipe);
+    if (problem.empty()) return std::nullopt;
+    return CutProblem{fmt::format("ranks cannot attend for each other: {}", problem), "use another plan"};
+  }
   const KeyExchange exchange = point.recipe.key_exchange;
   if (exchange == KeyExchange::all_to_all) {
     return CutProblem{"with cp_comm_type: a2a ranks compute their heads of all tokens, whoever holds these",

@@ -15,6 +15,9 @@ struct CutProblem {
   std::string help;
 };
 
+/// Why ranks of a point cannot attend for each other (TokenCut::served). Empty: they can.
+[[nodiscard]] std::string servers_problem(const Transformer& model, const Recipe& recipe);
+
 /// Whether a cut (empty: adaptive) goes with the way in which the point's keys travel, and with its model's layers.
 [[nodiscard]] std::optional<CutProblem> cut_problem(std::optional<TokenCut> cut, const PointSpec& point);
 

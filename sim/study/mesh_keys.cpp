@@ -243,7 +243,9 @@ void add_overlaps(Keys& mesh) {
       "ring joins these; `group_cast`, each rank gets the keys that its tokens see, and no others (MagiAttention)",
       {.see = "sharing"});
   std::vector<std::pair<std::string, std::optional<TokenCut>>> cuts;
-  for (const std::string& word : token_cut_words()) cuts.emplace_back(word, static_cast<TokenCut>(cuts.size()));
+  for (const TokenCut cut : {TokenCut::per_document, TokenCut::per_pack, TokenCut::dispatch}) {
+    cuts.emplace_back(token_cut_words().at(static_cast<std::size_t>(cut)), cut);
+  }
   cuts.emplace_back("adaptive", std::nullopt);
   mesh.word("cp_cut", "way in which the ranks of a group divide their tokens", std::move(cuts), at(&PointSpec::cut),
             "which tokens each rank of a group holds: `per_document`, two of 2N parts of every document, so that all "

@@ -9,9 +9,11 @@
 #include "sim/model/group_sharing.h"
 #include "sim/model/kept_tensors.h"
 #include "sim/model/layers.h"
+#include "sim/model/work.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/program/schedule.h"
 #include "sim/study/capacity.h"
+#include "sim/study/cut_rules.h"
 
 namespace hdpsim {
 namespace {
@@ -51,6 +53,11 @@ std::function<std::vector<double>(std::int64_t)> known_speeds(const Job& on, std
   };
 }
 
+ServedBytes served_bytes(const Transformer& model, std::int64_t tp) {
+  const Bytes query = query_bytes(model, 1, tp) + attention_output_bytes(model, 1, tp);
+  return {query.count(), kv_bytes(model, 1, tp).count()};
+}
+
 }  // namespace
 
 PlanningContext planning_context(const PointSpec& spec, const Job& on) {
@@ -63,6 +70,8 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
           .layers = layers_of_pass(job),
           .stages = spec.mesh.pp,
           .runs_chunks_in_order = spec.mesh.pp == 1 || find_schedule(job.pipeline.schedule)->runs_chunks_in_order,
+          .not_served = servers_problem(job.model, job.recipe),
+          .served_bytes = served_bytes(job.model, job.mesh.tp),
           .work = on.work_model(job, spec.capacity),
           .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,

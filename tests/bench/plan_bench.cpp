@@ -30,6 +30,7 @@ PlanningContext pool(std::int64_t ranks) {
   context.capacity = 8192;
   context.context = longest;
   context.layers = 32;
+  context.served_bytes = {.of_query = 16384, .of_key = 4096};
   context.work = {.per_area = 9.2e-9,
                   .per_token = 2.2e-4,
                   .per_micro_batch = 0.05,
@@ -103,6 +104,7 @@ BENCHMARK_CAPTURE(published, hydraulis_joint, "hydraulis: {search: joint}")->Uni
 BENCHMARK_CAPTURE(published, wlb, "wlb")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, skrull, "skrull")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, chunkflow, "chunkflow")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, distca, "distca")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, openrlhf, "openrlhf")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, verl, "verl: {cp: 256}")->Unit(benchmark::kMillisecond);
 

@@ -163,6 +163,7 @@ DrawnJob random_job(RandomStream& random, std::uint64_t seed, const Transformer&
                                  .context = fits,
                                  .layers = model.layers / job.mesh.pp,
                                  .stages = job.mesh.pp,
+                                 .served_bytes = {16384, 4096},
                                  .work = placed.work_model(lowering, capacity.tokens),
                                  .expert_ranks = expert_ranks(experts.ep, job.mesh.tp),
                                  .expert_padding = padding,
@@ -210,6 +211,7 @@ struct Choice {
   bool recomputes = false;
   bool token_wise = false;  ///< Offload with a split of the tokens.
   bool chunks = false;      ///< Chunks in order; pipelines run 1F1B.
+  bool served = false;      ///< Ranks attend for each other.
   bool experts = false;     ///< A mixture of experts.
   bool kinds = false;       ///< Layers of two kinds.
   Communication communication = {};
@@ -316,6 +318,7 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   if (choice.token_wise)
     main.policy = seed % 2 == 0 ? "hdp-balance: {offload: token-wise}" : "hdp-naive: {offload: token-wise}";
   if (choice.chunks) main.policy = seed % 2 == 0 ? "chunkflow" : "chunkflow: {kept_chunks: 2}";
+  if (choice.served) main.policy = seed % 2 == 0 ? "distca" : "distca: {tolerance: 0.5}";
   main = random_job(random, seed, model, capacity, std::move(main), world->job(), experts.layout, padding);
   const Plan plan = main.plan(0);
   LoweringOptions lowering{model, main.mesh, {.dkv_bytes_per_element = one_of(random, {2, 4})}};
@@ -413,6 +416,10 @@ TEST_CASE("fluid and exact nearly always agree within 2 % where tokens are split
 
 TEST_CASE("fluid and exact agree within 2 % where chunks of sequences run in order", "[grains chunks]") {
   CHECK(compare_grains("grains chunks", {.pipelines = true, .chunks = true}, tolerance).apart == 0);
+}
+
+TEST_CASE("fluid and exact agree within 2 % where ranks attend for each other", "[grains served]") {
+  CHECK(compare_grains("grains served", {.pipelines = true, .served = true}, tolerance).apart == 0);
 }
 
 TEST_CASE("fluid and exact nearly always agree within 2 % beside another job", "[grains beside]") {

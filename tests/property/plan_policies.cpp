@@ -123,6 +123,7 @@ TEST_CASE(
     context.work.step_fixed = cost(random);
     context.work.step_area = context.work.per_area * (random.uniform() - 0.5);
     context.stages = pick(random, 1, 3);
+    context.served_bytes = {pick(random, 1, 9000), pick(random, 1, 9000)};
     const Batch batch = random_batch(random, context.context);
     const std::string multiple = "{micro_batches_divided_by: " + std::to_string(pick(random, 1, 3)) + "}";
     const std::vector<std::string> entries = {"megatron-hybrid-cp",
@@ -131,6 +132,8 @@ TEST_CASE(
                                               "skrull",
                                               "chunkflow",
                                               "chunkflow: {kept_chunks: 3}",
+                                              "distca",
+                                              "distca: {tolerance: 0}",
                                               "flexsp-homogeneous",
                                               "hdp-balance",
                                               "static",
@@ -156,11 +159,12 @@ TEST_CASE(
       CAPTURE(problems);
       CHECK(problems.empty());
       const StepBounds bounds = step_bounds(batch, {context.ranks, context.capacity, context.stages}, context.work);
-      // Chunks in order need no ranks that hold a sequence together.
-      const double least = has_chunks_in_order(plan) ? bounds.area : bounds.step();
+      // Chunks in order need no ranks that hold a sequence together, and attention servers no ring.
+      const bool serves = std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is_served);
+      const double least = has_chunks_in_order(plan) || serves ? bounds.area : bounds.step();
       CHECK(plan_time(plan, context.work).step(context.stages) >= least * (1 - 1e-9));
     } catch (const InputError&) {
-      CHECK((which >= 12 || (may_refuse_any && which < 2)));
+      CHECK((which >= 14 || (may_refuse_any && which < 2)));
     }
   }
 }

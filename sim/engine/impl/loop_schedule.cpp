@@ -39,8 +39,16 @@ class LoopSchedule {
   static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
 
   [[nodiscard]] bool repeats_are_independent() const {
-    return std::all_of(block_.body.begin(), block_.body.end(), [](const Instruction& instruction) {
-      return instruction.stream == Stream::compute || instruction.stream == Stream::comm;
+    return std::all_of(block_.body.begin(), block_.body.end(), [this](const Instruction& instruction) {
+      const bool is_of_layer = instruction.stream == Stream::compute || instruction.stream == Stream::comm;
+      return is_of_layer && !waits_for_earlier_message(instruction);
+    });
+  }
+
+  [[nodiscard]] bool waits_for_earlier_message(const Instruction& instruction) const {
+    const auto end = instruction.dependencies.begin() + instruction.dependency_count;
+    return std::any_of(instruction.dependencies.begin(), end, [this](const Dependency& dependency) {
+      return dependency.iterations_back > 0 && block_.body[dependency.instruction].stream == Stream::comm;
     });
   }
 

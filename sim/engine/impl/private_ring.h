@@ -36,7 +36,7 @@ class PrivateRing {
   };
   /// A rank only waits for the exchange that its next kernel needs and, after the last kernel, for the two exchanges
   /// that follow.
-  static constexpr std::size_t remembered_exchanges = 4;
+  static constexpr std::size_t remembered_exchanges = 8;
   static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
 
   void run_block(std::size_t block);

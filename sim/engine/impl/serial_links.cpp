@@ -25,7 +25,7 @@ SerialLinks::SerialLinks(const Program& program, const Machine& machine)
 void SerialLinks::add_rings(const Program& program) {
   const Pipeline& pipeline = program.pipeline();
   for (const MicroBatch& micro_batch : program.plan().micro_batches) {
-    const GroupSharing sharing = program.sharing(micro_batch.group);
+    const GroupSharing sharing = program.sharing(micro_batch);
     for (std::int64_t stage = 0; stage < pipeline.stages(); ++stage) {
       const std::vector<Hop> hops = ring_hops(sharing, micro_batch.group, stage, machine_);
       for (std::size_t i = 0; i < hops.size(); ++i) {

@@ -9,9 +9,12 @@
 
 namespace hdpsim {
 
-/// The ways of cutting of make_group_cut(), one file each; dispatch_cut() is the third.
+/// The ways of cutting of make_group_cut(), one file each, besides dispatch_cut(). Queries that move are those of a
+/// micro-batch under TokenCut::served.
 [[nodiscard]] std::unique_ptr<GroupCut> per_document_cut(const std::vector<std::int64_t>& lengths, std::int64_t ranks);
 [[nodiscard]] std::unique_ptr<GroupCut> per_pack_cut(const std::vector<std::int64_t>& lengths, std::int64_t ranks);
+[[nodiscard]] std::unique_ptr<GroupCut> served_cut(const std::vector<std::int64_t>& lengths, std::int64_t ranks,
+                                                   const std::vector<ServedQueries>& moved);
 
 /// Tokens dealt to 2N parts: an equal number each, and the remainder one token each round the parts.
 class PartDealing {
@@ -52,6 +55,7 @@ class Pack {
  public:
   explicit Pack(const std::vector<std::int64_t>& lengths);
   [[nodiscard]] std::int64_t tokens() const { return begins_.back(); }
+  [[nodiscard]] std::int64_t begin(std::size_t document) const { return begins_.at(document); }
   /// The tokens from `begin` up to `end`, by document. O(pieces + log documents).
   [[nodiscard]] std::vector<CutPiece> pieces(std::int64_t begin, std::int64_t end) const;
 

@@ -125,6 +125,14 @@ void PlanBuilder::add_with_local(std::size_t first_rank, std::span<const std::si
   }
 }
 
+void PlanBuilder::add_served(std::size_t first_rank, std::int64_t ranks, std::span<const std::size_t> sequences,
+                             std::vector<ServedQueries> moved) {
+  add_consecutive(first_rank, {.degree = ranks}, sequences);
+  if (ranks == 1 || plan_.micro_batches.back().tokens() < 2 * ranks) return;
+  plan_.micro_batches.back().cut = TokenCut::served;
+  plan_.micro_batches.back().moved = std::move(moved);
+}
+
 void PlanBuilder::add_chunks(HdpRank rank, std::size_t sequence, std::int64_t tokens, std::int64_t kept) {
   const std::int64_t all = plan_.sequence_tokens[sequence];
   const std::int64_t chunks = (all + tokens - 1) / tokens;

@@ -41,6 +41,11 @@ class PlanBuilder {
   /// repeat their forward pass.
   void add_chunks(HdpRank rank, std::size_t sequence, std::int64_t tokens, std::int64_t kept);
 
+  /// Adds sequences to consecutive ranks that attend for each other (TokenCut::served), in this order; with less than
+  /// two tokens a rank, or on one rank, as an ordinary micro-batch.
+  void add_served(std::size_t first_rank, std::int64_t ranks, std::span<const std::size_t> sequences,
+                  std::vector<ServedQueries> moved);
+
   [[nodiscard]] Plan take() { return std::move(plan_); }
 
  private:

@@ -56,6 +56,16 @@ void write_local(const MicroBatch& micro_batch, const Plan& plan, Output out) {
   if (!micro_batch.local.empty()) fmt::format_to(out, "]");
 }
 
+void write_moved(const MicroBatch& micro_batch, Output out) {
+  const char* comma = ", \"moved\": [";
+  for (const ServedQueries& queries : micro_batch.moved) {
+    fmt::format_to(out, "{}[{}, {}, {}, {}]", comma, queries.span, queries.begin, queries.tokens,
+                   micro_batch.group[queries.server].index());
+    comma = ", ";
+  }
+  if (!micro_batch.moved.empty()) fmt::format_to(out, "]");
+}
+
 void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, Output out) {
   fmt::format_to(out, "{{\"group\": \"");
   write_group(micro_batch.group, out);
@@ -63,6 +73,7 @@ void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, Output o
   write_spans(micro_batch.spans, plan, out);
   fmt::format_to(out, "]");
   write_local(micro_batch, plan, out);
+  write_moved(micro_batch, out);
   if (micro_batch.cut != TokenCut::per_document) {
     fmt::format_to(out, ", \"cut\": \"{}\"", token_cut_words().at(static_cast<std::size_t>(micro_batch.cut)));
   }

@@ -18,6 +18,7 @@ namespace hdpsim {
 [[nodiscard]] PolicyKind wlb_policy();
 [[nodiscard]] PolicyKind skrull_policy();
 [[nodiscard]] PolicyKind chunkflow_policy();
+[[nodiscard]] PolicyKind distca_policy();
 [[nodiscard]] PolicyKind verl_policy();
 [[nodiscard]] PolicyKind openrlhf_policy();
 
@@ -35,6 +36,7 @@ namespace hdpsim {
                                               wlb_policy(),
                                               skrull_policy(),
                                               chunkflow_policy(),
+                                              distca_policy(),
                                               verl_policy(),
                                               openrlhf_policy()};
   return all;

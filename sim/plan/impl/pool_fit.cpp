@@ -79,6 +79,12 @@ void PoolFit::require_chunks_in_order(const Value& where) {
   }
 }
 
+void PoolFit::require_servers(const Value& where) {
+  if (context_.not_served.empty()) return;
+  error(where, fmt::format("ranks cannot attend for each other: {}", context_.not_served),
+        "choose another plan for this model and mesh");
+}
+
 std::int64_t PoolFit::least_ranks_for_context(std::int64_t tokens_per_rank) const {
   return (context_.context - 1) / tokens_per_rank + 1;
 }

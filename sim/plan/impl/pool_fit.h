@@ -41,6 +41,8 @@ class PoolFit {
   void require_room();
   /// Micro-batches that continue others must suit the pipeline and the experts.
   void require_chunks_in_order(const Value& where);
+  /// Ranks must be able to attend for each other.
+  void require_servers(const Value& where);
   /// The offload rule as far as the cluster and the model support it.
   OffloadRule fitting(const OffloadRule& stated);
 

@@ -4,16 +4,10 @@
 #include "sim/model/parameters.h"
 #include "sim/program/impl/group_core.h"
 #include "sim/program/impl/recomputation.h"
+#include "sim/program/impl/served_attention.h"
 
 namespace hdpsim {
 namespace {
-
-void mlp_backward(PassWriter& writer) {
-  writer.all_gather(DensePart::mlp);
-  writer.run(DensePart::mlp);
-  writer.gather_input_again(DensePart::mlp);
-  writer.reduce_scatter(DensePart::mlp);
-}
 
 // The gradients of keys and values, or of states.
 std::optional<Index> tokens_backward(PassWriter& writer) {
@@ -25,16 +19,10 @@ std::optional<Index> tokens_backward(PassWriter& writer) {
 
 // From the gradient of the attention branch's output to the gradient of its input.
 void attention_backward(PassWriter& writer) {
-  writer.all_gather(DensePart::attention_output);
-  writer.run(DensePart::attention_output);
-  writer.end_stretch();
+  projection_backward(writer);
   const std::optional<Index> last_exchange = tokens_backward(writer);
   const auto behind_ring = static_cast<std::size_t>(writer.last()) + 1;
-  writer.run(DensePart::qkv);
-  writer.gather_input_again(DensePart::qkv);
-  writer.reduce_scatter(DensePart::qkv);
-  writer.run(DensePart::attention_norm);
-  writer.end_stretch();
+  qkv_backward(writer);
   if (last_exchange) writer.body()[behind_ring].after(*last_exchange);
 }
 
@@ -72,8 +60,30 @@ void mlp_forward(PassWriter& writer) {
   writer.reduce_scatter(DensePart::mlp);
 }
 
+void mlp_backward(PassWriter& writer) {
+  writer.all_gather(DensePart::mlp);
+  writer.run(DensePart::mlp);
+  writer.gather_input_again(DensePart::mlp);
+  writer.reduce_scatter(DensePart::mlp);
+}
+
+void projection_backward(PassWriter& writer) {
+  writer.all_gather(DensePart::attention_output);
+  writer.run(DensePart::attention_output);
+  writer.end_stretch();
+}
+
+void qkv_backward(PassWriter& writer) {
+  writer.run(DensePart::qkv);
+  writer.gather_input_again(DensePart::qkv);
+  writer.reduce_scatter(DensePart::qkv);
+  writer.run(DensePart::attention_norm);
+  writer.end_stretch();
+}
+
 void layer_forward(PassWriter& writer) {
   if (!writer.has_tokens()) return writer.experts();
+  if (writer.sharing().serves) return served_forward(writer);
   if (mixes_tokens(writer.layer())) {
     writer.run(DensePart::attention_norm);
     qkv_forward(writer);
@@ -89,6 +99,10 @@ void layer_forward(PassWriter& writer) {
 }
 
 void layer_backward(PassWriter& writer) {
+  if (writer.sharing().serves) {
+    served_backward(writer);
+    return writer.issue();
+  }
   compute_mlp_again(writer);
   if (has_mlp(writer.layer())) writer.layer().moe ? writer.experts() : mlp_backward(writer);
   if (writer.has_tokens()) {

@@ -14,6 +14,12 @@ void attention_forward(PassWriter& writer);
 void projection_forward(PassWriter& writer);
 void mlp_forward(PassWriter& writer);
 
+/// These write parts of its backward: of a dense MLP; from the gradient of the attention branch's output to that of
+/// attention's output; and from those of queries, keys and values to that of its input.
+void mlp_backward(PassWriter& writer);
+void projection_backward(PassWriter& writer);
+void qkv_backward(PassWriter& writer);
+
 /// Writes a layer's backward with its recompute. Ends the iteration's kernels.
 void layer_backward(PassWriter& writer);
 /// Writes only the weight gradients of a layer.

@@ -82,6 +82,11 @@ const GroupWork& PassWriter::group_work() {
   return *group_work_;
 }
 
+const std::array<ServedHalf, 2>& PassWriter::served_halves() {
+  if (!served_halves_) served_halves_ = hdpsim::served_halves(micro_batch_);
+  return *served_halves_;
+}
+
 Index PassWriter::attend(const BusiestLaunch& busiest, std::size_t ring_step, std::optional<Index> needed) {
   Attention launch = empty_launch(layer(), tp(), sharing(), direction_);
   launch.blocks = busiest.blocks;

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "sim/model/parameters.h"
+#include "sim/plan/served_cut.h"
 #include "sim/program/impl/lowering.h"
 #include "sim/program/local_attention.h"
 #include "sim/program/uneven_attention.h"
@@ -28,8 +30,7 @@ class PassWriter {
         expert_tokens_(expert_tokens),
         tokens_(micro_batch.tokens_per_rank()) {
     program_.all_reduce = options.recipe.zero == 0;
-    const auto ranks = static_cast<std::int64_t>(micro_batch.group.size());
-    program_.sharing = group_sharing(options.model, options.recipe, options.mesh.tp, ranks);
+    program_.sharing = sharing_of(micro_batch, options);
     if (micro_batch.local.empty()) return;
     local_.emplace(micro_batch, options.model);
     tokens_ = local_->tokens();
@@ -52,6 +53,8 @@ class PassWriter {
   [[nodiscard]] const GroupSharing& sharing() const { return program_.sharing; }
   /// Of a micro-batch with a group of several ranks. Computed once.
   [[nodiscard]] const GroupWork& group_work();
+  /// Of a micro-batch that is_served(). Computed once.
+  [[nodiscard]] const std::array<ServedHalf, 2>& served_halves();
   /// Tokens of the HDP rank, or the `count` of the last continue_with_tokens(); where ranks hold spans alone, those of
   /// the busiest rank.
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
@@ -172,6 +175,7 @@ class PassWriter {
   /// The collective that the next instruction follows, if it gathers in chunks what that instruction's product reads.
   std::optional<Index> gathering_;
   std::optional<GroupWork> group_work_;
+  std::optional<std::array<ServedHalf, 2>> served_halves_;
   std::optional<LocalWork> local_;  ///< Of a micro-batch with local spans.
   MicroBatchProgram program_;
 };

@@ -1,5 +1,7 @@
 #include "sim/plan/plan_check.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "tests/unit/plan/plan_cases.h"
@@ -140,6 +142,28 @@ TEST_CASE("check: spans are held alone by ranks of a group of several that share
                                      "micro-batch 0 does not state its local spans by rising rank of the group",
                                      "micro-batch 0 has spans on rank 2 of its 2",
                                      "micro-batch 2 of one rank has local spans"});
+}
+
+TEST_CASE("check: queries move once, within their span, to ranks of the group, under the cut that serves them",
+          "[plan][check][served]") {
+  Plan plan = good_plan();
+  const std::int64_t tokens = plan.micro_batches[0].spans[0].tokens;
+  plan.micro_batches[0].moved = {{0, 0, 10, 1}};
+  CHECK(check_plan(plan) == Problems{"micro-batch 0 moves queries, and has a cut that is not served"});
+  plan.micro_batches[0].cut = TokenCut::served;
+  CHECK(check_plan(plan).empty());
+  plan.micro_batches[0].moved = {{0, 0, 10, 2}, {0, 9, 1, 1}, {0, 5, tokens, 0}, {9, 0, 1, 0}};
+  CHECK(check_plan(plan) ==
+        Problems{"micro-batch 0 moves queries to rank 2 of its 2", "micro-batch 0 moves queries from 9 of span 0 twice",
+                 fmt::format("micro-batch 0 moves {0} queries from 5 of span 0, which has {0} "
+                             "tokens",
+                             tokens),
+                 "micro-batch 0 moves queries from 5 of span 0 twice",
+                 fmt::format("micro-batch 0 moves queries of span 9 of its {}", plan.micro_batches[0].spans.size())});
+  plan.micro_batches[0].moved.clear();
+  plan.micro_batches[0].offload = 0.5;
+  CHECK(check_plan(plan) ==
+        Problems{"micro-batch 0 is served and offloads activations, which is not known of its halves"});
 }
 
 // Two ranks of 100 tokens: a sequence of 250 in three chunks on rank 0, one of 60 on rank 1.

@@ -122,6 +122,23 @@ TEST_CASE("what ranks of a group hold alone is written with their ranks, and rea
   CHECK(wrong.find("did you mean 'rank'?") != std::string::npos);
 }
 
+TEST_CASE("queries that other ranks attend to are written with these ranks, and read back", "[plan][file][served]") {
+  Plan plan = some_plan();
+  plan.micro_batches[1].cut = TokenCut::served;
+  plan.micro_batches[1].moved = {{0, 2, 5, 1}, {1, 0, 3, 2}};
+  const std::string text = plan_text(plan);
+  CHECK_THAT(text, Catch::Contains(R"("moved": [[0, 2, 5, 5], [1, 0, 3, 3]], "cut": "served")"));
+  Diagnostics diagnostics;
+  CHECK(read_plan("plan.json", text, diagnostics) == plan);
+  CHECK(diagnostics.text() == "");
+  const std::string wrong =
+      problems(R"("spans": [0],)", R"("spans": [0], "moved": [[0, 1, 2, 3], [7, 0, 1, 0], [0, 1], [0, 1, 0, 0]],)");
+  CHECK_THAT(wrong, Catch::Contains("rank 3 is not in the group of the micro-batch"));
+  CHECK_THAT(wrong, Catch::Contains("there is no span 7"));
+  CHECK_THAT(wrong, Catch::Contains("queries that move are [index of a span, begin, tokens, rank]"));
+  CHECK_THAT(wrong, Catch::Contains("the number of queries is 0"));
+}
+
 TEST_CASE("chunks in order are written, and read back", "[plan][file][chunks]") {
   Plan plan;
   plan.policy = "by hand";

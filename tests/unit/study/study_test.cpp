@@ -224,6 +224,19 @@ TEST_CASE("a cut of tokens goes with the ways in which keys travel that it needs
                                     "per document alone"});
 }
 
+TEST_CASE("ranks attend for each other where all layers have full attention and a dense MLP, and recompute nothing",
+          "[study][served]") {
+  const std::string served = changed(good_study, "hdp-naive", "distca");
+  CHECK(StudyFile(served).problems().empty());
+  CHECK_THAT(StudyFile(changed(served, "{tp: 2}", "{tp: 2, recompute: full}")).problems().at(0),
+             Catch::EndsWith("ranks cannot attend for each other: backward recomputes activations, write recompute: "
+                             "none"));
+  CHECK_THAT(StudyFile(changed(served, "llama-7b", "gpt-oss-20b")).problems().at(0),
+             Catch::EndsWith("gpt-oss-20b has layers that do not see all tokens before"));
+  CHECK_THAT(StudyFile(changed(served, "llama-7b", "mixtral-8x7b")).problems().at(0),
+             Catch::EndsWith("not all layers of mixtral-8x7b have attention and a dense MLP"));
+}
+
 TEST_CASE("a capacity holds at least a token and a step at least a sequence", "[study]") {
   CHECK(problems_with("{tp: 2}", "{tp: 2, capacity: 0}") ==
         Problems{"10:25: 'capacity' is 0, it must be from 1 to 1Gi"});

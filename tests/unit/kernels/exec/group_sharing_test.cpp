@@ -147,6 +147,15 @@ TEST_CASE("keys are gathered and heads traded in stages of two tensor-parallel d
   }
 }
 
+TEST_CASE("plans whose ranks attend for each other are refused", "[exec][sharing][served]") {
+  const Transformer model = four_heads();
+  Plan plan = on_all_ranks(2, model.layers);
+  for (MicroBatch& micro_batch : plan.micro_batches) micro_batch.cut = TokenCut::served;
+  CHECK_THROWS_WITH(
+      train(model, plan, *make_synthetic_tokens(model.vocabulary, 5), Way{}),
+      "ranks attend for each other in the plan, which is simulated, and not executed: choose another plan");
+}
+
 TEST_CASE("gathered keys serve packs that are cut as a whole, or in dealt chunks", "[exec][sharing][cut]") {
   const Transformer model = grouped_heads();
   const auto tokens = make_synthetic_tokens(model.vocabulary, 5);

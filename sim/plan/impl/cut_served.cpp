@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "sim/plan/impl/group_cuts.h"
+#include "sim/plan/served_cut.h"
+
+namespace hdpsim {
+namespace {
+
+/// Tokens of parts that are sent, range by range of the pack.
+class SentTokens {
+ public:
+  explicit SentTokens(const PartDealing& parts, std::int64_t count)
+      : parts_(parts), covers_(static_cast<std::size_t>(count) + 1), uncovered_(static_cast<std::size_t>(count)) {}
+
+  // The tokens [begin, end) of the pack, at least one. O(log parts).
+  void add(std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = part_of(begin);
+    const std::int64_t last = part_of(end - 1);
+    ++covers_[static_cast<std::size_t>(first)];
+    --covers_[static_cast<std::size_t>(last) + 1];
+    uncovered_[static_cast<std::size_t>(first)] += begin - parts_.begin(first);
+    uncovered_[static_cast<std::size_t>(last)] += parts_.begin(last + 1) - end;
+  }
+  void take_back(std::int64_t part, std::int64_t tokens) { uncovered_[static_cast<std::size_t>(part)] += tokens; }
+
+  // By part.
+  [[nodiscard]] std::vector<std::int64_t> tokens() const {
+    std::vector<std::int64_t> sums;
+    std::int64_t covers = 0;
+    for (std::size_t part = 0; part < uncovered_.size(); ++part) {
+      covers += covers_[part];
+      const auto place = static_cast<std::int64_t>(part);
+      sums.push_back(covers * (parts_.begin(place + 1) - parts_.begin(place)) - uncovered_[part]);
+    }
+    return sums;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t part_of(std::int64_t token) const {
+    std::int64_t first = 0;
+    for (std::int64_t count = std::ssize(uncovered_); count > 0;) {
+      const std::int64_t half = count / 2;
+      const bool is_before = parts_.begin(first + half + 1) <= token;
+      first = is_before ? first + half + 1 : first;
+      count = is_before ? count - half - 1 : half;
+    }
+    return first;
+  }
+
+  const PartDealing& parts_;
+  std::vector<std::int64_t> covers_;     // differences of the number of ranges from part to part
+  std::vector<std::int64_t> uncovered_;  // tokens of a part that ranges over it leave out
+};
+
+class Served final : public GroupCut {
+ public:
+  Served(const std::vector<std::int64_t>& lengths, std::int64_t ranks, const std::vector<ServedQueries>& moved)
+      : ranks_(ranks), pack_(lengths), parts_(pack_.tokens(), ranks, 0), moved_(moved) {}
+
+  [[nodiscard]] std::int64_t ranks() const override { return ranks_; }
+  [[nodiscard]] std::int64_t chunks() const override { return 2 * ranks_; }
+  [[nodiscard]] std::vector<std::int64_t> chunks_of(std::int64_t rank) const override { return {rank, ranks_ + rank}; }
+  [[nodiscard]] std::vector<CutPiece> pieces(std::int64_t chunk) const override {
+    return pack_.pieces(parts_.begin(chunk), parts_.begin(chunk + 1));
+  }
+  [[nodiscard]] std::vector<RankWork> work() const override {
+    std::vector<RankWork> all(static_cast<std::size_t>(ranks_));
+    for (const ServedHalf& half : halves()) {
+      for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        for (const CutPiece& piece : half.attended[rank]) all[rank].pairs += piece.pairs();
+        all[rank].remote_keys += half.keys;
+      }
+    }
+    for (std::int64_t part = 0; part < chunks(); ++part) {
+      all[static_cast<std::size_t>(part % ranks_)].tokens += parts_.begin(part + 1) - parts_.begin(part);
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::array<ServedHalf, 2> halves() const {
+    std::array<ServedHalf, 2> both;
+    auto next = moved_.begin();
+    for (std::size_t half = 0; half < both.size(); ++half) {
+      both[half].attended.resize(static_cast<std::size_t>(ranks_));
+      const std::int64_t first = static_cast<std::int64_t>(half) * ranks_;
+      attend(both[half], first, next);
+      both[half].keys = most_keys(both[half]);
+    }
+    return both;
+  }
+
+ private:
+  using Moved = std::vector<ServedQueries>::const_iterator;
+
+  // Who attends to the queries of the N parts from `first` on. `next` is the first of the moved queries that do not
+  // precede them.
+  void attend(ServedHalf& half, std::int64_t first, Moved& next) const {
+    std::vector<std::int64_t> sent(half.attended.size());
+    std::vector<std::int64_t> received(half.attended.size());
+    for (std::size_t holder = 0; holder < sent.size(); ++holder) {
+      for (const CutPiece& piece : pieces(first + static_cast<std::int64_t>(holder))) {
+        for_each_server(piece, next, [&](std::int64_t begin, std::int64_t end, std::optional<std::size_t> server) {
+          const std::size_t at = server.value_or(holder);
+          half.attended[at].push_back({piece.document, begin, end - begin});
+          if (at == holder) return;
+          sent[holder] += end - begin;
+          received[at] += end - begin;
+        });
+      }
+    }
+    for (std::size_t rank = 0; rank < sent.size(); ++rank) {
+      half.queries = std::max({half.queries, sent[rank], received[rank]});
+      std::sort(half.attended[rank].begin(), half.attended[rank].end(), [](const CutPiece& a, const CutPiece& b) {
+        return std::tie(a.document, a.begin) < std::tie(b.document, b.begin);
+      });
+    }
+  }
+
+  // Calls visit(begin, end, server) for the stretches of a piece that one rank attends to, its holder if none is
+  // stated.
+  template <class Visit>
+  void for_each_server(const CutPiece& piece, Moved& next, Visit visit) const {
+    const auto precedes = [&](const ServedQueries& queries) {
+      return std::pair(queries.span, queries.end()) <= std::pair(piece.document, piece.begin);
+    };
+    while (next != moved_.end() && precedes(*next)) ++next;
+    std::int64_t at = piece.begin;
+    for (auto queries = next; queries != moved_.end() && queries->span == piece.document; ++queries) {
+      if (queries->begin >= piece.end()) break;
+      if (queries->begin > at) visit(at, queries->begin, std::nullopt);
+      const std::int64_t end = std::min(queries->end(), piece.end());
+      visit(std::max(at, queries->begin), end, std::optional(queries->server));
+      at = end;
+    }
+    if (at < piece.end()) visit(at, piece.end(), std::nullopt);
+  }
+
+  // A server receives of every document the keys up to its last query of it which it does not hold.
+  [[nodiscard]] std::int64_t most_keys(const ServedHalf& half) const {
+    SentTokens sent(parts_, chunks());
+    std::int64_t most = 0;
+    for (std::int64_t rank = 0; rank < ranks_; ++rank) {
+      std::int64_t received = 0;
+      const std::vector<CutPiece>& pieces = half.attended[static_cast<std::size_t>(rank)];
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (i + 1 < pieces.size() && pieces[i + 1].document == pieces[i].document) continue;
+        const std::int64_t begin = pack_.begin(pieces[i].document);
+        const std::int64_t end = begin + pieces[i].end();
+        sent.add(begin, end);
+        received += end - begin;
+        for (const std::int64_t own : chunks_of(rank)) {
+          const std::int64_t held = std::min(end, parts_.begin(own + 1)) - std::max(begin, parts_.begin(own));
+          if (held <= 0) continue;
+          sent.take_back(own, held);
+          received -= held;
+        }
+      }
+      most = std::max(most, received);
+    }
+    const std::vector<std::int64_t> of_parts = sent.tokens();
+    for (std::int64_t rank = 0; rank < ranks_; ++rank) {
+      most =
+          std::max(most, of_parts[static_cast<std::size_t>(rank)] + of_parts[static_cast<std::size_t>(ranks_ + rank)]);
+    }
+    return most;
+  }
+
+  std::int64_t ranks_;
+  Pack pack_;
+  PartDealing parts_;
+  std::vector<ServedQueries> moved_;
+};
+
+std::vector<std::int64_t> lengths_of(const MicroBatch& micro_batch) {
+  std::vector<std::int64_t> lengths;
+  lengths.reserve(micro_batch.spans.size());
+  for (const Span& span : micro_batch.spans) lengths.push_back(span.tokens);
+  return lengths;
+}
+
+}  // namespace
+
+std::unique_ptr<GroupCut> served_cut(const std::vector<std::int64_t>& lengths, std::int64_t ranks,
+                                     const std::vector<ServedQueries>& moved) {
+  return std::make_unique<Served>(lengths, ranks, moved);
+}
+
+std::array<ServedHalf, 2> served_halves(const MicroBatch& micro_batch) {
+  return Served(lengths_of(micro_batch), std::ssize(micro_batch.group), micro_batch.moved).halves();
+}
+
+std::vector<std::vector<CutPiece>> served_parts(const std::vector<std::int64_t>& lengths, std::int64_t ranks) {
+  const Served cut(lengths, ranks, {});
+  std::vector<std::vector<CutPiece>> parts;
+  for (std::int64_t part = 0; part < cut.chunks(); ++part) parts.push_back(cut.pieces(part));
+  return parts;
+}
+
+}  // namespace hdpsim

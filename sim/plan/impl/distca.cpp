@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "sim/plan/impl/attention_servers.h"
+#include "sim/plan/impl/plan_builder.h"
+#include "sim/plan/impl/policies.h"
+
+namespace hdpsim {
+namespace {
+
+/// DistCA (Zhuang et al. 2025, arXiv 2510.18121), core attention disaggregation: whole documents are packed, ranks hold
+/// equal numbers of their tokens, whatever the documents, and attend for each other so that attention is equal, too.
+///
+/// The paper does not say which documents share a micro-batch. Here they are dealt to as few as hold them, longest
+/// first to the one with fewest tokens, and within it in the same way to its halves. Micro-batches go to groups in
+/// turn.
+class DistCa final : public Planner {
+ public:
+  DistCa(const PlanningContext& context, const ServerRules& rules) : context_(context), rules_(rules) {}
+
+  [[nodiscard]] bool may_refuse() const override { return false; }
+  Plan plan(const Batch& batch, std::int64_t step) const override {
+    PlanBuilder builder("distca", context_, batch, step);
+    const std::int64_t groups = context_.ranks / rules_.ranks;
+    std::int64_t next = 0;
+    for (const SequenceList& pack : packs_of(batch)) {
+      std::vector<std::int64_t> lengths;
+      for (const std::size_t sequence : pack) lengths.push_back(batch.sequences[sequence].tokens);
+      const auto first_rank = static_cast<std::size_t>(next++ % groups * rules_.ranks);
+      builder.add_served(first_rank, rules_.ranks, pack, queries_to_move(lengths, rules_));
+    }
+    return builder.take();
+  }
+
+ private:
+  struct Pack {
+    SequenceList sequences;
+    std::int64_t tokens = 0;
+  };
+
+  [[nodiscard]] std::vector<SequenceList> packs_of(const Batch& batch) const {
+    const SequenceList sorted = longest_first(batch);
+    const std::int64_t room = context_.capacity * rules_.ranks;
+    const std::int64_t groups = context_.ranks / rules_.ranks;
+    std::int64_t all = 0;
+    for (const std::size_t sequence : sorted) all += batch.sequences[sequence].tokens;
+    std::int64_t count = rounded_up(std::max<std::int64_t>(1, (all + room - 1) / room), groups);
+    for (;; count = rounded_up(count + count / 8 + 1, groups)) {
+      const std::vector<Pack> packs = dealt(batch, sorted, count);
+      const bool fits = std::all_of(packs.begin(), packs.end(), [&](const Pack& pack) { return pack.tokens <= room; });
+      if (fits) return in_halves(batch, packs);
+    }
+  }
+
+  static std::int64_t rounded_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by * by; }
+
+  // To the pack with fewest tokens, the first of these. O(n log packs).
+  [[nodiscard]] static std::vector<Pack> dealt(const Batch& batch, const SequenceList& longest_first,
+                                               std::int64_t count) {
+    std::vector<Pack> packs(static_cast<std::size_t>(count));
+    std::vector<std::pair<std::int64_t, std::size_t>> fewest;  // a heap
+    for (std::size_t pack = 0; pack < packs.size(); ++pack) fewest.emplace_back(0, pack);
+    for (const std::size_t sequence : longest_first) {
+      std::pop_heap(fewest.begin(), fewest.end(), std::greater<>());
+      auto& [tokens, pack] = fewest.back();
+      tokens += batch.sequences[sequence].tokens;
+      packs[pack].sequences.push_back(sequence);
+      packs[pack].tokens = tokens;
+      std::push_heap(fewest.begin(), fewest.end(), std::greater<>());
+    }
+    return packs;
+  }
+
+  [[nodiscard]] static std::vector<SequenceList> in_halves(const Batch& batch, const std::vector<Pack>& packs) {
+    std::vector<SequenceList> orders;
+    for (const Pack& pack : packs) {
+      if (pack.sequences.empty()) continue;
+      std::vector<Pack> halves = dealt(batch, pack.sequences, 2);
+      SequenceList& order = orders.emplace_back(std::move(halves[0].sequences));
+      order.insert(order.end(), halves[1].sequences.begin(), halves[1].sequences.end());
+    }
+    return orders;
+  }
+
+  PlanningContext context_;
+  ServerRules rules_;
+};
+
+/// `distca: {servers: auto | N, tolerance: 0.1}`.
+struct DistCaPolicy final : PolicyOptions {
+  std::optional<std::int64_t> servers;
+  double tolerance = 0.1;
+
+  [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
+    const PlanningContext& context = pool.context();
+    const Value& where = pool.where("servers");
+    pool.require_servers(where);
+    if (!servers) pool.require_room();
+    const std::int64_t ranks = servers.value_or(context.ranks);
+    if (ranks > context.ranks || context.ranks % ranks != 0) {
+      pool.error(where,
+                 fmt::format("'servers' is {}, which does not divide the pool of {} ranks", ranks, context.ranks),
+                 "write auto, or a number that does");
+    } else if (servers && context.context > ranks * context.capacity) {
+      pool.error(where,
+                 fmt::format("a context of {} tokens does not fit on {} ranks with {} tokens each", context.context,
+                             ranks, context.capacity),
+                 "use more ranks, a larger capacity or a shorter context");
+    }
+    return std::make_unique<DistCa>(
+        context, ServerRules{ranks, context.served_bytes.of_query, context.served_bytes.of_key, tolerance});
+  }
+};
+
+}  // namespace
+
+PolicyKind distca_policy() {
+  KeyTable<DistCaPolicy> keys("distca");
+  keys.count("servers", {1, limits::most_tokens_of_sequence}, at(&DistCaPolicy::servers),
+             "consecutive ranks that attend for each other", {.unit = "ranks", .otherwise = "all ranks of the pool"});
+  keys.number("tolerance", {0, 1}, at(&DistCaPolicy::tolerance),
+              "share by which a rank may attend to more (query, key) pairs than the mean rank");
+  return policy_kind(
+      "distca",
+      "DistCA: ranks hold equal numbers of tokens of packed documents and attend for each other, so that "
+      "attention is equal, too; the messages of one half of a micro-batch travel beside the other half",
+      std::move(keys));
+}
+
+}  // namespace hdpsim
