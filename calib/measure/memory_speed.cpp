@@ -46,6 +46,7 @@ std::vector<double> factors_to(double usual, const std::vector<const Measurement
   const std::vector<double> ones(rounds.size(), 1);
   const double s = slope(rounds);
   std::vector<double> factors;
+  factors.reserve(rounds.size());
   for (const Measurement* round : rounds) factors.push_back(std::pow(usual / *round->emptying_s, s));
   const double at = quantile_of_rounds(rounds.front()->subject);
   const double before = uncertainty_of_quantile(medians(rounds, ones), at);

@@ -121,7 +121,7 @@ class MessageParts {
     for (const MessageTiming& timing : timings) by_ranks[timing.ranks].messages.push_back(timing);
     for (auto& [ranks, samples] : by_ranks) {
       const MessageTiming& first = samples.messages.front();
-      const auto is_replaced = [&first, ranks](const auto& known) {
+      const auto is_replaced = [&first, ranks = ranks](const auto& known) {
         return known.link == first.link && known.kind == first.kind && known.ranks == ranks;
       };
       std::erase_if(parts_.result.fits.messages, is_replaced);

@@ -73,7 +73,7 @@ Family<AttentionTiming> attention_samples(const Recording& recording, const Data
   Family<AttentionTiming> family;
   for (const auto& [call, samples] : recording.attention) {
     const double least_s = work_of(call) / device.peak.per_second();
-    add(family, samples, least_s, gap_s, [&call] {
+    add(family, samples, least_s, gap_s, [&call = call] {
       return AttentionTiming{Attention{.blocks = {{call.queries, call.keys, call.mask, call.count}},
                                        .heads = call.heads,
                                        .kv_heads = call.kv_heads,
@@ -93,7 +93,9 @@ Family<MemoryBoundTiming> traffic_samples(const Recording& recording, const Data
         traffic.bytes < beyond_caches
             ? 0
             : static_cast<double>(traffic.bytes) / static_cast<double>(device.memory_bandwidth.bytes_per_second());
-    add(family, samples, least_s, gap_s, [&traffic] { return MemoryBoundTiming{traffic.kernel, traffic.bytes, {}}; });
+    add(family, samples, least_s, gap_s, [&traffic = traffic] {
+      return MemoryBoundTiming{traffic.kernel, traffic.bytes, {}};
+    });
   }
   return family;
 }

@@ -16,7 +16,7 @@
 namespace hdpsim::kernels::cpu::HDPSIM_CPU_KERNELS {
 
 struct LinearScratch {
-  static constexpr int widest = 256;
+  static constexpr std::int64_t widest = 256;
   static constexpr std::int64_t row = padded_row<widest>;  ///< Distance of tokens, and of rows of states.
   static constexpr std::int64_t score_row =
       padded_row<linear_chunk>;  ///< The same of pairs of tokens, and of what is transposed.

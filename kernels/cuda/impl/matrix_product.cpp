@@ -36,9 +36,10 @@ struct MatrixProducts::CublasLt {
   Library library{"matrix products need cuBLASLt",
                   {"libcublasLt.so." HDPSIM_CUDA_MAJOR, "/usr/local/cuda/lib64/libcublasLt.so." HDPSIM_CUDA_MAJOR}};
 
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a part of names, not a value
+// NOLINTBEGIN(bugprone-macro-parentheses): a part of names, not a value
 #define HDPSIM_CUBLASLT(name) \
   decltype(&cublasLt##name) name = library.function<decltype(&cublasLt##name)>("cublasLt" #name)
+  // NOLINTEND(bugprone-macro-parentheses)
   HDPSIM_CUBLASLT(Create);
   HDPSIM_CUBLASLT(Destroy);
   HDPSIM_CUBLASLT(GetStatusString);
