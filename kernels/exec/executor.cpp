@@ -352,7 +352,8 @@ LoweringOptions lowering_for(Element element, const Transformer& model, const Me
                                      .separate_merge = false,
                                      .dkv_bytes_per_element = sizeof(float),
                                      .key_exchange = wanted.key_exchange,
-                                     .a2a_ranks = wanted.a2a_ranks},
+                                     .a2a_ranks = wanted.a2a_ranks,
+                                     .mixing_exchange = MixingExchange::states},
                           .pipeline = pipeline};
   options.model.element_bytes = static_cast<std::int64_t>(element_bytes(element));
   return options;

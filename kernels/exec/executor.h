@@ -59,7 +59,8 @@ struct JobDevice {
 
 /// The lowering options for programs of an executor on such a backend: its element sizes, and attention that
 /// accumulates its result itself. Of the recipe `wanted` they have what is computed again and how the ranks of a group
-/// share keys (recompute, key_exchange, a2a_ranks); all else is what the executor does.
+/// share keys (recompute, key_exchange, a2a_ranks); all else is what the executor does, which passes states on in
+/// layers of linear mixing.
 [[nodiscard]] LoweringOptions lowering_for(Element element, const Transformer& model, const Mesh& mesh,
                                            const Recipe& wanted = {}, const PipelineOptions& pipeline = {});
 [[nodiscard]] inline LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh,

@@ -20,6 +20,19 @@ enum class KeyExchange : std::uint8_t {
   group_cast,  ///< Every rank first gets the keys and values that its queries see, and no others (MagiAttention, 2025).
 };
 
+/// How the ranks of a group share the linear mixing of their micro-batch.
+enum class MixingExchange : std::uint8_t {
+  /// As `heads` among as many ranks as make the fewest bytes, and `states` among what remains; one rank: `states`
+  /// alone.
+  fewest_bytes,
+  /// The states at the ends of all parts of the group's sequences reach every rank (LASP-2, Sun et al. 2025).
+  states,
+  /// Ranks trade tokens for heads before mixing and back behind it (Megatron-LM, core/ssm/mamba_context_parallel.py),
+  /// as
+  /// many as divide the group and the heads of a device.
+  heads,
+};
+
 /// What turns gradients into new parameters; optimizer_work() and optimizer_numbers() have its costs.
 enum class Optimizer : std::uint8_t {
   adam,
@@ -93,7 +106,8 @@ struct Recipe {
   std::int64_t dkv_bytes_per_element = 2;
   KeyExchange key_exchange = KeyExchange::ring;
   std::int64_t a2a_ranks = 0;  ///< The most ranks that trade heads with all_to_all; 0: as many as can.
-  bool host_issues = false;    ///< The host issues kernels one by one, and the device may have to wait for it.
+  MixingExchange mixing_exchange = MixingExchange::fewest_bytes;
+  bool host_issues = false;  ///< The host issues kernels one by one, and the device may have to wait for it.
 
   // ---- Memory
 

@@ -143,6 +143,7 @@ enum class SharedTensor : std::uint8_t {
   values,
   outputs,  ///< Those of attention.
   states,   ///< Those of linear mixing, two a rank.
+  mixed,    ///< Inputs or outputs of linear mixing.
   /// Queries with the keys and values that they see, on their way to the rank that attends to them; in backward also
   /// attention's output and its gradient.
   served,
@@ -156,8 +157,11 @@ struct SharingCollective {
   Bytes bytes;  ///< As nccl-tests count: what a device holds after an all-gather, or sends in an all-to-all.
   SharedTensor tensor = SharedTensor::keys;
   bool gradients = false;  ///< The gradients of the tensor, and not the tensor itself.
+  /// Consecutive ranks of the group that trade heads of linear mixing; 0 for all else.
+  std::int64_t traders = 0;
   /// The number of consecutive ranks of the group that run it together.
   [[nodiscard]] std::int64_t party(const GroupSharing& sharing) const {
+    if (traders > 0) return traders;
     return sharing.trades_heads() && kind == CollectiveKind::all_to_all ? sharing.inner : sharing.ranks();
   }
 };

@@ -253,6 +253,15 @@ void add_overlaps(Keys& mesh) {
             "are dealt by their attention (MagiAttention); `adaptive`, per document or per pack, whichever is faster "
             "for the micro-batch (WLB-LLM)",
             {.see = "sharing"});
+  mesh.word("mixing_exchange", "way in which the ranks of a group share linear mixing",
+            {{"fewest_bytes", MixingExchange::fewest_bytes},
+             {"states", MixingExchange::states},
+             {"heads", MixingExchange::heads}},
+            of_recipe(&Recipe::mixing_exchange),
+            "how the ranks of a group share layers that mix tokens in linear time: `states`, those at the ends of all "
+            "parts of all sequences reach every rank; `heads`, ranks trade tokens for heads, as many as divide the "
+            "group and the heads of a device, and states pass among the others; `fewest_bytes`, whichever moves fewer",
+            {.see = "sharing"});
   mesh.count("a2a_ranks", {0, 65536}, of_recipe(&Recipe::a2a_ranks),
              "with `cp_comm_type: a2a`, the most ranks that trade heads, so that a ring joins nodes (Transformer "
              "Engine's `a2a+p2p`); 0: no limit",

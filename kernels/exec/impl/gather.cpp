@@ -112,7 +112,7 @@ class Assembler {
   void note_neighbours() {
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
       const std::vector<HdpRank>& group = plan_.micro_batches[id].group;
-      const GroupSharing sharing = program_.sharing(group);
+      const GroupSharing sharing = program_.sharing(plan_.micro_batches[id]);
       const auto party = static_cast<std::size_t>(sharing.trades_heads() ? sharing.inner : sharing.ranks());
       for (std::size_t i = 0; i < group.size(); ++i) {
         const auto first = group.begin() + static_cast<std::ptrdiff_t>(i / party * party);

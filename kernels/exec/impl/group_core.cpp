@@ -117,9 +117,11 @@ TradedTensor GroupCore::traded(const SharingCollective& op, const Tensors& tenso
                           : tensor(layer.kv, layer.traded_kv, both, first, count);
     }
     case SharedTensor::states:
+    case SharedTensor::mixed:
+    case SharedTensor::served:
       break;
   }
-  HDPSIM_CHECK(false, "states of linear mixing are traded");
+  HDPSIM_CHECK(false, "tensor {} is traded, which is not executed", static_cast<int>(op.tensor));
 }
 
 void GroupCore::prepare(const SharingCollective& op, const Tensors& tensors) {

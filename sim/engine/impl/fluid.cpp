@@ -111,7 +111,7 @@ class FluidStep final : public StepRun {
     const bool in_wave = pipeline_.wave_size(id) > 1;
     GroupPace pace = group_pace(group, hops, machine_,
                                 {.contention = contention_,
-                                 .begins_together = in_wave || priced.program.sharing.trades_heads(),
+                                 .begins_together = in_wave || !priced.program.shares.empty(),
                                  .sharing = priced.program.sharing});
     if (in_wave) {
       const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes); };

@@ -1,8 +1,5 @@
 #include "sim/program/impl/group_core.h"
 
-#include <algorithm>
-
-#include "sim/model/mixing.h"
 #include "sim/program/impl/gathered_keys.h"
 #include "sim/program/impl/ring.h"
 #include "sim/program/impl/traded_heads.h"
@@ -28,24 +25,6 @@ std::optional<Index> core_backward(PassWriter& writer, Index differentiated) {
   trade_inputs(writer, true);
   if (last_exchange) writer.body()[behind_ring].after(*last_exchange);
   return std::nullopt;
-}
-
-std::optional<Index> state_exchange(PassWriter& writer, Index mixed) {
-  const std::int64_t ranks = writer.sharing().ranks();
-  std::int64_t states = 0;
-  const auto add = [&](std::int64_t tokens) { states += std::max<std::int64_t>(0, std::min(tokens, 2 * ranks) - 2); };
-  for (const Span& span : writer.micro_batch().spans) add(span.tokens);
-  add(writer.micro_batch().padding);
-  const Bytes message = state_bytes(*writer.layer().linear, writer.tp()) * states;
-  if (!writer.sharing().has_ring()) {
-    writer.share({CollectiveKind::all_gather, message, SharedTensor::states});
-    return std::nullopt;
-  }
-  const auto once = static_cast<std::size_t>(writer.sharing().parties) + 1;
-  const Index received = writer.add_ring(Opcode::exchange, Stream::comm, writer.bytes(message), once);
-  writer.body().back().after(mixed);
-  writer.end_ring(received);
-  return received;
 }
 
 }  // namespace hdpsim

@@ -14,9 +14,4 @@ void core_forward(PassWriter& writer, std::optional<Index> projected);
 /// Returns the exchange that brings the last of them, if one does.
 std::optional<Index> core_backward(PassWriter& writer, Index differentiated);
 
-/// Linear mixing: the states at the ends of all parts of the group's sequences, two a rank, reach every rank (LASP-2,
-/// Sun et al. 2025), or in backward their gradients. `mixed` computes the rank's own. Returns the exchange in a ring,
-/// for which nothing waits yet; without a ring it is an all-gather. For a group of two ranks or more.
-std::optional<Index> state_exchange(PassWriter& writer, Index mixed);
-
 }  // namespace hdpsim

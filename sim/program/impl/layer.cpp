@@ -5,16 +5,14 @@
 #include "sim/program/impl/group_core.h"
 #include "sim/program/impl/recomputation.h"
 #include "sim/program/impl/served_attention.h"
+#include "sim/program/impl/shared_mixing.h"
 
 namespace hdpsim {
 namespace {
 
 // The gradients of keys and values, or of states.
 std::optional<Index> tokens_backward(PassWriter& writer) {
-  if (!writer.layer().linear) return core_backward(writer, writer.last());
-  writer.run(DensePart::mixing);
-  writer.end_stretch();
-  return writer.sharing().ranks() > 1 ? state_exchange(writer, writer.last()) : std::nullopt;
+  return writer.layer().linear ? mixing_backward(writer) : core_backward(writer, writer.last());
 }
 
 // From the gradient of the attention branch's output to the gradient of its input.
@@ -24,14 +22,6 @@ void attention_backward(PassWriter& writer) {
   const auto behind_ring = static_cast<std::size_t>(writer.last()) + 1;
   qkv_backward(writer);
   if (last_exchange) writer.body()[behind_ring].after(*last_exchange);
-}
-
-// What follows waits for the states of the group's other ranks.
-void mixing_forward(PassWriter& writer) {
-  writer.run(DensePart::mixing);
-  writer.end_stretch();
-  if (writer.sharing().ranks() == 1) return;
-  if (const auto received = state_exchange(writer, writer.last())) writer.await(*received);
 }
 
 }  // namespace

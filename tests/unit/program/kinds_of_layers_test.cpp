@@ -128,7 +128,8 @@ TEST_CASE("chunks that parts do not cut need nothing of other ranks", "[kinds]")
 TEST_CASE("linear layers pass the states of all other parts, and nothing that grows with the tokens", "[kinds]") {
   const Transformer model = alternating(linear());
   const auto states = [&](std::int64_t tokens) {
-    const MicroBatchProgram program = lowered(plan_of(4, 6, {{group_of(4), tokens}}), model);
+    const MicroBatchProgram program =
+        lowered(plan_of(4, 6, {{group_of(4), tokens}}), model, {.mixing_exchange = MixingExchange::states});
     Bytes bytes;
     for (const Block& block : program.blocks) {
       if (count(block, Opcode::attention) > 0 || block.iterations != 4) continue;
@@ -139,6 +140,38 @@ TEST_CASE("linear layers pass the states of all other parts, and nothing that gr
   const Bytes state = Bytes(2 * 16 * 32 * 4);
   CHECK(states(4096) == state * (2 * (8 - 2)));  // forward, and their gradients backward
   CHECK(states(8192) == states(4096));
+}
+
+// What reaches a rank for its linear layers.
+Bytes moved_for_mixing(const Plan& plan, MixingExchange exchange) {
+  const MicroBatchProgram program = lowered(plan, alternating(linear()), {.mixing_exchange = exchange});
+  Bytes bytes;
+  for (const Block& block : program.blocks) {
+    if (count(block, Opcode::attention) > 0 || block.iterations != 4) continue;
+    for (const Instruction& i : block.body) {
+      if (i.opcode == Opcode::exchange) bytes += program.bytes[i.work];
+      if (i.opcode != Opcode::share) continue;
+      const SharingCollective& op = program.shares[i.work];
+      CHECK((op.tensor == SharedTensor::mixed && op.party(program.sharing) == 2));  // as many as linear() has heads
+      bytes += op.bytes / 2;
+    }
+  }
+  return bytes;
+}
+
+TEST_CASE("ranks that mix many short sequences trade heads, those of a long one pass states", "[kinds]") {
+  using enum MixingExchange;
+  Plan plan = plan_of(4, 6, {{group_of(4), 4096}});
+  CHECK(moved_for_mixing(plan, fewest_bytes) == moved_for_mixing(plan, states));
+  CHECK(moved_for_mixing(plan, states) < moved_for_mixing(plan, heads));
+  plan.micro_batches[0].spans.assign(64, {SequenceId(0), 0, 64});
+  CHECK(moved_for_mixing(plan, fewest_bytes) == moved_for_mixing(plan, heads));
+  CHECK(moved_for_mixing(plan, heads) < moved_for_mixing(plan, states));
+  // Two parties of two ranks: of every sequence two states, of half of the heads; and the trade there and back.
+  const Bytes state = Bytes(2 * 16 * 32 * 4);
+  const LinearMixing mixing = *linear().linear;
+  const Bytes traded = Bytes(1024 * (mixing.inputs + mixing.heads * mixing.value_dim) * 2);
+  CHECK(moved_for_mixing(plan, heads) == (state * (64 * 2) / 2 + traded / 2) * 2);
 }
 
 TEST_CASE("the two layers that stay on the device are the last of the pass, of whatever kind", "[kinds]") {
