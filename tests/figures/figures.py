@@ -266,7 +266,7 @@ def sharing():
 
 
 ARENA = ("static", "megatron-dp-balanced", "megatron-hybrid-cp", "megatron-dynamic-cp", "flexsp", "flexsp-homogeneous",
-         "hydraulis", "wlb", "verl", "openrlhf", "hdp-naive", "hdp-balance")
+         "hydraulis", "wlb", "skrull", "chunkflow", "distca", "verl", "openrlhf", "hdp-naive", "hdp-balance")
 
 
 def arena():
@@ -340,6 +340,30 @@ def context_length():
     yield answer("context-length"), "from 32Ki to 2Mi its step takes {} times as long, the balanced one {} times.", \
         [digits(runs.step(3, "static") / runs.step(0, "static"), 2),
          digits(runs.step(3, "hdp-balance") / runs.step(0, "hdp-balance"), 2)]
+
+
+def attention_servers():
+    runs = Runs("configs/studies/attention-servers.yaml")
+    for plan in ("static", "wlb", "hdp-balance", "distca"):
+        yield answer("attention-servers"), f"| `{plan}` | " + " | ".join(["{}"] * 4) + " |", \
+            [digits(runs.step(point, plan), 3) for point in range(4)]
+    waits = [runs("group_wait_s", point, "hdp-balance") / runs.step(point, "hdp-balance") for point in (0, 1)]
+    yield answer("attention-servers"), "`hdp-balance` waits {} and {} % of its time", [percent(wait) for wait in waits]
+
+
+HYBRIDS = {"Llama-3 8B": "all tokens", "Nemotron-H 8B": "Mamba-2", "Qwen3-32B": "all tokens",
+           "Gemma-3 27B": "windows", "Qwen3.5-27B": "gated delta nets"}
+
+
+def hybrids():
+    """Points: of every model 64Ki, then 1Mi."""
+    runs = Runs("configs/studies/hybrids.yaml")
+    for model, (title, layers) in enumerate(HYBRIDS.items()):
+        cells = []
+        for point in (2 * model, 2 * model + 1):
+            cells += [digits(runs.step(point, "hdp-balance")), *(f"{runs.speedup(point, plan):.2f}"
+                                                                 for plan in ("hdp-naive", "hdp-balance"))]
+        yield answer("hybrids"), f"| {title} | {layers} | " + " | ".join(["{}"] * 6) + " |", cells
 
 
 def moe():
@@ -435,7 +459,7 @@ def check(place, text, figures, write):
 def main():
     write = sys.argv[3:] == ["--write"]
     statements = [statement for command in (main_study, accepted_errors, tiny, two_jobs, straggler, replay, tune,
-                                            nic_bandwidth, sharing, arena, offload_or_recompute, scaling, context_length, moe, ablation)
+                                            nic_bandwidth, sharing, arena, offload_or_recompute, scaling, context_length, hybrids, attention_servers, moe, ablation)
                   for statement in command()]
     wrong = [statement for statement in statements if not check(*statement, write)]
     print(f"{len(statements)} statements, {len(wrong)} of them wrong")
