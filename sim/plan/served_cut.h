@@ -18,9 +18,10 @@ namespace hdpsim {
 struct ServedHalf {
   /// By rank the queries whose attention it computes, by document (MicroBatch::spans) and place in it.
   std::vector<std::vector<CutPiece>> attended;
+  /// By rank the keys that it receives for these queries, each counted once.
+  std::vector<std::int64_t> received_keys;
   std::int64_t queries = 0;  ///< The most queries that a rank sends to servers or receives as a server.
-  /// The most keys that a rank receives for the queries that it attends, each counted once, or sends.
-  std::int64_t keys = 0;
+  std::int64_t keys = 0;     ///< The most keys that a rank sends to servers or receives as one.
 };
 
 /// The halves of a micro-batch with such a cut, whose moved queries must be sound. O((documents + ranks + moved) log).

@@ -71,7 +71,7 @@ class Served final : public GroupCut {
     for (const ServedHalf& half : halves()) {
       for (std::size_t rank = 0; rank < all.size(); ++rank) {
         for (const CutPiece& piece : half.attended[rank]) all[rank].pairs += piece.pairs();
-        all[rank].remote_keys += half.keys;
+        all[rank].remote_keys += half.received_keys[rank];
       }
     }
     for (std::int64_t part = 0; part < chunks(); ++part) {
@@ -87,7 +87,7 @@ class Served final : public GroupCut {
       both[half].attended.resize(static_cast<std::size_t>(ranks_));
       const std::int64_t first = static_cast<std::int64_t>(half) * ranks_;
       attend(both[half], first, next);
-      both[half].keys = most_keys(both[half]);
+      count_keys(both[half]);
     }
     return both;
   }
@@ -139,11 +139,10 @@ class Served final : public GroupCut {
   }
 
   // A server receives of every document the keys up to its last query of it which it does not hold.
-  [[nodiscard]] std::int64_t most_keys(const ServedHalf& half) const {
+  void count_keys(ServedHalf& half) const {
     SentTokens sent(parts_, chunks());
-    std::int64_t most = 0;
     for (std::int64_t rank = 0; rank < ranks_; ++rank) {
-      std::int64_t received = 0;
+      std::int64_t& received = half.received_keys.emplace_back();
       const std::vector<CutPiece>& pieces = half.attended[static_cast<std::size_t>(rank)];
       for (std::size_t i = 0; i < pieces.size(); ++i) {
         if (i + 1 < pieces.size() && pieces[i + 1].document == pieces[i].document) continue;
@@ -158,14 +157,13 @@ class Served final : public GroupCut {
           received -= held;
         }
       }
-      most = std::max(most, received);
+      half.keys = std::max(half.keys, received);
     }
     const std::vector<std::int64_t> of_parts = sent.tokens();
     for (std::int64_t rank = 0; rank < ranks_; ++rank) {
-      most =
-          std::max(most, of_parts[static_cast<std::size_t>(rank)] + of_parts[static_cast<std::size_t>(ranks_ + rank)]);
+      const auto first = static_cast<std::size_t>(rank);
+      half.keys = std::max(half.keys, of_parts[first] + of_parts[static_cast<std::size_t>(ranks_) + first]);
     }
-    return most;
   }
 
   std::int64_t ranks_;

@@ -116,6 +116,7 @@ void compare_half(const std::vector<Token>& tokens, std::size_t half, const Serv
   const auto most = [](const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
     return std::max(*std::max_element(a.begin(), a.end()), *std::max_element(b.begin(), b.end()));
   };
+  CHECK(found.received_keys == keys_in);
   CHECK(found.queries == most(queries_in, queries_out));
   CHECK(found.keys == most(keys_in, keys_out));
 }
