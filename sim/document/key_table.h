@@ -90,7 +90,7 @@ class KeyTable {
 
   /// Declares one of several words, each of which stands for a value of the member. `what` names a choice for messages.
   template <class Member>
-  void word(std::string name, std::string what, std::vector<std::pair<std::string, Stored<Member>>> choices,
+  void word(std::string name, const std::string& what, std::vector<std::pair<std::string, Stored<Member>>> choices,
             Member member, std::string sentence, KeyNotes notes = {}) {
     std::vector<std::string> words;
     std::string fallback;

@@ -69,10 +69,9 @@ class Pricer {
         return {machine_.micro_batch_overhead, Evidence::formula};
       case Opcode::expert_wait:
         return {expert_wait(program.expert_waits[instruction.work]), Evidence::formula};
-      case Opcode::rank_wait:
-        return {};  // divide_with_mean_rank() sets it from the instruction before
-      case Opcode::issue:
-        return {};  // wait_for_host() sets it from the other instructions
+      case Opcode::rank_wait:  // divide_with_mean_rank() sets it from the instruction before
+      case Opcode::issue:      // wait_for_host() sets it from the other instructions
+        return {};
       case Opcode::gather:
         return machine_.pool(CollectiveKind::all_gather, program.bytes[instruction.work]);
       case Opcode::reduce:

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::int64_t fp32 = 4;
 constexpr std::int64_t layers_in_full = 2;  // parts sharded by ZeRO-2 and ZeRO-3
-constexpr Bytes cuda_context(426 * 1024 * 1024);
-constexpr Bytes communicator(688 * 1024 * 1024);
+constexpr Bytes cuda_context(std::int64_t{426} << 20);
+constexpr Bytes communicator(std::int64_t{688} << 20);
 
 // The tensors of a layer that backward recomputes.
 std::vector<KeptTensor> computed_again(const Transformer& model, Recipe recipe, const ExpertUse& experts) {

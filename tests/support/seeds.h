@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <ranges>
+#include <numeric>
+#include <vector>
 
 namespace hdpsim::tests {
 
@@ -14,15 +15,14 @@ inline bool one_seed() {
 
 /// The seeds of a property's random cases: 1 to `count`, or HDPSIM_SEED=n alone, which is how a case is run again.
 /// Under sanitizers a case takes about ten times as long, and a tenth of the cases run.
-inline auto seeds(std::uint64_t count) {
-  if (one_seed()) {
-    const std::uint64_t seed = std::strtoull(std::getenv("HDPSIM_SEED"), nullptr, 10);
-    return std::views::iota(seed, seed + 1);
-  }
+inline std::vector<std::uint64_t> seeds(std::uint64_t count) {
+  if (const char* seed = std::getenv("HDPSIM_SEED")) return {std::strtoull(seed, nullptr, 10)};
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   count = std::max<std::uint64_t>(1, count / 10);
 #endif
-  return std::views::iota(std::uint64_t{1}, count + 1);
+  std::vector<std::uint64_t> all(count);
+  std::iota(all.begin(), all.end(), 1);
+  return all;
 }
 
 }  // namespace hdpsim::tests
