@@ -44,11 +44,11 @@ class DistCa final : public Planner {
 
   [[nodiscard]] std::vector<SequenceList> packs_of(const Batch& batch) const {
     const SequenceList sorted = longest_first(batch);
-    const std::int64_t room = context_.capacity * rules_.ranks;
     const std::int64_t groups = context_.ranks / rules_.ranks;
-    std::int64_t all = 0;
-    for (const std::size_t sequence : sorted) all += batch.sequences[sequence].tokens;
-    std::int64_t count = rounded_up(std::max<std::int64_t>(1, (all + room - 1) / room), groups);
+    const std::int64_t all = std::max<std::int64_t>(1, batch.tokens());
+    // A group of any capacity needs no more room than for all.
+    const std::int64_t room = context_.capacity > all / rules_.ranks ? all : context_.capacity * rules_.ranks;
+    std::int64_t count = rounded_up((all + room - 1) / room, groups);
     for (;; count = rounded_up(count + count / 8 + 1, groups)) {
       const std::vector<Pack> packs = dealt(batch, sorted, count);
       const bool fits = std::all_of(packs.begin(), packs.end(), [&](const Pack& pack) { return pack.tokens <= room; });
@@ -105,7 +105,7 @@ struct DistCaPolicy final : PolicyOptions {
       pool.error(where,
                  fmt::format("'servers' is {}, which does not divide the pool of {} ranks", ranks, context.ranks),
                  "write auto, or a number that does");
-    } else if (servers && context.context > ranks * context.capacity) {
+    } else if (servers && (context.context - 1) / context.capacity >= ranks) {
       pool.error(where,
                  fmt::format("a context of {} tokens does not fit on {} ranks with {} tokens each", context.context,
                              ranks, context.capacity),
