@@ -68,7 +68,8 @@ struct DeviceShape {
 /// (sim/program/chunk_map.h).
 [[nodiscard]] DeviceShape whole_shape(const Transformer& model, DeviceShape shape);
 
-/// What attention servers hold for each other: the most of a half of a micro-batch.
+/// Tokens that an attention server receives for a half of a micro-batch, where these are most (see
+/// sim/plan/served_cut.h).
 struct ServedTokens {
   std::int64_t queries = 0;
   std::int64_t keys = 0;

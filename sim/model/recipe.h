@@ -22,14 +22,12 @@ enum class KeyExchange : std::uint8_t {
 
 /// How the ranks of a group share the linear mixing of their micro-batch.
 enum class MixingExchange : std::uint8_t {
-  /// As `heads` among as many ranks as make the fewest bytes, and `states` among what remains; one rank: `states`
-  /// alone.
+  /// Heads are traded among as many ranks as move the fewest bytes, which may be one; states pass among the rest.
   fewest_bytes,
   /// The states at the ends of all parts of the group's sequences reach every rank (LASP-2, Sun et al. 2025).
   states,
-  /// Ranks trade tokens for heads before mixing and back behind it (Megatron-LM, core/ssm/mamba_context_parallel.py),
-  /// as
-  /// many as divide the group and the heads of a device.
+  /// As many ranks as divide the group and the heads of a device trade tokens for heads before mixing, and back behind
+  /// it (Megatron-LM, core/ssm/mamba_context_parallel.py).
   heads,
 };
 

@@ -1,6 +1,7 @@
 #include "sim/plan/impl/attention_servers.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -21,7 +22,7 @@ double pairs_in(const CutPiece& piece) {
   return static_cast<double>(piece.pairs());
 }
 
-// The number of first tokens n with (n (n + 1)) / 2 pairs at most, rounded.
+// The real number n of first tokens that have n (n + 1) / 2 = `pairs` pairs.
 double tokens_with(double pairs) {
   return (std::sqrt(1 + 8 * std::max(0.0, pairs)) - 1) / 2;
 }
@@ -96,26 +97,27 @@ class HalfSchedule {
       if (best && at_most <= best->value) continue;
       const double most = std::min(lacking, loads_[item.holder] - mean_);
       for (const CutPiece& queries : movable(item.piece, most)) {
+        if (queries.tokens == 0) continue;
         const double value = pairs_in(queries) / bytes_of(queries);
-        if (queries.tokens > 0 && (!best || value > best->value)) best = {i, queries, value};
+        if (!best || value > best->value) best = {i, queries, value};
       }
     }
     return best;
   }
 
   // The whole of the queries where they have no more than so many pairs, otherwise their first or their last tiles.
-  [[nodiscard]] std::vector<CutPiece> movable(const CutPiece& piece, double most) const {
-    if (pairs_in(piece) <= most) return {piece};
+  // Some of these have no tokens.
+  [[nodiscard]] std::array<CutPiece, 2> movable(const CutPiece& piece, double most) const {
+    if (pairs_in(piece) <= most) return {piece, CutPiece{}};
     const auto in_tiles = [&](double tokens) {
       return static_cast<std::int64_t>(tokens) / rules_.tile_tokens * rules_.tile_tokens;
     };
     const auto begin = static_cast<double>(piece.begin);
     const auto end = static_cast<double>(piece.end());
-    const std::int64_t first = in_tiles(tokens_with(pairs_of_first(piece.begin) + most) - begin);
-    const std::int64_t last = in_tiles(end - std::ceil(tokens_with(pairs_of_first(piece.end()) - most)));
-    return {{piece.document, piece.begin, std::clamp<std::int64_t>(first, 0, piece.tokens)},
-            {piece.document, piece.end() - std::clamp<std::int64_t>(last, 0, piece.tokens),
-             std::clamp<std::int64_t>(last, 0, piece.tokens)}};
+    const auto within = [&](std::int64_t tokens) { return std::clamp<std::int64_t>(tokens, 0, piece.tokens); };
+    const std::int64_t first = within(in_tiles(tokens_with(pairs_of_first(piece.begin) + most) - begin));
+    const std::int64_t last = within(in_tiles(end - std::ceil(tokens_with(pairs_of_first(piece.end()) - most))));
+    return {CutPiece{piece.document, piece.begin, first}, CutPiece{piece.document, piece.end() - last, last}};
   }
 
   // Queries and outputs, and the keys that the server has not for other queries of the document.

@@ -90,7 +90,7 @@ class DistCa final : public Planner {
   ServerRules rules_;
 };
 
-/// `distca: {servers: auto | N, tolerance: 0.1}`.
+/// `distca: {servers: N, tolerance: 0.1}`.
 struct DistCaPolicy final : PolicyOptions {
   std::optional<std::int64_t> servers;
   double tolerance = 0.1;
@@ -104,7 +104,7 @@ struct DistCaPolicy final : PolicyOptions {
     if (ranks > context.ranks || context.ranks % ranks != 0) {
       pool.error(where,
                  fmt::format("'servers' is {}, which does not divide the pool of {} ranks", ranks, context.ranks),
-                 "write auto, or a number that does");
+                 "leave it out, or write a number that does");
     } else if (servers && (context.context - 1) / context.capacity >= ranks) {
       pool.error(where,
                  fmt::format("a context of {} tokens does not fit on {} ranks with {} tokens each", context.context,
