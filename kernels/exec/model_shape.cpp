@@ -18,8 +18,8 @@ class Fingerprint {
   }
 
   void add(const MixtureOfExperts& experts) {
-    const auto& [count, per_token, hidden, shared, latent, gate, biases] = experts;
-    add(count, per_token, hidden, shared, latent, gate, biases);
+    const auto& [count, per_token, hidden, shared, latent, gate, biases, groups, groups_per_token] = experts;
+    add(count, per_token, hidden, shared, latent, gate, biases, groups, groups_per_token);
   }
   void add(const LatentAttention& latent) {
     const auto& [query_rank, kv_rank, rotated] = latent;

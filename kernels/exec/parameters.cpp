@@ -61,6 +61,7 @@ std::vector<std::string> problems_of(const Layer& layer, int devices) {
   if (layer.biases) problems.emplace_back("it has biases");
   if (!layer.gated_mlp) problems.emplace_back("its MLP has no gate");
   if (layer.moe && layer.moe->latent > 0) problems.emplace_back("its experts work in a latent");
+  if (layer.moe && layer.moe->groups > 1) problems.emplace_back("its router chooses groups of experts first");
   if (layer.moe && layer.moe->shared_gate) problems.emplace_back("its shared experts have a gate");
   if (layer.moe && layer.moe->biases) problems.emplace_back("its experts have biases");
   if (layer.moe && devices > 1) problems.emplace_back("its experts are executed with tp 1 alone");

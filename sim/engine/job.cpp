@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/engine/impl/group_collectives.h"
+#include "sim/engine/impl/node_exchange.h"
 #include "sim/engine/work_probes.h"
 #include "sim/network/collective_model.h"
 
@@ -79,6 +80,10 @@ void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
   };
   if (mesh.ep == 1) return;
   machine.experts = collective_of(model_among(expert_groups(mesh, placement), site));
+  const auto exchange = std::make_shared<const NodeExchange>(site, expert_groups(mesh, placement));
+  machine.experts_per_node = [exchange](const MixtureOfExperts& moe, Bytes tokens) {
+    return exchange->estimate(moe, tokens);
+  };
   machine.expert_pools = collective_of(model_among(expert_pools(mesh, placement), site));
 }
 

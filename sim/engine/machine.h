@@ -56,9 +56,11 @@ struct Machine {
   std::optional<KernelSlowdown> beside_communication{};  ///< Empty if unknown: kernels are then not slowed.
   Duration issue;                                        ///< Host time to issue one kernel.
   Collective tensor_parallel;                            ///< Collectives among the tp devices of a rank's stage.
-  Collective pool;            ///< Collectives over the devices of all ranks that hold the same shard.
-  SharingCosts sharing{};     ///< Collectives in the group of a micro-batch; may be empty where keys go around rings.
-  Collective experts{};       ///< Collectives in each expert group; this and the next are empty where ep is 1.
+  Collective pool;         ///< Collectives over the devices of all ranks that hold the same shard.
+  SharingCosts sharing{};  ///< Collectives in the group of a micro-batch; may be empty where keys go around rings.
+  Collective experts{};    ///< Collectives in each expert group; this and the next two are empty where ep is 1.
+  /// All-to-alls in each expert group that send a token once to each node (TensorParallelCollective::once_per_node).
+  std::function<Estimate(const MixtureOfExperts&, Bytes)> experts_per_node{};
   Collective expert_pools{};  ///< Collectives over the devices that hold the same experts.
   /// The load of a collective over the data-parallel group on the network, needed only where jobs share the network. If
   /// empty, these collectives do not load it.

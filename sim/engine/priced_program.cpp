@@ -6,6 +6,7 @@
 
 #include "sim/base/check.h"
 #include "sim/engine/impl/beside_exchanges.h"
+#include "sim/engine/impl/beside_passes.h"
 #include "sim/engine/impl/loop_schedule.h"
 #include "sim/engine/step_ending.h"
 #include "sim/model/shares.h"
@@ -83,6 +84,7 @@ class Pricer {
   }
 
   [[nodiscard]] Estimate collective(const TensorParallelCollective& op) const {
+    if (op.once_per_node) return machine_.experts_per_node(priced_.program.mixtures[*op.once_per_node], op.bytes);
     return (op.among == CollectiveGroup::experts ? machine_.experts : machine_.tensor_parallel)(op.kind, op.bytes);
   }
 
@@ -221,7 +223,10 @@ void PricedProgram::delay_start(Duration delay) {
   times.front().front() += delay;
 }
 
-PricedProgram price(const Program& program, PassId id, const Machine& machine) {
+namespace {
+
+// The program of a pass as if no other ran at the same time.
+PricedProgram priced_alone(const Program& program, PassId id, const Machine& machine) {
   PricedProgram priced;
   priced.program = program.pass(id);
   priced.times.reserve(priced.program.blocks.size());
@@ -231,6 +236,23 @@ PricedProgram price(const Program& program, PassId id, const Machine& machine) {
   if (machine.beside_communication && pass.kind != PassKind::weight_gradient) {
     slow_beside_exchanges(priced, ring_hops(program, id, machine), *machine.beside_communication);
   }
+  return priced;
+}
+
+}  // namespace
+
+PricedProgram price(const Program& program, PassId id, const Machine& machine) {
+  PricedProgram priced = priced_alone(program, id, machine);
+  const Pipeline& pipeline = program.pipeline();
+  const std::optional<PassId> beside = pipeline.beside(id);
+  if (!beside || !program.options().model.moe) return priced;
+  std::vector<PricedProgram> others{priced_alone(program, *beside, machine)};
+  const StagePass other = pipeline.pass(*beside);
+  if (other.kind == PassKind::input_gradient) {
+    const PassId weights = pipeline.id_of(other.micro_batch, other.chunk, PassKind::weight_gradient);
+    others.push_back(priced_alone(program, weights, machine));
+  }
+  run_beside(priced, others, machine.beside_communication.value_or(KernelSlowdown{}));
   return priced;
 }
 

@@ -11,34 +11,6 @@ std::string_view activity_name(Activity activity) {
   return names.at(index_of(activity));
 }
 
-Activity activity_of(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::dense:
-      return Activity::linear;
-    case Opcode::attention:
-    case Opcode::merge:
-      return Activity::attention;
-    case Opcode::exchange:
-    case Opcode::share:
-      return Activity::cp_comm;
-    case Opcode::collective:
-      return Activity::tp_comm;
-    case Opcode::offload:
-    case Opcode::prefetch:
-      return Activity::offload_stall;
-    case Opcode::gather:
-    case Opcode::reduce:
-      return Activity::grad_sync;
-    case Opcode::overhead:
-    case Opcode::issue:
-      return Activity::overhead;
-    case Opcode::rank_wait:
-    case Opcode::expert_wait:
-      return Activity::group_wait;
-  }
-  return Activity::overhead;
-}
-
 PassId pass_of(const InstructionRecord& record, const Pipeline& pipeline) {
   return pipeline.id_of(record.micro_batch, record.chunk, record.kind);
 }

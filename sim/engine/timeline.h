@@ -43,8 +43,34 @@ inline constexpr std::array<Activity, activity_count> all_activities = [] {
   return static_cast<std::size_t>(activity);
 }
 [[nodiscard]] std::string_view activity_name(Activity activity);
-/// The activity of an instruction's exposed time.
-[[nodiscard]] Activity activity_of(Opcode opcode);
+/// The activity of an instruction's exposed time. In the header, because simulations ask for every instruction.
+[[nodiscard]] constexpr Activity activity_of(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::dense:
+      return Activity::linear;
+    case Opcode::attention:
+    case Opcode::merge:
+      return Activity::attention;
+    case Opcode::exchange:
+    case Opcode::share:
+      return Activity::cp_comm;
+    case Opcode::collective:
+      return Activity::tp_comm;
+    case Opcode::offload:
+    case Opcode::prefetch:
+      return Activity::offload_stall;
+    case Opcode::gather:
+    case Opcode::reduce:
+      return Activity::grad_sync;
+    case Opcode::overhead:
+    case Opcode::issue:
+      return Activity::overhead;
+    case Opcode::rank_wait:
+    case Opcode::expert_wait:
+      return Activity::group_wait;
+  }
+  return Activity::overhead;
+}
 /// The activity of the time that the end of a block waits for this stream, which is not the compute stream.
 [[nodiscard]] Activity activity_of(Stream stream);
 

@@ -223,7 +223,15 @@ class MegatronReader {
                                                     arguments_.position("moe_expert_capacity_factor")));
     }
     arguments_.assume("all experts get equally many tokens (moe.routing: uniform)");
-    if (arguments_.word("moe_token_dispatcher_type", "allgather") != "alltoall" && group > 1) {
+    if (group > 1) read_dispatch();
+  }
+
+  // Megatron-LM sends tokens once to each node where its flexible dispatcher calls DeepEP.
+  void read_dispatch() {
+    const std::string dispatcher = arguments_.word("moe_token_dispatcher_type", "allgather");
+    if (arguments_.is_on("moe_enable_deepep") && dispatcher == "flex") {
+      put(run_.moe, "dispatch", std::string("per_node"));
+    } else if (dispatcher != "alltoall") {
       arguments_.tell_unsaid("moe_token_dispatcher_type",
                              "copies of tokens travel in all-to-alls (default: allgather)");
     }

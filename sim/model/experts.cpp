@@ -13,6 +13,8 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t fp32 = 4;
+constexpr std::int64_t fp8_by_rows_and_columns = 2;
+constexpr std::int64_t scaled_columns = 128;  // of a token, in fp8
 
 std::int64_t sum_of(const std::vector<std::int64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
@@ -26,13 +28,15 @@ std::int64_t inner_products(const Transformer& model) {
 /// weight.
 class Part {
  public:
-  explicit Part(Direction direction) { part_.direction = direction; }
-  Part(DensePart part, Direction direction) : Part(direction) { part_.parts = {part}; }
+  explicit Part(Direction direction, const ExpertFormat& format = {}) : format_(format) { part_.direction = direction; }
+  Part(DensePart part, Direction direction, const ExpertFormat& format = {}) : Part(direction, format) {
+    part_.parts = {part};
+  }
 
   void product(const Gemm& forward) {
-    if (part_.direction == Direction::forward) return part_.gemms.push_back(forward);
-    part_.gemms.push_back({forward.m, forward.k, forward.n});
-    part_.gemms.push_back({forward.k, forward.n, forward.m});
+    if (is_forward()) return part_.gemms.push_back({forward.m, forward.n, forward.k, format_.fp8});
+    part_.gemms.push_back({forward.m, forward.k, forward.n, format_.fp8});
+    part_.gemms.push_back({forward.k, forward.n, forward.m, format_.fp8});
   }
 
   void kernels(std::int64_t bytes, std::int64_t count) { part_.add({Bytes(bytes), count}); }
@@ -41,9 +45,21 @@ class Part {
   void mlp(const Transformer& model, std::int64_t rows, std::int64_t width, std::int64_t outer) {
     const Gemm inner{rows, inner_products(model) * width, outer};
     const Gemm down{rows, outer, width};
-    const bool is_forward = part_.direction == Direction::forward;
-    product(is_forward ? inner : down);
-    product(is_forward ? down : inner);
+    product(is_forward() ? inner : down);
+    product(is_forward() ? down : inner);
+  }
+
+  // Adds the casts of such an MLP in fp8: of what it reads, or of the gradient of its output, which may have come in
+  // fp8; and of what lies between its products.
+  void casts(const Transformer& model, std::int64_t rows, std::int64_t width, std::int64_t outer) {
+    if (!format_.fp8) return;
+    kernels(rows * outer * (format_.fp8_sent ? fp8_by_rows_and_columns : cast_bytes(model)), 1);
+    kernels(rows * (is_forward() ? 1 : inner_products(model)) * width * cast_bytes(model), 1);
+  }
+
+  // The cast of a product's input, or of the gradient of its output, of so many elements.
+  void cast(const Transformer& model, std::int64_t elements) {
+    if (format_.fp8) kernels(elements * cast_bytes(model), 1);
   }
 
   void activation(const Transformer& model, std::int64_t rows, std::int64_t width) {
@@ -53,6 +69,10 @@ class Part {
   [[nodiscard]] LinearPart take() { return std::move(part_); }
 
  private:
+  [[nodiscard]] bool is_forward() const { return part_.direction == Direction::forward; }
+  static std::int64_t cast_bytes(const Transformer& model) { return model.element_bytes + fp8_by_rows_and_columns; }
+
+  ExpertFormat format_;
   LinearPart part_;
 };
 
@@ -80,6 +100,11 @@ std::size_t fullest_device(const std::vector<std::int64_t>& rows, std::size_t pe
     most = std::max(most, sum);
   }
   return fullest;
+}
+
+std::int64_t bytes_of_copy(const Transformer& model, bool fp8) {
+  const std::int64_t columns = copy_width(model);
+  return fp8 ? columns + fp32 * divided(columns, scaled_columns) : columns * model.element_bytes;
 }
 
 }  // namespace
@@ -144,8 +169,12 @@ ExpertUse expert_use(const Transformer& model, const ExpertLayout& layout) {
   return {layout.ep, hottest_device(*model.moe, layout)};
 }
 
-Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows) {
-  return Bytes(std::max(rows.sent, rows.received()) * copy_width(model) * model.element_bytes);
+Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows, bool fp8) {
+  return Bytes(std::max(rows.sent, rows.received()) * bytes_of_copy(model, fp8));
+}
+
+Bytes token_exchange_bytes(const Transformer& model, const ExpertRows& rows, bool fp8) {
+  return Bytes(divided(std::max(rows.sent, rows.received()), model.moe->experts_per_token) * bytes_of_copy(model, fp8));
 }
 
 LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction direction) {
@@ -162,37 +191,48 @@ LinearPart permutation_work(const Transformer& model, std::int64_t tokens, Direc
   return part.take();
 }
 
-LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction) {
-  Part part(direction);
+LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction, bool fp8) {
+  Part part(direction, {.fp8 = fp8});
   part.product({tokens, copy_width(model), model.hidden});
+  part.cast(model, tokens * (direction == Direction::forward ? model.hidden : copy_width(model)));
   return part.take();
 }
 
-LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction) {
-  Part part(direction);
+LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction, bool fp8) {
+  Part part(direction, {.fp8 = fp8});
   part.product({tokens, model.hidden, copy_width(model)});
+  part.cast(model, tokens * (direction == Direction::forward ? copy_width(model) : model.hidden));
   return part.take();
 }
 
 LinearPart expert_work(const Transformer& model, const std::vector<std::int64_t>& rows, std::int64_t cut, bool sorted,
-                       Direction direction) {
+                       Direction direction, const ExpertFormat& format) {
   const std::int64_t width = divided(model.moe->expert_hidden, cut);
   const std::int64_t all = sum_of(rows);
-  Part part(DensePart::experts, direction);
+  Part part(DensePart::experts, direction, format);
   if (all == 0) return part.take();
   for (const std::int64_t each : rows) {
     if (each > 0) part.mlp(model, each, width, copy_width(model));
   }
   part.activation(model, all, width);
+  part.casts(model, all, width, copy_width(model));
   if (sorted && rows.size() > 1) part.kernels(2 * 2 * all * copy_width(model) * model.element_bytes, 2);
   return part.take();
 }
 
-LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction) {
+LinearPart sent_cast_work(const Transformer& model, std::int64_t tokens, Direction direction) {
+  Part part(direction);
+  part.kernels(tokens * copy_width(model) * (model.element_bytes + 1), 1);
+  return part.take();
+}
+
+LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
+                              bool fp8) {
   const std::int64_t width = divided(model.moe->shared_hidden, tp);
-  Part part(DensePart::shared_experts, direction);
+  Part part(DensePart::shared_experts, direction, {.fp8 = fp8});
   part.mlp(model, tokens, width, model.hidden);
   part.activation(model, tokens, width);
+  part.casts(model, tokens, width, model.hidden);
   return part.take();
 }
 

@@ -10,6 +10,20 @@
 
 namespace hdpsim {
 
+/// How copies of tokens travel to the experts of a group and back.
+enum class ExpertDispatch : std::uint8_t {
+  per_copy,  ///< Each copy by itself, in all-to-alls of NCCL.
+  /// A token travels once to each node that has some of its experts, where it is forwarded once to each device that has
+  /// some; results are added up on the way back (DeepSeek-AI 2024, arXiv 2412.19437, section 3.2.2; DeepEP).
+  per_node,
+};
+
+/// The numbers that experts multiply, and those that travel to them.
+struct ExpertFormat {
+  bool fp8 = false;       ///< Their products run in fp8, with the casts that they need.
+  bool fp8_sent = false;  ///< Tokens, and in backward gradients of results, travel to experts in fp8.
+};
+
 /// How a job divides the experts of a layer, and how the router fills them.
 struct ExpertLayout {
   /// Devices of an expert group (expert parallelism): each holds 1 / ep of a layer's experts, whole, and tokens travel
@@ -21,6 +35,8 @@ struct ExpertLayout {
   /// Share of all copies that each expert gets, in the order of the devices that hold them; sums to 1. Empty: all
   /// alike.
   std::vector<double> shares = {};
+  ExpertDispatch dispatch = ExpertDispatch::per_copy;
+  bool fp8_sent = false;  ///< See ExpertFormat; results travel back as elements.
 
   friend bool operator==(const ExpertLayout&, const ExpertLayout&) = default;
 };
@@ -66,8 +82,11 @@ struct ExpertUse {
 [[nodiscard]] ExpertUse expert_use(const Transformer& model, const ExpertLayout& layout);
 
 /// Bytes of the all-to-all that brings copies to their experts or back, as nccl-tests counts them: what the device with
-/// most to send or receive sends or receives, its own part included. That device sets the pace of the all-to-all.
-[[nodiscard]] Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows);
+/// most to send or receive sends or receives, its own part included. That device sets the pace of the all-to-all. In
+/// fp8 each 128 columns of a token have an fp32 scale.
+[[nodiscard]] Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows, bool fp8 = false);
+/// The same with each token counted once, and not once for each of its experts: ExpertDispatch::per_node.
+[[nodiscard]] Bytes token_exchange_bytes(const Transformer& model, const ExpertRows& rows, bool fp8 = false);
 
 /// The work of a layer with experts, per device; in backward with the gradients of inputs and weights. Memory-bound
 /// kernels read and write elements, except for the router's fp32 probabilities.
@@ -79,14 +98,19 @@ struct ExpertUse {
 [[nodiscard]] LinearPart permutation_work(const Transformer& model, std::int64_t tokens, Direction direction);
 /// The products of a model whose experts work in a latent, on `tokens` tokens: from the hidden states to the latent
 /// that copies have, and from the sum of a token's copies back.
-[[nodiscard]] LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction);
-[[nodiscard]] LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction);
+[[nodiscard]] LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction,
+                                        bool fp8 = false);
+[[nodiscard]] LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction,
+                                       bool fp8 = false);
 /// The experts of one device with the given rows each and their inner width divided by `cut`: products one after the
 /// other, as if a grouped kernel gained nothing over them, and one activation kernel. Where a device has several
 /// experts, the copies that come from the devices of a group are first put in the order of the experts, and back
-/// afterwards (`sorted`).
+/// afterwards (`sorted`). In fp8 a product reads its input, and in backward the gradient of its output, by rows and
+/// another by columns: a kernel casts elements to both, or what came in fp8 to the other one.
 [[nodiscard]] LinearPart expert_work(const Transformer& model, const std::vector<std::int64_t>& rows, std::int64_t cut,
-                                     bool sorted, Direction direction);
+                                     bool sorted, Direction direction, const ExpertFormat& format = {});
+/// The cast of `tokens` tokens, or of their gradients, that travel in fp8.
+[[nodiscard]] LinearPart sent_cast_work(const Transformer& model, std::int64_t tokens, Direction direction);
 /// The activation alone of the forward of expert_work() and shared_expert_work(), for recomputing only the activation.
 [[nodiscard]] LinearPart expert_activation_work(const Transformer& model, const std::vector<std::int64_t>& rows,
                                                 std::int64_t cut);
@@ -94,6 +118,6 @@ struct ExpertUse {
 /// The shared experts that every token takes, cut over the tensor-parallel devices, for all `tokens` tokens of the HDP
 /// rank.
 [[nodiscard]] LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                            Direction direction);
+                                            Direction direction, bool fp8 = false);
 
 }  // namespace hdpsim

@@ -135,16 +135,17 @@ class KeptList {
     const bool outputs = !again(LayerModule::activation);
     list_.push_back({"probabilities of the router", fp32 * moe.experts, 0, recipe_.sequence_parallel});
     const std::int64_t width = moe.experts_per_token * moe.expert_hidden;
-    of_experts("copies for the experts", model_.element_bytes * moe.experts_per_token * copy_width(model_), false);
+    of_experts("copies for the experts", input_bytes() * moe.experts_per_token * copy_width(model_), false);
     if (moe.latent > 0) {
       list_.push_back(
           {"sums of copies in their latent", model_.element_bytes * moe.latent, 0, recipe_.sequence_parallel});
     }
     of_experts("input of the experts' activation", model_.element_bytes * read_by_activation() * width, true);
-    if (outputs) of_experts("output of the experts' activation", model_.element_bytes * width, true);
+    if (outputs) of_experts("output of the experts' activation", input_bytes() * width, true);
     if (moe.shared_hidden == 0) return;
+    if (recipe_.fp8) residual("fp8 input of the shared experts", fp8);
     cut("input of the shared experts' activation", model_.element_bytes * read_by_activation() * moe.shared_hidden);
-    if (outputs) cut("output of the shared experts' activation", model_.element_bytes * moe.shared_hidden);
+    if (outputs) cut("output of the shared experts' activation", input_bytes() * moe.shared_hidden);
   }
 
   void of_experts(std::string_view name, std::int64_t bytes_per_token, bool is_cut) {

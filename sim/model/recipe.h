@@ -151,8 +151,8 @@ struct Recipe {
   [[nodiscard]] bool suits_experts() const;
 };
 
-/// What is known for dense layers alone: experts are priced in bf16, with sequence parallelism and fp32 gradients that
-/// products add up and that ZeRO-1 reduces once per step. This is the only statement of it: the reader of a study, its
+/// What is known for dense layers alone: experts are priced with sequence parallelism and fp32 gradients that products
+/// add up and that ZeRO-1 reduces once per step. This is the only statement of it: the reader of a study, its
 /// reference page and the lowering ask it.
 inline constexpr std::tuple dense_only_members{
     &Recipe::zero,
@@ -161,7 +161,6 @@ inline constexpr std::tuple dense_only_members{
     &Recipe::overlap_grad_reduce,
     &Recipe::overlap_param_gather,
     &Recipe::sequence_parallel,
-    &Recipe::fp8,
     &Recipe::accumulation_fusion,
 };
 

@@ -18,6 +18,10 @@ struct MixtureOfExperts {
   std::int64_t latent = 0;
   bool shared_gate = false;  ///< A gate with a weight per hidden column scales the shared experts' output.
   bool biases = false;       ///< The router and the experts' products have biases (gpt-oss).
+  /// The router picks the experts of a token from `groups_per_token` of `groups` equal groups of consecutive experts
+  /// (DeepSeek-AI 2024, arXiv 2405.04434, section 2.2.2); by default all experts are one group.
+  std::int64_t groups = 1;
+  std::int64_t groups_per_token = 1;
   friend bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
 };
 

@@ -168,6 +168,9 @@ struct LinkProfile {
   std::optional<CollectiveRate> reduce_scatter;
   std::optional<CollectiveRate> all_reduce;
   std::optional<CollectiveRate> all_to_all;
+  /// An all-to-all of tokens that travel once to each node or device that has some of their experts (DeepEP), as an
+  /// all-to-all of what each device so sends.
+  std::optional<CollectiveRate> dispatch;
   friend bool operator==(const LinkProfile&, const LinkProfile&) = default;
 };
 

@@ -120,6 +120,7 @@ void scale_links(DeviceProfile& profile, LinkKind kind, double rate) {
     scale_rate(link->reduce_scatter, rate);
     scale_rate(link->all_reduce, rate);
     scale_rate(link->all_to_all, rate);
+    scale_rate(link->dispatch, rate);
   }
   for (MessageFit& fit : profile.fits.messages) {
     if (fit.link != kind) continue;

@@ -48,7 +48,7 @@ class Steps {
   void shared_experts() {
     if (model_.moe->shared_hidden == 0) return;
     gathered(CollectiveKind::all_gather, model_.hidden);
-    steps_.emplace_back(shared_expert_work(model_, layer_.tokens, layer_.tp, direction_));
+    steps_.emplace_back(shared_expert_work(model_, layer_.tokens, layer_.tp, direction_, layer_.fp8));
     gathered(CollectiveKind::reduce_scatter, model_.hidden);
   }
 
@@ -61,8 +61,8 @@ class Steps {
     if (has_latent) latent_product(is_forward ? widening_work : narrowing_work);
   }
 
-  void latent_product(LinearPart (*work)(const Transformer&, std::int64_t, Direction)) {
-    steps_.emplace_back(work(model_, own_tokens_, direction_));
+  void latent_product(LinearPart (*work)(const Transformer&, std::int64_t, Direction, bool)) {
+    steps_.emplace_back(work(model_, own_tokens_, direction_, layer_.fp8));
   }
 
   void copied_experts() {
@@ -70,25 +70,36 @@ class Steps {
     const DensePart first = is_forward ? DensePart::copies : DensePart::sum_of_copies;
     const DensePart last = is_forward ? DensePart::sum_of_copies : DensePart::copies;
     if (layer_.layout.ep > 1) {
-      permutation(first, own_tokens_);
+      if (!is_per_node()) permutation(first, own_tokens_);
+      if (layer_.layout.fp8_sent) steps_.emplace_back(sent_cast_work(model_, own_tokens_, direction_));
       exchanged_experts();
-      permutation(last, own_tokens_);
+      if (!is_per_node()) permutation(last, own_tokens_);
     } else {
       gathered(CollectiveKind::all_gather, copy_width(model_));
       permutation(first, layer_.tokens);
-      steps_.emplace_back(expert_work(model_, rows_.slowest, layer_.tp, false, direction_));
+      steps_.emplace_back(expert_work(model_, rows_.slowest, layer_.tp, false, direction_, {.fp8 = layer_.fp8}));
       permutation(last, layer_.tokens);
       gathered(CollectiveKind::reduce_scatter, copy_width(model_));
     }
   }
 
   void exchanged_experts() {
-    const LinearPart even = expert_work(model_, rows_.even, 1, true, direction_);
-    const LinearPart slowest = expert_work(model_, rows_.slowest, 1, true, direction_);
-    const TensorParallelCollective exchange{
-        CollectiveKind::all_to_all, expert_exchange_bytes(model_, rows_), DensePart::mlp, direction_, {},
-        CollectiveGroup::experts};
-    steps_.emplace_back(ExchangedExperts{exchange, even, wait_for(slowest, even)});
+    const ExpertFormat format{.fp8 = layer_.fp8, .fp8_sent = layer_.layout.fp8_sent};
+    const LinearPart even = expert_work(model_, rows_.even, 1, true, direction_, format);
+    const LinearPart slowest = expert_work(model_, rows_.slowest, 1, true, direction_, format);
+    steps_.emplace_back(
+        ExchangedExperts{exchange(format.fp8_sent), exchange(false), even, wait_for(slowest, even), is_per_node()});
+  }
+
+  [[nodiscard]] bool is_per_node() const { return layer_.layout.dispatch == ExpertDispatch::per_node; }
+
+  [[nodiscard]] TensorParallelCollective exchange(bool fp8) const {
+    const auto bytes_of = is_per_node() ? token_exchange_bytes : expert_exchange_bytes;
+    return {.kind = CollectiveKind::all_to_all,
+            .bytes = bytes_of(model_, rows_, fp8),
+            .part = DensePart::mlp,
+            .direction = direction_,
+            .among = CollectiveGroup::experts};
   }
 
   // Adds the work of an even share, and the wait for the device that has most rows.

@@ -16,14 +16,17 @@ struct ExpertLayer {
   std::int64_t tp = 1;
   std::int64_t tokens = 0;  ///< Tokens of the HDP rank. 0: its devices only compute their experts for other ranks.
   ExpertTokens group;       ///< Tokens of the expert group.
+  bool fp8 = false;         ///< Recipe::fp8.
 };
 
-/// Experts that a group computes for all its ranks, between the all-to-all that brings copies of tokens and the equal
-/// one that returns the results.
+/// Experts that a group computes for all its ranks, between the all-to-all that brings copies of tokens and the one
+/// that returns the results.
 struct ExchangedExperts {
-  TensorParallelCollective exchange;
+  TensorParallelCollective to_experts;
+  TensorParallelCollective back;
   LinearPart even;  ///< With the copies spread evenly over the devices.
   std::optional<ExpertWait> wait{};
+  bool once_per_node = false;  ///< Tokens travel once to each node.
 };
 
 using ExpertStep = std::variant<LinearPart, TensorParallelCollective, ExpertWait, ExchangedExperts>;
@@ -33,8 +36,9 @@ using ExpertStep = std::variant<LinearPart, TensorParallelCollective, ExpertWait
 ///     shared experts (all-gather and reduce-scatter like a dense MLP) | router | permutation of copies |
 ///     all-to-all | experts, and the wait for the fullest device | all-to-all | sum of copies
 ///
-/// Without expert groups, tokens are all-gathered before they are copied, and partial sums are reduce-scattered after
-/// the experts. Backward runs the same steps in reverse order, with gradients in place of hidden states. Bytes are
+/// Where tokens travel once to each node (ExpertDispatch::per_node), those who send copy none and sum none. Without
+/// expert groups, tokens are all-gathered before they are copied, and partial sums are reduce-scattered after the
+/// experts. Backward runs the same steps in reverse order, with gradients in place of hidden states. Bytes are
 /// those of the model's elements.
 [[nodiscard]] std::vector<ExpertStep> expert_layer(const ExpertLayer& layer, Direction direction);
 

@@ -10,6 +10,7 @@
 #include "sim/base/units.h"
 #include "sim/model/group_sharing.h"
 #include "sim/model/operation.h"
+#include "sim/model/transformer.h"
 #include "sim/model/work.h"
 #include "sim/network/collective_kind.h"
 
@@ -126,7 +127,7 @@ enum class CollectiveGroup : std::uint8_t { tensor_parallel, experts };
 /// al. 2021, section 4.1).
 ///
 /// An all-to-all runs in an expert group instead: it sends copies of tokens, or their gradients, to their experts or
-/// back. Its bytes are those of expert_exchange_bytes().
+/// back. Its bytes are those of expert_exchange_bytes() or token_exchange_bytes().
 struct TensorParallelCollective {
   CollectiveKind kind = CollectiveKind::all_gather;  ///< Or reduce_scatter, all_reduce, all_to_all.
   Bytes bytes;                                       ///< Bytes of all tokens together.
@@ -134,6 +135,10 @@ struct TensorParallelCollective {
   Direction direction = Direction::forward;
   std::optional<ProductBeside> beside{};  ///< None: the collective is exposed.
   CollectiveGroup among = CollectiveGroup::tensor_parallel;
+  /// Tokens travel once to each node that has some of their experts (ExpertDispatch::per_node), by the choice of the
+  /// mixture with this index into MicroBatchProgram::mixtures; bytes are those of tokens. None: copies travel one by
+  /// one.
+  std::optional<std::uint32_t> once_per_node{};
 };
 
 /// What the ranks of a group bring together or trade in a collective.
@@ -185,6 +190,7 @@ struct MicroBatchProgram {
   std::vector<TensorParallelCollective> collectives;
   std::vector<SharingCollective> shares;
   std::vector<ExpertWait> expert_waits;
+  std::vector<MixtureOfExperts> mixtures;  ///< Those whose tokens travel once to each node.
   std::vector<double> idle_shares;  ///< Share of the busiest rank's time in which the mean rank has nothing to do.
   std::vector<Block> blocks;        ///< Forward then backward.
   bool all_reduce = false;          ///< `reduce` is an all-reduce; otherwise a reduce-scatter.

@@ -79,23 +79,27 @@ class StageOrder {
   };
   template <class OffsetOf>
   StageOrder(const std::vector<SlotPass>& order, std::int64_t slots, OffsetOf offset_of)
-      : begins_(static_cast<std::size_t>(slots) + 1), entries_(order.size()) {
+      : begins_(static_cast<std::size_t>(slots) + 1), entries_(order.size()), beside_next_(order.size()) {
     for (const SlotPass& pass : order) ++begins_[static_cast<std::size_t>(pass.slot) + 1];
     for (std::size_t slot = 1; slot < begins_.size(); ++slot) begins_[slot] += begins_[slot - 1];
     std::vector<std::size_t> next(begins_.begin(), begins_.end() - 1);
     for (std::size_t place = 0; place < order.size(); ++place) {
       const SlotPass& pass = order[place];
       entries_[next[static_cast<std::size_t>(pass.slot)]++] = {static_cast<std::int64_t>(place), offset_of(pass)};
+      beside_next_[place] = pass.beside_next;
     }
   }
   [[nodiscard]] std::span<const Entry> of(std::int64_t slot) const {
     const auto at = static_cast<std::size_t>(slot);
     return {entries_.data() + begins_[at], entries_.data() + begins_[at + 1]};
   }
+  /// Whether the pass in this place runs at the same time as the one in the next place.
+  [[nodiscard]] bool is_beside_next(std::int64_t place) const { return beside_next_[static_cast<std::size_t>(place)]; }
 
  private:
   std::vector<std::size_t> begins_;  // by slot
   std::vector<Entry> entries_;
+  std::vector<bool> beside_next_;  // by place
 };
 
 // Of every micro-batch of a rank's list, the place of the last one of its chain: of those that continue each other.
@@ -172,7 +176,22 @@ void Pipeline::order_stage(std::int64_t stage, const std::vector<std::int64_t>& 
     std::vector<PassId>& of_worker = orders_[worker(HdpRank(rank), stage).index()];
     of_worker.reserve(placed.size());
     for (const auto& entry : placed) of_worker.push_back(entry.second);
+    for (std::size_t i = 0; i + 1 < placed.size(); ++i) {
+      const std::int64_t place = placed[i].first;
+      if (order.is_beside_next(place) && placed[i + 1].first == place + 1) pair(placed[i].second, placed[i + 1].second);
+    }
   }
+}
+
+// A short step may lack the backward pass. The ranks of a group may have different passes beside theirs: that of the
+// first rank counts.
+void Pipeline::pair(PassId forward, PassId backward) {
+  if (!goes_backward(pass(backward).kind)) return;
+  if (beside_.empty()) beside_.resize(passes());
+  auto& of_forward = beside_[forward.index()];
+  auto& of_backward = beside_[backward.index()];
+  if (!of_forward) of_forward = backward;
+  if (!of_backward) of_backward = forward;
 }
 
 StagePass Pipeline::pass(PassId id) const {

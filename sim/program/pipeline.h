@@ -103,6 +103,11 @@ class Pipeline {
   [[nodiscard]] std::optional<PassId> target(PassId id) const;
   /// The pass on another stage whose message this pass needs: the one whose target is this pass.
   [[nodiscard]] std::optional<PassId> source(PassId id) const;
+  /// The pass that the schedule runs at the same time (SlotPass::beside_next): a backward pass, or the first of a split
+  /// one, beside a forward pass. Where the ranks of a group have different ones, that of its first rank.
+  [[nodiscard]] std::optional<PassId> beside(PassId id) const {
+    return beside_.empty() ? std::nullopt : beside_[id.index()];
+  }
 
  private:
   [[nodiscard]] std::size_t passes_of_micro_batch() const { return static_cast<std::size_t>(chunks()) * kinds_.size(); }
@@ -112,6 +117,7 @@ class Pipeline {
   void order_passes();
   void order_chains();
   void order_stage(std::int64_t stage, const std::vector<std::int64_t>& slots, std::int64_t slot_count);
+  void pair(PassId forward, PassId backward);
 
   const Plan& plan_;
   WaveTable waves_;
@@ -121,6 +127,7 @@ class Pipeline {
   std::vector<std::int64_t> copies_;  ///< Copy of the model by micro-batch; empty if there is one copy.
   std::vector<bool> continued_;       ///< By micro-batch; empty if none is.
   std::vector<std::vector<PassId>> orders_;
+  std::vector<std::optional<PassId>> beside_;  ///< By pass; empty if no two passes run at the same time.
 };
 
 }  // namespace hdpsim

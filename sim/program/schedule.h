@@ -49,6 +49,9 @@ struct SlotPass {
   std::int64_t slot = 0;
   std::int64_t chunk = 0;
   PassKind kind = PassKind::whole;
+  /// A forward pass that runs at the same time as the next pass of the order, a backward pass of another micro-batch:
+  /// kernels of one beside the all-to-alls of the other's experts.
+  bool beside_next = false;
   friend bool operator==(const SlotPass&, const SlotPass&) = default;
 };
 

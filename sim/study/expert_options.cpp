@@ -1,6 +1,7 @@
 #include "sim/study/expert_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <numeric>
 #include <optional>
@@ -134,6 +135,16 @@ const KeyTable<ExpertReading>& table() {
               "all",
               {.written = written_with_experts}},
              read_capacity_factor);
+    keys.word(
+        "dispatch", "way of copies", {{"per_copy", ExpertDispatch::per_copy}, {"per_node", ExpertDispatch::per_node}},
+        at(&ExpertReading::options, &ExpertOptions::layout, &ExpertLayout::dispatch),
+        "`per_copy`: each copy of a token travels by itself, in NCCL's all-to-all; `per_node`: a token travels once "
+        "to each node that has some of its experts and is forwarded there (DeepEP)",
+        {.written = written_with_experts, .see = "experts"});
+    keys.flag("fp8_sent", at(&ExpertReading::options, &ExpertOptions::layout, &ExpertLayout::fp8_sent),
+              "tokens, and in backward gradients, travel to their experts in fp8 with a scale for every 128 columns; "
+              "results travel back in bf16. Needs `kernels: {linear: fp8}`",
+              {.written = written_with_experts});
     keys.add({"routing",
               either_shape({word_shape({"uniform"}), map_shape(routing_keys().texts())}),
               "uniform",
@@ -153,10 +164,11 @@ const std::vector<KeyText>& expert_keys() {
 
 std::string ExpertOptions::text() const {
   if (layout.ep == 1) return "";
-  const std::string how = across == ExpertSpan::inside
-                              ? ""
-                              : fmt::format(" ({})", expert_span_names().at(static_cast<std::size_t>(across)));
-  return fmt::format(" x ep {}{}", layout.ep, how);
+  std::vector<std::string> how;
+  if (across != ExpertSpan::inside) how.push_back(expert_span_names().at(static_cast<std::size_t>(across)));
+  if (layout.dispatch == ExpertDispatch::per_node) how.emplace_back("once per node");
+  if (layout.fp8_sent) how.emplace_back("in fp8");
+  return fmt::format(" x ep {}{}", layout.ep, how.empty() ? "" : fmt::format(" ({})", fmt::join(how, ", ")));
 }
 
 ExpertOptions read_experts(const Value& study, const Transformer& model, std::int64_t ep, Diagnostics& diagnostics) {

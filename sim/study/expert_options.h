@@ -14,7 +14,7 @@ struct ExpertOptions {
   ExpertLayout layout;
   ExpertSpan across = ExpertSpan::inside;
 
-  /// " x ep 8 (waves)"; empty without expert groups.
+  /// " x ep 8 (waves, once per node)"; empty without expert groups.
   [[nodiscard]] std::string text() const;
 };
 
@@ -23,6 +23,7 @@ struct ExpertOptions {
 
 /// Reads a study's `moe`, which may be missing, for `ep` devices per group:
 ///   moe: {across: inside | waves | padding, capacity_factor: none | FACTOR,
+///         dispatch: per_copy | per_node, fp8_sent: true | false,
 ///         routing: uniform | {zipf: S, seed: N} | {file: PATH}}
 /// A file is a list of numbers, one per expert, in the order of the devices: each expert's share of all copies, in any
 /// unit. `moe` for a model without experts is reported, and so is what does not fit the model.

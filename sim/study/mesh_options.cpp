@@ -208,6 +208,10 @@ void check_expert_groups(const Value& study, const PointSpec& point, bool mesh_i
   if (model.moe->experts % mesh.ep != 0) {
     error(fmt::format("which does not divide the {} experts of {}", model.moe->experts, model.name));
   }
+  if (point.experts.layout.fp8_sent && !point.recipe.fp8) {
+    diagnostics.error(study.find("moe")->find("fp8_sent")->position,
+                      "tokens travel in fp8, but experts multiply in bf16", "add kernels: {linear: fp8}");
+  }
   const bool reaches_over_ranks = mesh.ep > mesh.tp;
   if (!mesh_is_known) return;
   if (mesh.ep % mesh.tp != 0 && mesh.tp % mesh.ep != 0) {

@@ -112,9 +112,11 @@ class PointReader {
 // A text of all of a model, since costs may depend on any of it: a new member does not compile here until it is listed.
 // The bytes of an element come from the profile, which has a fingerprint of its own.
 std::string text_of(const MixtureOfExperts& moe) {
-  const auto& [experts, experts_per_token, expert_hidden, shared_hidden, latent, shared_gate, biases] = moe;
-  return fmt::format(" {} {} {} {} {} {} {}", experts, experts_per_token, expert_hidden, shared_hidden, latent,
-                     shared_gate, biases);
+  const auto& [experts, experts_per_token, expert_hidden, shared_hidden, latent, shared_gate, biases, groups,
+               groups_per_token] = moe;
+  const auto all = std::tie(experts, experts_per_token, expert_hidden, shared_hidden, latent, shared_gate, biases,
+                            groups, groups_per_token);
+  return fmt::format(" {}", fmt::join(all, " "));
 }
 
 std::string text_of(const LatentAttention& latent) {

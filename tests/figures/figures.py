@@ -366,6 +366,20 @@ def hybrids():
         yield answer("hybrids"), f"| {title} | {layers} | " + " | ".join(["{}"] * 6) + " |", cells
 
 
+def deepseek_v3():
+    """Points: of 1F1B and of DualPipe copies one by one, then tokens once to each node."""
+    runs = Runs("configs/studies/deepseek-v3.yaml")
+    for schedule, (title, first) in {"1f1b": ("1F1B", 0), "dualpipe": ("DualPipe", 2)}.items():
+        cells = []
+        for point in (first, first + 1):
+            step = runs.step(point, "static")
+            cells += [digits(step), percent(runs("tp_comm_s", point, "static") / step),
+                      percent(runs("bubble_s", point, "static") / step)]
+        yield answer("deepseek-v3"), f"| {title} | " + " | ".join(["{}"] * 6) + " |", cells
+    yield answer("deepseek-v3"), "where the study gives {}.", [digits(runs.step(3, "static"))]
+    yield answer("deepseek-v3"), "a GPU would need {} GB,", [digits(runs("device_peak_gb", 3, "static"))]
+
+
 def moe():
     runs = Runs("configs/studies/moe.yaml")
 
@@ -459,7 +473,7 @@ def check(place, text, figures, write):
 def main():
     write = sys.argv[3:] == ["--write"]
     statements = [statement for command in (main_study, accepted_errors, tiny, two_jobs, straggler, replay, tune,
-                                            nic_bandwidth, sharing, arena, offload_or_recompute, scaling, context_length, hybrids, attention_servers, moe, ablation)
+                                            nic_bandwidth, sharing, arena, offload_or_recompute, scaling, context_length, hybrids, deepseek_v3, attention_servers, moe, ablation)
                   for statement in command()]
     wrong = [statement for statement in statements if not check(*statement, write)]
     print(f"{len(statements)} statements, {len(wrong)} of them wrong")

@@ -99,6 +99,7 @@ TEST_CASE("the args of a checkpoint of DeepSeek-V3 become a study", "[import]") 
   const std::string study = here.read("mine.yaml");
   CHECK(has(study, "preset: deepseek-"));
   CHECK(has(study, "\n  ep: 64\n"));
+  CHECK(has(study, "dispatch: per_node"));
   CHECK(has(study, "\n  recompute: [qkv, activation, norm]\n"));
   CHECK(has(made.err, "deepseek-v3.yaml:59:3: some_fork_of_mine 7"));
   CHECK(has(study, "\n  last_stage_layers: 1\n"));

@@ -62,6 +62,7 @@ constexpr std::array said = std::to_array<ArgumentRule>({
     {.option = "moe-router-group-topk"},
     {.option = "moe-expert-capacity-factor"},
     {.option = "moe-token-dispatcher-type"},
+    {.option = "moe-enable-deepep", .kind = Kind::turns_on},
     // Batch
     {.option = "micro-batch-size"},
     {.option = "global-batch-size"},
@@ -160,7 +161,6 @@ constexpr std::array cannot_be_said = std::to_array<ArgumentRule>({
     unsaid_on("distribute-saved-activations", "each device keeps what layers begin with whole"),
     unsaid_on("overlap-moe-expert-parallel-comm", each_alone),
     unsaid_on("moe-shared-expert-overlap", each_alone),
-    unsaid_on("moe-enable-deepep", "copies of tokens travel in all-to-alls of NCCL"),
     unsaid_on("moe-pad-expert-input-to-capacity", "experts are not padded"),
     unsaid_on("delay-wgrad-compute", "weights' gradients follow those of inputs"),
     unsaid_on("defer-embedding-wgrad-compute", "weights' gradients follow those of inputs"),

@@ -258,14 +258,6 @@ class ConfigReader {
           "not published",
           modules));
     }
-    const std::int64_t groups = config_.whole("n_group", experts);
-    const std::int64_t chosen_groups = config_.whole("topk_group", experts);
-    if (chosen_groups > 0 && chosen_groups < groups) {
-      model_.left_out.push_back(
-          fmt::format("that a token's experts are in {} of {} groups (topk_group): copies travel "
-                      "as if any expert could be chosen",
-                      chosen_groups, groups));
-    }
   }
 
   ConfigMap config_;

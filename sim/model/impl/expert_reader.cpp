@@ -62,6 +62,27 @@ std::int64_t shared_width(ConfigMap& config, const ExpertKeys& keys, std::int64_
   return keys.shared_hidden.empty() ? 0 : config.whole(keys.shared_hidden, width);
 }
 
+// Groups of experts of which a token chooses some. A greedy router knows none (DeepSeek-V2, topk_method).
+void read_groups(ConfigMap& config, MixtureOfExperts& moe) {
+  const std::int64_t groups = config.whole("n_group", experts);
+  const std::int64_t chosen_groups = config.whole("topk_group", experts);
+  const Value* method = config.map().find("topk_method");
+  if (groups <= 1 || (method != nullptr && method->text == "greedy")) return;
+  const std::int64_t per_token = chosen_groups == 0 ? groups : chosen_groups;
+  if (moe.experts % groups != 0) {
+    config.error_at("n_group", fmt::format("{} groups of {} experts cannot be equal", groups, moe.experts));
+  } else if (per_token > groups) {
+    config.error_at("topk_group", fmt::format("a token chooses {} of {} groups", per_token, groups));
+  } else if (per_token * (moe.experts / groups) < moe.experts_per_token) {
+    config.error_at("topk_group",
+                    fmt::format("a token chooses {} of the groups, of {} experts each: fewer than its {} experts",
+                                per_token, moe.experts / groups, moe.experts_per_token));
+  } else {
+    moe.groups = groups;
+    moe.groups_per_token = per_token;
+  }
+}
+
 }  // namespace
 
 Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t count, std::int64_t ffn) {
@@ -84,6 +105,7 @@ Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t cou
     config.error_at(keys.per_token,
                     fmt::format("{} experts a token, but the model has {}", moe.experts_per_token, moe.experts));
   }
+  read_groups(config, moe);
   found.moe = moe;
   found.layers = layers_with(config, keys, count);
   return found;

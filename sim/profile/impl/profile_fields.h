@@ -136,6 +136,7 @@ void fields(Io& io, typename Io::template Of<LinkProfile>& link) {
   io.optional_part("reduce_scatter", "a collective", link.reduce_scatter);
   io.optional_part("all_reduce", "a collective", link.all_reduce);
   io.optional_part("all_to_all", "a collective", link.all_to_all);
+  io.optional_part("dispatch", "a collective", link.dispatch);
 }
 
 template <class Io>

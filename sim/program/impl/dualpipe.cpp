@@ -23,10 +23,8 @@ class StageOrder {
     const std::int64_t each = std::max((slots_ + 1) / 2, stages_);
     warm_up(distance, before);
     for (std::int64_t i = 0; i < each - stages_ + distance + 1; ++i) {
-      forward(near);
-      backward(far);
-      forward(far);
-      backward(near);
+      forward_and_backward(near, far);
+      forward_and_backward(far, near);
     }
     cool_down(distance, before);
     return order_.take();
@@ -53,8 +51,7 @@ class StageOrder {
   void cool_down(std::int64_t distance, std::int64_t before) {
     for (std::int64_t i = 0; i < before; ++i) {
       backward(far);
-      forward(far);
-      backward(near);
+      forward_and_backward(far, near);
     }
     for (std::int64_t i = 0; i < 2 * (distance + 1); ++i) {
       const std::size_t end = i % 2 == 0 ? far : near;
@@ -82,6 +79,11 @@ class StageOrder {
     input_gradient(end);
     order_.weight_gradient();
   }
+  /// A forward pass from one end and a backward pass from another, at the same time.
+  void forward_and_backward(std::size_t forward, std::size_t backwards) {
+    order_.forward_beside_next(next_slot(forward, forwards_), chunk_of(forward));
+    backward(backwards);
+  }
 
   std::int64_t stages_;
   std::int64_t stage_;
@@ -96,9 +98,9 @@ class StageOrder {
 /// s and p - 1 - s. Every stage holds the activations of p + 1 chunks and twice the parameters.
 ///
 /// The report's bubble is (p / 2 - 1)(F&B + B - 3 W), where F&B is a forward and a backward pass that run at the same
-/// time and end together. Here a worker runs one pass after another and sends each result when its pass ends, so that
-/// the bubble is (p / 2 - 1)(F + B - 2 W): that of the report for F&B = F + W. The overlap of two simultaneous passes,
-/// which hides messages and all-to-alls of experts, is not modelled.
+/// time and end together, so that each hides the other's all-to-alls of experts. Here a worker still runs one pass
+/// after another and sends each result when its pass ends, so that the bubble is (p / 2 - 1)(F + B - 2 W): that of the
+/// report for F&B = F + W. Of the overlap only the all-to-alls are modelled (Pipeline::beside).
 class DualPipe final : public Schedule {
  public:
   using Schedule::Schedule;

@@ -167,12 +167,17 @@ void PassWriter::add_steps(std::vector<ExpertStep> steps) {
 void PassWriter::add_exchanged(ExchangedExperts experts) {
   const bool travels = work_.kind != PassKind::weight_gradient;
   const std::size_t first = body().size();
-  if (travels) add_collective(experts.exchange);
+  if (experts.once_per_node && travels) {
+    std::vector<MixtureOfExperts>& mixtures = program_.mixtures;
+    if (mixtures.empty() || mixtures.back() != *layer().moe) mixtures.push_back(*layer().moe);
+    experts.to_experts.once_per_node = experts.back.once_per_node = static_cast<Index>(mixtures.size()) - 1;
+  }
+  if (travels) add_collective(experts.to_experts);
   add_dense(std::move(experts.even));
   if (experts.wait) add_wait(*experts.wait);
   if (!travels) return;
   program_.blocks.back().exchanged_experts.push_back({first, body().size()});
-  add_collective(experts.exchange);
+  add_collective(experts.back);
 }
 
 void PassWriter::issue() {

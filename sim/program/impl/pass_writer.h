@@ -151,7 +151,7 @@ class PassWriter {
   void add_steps(std::vector<ExpertStep> steps);
   void add_exchanged(ExchangedExperts experts);
   [[nodiscard]] ExpertLayer expert_layer_here() const {
-    return {layer(), options_.experts, tp(), tokens_, expert_tokens_};
+    return {layer(), options_.experts, tp(), tokens_, expert_tokens_, recipe().fp8};
   }
   [[nodiscard]] LinearPart of_this_pass(LinearPart part) const;
 

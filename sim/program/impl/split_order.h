@@ -17,6 +17,8 @@ class SplitOrder {
   explicit SplitOrder(std::int64_t slots) : slots_(slots) {}
 
   void forward(std::int64_t slot, std::int64_t chunk) { add({slot, chunk, PassKind::forward}); }
+  /// A forward pass at the same time as the backward pass that is added next.
+  void forward_beside_next(std::int64_t slot, std::int64_t chunk) { add({slot, chunk, PassKind::forward, true}); }
   /// Puts off the weight gradient that belongs to it.
   void input_gradient(std::int64_t slot, std::int64_t chunk) {
     add({slot, chunk, PassKind::input_gradient});

@@ -1,8 +1,10 @@
 // Pipelines: bubbles in closed form, unequal micro-batches by hand, rings between pipelines, messages between stages.
 
+#include "sim/engine/priced_program.h"
 #include "sim/engine/simulator.h"
 #include "sim/model/parameters.h"
 #include "sim/model/work.h"
+#include "sim/plan/expert_waves.h"
 #include "sim/program/activations_in_flight.h"
 #include "tests/support/catch.h"
 #include "tests/support/schedules.h"
@@ -208,6 +210,48 @@ TEST_CASE("DualPipe: the bubble is (p / 2 - 1)(F + B - 2 W), with p + 1 chunks' 
     }
     CHECK(most_chunks_in_flight(*make_schedule(setting.pipeline, stages), 1000) ==
           std::vector<std::int64_t>(static_cast<std::size_t>(stages), stages + 1));
+  }
+}
+
+// A forward and a backward pass at once take max(K + k, X + x, K + X, k + x), of kernels K and k and all-to-alls X and
+// x. All chunks are alike, so that every pair has one time; a pass that runs alone hides nothing.
+TEST_CASE("DualPipe: all-to-alls of experts travel beside the kernels of the other pass", "[engine][pipeline]") {
+  constexpr std::int64_t stages = 4;
+  Transformer model = one_head_model(2 * stages);
+  model.moe = MixtureOfExperts{.experts = 2, .experts_per_token = 1, .expert_hidden = 128};
+  Groups groups;
+  for (int i = 0; i < 40; ++i) groups.insert(groups.end(), {{{0}, tokens}, {{1}, tokens}});
+  const Plan plan = in_expert_waves(plan_of(2, model.layers, groups), 2, 0);
+  LoweringOptions options{model, Mesh{.hdp = 2, .pp = stages, .ep = 2}};
+  options.experts.ep = 2;
+  options.pipeline.schedule = "dualpipe";
+  const Program program(plan, options);
+  const Pipeline& pipeline = program.pipeline();
+  // The forward pass of the middle of a long step, with both passes of the backward beside it.
+  const PassId forward = pipeline.id_of(MicroBatchId(40), 1, PassKind::forward);
+  REQUIRE(pipeline.beside(forward).has_value());
+  const PassId inputs = *pipeline.beside(forward);
+  CHECK(pipeline.beside(inputs) == forward);
+  const StagePass other = pipeline.pass(inputs);
+  CHECK(other.kind == PassKind::input_gradient);
+  CHECK(other.stage == pipeline.pass(forward).stage);
+  const PassId weights = pipeline.id_of(other.micro_batch, other.chunk, PassKind::weight_gradient);
+  CHECK_FALSE(pipeline.beside(pipeline.id_of(MicroBatchId(0), 0, PassKind::forward)).has_value());
+  for (const Duration exchange : {1_us, 10_us, 30_us, 1_ms}) {
+    HandMachine world(test::one_device_nodes(2 * stages, 1_GBps), std::make_unique<test::HandCosts>(1_us), 2);
+    world.machine.experts = test::each_takes(exchange);
+    const auto time = [&](PassId id) { return time_of_one_rank(price(program, id, world.machine), 1); };
+    const auto all_kernels = [&](PassId id) {
+      const Breakdown parts = time(id);
+      return parts[Activity::linear] + parts[Activity::attention];
+    };
+    // Two layers with two all-to-alls each way.
+    const Duration exchanges = exchange * 4;
+    const Duration kernels = all_kernels(forward);
+    const Duration others = all_kernels(inputs) + all_kernels(weights);
+    const Duration both = time(forward).total() + time(inputs).total() + time(weights).total();
+    CHECK(both.seconds() ==
+          Approx(std::max({kernels + others, exchanges * 2, kernels + exchanges, others + exchanges}).seconds()));
   }
 }
 

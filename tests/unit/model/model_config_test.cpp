@@ -174,6 +174,32 @@ TEST_CASE("a latent without its widths, too many experts a token and no layer wi
   CHECK(problems.find("the model needs 'qk_rope_head_dim'") != std::string::npos);
 }
 
+TEST_CASE("groups of experts of which a token chooses some are read, and those that cannot be are told", "[model]") {
+  const auto with = [](const std::string& keys) {
+    return read_text(R"({"architectures": ["DeepseekV3ForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 256, "moe_intermediate_size": 32,
+      "n_routed_experts": 16, "num_experts_per_tok": 4, "kv_lora_rank": 16, "qk_rope_head_dim": 8,
+      "qk_nope_head_dim": 8, "v_head_dim": 16, )" +
+                     keys + "}");
+  };
+  const auto groups = [&](const std::string& keys) {
+    const auto [model, problems] = with(keys);
+    REQUIRE(model.has_value());
+    const Transformer layer = of_kind(*model, 0);
+    const MixtureOfExperts& moe = layer.moe.value();
+    return std::pair(moe.groups, moe.groups_per_token);
+  };
+  using Groups = std::pair<std::int64_t, std::int64_t>;
+  CHECK(groups(R"("n_group": 8, "topk_group": 4)") == Groups(8, 4));
+  CHECK(groups(R"("n_group": 1, "topk_group": 1)") == Groups(1, 1));
+  CHECK(groups(R"("n_group": 8, "topk_group": 4, "topk_method": "greedy")") == Groups(1, 1));
+  CHECK(with(R"("n_group": 3)").problems.find("3 groups of 16 experts cannot be equal") != std::string::npos);
+  CHECK(with(R"("n_group": 8, "topk_group": 9)").problems.find("a token chooses 9 of 8 groups") != std::string::npos);
+  CHECK(with(R"("n_group": 8, "topk_group": 1)")
+            .problems.find("a token chooses 1 of the groups, of 2 experts each: fewer than its 4 experts") !=
+        std::string::npos);
+}
+
 TEST_CASE("all problems of a configuration are told at once, with their places", "[model]") {
   const auto [model, problems] = read_text(R"({
   "architectures": ["LlamaForCausalLM"],

@@ -82,6 +82,10 @@ TEST_CASE("kinds of layers that have no kernels are refused by name", "[exec]") 
   Transformer narrow = tiny_model();
   narrow.moe = MixtureOfExperts{.experts = 4, .experts_per_token = 2, .expert_hidden = 8, .latent = 16};
   CHECK(refused(narrow) == "its experts work in a latent");
+  Transformer grouped = tiny_model();
+  grouped.moe =
+      MixtureOfExperts{.experts = 4, .experts_per_token = 2, .expert_hidden = 8, .groups = 2, .groups_per_token = 1};
+  CHECK(refused(grouped) == "its router chooses groups of experts first");
   Transformer linear = tiny_model();
   linear.linear = LinearMixing{.heads = 2, .key_heads = 2, .key_dim = 64, .value_dim = 64, .chunk = 64, .inputs = 384};
   CHECK(refused(linear) == "its tokens are mixed in linear time, and not by lightning attention");

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "sim/cost/cost_model.h"
+#include "sim/engine/site.h"
+#include "sim/model/transformer.h"
+#include "sim/network/collective_model.h"
+
+namespace hdpsim {
+
+/// The all-to-alls of expert groups in which a token travels once to each node that has some of its experts and, inside
+/// that node, once to each device that has some (DeepEP). Devices that have the same place in their nodes exchange over
+/// the network what devices of a node then forward to each other, chunk by chunk, so that the slower of the two sets
+/// the time: two all-to-alls whose sizes are those of a device's tokens times mean_parts() of the nodes and of the
+/// devices. Their rates are those that the profile states for it (LinkProfile::dispatch), or those of NCCL's
+/// all-to-all.
+///
+/// Where the nodes of a group have unequally many of its devices, a token travels once to each device by itself.
+class NodeExchange {
+ public:
+  /// `groups` are the expert groups that exchange at the same time. The site must outlive the object.
+  NodeExchange(const Site& site, const DeviceSets& groups);
+
+  /// `tokens`: bytes of a device's tokens, each counted once. mean_parts() is kept for the mixture asked about last.
+  [[nodiscard]] Estimate estimate(const MixtureOfExperts& moe, Bytes tokens) const;
+
+ private:
+  struct Known {
+    MixtureOfExperts moe;
+    double nodes = 0;    ///< That have an expert of a token, on average.
+    double devices = 0;  ///< The same.
+  };
+
+  DeviceProfile profile_;  ///< That of the site, with the rates of these exchanges as those of all-to-alls.
+  std::int64_t devices_ = 1;
+  std::int64_t nodes_ = 1;
+  std::unique_ptr<CollectiveModel> between_;  ///< Among devices in the same place of their nodes; null: one node.
+  std::unique_ptr<CollectiveModel> inside_;   ///< Among the devices of a node, or of an uneven group; null: one each.
+  mutable Known known_;
+};
+
+}  // namespace hdpsim
