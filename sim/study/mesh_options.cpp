@@ -59,7 +59,6 @@ class MeshChecks {
 
   void check_rules_of_experts() {
     if (point_.recipe.suits_experts()) return;
-    bool is_told = false;
     for (const KeyText& key : mesh_keys().texts()) {
       const Value* stated = mesh_.find(key.name);
       if (key.notes.fixed.empty() || stated == nullptr || stated->text == key.fallback) continue;
@@ -67,12 +66,7 @@ class MeshChecks {
           stated->position,
           fmt::format("{} has experts, with which '{}' is known as {} only", point_.model.name, key.name, key.fallback),
           fmt::format("write {}: {}", key.name, key.fallback));
-      is_told = true;
     }
-    if (is_told) return;  // otherwise the profile says what experts do not know
-    diagnostics_.unsupported(mesh_.position,
-                             fmt::format("{} has experts, whose products are known in bf16 only", point_.model.name),
-                             "leave 'kernels.linear' as it is by default");
   }
 
   // With one stage there is no schedule, whatever the study states. An impossible schedule is replaced by the default.

@@ -367,10 +367,19 @@ TEST_CASE("a recipe under which experts are not known is refused at each key tha
   CHECK(StudyFile(changed(eight, "tp: 2", "tp: 2, zero: 3, separate_merge: false, gradients: bf16")).problems() ==
         Problems{"10:21: mixtral-8x7b has experts, with which 'zero' is known as 1 only",
                  "10:58: mixtral-8x7b has experts, with which 'gradients' is known as fp32 only"});
-  const std::string h100 = changed(changed(eight, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published");
-  CHECK(StudyFile(changed(h100, "mesh:", "kernels: {linear: fp8}\nmesh:")).problems() ==
-        Problems{"11:7: mixtral-8x7b has experts, whose products are known in bf16 only"});
   CHECK(StudyFile(changed(eight, "tp: 2", "tp: 2, zero: 1, gradients: fp32")).problems().empty());
+}
+
+TEST_CASE("tokens travel to experts in fp8 only where experts multiply in fp8", "[study]") {
+  const std::string eight = changed(changed(good_study, "llama-7b", "mixtral-8x7b"), "tp: 2", "tp: 2, ep: 2");
+  const std::string h100 = changed(changed(eight, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published") +
+                           "moe: {dispatch: per_node, fp8_sent: true}\n";
+  CHECK(StudyFile(h100).problems() == Problems{"12:37: tokens travel in fp8, but experts multiply in bf16"});
+  const StudyFile fp8(changed(h100, "mesh:", "kernels: {linear: fp8}\nmesh:"));
+  CHECK(fp8.problems().empty());
+  const ExpertLayout layout = fp8.load().points.at(0).spec.experts.layout;
+  CHECK(layout.fp8_sent);
+  CHECK(layout.dispatch == ExpertDispatch::per_node);
 }
 
 TEST_CASE("the load of experts can be a file of counts", "[study]") {
