@@ -216,7 +216,7 @@ LinearPart expert_work(const Transformer& model, const std::vector<std::int64_t>
   }
   part.activation(model, all, width);
   part.casts(model, all, width, copy_width(model));
-  if (sorted && rows.size() > 1) part.kernels(2 * 2 * all * copy_width(model) * model.element_bytes, 2);
+  if (sorted && rows.size() > 1) part.kernels(4 * all * copy_width(model) * model.element_bytes, 2);
   return part.take();
 }
 

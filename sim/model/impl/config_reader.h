@@ -53,7 +53,7 @@ struct Experts {
   std::vector<bool> layers;
   std::int64_t dense_hidden = 0;  ///< Inner width of the other layers' MLP.
 };
-[[nodiscard]] Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t layers, std::int64_t ffn);
+[[nodiscard]] Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t count, std::int64_t ffn);
 
 [[nodiscard]] LinearMixing read_linear_mixing(ConfigMap& config, const LinearKeys& keys, const Transformer& model);
 
