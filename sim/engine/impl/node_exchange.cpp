@@ -40,7 +40,8 @@ NodeExchange::NodeExchange(const Site& site, const DeviceSets& groups) : profile
   const auto among = [&](DeviceSets sets) {
     return std::make_unique<CollectiveModel>(*site.links, profile_, std::move(sets));
   };
-  if (!span.is_even) {
+  // A group on fewer nodes than another has more of its devices in each.
+  if (!span.is_even || span.nodes * span.in_node != span.ranks) {
     inside_ = among(groups);
     return;
   }

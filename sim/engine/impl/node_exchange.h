@@ -17,7 +17,7 @@ namespace hdpsim {
 /// devices. Their rates are those that the profile states for it (LinkProfile::dispatch), or those of NCCL's
 /// all-to-all.
 ///
-/// Where the nodes of a group have unequally many of its devices, a token travels once to each device by itself.
+/// Where nodes have unequally many devices of their groups, a token travels once to each device by itself.
 class NodeExchange {
  public:
   /// `groups` are the expert groups that exchange at the same time. The site must outlive the object.
