@@ -31,6 +31,7 @@ std::vector<Span> local_spans(const MicroBatch& micro_batch, std::size_t index) 
 
 ShardedDocuments on_one_rank(const std::vector<Span>& spans) {
   std::vector<std::int64_t> lengths;
+  lengths.reserve(spans.size());
   for (const Span& span : spans) lengths.push_back(span.tokens);
   return {std::move(lengths), 1};
 }

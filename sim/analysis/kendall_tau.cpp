@@ -9,7 +9,7 @@
 namespace hdpsim {
 namespace {
 
-int sign_of(double difference) {
+std::int64_t sign_of(double difference) {
   return (difference > 0) - (difference < 0);
 }
 

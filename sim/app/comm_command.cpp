@@ -81,7 +81,7 @@ Traffic background_of(const std::string& text) {
 ClusterSpec cluster_of(const CommOptions& options, const std::vector<Traffic>& background, const Catalog& catalog) {
   std::int64_t needed = options.gpus;
   for (const Traffic& traffic : background) needed = std::max(needed, traffic.first + traffic.devices);
-  const ClusterSpec as_written = named_cluster(options.cluster, {}, catalog);
+  ClusterSpec as_written = named_cluster(options.cluster, {}, catalog);
   if (as_written.devices >= needed) return as_written;
   const std::int64_t per_node = as_written.devices_per_node;
   return named_cluster(options.cluster, (needed + per_node - 1) / per_node * per_node, catalog);
@@ -194,11 +194,13 @@ std::vector<std::int64_t> sizes_of(const CommOptions& options) {
   if (!(options.factor > 1)) throw InputError("the factor -f must be above 1");
   const double most = size_of(options.most, "-e");
   std::vector<std::int64_t> sizes;
-  for (double bytes = size_of(options.least, "-b"); bytes <= most; bytes *= options.factor) {
+  double bytes = size_of(options.least, "-b");
+  while (bytes <= most) {
     if (sizes.size() == most_sizes) {
       throw InputError(fmt::format("the factor -f makes more than {} sizes", most_sizes), "write -f 2");
     }
     sizes.push_back(static_cast<std::int64_t>(bytes));
+    bytes *= options.factor;
   }
   return sizes;
 }

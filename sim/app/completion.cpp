@@ -19,6 +19,7 @@ std::string quoted(const std::string& text) {
 
 std::vector<std::string> words_of(const std::vector<CommandText>& commands) {
   std::vector<std::string> words;
+  words.reserve(commands.size());
   for (const CommandText& command : commands) words.push_back(command.word());
   return words;
 }

@@ -65,6 +65,7 @@ class Start {
   /// False if there is no such program.
   [[nodiscard]] bool starts(std::vector<std::string> words) const {
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     pid_t process = 0;

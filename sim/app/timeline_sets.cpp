@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <tuple>
@@ -24,7 +25,8 @@ TimelineTitle title_of(const fs::path& path) {
   if (!file.getline(line.data(), longest_title) && !fs::is_regular_file(path)) {
     throw InputError(Position{path.string(), 0, 0}, "there is no such file");
   }
-  return read_timeline_title(path.string(), line.c_str());
+  line.resize(std::strlen(line.data()));
+  return read_timeline_title(path.string(), line);
 }
 
 // Sorts measured-0-2 before measured-0-10.

@@ -77,7 +77,7 @@ int open_new(const fs::path& path, const char*& name) {
     const int reason = errno;
     if (forget(name)) std::free(const_cast<char*>(name));
     name = nullptr;
-    errno = reason;
+    errno = reason;  // NOLINT(clang-analyzer-unix.Malloc): a signal handler that took the name still reads it
     if (reason != EEXIST) return -1;
   }
   return -1;
@@ -108,7 +108,7 @@ void AtomicFile::give_up() noexcept {
   static_cast<void>(unlink(temporary_));
   if (forget(temporary_)) std::free(const_cast<char*>(temporary_));
   temporary_ = nullptr;
-}
+}  // NOLINT(clang-analyzer-unix.Malloc): as in open_new()
 
 void AtomicFile::write(std::string_view bytes) {
   require(std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size());

@@ -132,7 +132,8 @@ std::optional<PassId> PassMessages::next_here(PassId pass) const {
 
 void PassMessages::send(PassId pass, const void* from) {
   if (const auto next = next_here(pass)) {
-    Message message{.pass = *next, .floats = floats_.at(program_->pipeline().micro_batch_id(pass)), .memory = memory()};
+    Message message{.pass = *next, .floats = floats_.at(program_->pipeline().micro_batch_id(pass))};
+    message.memory = memory();
     backend_.download(message.memory.get(), from, bytes_of(message.floats));
     arrived_.emplace(*next, std::move(message));
     return;
@@ -143,8 +144,8 @@ void PassMessages::send(PassId pass, const void* from) {
   Lane& lane = lanes_[static_cast<std::size_t>(stage)];
   Message message{.pass = *target,
                   .place = lane.places.at(*target),
-                  .floats = floats_.at(program_->pipeline().micro_batch_id(pass)),
-                  .memory = memory()};
+                  .floats = floats_.at(program_->pipeline().micro_batch_id(pass))};
+  message.memory = memory();
   backend_.download(message.memory.get(), from, bytes_of(message.floats));
   const Send send{stage, message.memory.get(), bytes_of(message.floats)};
   message.ticket = transport_.start({&send, 1}, {});

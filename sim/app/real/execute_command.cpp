@@ -235,7 +235,7 @@ bool run_rank(const Training& training, const exec::JobDevice& device, Teller* t
     const Turn turn = turns[index];
     exec::Executor& model = *models[turn.plan];
     std::shared_ptr<const PlannedStep> planned;
-    const exec::ProgramSource program = [&]() -> const Program& {
+    const exec::ProgramSource program = [&planned, &plans = training.plans, index]() -> const Program& {
       planned = plans.step(index);
       return planned->program();
     };

@@ -17,7 +17,6 @@
 namespace hdpsim::app {
 namespace {
 
-using kernels::exec::JobDevice;
 using Limit = std::chrono::milliseconds;
 
 void run_cores(int devices, Limit limit, const DeviceWork& work) {

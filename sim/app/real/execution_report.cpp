@@ -48,6 +48,7 @@ double mean_of(const std::vector<double>& values) {
 template <class Row, class Figure>
 std::vector<Figure> collected(const std::vector<Row>& rows, Figure Row::*figure) {
   std::vector<Figure> figures;
+  figures.reserve(rows.size());
   for (const Row& row : rows) figures.push_back(row.*figure);
   return figures;
 }
@@ -62,6 +63,7 @@ std::string step_line(std::int64_t step, double loss, std::int64_t tokens, const
 template <class Row>
 Duration mean_at_pace(const std::vector<Row>& rows) {
   std::vector<Duration> times;
+  times.reserve(rows.size());
   for (const Row& row : rows) times.push_back(*row.at_pace);
   return mean_of(times);
 }
