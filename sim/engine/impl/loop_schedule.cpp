@@ -28,6 +28,10 @@ class LoopSchedule {
     kept_ = std::min<std::int64_t>(passes, farthest_iterations_back + 1);
     ends_.resize(static_cast<std::size_t>(kept_) * block_.body.size());
     for (iteration_ = 0; iteration_ < passes; ++iteration_) {
+      for (std::int64_t back = 0; back < kept_; ++back) {
+        rows_[static_cast<std::size_t>(back)] =
+            static_cast<std::size_t>((iteration_ + kept_ - back) % kept_) * block_.body.size();
+      }
       for (std::size_t i = range_.first; i < range_.last; ++i) execute(i);
     }
     drain();
@@ -52,21 +56,19 @@ class LoopSchedule {
     });
   }
 
-  Duration& end_of(std::int64_t iteration, std::size_t index) {
-    return ends_[static_cast<std::size_t>(iteration % kept_) * block_.body.size() + index];
-  }
+  // Of an iteration that many before the present one.
+  Duration& end_of(std::size_t iterations_back, std::size_t index) { return ends_[rows_[iterations_back] + index]; }
 
   void execute(std::size_t index) {
     const Instruction& instruction = block_.body[index];
     if (!instruction.active(iteration_, block_.iterations)) {
-      end_of(iteration_, index) = Duration{};
+      end_of(0, index) = Duration{};
       return;
     }
     Duration& stream_free = free_[static_cast<std::size_t>(instruction.stream)];
     const auto [start, waited_for] = start_of(instruction, block_, stream_free, [this](const Dependency& dependency) {
-      const std::int64_t of = iteration_ - dependency.iterations_back;
-      const bool is_outside = of < 0 || dependency.instruction < range_.first;
-      return is_outside ? Duration{} : end_of(of, dependency.instruction);
+      const bool is_outside = dependency.iterations_back > iteration_ || dependency.instruction < range_.first;
+      return is_outside ? Duration{} : end_of(dependency.iterations_back, dependency.instruction);
     });
     const Duration time = duration(index);
     if (instruction.stream == Stream::compute) {
@@ -74,13 +76,19 @@ class LoopSchedule {
       breakdown_[activity_of(instruction.opcode)] += time;
     }
     stream_free = start + time;
-    end_of(iteration_, index) = stream_free;
+    end_of(0, index) = stream_free;
   }
 
-  [[nodiscard]] Duration duration(std::size_t index) const {
+  [[nodiscard]] Duration duration(std::size_t index) {
     const Instruction& instruction = block_.body[index];
-    if (instruction.opcode == Opcode::exchange) return transfer_(priced_.program.bytes[instruction.work]);
-    return priced_.time(block_index_, index, speed_);
+    if (instruction.opcode != Opcode::exchange) return priced_.time(block_index_, index, speed_);
+    // The steps of a ring exchange the same bytes.
+    const Bytes bytes = priced_.program.bytes[instruction.work];
+    if (bytes != last_exchanged_) {
+      last_exchanged_ = bytes;
+      last_transfer_ = transfer_(bytes);
+    }
+    return last_transfer_;
   }
 
   void drain() {
@@ -97,8 +105,11 @@ class LoopSchedule {
   const TransferTime& transfer_;
   std::int64_t iteration_ = 0;
   std::array<Duration, stream_count> free_{};
-  std::int64_t kept_ = 1;       ///< Number of newest iterations whose ends are kept.
-  std::vector<Duration> ends_;  ///< By kept iteration and instruction.
+  std::int64_t kept_ = 1;                                         ///< Number of newest iterations whose ends are kept.
+  std::array<std::size_t, farthest_iterations_back + 1> rows_{};  ///< In `ends_`, by iterations before this one.
+  std::vector<Duration> ends_;                                    ///< By kept iteration and instruction.
+  Bytes last_exchanged_{-1};
+  Duration last_transfer_;
   Breakdown breakdown_;
 };
 

@@ -9,6 +9,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t fp32_bytes = 4;
+constexpr std::size_t usual_instructions = 32;  // of a block, for which memory is taken at once
 
 template <typename Item>
 Index added(std::vector<Item>& table, Item item) {
@@ -26,6 +27,7 @@ void PassWriter::open_block(std::int64_t iterations, Direction direction) {
   Block& block = program_.blocks.emplace_back();
   block.iterations = iterations;
   block.direction = direction;
+  block.body.reserve(usual_instructions);
   direction_ = direction;
   first_kernel_.reset();
   first_kernel_of_all_.reset();
@@ -245,9 +247,10 @@ void PassWriter::add_wait(const ExpertWait& wait) {
 }
 
 LinearPart PassWriter::of_this_pass(LinearPart part) const {
-  if (part.direction == Direction::forward) return part;
-  if (work_.kind == PassKind::input_gradient) return input_gradients(part);
-  return work_.kind == PassKind::weight_gradient ? weight_gradients(part) : part;
+  const bool is_backward = part.direction == Direction::backward;
+  if (is_backward && work_.kind == PassKind::input_gradient) return input_gradients(part);
+  if (is_backward && work_.kind == PassKind::weight_gradient) return weight_gradients(part);
+  return part;
 }
 
 }  // namespace hdpsim
