@@ -50,7 +50,7 @@ PlanMemory::PlanMemory(const Pipeline& pipeline, const MemorySetting& setting)
 }
 
 void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
-  const DeviceShape shape{.tp = setting.mesh.tp, .pool = setting.mesh.hdp};
+  const DeviceShape shape{.tp = setting.mesh.tp, .pool = setting.mesh.ranks_of_a_shard_group()};
   const DeviceShape own = stage_shape(setting.model, shape, pipeline_.chunk_map(), stage);
   stages_.push_back({DeviceMemory(setting.model, own, setting.recipe, setting.experts), {}});
   const DeviceMemory& device = stages_.back().device;

@@ -20,7 +20,12 @@ struct Mesh {
   std::int64_t tp = 1;
   std::int64_t pp = 1;
   std::int64_t ep = 1;
+  /// Consecutive HDP ranks that shard parameters, gradients or the optimizer among each other, as ZeRO's level says;
+  /// the other ranks hold the same shards (hybrid sharding). 0: all ranks shard them.
+  std::int64_t shard_ranks = 0;
   [[nodiscard]] std::int64_t devices() const { return hdp * tp * pp; }
+  [[nodiscard]] bool shards_in_groups() const { return shard_ranks > 0 && shard_ranks < hdp; }
+  [[nodiscard]] std::int64_t ranks_of_a_shard_group() const { return shards_in_groups() ? shard_ranks : hdp; }
 };
 
 /// The device of each part of each HDP rank. A bijection: every device of the job's nodes runs exactly one part. The tp

@@ -74,6 +74,11 @@ void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
   machine.pool_flows = [pool](CollectiveKind kind, Bytes bytes) {
     return pool->flows(kind, pool->estimate(kind, bytes));
   };
+  if (mesh.shards_in_groups()) {
+    machine.hybrid =
+        HybridSharding{mesh.ranks_of_a_shard_group(), collective_of(model_among(shard_groups(mesh, placement), site)),
+                       collective_of(model_among(shard_replicas(mesh, placement), site))};
+  }
   const auto groups = std::make_shared<GroupCollectives>(site, mesh, placement);
   machine.sharing = [groups](const SharingRanks& ranks, CollectiveKind kind, Bytes bytes) {
     return groups->estimate(ranks, kind, bytes);

@@ -37,6 +37,13 @@ struct SharingRanks {
 };
 using SharingCosts = std::function<Estimate(const SharingRanks&, CollectiveKind, Bytes)>;
 
+/// Collectives of a pool whose ranks shard states in groups (Mesh::shard_ranks).
+struct HybridSharding {
+  std::int64_t ranks = 0;  ///< Of a group.
+  Collective within;       ///< Among the ranks of a group, in all groups at once.
+  Collective across;       ///< Among the ranks that hold the same shard, for all shards at once.
+};
+
 /// The simulated cluster as one job sees it. The machines of concurrent jobs share one network. A network serves one
 /// simulation at a time, because it holds the flows.
 struct Machine {
@@ -56,7 +63,8 @@ struct Machine {
   std::optional<KernelSlowdown> beside_communication{};  ///< Empty if unknown: kernels are then not slowed.
   Duration issue;                                        ///< Host time to issue one kernel.
   Collective tensor_parallel;                            ///< Collectives among the tp devices of a rank's stage.
-  Collective pool;         ///< Collectives over the devices of all ranks that hold the same shard.
+  Collective pool;                         ///< Collectives over the devices of all ranks that hold the same shard.
+  std::optional<HybridSharding> hybrid{};  ///< Empty where the whole pool shards its states.
   SharingCosts sharing{};  ///< Collectives in the group of a micro-batch; may be empty where keys go around rings.
   Collective experts{};    ///< Collectives in each expert group; this and the next two are empty where ep is 1.
   /// All-to-alls in each expert group that send a token once to each node (TensorParallelCollective::once_per_node).

@@ -74,7 +74,7 @@ class Pricer {
       case Opcode::issue:      // wait_for_host() sets it from the other instructions
         return {};
       case Opcode::gather:
-        return machine_.pool(CollectiveKind::all_gather, program.bytes[instruction.work]);
+        return gather_of(program.bytes[instruction.work], machine_);
       case Opcode::reduce:
         return reduction_of(program.bytes[instruction.work], program.all_reduce, machine_);
       case Opcode::share:

@@ -4,6 +4,7 @@
 
 #include "sim/base/check.h"
 #include "sim/engine/priced_program.h"
+#include "sim/model/shares.h"
 
 namespace hdpsim {
 namespace {
@@ -116,16 +117,28 @@ class StepEnding {
   Instant all_end_;
 };
 
+Estimate both(const Estimate& first, const Estimate& second) {
+  return {first.time + second.time, std::max(first.evidence, second.evidence)};
+}
+
 }  // namespace
 
 Estimate reduction_of(Bytes gradients, bool all_reduce, const Machine& machine) {
   if (gradients == Bytes{}) return {};
-  Estimate reduction = machine.pool(CollectiveKind::reduce_scatter, gradients);
   if (all_reduce) {
-    const Estimate gather = machine.pool(CollectiveKind::all_gather, gradients);
-    reduction = {reduction.time + gather.time, std::max(reduction.evidence, gather.evidence)};
+    return both(machine.pool(CollectiveKind::reduce_scatter, gradients),
+                machine.pool(CollectiveKind::all_gather, gradients));
   }
-  return reduction;
+  if (!machine.hybrid) return machine.pool(CollectiveKind::reduce_scatter, gradients);
+  const HybridSharding& hybrid = *machine.hybrid;
+  const Bytes shard(divided(gradients.count(), hybrid.ranks));
+  const Estimate within = hybrid.within(CollectiveKind::reduce_scatter, gradients);
+  return both(within, hybrid.across(CollectiveKind::all_reduce, shard));
+}
+
+Estimate gather_of(Bytes parameters, const Machine& machine) {
+  if (parameters == Bytes{}) return {};
+  return (machine.hybrid ? machine.hybrid->within : machine.pool)(CollectiveKind::all_gather, parameters);
 }
 
 Duration gradient_reduction(const StepEnd& end, const Machine& machine) {
@@ -135,8 +148,7 @@ Duration gradient_reduction(const StepEnd& end, const Machine& machine) {
 }
 
 Duration parameter_gather(const StepEnd& end, const Machine& machine) {
-  const Duration common =
-      end.parameters == Bytes{} ? Duration{} : machine.pool(CollectiveKind::all_gather, end.parameters).time;
+  const Duration common = gather_of(end.parameters, machine).time;
   if (end.expert_parameters == Bytes{}) return common;
   return common + machine.expert_pools(CollectiveKind::all_gather, end.expert_parameters).time;
 }

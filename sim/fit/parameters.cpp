@@ -71,12 +71,16 @@ std::vector<PhysicalParameter> all_parameters() {
            }},
       {.name = "gemm",
        .unit = "x",
-       .meaning = "the rate of matrix products (`gemm`, `gemm_fp8`); launches stay",
+       .meaning = "the rate of matrix products (`gemm` and those in fp8); launches stay",
        .prior = "18 % either way: whole steps on devices of one type differ by as much (configs/validation, MosaicML)",
        .width = products_apart,
        .least = 0.3,
        .most = 3,
-       .start = [](const DeviceProfile& p) { return factor_if(p.gemm || p.gemm_fp8); },
+       .start =
+           [](const DeviceProfile& p) {
+             return factor_if(p.gemm || std::any_of(p.gemm_fp8.begin(), p.gemm_fp8.end(),
+                                                    [](const auto& t) { return t.has_value(); }));
+           },
        .ceiling = room_of_products,
        .apply = scale_products},
       {.name = "attention",

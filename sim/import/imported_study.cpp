@@ -15,6 +15,7 @@
 #include "sim/model/model_config.h"
 #include "sim/profile/profile_file.h"
 #include "sim/study/commented_study.h"
+#include "sim/study/kernel_choice.h"
 #include "sim/study/study_paths.h"
 
 namespace hdpsim {
@@ -151,22 +152,33 @@ class StudyWriter {
 
   void choose_profile(Value& study) {
     std::vector<std::string> names;
+    std::shared_ptr<const DeviceProfile> chosen;
     for (const std::string& name : profile_names(catalog_.profiles().string())) {
       Diagnostics none;
       const auto profile = catalog_.profile(Value::scalar(name), none);
       if (profile == nullptr || profile->provenance.device != device_) continue;
       names.push_back(name);
-      if (names.size() == 1) has_fp8_ = profile->gemm_fp8.has_value();
+      if (names.size() == 1) chosen = profile;
     }
     if (names.empty()) return;  // which the study tells
     put(study, "profile", names.front());
     if (names.size() > 1) assume(fmt::format("the profile is the first of {}", fmt::join(names, ", ")));
+    keep_to_products_of(*chosen);
+  }
+
+  void keep_to_products_of(const DeviceProfile& profile) {
     const Value* linear = run_.kernels.find("linear");
-    if (linear == nullptr || linear->text != "fp8" || has_fp8_) return;
-    put(run_.kernels, "linear", std::string("bf16"));
-    run_.notes.push_back({ImportNote::Kind::unsaid,
-                          {},
-                          fmt::format("products in fp8: bf16, as the profile {} has none", names.front())});
+    for (const auto& [word, format] : product_format_words()) {
+      if (linear == nullptr || linear->text != word || !in_fp8(format)) continue;
+      const std::size_t table = fp8_table(format);
+      if (profile.gemm_fp8[table]) continue;
+      run_.notes.push_back(
+          {ImportNote::Kind::unsaid,
+           {},
+           fmt::format("products in {}: bf16, as the profile {} has no {}", word, profile.name, fp8_table_key(table))});
+      put(run_.kernels, "linear", std::string("bf16"));
+      return;
+    }
   }
 
   // ---- Model
@@ -252,7 +264,6 @@ class StudyWriter {
   Catalog& catalog_;
   ImportedStudy result_;
   std::string device_;
-  bool has_fp8_ = false;
 };
 
 TrainingRun run_of(const std::string& file, const std::string& text, const ImportOptions& options,

@@ -263,6 +263,9 @@ class MegatronReader {
     const bool in_fp32 = sums_in_fp32();
     const bool fuses = arguments_.is_on("gradient_accumulation_fusion");
     if (has_experts_) {
+      tell_of_experts("num_distributed_optimizer_instances",
+                      arguments_.number("num_distributed_optimizer_instances", degree, 1) > 1,
+                      "the optimizer is sharded over the whole pool");
       tell_of_experts("use_distributed_optimizer", zero != 1, "the optimizer is sharded (mesh.zero: 1)");
       tell_of_experts("overlap_grad_reduce", reduces, "gradients are reduced behind the last backward");
       tell_of_experts("overlap_param_gather", gathers, "parameters are gathered before the first forward");
@@ -270,14 +273,39 @@ class MegatronReader {
       tell_of_experts("gradient_accumulation_fusion", !fuses, "products add gradients to their sums");
     } else {
       put(run_.mesh, "zero", zero);
+      read_shard_groups(zero);
       put(run_.mesh, "gradients", std::string(in_fp32 ? "fp32" : "bf16"));
       put_truth(run_.mesh, "gradient_accumulation_fusion", fuses);
       put_truth(run_.mesh, "overlap_grad_reduce", reduces && zero < 2);
       put_truth(run_.mesh, "overlap_param_gather", gathers && zero == 1);
     }
+    read_moments();
     if (zero < 2 || has_experts_) put_truth(run_.mesh, "gradient_buffer", true);
     read_optimizer(zero);
     put(run_.memory, "loss", std::string(arguments_.is_on("cross_entropy_loss_fusion") ? "fused" : "fp32"));
+  }
+
+  void read_shard_groups(std::int64_t zero) {
+    const std::int64_t pool = run_.gpus / (run_.tp * run_.pp);
+    const std::int64_t groups = arguments_.number("num_distributed_optimizer_instances", degree, 1);
+    if (zero == 0 || groups == 1 || pool == 0) return;
+    if (pool % groups != 0 || pool == groups) {
+      diagnostics_.error(arguments_.position("num_distributed_optimizer_instances"),
+                         fmt::format("{} ranks are not {} groups of at least 2", pool, groups));
+      return;
+    }
+    put(run_.mesh, "shard_ranks", pool / groups);
+  }
+
+  void read_moments() {
+    const std::string first = arguments_.word("exp_avg_dtype", "fp32");
+    const std::string second = arguments_.word("exp_avg_sq_dtype", "fp32");
+    const bool is_known = first == "fp32" || first == "fp16" || first == "bf16" || first == "fp8";
+    if (!is_known || first != second) {
+      arguments_.tell_unsaid(first == "fp32" ? "exp_avg_sq_dtype" : "exp_avg_dtype", "both moments are fp32");
+    } else if (first != "fp32") {
+      put(run_.mesh, "moments", std::string(first == "fp8" ? "fp8" : "bf16"));
+    }
   }
 
   // Its distributed Muon deals whole matrices to ranks: the optimizer is sharded.
@@ -352,11 +380,21 @@ class MegatronReader {
     }
     if (is_half) arguments_.assume("fp16 is simulated as bf16, which costs the same", arguments_.position("fp16"));
     const bool is_fp8 = arguments_.has("fp8") || arguments_.is_on("fp8_hybrid") || arguments_.is_on("fp8_e4m3");
-    if (is_fp8 && has_experts_) {
-      arguments_.tell_unsaid("fp8", "with experts products are simulated in bf16");
-    } else {
-      put(run_.kernels, "linear", std::string(is_fp8 ? "fp8" : "bf16"));
+    put(run_.kernels, "linear", std::string(is_fp8 ? fp8_format() : "bf16"));
+    if (arguments_.is_on("activation_func_fp8_input_store")) {
+      put(run_.mesh, "activation_input", std::string("fp8"));
     }
+  }
+
+  std::string_view fp8_format() {
+    constexpr auto formats = std::to_array<std::pair<std::string_view, std::string_view>>(
+        {{"delayed", "fp8"}, {"tensorwise", "fp8_current"}, {"blockwise", "fp8_blocks"}, {"mxfp8", "mxfp8"}});
+    const std::string recipe = arguments_.word("fp8_recipe", "delayed");
+    for (const auto& [name, format] : formats) {
+      if (recipe == name) return format;
+    }
+    arguments_.tell_unsaid("fp8_recipe", "casts are those of one scale a tensor, known beforehand");
+    return "fp8";
   }
 
   void read_dropout() {

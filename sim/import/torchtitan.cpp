@@ -31,6 +31,20 @@ std::int64_t product(std::initializer_list<std::int64_t> factors) {
   return result;
 }
 
+/// A converter of modules, and the word of `kernels.linear` for the products that it converts.
+struct ProductConverter {
+  std::string_view name;
+  std::string_view linear;
+  bool of_experts = false;
+};
+constexpr auto product_converters =
+    std::to_array<ProductConverter>({{"float8", "fp8_current"},
+                                     {"quantize.linear.float8", "fp8_current"},
+                                     {"quantize.grouped_mm.float8", "fp8_current", true},
+                                     {"mx", "mxfp8"},
+                                     {"quantize.linear.mx", "mxfp8"},
+                                     {"quantize.grouped_mm.mx", "mxfp8", true}});
+
 class TorchtitanReader {
  public:
   TorchtitanReader(const Value& root, const std::string& file, const ImportOptions& options, Diagnostics& diagnostics)
@@ -227,16 +241,12 @@ class TorchtitanReader {
     const bool keeps = reshard == "never" || (reshard == "default" && run_.pp > 1);
     const bool is_sharded = shards_ * run_.cp > 1;
     if (param != "bfloat16") diagnostics_.unsupported(position(param_at), "training in fp32 cannot be simulated");
-    if (replicas_ > 1 && is_sharded) {
-      unsaid("data_parallel_replicate_degree", find_degree("data_parallel_replicate_degree"),
-             fmt::format("parameters are sharded over all ranks, not in {} groups that reduce among each other",
-                         replicas_));
-    }
     if (flavor_ != nullptr && flavor_->has_experts) {
       unsaid("FSDP", nullptr, "with experts the optimizer alone is sharded (mesh.zero: 1), and gradients are fp32");
       return;
     }
     put(run_.mesh, "zero", !is_sharded ? 0 : keeps ? 2 : 3);
+    if (replicas_ > 1 && is_sharded) put(run_.mesh, "shard_ranks", shards_ * run_.cp);
     put(run_.mesh, "gradients", std::string("fp32"));
     run_.remarks["mesh.zero"] = keeps ? "here: FSDP2 that keeps parameters behind the forward" : "here: FSDP2";
     if (is_sharded && find("training", "mixed_precision_reduce") == nullptr) {
@@ -260,7 +270,7 @@ class TorchtitanReader {
     }
     if (overlaps && !compiles)
       unsaid("enable_async_tensor_parallel", async_at, "it needs compile.enable, and has no effect");
-    read_float8();
+    read_converters();
   }
 
   bool compiles_loss() {
@@ -270,22 +280,29 @@ class TorchtitanReader {
                        [](const Value& item) { return item.text == "loss"; });
   }
 
-  void read_float8() {
+  // torchao takes the scale of a tensor from the tensor itself.
+  void read_converters() {
+    std::string_view of_layers = truth(find("float8", "enable_float8_linear")) ? "fp8_current" : "bf16";
+    std::string_view of_experts = "bf16";
     const Value* converters = find("model", "converters");
-    bool is_fp8 = truth(find("float8", "enable_float8_linear"));
-    if (converters != nullptr) {
-      for (const Value& item : converters->items) {
-        const bool is_it = item.text == "float8" || item.text == "quantize.linear.float8";
-        is_fp8 = is_fp8 || is_it;
-        if (!is_it) unsaid(fmt::format("converters: {}", item.text), &item, "products are simulated in bf16");
+    for (const Value& item : converters == nullptr ? std::vector<Value>() : converters->items) {
+      const auto known = std::find_if(product_converters.begin(), product_converters.end(),
+                                      [&](const ProductConverter& each) { return each.name == item.text; });
+      if (known == product_converters.end()) {
+        unsaid(fmt::format("converters: {}", item.text), &item, "products are simulated in bf16");
+      } else {
+        (known->of_experts ? of_experts : of_layers) = known->linear;
       }
     }
-    if (is_fp8 && flavor_ != nullptr && flavor_->has_experts) {
-      unsaid("float8", converters, "with experts products are simulated in bf16");
-    } else {
-      put(run_.kernels, "linear", std::string(is_fp8 ? "fp8" : "bf16"));
+    const bool has_experts = flavor_ != nullptr && flavor_->has_experts;
+    if (has_experts && of_layers != of_experts) {
+      unsaid("converters", converters,
+             fmt::format("products of layers are {}, those of experts {}: all are simulated in bf16", of_layers,
+                         of_experts));
+      of_layers = "bf16";
     }
-    tell_float8_gather(is_fp8);
+    put(run_.kernels, "linear", std::string(of_layers));
+    tell_float8_gather(of_layers == "fp8_current");
   }
 
   void tell_float8_gather(bool is_fp8) {

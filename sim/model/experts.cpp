@@ -13,8 +13,6 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t fp32 = 4;
-constexpr std::int64_t fp8_by_rows_and_columns = 2;
-constexpr std::int64_t scaled_columns = 128;  // of a token, in fp8
 
 std::int64_t sum_of(const std::vector<std::int64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
@@ -34,9 +32,9 @@ class Part {
   }
 
   void product(const Gemm& forward) {
-    if (is_forward()) return part_.gemms.push_back({forward.m, forward.n, forward.k, format_.fp8});
-    part_.gemms.push_back({forward.m, forward.k, forward.n, format_.fp8});
-    part_.gemms.push_back({forward.k, forward.n, forward.m, format_.fp8});
+    if (is_forward()) return part_.gemms.push_back({forward.m, forward.n, forward.k, format_.products});
+    part_.gemms.push_back({forward.m, forward.k, forward.n, format_.products});
+    part_.gemms.push_back({forward.k, forward.n, forward.m, format_.products});
   }
 
   void kernels(std::int64_t bytes, std::int64_t count) { part_.add({Bytes(bytes), count}); }
@@ -52,25 +50,25 @@ class Part {
   // Adds the casts of such an MLP in fp8: of what it reads, or of the gradient of its output, which may have come in
   // fp8; and of what lies between its products.
   void casts(const Transformer& model, std::int64_t rows, std::int64_t width, std::int64_t outer) {
-    if (!format_.fp8) return;
-    kernels(rows * outer * (format_.fp8_sent ? fp8_by_rows_and_columns : cast_bytes(model)), 1);
-    kernels(rows * (is_forward() ? 1 : inner_products(model)) * width * cast_bytes(model), 1);
+    if (!in_fp8(format_.products)) return;
+    format_.fp8_sent ? kernels(transpose_bytes(format_.products, rows * outer), 1) : cast(model, rows * outer);
+    cast(model, rows * (is_forward() ? 1 : inner_products(model)) * width);
   }
 
   // The cast of a product's input, or of the gradient of its output, of so many elements.
   void cast(const Transformer& model, std::int64_t elements) {
-    if (format_.fp8) kernels(elements * cast_bytes(model), 1);
+    if (in_fp8(format_.products)) kernels(cast_bytes(format_.products, elements, model.element_bytes), 1);
   }
 
   void activation(const Transformer& model, std::int64_t rows, std::int64_t width) {
     part_.add(hdpsim::activation(model, rows, width, part_.direction));
+    if (format_.fp8_activation_input) part_.add(activation_input_cast(model, rows, width));
   }
 
   [[nodiscard]] LinearPart take() { return std::move(part_); }
 
  private:
   [[nodiscard]] bool is_forward() const { return part_.direction == Direction::forward; }
-  static std::int64_t cast_bytes(const Transformer& model) { return model.element_bytes + fp8_by_rows_and_columns; }
 
   ExpertFormat format_;
   LinearPart part_;
@@ -103,8 +101,8 @@ std::size_t fullest_device(const std::vector<std::int64_t>& rows, std::size_t pe
 }
 
 std::int64_t bytes_of_copy(const Transformer& model, bool fp8) {
-  const std::int64_t columns = copy_width(model);
-  return fp8 ? columns + fp32 * divided(columns, scaled_columns) : columns * model.element_bytes;
+  // DeepEP sends the scales of DeepSeek-V3's blocks.
+  return row_bytes(fp8 ? ProductFormat::fp8_blocks : ProductFormat::elements, copy_width(model), model.element_bytes);
 }
 
 }  // namespace
@@ -191,15 +189,15 @@ LinearPart permutation_work(const Transformer& model, std::int64_t tokens, Direc
   return part.take();
 }
 
-LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction, bool fp8) {
-  Part part(direction, {.fp8 = fp8});
+LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction, ProductFormat format) {
+  Part part(direction, {.products = format});
   part.product({tokens, copy_width(model), model.hidden});
   part.cast(model, tokens * (direction == Direction::forward ? model.hidden : copy_width(model)));
   return part.take();
 }
 
-LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction, bool fp8) {
-  Part part(direction, {.fp8 = fp8});
+LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction, ProductFormat format) {
+  Part part(direction, {.products = format});
   part.product({tokens, model.hidden, copy_width(model)});
   part.cast(model, tokens * (direction == Direction::forward ? copy_width(model) : model.hidden));
   return part.take();
@@ -227,9 +225,9 @@ LinearPart sent_cast_work(const Transformer& model, std::int64_t tokens, Directi
 }
 
 LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
-                              bool fp8) {
+                              const ExpertFormat& format) {
   const std::int64_t width = divided(model.moe->shared_hidden, tp);
-  Part part(DensePart::shared_experts, direction, {.fp8 = fp8});
+  Part part(DensePart::shared_experts, direction, format);
   part.mlp(model, tokens, width, model.hidden);
   part.activation(model, tokens, width);
   part.casts(model, tokens, width, model.hidden);

@@ -20,7 +20,8 @@ enum class ExpertDispatch : std::uint8_t {
 
 /// The numbers that experts multiply, and those that travel to them.
 struct ExpertFormat {
-  bool fp8 = false;       ///< Their products run in fp8, with the casts that they need.
+  ProductFormat products = ProductFormat::elements;  ///< What they multiply; in fp8 with the casts that it needs.
+  bool fp8_activation_input = false;                 ///< See Recipe.
   bool fp8_sent = false;  ///< Tokens, and in backward gradients of results, travel to experts in fp8.
 };
 
@@ -99,9 +100,9 @@ struct ExpertUse {
 /// The products of a model whose experts work in a latent, on `tokens` tokens: from the hidden states to the latent
 /// that copies have, and from the sum of a token's copies back.
 [[nodiscard]] LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction,
-                                        bool fp8 = false);
+                                        ProductFormat format = ProductFormat::elements);
 [[nodiscard]] LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction,
-                                       bool fp8 = false);
+                                       ProductFormat format = ProductFormat::elements);
 /// The experts of one device with the given rows each and their inner width divided by `cut`: products one after the
 /// other, as if a grouped kernel gained nothing over them, and one activation kernel. Where a device has several
 /// experts, the copies that come from the devices of a group are first put in the order of the experts, and back
@@ -118,6 +119,6 @@ struct ExpertUse {
 /// The shared experts that every token takes, cut over the tensor-parallel devices, for all `tokens` tokens of the HDP
 /// rank.
 [[nodiscard]] LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                            Direction direction, bool fp8 = false);
+                                            Direction direction, const ExpertFormat& format = {});
 
 }  // namespace hdpsim

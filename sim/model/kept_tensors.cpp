@@ -14,7 +14,6 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t fp32 = 4;
-constexpr std::int64_t fp8 = 1;
 constexpr std::int64_t mask_byte = 1;
 
 /// Lists the tensors that a layer keeps, in the order in which forward makes them.
@@ -33,17 +32,20 @@ class KeptList {
   }
 
  private:
-  /// Bytes of an element of a product's input that only the product keeps, in the type in which it multiplies
-  /// (Transformer Engine, LayerNormLinear and Linear). Attention keeps its output by itself.
-  [[nodiscard]] std::int64_t input_bytes() const { return recipe_.fp8 ? fp8 : model_.element_bytes; }
+  /// Bytes of a row of a product's input that only the product keeps, in the type in which it multiplies (Transformer
+  /// Engine, LayerNormLinear and Linear). Attention keeps its output by itself.
+  [[nodiscard]] std::int64_t input_bytes(std::int64_t columns) const {
+    return row_bytes(recipe_.products, columns, model_.element_bytes);
+  }
+  [[nodiscard]] bool casts() const { return in_fp8(recipe_.products); }
   [[nodiscard]] bool again(LayerModule module) const { return recipe_.recompute.has(module); }
 
   void attention_branch() {
     if (model_.joins) residual("stream and embedding before they are joined", 2 * model_.element_bytes);
-    if (!again(LayerModule::norm)) residual("input of the QKV product", input_bytes());
+    if (!again(LayerModule::norm)) residual_bytes("input of the QKV product", input_bytes(model_.hidden));
     attention();
     if (again(LayerModule::projection)) return;
-    if (recipe_.fp8) cut("fp8 input of attention's projection", fp8 * output_width(model_));
+    if (casts()) cut("fp8 input of attention's projection", input_bytes(output_width(model_)));
     output_of_branch("output of attention's projection");
     if (recipe_.dropout) residual("dropout mask behind attention", mask_byte);
     if (has_mlp(model_) && !shares_norm()) input_of_norm("input of the MLP's norm", "residual stream before the MLP");
@@ -52,8 +54,10 @@ class KeptList {
 
   void mlp_branch() {
     const std::size_t first = list_.size();
-    if (!again(LayerModule::norm) && !shares_norm())
-      residual("input of the MLP", model_.moe ? model_.element_bytes : input_bytes());
+    if (!again(LayerModule::norm) && !shares_norm()) {
+      residual_bytes("input of the MLP",
+                     model_.moe ? model_.element_bytes * model_.hidden : input_bytes(model_.hidden));
+    }
     model_.moe ? experts(*model_.moe) : mlp();
     for (std::size_t i = first; i < list_.size(); ++i) list_[i].of_mlp = true;
     output_of_branch("output of the MLP");
@@ -79,9 +83,9 @@ class KeptList {
     const std::int64_t width = output_width(model_);
     const bool of_core = recipe_.flash_attention && !again(LayerModule::attention);
     const bool of_projection = !again(LayerModule::projection);
-    if (of_core || (of_projection && !recipe_.fp8)) cut("output of attention", model_.element_bytes * width);
+    if (of_core || (of_projection && !casts())) cut("output of attention", model_.element_bytes * width);
     // Linear layers exchange states and trade no heads.
-    if (!of_core || !of_projection || recipe_.fp8 || model_.linear) return;
+    if (!of_core || !of_projection || casts() || model_.linear) return;
     cut("output of attention behind the trade of heads", model_.element_bytes * width);
     list_.back().of_trade = true;
   }
@@ -112,8 +116,8 @@ class KeptList {
 
   void mlp() {
     if (again(LayerModule::mlp)) return;
-    cut("input of the activation", model_.element_bytes * read_by_activation() * model_.ffn_hidden);
-    if (!again(LayerModule::activation)) cut("output of the activation", input_bytes() * model_.ffn_hidden);
+    cut("input of the activation", activation_input_bytes() * model_.ffn_hidden);
+    if (!again(LayerModule::activation)) cut("output of the activation", input_bytes(model_.ffn_hidden));
     weight("weights of the MLP", (read_by_activation() + 1) * model_.hidden * model_.ffn_hidden);
   }
 
@@ -127,6 +131,9 @@ class KeptList {
   }
 
   [[nodiscard]] std::int64_t read_by_activation() const { return model_.gated_mlp ? 2 : 1; }
+  [[nodiscard]] std::int64_t activation_input_bytes() const {
+    return read_by_activation() * (recipe_.fp8_activation_input ? 1 : model_.element_bytes);
+  }
 
   // Without expert groups every device of the tensor-parallel group has all copies and cuts the experts' inner width.
   void experts(const MixtureOfExperts& moe) {
@@ -135,17 +142,17 @@ class KeptList {
     const bool outputs = !again(LayerModule::activation);
     list_.push_back({"probabilities of the router", fp32 * moe.experts, 0, recipe_.sequence_parallel});
     const std::int64_t width = moe.experts_per_token * moe.expert_hidden;
-    of_experts("copies for the experts", input_bytes() * moe.experts_per_token * copy_width(model_), false);
+    of_experts("copies for the experts", moe.experts_per_token * input_bytes(copy_width(model_)), false);
     if (moe.latent > 0) {
       list_.push_back(
           {"sums of copies in their latent", model_.element_bytes * moe.latent, 0, recipe_.sequence_parallel});
     }
-    of_experts("input of the experts' activation", model_.element_bytes * read_by_activation() * width, true);
-    if (outputs) of_experts("output of the experts' activation", input_bytes() * width, true);
+    of_experts("input of the experts' activation", activation_input_bytes() * width, true);
+    if (outputs) of_experts("output of the experts' activation", input_bytes(width), true);
     if (moe.shared_hidden == 0) return;
-    if (recipe_.fp8) residual("fp8 input of the shared experts", fp8);
-    cut("input of the shared experts' activation", model_.element_bytes * read_by_activation() * moe.shared_hidden);
-    if (outputs) cut("output of the shared experts' activation", input_bytes() * moe.shared_hidden);
+    if (casts()) residual_bytes("fp8 input of the shared experts", input_bytes(model_.hidden));
+    cut("input of the shared experts' activation", activation_input_bytes() * moe.shared_hidden);
+    if (outputs) cut("output of the shared experts' activation", input_bytes(moe.shared_hidden));
   }
 
   void of_experts(std::string_view name, std::int64_t bytes_per_token, bool is_cut) {
@@ -164,7 +171,10 @@ class KeptList {
     residual(is_cast_again ? stream : name, is_cast_again ? fp32 : model_.element_bytes);
   }
   void residual(std::string_view name, std::int64_t bytes_per_element) {
-    list_.push_back({name, bytes_per_element * model_.hidden, 0, recipe_.sequence_parallel});
+    residual_bytes(name, bytes_per_element * model_.hidden);
+  }
+  void residual_bytes(std::string_view name, std::int64_t bytes_per_token) {
+    list_.push_back({name, bytes_per_token, 0, recipe_.sequence_parallel});
   }
   void scores(std::string_view name, std::int64_t bytes_per_element) {
     list_.push_back({name, 0, bytes_per_element * model_.heads, true});

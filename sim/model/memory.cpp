@@ -164,12 +164,9 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   states_[MemoryPart::gradients] = Bytes(held_from(2) * (autocast ? fp32 : recipe.gradient_bytes));
   const std::int64_t updated = recipe.zero < 1 ? parameters : shard;
   const double of_matrices = static_cast<double>(held_matrices(model, shape, ep)) / static_cast<double>(parameters);
-  const auto optimizer_bytes = [&](bool matrix) {
-    return (optimizer_numbers(recipe.optimizer, matrix) - autocast) * fp32;
-  };
-  states_[MemoryPart::optimizer] =
-      Bytes(updated * optimizer_bytes(false)) -
-      Bytes(updated * (optimizer_bytes(false) - optimizer_bytes(true))).scaled(std::min(1.0, of_matrices));
+  const std::int64_t of_vectors = optimizer_bytes(recipe, false);
+  const Bytes saved_by_matrices(updated * (of_vectors - optimizer_bytes(recipe, true)));
+  states_[MemoryPart::optimizer] = Bytes(updated * of_vectors) - saved_by_matrices.scaled(std::min(1.0, of_matrices));
   // Kernels add weight gradients to the fp32 sums themselves, but autograd wants a tensor of each weight's shape, which
   // Transformer Engine makes once per shape (get_dummy_wgrad): together the weights of a layer, in elements. In fp32
   // they are the gradients that FSDP's flat gradient is assembled from.

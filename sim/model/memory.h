@@ -20,7 +20,7 @@ namespace hdpsim {
 enum class MemoryPart : std::uint8_t {
   parameters,  ///< In elements; under autocast in fp32.
   gradients,   ///< Accumulated over micro-batches, in fp32 unless the recipe says otherwise.
-  optimizer,   ///< Adam, LAMB: fp32 weights, momentum and variance; Muon: no variance; under autocast no weights.
+  optimizer,   ///< See optimizer_bytes().
   /// Tensors that layers keep for backward, for all micro-batches in flight; under autocast also casts of weights.
   activations,
   head,           ///< Logits, the input of the head, and its weight gradient.

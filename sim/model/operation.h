@@ -5,18 +5,19 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/model/product_format.h"
 
 namespace hdpsim {
 
 enum class Direction { forward, backward };
 enum class Mask { causal, full };
 
-/// One matrix product on one device: (m x k) times (k x n), bf16 or fp8 in, fp32 accumulate. Work: 2 m n k.
+/// One matrix product on one device: (m x k) times (k x n), summed in fp32. Work: 2 m n k.
 struct Gemm {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
-  bool fp8 = false;
+  ProductFormat format = ProductFormat::elements;
   friend auto operator<=>(const Gemm&, const Gemm&) = default;
 };
 

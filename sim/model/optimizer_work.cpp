@@ -9,10 +9,11 @@ constexpr std::int64_t fp32 = 4;
 
 // Bytes of an updated parameter, besides those of gradient_bytes and of the parameter itself.
 std::int64_t state_traffic(const Recipe& recipe, std::int64_t element_bytes) {
-  constexpr std::int64_t adam = 6;  // reads and writes of the master weight and of two moments
-  if (recipe.optimizer == Optimizer::adam) return adam * fp32;
-  if (recipe.optimizer == Optimizer::lamb) return (adam + 5) * fp32;
-  return 4 * fp32 + 3 * element_bytes;  // master weight, one moment; the copy written, looked at, and the update read
+  const std::int64_t adam = 2 * (fp32 + 2 * recipe.moment_bytes);  // reads and writes
+  if (recipe.optimizer == Optimizer::adam) return adam;
+  if (recipe.optimizer == Optimizer::lamb) return adam + 5 * fp32;
+  // The copy is written and looked at, and the update read.
+  return 2 * (fp32 + recipe.moment_bytes) + 3 * element_bytes;
 }
 
 std::int64_t kernels_of(Optimizer optimizer) {
@@ -50,8 +51,9 @@ OptimizerWork optimizer_work(const OptimizerShare& share, std::int64_t element_b
   return work;
 }
 
-std::int64_t optimizer_numbers(Optimizer optimizer, bool of_matrix) {
-  return optimizer == Optimizer::muon && of_matrix ? 2 : 3;
+std::int64_t optimizer_bytes(const Recipe& recipe, bool of_matrix) {
+  const std::int64_t moments = recipe.optimizer == Optimizer::muon && of_matrix ? 1 : 2;
+  return (recipe.autocast() ? 0 : fp32) + moments * recipe.moment_bytes;
 }
 
 }  // namespace hdpsim

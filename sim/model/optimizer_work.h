@@ -39,7 +39,7 @@ struct OptimizerWork {
   std::vector<Orthogonalization> orthogonal = {};
 };
 
-/// Adam reads the gradient and, in fp32, the master weight and both moments; it writes these three and the parameter.
+/// Adam reads the gradient, the master weight in fp32 and both moments; it writes these three and the parameter.
 ///
 /// LAMB (You et al. 2020) does so in two kernels, the first of which writes the update, and takes the norms of weights
 /// and updates of each tensor in between: five more passes in fp32 (Apex, csrc/multi_tensor_lamb.cu).
@@ -48,7 +48,7 @@ struct OptimizerWork {
 /// Newton and Schulz in bf16, three products each for m x n with m <= n: X X^T, the square of that, and its product
 /// with X. With ZeRO-1 whole matrices are dealt to the ranks of the pool, so that gradients and parameters move as for
 /// Adam. Under tensor parallelism every device orthogonalizes its part of a matrix by itself (Megatron-LM,
-/// --muon-tp-mode blockwise). A pass in fp32 reads the gradient, another reads and writes the momentum; the scaled copy
+/// --muon-tp-mode blockwise). A pass reads the gradient, another reads and writes the momentum; the scaled copy
 /// in bf16 is written and its norm is read, the update is read, the master weight read and written, and the parameter
 /// written. Vectors and tables keep Adam; their kernels are counted like the matrices'.
 ///
@@ -60,8 +60,8 @@ struct OptimizerWork {
 [[nodiscard]] OptimizerWork optimizer_work(const OptimizerShare& share, std::int64_t element_bytes,
                                            const Recipe& recipe);
 
-/// Numbers in fp32 that the optimizer keeps for a parameter, its master weight included: three, or for a matrix under
-/// Muon two.
-[[nodiscard]] std::int64_t optimizer_numbers(Optimizer optimizer, bool of_matrix);
+/// Bytes that the optimizer keeps for a parameter: a master weight in fp32, unless parameters are fp32 themselves
+/// (Recipe::autocast), and two moments, or for a matrix under Muon one.
+[[nodiscard]] std::int64_t optimizer_bytes(const Recipe& recipe, bool of_matrix);
 
 }  // namespace hdpsim

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "sim/base/units.h"
+#include "sim/model/product_format.h"
 #include "sim/model/recompute.h"
 
 namespace hdpsim {
@@ -31,7 +32,7 @@ enum class MixingExchange : std::uint8_t {
   heads,
 };
 
-/// What turns gradients into new parameters; optimizer_work() and optimizer_numbers() have its costs.
+/// What turns gradients into new parameters; optimizer_work() and optimizer_bytes() have its costs.
 enum class Optimizer : std::uint8_t {
   adam,
   lamb,  ///< You et al. 2020.
@@ -60,6 +61,7 @@ struct Recipe {
   /// ZeRO stage 3: parameters are sharded and gathered in fp32, and products run under autocast().
   bool fp32_parameters = false;
   Optimizer optimizer = Optimizer::adam;
+  std::int64_t moment_bytes = 4;  ///< Bytes of a number of the optimizer's moments: fp32 4, bf16 2, fp8 1.
   /// Gradients of a step are in one buffer that the framework clears, looks through for NaN and scales by 1 over the
   /// ranks before it reduces them; of the reduced ones the optimizer takes the norm, and it copies fp32 weights to the
   /// parameters behind Adam: see optimizer_work() (ZeRO stages 0 and 1).
@@ -85,9 +87,13 @@ struct Recipe {
 
   // ---- Kernels
 
-  /// The products of layers run in fp8, with the casts that they need; the head's product stays in bf16 (Transformer
-  /// Engine).
-  bool fp8 = false;
+  /// What the products of layers multiply; in fp8 with the casts that they need. The head's product is of elements
+  /// (Transformer Engine).
+  ProductFormat products = ProductFormat::elements;
+  /// Layers keep what the activation of an MLP or of experts reads in fp8: a kernel casts it in forward, another casts
+  /// it back in backward (Megatron-LM, --activation-func-fp8-input-store; DeepSeek-AI 2024, arXiv 2412.19437, section
+  /// 3.3.3).
+  bool fp8_activation_input = false;
   /// The product that computes a weight's gradient adds it to the gradients of earlier micro-batches. Otherwise a
   /// separate kernel does, as in Megatron-LM before gradient_accumulation_fusion (megatron/model/distributed.py,
   /// main_grad.add_).

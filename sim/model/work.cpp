@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::int64_t fp32 = 4;
 constexpr std::int64_t mask_byte = 1;
-constexpr std::int64_t fp8_by_rows_and_columns = 2;
 
 /// The part of a layer on one device of a tensor-parallel group. Key and value heads are replicated if they are fewer
 /// than devices.
@@ -36,6 +35,9 @@ Shard shard_of(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
           divided(model.ffn_hidden, tp), divided(tokens, tp)};
 }
 
+// Products or kinds of kernels of consecutive work, for which memory is taken at once.
+constexpr std::size_t usual_products = 8;
+
 /// The source of a product's input, which decides whether fp8 needs a cast of it.
 enum class InputOf { norm, other, head };
 
@@ -51,7 +53,10 @@ class Stretch {
         hidden_elements_((recipe.sequence_parallel ? shard_.tokens : tokens) * model.hidden),
         vocabulary_(divided(model.vocabulary, tp)),
         is_forward_(direction == Direction::forward),
-        work_{.gemms = {}, .memory_bound = {}, .parts = {}, .direction = direction} {}
+        work_{.gemms = {}, .memory_bound = {}, .parts = {}, .direction = direction} {
+    work_.gemms.reserve(usual_products);
+    work_.memory_bound.reserve(usual_products);
+  }
 
   void add(DensePart part) {
     work_.parts.push_back(part);
@@ -260,11 +265,13 @@ class Stretch {
     product(down, InputOf::other);
     product(inner_product(), InputOf::norm);
     work_.add(activation(model_, tokens_, shard_.ffn, work_.direction));
+    if (recipe_.fp8_activation_input) work_.add(activation_input_cast(model_, tokens_, shard_.ffn));
   }
 
   void mlp_inner() {
     product(inner_product(), InputOf::norm);
     mlp_activation();
+    if (recipe_.fp8_activation_input) work_.add(activation_input_cast(model_, tokens_, shard_.ffn));
   }
 
   void mlp_activation() {
@@ -281,13 +288,15 @@ class Stretch {
 
   /// In backward: the product for the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
   void product(const Gemm& forward, InputOf input) {
-    const bool fp8 = recipe_.fp8 && input != InputOf::head;
-    if (fp8 && !(is_forward_ && input == InputOf::norm)) cast(forward.m * (is_forward_ ? forward.k : forward.n));
+    const ProductFormat format = input == InputOf::head ? ProductFormat::elements : recipe_.products;
+    const bool of_norm = is_forward_ && input == InputOf::norm;
+    cast(format, forward.m * (is_forward_ ? forward.k : forward.n), of_norm ? CastOf::norm : CastOf::other);
     if (recipe_.autocast()) cast_weight(forward.k * forward.n);
-    if (!is_forward_ && !fp8 && model_.biases && input != InputOf::head) sum_bias_gradient(forward.m * forward.n);
-    if (is_forward_) return work_.gemms.push_back({forward.m, forward.n, forward.k, fp8});
-    work_.gemms.push_back({forward.m, forward.k, forward.n, fp8});
-    work_.gemms.push_back({forward.k, forward.n, forward.m, fp8});
+    if (!is_forward_ && !in_fp8(format) && model_.biases && input != InputOf::head)
+      sum_bias_gradient(forward.m * forward.n);
+    if (is_forward_) return work_.gemms.push_back({forward.m, forward.n, forward.k, format});
+    work_.gemms.push_back({forward.m, forward.k, forward.n, format});
+    work_.gemms.push_back({forward.k, forward.n, forward.m, format});
     add_up(forward.k * forward.n, recipe_.added_bytes());
     if (recipe_.flat_gradients()) flatten(forward.k * forward.n);
   }
@@ -315,10 +324,11 @@ class Stretch {
   /// A cast between fp32 and an element, in either direction.
   void cast_fp32(std::int64_t elements) { work_.add({Bytes(elements * (fp32 + model_.element_bytes))}); }
 
-  /// The cast of a product's input, or of its output's gradient: read as elements and written in fp8 twice, by rows for
-  /// one product and by columns for another, since fp8 products need both sides along k (Transformer Engine,
-  /// cast_transpose). A norm writes its output in fp8 directly, twice, which is the bytes of an element.
-  void cast(std::int64_t elements) { work_.add({Bytes(elements * (model_.element_bytes + fp8_by_rows_and_columns))}); }
+  /// The cast of a product's input, or of its output's gradient.
+  void cast(ProductFormat format, std::int64_t elements, CastOf what) {
+    const Bytes bytes(cast_bytes(format, elements, model_.element_bytes, what));
+    if (bytes > Bytes{}) work_.add({bytes});
+  }
 
   /// A kernel that reads and writes this many elements in all.
   void kernel(MemoryKernel kind, std::int64_t elements) {
@@ -363,6 +373,11 @@ MemoryBound activation(const Transformer& model, std::int64_t rows, std::int64_t
   const bool is_forward = direction == Direction::forward;
   return {Bytes((is_forward ? read + 1 : 2 * read + 1) * rows * width * model.element_bytes), 1,
           is_forward ? MemoryKernel::swiglu_forward : MemoryKernel::swiglu_backward};
+}
+
+MemoryBound activation_input_cast(const Transformer& model, std::int64_t rows, std::int64_t width) {
+  const std::int64_t read = model.gated_mlp ? 2 : 1;
+  return {Bytes(read * rows * width * (model.element_bytes + 1))};
 }
 
 std::vector<DensePart> parts_again(Recompute recompute) {

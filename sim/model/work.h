@@ -61,6 +61,8 @@ struct LinearPart {
 /// backward reads the same and the gradient, and writes as many gradients.
 [[nodiscard]] MemoryBound activation(const Transformer& model, std::int64_t rows, std::int64_t width,
                                      Direction direction);
+/// The cast of what it reads to fp8, or back (Recipe::fp8_activation_input).
+[[nodiscard]] MemoryBound activation_input_cast(const Transformer& model, std::int64_t rows, std::int64_t width);
 
 /// Forward parts of a layer with a dense MLP that backward recomputes, in their order; attention itself stands between
 /// `qkv` and `attention_output`. A module is recomputed as a whole, as Megatron-LM's checkpoints do: the MLP with its

@@ -15,6 +15,21 @@ std::vector<DeviceId> devices_of_stage(const Mesh& mesh, const Placement& placem
   return devices;
 }
 
+// Adds the groups of `size` consecutive devices.
+void add_groups(const std::vector<DeviceId>& devices, std::int64_t size, DeviceSets& groups) {
+  const auto each = static_cast<std::ptrdiff_t>(size);
+  for (auto first = devices.begin(); first != devices.end(); first += each) groups.emplace_back(first, first + each);
+}
+
+// Adds the devices of each place in these groups.
+void add_places(const std::vector<DeviceId>& devices, std::int64_t size, DeviceSets& places) {
+  const auto each = static_cast<std::size_t>(size);
+  for (std::size_t place = 0; place < each; ++place) {
+    std::vector<DeviceId>& same = places.emplace_back();
+    for (std::size_t i = place; i < devices.size(); i += each) same.push_back(devices[i]);
+  }
+}
+
 }  // namespace
 
 DeviceSets pools(const Mesh& mesh, const Placement& placement) {
@@ -30,25 +45,30 @@ DeviceSets pools(const Mesh& mesh, const Placement& placement) {
   return all;
 }
 
+DeviceSets shard_groups(const Mesh& mesh, const Placement& placement) {
+  DeviceSets groups;
+  for (const auto& pool : pools(mesh, placement)) add_groups(pool, mesh.ranks_of_a_shard_group(), groups);
+  return groups;
+}
+
+DeviceSets shard_replicas(const Mesh& mesh, const Placement& placement) {
+  DeviceSets all;
+  for (const auto& pool : pools(mesh, placement)) add_places(pool, mesh.ranks_of_a_shard_group(), all);
+  return all;
+}
+
 DeviceSets expert_groups(const Mesh& mesh, const Placement& placement) {
-  const auto ep = static_cast<std::ptrdiff_t>(mesh.ep);
   DeviceSets groups;
   for (std::int64_t stage = 0; stage < mesh.pp; ++stage) {
-    const std::vector<DeviceId> devices = devices_of_stage(mesh, placement, stage);
-    for (auto first = devices.begin(); first != devices.end(); first += ep) groups.emplace_back(first, first + ep);
+    add_groups(devices_of_stage(mesh, placement, stage), mesh.ep, groups);
   }
   return groups;
 }
 
 DeviceSets expert_pools(const Mesh& mesh, const Placement& placement) {
-  const auto ep = static_cast<std::size_t>(mesh.ep);
   DeviceSets all;
   for (std::int64_t stage = 0; stage < mesh.pp; ++stage) {
-    const std::vector<DeviceId> devices = devices_of_stage(mesh, placement, stage);
-    for (std::size_t place = 0; place < ep; ++place) {
-      std::vector<DeviceId>& same = all.emplace_back();
-      for (std::size_t i = place; i < devices.size(); i += ep) same.push_back(devices[i]);
-    }
+    add_places(devices_of_stage(mesh, placement, stage), mesh.ep, all);
   }
   return all;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/model/product_format.h"
 #include "sim/profile/measured_samples.h"
 #include "sim/profile/profile_fits.h"
 #include "sim/profile/step_fit.h"
@@ -128,6 +129,15 @@ struct GemmTable {
   std::vector<GemmShapeSample> by_shape;
   friend bool operator==(const GemmTable&, const GemmTable&) = default;
 };
+
+/// The tables of products in fp8 that a profile may have. Formats with one scale a tensor share a table, since they
+/// differ in their casts alone.
+inline constexpr std::size_t fp8_tables = 3;
+/// The table of a format in fp8 (checked), and its key in a profile, such as "gemm_mxfp8".
+[[nodiscard]] std::size_t fp8_table(ProductFormat format);
+[[nodiscard]] std::string_view fp8_table_key(std::size_t table);
+/// How many times the rate of products of bf16 tensor cores reach in fp8 (data sheets of H100, H200 and B200).
+inline constexpr double fp8_speed = 2;
 
 /// Kernels bound by device memory: a latency per kernel, then bytes at a bandwidth.
 struct MemoryBoundRate {
@@ -266,12 +276,11 @@ struct DeviceProfile {
   Provenance provenance;
   Datasheet datasheet;
   std::vector<AttentionCurve> attention;  ///< At most one per (mask, direction, head dimension, heads, kv heads).
-  std::optional<GemmTable> gemm;
-  std::optional<GemmTable> gemm_fp8;  ///< Products with fp8 input, for studies
-                                      ///< that ask for them.
+  std::optional<GemmTable> gemm;          ///< Products of elements.
+  std::array<std::optional<GemmTable>, fp8_tables> gemm_fp8;  ///< By fp8_table(), for studies that ask for them.
   /// Kernels of other libraries, by OtherAttention.
   std::array<std::vector<AttentionCurve>, other_attentions> other_attention;
-  bool fp8_linear = false;  ///< Layers multiply with gemm_fp8: a choice of the study.
+  ProductFormat linear = ProductFormat::elements;  ///< What layers multiply: a choice of the study.
   /// Attention as products and a softmax, as before FlashAttention, instead of the curves: a choice of the study.
   bool unfused_attention = false;
   FamilyFactors factors;  ///< All 1, unless a study asks for another profile's figures.

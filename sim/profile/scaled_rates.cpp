@@ -81,10 +81,11 @@ void tell_fitted(std::string& source) {
 }
 
 void scale_products(DeviceProfile& profile, double rate) {
-  constexpr double fp8_speed = 2;  // of the peak for fp8, as the reader of profiles has it
   const FlopRate peak = profile.datasheet.peak;
   if (profile.gemm) scale(*profile.gemm, rate, peak);
-  if (profile.gemm_fp8) scale(*profile.gemm_fp8, rate, FlopRate(fp8_speed * peak.per_second()));
+  for (std::optional<GemmTable>& table : profile.gemm_fp8) {
+    if (table) scale(*table, rate, FlopRate(fp8_speed * peak.per_second()));
+  }
   if (!profile.fits.gemm) return;
   profile.fits.gemm->flop_s /= rate;
   profile.fits.gemm->element_s /= rate;

@@ -107,7 +107,8 @@ OperationShape product(const Inputs& inputs, std::size_t left, std::size_t right
   if (transposed) std::swap(b[0], b[1]);
   const std::int64_t k = a.back();
   a.pop_back();
-  const Gemm op{elements(a), b[1], k, inputs.is_fp8(left) && inputs.is_fp8(right)};
+  const bool is_fp8 = inputs.is_fp8(left) && inputs.is_fp8(right);
+  const Gemm op{elements(a), b[1], k, is_fp8 ? ProductFormat::fp8 : ProductFormat::elements};
   if (b[0] != k || !is_sane(op)) return {};
   return TracedProduct{op, bytes};
 }

@@ -48,7 +48,7 @@ class Steps {
   void shared_experts() {
     if (model_.moe->shared_hidden == 0) return;
     gathered(CollectiveKind::all_gather, model_.hidden);
-    steps_.emplace_back(shared_expert_work(model_, layer_.tokens, layer_.tp, direction_, layer_.fp8));
+    steps_.emplace_back(shared_expert_work(model_, layer_.tokens, layer_.tp, direction_, layer_.format));
     gathered(CollectiveKind::reduce_scatter, model_.hidden);
   }
 
@@ -61,8 +61,8 @@ class Steps {
     if (has_latent) latent_product(is_forward ? widening_work : narrowing_work);
   }
 
-  void latent_product(LinearPart (*work)(const Transformer&, std::int64_t, Direction, bool)) {
-    steps_.emplace_back(work(model_, own_tokens_, direction_, layer_.fp8));
+  void latent_product(LinearPart (*work)(const Transformer&, std::int64_t, Direction, ProductFormat)) {
+    steps_.emplace_back(work(model_, own_tokens_, direction_, layer_.format.products));
   }
 
   void copied_experts() {
@@ -77,14 +77,15 @@ class Steps {
     } else {
       gathered(CollectiveKind::all_gather, copy_width(model_));
       permutation(first, layer_.tokens);
-      steps_.emplace_back(expert_work(model_, rows_.slowest, layer_.tp, false, direction_, {.fp8 = layer_.fp8}));
+      steps_.emplace_back(expert_work(model_, rows_.slowest, layer_.tp, false, direction_, layer_.format));
       permutation(last, layer_.tokens);
       gathered(CollectiveKind::reduce_scatter, copy_width(model_));
     }
   }
 
   void exchanged_experts() {
-    const ExpertFormat format{.fp8 = layer_.fp8, .fp8_sent = layer_.layout.fp8_sent};
+    ExpertFormat format = layer_.format;
+    format.fp8_sent = layer_.layout.fp8_sent;
     const LinearPart even = expert_work(model_, rows_.even, 1, true, direction_, format);
     const LinearPart slowest = expert_work(model_, rows_.slowest, 1, true, direction_, format);
     steps_.emplace_back(

@@ -14,9 +14,9 @@ struct ExpertLayer {
   const Transformer& model;
   const ExpertLayout& layout;
   std::int64_t tp = 1;
-  std::int64_t tokens = 0;  ///< Tokens of the HDP rank. 0: its devices only compute their experts for other ranks.
-  ExpertTokens group;       ///< Tokens of the expert group.
-  bool fp8 = false;         ///< Recipe::fp8.
+  std::int64_t tokens = 0;   ///< Tokens of the HDP rank. 0: its devices only compute their experts for other ranks.
+  ExpertTokens group;        ///< Tokens of the expert group.
+  ExpertFormat format = {};  ///< As the recipe says; `layout` knows what travels.
 };
 
 /// Experts that a group computes for all its ranks, between the all-to-all that brings copies of tokens and the one

@@ -171,7 +171,7 @@ std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage, std::int64_t
     for (const LayerRun& run : pipeline_.chunk_map().runs(options_.model, chunk)) {
       for (WeightMatrix matrix : weight_matrices(kinds_[run.kind], mesh.tp, mesh.ep)) {
         matrix.count *= run.count;
-        all.push_back({matrix, !deals ? 1 : matrix.whole_experts ? expert_pool : mesh.hdp});
+        all.push_back({matrix, !deals ? 1 : matrix.whole_experts ? expert_pool : mesh.ranks_of_a_shard_group()});
       }
     }
   }
@@ -184,7 +184,8 @@ StepEnd Program::step_end(std::int64_t stage) const {
   const Recipe& recipe = options_.recipe;
   const StageParameters parameters = stage_parameters(model, mesh, pipeline_.chunk_map(), stage);
   const std::int64_t expert_pool = std::max<std::int64_t>(1, mesh.hdp * mesh.tp / mesh.ep);
-  const std::int64_t shard = divided(parameters.common, mesh.hdp) + divided(parameters.experts, expert_pool);
+  const std::int64_t shard =
+      divided(parameters.common, mesh.ranks_of_a_shard_group()) + divided(parameters.experts, expert_pool);
   const std::int64_t updated = recipe.zero == 0 ? parameters.common : shard;
   OptimizerShare share{parameters.common + parameters.experts, updated, mesh.hdp > 1};
   if (recipe.optimizer == Optimizer::muon) share.matrices = matrices_of(stage, expert_pool);
@@ -194,15 +195,15 @@ StepEnd Program::step_end(std::int64_t stage) const {
   if (!end.all_reduce && !recipe.gathers_by_layer(true)) {
     end.parameters = Bytes(parameters.common * model.element_bytes);
   }
-  if (recipe.fp8) {  // quantizes all parameters once per step, by rows and by columns
-    end.optimizer.elementwise.traffic += Bytes(parameters.common * (model.element_bytes + 2));
+  if (in_fp8(recipe.products)) {  // casts all parameters once per step
+    end.optimizer.elementwise.traffic += Bytes(cast_bytes(recipe.products, parameters.common, model.element_bytes));
     ++end.optimizer.elementwise.kernels;
   }
   end.expert_gradient = Bytes(parameters.experts * fp32_bytes);
   end.expert_parameters = Bytes(parameters.experts * model.element_bytes);
   const ChunkMap& chunks = pipeline_.chunk_map();
   if (chunks.copies() > 1) {
-    end.twice = Bytes(divided(parameters.common, mesh.hdp) * recipe.gradient_bytes);
+    end.twice = Bytes(divided(parameters.common, mesh.ranks_of_a_shard_group()) * recipe.gradient_bytes);
     end.other_stage = chunks.twin(stage);
   } else if (model.tied_embeddings && chunks.has_embedding(stage) != chunks.has_head(stage)) {
     end.twice = Bytes(table_parameters(model, mesh.tp) * fp32_bytes);

@@ -42,7 +42,7 @@ class RankRoom {
     holds_all_ = holds_all_micro_batches(*schedule);
     const ChunkMap chunks(*schedule, job.pipeline.split);
     const std::vector<std::int64_t> in_flight = most_chunks_in_flight(*schedule, endless);
-    const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.hdp};
+    const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.ranks_of_a_shard_group()};
     for (std::int64_t stage = 0; stage < chunks.stages(); ++stage) {
       const DeviceShape own = stage_shape(job.model, shape, chunks, stage);
       const auto it = alike(own, std::ssize(chunks.held(stage)));
@@ -124,7 +124,7 @@ std::optional<std::int64_t> largest_capacity(const LoweringOptions& job, const D
 
 void report_no_capacity(const LoweringOptions& job, Bytes memory, const Position& where, Diagnostics& diagnostics) {
   const auto schedule = make_schedule(job.pipeline, job.mesh.pp);
-  const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.hdp};
+  const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.ranks_of_a_shard_group()};
   const DeviceMemory device(job.model, stage_shape(job.model, shape, ChunkMap(*schedule, job.pipeline.split), 0),
                             job.recipe, expert_use(job.model, job.experts));
   const bool holds_all = holds_all_micro_batches(*schedule);

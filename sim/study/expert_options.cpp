@@ -143,7 +143,7 @@ const KeyTable<ExpertReading>& table() {
         {.written = written_with_experts, .see = "experts"});
     keys.flag("fp8_sent", at(&ExpertReading::options, &ExpertOptions::layout, &ExpertLayout::fp8_sent),
               "tokens, and in backward gradients, travel to their experts in fp8 with a scale for every 128 columns; "
-              "results travel back in bf16. Needs `kernels: {linear: fp8}`",
+              "results travel back in bf16. Needs `kernels.linear` in fp8",
               {.written = written_with_experts});
     keys.add({"routing",
               either_shape({word_shape({"uniform"}), map_shape(routing_keys().texts())}),

@@ -18,7 +18,7 @@ constexpr std::size_t first_other = 2;
 
 struct KernelChoice {
   std::size_t attention = 0;  ///< `flash`, `unfused`, then the values of OtherAttention.
-  bool fp8 = false;
+  ProductFormat linear = ProductFormat::elements;
   bool graphs = false;
 };
 
@@ -38,9 +38,11 @@ const KeyTable<KernelChoice>& table() {
         "`unfused` writes the square of scores to memory, as before FlashAttention; `triton` is FlashAttention "
         "of 2022 in Triton, `flash2` FlashAttention-2 where the profile's `attention` is a later one, `cudnn` "
         "that of cuDNN, where the profile has `attention_triton`, `attention_flash2` or `attention_cudnn`");
-    kernels.word("linear", "linear", {{"bf16", false}, {"fp8", true}}, at(&KernelChoice::fp8),
-                 "`fp8` multiplies the layers' products in fp8, where the profile has `gemm_fp8`, and casts what they "
-                 "read");
+    kernels.word("linear", "linear", product_format_words(), at(&KernelChoice::linear),
+                 "what the layers' products multiply: in fp8 what they read is cast, with one scale a tensor, which "
+                 "follows from earlier steps (`fp8`) or from the tensor (`fp8_current`; both need the profile's "
+                 "`gemm_fp8`), with one for 128 columns (`fp8_blocks`, `gemm_fp8_blocks`) or for 32 (`mxfp8`, "
+                 "`gemm_mxfp8`)");
     kernels.word("launch", "launch", {{"eager", false}, {"graphs", true}}, at(&KernelChoice::graphs),
                  "with `graphs` kernels wait for no host, else as the profile's `overheads.host_issue` says");
     return kernels;
@@ -56,6 +58,15 @@ void need(bool has, std::string_view part, const Value& asked_by, const DevicePr
 }
 
 }  // namespace
+
+const std::vector<std::pair<std::string, ProductFormat>>& product_format_words() {
+  static const std::vector<std::pair<std::string, ProductFormat>> words = {{"bf16", ProductFormat::elements},
+                                                                           {"fp8", ProductFormat::fp8},
+                                                                           {"fp8_current", ProductFormat::fp8_current},
+                                                                           {"fp8_blocks", ProductFormat::fp8_blocks},
+                                                                           {"mxfp8", ProductFormat::mxfp8}};
+  return words;
+}
 
 const std::vector<KeyText>& kernel_keys() {
   return table().texts();
@@ -74,9 +85,12 @@ std::shared_ptr<const DeviceProfile> with_kernels(std::shared_ptr<const DevicePr
     need(!curves.empty(), key, *kernels.find("attention"), *profile, "flash", diagnostics);
     chosen->attention = curves;
   }
-  chosen->fp8_linear = choice.fp8;
-  if (choice.fp8)
-    need(profile->gemm_fp8.has_value(), "gemm_fp8", *kernels.find("linear"), *profile, "bf16", diagnostics);
+  chosen->linear = choice.linear;
+  if (in_fp8(choice.linear)) {
+    const std::size_t table = fp8_table(choice.linear);
+    need(profile->gemm_fp8[table].has_value(), fp8_table_key(table), *kernels.find("linear"), *profile, "bf16",
+         diagnostics);
+  }
   if (choice.graphs) chosen->overheads.host_issue.reset();
   return chosen;
 }

@@ -1,22 +1,28 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/document/key.h"
+#include "sim/model/product_format.h"
 #include "sim/profile/device_profile.h"
 
 namespace hdpsim {
 
+/// The words of `kernels.linear`, which say what layers' products multiply.
+[[nodiscard]] const std::vector<std::pair<std::string, ProductFormat>>& product_format_words();
+
 /// The keys of `kernels`.
 [[nodiscard]] const std::vector<KeyText>& kernel_keys();
 
-/// `kernels: {attention: flash | unfused | triton | flash2 | cudnn, linear: bf16 | fp8, launch: eager | graphs}` of a
-/// study, all optional: which of the kernels that a device can run a framework runs, and how. `unfused` writes the
-/// square of scores to memory, as frameworks did before FlashAttention; `triton`, `flash2` and `cudnn` use the
-/// profile's curves of that OtherAttention, and `fp8` uses its `gemm_fp8`: the profile must have these. Kernels that a
-/// CUDA graph launches (`graphs`) do not wait for the host; others do, by the profile's `host_issue`.
-/// Returns the profile with the choice made. Problems are reported.
+/// `kernels: {attention: flash | unfused | triton | flash2 | cudnn, linear: bf16 | fp8 | fp8_current | fp8_blocks |
+/// mxfp8, launch: eager | graphs}` of a study, all optional: which of the kernels that a device can run a framework
+/// runs, and how. `unfused` writes the square of scores to memory, as frameworks did before FlashAttention; `triton`,
+/// `flash2` and `cudnn` use the profile's curves of that OtherAttention, and formats in fp8 use its table of them: the
+/// profile must have these. Kernels that a CUDA graph launches (`graphs`) do not wait for the host; others do, by the
+/// profile's `host_issue`. Returns the profile with the choice made. Problems are reported.
 [[nodiscard]] std::shared_ptr<const DeviceProfile> with_kernels(std::shared_ptr<const DeviceProfile> profile,
                                                                 const Value& kernels, Diagnostics& diagnostics);
 

@@ -206,12 +206,23 @@ void add_sharding(Keys& mesh) {
       "too (3: gathered layer by layer, forward and backward, one layer ahead; gradients are copied into FSDP's "
       "flat parameter and divided there before they are reduced)",
       notes_of(&Recipe::zero, {.written = always_written}));
+  mesh.count("shard_ranks", {2, ranks_range.most}, at(&PointSpec::mesh, &Mesh::shard_ranks),
+             "HDP ranks, one after the other, that shard what `zero` names among each other, while the groups of them "
+             "hold the same shards (FSDP's hybrid sharding, Megatron-LM's `--num-distributed-optimizer-instances`): "
+             "parameters are gathered in a group, gradients reduce-scattered in a group and all-reduced over the "
+             "groups; it divides the ranks; dense models only",
+             {.unit = "ranks", .otherwise = "all ranks of the pool"});
   mesh.word("optimizer", "optimizer", {{"adam", Optimizer::adam}, {"lamb", Optimizer::lamb}, {"muon", Optimizer::muon}},
             of_recipe(&Recipe::optimizer),
             "what updates the parameters: `adam`; `lamb`, which also takes the norms of weights and updates; `muon`, "
             "which keeps one moment of matrices and orthogonalizes them in five iterations, whole matrices dealt to "
             "the ranks of the pool (levels 0 and 1 of `zero`)",
             {.see = "optimizers"});
+  mesh.word(
+      "moments", "type of moments", {{"fp32", 4}, {"bf16", 2}, {"fp8", 1}}, of_recipe(&Recipe::moment_bytes),
+      "the type of the optimizer's moments; the master weight beside them is fp32 (Megatron-LM's `--exp-avg-dtype` "
+      "and `--exp-avg-sq-dtype`)",
+      {.see = "memory"});
   mesh.word("gradients", "type of gradients", {{"fp32", 4}, {"bf16", 2}}, of_recipe(&Recipe::gradient_bytes),
             "the type in which gradients are summed over micro-batches and ranks; write `bf16` for fp16",
             notes_of(&Recipe::gradient_bytes));
@@ -227,6 +238,12 @@ void add_flag(Keys& mesh, std::string name, bool Recipe::*member, std::string se
 }
 
 void add_overlaps(Keys& mesh) {
+  mesh.word(
+      "activation_input", "type of the activation's kept input", {{"bf16", false}, {"fp8", true}},
+      of_recipe(&Recipe::fp8_activation_input),
+      "the type in which layers keep what the activation of an MLP or of experts reads: for `fp8` a kernel casts it "
+      "forward, and another back in backward (Megatron-LM's `--activation-func-fp8-input-store`)",
+      {.see = "memory"});
   add_flag(mesh, "gradient_accumulation_fusion", &Recipe::accumulation_fusion,
            "products add weights' gradients to the sums over micro-batches; `false`: a kernel of its own reads each "
            "gradient and adds it up, as in Megatron-LM of 2021");

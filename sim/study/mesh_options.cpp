@@ -183,11 +183,34 @@ class MeshChecks {
   Diagnostics& diagnostics_;
 };
 
+bool has_background(const Value& study) {
+  const Value* background = study.find("background");
+  return background != nullptr && background->is_sequence() && !background->items.empty();
+}
+
 }  // namespace
 
 bool read_mesh(const Value& mesh, PointSpec& point, Diagnostics& diagnostics) {
   const KeyReading reading = mesh_keys().read(mesh, point, diagnostics);
   return MeshChecks(mesh, reading, point, diagnostics).run();
+}
+
+void check_shard_groups(const Value& study, const PointSpec& point, bool mesh_is_known, Diagnostics& diagnostics) {
+  const Mesh& mesh = point.mesh;
+  if (mesh.shard_ranks == 0) return;
+  const Position& where = study.find("mesh")->find("shard_ranks")->position;
+  if (mesh_is_known && mesh.hdp % mesh.shard_ranks != 0) {
+    diagnostics.error(
+        where, fmt::format("'shard_ranks' is {}, which does not divide the {} ranks", mesh.shard_ranks, mesh.hdp));
+  }
+  if (point.recipe.zero == 0) {
+    diagnostics.error(where, "with zero: 0 ranks shard nothing", "write zero: 1, 2 or 3, or leave 'shard_ranks' out");
+  }
+  const auto unsupported = [&](std::string_view what) {
+    diagnostics.unsupported(where, fmt::format("ranks do not shard in groups yet {}", what), "leave 'shard_ranks' out");
+  };
+  if (point.model.moe) unsupported("where models have experts");
+  if (has_background(study)) unsupported("beside other jobs that share links");
 }
 
 void check_expert_groups(const Value& study, const PointSpec& point, bool mesh_is_known, Diagnostics& diagnostics) {
@@ -202,9 +225,10 @@ void check_expert_groups(const Value& study, const PointSpec& point, bool mesh_i
   if (model.moe->experts % mesh.ep != 0) {
     error(fmt::format("which does not divide the {} experts of {}", model.moe->experts, model.name));
   }
-  if (point.experts.layout.fp8_sent && !point.recipe.fp8) {
+  if (point.experts.layout.fp8_sent && !in_fp8(point.recipe.products)) {
     diagnostics.error(study.find("moe")->find("fp8_sent")->position,
-                      "tokens travel in fp8, but experts multiply in bf16", "add kernels: {linear: fp8}");
+                      "tokens travel in fp8, but experts multiply in bf16",
+                      "add kernels: {linear: fp8_blocks}, or another format in fp8");
   }
   const bool reaches_over_ranks = mesh.ep > mesh.tp;
   if (!mesh_is_known) return;
@@ -218,8 +242,7 @@ void check_expert_groups(const Value& study, const PointSpec& point, bool mesh_i
                       mesh.ep / mesh.tp),
           "say what unequal ranks do: moe: {across: waves} or {across: padding}");
   }
-  if (const Value* background = study.find("background");
-      background != nullptr && background->is_sequence() && !background->items.empty()) {
+  if (has_background(study)) {
     error("but all-to-alls of experts do not share links with other jobs yet", "remove 'background', or write ep: 1");
   }
 }

@@ -13,4 +13,7 @@ namespace hdpsim {
 /// or groups of whole ranks. If the mesh is not known, only the number of experts is checked.
 void check_expert_groups(const Value& study, const PointSpec& point, bool mesh_is_known, Diagnostics& diagnostics);
 
+/// Checks that groups that shard states (Mesh::shard_ranks) divide the ranks, and that they are known for the study.
+void check_shard_groups(const Value& study, const PointSpec& point, bool mesh_is_known, Diagnostics& diagnostics);
+
 }  // namespace hdpsim

@@ -50,6 +50,7 @@ class PointReader {
     const bool mesh_is_known = mesh != nullptr && read_mesh(*mesh, point_, diagnostics_);
     point_.experts = read_experts(study_, point_.model, point_.mesh.ep, diagnostics_);
     check_expert_groups(study_, point_, mesh_is_known, diagnostics_);
+    check_shard_groups(study_, point_, mesh_is_known, diagnostics_);
     if (const Value* memory = study.find("memory")) read_memory(*memory, point_.recipe, diagnostics_);
     if (const Value* grain = study.find("grain")) read_grain(*grain, point_, diagnostics_);
     read_conditions(study);
@@ -92,7 +93,7 @@ class PointReader {
   // What a profile decides of how its device trains.
   void take_from(const DeviceProfile& profile) {
     point_.model.element_bytes = profile.element_bytes;
-    point_.recipe.fp8 = profile.fp8_linear;
+    point_.recipe.products = profile.linear;
     point_.recipe.dkv_bytes_per_element = profile.backward_ring.dkv_bytes_per_element;
     point_.recipe.host_issues = profile.overheads.host_issue.has_value();
   }

@@ -25,7 +25,7 @@ std::string_view largest_part(const MemoryParts& parts) {
 // nothing to plan.
 std::string states_problem(const LoweringOptions& job, Bytes memory) {
   const ChunkMap chunks(job.pipeline, job.mesh.pp);
-  const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.hdp};
+  const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.ranks_of_a_shard_group()};
   Bytes most;
   for (std::int64_t stage = 0; stage < job.mesh.pp; ++stage) {
     const DeviceMemory device(job.model, stage_shape(job.model, shape, chunks, stage), job.recipe,

@@ -377,7 +377,7 @@ def deepseek_v3():
                       percent(runs("bubble_s", point, "static") / step)]
         yield answer("deepseek-v3"), f"| {title} | " + " | ".join(["{}"] * 6) + " |", cells
     yield answer("deepseek-v3"), "where the study gives {}.", [digits(runs.step(3, "static"))]
-    yield answer("deepseek-v3"), "a GPU would need {} GB,", [digits(runs("device_peak_gb", 3, "static"))]
+    yield answer("deepseek-v3"), "DualPipe {} GB of 80 are needed,", [digits(runs("device_peak_gb", 3, "static"))]
 
 
 def moe():

@@ -48,10 +48,12 @@ const std::vector<Mechanism>& mechanisms() {
       {"mesh.tp_comm_overlap", {"true", "false"}},
       {"mesh.tp_gradient_overlap", {"true", "false"}},
       {"kernels.attention", {"flash", "unfused"}},
-      {"kernels.linear", {"bf16", "fp8"}},
+      {"kernels.linear", {"bf16", "fp8", "fp8_current", "fp8_blocks"}},
       {"kernels.launch", {"eager", "graphs"}},
       {"overheads.per_micro_batch", {"0 s", "2 ms"}},
       {"mesh.dropout", {"true", "false"}},
+      {"mesh.activation_input", {"bf16", "fp8"}},
+      {"mesh.moments", {"fp32", "bf16"}},
   };
   return all;
 }

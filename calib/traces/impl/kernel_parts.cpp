@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "calib/fit/fit.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr double tera = 1e12;
 constexpr std::size_t enough_products = 8;
+const std::size_t traced = fp8_table(ProductFormat::fp8);  // traces do not tell what shares a scale
 constexpr std::size_t enough_lengths = 4;
 constexpr double enough_range_of_lengths = 4;
 constexpr std::size_t enough_traffics = 6;
@@ -61,18 +63,18 @@ class KernelParts {
     return "the recorded inputs do not tell the shapes of such kernels";
   }
 
-  void note_left_out(const char* part, std::int64_t impossible) {
+  void note_left_out(std::string_view part, std::int64_t impossible) {
     if (impossible == 0) return;
     parts_.keep(fmt::format("{} of {} sizes", part, impossible),
                 "faster than the data sheet allows: the shapes cannot be theirs");
   }
 
   void products(bool fp8) {
-    const char* part = fp8 ? "gemm_fp8" : "gemm";
+    const std::string part(fp8 ? fp8_table_key(traced) : "gemm");
     const Family<GemmTiming> family = product_samples(parts_.recording, parts_.start.datasheet, parts_.gap_s, fp8);
     if (family.timings.empty()) {
       const bool others = fp8 && std::any_of(parts_.recording.products.begin(), parts_.recording.products.end(),
-                                             [](const auto& item) { return !item.first.op.fp8; });
+                                             [](const auto& item) { return !in_fp8(item.first.op.format); });
       return parts_.keep(part, others ? "the traces have none of known shape" : reason(family, {KernelClass::product}));
     }
     note_left_out(part, family.impossible);
@@ -81,7 +83,8 @@ class KernelParts {
       fitted_.push_back({part, family.kernels, family.timings.size()});
       return;
     }
-    if (fp8 && !parts_.start.gemm_fp8) return parts_.keep(part, "the starting profile has no products in fp8 to scale");
+    if (fp8 && !parts_.start.gemm_fp8[traced])
+      return parts_.keep(part, "the starting profile has no products in fp8 to scale");
     std::vector<double> ratios;
     for (const GemmTiming& timing : family.timings) {
       ratios.push_back(timing.timing.median_s / old_model_->gemm(timing.op).time.seconds());
@@ -89,8 +92,8 @@ class KernelParts {
     DeviceProfile scaled = only_products(fp8);
     scale_products(scaled, 1 / parts_.scaled_by(part, ratios, family.kernels, fp8 ? 1e9 : room_of_products(scaled)));
     if (fp8) {
-      parts_.result.gemm_fp8 = scaled.gemm_fp8;
-      parts_.result.gemm_fp8->source = parts_.scaled_source(parts_.start.gemm_fp8->source);
+      parts_.result.gemm_fp8[traced] = scaled.gemm_fp8[traced];
+      parts_.result.gemm_fp8[traced]->source = parts_.scaled_source(parts_.start.gemm_fp8[traced]->source);
     } else {
       parts_.result.gemm = scaled.gemm;
       parts_.result.fits.gemm = scaled.fits.gemm;
@@ -101,7 +104,7 @@ class KernelParts {
   [[nodiscard]] DeviceProfile only_products(bool fp8) const {
     DeviceProfile part;
     part.datasheet = parts_.start.datasheet;
-    (fp8 ? part.gemm_fp8 : part.gemm) = fp8 ? parts_.start.gemm_fp8 : parts_.start.gemm;
+    (fp8 ? part.gemm_fp8[traced] : part.gemm) = fp8 ? parts_.start.gemm_fp8[traced] : parts_.start.gemm;
     if (!fp8) part.fits.gemm = parts_.start.fits.gemm;
     return part;
   }

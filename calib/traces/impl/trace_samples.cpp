@@ -11,10 +11,6 @@ namespace {
 constexpr std::int64_t half = 2;  // bytes of the elements that a profile's kernels take
 constexpr double backward_work = 2.5;
 
-double fp8_speed(bool fp8) {
-  return fp8 ? 2 : 1;  // of the peak in bf16, as the reader of profiles has it
-}
-
 double work_of(const TracedAttention& op) {
   const auto q = static_cast<double>(op.queries);
   const double area = op.mask == Mask::causal ? q * (q + 1) / 2 : q * static_cast<double>(op.keys);
@@ -56,10 +52,10 @@ Timing timing_of(const SampleSet& samples, double added_s) {
 Family<GemmTiming> product_samples(const Recording& recording, const Datasheet& device, double gap_s, bool fp8) {
   Family<GemmTiming> family;
   for (const auto& [product, samples] : recording.products) {
-    if (product.op.fp8 != fp8 || (!fp8 && product.element_bytes != half)) continue;
+    if (in_fp8(product.op.format) != fp8 || (!fp8 && product.element_bytes != half)) continue;
     const Gemm& op = product.op;
     const double work = 2.0 * static_cast<double>(op.m) * static_cast<double>(op.n) * static_cast<double>(op.k);
-    const double least_s = work / (fp8_speed(fp8) * device.peak.per_second());
+    const double least_s = work / ((fp8 ? fp8_speed : 1) * device.peak.per_second());
     add(family, samples, least_s, gap_s, [&op] { return GemmTiming{op, {}}; });
   }
   return family;

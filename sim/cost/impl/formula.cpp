@@ -5,7 +5,6 @@
 namespace hdpsim {
 namespace {
 constexpr double bf16 = 2;
-constexpr double fp8 = 1;
 }  // namespace
 
 FormulaCostModel::FormulaCostModel(const Datasheet& datasheet, Duration launch)
@@ -53,8 +52,8 @@ Estimate FormulaCostModel::memory_bound(const MemoryBound& op) const {
 double gemm_bytes(const Gemm& op) {
   const auto m = static_cast<double>(op.m);
   const auto n = static_cast<double>(op.n);
-  const auto k = static_cast<double>(op.k);
-  return (op.fp8 ? fp8 : bf16) * (m * k + k * n) + bf16 * m * n;
+  const auto row = static_cast<double>(row_bytes(op.format, op.k, static_cast<std::int64_t>(bf16)));
+  return row * (m + n) + bf16 * m * n;
 }
 
 }  // namespace hdpsim

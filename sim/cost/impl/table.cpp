@@ -20,11 +20,13 @@ TableCostModel::TableCostModel(const DeviceProfile& profile)
   }
   const Bandwidth memory = profile.memory_bound ? profile.memory_bound->bandwidth : profile.datasheet.memory_bandwidth;
   if (profile.gemm) gemm_.emplace(*profile.gemm, profile.datasheet, memory);
-  if (profile.gemm_fp8) gemm_fp8_.emplace(*profile.gemm_fp8, profile.datasheet, memory);
+  for (std::size_t i = 0; i < fp8_tables; ++i) {
+    if (profile.gemm_fp8[i]) gemm_fp8_[i].emplace(*profile.gemm_fp8[i], profile.datasheet, memory);
+  }
 }
 
 Estimate TableCostModel::gemm(const Gemm& op) const {
-  const std::optional<GemmKernel>& kernel = op.fp8 ? gemm_fp8_ : gemm_;
+  const std::optional<GemmKernel>& kernel = in_fp8(op.format) ? gemm_fp8_[fp8_table(op.format)] : gemm_;
   if (!kernel) return formula_.gemm(op);
   const GemmKernel::Cost cost = kernel->cost(op);
   const Evidence ground = cost.extrapolated           ? Evidence::extrapolated

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -37,7 +38,7 @@ class TableCostModel final : public CostModel {
   FormulaCostModel formula_;
   std::vector<AttentionKernel> attention_;
   std::optional<GemmKernel> gemm_;
-  std::optional<GemmKernel> gemm_fp8_;
+  std::array<std::optional<GemmKernel>, fp8_tables> gemm_fp8_;
   std::optional<MemoryBoundRate> memory_bound_;
 };
 

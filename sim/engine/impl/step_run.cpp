@@ -90,7 +90,7 @@ bool StepRun::parameters_are_there(WorkerId worker, PassId pass) {
   const Bytes parameters = program_.pool_work(pass).gather;
   if (parameters == Bytes{}) return true;
   Instant& there = pool_free_[w];
-  there += machine_.pool(CollectiveKind::all_gather, parameters).time;
+  there += gather_of(parameters, machine_).time;
   if (there <= queue_.now()) return true;
   queue_.schedule_after(there - queue_.now(), static_cast<std::uint32_t>(w), parameters_came);
   return false;

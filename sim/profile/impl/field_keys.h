@@ -85,7 +85,8 @@ class FieldKeys {
     spread();
   }
   template <class Work>
-  void timing_of_work(Duration /*time*/, const std::optional<Spread>& /*spread*/, const Work& /*work*/) {
+  void timing_of_work(Duration /*time*/, const std::optional<Spread>& /*spread*/, const Work& /*work*/,
+                      double /*speed*/ = 1) {
     add("time", shape_of(KeyShape::Kind::time), false);
     meaning("in place of the time");
     add("rate", shape_of(KeyShape::Kind::flop_rate), false);

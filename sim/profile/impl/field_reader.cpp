@@ -118,7 +118,7 @@ void FieldReader::spread(std::optional<Spread>& spread) {
   }
 }
 
-Duration FieldReader::time_of_work(Flops work) {
+Duration FieldReader::time_of_work(Flops work, double speed) {
   const Value* time_value = map_.find("time");
   const Value* rate_value = map_.find("rate");
   if ((time_value == nullptr) == (rate_value == nullptr)) {
@@ -133,7 +133,7 @@ Duration FieldReader::time_of_work(Flops work) {
     read_quantity("rate", *rate_value, rate);
     if (rate > FlopRate{}) time = work / rate;
   }
-  if (time > Duration{} && known_.peak > FlopRate{} && time < work / known_.peak) {
+  if (time > Duration{} && known_.peak > FlopRate{} && time < work / FlopRate(speed * known_.peak.per_second())) {
     const Value& stated = time_value != nullptr ? *time_value : *rate_value;
     diagnostics().error(stated.position, fmt::format("{} is faster than the peak of the data sheet", stated.text));
   }

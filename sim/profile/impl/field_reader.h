@@ -83,10 +83,11 @@ class FieldReader {
     quantity("time", time);
     this->spread(spread);
   }
-  /// The same for a sample of `work`, which may state its rate instead. Faster than the data sheet is wrong.
+  /// The same for a sample of `work`, which may state its rate instead. More than `speed` times as fast as
+  /// the data sheet is wrong.
   template <class Work>
-  void timing_of_work(Duration& time, std::optional<Spread>& spread, const Work& work) {
-    time = time_of_work(work());
+  void timing_of_work(Duration& time, std::optional<Spread>& spread, const Work& work, double speed = 1) {
+    time = time_of_work(work(), speed);
     this->spread(spread);
   }
   void documents(std::string_view key, std::vector<PackedDocument>& documents);
@@ -176,7 +177,7 @@ class FieldReader {
   template <class Quantity>
   void read_quantity(std::string_view key, const Value& value, Quantity& quantity);
   void spread(std::optional<Spread>& spread);
-  [[nodiscard]] Duration time_of_work(Flops work);
+  [[nodiscard]] Duration time_of_work(Flops work, double speed);
   const std::vector<Value>& values(std::string_view key, const ListText& text);
 
   MapReader& map_;

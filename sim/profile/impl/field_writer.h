@@ -108,7 +108,7 @@ class FieldWriter {
     count("runs", spread->runs);
   }
   template <class Work>
-  void timing_of_work(Duration time, const std::optional<Spread>& spread, const Work& /*work*/) {
+  void timing_of_work(Duration time, const std::optional<Spread>& spread, const Work& /*work*/, double /*speed*/ = 1) {
     timing(time, spread);
   }
   void documents(std::string_view key, const std::vector<PackedDocument>& documents) {

@@ -61,7 +61,8 @@ void check_whole(MapReader& map, const KnownProfile& /*known*/, const PackedSamp
   }
 }
 
-void check_whole(MapReader& map, const KnownProfile& /*known*/, const GemmShapeSample& sample, const GemmTable& table) {
+void check_whole(MapReader& map, const KnownProfile& /*known*/, const GemmShapeSample& sample, const GemmTable& table,
+                 const double& /*speed*/) {
   check_launch(map, sample.time, table.launch);
 }
 

@@ -21,7 +21,8 @@ void check_whole(MapReader& /*map*/, const KnownProfile& /*known*/, const T& /*o
 void check_whole(MapReader& map, const KnownProfile& known, const Provenance& provenance);
 void check_whole(MapReader& map, const KnownProfile& known, const AttentionSample& sample, const AttentionCurve& curve);
 void check_whole(MapReader& map, const KnownProfile& known, const PackedSample& sample, const AttentionCurve& curve);
-void check_whole(MapReader& map, const KnownProfile& known, const GemmShapeSample& sample, const GemmTable& table);
+void check_whole(MapReader& map, const KnownProfile& known, const GemmShapeSample& sample, const GemmTable& table,
+                 const double& speed);
 void check_whole(MapReader& map, const KnownProfile& known, const GemmTable& table, const double& speed);
 void check_whole(MapReader& map, const KnownProfile& known, const SendRecvRate& rate);
 void check_whole(MapReader& map, const KnownProfile& known, const ConnectionCosts& costs);

@@ -85,24 +85,25 @@ void fields(Io& io, typename Io::template Of<GemmWorkSample>& s) {
 }
 
 template <class Io>
-void fields(Io& io, typename Io::template Of<GemmShapeSample>& s, const GemmTable& /*table*/) {
+void fields(Io& io, typename Io::template Of<GemmShapeSample>& s, const GemmTable& /*table*/, double speed) {
   io.one_line();
   io.count("m", s.m);
   io.count("n", s.n);
   io.count("k", s.k);
-  io.timing_of_work(s.time, s.spread, [&] { return sample_work(s); });
+  io.timing_of_work(
+      s.time, s.spread, [&] { return sample_work(s); }, speed);
 }
 
 /// `speed` is how many times faster than the data sheet's peak products of this type may be.
 template <class Io>
-void fields(Io& io, typename Io::template Of<GemmTable>& g, double /*speed*/) {
+void fields(Io& io, typename Io::template Of<GemmTable>& g, double speed) {
   io.tile("tile", {"m", "n"}, g.tile_m, g.tile_n);
   io.time("launch", g.launch);
   io.meaning("the rate of the largest products");
   io.quantity("full_rate", g.full_rate);
   io.source(g.source);
   io.list("by_work", {"a sample by work", "sample"}, g.by_work);
-  io.list("by_shape", {"a sample by shape", "sample"}, g.by_shape, g);
+  io.list("by_shape", {"a sample by shape", "sample"}, g.by_shape, g, speed);
 }
 
 template <class Io>
@@ -194,7 +195,6 @@ void fields(Io& io, typename Io::template Of<BackwardRing>& r) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Of<DeviceProfile>& p) {
-  constexpr double fp8_speed = 2;  // tensor cores multiply fp8 twice as fast as bf16: H100 and B200 data sheets
   io.schema("hdpsim.profile/1");
   io.meaning("where the figures come from");
   io.part("provenance", "the provenance", p.provenance);
@@ -212,8 +212,13 @@ void fields(Io& io, typename Io::template Of<DeviceProfile>& p) {
   }
   io.meaning("times of matrix products in bf16");
   io.optional_part("gemm", "'gemm'", p.gemm, 1.0);
-  io.meaning("times of matrix products in fp8");
-  io.optional_part("gemm_fp8", "'gemm'", p.gemm_fp8, fp8_speed);
+  constexpr std::array<const char*, fp8_tables> meanings = {"times of matrix products in fp8 with one scale a tensor",
+                                                            "the same with a scale for every 128 columns",
+                                                            "the same with one for every 32 columns"};
+  for (std::size_t i = 0; i < fp8_tables; ++i) {
+    io.meaning(meanings[i]);
+    io.optional_part(fp8_table_key(i), "'gemm'", p.gemm_fp8[i], fp8_speed);
+  }
   io.meaning("kernels that take as long as their bytes");
   io.optional_part("memory_bound", "'memory_bound'", p.memory_bound);
   io.meaning("what software reaches on links within and between nodes");

@@ -151,7 +151,8 @@ class PassWriter {
   void add_steps(std::vector<ExpertStep> steps);
   void add_exchanged(ExchangedExperts experts);
   [[nodiscard]] ExpertLayer expert_layer_here() const {
-    return {layer(), options_.experts, tp(), tokens_, expert_tokens_, recipe().fp8};
+    const ExpertFormat format{.products = recipe().products, .fp8_activation_input = recipe().fp8_activation_input};
+    return {layer(), options_.experts, tp(), tokens_, expert_tokens_, format};
   }
   [[nodiscard]] LinearPart of_this_pass(LinearPart part) const;
 

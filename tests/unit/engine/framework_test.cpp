@@ -246,6 +246,24 @@ TEST_CASE("parameters that are gathered beside the first forward leave those of 
   }
 }
 
+TEST_CASE("ranks that shard in groups gather in a group and reduce in it, then over the groups", "[engine][zero]") {
+  const Bytes gradients(8'000'000'000);
+  Machine machine;
+  machine.pool = test::each_takes(9_s);
+  const auto kinds = std::make_shared<std::vector<CollectiveKind>>();
+  const auto at = [&](Bandwidth rate) {
+    return [kinds, rate](CollectiveKind kind, Bytes bytes) {
+      kinds->push_back(kind);
+      return Estimate{bytes / rate, Evidence::formula};
+    };
+  };
+  machine.hybrid = HybridSharding{4, at(100_GBps), at(10_GBps)};
+  CHECK(gather_of(gradients, machine).time == gradients / 100_GBps);
+  CHECK(reduction_of(gradients, false, machine).time == gradients / 100_GBps + Bytes(gradients.count() / 4) / 10_GBps);
+  CHECK(*kinds == std::vector{CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce});
+  CHECK(reduction_of(gradients, true, machine).time == 18_s);  // nothing is sharded
+}
+
 TEST_CASE("a pipeline waits for the parameters of its first chunk and ends with the gradients of it",
           "[engine][zero][pipeline]") {
   const Plan plan = plan_of(2, 4, {{{0}, 1}, {{1}, 1}, {{0}, 1}, {{1}, 1}, {{0}, 1}, {{1}, 1}, {{0}, 1}, {{1}, 1}});

@@ -392,11 +392,36 @@ TEST_CASE("experts are divided as the arguments say, and what only dense layers 
                         "--moe-token-dispatcher-type alltoall --expert-tensor-parallel-size 2");
   CHECK(cut.mesh("ep") == "4");
   CHECK(cut.notes(Kind::unsaid).size() == 1);
-  const Read overlapped = good(experts + "--overlap-grad-reduce --fp8-format hybrid");
+  const Read overlapped = good(experts + "--overlap-grad-reduce --fp8-format e4m3 --fp8-recipe blockwise");
+  CHECK(Read::text(overlapped.run.kernels, "linear") == "fp8_blocks");
   CHECK(overlapped.mesh("overlap_grad_reduce") == "absent");
   CHECK(overlapped.notes(Kind::unsaid) ==
-        std::vector<std::string>{"--fp8-format hybrid: with experts products are simulated in bf16",
-                                 "--overlap-grad-reduce: with experts gradients are reduced behind the last backward"});
+        std::vector<std::string>{"--overlap-grad-reduce: with experts gradients are reduced behind the last backward"});
+}
+
+TEST_CASE("optimizers in groups, moments in bf16 and formats in fp8 are said", "[import]") {
+  const std::string sharded = std::string(small) + "--use-distributed-optimizer ";
+  const std::int64_t pool = 8;
+  REQUIRE(good(sharded).run.gpus == pool);
+  const Read in_groups = good(sharded +
+                              "--num-distributed-optimizer-instances 2 --exp-avg-dtype bf16 "
+                              "--exp-avg-sq-dtype bf16 --activation-func-fp8-input-store");
+  CHECK(in_groups.mesh("shard_ranks") == std::to_string(pool / 2));
+  CHECK(in_groups.mesh("moments") == "bf16");
+  CHECK(in_groups.mesh("activation_input") == "fp8");
+  CHECK(in_groups.notes(Kind::unsaid).empty());
+  CHECK(good(sharded + "--exp-avg-dtype bf16").notes(Kind::unsaid) ==
+        std::vector<std::string>{"--exp-avg-dtype bf16: both moments are fp32"});
+  CHECK(read(sharded + "--num-distributed-optimizer-instances 3").problems.sorted().front().message ==
+        "8 ranks are not 3 groups of at least 2");
+  const auto linear = [&](const std::string& recipe) {
+    return Read::text(good(sharded + "--fp8-format hybrid" + recipe).run.kernels, "linear");
+  };
+  CHECK(linear("") == "fp8");
+  CHECK(linear(" --fp8-recipe tensorwise") == "fp8_current");
+  CHECK(linear(" --fp8-recipe blockwise") == "fp8_blocks");
+  CHECK(linear(" --fp8-recipe mxfp8") == "mxfp8");
+  CHECK(linear(" --fp8-recipe custom") == "fp8");
 }
 
 TEST_CASE("arguments are told that nobody knows, that nothing follows from, and that are repeated", "[import]") {

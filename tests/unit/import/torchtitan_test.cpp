@@ -87,7 +87,9 @@ TEST_CASE("parameters that stay behind the forward are ZeRO 2, replicas alone ar
   CHECK(good(mesh + "pipeline_parallel_degree = 2\n").mesh("zero") == "2");
   CHECK(good(mesh + "pipeline_parallel_degree = 2\nfsdp_reshard_after_forward = \"always\"\n").mesh("zero") == "3");
   CHECK(good(mesh + "data_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 1\n").mesh("zero") == "0");
-  CHECK(good(mesh + "data_parallel_replicate_degree = 2\n").notes(Kind::unsaid).size() == 1);
+  CHECK(good(mesh + "data_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 1\n").mesh("shard_ranks") ==
+        "absent");
+  CHECK(good(mesh + "data_parallel_replicate_degree = 2\n").mesh("shard_ranks") == "8");
 }
 
 TEST_CASE("a pipeline has the schedule of its name, and as many chunks as torchtitan makes", "[import]") {
@@ -129,11 +131,24 @@ TEST_CASE("fp8, compiled losses and asynchronous tensor parallelism are said", "
   const Read fast = good(text +
                          "[compile]\nenable = true\n[parallelism]\ntensor_parallel_degree = 2\n"
                          "enable_async_tensor_parallel = true\n");
-  CHECK(Read::text(fast.run.kernels, "linear") == "fp8");
+  CHECK(Read::text(fast.run.kernels, "linear") == "fp8_current");
   CHECK(Read::text(fast.run.memory, "loss") == "fused");
   CHECK(fast.mesh("tp_comm_overlap") == "true");
   CHECK(fast.mesh("sequence_parallel") == "true");
   CHECK(fast.notes(Kind::unsaid).empty());
+}
+
+TEST_CASE("converters say what layers and experts multiply", "[import]") {
+  const auto linear = [](const std::string& converters) {
+    std::string text(small);
+    text.insert(text.find("flavor"), "converters = [" + converters + "]\n");
+    const Read result = good(text);
+    return Read::text(result.run.kernels, "linear") + (result.notes(Kind::unsaid).empty() ? "" : ", told");
+  };
+  CHECK(linear("\"quantize.linear.float8\"") == "fp8_current");
+  CHECK(linear("\"quantize.linear.mx\"") == "mxfp8");
+  CHECK(linear("\"quantize.linear.mx\", \"quantize.grouped_mm.mx\"") == "mxfp8");  // the model has no experts
+  CHECK(linear("\"another\"") == "bf16, told");
 }
 
 TEST_CASE("what a study recomputes is told where torchtitan recomputes something else", "[import]") {

@@ -55,9 +55,17 @@ TEST_CASE("a GPT layer keeps what table 2 of Korthikanti et al. states, in all i
 TEST_CASE("in fp8 a layer keeps products' inputs in a byte an element, and attention's output twice", "[memory]") {
   const Transformer model = preset("llama-7b");
   const std::int64_t tokens = 1024;
-  const auto kept = [&](bool fp8) { return kept_bytes(kept_tensors(model, {.fp8 = fp8}), {.tokens = tokens}); };
+  const auto kept = [&](ProductFormat format) {
+    return kept_bytes(kept_tensors(model, {.products = format}), {.tokens = tokens});
+  };
   // The inputs of QKV, of the MLP and of its last product take a byte less, that of the projection a byte more.
-  CHECK(kept(false) - kept(true) == Bytes(tokens * (2 * model.hidden + model.ffn_hidden - model.hidden)));
+  const Bytes in_fp8 = kept(ProductFormat::fp8);
+  CHECK(kept(ProductFormat::elements) - in_fp8 == Bytes(tokens * (2 * model.hidden + model.ffn_hidden - model.hidden)));
+  CHECK(kept(ProductFormat::fp8_current) == in_fp8);
+  // Scales: four bytes for 128 columns, or one for 32.
+  const Bytes scales(tokens * (3 * model.hidden + model.ffn_hidden) / 32);
+  CHECK(kept(ProductFormat::fp8_blocks) == in_fp8 + scales);
+  CHECK(kept(ProductFormat::mxfp8) == in_fp8 + scales);
 }
 
 TEST_CASE("token-wise offload moves a layer's input and attention's output whole", "[memory]") {
@@ -118,7 +126,7 @@ TEST_CASE("a group that trades heads keeps attention's output as attention wrote
     return kept_bytes(tensors, {.tokens = tokens, .trades_heads = true}) - kept_bytes(tensors, {.tokens = tokens});
   };
   CHECK(second({}) == output);
-  CHECK(second({.fp8 = true}) == Bytes{});  // the projection keeps a cast anyway
+  CHECK(second({.products = ProductFormat::fp8}) == Bytes{});  // the projection keeps a cast anyway
   CHECK(second({.recompute = Recompute::selective}) == Bytes{});
   CHECK(second({.recompute = Recompute{LayerModule::projection}}) == Bytes{});
   const DeviceMemory device(model, whole_shape(model, {}), {.key_exchange = KeyExchange::all_to_all});
@@ -140,7 +148,8 @@ TEST_CASE("selective recompute drops the log-sum-exp of flash attention, full re
   CHECK(kept({.recompute = Recompute{LayerModule::attention, LayerModule::projection}}) ==
         kept({.recompute = Recompute{LayerModule::projection}}) - log_sum_exp - output);
   // In fp8 it reads a cast.
-  CHECK(kept({.recompute = Recompute::selective, .fp8 = true}) == kept({.fp8 = true}) - log_sum_exp - output);
+  CHECK(kept({.recompute = Recompute::selective, .products = ProductFormat::fp8}) ==
+        kept({.products = ProductFormat::fp8}) - log_sum_exp - output);
   CHECK(kept({.recompute = Recompute::full}) == Bytes(tokens * 2 * model.hidden));
   // The layer at work has all of it: with two layers or more recomputation still saves.
   const DeviceShape shape = whole_shape(model, {});
@@ -318,6 +327,32 @@ TEST_CASE("in attention's backward a group has two buffers of a ring, all keys i
   other.kv_heads = 2;
   model.others = {other};
   CHECK(buffers(KeyExchange::all_to_all, 4) == Bytes(kv + kv + 2 * (kv + kv)));
+}
+
+TEST_CASE("moments take the bytes of their type, the master weight beside them four", "[memory]") {
+  const Transformer model = preset("llama3-8b");
+  const auto states = [&](const Recipe& recipe) {
+    return DeviceMemory(model, whole_shape(model, {}), recipe).states()[MemoryPart::optimizer].count();
+  };
+  const std::int64_t parameters = parameter_count(model);
+  CHECK(states({}) == (4 + 2 * 4) * parameters);
+  CHECK(states({.moment_bytes = 2}) == (4 + 2 * 2) * parameters);
+  CHECK(states({.moment_bytes = 1}) == (4 + 2 * 1) * parameters);
+  CHECK(states({.zero = 3, .fp32_parameters = true, .moment_bytes = 2}) == 2 * 2 * parameters);
+}
+
+TEST_CASE("what activations read takes a byte an element if it is kept in fp8", "[memory]") {
+  const std::int64_t tokens = 1024;
+  const auto saved = [&](const Transformer& model, const ExpertUse& use) {
+    const auto kept = [&](bool fp8) {
+      return kept_bytes(kept_tensors(model, {.fp8_activation_input = fp8}, use), {.tokens = tokens});
+    };
+    return kept(false) - kept(true);
+  };
+  const Transformer dense = preset("llama3-8b");
+  CHECK(saved(dense, {}) == Bytes(tokens * 2 * dense.ffn_hidden));  // gate and up
+  const Transformer experts = preset("mixtral-8x7b");
+  CHECK(saved(experts, {}) == Bytes(tokens * 2 * 2 * experts.moe->expert_hidden));  // of two experts a token
 }
 
 TEST_CASE("Muon keeps one number less of every parameter of a matrix", "[memory]") {

@@ -208,7 +208,7 @@ TEST_CASE("products in fp8 cast what no norm has written for them, and gradients
   const std::int64_t h = 4096;
   const std::int64_t f = 11008;
   const std::int64_t qkv = 4096 + 2 * 1024;
-  const Recipe fp8{.fp8 = true};
+  const Recipe fp8{.products = ProductFormat::fp8};
   const auto casts = [&](const auto& part, Direction direction) {
     return part(model, t, 1, direction, fp8).traffic() - part(model, t, 1, direction, {}).traffic();
   };
@@ -218,8 +218,36 @@ TEST_CASE("products in fp8 cast what no norm has written for them, and gradients
   CHECK(casts(before_attention, Direction::backward) == Bytes(4 * t * qkv));
   CHECK(casts(after_attention, Direction::backward) == Bytes(4 * t * (h + 2 * f + h)));
   CHECK(casts(output_head, Direction::forward) == Bytes{});
-  CHECK(before_attention(model, t, 1, Direction::forward, fp8).gemms.front().fp8);
-  CHECK_FALSE(output_head(model, t, 1, Direction::forward, fp8).gemms.front().fp8);
+  CHECK(before_attention(model, t, 1, Direction::forward, fp8).gemms.front().format == ProductFormat::fp8);
+  CHECK_FALSE(in_fp8(output_head(model, t, 1, Direction::forward, fp8).gemms.front().format));
+}
+
+TEST_CASE(
+    "a scale from the tensor itself takes a pass over it, unless a norm made it, and scales of blocks are written",
+    "[model]") {
+  const std::int64_t numbers = 4096;
+  const std::int64_t written = 2 * numbers;  // by rows and by columns
+  const auto bytes = [&](ProductFormat format, CastOf what) { return cast_bytes(format, numbers, 2, what); };
+  CHECK(bytes(ProductFormat::elements, CastOf::other) == 0);
+  CHECK(bytes(ProductFormat::fp8, CastOf::other) == 2 * numbers + written);
+  CHECK(bytes(ProductFormat::fp8, CastOf::norm) == 0);
+  CHECK(bytes(ProductFormat::fp8_current, CastOf::other) == 2 * 2 * numbers + written);
+  CHECK(bytes(ProductFormat::fp8_current, CastOf::norm) == 2 * numbers + written);
+  for (const ProductFormat format : {ProductFormat::fp8_blocks, ProductFormat::mxfp8}) {
+    CHECK(bytes(format, CastOf::other) == 2 * numbers + written + 2 * numbers / 32);
+    CHECK(bytes(format, CastOf::norm) == bytes(format, CastOf::other));
+  }
+}
+
+TEST_CASE("an activation's input that is kept in fp8 is cast there and back", "[model]") {
+  const Transformer model = preset("llama-7b");
+  const std::int64_t t = 1024;
+  const Recipe fp8{.fp8_activation_input = true};
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    CHECK(after_attention(model, t, 1, direction, fp8).traffic() -
+              after_attention(model, t, 1, direction, {}).traffic() ==
+          Bytes(t * 2 * model.ffn_hidden * (2 + 1)));
+  }
 }
 
 TEST_CASE("dropout writes masks in kernels that are there forward, and takes kernels of its own backward", "[model]") {
@@ -254,7 +282,7 @@ TEST_CASE("the gradients of biases read the gradients of all outputs once more",
   };
   CHECK(more(Direction::forward, {}) == Bytes{});
   CHECK(more(Direction::backward, {}) == Bytes(2 * t * (3 * h + h + 4 * h + h)));  // the head has none
-  CHECK(more(Direction::backward, {.fp8 = true}) == Bytes{});                      // its casts add them up
+  CHECK(more(Direction::backward, {.products = ProductFormat::fp8}) == Bytes{});   // its casts add them up
 }
 
 TEST_CASE("under autocast weights are cast once forward, their gradients twice backward; the residual stream is fp32",

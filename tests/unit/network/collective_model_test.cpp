@@ -189,6 +189,21 @@ TEST_CASE("expert groups are consecutive devices of a stage, and their pools the
   CHECK(spanning[3] == std::vector{DeviceId(10), DeviceId(11), DeviceId(14), DeviceId(15)});
 }
 
+TEST_CASE("groups that shard states are consecutive ranks of a pool, and replicas the same places of them",
+          "[collective]") {
+  const Mesh mesh{.hdp = 4, .tp = 2, .pp = 1, .shard_ranks = 2};
+  Diagnostics diagnostics;
+  const auto placement = make_placement("contiguous", mesh, rail_cluster(1), diagnostics);
+  CHECK(shard_groups(mesh, *placement) == DeviceSets{{DeviceId(0), DeviceId(2)},
+                                                     {DeviceId(4), DeviceId(6)},
+                                                     {DeviceId(1), DeviceId(3)},
+                                                     {DeviceId(5), DeviceId(7)}});
+  CHECK(shard_replicas(mesh, *placement) == DeviceSets{{DeviceId(0), DeviceId(4)},
+                                                       {DeviceId(2), DeviceId(6)},
+                                                       {DeviceId(1), DeviceId(5)},
+                                                       {DeviceId(3), DeviceId(7)}});
+}
+
 TEST_CASE("no collective beats its bytes over the NICs of a node", "[collective]") {
   for (const Bytes data : {Bytes(1), 1_KiB, 1_MiB, 1_GiB, 1024_GiB}) {
     // What 15 other nodes hold must enter each node through its 8 NICs.

@@ -36,7 +36,7 @@ TEST_CASE("products of all names have the same m, n and k", "[profiler]") {
 TEST_CASE("products in fp8 and in fp32 say so", "[profiler]") {
   const auto fp8 = std::get<TracedProduct>(
       shape_of(operation("aten::_scaled_mm", {{64, 32}, {32, 16}, {}, {}}, {}, "c10::Float8_e4m3fn")));
-  CHECK(fp8 == TracedProduct{{64, 16, 32, true}, 1});
+  CHECK(fp8 == TracedProduct{{64, 16, 32, ProductFormat::fp8}, 1});
   CHECK(std::get<TracedProduct>(shape_of(operation("aten::mm", {{64, 32}, {32, 16}}, {}, "float"))).element_bytes == 4);
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("tokens are copied, travel to their experts and back, and backward the
 TEST_CASE("tokens that travel once to each node are copied by those who get them, in fp8 after a cast", "[experts]") {
   const Transformer model = mixture(1);
   ExpertLayout layout{.ep = 4, .dispatch = ExpertDispatch::per_node};
-  const ExpertLayer layer{model, layout, 1, 100, {100, 400}, true};
+  const ExpertLayer layer{model, layout, 1, 100, {100, 400}, {.products = ProductFormat::fp8_blocks}};
   CHECK(names(expert_layer(layer, Direction::forward)) == "1 products exchanged: 2 products ");
   const auto exchanged = [&] { return std::get<ExchangedExperts>(expert_layer(layer, Direction::forward).at(1)); };
   CHECK(exchanged().once_per_node);
@@ -84,7 +84,7 @@ TEST_CASE("tokens that travel once to each node are copied by those who get them
   const auto sent = std::get<ExchangedExperts>(expert_layer(layer, Direction::forward).at(2));
   CHECK(sent.to_experts.bytes == Bytes(100 * (64 + 4)));
   CHECK(sent.back.bytes == Bytes(100 * 64 * 2));
-  for (const Gemm& product : sent.even.gemms) CHECK(product.fp8);
+  for (const Gemm& product : sent.even.gemms) CHECK(product.format == ProductFormat::fp8_blocks);
 }
 
 TEST_CASE("experts that are cut as a dense MLP need its two collectives and no other", "[experts]") {

@@ -370,6 +370,18 @@ TEST_CASE("a recipe under which experts are not known is refused at each key tha
   CHECK(StudyFile(changed(eight, "tp: 2", "tp: 2, zero: 1, gradients: fp32")).problems().empty());
 }
 
+TEST_CASE("ranks shard in groups that divide them, where something is sharded", "[study]") {
+  const auto with = [](const std::string& mesh) { return changed(good_study, "tp: 2", "tp: 2, " + mesh); };
+  const StudyFile good(with("shard_ranks: 4"));
+  CHECK(good.problems().empty());
+  CHECK(good.load().points.at(0).spec.mesh.shard_ranks == 4);
+  CHECK(StudyFile(with("shard_ranks: 5")).problems() ==
+        Problems{"10:28: 'shard_ranks' is 5, which does not divide the 16 ranks"});
+  CHECK(StudyFile(with("shard_ranks: 4, zero: 0")).problems() == Problems{"10:28: with zero: 0 ranks shard nothing"});
+  CHECK(StudyFile(changed(with("shard_ranks: 4"), "llama-7b", "mixtral-8x7b")).problems() ==
+        Problems{"10:28: ranks do not shard in groups yet where models have experts"});
+}
+
 TEST_CASE("tokens travel to experts in fp8 only where experts multiply in fp8", "[study]") {
   const std::string eight = changed(changed(good_study, "llama-7b", "mixtral-8x7b"), "tp: 2", "tp: 2, ep: 2");
   const std::string h100 = changed(changed(eight, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published") +

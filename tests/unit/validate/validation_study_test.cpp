@@ -227,9 +227,14 @@ TEST_CASE("kernels are chosen by the study: fp8 products where the profile has t
   const StudyFile with(changed(changed(study, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published"));
   const Study read = with.load();
   const DeviceProfile& profile = *read.points[0].spec.profile;
-  CHECK(profile.fp8_linear);
+  CHECK(profile.linear == ProductFormat::fp8);
   CHECK_FALSE(profile.unfused_attention);
-  CHECK(lowering_of(read.points[0].spec).recipe.fp8);
+  CHECK(lowering_of(read.points[0].spec).recipe.products == ProductFormat::fp8);
+  const std::string on_h100 =
+      changed(changed(study, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published");
+  CHECK(StudyFile(changed(on_h100, "linear: fp8", "linear: fp8_blocks")).problems().empty());
+  CHECK(StudyFile(changed(on_h100, "linear: fp8", "linear: mxfp8")).problems() ==
+        std::vector<std::string>{"10:19: the profile h100-published has no 'gemm_mxfp8'"});
 }
 
 TEST_CASE("kernels are chosen by the study: attention in Triton, launches by a graph", "[kernels]") {
