@@ -28,8 +28,8 @@ std::optional<KernelSlowdown> kernel_slowdown(const DeviceProfile& profile) {
   const Interference* product = gentlest(profile.samples.interference, "gemm");
   const Interference* memory_bound = gentlest(profile.samples.interference, "elementwise");
   if (attention == nullptr && product == nullptr && memory_bound == nullptr) return std::nullopt;
-  const auto factor = [](const Interference* pair) { return pair == nullptr ? 1 : std::max(1.0, pair->slowdown); };
-  return KernelSlowdown{factor(attention), factor(product), factor(memory_bound), Evidence::interpolated};
+  const auto of = [](const Interference* pair) { return pair == nullptr ? 1 : std::max(1.0, pair->slowdown); };
+  return KernelSlowdown{of(attention), of(product), of(memory_bound), Evidence::interpolated};
 }
 
 Duration lost_beside(Duration alone, Duration messages, double factor) {
