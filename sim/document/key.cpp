@@ -28,7 +28,6 @@ std::string_view kind_text(KeyShape::Kind kind) {
     case Kind::text:
       return "a text";
     case Kind::map:
-      return "a map";
     case Kind::dictionary:
       return "a map";
     case Kind::nothing:

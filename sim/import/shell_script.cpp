@@ -164,7 +164,7 @@ class ScriptReader {
     if (words_.starts_with("((")) return arithmetic_command();
     if (words_.peek() == '(') {
       words_.advance();
-      const Ending inside = list({});
+      Ending inside = list({});
       words_.advance();
       return inside;
     }
@@ -371,7 +371,7 @@ class ScriptReader {
 
   Ending command_in() {
     words_.advance();
-    const Ending inside = list({});
+    Ending inside = list({});
     words_.advance();
     return inside;
   }

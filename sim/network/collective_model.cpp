@@ -84,21 +84,21 @@ std::optional<CollectiveEstimate> CollectiveModel::estimate(CollectiveKind kind,
   return terms ? std::optional(priced(kind, bytes, *terms)) : std::nullopt;
 }
 
-CollectiveEstimate CollectiveModel::priced(CollectiveKind kind, Bytes bytes, const CollectiveTerms& nominal) const {
-  const CollectiveTerms terms = slowed(nominal, profile_.factors[CostFamily::collectives]);
-  const Flows& flows = flows_of(kind, terms.algorithm);
-  const Duration steps = terms.steps_inside * (terms.links.nvlink_latency + flows.plan.hop_inside) +
-                         terms.steps_between * (terms.links.network_latency + flows.plan.hop_between);
+CollectiveEstimate CollectiveModel::priced(CollectiveKind kind, Bytes bytes, const CollectiveTerms& terms) const {
+  const CollectiveTerms actual = slowed(terms, profile_.factors[CostFamily::collectives]);
+  const Flows& flows = flows_of(kind, actual.algorithm);
+  const Duration steps = actual.steps_inside * (actual.links.nvlink_latency + flows.plan.hop_inside) +
+                         actual.steps_between * (actual.links.network_latency + flows.plan.hop_between);
   const double on_links =
-      std::max(flows.fullest.inside_s / terms.links.nvlink, flows.fullest.between_s / terms.links.network);
+      std::max(flows.fullest.inside_s / actual.links.nvlink, flows.fullest.between_s / actual.links.network);
   CollectiveEstimate answer{.time = {},
-                            .evidence = terms.evidence,
-                            .basis = terms.basis,
-                            .algorithm = terms.algorithm,
-                            .protocol = terms.protocol,
-                            .wire_bytes = terms.wire_bytes,
-                            .latency_s = terms.start_s + steps.seconds(),
-                            .seconds_a_byte = std::max(terms.seconds_a_byte, terms.wire_bytes * on_links)};
+                            .evidence = actual.evidence,
+                            .basis = actual.basis,
+                            .algorithm = actual.algorithm,
+                            .protocol = actual.protocol,
+                            .wire_bytes = actual.wire_bytes,
+                            .latency_s = actual.start_s + steps.seconds(),
+                            .seconds_a_byte = std::max(actual.seconds_a_byte, actual.wire_bytes * on_links)};
   answer.time = Duration::seconds(answer.latency_s + static_cast<double>(bytes.count()) * answer.seconds_a_byte);
   return answer;
 }

@@ -63,7 +63,8 @@ StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkMo
   bounds.area /= ranks;
   bounds.memory /= ranks;
   const std::int64_t rank_passes = (batch.tokens() - 1) / pool.capacity + 1;
-  const auto rounds = static_cast<double>((rank_passes - 1) / pool.ranks + 1);
+  const std::int64_t whole_rounds = (rank_passes - 1) / pool.ranks + 1;
+  const auto rounds = static_cast<double>(whole_rounds);
   bounds.capacity =
       std::max(bounds.memory + static_cast<double>(rank_passes) / ranks * work.per_micro_batch, rounds * work.least);
   bounds.longest = alone(longest, pool, work);

@@ -206,9 +206,13 @@ class KinetoBuilder {
   }
 
   void event_field(Scalar& value) {
-    if (key_ == "ph") phase_ = std::move(value.text);
-    if (key_ == "cat") text_field("cat", event_.category, value);
-    if (key_ == "name") text_field("name", event_.name, value);
+    if (key_ == "ph") {
+      phase_ = std::move(value.text);
+    } else if (key_ == "cat") {
+      text_field("cat", event_.category, value);
+    } else if (key_ == "name") {
+      text_field("name", event_.name, value);
+    }
     if (key_ == "ts") has_begin_ = number_field("ts", event_.begin_us, value);
     if (key_ == "dur") has_duration_ = number_field("dur", event_.duration_us, value);
     if (key_ == "tid" && value.is_number) event_.thread = value.whole;
@@ -258,8 +262,9 @@ class KinetoBuilder {
     if (list_key_ == "Input Dims" || list_key_ == "Input dims") {
       if (event_.dims.size() < most_items) event_.dims.emplace_back();  // a scalar, in files of older versions
     }
-    if (list_key_ == "Input type" || list_key_ == "Input Types") add(event_.types, std::move(value.text));
-    if (list_key_ == "Concrete Inputs") {
+    if (list_key_ == "Input type" || list_key_ == "Input Types") {
+      add(event_.types, std::move(value.text));
+    } else if (list_key_ == "Concrete Inputs") {
       add(event_.concrete, value.is_number ? fmt::format("{}", value.whole) : std::move(value.text));
     }
   }

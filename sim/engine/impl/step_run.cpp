@@ -116,7 +116,7 @@ void StepRun::end_pool_streams() {
 Timeline StepRun::take_timeline() {
   end_pool_streams();
   const std::size_t micro_batches = program_.plan().micro_batches.size();
-  const std::size_t passes = micro_batches == 0 ? 0 : intervals_.size() / micro_batches;
+  const std::size_t passes = micro_batches == 0 ? 1 : intervals_.size() / micro_batches;
   timeline_.micro_batches.reserve(micro_batches);
   for (std::size_t p = 0; p < intervals_.size(); ++p) {
     if (p % passes == 0) timeline_.micro_batches.push_back(intervals_[p]);

@@ -40,6 +40,7 @@ void choose_rows(std::vector<FitSource>& sets, const std::vector<std::string>& t
 
 std::string names_of(const std::vector<FitSource>& sets) {
   std::vector<std::string> names;
+  names.reserve(sets.size());
   for (const FitSource& source : sets) names.push_back(source.set.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }

@@ -291,10 +291,7 @@ void ShellWords::use_default(ShellFields& fields, const std::string& name, char 
 void ShellWords::operand(ShellFields& fields, Mode mode) {
   if (++depth_ > deepest_level) return give_up(offset() - 1, "expansions are nested too deeply");
   while (!at_end() && peek() != '}') {
-    if (is_shell_blank(peek())) {
-      fields.add(peek(), offset());
-      advance();
-    } else if (mode == Mode::quoted && peek() == '\'') {
+    if (is_shell_blank(peek()) || (mode == Mode::quoted && peek() == '\'')) {
       fields.add(peek(), offset());
       advance();
     } else {

@@ -219,7 +219,7 @@ class ConfigReader {
   }
 
   Layer layer(std::size_t i) {
-    Layer of = model_;
+    Layer of = static_cast<const Layer&>(model_);
     const Mixer mixer = pattern_.mixers[i];
     const auto& branches = pattern_.branches;
     if (mixer == Mixer::linear || mixer == Mixer::none) drop_attention(of);

@@ -34,6 +34,7 @@ bool has_enough(ConfigMap& config, std::string_view key, std::size_t words, std:
 
 std::vector<Mixer> from_words(ConfigMap& config, const std::vector<Value>& types) {
   std::vector<std::string> known;
+  known.reserve(mixer_words.size());
   for (const auto& [word, mixer] : mixer_words) known.emplace_back(word);
   std::vector<Mixer> mixers;
   for (const Value& type : types) {
@@ -65,6 +66,7 @@ std::vector<Mixer> from_period(ConfigMap& config, const MixerKeys& keys, std::in
 
 std::string letters_of(ConfigMap& config, const std::vector<Value>& words) {
   std::vector<std::string> known;
+  known.reserve(branch_words.size());
   for (const auto& [word, letter] : branch_words) known.emplace_back(word);
   std::string letters;
   for (const Value& word : words) {

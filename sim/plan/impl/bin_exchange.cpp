@@ -111,8 +111,8 @@ class Pairing {
   }
 
   // With other items: without those of `gone`, and with those of `come`.
-  [[nodiscard]] static double end_of(const Bin& bin, const std::vector<double>& costs, double cost, const Part& gone,
-                                     const Part& come) {
+  [[nodiscard]] static double end_of(const Bin& bin, const std::vector<double>& costs, double cost,
+                                     const Part& gone, const Part& come) {
     if (bin.items.size() + come.count == gone.count) return 0;
     const double end = bin.weight * (cost + bin.fixed);
     if (bin.tail == 0) return end;
@@ -186,6 +186,7 @@ double last_end(const std::vector<Bin>& bins, const ItemCosts& costs) {
 void exchange_items(std::vector<Bin>& bins, const ItemCosts& costs, double enough, std::int64_t& budget) {
   if (bins.size() < 2) return;
   std::vector<double> ends;
+  ends.reserve(bins.size());
   for (const Bin& bin : bins) ends.push_back(bin.end(costs));
   std::vector<std::size_t> order(bins.size());
   const auto ends_earlier = [&](std::size_t a, std::size_t b) { return std::pair(ends[a], a) < std::pair(ends[b], b); };

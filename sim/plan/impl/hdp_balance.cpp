@@ -200,7 +200,7 @@ struct BalancePolicy final : PolicyOptions, BalanceOptions {
   GroupSizes groups = GroupSizes::by_length;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
-    BalanceOptions made = *this;
+    BalanceOptions made = static_cast<const BalanceOptions&>(*this);
     made.offload = pool.fitting(offload);
     if (rule == BalanceRule::dp) made.balance = Balance::dp;
     if (rule == BalanceRule::pp) made.balance = Balance::pp;

@@ -157,7 +157,7 @@ StrategyWork StrategySearch::work_of(std::vector<Packed> pipelines, double dispa
   StrategyWork work;
   work.dispatch = dispatch;
   work.seconds = end_of(pipelines);
-  for (Packed& pipeline : pipelines) work.pipelines.push_back(work_of(std::move(pipeline)));
+  for (const Packed& pipeline : pipelines) work.pipelines.push_back(work_of(pipeline));
   return work;
 }
 
@@ -347,7 +347,7 @@ double StrategySearch::pipeline_seconds(std::size_t kind, const std::vector<Bin>
   return bins.empty() ? 0 : kinds_[kind].seconds(last_end(bins, costs_), bins.size());
 }
 
-PipelineWork StrategySearch::work_of(Packed packed) const {
+PipelineWork StrategySearch::work_of(const Packed& packed) const {
   PipelineWork work;
   work.seconds = packed.seconds;
   for (const Bin& bin : packed.bins) {

@@ -99,7 +99,7 @@ class StrategySearch {
                                               std::int64_t& budget) const;
   [[nodiscard]] static double end_of(const std::vector<Packed>& pipelines);
   [[nodiscard]] double pipeline_seconds(std::size_t kind, const std::vector<Bin>& bins) const;
-  [[nodiscard]] PipelineWork work_of(Packed packed) const;
+  [[nodiscard]] PipelineWork work_of(const Packed& packed) const;
   [[nodiscard]] StrategyWork work_of(std::vector<Packed> pipelines, double dispatch) const;
 
   std::vector<PipelineKind> kinds_;

@@ -66,6 +66,7 @@ class WlbLlm final : public Planner {
       by_tokens.emplace(pack.tokens, chosen);
     }
     std::vector<SequenceList> lists;
+    lists.reserve(packs.size());
     for (Pack& pack : packs) lists.push_back(std::move(pack.sequences));
     return lists;
   }
