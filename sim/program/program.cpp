@@ -7,13 +7,12 @@
 #include "sim/base/check.h"
 #include "sim/model/parameters.h"
 #include "sim/plan/expert_waves.h"
+#include "sim/plan/same_work.h"
 #include "sim/program/expert_layer.h"
 #include "sim/program/impl/lowering.h"
 
 namespace hdpsim {
 namespace {
-
-constexpr std::int64_t fp32_bytes = 4;
 
 // `first`, `last`: the pass's micro-batch is the first or the last one of any of its ranks. The collectives of a
 // pipeline that are not needed layer by layer are not part of a pass, so that they do not delay its messages.
@@ -121,6 +120,15 @@ MicroBatchProgram Program::pass(PassId id) const {
   const std::size_t micro_batch = pipeline_.micro_batch_id(id).index();
   const ExpertTokens group = expert_tokens_.empty() ? ExpertTokens{} : expert_tokens_[micro_batch];
   return lowered(work, pipeline_.micro_batch(id), options_, kinds_, group);
+}
+
+bool Program::are_alike(PassId a, PassId b) const {
+  if (a == b) return true;
+  if (options_.model.moe || is_first(a) != is_first(b) || is_last(a) != is_last(b)) return false;
+  StagePass other = pipeline_.pass(b);
+  other.micro_batch = pipeline_.micro_batch_id(a);
+  return other == pipeline_.pass(a) && pipeline_.begins_on_stage(a) == pipeline_.begins_on_stage(b) &&
+         have_same_work(pipeline_.micro_batch(a), pipeline_.micro_batch(b));
 }
 
 bool Program::is_first(PassId id) const {

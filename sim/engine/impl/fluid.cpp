@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "sim/engine/impl/connection_set_up.h"
 #include "sim/engine/impl/group_run.h"
+#include "sim/engine/impl/pass_prices.h"
 #include "sim/engine/impl/ring_traffic.h"
 #include "sim/engine/impl/shared_rings.h"
 #include "sim/engine/impl/step_run.h"
@@ -40,6 +42,7 @@ class FluidStep final : public StepRun {
   FluidStep(const StepSetting& setting, bool contention)
       : StepRun(setting, contention),
         contention_(contention),
+        prices_(program_, machine_),
         set_up_(machine_, pipeline_.stages()),
         shared_(flows_, queue_, pipeline_.passes()),
         margins_(pipeline_.passes()),
@@ -77,10 +80,10 @@ class FluidStep final : public StepRun {
 
   // Weight gradients need no ring: each worker runs at its own pace.
   void begin_weights(WorkerId worker, PassId id) {
-    const PricedProgram priced = price(program_, id, machine_);
+    const std::shared_ptr<const PricedProgram> priced = prices_.of(id);
     const auto no_transfer = [](Bytes) { return Duration{}; };
-    const LoopTime time = micro_batch_time(priced, machine_.speed[worker.index()], no_transfer);
-    add_evidence(priced, {&worker, 1}, machine_, timeline_.evidence);
+    const LoopTime time = micro_batch_time(*priced, machine_.speed[worker.index()], no_transfer);
+    add_evidence(*priced, {&worker, 1}, machine_, timeline_.evidence);
     timeline_.ranks[worker.index()] += time.breakdown;
     MicroBatchInterval& interval = intervals_[id.index()];
     if (interval.end == Instant{}) interval.begin = queue_.now();
@@ -97,9 +100,9 @@ class FluidStep final : public StepRun {
     const MicroBatch& micro_batch = pipeline_.micro_batch(id);
     const std::int64_t stage = pipeline_.pass(id).stage;
     const std::vector<WorkerId> group = pipeline_.group(id);
-    PricedProgram priced = price(program_, id, machine_);
-    priced.delay_start(set_up_.connect(micro_batch.group, stage));
-    add_evidence(priced, group, machine_, timeline_.evidence);
+    const std::shared_ptr<const PricedProgram> priced =
+        delayed(prices_.of(id), set_up_.connect(micro_batch.group, stage));
+    add_evidence(*priced, group, machine_, timeline_.evidence);
     intervals_[id.index()].begin = queue_.now();
     for (const WorkerId worker : group) {
       Instant& free_since = free_since_[worker.index()];
@@ -107,20 +110,27 @@ class FluidStep final : public StepRun {
       free_since = queue_.now();
     }
     std::vector<Hop> hops = ring_hops(program_, id, machine_);
-    add_ring_traffic(priced.program, hops, 1, link_bytes_);
+    add_ring_traffic(priced->program, hops, 1, link_bytes_);
     const bool in_wave = pipeline_.wave_size(id) > 1;
     GroupPace pace = group_pace(group, hops, machine_,
                                 {.contention = contention_,
-                                 .begins_together = in_wave || !priced.program.shares.empty(),
-                                 .sharing = priced.program.sharing});
+                                 .begins_together = in_wave || !priced->program.shares.empty(),
+                                 .sharing = priced->program.sharing});
     if (in_wave) {
       const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes); };
-      margins_[id.index()] = margins(priced, pace.classes.front().speed, slowest_hop);
+      margins_[id.index()] = margins(*priced, pace.classes.front().speed, slowest_hop);
     }
-    if (!pace.all.is_contended()) return end_at(id, queue_.now() + private_time(group, priced, pace), false);
+    if (!pace.all.is_contended()) return end_at(id, queue_.now() + private_time(group, *priced, pace), false);
     std::erase_if(hops, [](const Hop& hop) { return hop.is_private; });
     if (margins_[id.index()]) waves_[pipeline_.wave_index(id)].begin_shared(queue_.now(), *margins_[id.index()]);
-    shared_.begin(id, std::move(priced), std::move(pace), std::move(hops), shared_wave(id));
+    shared_.begin(id, priced, std::move(pace), std::move(hops), shared_wave(id));
+  }
+
+  static std::shared_ptr<const PricedProgram> delayed(std::shared_ptr<const PricedProgram> priced, Duration delay) {
+    if (delay == Duration{}) return priced;
+    auto own = std::make_shared<PricedProgram>(*priced);
+    own->delay_start(delay);
+    return own;
   }
 
   // The wave of a pass, with its number of passes that share links, which is counted once per wave.
@@ -240,6 +250,7 @@ class FluidStep final : public StepRun {
   }
 
   bool contention_;
+  PassPrices prices_;
   ConnectionSetUp set_up_;
   SharedRings shared_;
   std::vector<std::optional<Margins>> margins_;  // by pass; empty unless it runs in a wave of several

@@ -43,7 +43,7 @@ Leg leg_of(const PricedProgram& priced, std::size_t block, const Pass& pass, dou
 }  // namespace
 
 struct SharedRings::Run {
-  PricedProgram priced;
+  std::shared_ptr<const PricedProgram> priced;
   GroupPace pace;
   std::vector<Hop> hops;
   SharedWave wave;
@@ -65,19 +65,19 @@ struct SharedRings::Run {
   std::uint32_t version = 0;
   std::uint64_t round = 0;  // the last round of rate changes that the run has seen
 
-  [[nodiscard]] std::int64_t iterations() const { return priced.program.blocks[block].iterations; }
+  [[nodiscard]] std::int64_t iterations() const { return priced->program.blocks[block].iterations; }
   [[nodiscard]] double slowest_speed() const { return pace.classes.front().speed; }
 
   // Whether an iteration has kernels that the one before skipped.
   [[nodiscard]] bool differs_from_last(std::int64_t of) const {
-    const std::vector<Instruction>& body = priced.program.blocks[block].body;
+    const std::vector<Instruction>& body = priced->program.blocks[block].body;
     return std::any_of(body.begin(), body.end(),
                        [&](const Instruction& i) { return i.stream == Stream::compute && i.first_iteration == of; });
   }
   [[nodiscard]] std::vector<Leg> legs_of(std::int64_t of) const {
     std::vector<Leg> all;
-    for (const Pass& pass : pass_through(priced, block)) {
-      all.push_back(leg_of(priced, block, pass, slowest_speed(), of));
+    for (const Pass& pass : pass_through(*priced, block)) {
+      all.push_back(leg_of(*priced, block, pass, slowest_speed(), of));
     }
     return all;
   }
@@ -100,15 +100,15 @@ struct SharedRings::Run {
       if (i == 0 || differs_from_last(i)) computes = time_of(i == 0 ? legs : legs_of(i), alone);
       layers += computes + stall(legs.back().pass, computes, i);
     }
-    const BodyRange body{0, priced.program.blocks[block].body.size()};
-    return std::max(Duration{}, loop_time(priced, block, body, slowest_speed(), alone).total - layers);
+    const BodyRange body{0, priced->program.blocks[block].body.size()};
+    return std::max(Duration{}, loop_time(*priced, block, body, slowest_speed(), alone).total - layers);
   }
 
   // Kernels and rings of one iteration.
   [[nodiscard]] Duration time_of(const std::vector<Leg>& all, const TransferTime& transfer) const {
     Duration sum;
     for (const Leg& each : all) {
-      sum += each.before + ring_time(priced, block, each.pass.ring, slowest_speed(), transfer) + each.behind;
+      sum += each.before + ring_time(*priced, block, each.pass.ring, slowest_speed(), transfer) + each.behind;
     }
     return sum;
   }
@@ -131,11 +131,11 @@ struct SharedRings::Run {
     const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes, at_share); };
     for (const SpeedClass& c : pace.classes) {
       const auto own_hops = [&](Bytes bytes) { return c.own.transfer(bytes, at_share); };
-      const Duration slowest = ring_time(priced, block, pass.ring, c.speed, slowest_hop);
-      const Duration own = c.reach < 1 ? ring_time(priced, block, pass.ring, c.speed, own_hops) : slowest;
-      longest = std::max(longest, kernel_time(priced, block, pass.before, c.speed, iteration) +
+      const Duration slowest = ring_time(*priced, block, pass.ring, c.speed, slowest_hop);
+      const Duration own = c.reach < 1 ? ring_time(*priced, block, pass.ring, c.speed, own_hops) : slowest;
+      longest = std::max(longest, kernel_time(*priced, block, pass.before, c.speed, iteration) +
                                       between(own, slowest, c.reach) +
-                                      kernel_time(priced, block, pass.behind, c.speed, iteration));
+                                      kernel_time(*priced, block, pass.behind, c.speed, iteration));
     }
     return std::max(of.ring_alone, longest - of.before - of.behind);
   }
@@ -146,7 +146,7 @@ SharedRings::SharedRings(JobFlows& flows, JobQueue& queue, std::size_t passes)
 
 SharedRings::~SharedRings() = default;
 
-void SharedRings::begin(PassId id, PricedProgram priced, GroupPace pace, std::vector<Hop> hops,
+void SharedRings::begin(PassId id, std::shared_ptr<const PricedProgram> priced, GroupPace pace, std::vector<Hop> hops,
                         const SharedWave& wave) {
   runs_[id.index()] = std::make_unique<Run>(Run{std::move(priced), std::move(pace), std::move(hops), wave});
   enter_block(id);
@@ -219,14 +219,14 @@ bool SharedRings::end_pass(PassId id) {
     meet_wave(id);
     return false;
   }
-  if (++run.block == run.priced.program.blocks.size()) return true;
+  if (++run.block == run.priced->program.blocks.size()) return true;
   enter_block(id);
   return false;
 }
 
 void SharedRings::meet_wave(PassId id) {
   const Run& run = *runs_[id.index()];
-  if (run.priced.program.blocks[run.block].exchanged_experts.empty()) return enter_pass(id);
+  if (run.priced->program.blocks[run.block].exchanged_experts.empty()) return enter_pass(id);
   std::vector<PassId>& here = at_layer_[run.wave.index];
   here.push_back(id);
   if (here.size() < run.wave.passes) return;
@@ -275,12 +275,12 @@ bool SharedRings::is_running(PassId id) const {
 std::optional<double> SharedRings::share_sent(PassId id) const {
   if (!is_running(id)) return std::nullopt;
   const Run& run = *runs_[id.index()];
-  return hdpsim::share_sent(run.priced.program, run.block, run.iteration);
+  return hdpsim::share_sent(run.priced->program, run.block, run.iteration);
 }
 
 const PricedProgram& SharedRings::priced(PassId id) const {
   HDPSIM_CHECK(runs_[id.index()] != nullptr, "pass {} does not share links", id.index());
-  return runs_[id.index()]->priced;
+  return *runs_[id.index()]->priced;
 }
 
 void SharedRings::forget(PassId id) {

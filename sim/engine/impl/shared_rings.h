@@ -32,7 +32,8 @@ class SharedRings {
   SharedRings& operator=(const SharedRings&) = delete;
 
   /// Begins a pass. `hops` are the hops of its ring that are not private, at least one.
-  void begin(PassId id, PricedProgram priced, GroupPace pace, std::vector<Hop> hops, const SharedWave& wave);
+  void begin(PassId id, std::shared_ptr<const PricedProgram> priced, GroupPace pace, std::vector<Hop> hops,
+             const SharedWave& wave);
   /// Handles an event of this class: its actor is the pass, its tag is not 0 and below 2^30. Returns true if the pass
   /// has ended.
   bool handle(const Event& event);

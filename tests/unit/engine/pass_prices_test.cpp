@@ -1,0 +1,73 @@
+#include "sim/engine/impl/pass_prices.h"
+
+#include <set>
+
+#include "sim/plan/same_work.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_world.h"
+
+namespace hdpsim {
+namespace {
+
+using test::HandCosts;
+using test::HandMachine;
+using test::one_device_nodes;
+using test::one_head_model;
+using test::plan_of;
+
+// Micro-batches of these tokens on rank 0, and a ring of both ranks behind them.
+Plan plan_with(const std::vector<std::int64_t>& tokens) {
+  std::vector<std::pair<std::vector<std::size_t>, std::int64_t>> each;
+  for (const std::int64_t count : tokens) each.push_back({{0}, count});
+  each.push_back({{0, 1}, 8});
+  return plan_of(2, 4, each);
+}
+
+}  // namespace
+
+TEST_CASE("passes that are alike share a priced program, which is that of each", "[engine]") {
+  const Plan plan = plan_with({3, 3, 3, 5, 3, 3});
+  for (const std::int64_t stages : {1, 2}) {
+    for (const bool overlaps : {false, true}) {
+      HandMachine world(one_device_nodes(static_cast<std::size_t>(2 * stages), 1_GBps),
+                        std::make_unique<HandCosts>(1_us), stages);
+      world.machine.pool = test::each_takes(1_us);
+      const LoweringOptions options{
+          .model = one_head_model(4), .mesh = {.hdp = 2, .pp = stages}, .recipe = {.overlap_grad_reduce = overlaps}};
+      const Program program(plan, options);
+      PassPrices prices(program, world.machine);
+      std::set<std::shared_ptr<const PricedProgram>> made;
+      for (std::size_t p = 0; p < program.pipeline().passes(); ++p) {
+        const auto priced = prices.of(PassId(p));
+        made.insert(priced);
+        const PricedProgram own = price(program, PassId(p), world.machine);
+        CHECK(priced->times == own.times);
+        CHECK(priced->evidence == own.evidence);
+        CHECK(priced->program.blocks.size() == own.program.blocks.size());
+      }
+      // 3, 5, 3 again and the ring. The first micro-batch of a rank is unlike the others where it gathers parameters.
+      const std::size_t places = program.pipeline().passes() / plan.micro_batches.size();
+      CHECK(made.size() == (overlaps ? 5 : 4) * places);
+    }
+  }
+}
+
+TEST_CASE("micro-batches have the same work whatever their rank and sequences, and no other difference", "[plan]") {
+  const Plan plan = plan_with({3, 3, 5});
+  const MicroBatch& one = plan.micro_batches[0];
+  MicroBatch other = plan.micro_batches[1];
+  other.group = {HdpRank(1)};
+  CHECK(have_same_work(one, other));
+  CHECK_FALSE(have_same_work(one, plan.micro_batches[2]));
+  CHECK_FALSE(have_same_work(plan.micro_batches[3], plan.micro_batches[3]));  // a ring
+  for (const auto change : std::initializer_list<void (*)(MicroBatch&)>{
+           [](MicroBatch& m) { m.offload = 0.5; }, [](MicroBatch& m) { m.token_wise = true; },
+           [](MicroBatch& m) { m.padding = 1; }, [](MicroBatch& m) { m.continues = true; },
+           [](MicroBatch& m) { m.spans[0].begin = 1; }}) {
+    MicroBatch changed = other;
+    change(changed);
+    CHECK_FALSE(have_same_work(one, changed));
+  }
+}
+
+}  // namespace hdpsim
