@@ -5,15 +5,12 @@
 #include <numeric>
 
 #include "sim/cost/impl/attention_kernel.h"
+#include "sim/model/shares.h"
 
 namespace hdpsim {
 namespace {
 
 constexpr std::int64_t tabulated_tiles = 1024;
-
-std::int64_t rounded_up(std::int64_t length, std::int64_t tile) {
-  return (length + tile - 1) / tile * tile;
-}
 
 }  // namespace
 

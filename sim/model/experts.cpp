@@ -12,8 +12,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t fp32 = 4;
-
 std::int64_t sum_of(const std::vector<std::int64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
 }
@@ -179,7 +177,7 @@ LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction 
   Part part(DensePart::router, direction);
   part.product({tokens, model.moe->experts, model.hidden});
   // Forward reads logits and writes probabilities; backward reads and writes their gradients.
-  part.kernels(2 * tokens * model.moe->experts * fp32, 1);
+  part.kernels(2 * tokens * model.moe->experts * fp32_bytes, 1);
   return part.take();
 }
 

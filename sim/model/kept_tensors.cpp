@@ -13,9 +13,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t fp32 = 4;
-constexpr std::int64_t mask_byte = 1;
-
 /// Lists the tensors that a layer keeps, in the order in which forward makes them.
 class KeptList {
  public:
@@ -47,7 +44,7 @@ class KeptList {
     if (again(LayerModule::projection)) return;
     if (casts()) cut("fp8 input of attention's projection", input_bytes(output_width(model_)));
     output_of_branch("output of attention's projection");
-    if (recipe_.dropout) residual("dropout mask behind attention", mask_byte);
+    if (recipe_.dropout) residual("dropout mask behind attention", mask_bytes);
     if (has_mlp(model_) && !shares_norm()) input_of_norm("input of the MLP's norm", "residual stream before the MLP");
     weight("weight of the projection", output_width(model_) * model_.hidden);
   }
@@ -61,7 +58,7 @@ class KeptList {
     model_.moe ? experts(*model_.moe) : mlp();
     for (std::size_t i = first; i < list_.size(); ++i) list_[i].of_mlp = true;
     output_of_branch("output of the MLP");
-    if (recipe_.dropout) residual("dropout mask behind the MLP", mask_byte);
+    if (recipe_.dropout) residual("dropout mask behind the MLP", mask_bytes);
   }
 
   /// Parallel branches read one norm.
@@ -123,10 +120,10 @@ class KeptList {
 
   // Adds the tensors between queries, keys and values and the output.
   void core() {
-    if (recipe_.flash_attention) return cut("log-sum-exp", fp32 * model_.heads);
+    if (recipe_.flash_attention) return cut("log-sum-exp", fp32_bytes * model_.heads);
     scores("softmax of the scores", model_.element_bytes);
     if (!recipe_.dropout) return;
-    scores("dropout mask of the scores", mask_byte);
+    scores("dropout mask of the scores", mask_bytes);
     scores("scores behind dropout", model_.element_bytes);
   }
 
@@ -140,7 +137,7 @@ class KeptList {
     HDPSIM_CHECK(!recipe_.autocast(), "experts of {} under autocast", model_.name);
     if (again(LayerModule::experts)) return;
     const bool outputs = !again(LayerModule::activation);
-    list_.push_back({"probabilities of the router", fp32 * moe.experts, 0, recipe_.sequence_parallel});
+    list_.push_back({"probabilities of the router", fp32_bytes * moe.experts, 0, recipe_.sequence_parallel});
     const std::int64_t width = moe.experts_per_token * moe.expert_hidden;
     of_experts("copies for the experts", moe.experts_per_token * input_bytes(copy_width(model_)), false);
     if (moe.latent > 0) {
@@ -168,7 +165,7 @@ class KeptList {
   }
   void input_of_norm(std::string_view name, std::string_view stream) {
     const bool is_cast_again = recipe_.autocast() && again(LayerModule::norm);
-    residual(is_cast_again ? stream : name, is_cast_again ? fp32 : model_.element_bytes);
+    residual(is_cast_again ? stream : name, is_cast_again ? fp32_bytes : model_.element_bytes);
   }
   void residual(std::string_view name, std::int64_t bytes_per_element) {
     residual_bytes(name, bytes_per_element * model_.hidden);

@@ -16,7 +16,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t fp32 = 4;
 constexpr std::int64_t layers_in_full = 2;  // parts sharded by ZeRO-2 and ZeRO-3
 constexpr Bytes cuda_context(std::int64_t{426} << 20);
 constexpr Bytes communicator(std::int64_t{688} << 20);
@@ -161,7 +160,7 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   // gradients are fp32 as well.
   const bool autocast = recipe.autocast();
   states_[MemoryPart::parameters] = Bytes(held_from(3) * parameter_bytes());
-  states_[MemoryPart::gradients] = Bytes(held_from(2) * (autocast ? fp32 : recipe.gradient_bytes));
+  states_[MemoryPart::gradients] = Bytes(held_from(2) * (autocast ? fp32_bytes : recipe.gradient_bytes));
   const std::int64_t updated = recipe.zero < 1 ? parameters : shard;
   const double of_matrices = static_cast<double>(held_matrices(model, shape, ep)) / static_cast<double>(parameters);
   const std::int64_t of_vectors = optimizer_bytes(recipe, false);
@@ -229,7 +228,8 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
   parts[MemoryPart::activations] = kept(load).scaled(load.resident);
   if (!shape_.head) return parts;
   const std::int64_t words = divided(model_.vocabulary, shape_.tp);
-  const Bytes logits(load.tokens * words * (recipe_.fused_loss ? model_.element_bytes : model_.element_bytes + fp32));
+  const Bytes logits(load.tokens * words *
+                     (recipe_.fused_loss ? model_.element_bytes : model_.element_bytes + fp32_bytes));
   const Bytes weight_gradient(words * model_.hidden * model_.element_bytes);
   const bool cut = recipe_.sequence_parallel;
   const Bytes norm = hidden(load.tokens, cut) * 2;                    // read and written by the last norm
@@ -333,7 +333,7 @@ std::int64_t DeviceMemory::attention_gradients() const {
   const std::int64_t inputs =
       model_.linear ? model_.linear->inputs : query_width(model_) + key_width(model_) + value_width(model_);
   const std::int64_t sums = model_.linear ? 0 : query_width(model_);
-  return (output_width(model_) + inputs) * model_.element_bytes + sums * fp32;
+  return (output_width(model_) + inputs) * model_.element_bytes + sums * fp32_bytes;
 }
 
 // The moment behind the first layer, when all activations of this micro-batch are freed: the gradient of the embedding

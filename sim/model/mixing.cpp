@@ -7,8 +7,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t fp32 = 4;
-
 void add_square(std::vector<AttentionBlock>& blocks, std::int64_t side, std::int64_t count) {
   if (side > 0 && count > 0) blocks.push_back({side, side, Mask::causal, count});
 }
@@ -37,7 +35,8 @@ double attention_area(const Layer& layer, std::int64_t tokens) {
   const std::int64_t reach = attention_reach(layer);
   if (reach == 0 || tokens <= reach) return causal_pairs(tokens);
   if (layer.window > 0) return causal_pairs(reach) + static_cast<double>(tokens - reach) * static_cast<double>(reach);
-  return static_cast<double>(tokens / reach) * causal_pairs(reach) + causal_pairs(tokens % reach);
+  const std::int64_t chunks = tokens / reach;
+  return static_cast<double>(chunks) * causal_pairs(reach) + causal_pairs(tokens % reach);
 }
 
 std::vector<AttentionBlock> attention_blocks(const Layer& layer, std::int64_t tokens) {
@@ -75,7 +74,7 @@ std::vector<Gemm> mixing_products(const LinearMixing& mixing, std::int64_t token
 }
 
 Bytes state_bytes(const LinearMixing& mixing, std::int64_t tp) {
-  return Bytes(divided(mixing.heads, tp) * mixing.key_dim * mixing.value_dim * fp32);
+  return Bytes(divided(mixing.heads, tp) * mixing.key_dim * mixing.value_dim * fp32_bytes);
 }
 
 }  // namespace hdpsim

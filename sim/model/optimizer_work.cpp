@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
+#include "sim/model/shares.h"
+
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t fp32 = 4;
-
 // Bytes of an updated parameter, besides those of gradient_bytes and of the parameter itself.
 std::int64_t state_traffic(const Recipe& recipe, std::int64_t element_bytes) {
-  const std::int64_t adam = 2 * (fp32 + 2 * recipe.moment_bytes);  // reads and writes
+  const std::int64_t adam = 2 * (fp32_bytes + 2 * recipe.moment_bytes);  // reads and writes
   if (recipe.optimizer == Optimizer::adam) return adam;
-  if (recipe.optimizer == Optimizer::lamb) return adam + 5 * fp32;
+  if (recipe.optimizer == Optimizer::lamb) return adam + 5 * fp32_bytes;
   // The copy is written and looked at, and the update read.
-  return 2 * (fp32 + recipe.moment_bytes) + 3 * element_bytes;
+  return 2 * (fp32_bytes + recipe.moment_bytes) + 3 * element_bytes;
 }
 
 std::int64_t kernels_of(Optimizer optimizer) {
@@ -41,7 +41,7 @@ OptimizerWork optimizer_work(const OptimizerShare& share, std::int64_t element_b
   if (recipe.has_gradient_buffer()) {
     const std::int64_t clear_and_check = 2;
     const std::int64_t scale = share.averages ? 2 : 0;
-    of_updated += recipe.gradient_bytes + fp32;  // norm, and the master weight that is copied
+    of_updated += recipe.gradient_bytes + fp32_bytes;  // norm, and the master weight that is copied
     of_held = (clear_and_check + scale) * recipe.gradient_bytes;
     work.elementwise.kernels += share.averages ? 5 : 4;
   }
@@ -53,7 +53,7 @@ OptimizerWork optimizer_work(const OptimizerShare& share, std::int64_t element_b
 
 std::int64_t optimizer_bytes(const Recipe& recipe, bool of_matrix) {
   const std::int64_t moments = recipe.optimizer == Optimizer::muon && of_matrix ? 1 : 2;
-  return (recipe.autocast() ? 0 : fp32) + moments * recipe.moment_bytes;
+  return (recipe.autocast() ? 0 : fp32_bytes) + moments * recipe.moment_bytes;
 }
 
 }  // namespace hdpsim

@@ -7,8 +7,7 @@ namespace {
 
 /// Scales of numbers that lie along k.
 std::int64_t scale_bytes(ProductFormat format, std::int64_t numbers) {
-  constexpr std::int64_t fp32 = 4;
-  if (format == ProductFormat::fp8_blocks) return fp32 * divided(numbers, 128);
+  if (format == ProductFormat::fp8_blocks) return fp32_bytes * divided(numbers, 128);
   if (format == ProductFormat::mxfp8) return divided(numbers, 32);
   return 0;
 }

@@ -13,9 +13,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t fp32 = 4;
-constexpr std::int64_t mask_byte = 1;
-
 /// The part of a layer on one device of a tensor-parallel group. Key and value heads are replicated if they are fewer
 /// than devices.
 struct Shard {
@@ -109,7 +106,7 @@ class Stretch {
     cast_fp32(logits);
     // Maximum and sum read; difference, exponential and quotient, or the multiplication in backward, read and write.
     const std::int64_t passes = is_forward_ ? 2 + 3 * 2 : 2;
-    work_.add({Bytes(passes * fp32 * logits), is_forward_ ? 5 : 1});
+    work_.add({Bytes(passes * fp32_bytes * logits), is_forward_ ? 5 : 1});
   }
 
   // A device owns 1 / tp of the looked-up rows and writes zeros for the others, which a reduce-scatter then sums.
@@ -121,12 +118,12 @@ class Stretch {
     const std::int64_t own = shard_.tokens * model_.hidden;
     if (is_forward_) {
       work_.add({Bytes((own + tokens_ * model_.hidden) * stream()), 1, MemoryKernel::embedding_forward});
-      if (recipe_.dropout) work_.add({Bytes(hidden_elements_ * (2 * stream() + mask_byte))});
+      if (recipe_.dropout) work_.add({Bytes(hidden_elements_ * (2 * stream() + mask_bytes))});
       return;
     }
     if (recipe_.dropout) drop_gradient(stream());
     const std::int64_t sums = table_sum_bytes();
-    work_.add({Bytes(own * (stream() + 2 * (sums > 0 ? model_.element_bytes : fp32)))});
+    work_.add({Bytes(own * (stream() + 2 * (sums > 0 ? model_.element_bytes : fp32_bytes)))});
     const std::int64_t table = vocabulary_ * model_.hidden;
     if (sums > 0) work_.add({Bytes(table * model_.element_bytes)});
     add_up(table, sums);
@@ -238,12 +235,12 @@ class Stretch {
     add();
   }
   // Backward multiplies the gradient by the mask.
-  void drop_gradient(std::int64_t element) { work_.add({Bytes(hidden_elements_ * (2 * element + mask_byte))}); }
+  void drop_gradient(std::int64_t element) { work_.add({Bytes(hidden_elements_ * (2 * element + mask_bytes))}); }
 
   // The residual reads a branch's output and the stream and writes the stream; backward sums the stream's gradient and
   // the norm's. The same kernel drops and writes the mask (Megatron-LM, fused_bias_dropout.py).
   void add() {
-    const std::int64_t mask = recipe_.dropout ? mask_byte : 0;
+    const std::int64_t mask = recipe_.dropout ? mask_bytes : 0;
     const std::int64_t bytes = is_forward_ ? stream() + model_.element_bytes + stream() + mask : 3 * stream();
     work_.add({Bytes(hidden_elements_ * bytes), 1, MemoryKernel::add});
   }
@@ -322,7 +319,7 @@ class Stretch {
   }
 
   /// A cast between fp32 and an element, in either direction.
-  void cast_fp32(std::int64_t elements) { work_.add({Bytes(elements * (fp32 + model_.element_bytes))}); }
+  void cast_fp32(std::int64_t elements) { work_.add({Bytes(elements * (fp32_bytes + model_.element_bytes))}); }
 
   /// The cast of a product's input, or of its output's gradient.
   void cast(ProductFormat format, std::int64_t elements, CastOf what) {

@@ -7,16 +7,6 @@
 #include "sim/base/check.h"
 
 namespace hdpsim {
-namespace {
-
-// The rate of a link that is down: solvers need a rate above zero.
-constexpr auto down = Bandwidth::bytes_per_second(1);
-
-std::size_t unsigned_of(std::int64_t count) {
-  return static_cast<std::size_t>(count);
-}
-
-}  // namespace
 
 ClusterLinks::ClusterLinks(const ClusterSpec& cluster, const LinkEfficiency& efficiency)
     : cluster_(cluster),
@@ -68,7 +58,8 @@ void ClusterLinks::degrade() {
       case DegradedLink::Kind::tier:
         continue;  // the fabric handles these
     }
-    degraded_.emplace(LinkId(id), std::max(down, nominal_rate(parts(LinkId(id))).scaled(shares_.share(link))));
+    degraded_.emplace(LinkId(id),
+                      std::max(rate_of_down_link, nominal_rate(parts(LinkId(id))).scaled(shares_.share(link))));
   }
 }
 

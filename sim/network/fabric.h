@@ -12,6 +12,14 @@
 
 namespace hdpsim {
 
+/// A count as an index.
+[[nodiscard]] constexpr std::size_t unsigned_of(std::int64_t count) {
+  return static_cast<std::size_t>(count);
+}
+
+/// The rate of a link that is down: solvers need a rate above zero.
+inline constexpr auto rate_of_down_link = Bandwidth::bytes_per_second(1);
+
 /// A NIC, as the switches see it.
 struct Port {
   std::size_t node = 0;

@@ -13,6 +13,7 @@
 #include "sim/document/json_stream.h"
 #include "sim/document/limits.h"
 #include "sim/document/reader.h"
+#include "sim/plan/impl/plan_limits.h"
 
 namespace hdpsim {
 namespace {
@@ -25,13 +26,9 @@ const std::vector<std::string>& sharding_words() {
 
 constexpr double largest_id = 4294967295.0;  // ids are 32 bits wide
 constexpr double most_ranks = 16777216.0;
-constexpr double most_tokens = limits::most_tokens_of_sequence;
-constexpr double most_layers = 1e5;
-constexpr double most_steps = 1e15;
 // Limits on the size of a plan. A step of a million ranks has 16 million sequences in 3 million micro-batches.
 constexpr std::size_t most_sequences = std::size_t{1} << 24;
 constexpr std::size_t most_micro_batches = std::size_t{1} << 22;
-constexpr std::int64_t most_members = std::int64_t{1} << 25;  // of all groups: a short text can name a million ranks
 // Sequences are cut, but few into many spans; and a rank runs the micro-batches of its groups. A file with more spans
 // than twice its sequences plus this, or more schedule entries than members of groups plus this, is no plan.
 constexpr std::size_t most_superfluous = std::size_t{1} << 19;
@@ -85,10 +82,10 @@ class PlanReader {
     if (const Value* schema = reader.require("schema"))
       (void)read_choice(*schema, "schema", {plan_schema}, diagnostics_);
     plan_.policy = reader.required<std::string>("policy").value_or("");
-    plan_.step = reader.required_in<std::int64_t>("step", {0, most_steps}).value_or(0);
+    plan_.step = reader.required_in<std::int64_t>("step", {0, most_steps_of_plans}).value_or(0);
     plan_.ranks = reader.required_in<std::int64_t>("ranks", {1, most_ranks}).value_or(0);
-    plan_.capacity = reader.required_in<std::int64_t>("capacity", {1, most_tokens}).value_or(0);
-    plan_.layers = reader.required_in<std::int64_t>("layers", {1, most_layers}).value_or(0);
+    plan_.capacity = reader.required_in<std::int64_t>("capacity", {1, most_tokens_of_plans}).value_or(0);
+    plan_.layers = reader.required_in<std::int64_t>("layers", {1, most_layers_of_plans}).value_or(0);
     plan_.expert_ranks = reader.optional_in<std::int64_t>("expert_ranks", {1, most_ranks}).value_or(1);
     for (const Value& item : list(reader.require("sequences"), "'sequences'")) read_sequence(item);
     for (const Value& item : list(reader.require("micro_batches"), "'micro_batches'")) read_micro_batch(item);
@@ -138,7 +135,7 @@ class PlanReader {
 
   void read_sequence(const Value& item) {
     require(plan_.sequence_tokens.size() < most_sequences, item.position, "sequences", most_sequences);
-    plan_.sequence_tokens.push_back(number(item, "the length of a sequence", 1, most_tokens).value_or(1));
+    plan_.sequence_tokens.push_back(number(item, "the length of a sequence", 1, most_tokens_of_plans).value_or(1));
   }
 
   void read_micro_batch(const Value& item) {
@@ -160,7 +157,7 @@ class PlanReader {
     micro_batch.token_wise = reader.optional<bool>("token_wise", false);
     micro_batch.continues = reader.optional<bool>("continues", false);
     micro_batch.repeats_forward = reader.optional<bool>("repeats_forward", false);
-    micro_batch.padding = reader.optional_in<std::int64_t>("padding", {0, most_tokens}).value_or(0);
+    micro_batch.padding = reader.optional_in<std::int64_t>("padding", {0, most_tokens_of_plans}).value_or(0);
     reader.finish();
   }
 
@@ -174,8 +171,8 @@ class PlanReader {
     if (!sequence) return;
     Span span{SequenceId(*sequence), 0, plan_.sequence_tokens[*sequence]};
     if (!whole) {
-      span.begin = number(item.items[1], "the begin of a span", 0, most_tokens).value_or(0);
-      span.tokens = number(item.items[2], "the length of a span", 1, most_tokens).value_or(1);
+      span.begin = number(item.items[1], "the begin of a span", 0, most_tokens_of_plans).value_or(0);
+      span.tokens = number(item.items[2], "the length of a span", 1, most_tokens_of_plans).value_or(1);
     }
     const std::size_t most = 2 * plan_.sequence_tokens.size() + most_superfluous;
     require(++spans_ <= most, item.position, "spans of so many sequences", most);
@@ -220,8 +217,8 @@ class PlanReader {
         continue;
       }
       const auto span = index(item.items[0], "span", micro_batch.spans.size());
-      const auto begin = number(item.items[1], "the begin of queries", 0, most_tokens);
-      const auto tokens = number(item.items[2], "the number of queries", 1, most_tokens);
+      const auto begin = number(item.items[1], "the begin of queries", 0, most_tokens_of_plans);
+      const auto tokens = number(item.items[2], "the number of queries", 1, most_tokens_of_plans);
       const auto rank = number(item.items[3], "a rank", 0, most_ranks);
       if (!span || !begin || !tokens || !rank) continue;
       const auto place = places.find(static_cast<std::size_t>(*rank));
@@ -243,7 +240,7 @@ class PlanReader {
     const auto ranks = static_cast<std::size_t>(plan_.ranks);
     if (value.is_sequence()) {
       for (const Value& item : value.items) {
-        if (++members_ > most_members) return tell_members(value.position);
+        if (++members_ > most_members_of_groups) return tell_members(value.position);
         if (const auto rank = index(item, "rank", ranks)) group.emplace_back(*rank);
       }
       return;
@@ -273,7 +270,7 @@ class PlanReader {
       diagnostics_.error(position, fmt::format("'{}' is no run of ranks", run), "write ranks as 5, 0-38 or 0-3,8-11");
       return false;
     }
-    if (last - first >= most_members - members_) {
+    if (last - first >= most_members_of_groups - members_) {
       tell_members(position);
       return false;
     }
@@ -289,7 +286,7 @@ class PlanReader {
   void tell_members(const Position& position) {
     if (std::exchange(too_many_members_, true)) return;
     diagnostics_.error(position, "too many ranks in the groups of one plan",
-                       fmt::format("at most {} in all", most_members));
+                       fmt::format("at most {} in all", most_members_of_groups));
   }
 
   void read_schedule(const Value* value) {

@@ -14,15 +14,14 @@
 #include "sim/document/reader.h"
 #include "sim/plan/given_plans.h"
 #include "sim/plan/impl/group_placement.h"
+#include "sim/plan/impl/plan_limits.h"
 #include "sim/plan/impl/stated_groups.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr double most_ranks = 1048576.0;  // each has lists of its own, so that a number alone must not fill memory
-constexpr double most_tokens = limits::most_tokens_of_sequence;
-constexpr double most_layers = 1e5;
-constexpr double most_steps = 1e15;
+constexpr double most_listed_ranks =
+    1048576.0;  // each has lists of its own, so that a number alone must not fill memory
 
 bool is_form(std::string_view key) {
   const auto& forms = group_forms();
@@ -54,13 +53,13 @@ class StepReader {
     MapReader reader(document, "the step", diagnostics_);
     if (!document.is_map()) return {};
     where_ = document.position;
-    plan_.step = reader.optional_in<std::int64_t>("step", {0, most_steps}).value_or(plan_.step);
+    plan_.step = reader.optional_in<std::int64_t>("step", {0, most_steps_of_plans}).value_or(plan_.step);
     const Value* lengths = reader.find("lengths");
     if (lengths != nullptr) take_rest("lengths", *lengths);
     const std::string_view form = read_form(reader);
     check_lengths(lengths);
     plan_.ranks = ranks_of(reader, form).value_or(0);
-    plan_.capacity = agreed(reader, "capacity", {1, most_tokens}, context_.capacity).value_or(0);
+    plan_.capacity = agreed(reader, "capacity", {1, most_tokens_of_plans}, context_.capacity).value_or(0);
     plan_.layers = layers_of(reader);
     if (plan_.capacity == 0 && reader.find("capacity") == nullptr && !context_.is_partial) {
       reader.error("the capacity is not known: the tokens that one rank holds per micro-batch",
@@ -76,7 +75,7 @@ class StepReader {
  private:
   void read_length(const Value& item) {
     plan_.sequence_tokens.push_back(
-        read_in<std::int64_t>(item, "the length of a sequence", {1, most_tokens}, diagnostics_).value_or(1));
+        read_in<std::int64_t>(item, "the length of a sequence", {1, most_tokens_of_plans}, diagnostics_).value_or(1));
   }
 
   // The items of a list that were not taken: the text was no JSON.
@@ -149,7 +148,7 @@ class StepReader {
 
   // Lists of ranks say themselves how many there are.
   std::optional<std::int64_t> ranks_of(MapReader& reader, std::string_view form) {
-    std::optional<std::int64_t> ranks = agreed(reader, "ranks", {1, most_ranks}, context_.ranks);
+    std::optional<std::int64_t> ranks = agreed(reader, "ranks", {1, most_listed_ranks}, context_.ranks);
     if (reader.find("ranks") != nullptr && !ranks) return std::nullopt;
     if (form == "sample_id_groups" && groups_.ranks_of_items()) {
       const std::int64_t listed = *groups_.ranks_of_items();
@@ -166,7 +165,7 @@ class StepReader {
   }
 
   std::int64_t layers_of(MapReader& reader) {
-    const auto layers = agreed(reader, "layers", {1, most_layers}, context_.layers);
+    const auto layers = agreed(reader, "layers", {1, most_layers_of_plans}, context_.layers);
     const auto& groups = groups_.groups();
     const auto offloads =
         std::find_if(groups.begin(), groups.end(), [](const auto& group) { return group.offload > 0; });

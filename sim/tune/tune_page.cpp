@@ -17,7 +17,7 @@ using Json = PageJson;
 using Fate = TunedCandidate::Fate;
 
 // Candidates of the page: the best, those of each plan, and all of the front. candidates.csv has the others.
-constexpr std::size_t most_candidates = 2000;
+constexpr std::size_t most_shown = 2000;
 
 Json candidate_json(const TunedCandidate& candidate, std::size_t rank, const std::optional<Price>& price) {
   Json json = {{"rank", rank},
@@ -41,7 +41,7 @@ Json candidates_json(const TuneResult& result, const std::optional<Price>& price
   Json candidates = Json::array();
   for (std::size_t i = 0; i < result.candidates.size(); ++i) {
     const TunedCandidate& candidate = result.candidates[i];
-    const bool is_shown = i < most_candidates || candidate.on_front || candidate.best_of_plan;
+    const bool is_shown = i < most_shown || candidate.on_front || candidate.best_of_plan;
     if (is_shown && candidate.fate != Fate::infeasible) candidates.push_back(candidate_json(candidate, i + 1, price));
   }
   return candidates;

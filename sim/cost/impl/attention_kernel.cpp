@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/model/shares.h"
+
 namespace hdpsim {
 namespace {
 
 constexpr std::int64_t tabulated_steps = 1024;
-
-std::int64_t rounded_up(std::int64_t length, std::int64_t tile) {
-  return (length + tile - 1) / tile * tile;
-}
 
 }  // namespace
 

@@ -8,10 +8,9 @@ namespace hdpsim {
 namespace {
 
 // Two kinds of events; the rest of the tag is the version of a message's arrival.
-enum Kind : std::uint32_t { latency_over = 0, arrived = 1 };
-constexpr std::uint32_t version_mask = JobQueue::most_versions - 1;
+enum HopEvent : std::uint32_t { hop_latency_over = 0, hop_arrived = 1 };
 
-constexpr std::uint32_t tag_of(Kind kind, std::uint32_t version) {
+constexpr std::uint32_t tag_of(HopEvent kind, std::uint32_t version) {
   return ExchangeBoard::first_tag | (kind << 28) | version;
 }
 
@@ -95,9 +94,9 @@ void ExchangeBoard::try_start(PassId id, std::size_t index) {
   ++hop.started;
   hop.began = queue_.now();
   if (hop.hop.is_private) {
-    queue_.schedule_after(hop.hop.transfer(hop.posted), slot, tag_of(arrived, hop.version));
+    queue_.schedule_after(hop.hop.transfer(hop.posted), slot, tag_of(hop_arrived, hop.version));
   } else {
-    queue_.schedule_after(hop.hop.latency, slot, tag_of(latency_over, hop.version));
+    queue_.schedule_after(hop.hop.latency, slot, tag_of(hop_latency_over, hop.version));
   }
 }
 
@@ -123,15 +122,15 @@ void ExchangeBoard::set_rate(std::uint32_t slot) {
   hop.rate = slowest;
   hop.since = queue_.now();
   hop.version = queue_.fresh_version();
-  queue_.schedule_after(hop.time_left(), slot, tag_of(arrived, hop.version));
+  queue_.schedule_after(hop.time_left(), slot, tag_of(hop_arrived, hop.version));
 }
 
 std::vector<ExchangeBoard::Member> ExchangeBoard::handle(const Event& event) {
   const std::uint32_t slot = event.actor;
   if (slot >= lanes_.size()) return {};  // an outdated event of an earlier step
   Lane& hop = lanes_[slot];
-  if ((event.tag & version_mask) != hop.version) return {};
-  const bool is_latency = ((event.tag - first_tag) >> 28) == latency_over;
+  if ((event.tag & JobQueue::version_mask) != hop.version) return {};
+  const bool is_latency = ((event.tag - first_tag) >> 28) == hop_latency_over;
   if (is_latency) {
     begin_flow(slot);
     return {};

@@ -72,6 +72,8 @@ class JobQueue {
     return version_;
   }
   static constexpr std::uint32_t most_versions = 1U << 28;
+  /// The bits of an event's tag that hold its version, where those above hold the kind of the event.
+  static constexpr std::uint32_t version_mask = most_versions - 1;
 
  private:
   EventQueue& queue_;

@@ -8,9 +8,8 @@ namespace hdpsim {
 namespace {
 
 // Two kinds of events; the rest of the tag is the version of the message's arrival.
-enum Kind : std::uint32_t { latency_over = 0, arrived = 1 };
+enum MessageEvent : std::uint32_t { latency_over = 0, arrived = 1 };
 constexpr std::uint32_t kind_shift = 28;
-constexpr std::uint32_t version_mask = JobQueue::most_versions - 1;
 
 }  // namespace
 
@@ -116,7 +115,7 @@ std::optional<StageMessages::Arrival> StageMessages::handle(const Event& event) 
   const std::uint32_t index = event.actor;
   if (index >= lanes_.size()) return std::nullopt;  // an outdated event of an earlier step
   Lane& lane = lanes_[index];
-  if (!lane.busy || (event.tag & version_mask) != lane.version) return std::nullopt;
+  if (!lane.busy || (event.tag & JobQueue::version_mask) != lane.version) return std::nullopt;
   if (((event.tag - first_tag) >> kind_shift) == latency_over) {
     begin_flow(index);
     return std::nullopt;

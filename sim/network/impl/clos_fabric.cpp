@@ -13,12 +13,6 @@
 namespace hdpsim {
 namespace {
 
-std::size_t unsigned_of(std::int64_t count) {
-  return static_cast<std::size_t>(count);
-}
-
-constexpr auto down = Bandwidth::bytes_per_second(1);
-
 // Far above any real rate, and low enough that sums of two do not overflow.
 constexpr std::int64_t highest_rate = INT64_MAX / 2;
 
@@ -178,7 +172,7 @@ class ClosFabric final : public Fabric {
     for (std::size_t uplink = 0; uplink < found->uplinks; ++uplink) {
       const std::size_t id = found->id(unsigned_of(link.unit), unsigned_of(link.index), uplink,
                                        link.direction == LinkDirection::out ? 0 : 1);
-      degraded_.emplace(id, std::max(down, found->rate.scaled(share)));
+      degraded_.emplace(id, std::max(rate_of_down_link, found->rate.scaled(share)));
     }
   }
 

@@ -8,10 +8,6 @@
 namespace hdpsim {
 namespace {
 
-std::size_t unsigned_of(std::int64_t count) {
-  return static_cast<std::size_t>(count);
-}
-
 /// The links of a rail are those from leaf to spine and back in all groups, then one per global link and direction.
 class DragonflyFabric final : public Fabric {
  public:

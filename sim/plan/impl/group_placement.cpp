@@ -4,14 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
+
+#include "sim/plan/impl/plan_limits.h"
 
 namespace hdpsim {
 namespace {
 
 // A short text can name a million ranks again and again. Plan files have the same limit.
-constexpr std::size_t most_members = std::size_t{1} << 25;
 
 std::string place_text(const Position& position) {
   return fmt::format("line {}, column {}", position.line, position.column);
@@ -35,10 +37,10 @@ void GroupPlacement::place(const std::vector<StatedGroup>& groups, std::size_t l
     const std::vector<std::int64_t> ranks = ranks_of(group, lists, problems);
     if (ranks.empty()) continue;
     check_round(group, ranks, problems);
-    members_ += ranks.size();
-    if (members_ > most_members) {
+    members_ += std::ssize(ranks);
+    if (members_ > most_members_of_groups) {
       diagnostics_.error(group.position, "too many ranks in the groups of one step",
-                         fmt::format("at most {} in all", most_members));
+                         fmt::format("at most {} in all", most_members_of_groups));
       break;
     }
     add(group, ranks);

@@ -38,7 +38,7 @@ class GroupPlacement {
   Position step_;
   Diagnostics& diagnostics_;
   std::int64_t next_ = 0;                           // the rank behind the group before
-  std::size_t members_ = 0;                         // ranks in all groups so far
+  std::int64_t members_ = 0;                        // ranks in all groups so far
   std::optional<std::size_t> round_;                // that of the group before
   std::vector<std::optional<std::size_t>> rounds_;  // by rank, the last round with it
 };

@@ -8,7 +8,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t fp32_bytes = 4;
 constexpr std::size_t usual_instructions = 32;  // of a block, for which memory is taken at once
 
 template <typename Item>

@@ -11,8 +11,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t fp32_bytes = 4;
-
 // The tokens of a party, and the devices over which its heads are cut: ranks of a ring are those of GroupSharing.
 std::int64_t party_tokens(const PassWriter& writer) {
   return writer.shared_tokens() * writer.sharing().inner;

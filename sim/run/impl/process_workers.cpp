@@ -14,9 +14,6 @@ namespace {
 
 using Kind = StudyLetter::Kind;
 
-// How often process 0 checks whether a process has fallen silent or the local threads have finished.
-constexpr auto look_around = std::chrono::milliseconds(20);
-
 /// What process 0 knows of another process.
 struct Member {
   bool is_known = false;           // it has said hello

@@ -13,9 +13,6 @@ namespace {
 
 using Kind = StudyLetter::Kind;
 
-// How often a process checks whether it is to stop or process 0 has fallen silent.
-constexpr auto look_around = std::chrono::milliseconds(20);
-
 class Server {
  public:
   Server(ProcessMail& mail, const Study& study, int number, const std::function<bool()>& stop)

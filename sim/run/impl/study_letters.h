@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,10 @@
 #include "sim/run/run_queue.h"
 
 namespace hdpsim {
+
+/// How often a process checks whether it is to stop, whether another has fallen silent, and process 0 whether its
+/// threads have finished.
+inline constexpr auto look_around = std::chrono::milliseconds(20);
 
 /// The letters between processes that share a study. A letter is a line and, with `done`, the text of a run:
 ///   hello STUDY FINGERPRINT JOBS   to process 0: ready for the runs of a study, on JOBS threads
