@@ -7,12 +7,12 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::string_view messages = "p2p";  // traffic under which kernels are measured
+constexpr std::string_view beside_messages = "p2p";  // traffic under which kernels are measured
 
 const Interference* gentlest(const std::vector<Interference>& pairs, std::string_view kernel) {
   const Interference* found = nullptr;
   for (const Interference& pair : pairs) {
-    if (pair.traffic != messages || pair.compute != kernel) continue;
+    if (pair.traffic != beside_messages || pair.compute != kernel) continue;
     if (found == nullptr || pair.ctas < found->ctas) found = &pair;
   }
   return found;
@@ -28,8 +28,8 @@ std::optional<KernelSlowdown> kernel_slowdown(const DeviceProfile& profile) {
   const Interference* product = gentlest(profile.samples.interference, "gemm");
   const Interference* memory_bound = gentlest(profile.samples.interference, "elementwise");
   if (attention == nullptr && product == nullptr && memory_bound == nullptr) return std::nullopt;
-  const auto of = [](const Interference* pair) { return pair == nullptr ? 1 : std::max(1.0, pair->slowdown); };
-  return KernelSlowdown{of(attention), of(product), of(memory_bound), Evidence::interpolated};
+  const auto factor = [](const Interference* pair) { return pair == nullptr ? 1 : std::max(1.0, pair->slowdown); };
+  return KernelSlowdown{factor(attention), factor(product), factor(memory_bound), Evidence::interpolated};
 }
 
 Duration lost_beside(Duration alone, Duration messages, double factor) {

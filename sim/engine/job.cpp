@@ -65,6 +65,14 @@ std::vector<DeviceId> tensor_parallel_devices(const Mesh& mesh, const Placement&
   return devices;
 }
 
+HybridSharding hybrid_sharding(const Site& site, const Mesh& mesh, const Placement& placement) {
+  HybridSharding hybrid;
+  hybrid.ranks = mesh.ranks_of_a_shard_group();
+  hybrid.within = collective_of(model_among(shard_groups(mesh, placement), site));
+  hybrid.across = collective_of(model_among(shard_replicas(mesh, placement), site));
+  return hybrid;
+}
+
 // `site` lives as long as the machine.
 void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
   const Placement& placement = *machine.placement;
@@ -74,11 +82,7 @@ void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
   machine.pool_flows = [pool](CollectiveKind kind, Bytes bytes) {
     return pool->flows(kind, pool->estimate(kind, bytes));
   };
-  if (mesh.shards_in_groups()) {
-    machine.hybrid =
-        HybridSharding{mesh.ranks_of_a_shard_group(), collective_of(model_among(shard_groups(mesh, placement), site)),
-                       collective_of(model_among(shard_replicas(mesh, placement), site))};
-  }
+  if (mesh.shards_in_groups()) machine.hybrid = hybrid_sharding(site, mesh, placement);
   const auto groups = std::make_shared<GroupCollectives>(site, mesh, placement);
   machine.sharing = [groups](const SharingRanks& ranks, CollectiveKind kind, Bytes bytes) {
     return groups->estimate(ranks, kind, bytes);
