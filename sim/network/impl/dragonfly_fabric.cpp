@@ -63,8 +63,9 @@ class DragonflyFabric final : public Fabric {
     }
     within -= local_links();
     const std::size_t pair = within / global_links_;
-    const std::size_t from = pair / (groups_ - 1);
-    const std::size_t other = pair % (groups_ - 1);
+    const std::size_t others = std::max<std::size_t>(1, groups_ - 1);  // one group has no global links
+    const std::size_t from = pair / others;
+    const std::size_t other = pair % others;
     return fmt::format("group {} to group {} link {} rail {}", from, other < from ? other : other + 1,
                        within % global_links_, rail);
   }

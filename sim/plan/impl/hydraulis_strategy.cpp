@@ -140,7 +140,7 @@ StrategyWork StrategySearch::joint(const Strategy& strategy, std::int64_t budget
     std::vector<Packed> pipelines = exchanged(strategy, packed_pipelines(strategy, starts[i], 0, left[i]), left[i]);
     if (best.empty() || end_of(pipelines) < end_of(best)) best = std::move(pipelines);
   }
-  return work_of(std::move(best), dispatch);
+  return work_of(best, dispatch);
 }
 
 // Answers of stage 1: longest first and, as far as the budget goes, the best of Hydraulis' own random orders.
@@ -153,7 +153,7 @@ std::vector<std::vector<Bin>> StrategySearch::dispatches(const Strategy& strateg
   return starts;
 }
 
-StrategyWork StrategySearch::work_of(std::vector<Packed> pipelines, double dispatch) const {
+StrategyWork StrategySearch::work_of(const std::vector<Packed>& pipelines, double dispatch) const {
   StrategyWork work;
   work.dispatch = dispatch;
   work.seconds = end_of(pipelines);

@@ -100,7 +100,7 @@ class StrategySearch {
   [[nodiscard]] static double end_of(const std::vector<Packed>& pipelines);
   [[nodiscard]] double pipeline_seconds(std::size_t kind, const std::vector<Bin>& bins) const;
   [[nodiscard]] PipelineWork work_of(const Packed& packed) const;
-  [[nodiscard]] StrategyWork work_of(std::vector<Packed> pipelines, double dispatch) const;
+  [[nodiscard]] StrategyWork work_of(const std::vector<Packed>& pipelines, double dispatch) const;
 
   std::vector<PipelineKind> kinds_;
   SequenceList order_;  // the sequence of every item
