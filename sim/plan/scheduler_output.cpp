@@ -20,8 +20,8 @@
 namespace hdpsim {
 namespace {
 
-constexpr double most_listed_ranks =
-    1048576.0;  // each has lists of its own, so that a number alone must not fill memory
+// Each rank has lists of its own, so that a number alone must not fill memory.
+constexpr double most_listed_ranks = 1048576.0;
 
 bool is_form(std::string_view key) {
   const auto& forms = group_forms();

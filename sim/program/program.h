@@ -77,11 +77,11 @@ class Program {
   [[nodiscard]] GroupSharing sharing(const MicroBatch& micro_batch) const { return sharing_of(micro_batch, options_); }
   /// The instructions that the workers of a pass execute. O(spans + ranks of the group).
   [[nodiscard]] MicroBatchProgram pass(PassId id) const;
+  /// The same where every micro-batch is one pass (checked).
+  [[nodiscard]] MicroBatchProgram micro_batch(MicroBatchId id) const;
   /// Whether two passes have the same program on one rank each, or are one pass. Where experts wait for other ranks
   /// only a pass is like itself. O(spans).
   [[nodiscard]] bool are_alike(PassId a, PassId b) const;
-  /// The same where every micro-batch is one pass (checked).
-  [[nodiscard]] MicroBatchProgram micro_batch(MicroBatchId id) const;
   /// The bytes that every device sends to the device of the pass's target: its share of the hidden states or of their
   /// gradients.
   [[nodiscard]] Bytes message(PassId id) const;

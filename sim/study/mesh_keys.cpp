@@ -222,7 +222,7 @@ void add_sharding(Keys& mesh) {
       "moments", "type of moments", {{"fp32", 4}, {"bf16", 2}, {"fp8", 1}}, of_recipe(&Recipe::moment_bytes),
       "the type of the optimizer's moments; the master weight beside them is fp32 (Megatron-LM's `--exp-avg-dtype` "
       "and `--exp-avg-sq-dtype`)",
-      {.see = "memory"});
+      {.see = "optimizers"});
   mesh.word("gradients", "type of gradients", {{"fp32", 4}, {"bf16", 2}}, of_recipe(&Recipe::gradient_bytes),
             "the type in which gradients are summed over micro-batches and ranks; write `bf16` for fp16",
             notes_of(&Recipe::gradient_bytes));
@@ -243,7 +243,7 @@ void add_overlaps(Keys& mesh) {
       of_recipe(&Recipe::fp8_activation_input),
       "the type in which layers keep what the activation of an MLP or of experts reads: for `fp8` a kernel casts it "
       "forward, and another back in backward (Megatron-LM's `--activation-func-fp8-input-store`)",
-      {.see = "memory"});
+      {.see = "products-in-fp8"});
   add_flag(mesh, "gradient_accumulation_fusion", &Recipe::accumulation_fusion,
            "products add weights' gradients to the sums over micro-batches; `false`: a kernel of its own reads each "
            "gradient and adds it up, as in Megatron-LM of 2021");

@@ -56,7 +56,7 @@ class LoopSchedule {
     });
   }
 
-  // Of an iteration that many before the present one.
+  // When an instruction ended, so many iterations before the present one.
   Duration& end_of(std::size_t iterations_back, std::size_t index) { return ends_[rows_[iterations_back] + index]; }
 
   void execute(std::size_t index) {

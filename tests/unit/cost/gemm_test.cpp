@@ -180,10 +180,12 @@ TEST_CASE("products with scales of blocks take the time that DeepGEMM published"
     const double work = 2.0 * static_cast<double>(op.m) * static_cast<double>(op.n) * static_cast<double>(op.k);
     const double rate = work / cost->gemm({op.m, op.n, op.k, ProductFormat::fp8_blocks}).time.seconds();
     CAPTURE(op.m, op.n, op.k, rate);
-    CHECK(rate == Approx(1e12 * tera_flops).epsilon(0.12));
+    CHECK(rate == Approx(1e12 * tera_flops).epsilon(0.1));
     sum += rate / (1e12 * tera_flops) - 1;
   };
   error({256, 4096, 7168}, 932);
+  // 256 x 7168 x 2048 is bound by memory.
+  error({512, 7168, 2048}, 916);
   error({512, 4096, 7168}, 1040);
   error({1024, 4096, 7168}, 1233);
   error({1024, 7168, 2048}, 925);
@@ -194,7 +196,7 @@ TEST_CASE("products with scales of blocks take the time that DeepGEMM published"
   error({4096, 7168, 2048}, 1168);
   error({8192, 4096, 7168}, 1346);
   error({8192, 7168, 2048}, 1214);
-  CHECK(std::abs(sum / 11) < 0.02);
+  CHECK(std::abs(sum / 12) < 0.02);
 }
 
 // Medians of microsoft/vidur, data/profiling/compute/{a100,h100}/meta-llama/Llama-2-*/mlp.csv.
