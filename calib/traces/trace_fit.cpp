@@ -39,7 +39,7 @@ class TraceFitter {
   void take_time(const char* part, const SampleSet& samples, double seconds) {
     SampleSet ratios;
     for (const double sample : samples.kept()) ratios.add(seconds > 0 ? sample / seconds : 1);
-    parts_.take(part, "fitted", duration_text(Duration::seconds(seconds)), samples.count(), 1, ratios);
+    parts_.take(part, "fitted", seconds_text(seconds), samples.count(), 1, ratios);
   }
 
   void kernel_gap() {

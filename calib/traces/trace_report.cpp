@@ -38,13 +38,12 @@ std::string head(const Recording& recording) {
   for (const RankRecording& rank : recording.ranks) kernels += rank.kernels;
   return fmt::format("{}\n{} {}, {} kernels, {} of kernel time\n", text.empty() ? "the traces name no device" : text,
                      recording.ranks.size(), recording.ranks.size() == 1 ? "trace" : "traces", kernels,
-                     duration_text(Duration::seconds(recording.kernel_s())));
+                     seconds_text(recording.kernel_s()));
 }
 
 std::string row(const std::string& name, const ClassTime& time, double all) {
-  return fmt::format("{:<34} {:>9} {:>10} {:>7.1f} % {:>11.1f} %\n", name, time.kernels,
-                     duration_text(Duration::seconds(time.seconds)), percent * time.seconds / all,
-                     time.seconds > 0 ? percent * time.with_shape_s / time.seconds : 0);
+  return fmt::format("{:<34} {:>9} {:>10} {:>7.1f} % {:>11.1f} %\n", name, time.kernels, seconds_text(time.seconds),
+                     percent * time.seconds / all, time.seconds > 0 ? percent * time.with_shape_s / time.seconds : 0);
 }
 
 std::string classes(const Recording& recording) {

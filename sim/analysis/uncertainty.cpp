@@ -94,6 +94,10 @@ double percentile(std::vector<double> values, double p) {
   return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
+double median(std::vector<double> values) {
+  return percentile(std::move(values), 0.5);
+}
+
 Percentiles percentiles_of(const std::vector<double>& values) {
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   return {mean, percentile(values, 0.05), percentile(values, 0.5), percentile(values, 0.95)};

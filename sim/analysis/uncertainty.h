@@ -21,6 +21,8 @@ struct Percentiles {
 /// The value below which a share `p` (0 to 1) of the values lies, interpolated linearly between neighbours: position p
 /// (n - 1) of the sorted values. Requires at least one value (checked).
 [[nodiscard]] double percentile(std::vector<double> values, double p);
+/// The percentile of one half.
+[[nodiscard]] double median(std::vector<double> values);
 [[nodiscard]] Percentiles percentiles_of(const std::vector<double>& values);
 
 /// How a run is resampled.

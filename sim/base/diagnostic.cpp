@@ -57,14 +57,14 @@ std::size_t character_start(std::string_view line, std::size_t at) {
   return at;
 }
 
-std::string shown(std::string_view text) {
+std::string shortened(std::string_view text) {
   if (text.size() <= longest_text) return printable(text);
   return printable(text.substr(0, character_start(text, longest_text))) + " ...";
 }
 
 std::string heading(const Diagnostic& d) {
-  const std::string file = shown(d.position.file);
-  const std::string message = shown(d.message);
+  const std::string file = shortened(d.position.file);
+  const std::string message = shortened(d.message);
   if (file.empty()) return fmt::format("error: {}\n", message);
   if (d.position.line == 0) return fmt::format("{}: error: {}\n", file, message);
   return fmt::format("{}:{}:{}: error: {}\n", file, d.position.line, d.position.column, message);
@@ -86,7 +86,7 @@ std::string excerpt(const Diagnostic& d, std::string_view line) {
   column -= static_cast<std::size_t>(std::count_if(before.begin(), before.end(), continues_character));
   const std::string number = fmt::format("{:5}", d.position.line);
   return fmt::format("{} | {}\n{:{}}   {:>{}}{}{}\n", number, printable(line), "", number.size(), "^", column + 1,
-                     d.help.empty() ? "" : " ", shown(d.help));
+                     d.help.empty() ? "" : " ", shortened(d.help));
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -116,7 +116,7 @@ void Diagnostics::add(Diagnostic problem) {
   if (entries_.size() >= most_kept) return;
   for (std::string* text : {&problem.message, &problem.help}) {
     if (text->size() <= longest_text) continue;
-    text->resize(longest_text + 1);  // one byte more tells shown() that the text is longer
+    text->resize(longest_text + 1);  // one byte more tells shortened() that the text is longer
     text->shrink_to_fit();
   }
   entries_.push_back(std::move(problem));
@@ -152,7 +152,7 @@ std::string Diagnostics::text() const {
       SourceLines& of_file = lines.try_emplace(source->first, source->second).first->second;
       text += excerpt(d, of_file.line(d.position.line));
     } else if (!d.help.empty()) {
-      text += fmt::format("        {}\n", shown(d.help));
+      text += fmt::format("        {}\n", shortened(d.help));
     }
   }
   if (problems.size() > most_told) {

@@ -196,6 +196,10 @@ std::string duration_text(Duration duration) {
   return fmt::format("{} ps", duration.picoseconds());
 }
 
+std::string seconds_text(double seconds) {
+  return duration_text(Duration::seconds(seconds));
+}
+
 std::string bytes_text(Bytes bytes) {
   const auto count = static_cast<double>(bytes.count());
   for (const auto& [name, scale] : {std::pair{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}}) {

@@ -35,6 +35,8 @@ struct Parsed {
 [[nodiscard]] std::string count_text(std::int64_t count);
 /// The duration with three significant digits, in the largest unit that leaves at least 1: `1.52 ms`, `25.5 s`.
 [[nodiscard]] std::string duration_text(Duration duration);
+/// The same of a time in seconds.
+[[nodiscard]] std::string seconds_text(double seconds);
 /// The amount with three significant digits, in powers of 1000: `16.8 MB`.
 [[nodiscard]] std::string bytes_text(Bytes bytes);
 /// A limit with as few digits as six significant ones allow: `1 s`, `1000 TB/s`, `0 s`.

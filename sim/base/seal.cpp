@@ -13,7 +13,7 @@ namespace hdpsim {
 namespace {
 
 // The text that replaces the closing brace of an object.
-std::string ending(std::uint64_t checksum) {
+std::string closing(std::uint64_t checksum) {
   return fmt::format(R"(,"checksum":"{:016x}"}})", checksum);
 }
 
@@ -21,14 +21,14 @@ std::string ending(std::uint64_t checksum) {
 
 std::string Seal::closed(std::string_view object) const {
   HDPSIM_CHECK(object.size() > 2 && object.back() == '}', "only objects with members are sealed");
-  return fmt::format("{}{}\n", object.substr(0, object.size() - 1), ending(fingerprint(object)));
+  return fmt::format("{}{}\n", object.substr(0, object.size() - 1), closing(fingerprint(object)));
 }
 
 std::optional<std::string> Seal::opened(std::string_view line) const {
-  const std::size_t sealed = ending(0).size();
+  const std::size_t sealed = closing(0).size();
   if (line.size() <= sealed) return std::nullopt;
   std::string object = fmt::format("{}}}", line.substr(0, line.size() - sealed));
-  if (!line.ends_with(ending(fingerprint(object)))) return std::nullopt;
+  if (!line.ends_with(closing(fingerprint(object)))) return std::nullopt;
   return object;
 }
 

@@ -103,7 +103,7 @@ class Bytes {
   constexpr explicit Bytes(std::int64_t count) : count_(count) {}
   [[nodiscard]] constexpr std::int64_t count() const { return count_; }
   /// 1 GB = 1e9 bytes.
-  [[nodiscard]] constexpr double gigabytes() const { return static_cast<double>(count_) * 1e-9; }
+  [[nodiscard]] constexpr double gigabytes() const { return static_cast<double>(count_) / 1e9; }
 
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
   friend constexpr Bytes operator+(Bytes a, Bytes b) {
@@ -131,7 +131,7 @@ class Bandwidth {
   constexpr Bandwidth() = default;
   [[nodiscard]] static constexpr Bandwidth bytes_per_second(std::int64_t rate) { return Bandwidth(rate); }
   [[nodiscard]] constexpr std::int64_t bytes_per_second() const { return rate_; }
-  [[nodiscard]] constexpr double gigabytes_per_second() const { return static_cast<double>(rate_) * 1e-9; }
+  [[nodiscard]] constexpr double gigabytes_per_second() const { return static_cast<double>(rate_) / 1e9; }
 
   friend constexpr auto operator<=>(Bandwidth, Bandwidth) = default;
   friend constexpr Bandwidth operator+(Bandwidth a, Bandwidth b) {

@@ -19,7 +19,7 @@ constexpr std::size_t worst_families = 10;
 constexpr std::size_t ranks_of_table = 16;
 
 std::string time_text(double seconds) {
-  return seconds == 0 ? "-" : duration_text(Duration::seconds(seconds));
+  return seconds == 0 ? "-" : seconds_text(seconds);
 }
 
 std::string percent_text(const std::optional<double>& share) {

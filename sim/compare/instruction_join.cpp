@@ -17,7 +17,7 @@ auto id_of(const InstructionRecord& record) {
   return std::tuple(record.rank, record.stage, instruction_id(record));
 }
 
-std::string text_of(const InstructionRecord& record) {
+std::string record_text(const InstructionRecord& record) {
   const std::string pass =
       record.kind == PassKind::whole ? "" : fmt::format("chunk {}, {}, ", record.chunk, pass_kind_name(record.kind));
   return fmt::format("{} (rank {}, micro-batch {}, {}block {}, iteration {}, instruction {})",
@@ -30,7 +30,7 @@ struct Difference {
   std::int64_t count = 0;
   std::string first;
   void note(const InstructionRecord& record) {
-    if (count++ == 0) first = text_of(record);
+    if (count++ == 0) first = record_text(record);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "sim/analysis/uncertainty.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 #include "sim/base/duration_sum.h"
@@ -15,12 +16,6 @@
 
 namespace hdpsim {
 namespace {
-
-double median(std::vector<double> values) {
-  const std::size_t middle = values.size() / 2;
-  std::sort(values.begin(), values.end());
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 // The records of one worker among those of all, by id.
 std::span<const InstructionRecord> records_of(std::size_t worker, const std::vector<InstructionRecord>& records,

@@ -108,7 +108,7 @@ auto member(const json& value, const Place& place, const Read& read) {
   }
 }
 
-constexpr std::size_t most_problems = 100;
+constexpr std::size_t problems_told = 100;
 
 /// The lines of a file, one JSON value each, and their problems.
 class Lines {
@@ -118,7 +118,7 @@ class Lines {
   /// Calls read(value, number) for the next `count` lines.
   template <class Read>
   void each(std::size_t count, const Read& read) {
-    for (std::size_t i = 0; i < count && problems_ < most_problems; ++i) {
+    for (std::size_t i = 0; i < count && problems_ < problems_told; ++i) {
       ++line_;
       if (!next_(text_)) {
         return problem(1, line_ == 1 ? "the file is empty" : "there are fewer lines than the first one says");
@@ -133,14 +133,14 @@ class Lines {
   /// Reports a problem at the line that was read last.
   void problem(int column, const std::string& reason) {
     // Only the lines with problems are kept of the file, each at its line number.
-    if (problems_ < most_problems && shown_lines_ < line_ && text_.size() <= longest_record) {
+    if (problems_ < problems_told && shown_lines_ < line_ && text_.size() <= longest_record) {
       shown_.append(static_cast<std::size_t>(line_ - shown_lines_ - 1), '\n').append(text_).push_back('\n');
       shown_lines_ = line_;
     }
     problem_at(line_, column, reason);
   }
   void problem_at(int line, int column, const std::string& reason) {
-    if (problems_++ >= most_problems) return;
+    if (problems_++ >= problems_told) return;
     diagnostics_.error({file_, line, column}, fmt::format("this is no line of a timeline: {}", reason));
   }
   void throw_if_any() {
@@ -185,7 +185,7 @@ Breakdown breakdown_of(const json& value) {
   return breakdown;
 }
 
-std::string text_of(const json& value) {
+std::string required_text(const json& value) {
   return value.get<std::string>();
 }
 
@@ -193,7 +193,7 @@ InstructionRecord record_of(const json& value) {
   if (!value.is_array()) throw std::invalid_argument("it is no list");
   const auto number = [&](std::size_t item) { return member(value, item, number_of); };
   const auto name = [&](std::size_t item, auto name_of) {
-    return member(value, item, [&](const json& text) { return name_of(text_of(text)); });
+    return member(value, item, [&](const json& text) { return name_of(required_text(text)); });
   };
   InstructionRecord record{
       .rank = HdpRank(number(0)),

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <span>
 
+#include "sim/analysis/uncertainty.h"
 #include "sim/base/check.h"
 #include "sim/base/quantity_text.h"
 
@@ -38,12 +39,6 @@ constexpr std::array<Row, 5> rows = {{{"attention", attention_kernels, attention
                                       {"messages", messages, message_activities},
                                       {"copies", copies, copy_activities},
                                       {"waiting and the host", waiting, waiting_activities}}};
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 /// The measured time of a step.
 double step_of(const Recording& recording, std::int64_t steps) {
@@ -81,16 +76,12 @@ ComparedActivity compared(const Row& row, const Seconds& measured, const Breakdo
   return activity;
 }
 
-std::string text_of(double seconds) {
-  return duration_text(Duration::seconds(seconds));
-}
-
 std::string sentence(const ComparedActivity& activity, double difference) {
   const double more = activity.measured_s - activity.simulated_s;
   constexpr double percent = 100;
   std::string text =
-      fmt::format("{}: {} {} than simulated ({} beside {})", activity.name, text_of(std::abs(more)),
-                  more > 0 ? "more" : "less", text_of(activity.measured_s), text_of(activity.simulated_s));
+      fmt::format("{}: {} {} than simulated ({} beside {})", activity.name, seconds_text(std::abs(more)),
+                  more > 0 ? "more" : "less", seconds_text(activity.measured_s), seconds_text(activity.simulated_s));
   if (activity.simulated_s > 0) text += fmt::format(", {:.2f} times", activity.measured_s / activity.simulated_s);
   const double share = more / difference;
   constexpr double telling = 0.05;
@@ -120,10 +111,10 @@ TraceComparison compare_with_traces(const Recording& recording, const Breakdown&
 std::vector<std::string> differences_in_words(const TraceComparison& comparison) {
   constexpr double least = 0.01;
   const double difference = comparison.measured_s - comparison.simulated_s;
-  std::vector<std::string> words = {
-      fmt::format("The measured step takes {}, {:.2f} times the simulated one of {}.", text_of(comparison.measured_s),
-                  comparison.simulated_s > 0 ? comparison.measured_s / comparison.simulated_s : 0,
-                  text_of(comparison.simulated_s))};
+  std::vector<std::string> words = {fmt::format(
+      "The measured step takes {}, {:.2f} times the simulated one of {}.", seconds_text(comparison.measured_s),
+      comparison.simulated_s > 0 ? comparison.measured_s / comparison.simulated_s : 0,
+      seconds_text(comparison.simulated_s))};
   std::vector<ComparedActivity> sorted = comparison.activities;
   const auto apart = [](const ComparedActivity& a) { return std::abs(a.measured_s - a.simulated_s); };
   std::stable_sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) { return apart(a) > apart(b); });

@@ -9,17 +9,13 @@
 namespace hdpsim {
 namespace {
 
-std::string text_of(double seconds) {
-  return duration_text(Duration::seconds(seconds));
-}
-
 std::string row(const std::string& name, const std::string& measured, const std::string& simulated,
                 const std::string& ratio) {
   return fmt::format("{:<28} {:>12} {:>12} {:>8}\n", name, measured, simulated, ratio);
 }
 
 std::string row(const std::string& name, double measured_s, double simulated_s) {
-  return row(name, text_of(measured_s), text_of(simulated_s),
+  return row(name, seconds_text(measured_s), seconds_text(simulated_s),
              simulated_s > 0 ? fmt::format("{:.2f}", measured_s / simulated_s) : "-");
 }
 
@@ -32,7 +28,7 @@ std::string table(const TraceComparison& comparison) {
   for (const ComparedActivity& activity : comparison.activities) {
     text += row(activity.name, activity.measured_s, activity.simulated_s);
     for (const ComparedActivity::Kind& kind : activity.kinds)
-      text += row("  " + kind.name, text_of(kind.seconds), "", "");
+      text += row("  " + kind.name, seconds_text(kind.seconds), "", "");
   }
   text += row("step", comparison.measured_s, comparison.simulated_s) + "\n";
   for (const std::string& words : differences_in_words(comparison)) text += words + "\n";
@@ -49,7 +45,7 @@ std::string csv(const TraceComparison& comparison) {
   return text + fmt::format("step,{:.9g},{:.9g}\n", comparison.measured_s, comparison.simulated_s);
 }
 
-std::string json(const TraceComparison& comparison) {
+std::string json_text(const TraceComparison& comparison) {
   nlohmann::ordered_json activities = nlohmann::ordered_json::array();
   for (const ComparedActivity& activity : comparison.activities) {
     nlohmann::ordered_json kinds = nlohmann::ordered_json::object();
@@ -79,7 +75,7 @@ std::string formatted(const TraceComparison& comparison, Format format) {
     case Format::csv:
       return csv(comparison);
     case Format::json:
-      return json(comparison);
+      return json_text(comparison);
   }
   return table(comparison);
 }

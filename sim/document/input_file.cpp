@@ -20,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t block = std::size_t{1} << 16;
-constexpr std::string_view blanks = " \t";
 
 std::string name_like(const fs::path& path) {
   std::error_code ignored;

@@ -11,6 +11,9 @@
 
 namespace hdpsim {
 
+/// What may stand around the fields of a line.
+inline constexpr std::string_view blanks = " \t";
+
 /// A file that is being read; one whose name ends in .gz is decompressed on the way. InputError if no file has this
 /// name or its compression is damaged, MachineError if it cannot be read.
 class InputFile {

@@ -17,8 +17,6 @@
 namespace hdpsim {
 namespace {
 
-using Json = nlohmann::json;
-
 /// How far a parser has read, and where it stops if it has found no value until then.
 struct Reading {
   const char* reached;
@@ -79,9 +77,9 @@ bool is_of_number(char c) {
 }
 
 /// Builds the document from the parser's events; the names of these functions are the library's.
-class DocumentBuilder {
+class ItemBuilder {
  public:
-  DocumentBuilder(const std::string& file, const std::string& text, const TakeItem& take, Diagnostics& diagnostics)
+  ItemBuilder(const std::string& file, const std::string& text, const TakeItem& take, Diagnostics& diagnostics)
       : begin_(text.data()),
         end_(begin_ + text.size()),
         reading_{begin_, begin_},
@@ -94,7 +92,7 @@ class DocumentBuilder {
   /// Parses the text. False if it is not JSON, or was refused.
   [[nodiscard]] bool parse() {
     try {
-      return Json::sax_parse(TrackedText(begin_, &reading_), TrackedText(end_, &reading_), this);
+      return nlohmann::json::sax_parse(TrackedText(begin_, &reading_), TrackedText(end_, &reading_), this);
     } catch (const TooLong&) {
       diagnostics_.error(lines_.position(reading_.most - longest_line),
                          fmt::format("a value is longer than {} MiB", longest_line >> 20), "is the file complete?");
@@ -119,12 +117,12 @@ class DocumentBuilder {
     quoted_ = true;
     return scalar(start_of_string(), std::move(text));
   }
-  bool binary(Json::binary_t&) { return false; }
+  bool binary(nlohmann::json::binary_t&) { return false; }
   bool start_object(std::size_t) { return start(Value::Kind::map); }
   bool start_array(std::size_t) { return start(Value::Kind::sequence); }
   bool end_object() { return end_nested(); }
   bool end_array() { return end_nested(); }
-  bool parse_error(std::size_t, const std::string&, const Json::exception&) { return false; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) { return false; }
 
   bool key(std::string& text) {
     reading_.found_something(end_);
@@ -238,7 +236,7 @@ std::optional<Value> parse_json(const std::string& file, const std::string& text
   const auto first = std::find_if(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c) == 0; });
   if (first == text.end() || *first != '{') return std::nullopt;
   Diagnostics found;
-  DocumentBuilder builder(file, text, take, found);
+  ItemBuilder builder(file, text, take, found);
   const bool good = builder.parse();
   if (!good && !builder.refused()) {
     if (text.size() <= largest_yaml_bytes) return std::nullopt;

@@ -16,7 +16,7 @@ constexpr std::size_t sizes = 3;
 
 // The attention and the exchanges of a ring in one direction, in seconds: see RingPass. `step` and `between` are those
 // of all steps but the first and the last.
-struct Leg {
+struct RingTimes {
   double own = 0;
   double step = 0;
   double last_step = 0;
@@ -34,10 +34,10 @@ struct Probe {
   double own = 0;      // attention to a rank's own keys
   double forward_kernels = 0;
   double forward_own = 0;
-  std::array<Leg, 2> legs{};  // forward, also where it is computed again, and backward
-  double copies = 0;          // copies to the host, as if no layer stayed on the device
-  double fetches = 0;         // copies back, likewise
-  double all_layers = 0;      // kernels, as if no layer skipped any
+  std::array<RingTimes, 2> legs{};  // forward, also where it is computed again, and backward
+  double copies = 0;                // copies to the host, as if no layer stayed on the device
+  double fetches = 0;               // copies back, likewise
+  double all_layers = 0;            // kernels, as if no layer skipped any
 };
 
 class PassReader {
@@ -63,7 +63,7 @@ class PassReader {
     const std::size_t again = !forward && block.rings.size() > 1 ? block.rings.back().first : 0;
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       const Instruction& instruction = block.body[i];
-      Leg& leg = probe.legs[forward || i < again ? 0 : 1];
+      RingTimes& leg = probe.legs[forward || i < again ? 0 : 1];
       const bool exchanges = instruction.opcode == Opcode::exchange;
       const Duration time =
           exchanges ? pace_.transfer(priced_.program.bytes[instruction.work]) : priced_.times[index][i];
@@ -85,13 +85,13 @@ class PassReader {
     }
   }
 
-  double& exchange_of(Leg& leg, std::size_t ring_step) const {
+  double& exchange_of(RingTimes& leg, std::size_t ring_step) const {
     if (ring_step > ring_) return leg.behind;
     if (ring_step == ring_) return leg.beside_last;
     return ring_step == 1 ? leg.first : leg.between;
   }
 
-  void add_kernel(const Instruction& instruction, double seconds, bool forward, Leg& leg, Probe& probe) const {
+  void add_kernel(const Instruction& instruction, double seconds, bool forward, RingTimes& leg, Probe& probe) const {
     const bool attends = instruction.opcode == Opcode::attention || instruction.opcode == Opcode::merge ||
                          instruction.opcode == Opcode::rank_wait;
     if (!attends) {
@@ -336,7 +336,7 @@ class Reading {
     RingPasses passes;
     for (const std::size_t direction : {0, 1}) {
       RingPass& pass = direction == 0 ? passes.forward : passes.backward;
-      const auto cost = [&](const Three& probes, std::int64_t ranks, double Leg::*part) {
+      const auto cost = [&](const Three& probes, std::int64_t ranks, double RingTimes::*part) {
         Samples samples;
         for (std::size_t i = 0; i < sizes; ++i) {
           samples[i] = {tokens(i), block_area(i, ranks), probes[i].legs[direction].*part / stages_};
@@ -344,19 +344,19 @@ class Reading {
         const Curve curve = curve_through(samples);
         return StepCost{curve.per_area, curve.per_token, curve.fixed};
       };
-      const auto share = [&](const Three& probes, double Leg::*part) {
+      const auto share = [&](const Three& probes, double RingTimes::*part) {
         const auto sample = [&](std::size_t i) {
           return Sample{tokens(i), 0, probes[i].legs[direction].*part / stages_};
         };
         return share_of_hop(line_through(sample(1), sample(2)));
       };
-      pass = {.own = cost(two, 2, &Leg::own),
-              .step = cost(wide, widest, &Leg::step),
-              .last_step = cost(two, 2, &Leg::last_step),
-              .first = share(two, &Leg::first),
-              .between = share(wide, &Leg::between),
-              .beside_last = share(two, &Leg::beside_last),
-              .behind = share(two, &Leg::behind)};
+      pass = {.own = cost(two, 2, &RingTimes::own),
+              .step = cost(wide, widest, &RingTimes::step),
+              .last_step = cost(two, 2, &RingTimes::last_step),
+              .first = share(two, &RingTimes::first),
+              .between = share(wide, &RingTimes::between),
+              .beside_last = share(two, &RingTimes::beside_last),
+              .behind = share(two, &RingTimes::behind)};
     }
     read_others(passes, wide, widest);
   }

@@ -9,13 +9,13 @@
 namespace hdpsim {
 namespace {
 
-using Start = std::optional<double>;
+using StartValue = std::optional<double>;
 
-Start factor_if(bool known) {
-  return known ? Start(1.0) : std::nullopt;
+StartValue factor_if(bool known) {
+  return known ? StartValue(1.0) : std::nullopt;
 }
 
-Start start_of_slowdown(const DeviceProfile& profile) {
+StartValue start_of_slowdown(const DeviceProfile& profile) {
   const auto& stated = profile.overheads.compute_beside_communication;
   if (stated) return stated->factor;
   return factor_if(profile.samples.interference.empty());  // what was measured kernel by kernel has no one factor
@@ -133,7 +133,7 @@ std::vector<PhysicalParameter> all_parameters() {
        .shape = PriorShape::of_the_step,
        .width = overheads_apart,
        .most = 1,
-       .start = [](const DeviceProfile& p) { return Start(p.overheads.per_step.time.seconds()); },
+       .start = [](const DeviceProfile& p) { return StartValue(p.overheads.per_step.time.seconds()); },
        .apply = [](DeviceProfile& p, double value) { set_time(p.overheads.per_step, value); }},
       {.name = "per_micro_batch",
        .unit = "s",
@@ -142,7 +142,7 @@ std::vector<PhysicalParameter> all_parameters() {
        .shape = PriorShape::of_the_micro_batch,
        .width = overheads_apart,
        .most = 1,
-       .start = [](const DeviceProfile& p) { return Start(p.overheads.per_micro_batch.time.seconds()); },
+       .start = [](const DeviceProfile& p) { return StartValue(p.overheads.per_micro_batch.time.seconds()); },
        .apply = [](DeviceProfile& p, double value) { set_time(p.overheads.per_micro_batch, value); }},
       {.name = "kernel_slowdown",
        .unit = "x",

@@ -113,8 +113,9 @@ class ScriptArguments {
   ArgumentList list_;
 };
 
-std::optional<std::size_t> chosen(const std::vector<std::vector<ShellText>>& commands, const std::string& file,
-                                  const ShellScript& script, std::optional<int> command, Diagnostics& diagnostics) {
+std::optional<std::size_t> chosen_command(const std::vector<std::vector<ShellText>>& commands, const std::string& file,
+                                          const ShellScript& script, std::optional<int> command,
+                                          Diagnostics& diagnostics) {
   if (commands.empty()) {
     diagnostics.error({file, 0, 0}, "no command of this file trains a model",
                       fmt::format("a command has {}; other formats: .yaml, .toml", fmt::join(signs_of_training, ", ")));
@@ -175,7 +176,7 @@ ArgumentList arguments_of_script(const std::string& file, const std::string& tex
   Diagnostics found;
   const ShellScript script = read_shell_script(file, text, variables, found);
   const auto commands = training_commands(script);
-  const auto which = found.empty() ? chosen(commands, file, script, command, found) : std::nullopt;
+  const auto which = found.empty() ? chosen_command(commands, file, script, command, found) : std::nullopt;
   diagnostics.append(found);
   if (!which) return {};
   ScriptArguments reader(file, script);

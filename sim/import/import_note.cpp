@@ -13,15 +13,15 @@
 namespace hdpsim {
 namespace {
 
-using Kind = ImportNote::Kind;
+using NoteKind = ImportNote::Kind;
 
 constexpr std::size_t widest_line = 110;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 4> headings = {
-    {{Kind::unsaid, "the study cannot say this:"},
-     {Kind::unknown, "not known here, and left out:"},
-     {Kind::repeated, "stated more than once, and the last one counts:"},
-     {Kind::assumed, "assumed:"}}};
+constexpr std::array<std::pair<NoteKind, std::string_view>, 4> headings = {
+    {{NoteKind::unsaid, "the study cannot say this:"},
+     {NoteKind::unknown, "not known here, and left out:"},
+     {NoteKind::repeated, "stated more than once, and the last one counts:"},
+     {NoteKind::assumed, "assumed:"}}};
 
 std::string place(const Position& position) {
   return position.line == 0 ? "" : fmt::format("{}:{}:{}: ", position.file, position.line, position.column);
@@ -51,7 +51,7 @@ std::string text_of(const ImportNotes& notes) {
   }
   std::set<std::string> ignored;
   for (const ImportNote& note : notes) {
-    if (note.kind == Kind::ignored) ignored.insert(printable(note.text));
+    if (note.kind == NoteKind::ignored) ignored.insert(printable(note.text));
   }
   if (!ignored.empty()) text += "without effect on the time of a step:\n" + folded(ignored);
   return text;

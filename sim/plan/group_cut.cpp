@@ -14,7 +14,7 @@ bool precedes(const CutPiece& a, const CutPiece& b) {
   return std::tie(a.document, a.begin) < std::tie(b.document, b.begin);
 }
 
-RankWork work_of(const std::vector<CutPiece>& pieces) {
+RankWork rank_work(const std::vector<CutPiece>& pieces) {
   RankWork work;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     work.pairs += pieces[i].pairs();
@@ -36,10 +36,15 @@ std::unique_ptr<GroupCut> make_group_cut(TokenCut cut, const std::vector<std::in
   return cut == TokenCut::per_pack ? per_pack_cut(lengths, ranks) : per_document_cut(lengths, ranks);
 }
 
-std::unique_ptr<GroupCut> group_cut_of(const MicroBatch& micro_batch) {
+std::vector<std::int64_t> span_lengths(const MicroBatch& micro_batch) {
   std::vector<std::int64_t> lengths;
-  lengths.reserve(micro_batch.spans.size() + 1);
+  lengths.reserve(micro_batch.spans.size() + 1);  // group_cut_of() adds the padding
   for (const Span& span : micro_batch.spans) lengths.push_back(span.tokens);
+  return lengths;
+}
+
+std::unique_ptr<GroupCut> group_cut_of(const MicroBatch& micro_batch) {
+  std::vector<std::int64_t> lengths = span_lengths(micro_batch);
   if (micro_batch.padding > 0) lengths.push_back(micro_batch.padding);
   const std::int64_t ranks = std::ssize(micro_batch.group);
   if (micro_batch.cut == TokenCut::served) return served_cut(lengths, ranks, micro_batch.moved);
@@ -77,7 +82,7 @@ std::vector<CutPiece> pieces_of(const GroupCut& cut, std::int64_t rank) {
 std::vector<RankWork> GroupCut::work() const {
   std::vector<RankWork> all;
   all.reserve(static_cast<std::size_t>(ranks()));
-  for (std::int64_t rank = 0; rank < ranks(); ++rank) all.push_back(work_of(pieces_of(*this, rank)));
+  for (std::int64_t rank = 0; rank < ranks(); ++rank) all.push_back(rank_work(pieces_of(*this, rank)));
   return all;
 }
 

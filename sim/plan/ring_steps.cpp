@@ -31,9 +31,9 @@ struct Stretch {
   std::int64_t rank = 0;
 };
 
-class Ring {
+class UnevenRing {
  public:
-  explicit Ring(const GroupCut& cut) : ranks_(cut.ranks()), steps_(static_cast<std::size_t>(ranks_)) {
+  explicit UnevenRing(const GroupCut& cut) : ranks_(cut.ranks()), steps_(static_cast<std::size_t>(ranks_)) {
     require_zigzag(cut);
     read(cut);
     find_own(cut);
@@ -200,7 +200,7 @@ class Ring {
 }  // namespace
 
 std::vector<RingStep> ring_steps(const GroupCut& per_pack) {
-  return Ring(per_pack).steps();
+  return UnevenRing(per_pack).steps();
 }
 
 }  // namespace hdpsim

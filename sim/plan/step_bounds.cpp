@@ -8,22 +8,23 @@ namespace hdpsim {
 namespace {
 
 // What a sequence adds to the seconds of all ranks of a group of `degree`, apart from what the group pays once.
-double work_of(std::int64_t tokens, std::int64_t degree, const WorkModel& work) {
+double sequence_work(std::int64_t tokens, std::int64_t degree, const WorkModel& work) {
   const auto ranks = static_cast<double>(degree);
   const auto count = static_cast<double>(tokens);
   return work.compute_seconds(causal_pairs(tokens), tokens) +
          (ranks - 1) * (work.step_area * causal_pairs(tokens) / ranks + work.step_token * count);
 }
 
-// The least of work_of() over degrees from `least` on. It is convex in the degree.
+// The least of sequence_work() over degrees from `least` on. It is convex in the degree.
 double least_work(std::int64_t tokens, std::int64_t least, std::int64_t ranks, const WorkModel& work) {
-  double best = std::min(work_of(tokens, least, work), work_of(tokens, ranks, work));
+  double best = std::min(sequence_work(tokens, least, work), sequence_work(tokens, ranks, work));
   if (work.step_area < 0 && work.step_token > 0) {
     const double turn =
         std::sqrt(-work.step_area * causal_pairs(tokens) / (work.step_token * static_cast<double>(tokens)));
     const double first = std::clamp(std::floor(turn), static_cast<double>(least), static_cast<double>(ranks));
     const auto degree = static_cast<std::int64_t>(first);
-    best = std::min({best, work_of(tokens, degree, work), work_of(tokens, std::min(degree + 1, ranks), work)});
+    best =
+        std::min({best, sequence_work(tokens, degree, work), sequence_work(tokens, std::min(degree + 1, ranks), work)});
   }
   return best;
 }

@@ -67,9 +67,9 @@ class Inputs {
 
 /// Elements of a tensor, 0 where a dimension is wrong or there are more than any device holds.
 std::int64_t elements(const InputDims& dims) {
-  double product = dims.empty() ? 0 : 1;
-  for (const std::int64_t dim : dims) product *= static_cast<double>(std::max<std::int64_t>(0, dim));
-  return product <= most_elements ? static_cast<std::int64_t>(product) : 0;
+  double product_shape = dims.empty() ? 0 : 1;
+  for (const std::int64_t dim : dims) product_shape *= static_cast<double>(std::max<std::int64_t>(0, dim));
+  return product_shape <= most_elements ? static_cast<std::int64_t>(product_shape) : 0;
 }
 
 bool is_sane(const Gemm& op) {
@@ -95,7 +95,7 @@ constexpr auto products = std::to_array<ProductOperation>({
     {"aten::_scaled_mm", 0, 1, false},
 });
 
-OperationShape product(const Inputs& inputs, std::size_t left, std::size_t right, bool transposed) {
+OperationShape product_shape(const Inputs& inputs, std::size_t left, std::size_t right, bool transposed) {
   InputDims a = inputs.dims(left);
   InputDims b = inputs.dims(right);
   const std::int64_t bytes = inputs.element_bytes(left);
@@ -127,7 +127,7 @@ OperationShape linear_of_transformer_engine(const Inputs& inputs) {
   }
   if (!found) return {};
   const auto [weight, input] = inputs.dims(found->first).size() == 2 ? *found : std::pair(found->second, found->first);
-  return product(inputs, input, weight, true);
+  return product_shape(inputs, input, weight, true);
 }
 
 /// The order of the sides of queries, keys and values.
@@ -267,7 +267,7 @@ OperationShape shape_of(const ProfilerEvent& operation) {
   if (operation.dims.empty()) return {};
   const Inputs inputs(operation);
   if (const auto* call = row_of(products, operation.name)) {
-    return product(inputs, call->left, call->right, call->transposed);
+    return product_shape(inputs, call->left, call->right, call->transposed);
   }
   if (const auto* call = row_of(attentions, operation.name)) return attention(inputs, *call);
   if (const auto* call = row_of(traffics, operation.name)) return traffic(inputs, *call);

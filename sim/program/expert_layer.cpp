@@ -9,9 +9,9 @@ namespace hdpsim {
 namespace {
 
 /// Writes the steps of one direction.
-class Steps {
+class LayerSteps {
  public:
-  Steps(const ExpertLayer& layer, Direction direction)
+  LayerSteps(const ExpertLayer& layer, Direction direction)
       : layer_(layer),
         model_(layer.model),
         direction_(direction),
@@ -136,11 +136,11 @@ class Steps {
 }  // namespace
 
 std::vector<ExpertStep> expert_layer(const ExpertLayer& layer, Direction direction) {
-  return Steps(layer, direction).run();
+  return LayerSteps(layer, direction).run();
 }
 
 std::vector<ExpertStep> expert_activations(const ExpertLayer& layer) {
-  return Steps(layer, Direction::forward).activations();
+  return LayerSteps(layer, Direction::forward).activations();
 }
 
 }  // namespace hdpsim

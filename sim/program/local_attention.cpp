@@ -14,7 +14,7 @@
 namespace hdpsim {
 namespace {
 
-double pairs_of(const Layer& layer, const std::vector<Span>& spans) {
+double area_of(const Layer& layer, const std::vector<Span>& spans) {
   double pairs = 0;
   for (const Span& span : spans) pairs += attention_area(layer, span.tokens);
   return pairs;
@@ -32,7 +32,7 @@ class FlopsAlone {
     for (const Span& span : spans) tokens += span.tokens;
     Flops flops = of_token_ * static_cast<double>(tokens);
     for (std::size_t i = 0; i < runs_.size(); ++i) {
-      const double pairs = pairs_of(layers_[i], spans);
+      const double pairs = area_of(layers_[i], spans);
       flops += (attention_flops(layers_[i], pairs, Direction::forward) +
                 attention_flops(layers_[i], pairs, Direction::backward)) *
                static_cast<double>(runs_[i].count);
@@ -78,8 +78,8 @@ Attention LocalWork::launch(const Transformer& layer, std::int64_t tp, Direction
 
 double LocalWork::idle_attention(const Transformer& layer) const {
   double all = 0;
-  for (const LocalSpans& local : micro_batch_.local) all += pairs_of(layer, local.spans);
-  return idle(pairs_of(layer, alone_.spans), all, micro_batch_.group.size());
+  for (const LocalSpans& local : micro_batch_.local) all += area_of(layer, local.spans);
+  return idle(area_of(layer, alone_.spans), all, micro_batch_.group.size());
 }
 
 double LocalWork::idle_dense() const {

@@ -48,7 +48,7 @@ Blocks blocks_of(const std::vector<CutPiece>& pieces) {
   return blocks;
 }
 
-Int128 pairs_of(const std::vector<CutPiece>& pieces) {
+Int128 sum_of_pairs(const std::vector<CutPiece>& pieces) {
   Int128 pairs = 0;
   for (const CutPiece& piece : pieces) pairs += piece.pairs();
   return pairs;
@@ -61,7 +61,7 @@ BusiestLaunch busiest_launch(const std::vector<std::vector<CutPiece>>& attended)
   Int128 most = 0;
   Int128 all = 0;
   for (std::size_t rank = 0; rank < attended.size(); ++rank) {
-    const Int128 pairs = pairs_of(attended[rank]);
+    const Int128 pairs = sum_of_pairs(attended[rank]);
     all += pairs;
     if (pairs <= most) continue;
     most = pairs;

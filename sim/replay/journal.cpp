@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "sim/base/atomic_file.h"
 #include "sim/base/check.h"
+#include "sim/replay/impl/journal_lines.h"
 
 namespace hdpsim {
 namespace {
@@ -20,12 +20,6 @@ namespace fs = std::filesystem;
 // one on are simulated again.
 constexpr std::size_t most_mended = 1000;
 
-// A line of steps.sums.
-constexpr std::int64_t sum_bytes = 17;
-std::string sum_line(std::uint64_t sum) {
-  return fmt::format("{:016x}\n", sum);
-}
-
 [[noreturn]] void refuse(const fs::path& path, const std::string& reason) {
   throw MachineError(fmt::format("cannot write {}: {}", path.string(), reason));
 }
@@ -35,65 +29,6 @@ void remove_left(const fs::path& path) {
   fs::remove(path, error);
   if (error) refuse(path, error.message());
 }
-
-/// Reads the lines of a file that have a line end, byte by byte.
-class CompleteLines {
- public:
-  explicit CompleteLines(const fs::path& path) : path_(path) {
-    std::error_code ignored;
-    if (fs::is_regular_file(path, ignored)) file_.open(path, std::ios::binary);
-  }
-
-  bool next(std::string& line) {
-    if (!std::getline(file_, line) || file_.eof()) return false;
-    read_ += line.size() + 1;
-    ++line_;
-    return true;
-  }
-  /// The number of bytes read so far.
-  [[nodiscard]] std::uintmax_t read() const { return read_; }
-  /// A problem at the line that was read last, or `behind` lines after it.
-  [[nodiscard]] Diagnostic problem(std::string message, int behind = 0) const {
-    return {{path_.string(), line_ + behind, 1}, std::move(message), {}};
-  }
-
- private:
-  fs::path path_;
-  std::ifstream file_;
-  std::uintmax_t read_ = 0;
-  int line_ = 0;
-};
-
-/// The checksums of rows, which follow the first line of a file.
-class Sums {
- public:
-  explicit Sums(const fs::path& path) {
-    std::error_code error;
-    if (!fs::is_regular_file(path, error)) return;
-    file_.open(path, std::ios::binary);
-    std::string header;
-    if (!std::getline(file_, header) || file_.eof()) return;
-    begin_ = static_cast<std::int64_t>(header.size()) + 1;
-    rows_ = (static_cast<std::int64_t>(fs::file_size(path, error)) - begin_) / sum_bytes;
-  }
-
-  [[nodiscard]] std::int64_t rows() const { return rows_; }
-
-  bool is_of(std::int64_t row, std::uint64_t sum) {
-    if (row >= rows_) return false;
-    if (row != held_ && row != held_ + 1) file_.seekg(begin_ + row * sum_bytes);
-    if (row != held_) file_.read(text_.data(), sum_bytes);
-    held_ = row;
-    return text_ == sum_line(sum);
-  }
-
- private:
-  std::ifstream file_;
-  std::int64_t begin_ = 0;
-  std::int64_t rows_ = 0;
-  std::int64_t held_ = -1;  // row whose checksum was read last
-  std::string text_ = std::string(sum_bytes, ' ');
-};
 
 }  // namespace
 

@@ -13,15 +13,13 @@
 namespace hdpsim {
 namespace {
 
-using Json = PageJson;
-
 constexpr std::array shown_quantiles = {0.05, 0.5, 0.95, 0.99, 1.0};
 
-Json plan_json(const ReplayResult& result, std::size_t index) {
+PageJson plan_data(const ReplayResult& result, std::size_t index) {
   const PlanSummary& plan = result.summary.plans[index];
-  Json quantiles = Json::array();
+  PageJson quantiles = PageJson::array();
   for (const double p : shown_quantiles) quantiles.push_back(rounded(plan.time_s.quantile(p)));
-  Json breakdown = Json::array();
+  PageJson breakdown = PageJson::array();
   for (const double seconds : plan.breakdown_s) breakdown.push_back(rounded(seconds));
   return {{"plan", result.plans[index]},
           {"mean", rounded(plan.mean_s)},
@@ -34,10 +32,10 @@ Json plan_json(const ReplayResult& result, std::size_t index) {
 }
 
 // [first step, last step, length of a token's sequence, [least, mean, most] of each plan]
-Json series_json(const ReplaySummary& summary) {
-  Json series = Json::array();
+PageJson series_json(const ReplaySummary& summary) {
+  PageJson series = PageJson::array();
   for (const SeriesPoint& point : summary.series) {
-    Json bands = Json::array();
+    PageJson bands = PageJson::array();
     for (const SeriesPoint::Band& band : point.plans) {
       bands.push_back({rounded(band.least_s), rounded(band.mean_s), rounded(band.most_s)});
     }
@@ -46,11 +44,11 @@ Json series_json(const ReplaySummary& summary) {
   return series;
 }
 
-Json leads_json(const ReplayResult& result) {
-  Json leads = Json::array();
+PageJson leads_json(const ReplayResult& result) {
+  PageJson leads = PageJson::array();
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) {
     if (plan == result.summary.rules.baseline) continue;
-    Json stretches = Json::array();
+    PageJson stretches = PageJson::array();
     for (const Stretch& stretch : result.summary.plans[plan].lowest) {
       stretches.push_back(
           {{"first", stretch.all.first}, {"last", stretch.all.last}, {"text", stretch_sentence(result, stretch)}});
@@ -60,10 +58,10 @@ Json leads_json(const ReplayResult& result) {
   return leads;
 }
 
-Json slowest_json(const ReplayResult& result) {
-  Json slowest = Json::array();
+PageJson slowest_json(const ReplayResult& result) {
+  PageJson slowest = PageJson::array();
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) {
-    Json steps = Json::array();
+    PageJson steps = PageJson::array();
     for (const StepCause& cause : result.worst[plan]) steps.push_back(step_sentence(result, cause));
     slowest.push_back({{"plan", result.plans[plan]}, {"steps", steps}});
   }
@@ -77,19 +75,18 @@ std::string lead_of(const ReplayResult& result) {
   const PlanSummary& plan = summary.plans[best];
   if (plan.does_not_fit > 0) return best_sentence(result);
   std::string text = fmt::format("{} takes {} a step on the mean of {} steps", result.plans[best],
-                                 duration_text(Duration::seconds(plan.mean_s)), summary.rules.steps);
+                                 seconds_text(plan.mean_s), summary.rules.steps);
   if (best != summary.rules.baseline) {
     const double baseline_s = summary.plans[summary.rules.baseline].mean_s;
-    text += fmt::format(", {} {}: {:.2f} times as fast", baseline_of(result),
-                        duration_text(Duration::seconds(baseline_s)), plan.speedup);
+    text += fmt::format(", {} {}: {:.2f} times as fast", baseline_of(result), seconds_text(baseline_s), plan.speedup);
   }
   return text + ". " + best_sentence(result);
 }
 
-Json page_json(const ReplayResult& result) {
-  Json plans = Json::array();
-  for (std::size_t plan = 0; plan < result.plans.size(); ++plan) plans.push_back(plan_json(result, plan));
-  Json notes = Json::array({"Costs are those of " + result.profile + "."});
+PageJson page_json(const ReplayResult& result) {
+  PageJson plans = PageJson::array();
+  for (std::size_t plan = 0; plan < result.plans.size(); ++plan) plans.push_back(plan_data(result, plan));
+  PageJson notes = PageJson::array({"Costs are those of " + result.profile + "."});
   for (const RefusedPlan& refused : result.refused) notes.push_back(refusal_text(refused));
   return {{"plans", result.plans},
           {"colors", plan_colors(result.plans)},

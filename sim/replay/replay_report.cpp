@@ -20,10 +20,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Row = std::array<std::string, 9>;
 
-std::string time_text(double seconds) {
-  return duration_text(Duration::seconds(seconds));
-}
-
 std::string shares_text(const PlanSummary& plan) {
   Breakdown breakdown;
   for (const Activity activity : all_activities) {
@@ -35,10 +31,10 @@ std::string shares_text(const PlanSummary& plan) {
 Row row_of(const ReplayResult& result, std::size_t index) {
   const PlanSummary& plan = result.summary.plans[index];
   const std::string unfit = unfit_text(result, index);
-  const auto time = [&](double p) { return time_text(plan.time_s.quantile(p)); };
+  const auto time = [&](double p) { return seconds_text(plan.time_s.quantile(p)); };
   return {
       result.plans[index],
-      plan.does_not_fit == 0 ? time_text(plan.mean_s) : fmt::format("({})", time_text(plan.mean_s)),
+      plan.does_not_fit == 0 ? seconds_text(plan.mean_s) : fmt::format("({})", seconds_text(plan.mean_s)),
       time(0.05),
       time(0.5),
       time(0.95),

@@ -10,7 +10,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::size_t most_stretches = 5;
-constexpr std::int64_t most_points = 400;
+constexpr std::int64_t points_of_curve = 400;
 constexpr double picoseconds_per_second = 1e12;
 
 double seconds_of_sum(Int128 picoseconds) {
@@ -178,7 +178,7 @@ void ReplayFold::end_window(std::int64_t steps) {
 }
 
 void ReplayFold::add_to_series(const std::vector<StepRow>& rows) {
-  const std::int64_t points = std::min(most_points, rules_.steps);
+  const std::int64_t points = std::min(points_of_curve, rules_.steps);
   const auto point_of = [&](std::int64_t step) {
     return static_cast<std::int64_t>(Int128{step} * points / rules_.steps);
   };

@@ -102,7 +102,7 @@ std::string best_sentence(const ReplayResult& result) {
     return fmt::format("{} is the fastest plan of every step{}.", name, of_those);
   }
   return fmt::format("The fastest plan of every step{} would take {} a step, {:.1f}% less than {} everywhere.",
-                     of_those, duration_text(Duration::seconds(result.summary.best_mean_s)),
+                     of_those, seconds_text(result.summary.best_mean_s),
                      100 * (1 - result.summary.best_mean_s / best.mean_s), name);
 }
 

@@ -17,14 +17,10 @@
 namespace hdpsim {
 namespace {
 
-using Runs = std::vector<const Run*>;
+using RunList = std::vector<const Run*>;
 
 double seconds(const Run& run) {
   return run.metrics.step_time_s.mean;
-}
-
-std::string time_text(double seconds) {
-  return duration_text(Duration::seconds(seconds));
 }
 
 bool is_faster(const Run* a, const Run* b) {
@@ -33,9 +29,9 @@ bool is_faster(const Run* a, const Run* b) {
 
 /// The runs of one point.
 struct Race {
-  Runs fitting;                   ///< The fastest first.
-  Runs others;                    ///< Those that do not fit, the fastest first.
-  Runs refused;                   ///< Those that have no figures.
+  RunList fitting;                ///< The fastest first.
+  RunList others;                 ///< Those that do not fit, the fastest first.
+  RunList refused;                ///< Those that have no figures.
   const Run* baseline = nullptr;  ///< If there is one and it fits.
 
   [[nodiscard]] const Run* winner() const { return fitting.empty() ? nullptr : fitting.front(); }
@@ -73,7 +69,7 @@ std::string place_of(const Run& run) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-double ratio(const Run& slower, const Run& faster) {
+double times_as_fast(const Run& slower, const Run& faster) {
   return seconds(slower) / seconds(faster);
 }
 
@@ -92,13 +88,14 @@ std::string reason(const Run& winner, const Run& rival) {
 }
 
 std::string alone_text(const Run& run) {
-  return fmt::format("{} takes {} a step: {}.", run.info.plan, time_text(seconds(run)),
+  return fmt::format("{} takes {} a step: {}.", run.info.plan, seconds_text(seconds(run)),
                      largest_shares(run.metrics.breakdown));
 }
 
 std::string comparison_text(const Run& winner, const Run& rival) {
-  return fmt::format("a step takes {}, with {} {}: {:.2f} times as fast.{}", time_text(seconds(winner)),
-                     rival.info.plan, time_text(seconds(rival)), ratio(rival, winner), reason(winner, rival));
+  return fmt::format("a step takes {}, with {} {}: {:.2f} times as fast.{}", seconds_text(seconds(winner)),
+                     rival.info.plan, seconds_text(seconds(rival)), times_as_fast(rival, winner),
+                     reason(winner, rival));
 }
 
 // What the best of the plans that lose is not.
@@ -152,7 +149,7 @@ std::string lead_of_sweep(const std::vector<Race>& races) {
   std::set<std::string> rivals;
   for (const Race& race : races) {
     if (race.winner() == nullptr || race.rival() == nullptr) continue;
-    const double lead = ratio(*race.rival(), *race.winner());
+    const double lead = times_as_fast(*race.rival(), *race.winner());
     if (widest == nullptr || lead > most) widest = &race;
     least = rivals.empty() ? lead : std::min(least, lead);
     most = std::max(most, lead);
@@ -181,11 +178,11 @@ std::string spread_text(const Run& run) {
   if (metrics.steps == 1)
     return "one step was simulated: how much batches differ is not known, nor the error of the costs.";
   const bool compared = metrics.speedup && metrics.speedup->versus != run.info.plan;
-  const std::string figure = compared
-                                 ? fmt::format("the speed-up of {} over {} is {:.2f} to {:.2f}", run.info.plan,
-                                               metrics.speedup->versus, metrics.speedup->p5, metrics.speedup->p95)
-                                 : fmt::format("a step of {} takes {} to {}", run.info.plan,
-                                               time_text(metrics.step_time_s.p5), time_text(metrics.step_time_s.p95));
+  const std::string figure =
+      compared ? fmt::format("the speed-up of {} over {} is {:.2f} to {:.2f}", run.info.plan, metrics.speedup->versus,
+                             metrics.speedup->p5, metrics.speedup->p95)
+               : fmt::format("a step of {} takes {} to {}", run.info.plan, seconds_text(metrics.step_time_s.p5),
+                             seconds_text(metrics.step_time_s.p95));
   return fmt::format("over {} steps {} (p5 to p95). That is how much batches differ: costs are taken as exact.",
                      metrics.steps, figure);
 }

@@ -44,7 +44,7 @@ std::vector<std::string> untuned_notes(const std::vector<Run>& runs, const std::
   return notes;
 }
 
-std::string name_of(const RunInfo& info) {
+std::string point_text(const RunInfo& info) {
   std::vector<std::string> parts;
   for (const auto& [path, value] : info.coordinates) parts.push_back(fmt::format("{} {}", path, line_of(value)));
   return parts.empty() ? "" : fmt::format(" at {}", fmt::join(parts, ", "));
@@ -62,7 +62,7 @@ std::vector<std::string> baseline_notes(const std::vector<Run>& runs) {
   for (const Run& run : runs) {
     if (run.is_refused() || run.tuned_baseline.get() == last) continue;
     last = run.tuned_baseline.get();
-    notes.push_back(fmt::format("{}{}: {}", last->info.plan, name_of(last->info), last->info.tuned));
+    notes.push_back(fmt::format("{}{}: {}", last->info.plan, point_text(last->info), last->info.tuned));
   }
   return notes;
 }

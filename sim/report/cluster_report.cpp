@@ -90,24 +90,15 @@ std::string tiers_text(const ClusterSpec& c) {
   return text;
 }
 
-// Divides instead of multiplying: 2 TB are 2000, not 2000.0000000000002.
-double gigabytes(Bandwidth rate) {
-  return static_cast<double>(rate.bytes_per_second()) / 1e9;
-}
-
-double gigabytes(Bytes bytes) {
-  return static_cast<double>(bytes.count()) / 1e9;
-}
-
 Json node_json(const ClusterSpec& c) {
   return {{"gpus", c.devices_per_node},
-          {"gpu_memory_gb", gigabytes(c.device_memory)},
-          {"host_memory_gb", gigabytes(c.host_memory)},
-          {"nvlink_gb_per_s", gigabytes(c.nvlink)},
+          {"gpu_memory_gb", c.device_memory.gigabytes()},
+          {"host_memory_gb", c.host_memory.gigabytes()},
+          {"nvlink_gb_per_s", c.nvlink.gigabytes_per_second()},
           {"nics", c.nics_per_node},
-          {"nic_gb_per_s", gigabytes(c.nic)},
+          {"nic_gb_per_s", c.nic.gigabytes_per_second()},
           {"ports_per_nic", c.ports_per_nic},
-          {"pcie_gb_per_s", gigabytes(c.pcie)},
+          {"pcie_gb_per_s", c.pcie.gigabytes_per_second()},
           {"gpus_per_pcie_uplink", c.devices_per_pcie_uplink}};
 }
 
@@ -120,10 +111,10 @@ Json kinds_json(const ClusterSpec& c) {
                      {"last_node", range.last},
                      {"device", kind.device},
                      {"speed", kind.speed},
-                     {"gpu_memory_gb", gigabytes(kind.device_memory)},
-                     {"host_memory_gb", gigabytes(kind.host_memory)},
-                     {"nvlink_gb_per_s", gigabytes(kind.nvlink)},
-                     {"nic_gb_per_s", gigabytes(kind.nic)}});
+                     {"gpu_memory_gb", kind.device_memory.gigabytes()},
+                     {"host_memory_gb", kind.host_memory.gigabytes()},
+                     {"nvlink_gb_per_s", kind.nvlink.gigabytes_per_second()},
+                     {"nic_gb_per_s", kind.nic.gigabytes_per_second()}});
   }
   return kinds;
 }
@@ -179,8 +170,8 @@ std::string cluster_json(const ClusterReport& report, std::string_view version) 
     json["links"].push_back({{"name", group.name},
                              {"count", group.count},
                              {"down", group.down},
-                             {"least_gb_per_s", gigabytes(group.least)},
-                             {"most_gb_per_s", gigabytes(group.most)}});
+                             {"least_gb_per_s", group.least.gigabytes_per_second()},
+                             {"most_gb_per_s", group.most.gigabytes_per_second()}});
   }
   json["bisection_gb_per_s"] = report.bisection ? Json(*report.bisection / 1e9) : Json();
   json["notes"] = c.notes;

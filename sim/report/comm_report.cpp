@@ -93,7 +93,7 @@ std::string bottleneck_lines(const CommReport& report) {
 }
 
 // A time with three significant digits and a unit.
-std::string time_text(double seconds) {
+std::string three_digits(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
   return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
 }
@@ -164,8 +164,8 @@ std::string traffic_table(const TrafficReport& report) {
   std::string text =
       fmt::format("{} of {} gpus on {}: {} messages of {:.0f} B\n", pattern_name(report.traffic.pattern),
                   report.traffic.devices, printable(report.cluster), result.messages, report.traffic.bytes);
-  text += fmt::format("  first {}, mean {}, last {}; {:.4g} GB/s a gpu\n", time_text(result.first_s),
-                      time_text(result.mean_s), time_text(result.last_s),
+  text += fmt::format("  first {}, mean {}, last {}; {:.4g} GB/s a gpu\n", three_digits(result.first_s),
+                      three_digits(result.mean_s), three_digits(result.last_s),
                       all / result.last_s / static_cast<double>(report.traffic.devices) / 1e9);
   text += fmt::format("  {:<40} {:>10} {:>12} {:>6}\n", "busiest links", "GB/s", "GB", "used");
   for (const LinkUse& link : report.busiest) {

@@ -10,7 +10,7 @@
 namespace hdpsim {
 namespace {
 
-double over_bound(const PlanEstimate& plan, const StepBounds& bounds) {
+double estimate_over_bound(const PlanEstimate& plan, const StepBounds& bounds) {
   return bounds.step() > 0 ? plan.step / bounds.step() : 1;
 }
 
@@ -25,7 +25,7 @@ std::string table_of(const StepEstimates& estimates) {
       continue;
     }
     text += fmt::format("{:<{}}  {:>13}  {:>9.4g}  {:>10.3f}  {:>4.0f}%\n", plan.name, width, plan.micro_batches,
-                        plan.step, over_bound(plan, bounds), 100 * plan.idle);
+                        plan.step, estimate_over_bound(plan, bounds), 100 * plan.idle);
   }
   return text +
          fmt::format(
@@ -38,9 +38,10 @@ std::string table_of(const StepEstimates& estimates) {
 std::string csv_of_plans(const StepEstimates& estimates) {
   std::string text = "plan,micro_batches,step_s,over_bound,idle,refusal\n";
   for (const PlanEstimate& plan : estimates.plans) {
-    const std::string figures = plan.refusal.empty() ? fmt::format("{},{},{},{}", plan.micro_batches, plan.step,
-                                                                   over_bound(plan, estimates.bounds), plan.idle)
-                                                     : ",,,";
+    const std::string figures = plan.refusal.empty()
+                                    ? fmt::format("{},{},{},{}", plan.micro_batches, plan.step,
+                                                  estimate_over_bound(plan, estimates.bounds), plan.idle)
+                                    : ",,,";
     text += fmt::format("{},{},{}\n", csv_field(plan.name), figures, csv_field(plan.refusal));
   }
   return text;
@@ -57,7 +58,7 @@ nlohmann::ordered_json json_of_plans(const StepEstimates& estimates) {
     plans.push_back({{"plan", plan.name},
                      {"micro_batches", plan.micro_batches},
                      {"step_s", plan.step},
-                     {"over_bound", over_bound(plan, bounds)},
+                     {"over_bound", estimate_over_bound(plan, bounds)},
                      {"idle", plan.idle}});
   }
   return {{"plans", std::move(plans)},

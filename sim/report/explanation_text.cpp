@@ -84,7 +84,7 @@ std::string differences_text(const Breakdown& from, const Breakdown& to, Duratio
   return texts.empty() ? "no activity by much" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string comparison_text(std::vector<Explanation> plans) {
+std::string side_by_side_text(std::vector<Explanation> plans) {
   std::erase_if(plans, [](const Explanation& plan) { return !plan.refusal.empty(); });
   std::string text;
   for (std::size_t i = 1; i < plans.size(); ++i) {
@@ -216,7 +216,7 @@ std::string formatted(const std::string& title, const std::vector<Explanation>& 
   }
   std::string text = title + "\n";
   for (const Explanation& plan : plans) text += fmt::format("\n{}", text_of(plan));
-  return text + (plans.size() > 1 ? "\n" : "") + comparison_text(plans);
+  return text + (plans.size() > 1 ? "\n" : "") + side_by_side_text(plans);
 }
 
 std::string explained(const Study& study, const std::vector<Run>& runs, const ExplainChoice& choice, Format format,

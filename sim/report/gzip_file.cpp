@@ -12,7 +12,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr unsigned piece = 1U << 18U;
+constexpr unsigned bytes_at_once = 1U << 18U;
 
 std::string reason_of(gzFile file) {
   int code = Z_OK;
@@ -31,7 +31,7 @@ GzipFile::GzipFile(std::filesystem::path path) : target_(std::move(path)) {
     close(own);
     target_.refuse("no memory");
   }
-  gzbuffer(file_, piece);
+  gzbuffer(file_, bytes_at_once);
 }
 
 GzipFile::~GzipFile() {
@@ -39,8 +39,8 @@ GzipFile::~GzipFile() {
 }
 
 void GzipFile::write(std::string_view text) {
-  for (; !text.empty(); text.remove_prefix(std::min<std::size_t>(text.size(), piece))) {
-    const std::string_view next = text.substr(0, piece);
+  for (; !text.empty(); text.remove_prefix(std::min<std::size_t>(text.size(), bytes_at_once))) {
+    const std::string_view next = text.substr(0, bytes_at_once);
     if (gzwrite(file_, next.data(), static_cast<unsigned>(next.size())) <= 0) target_.refuse(reason_of(file_));
   }
 }

@@ -9,7 +9,7 @@
 namespace hdpsim {
 namespace {
 
-using Runs = FigureTable<Run>;
+using RunTable = FigureTable<Run>;
 
 template <class... Members>
 auto of_info(Members... members) {
@@ -23,10 +23,6 @@ auto of_metrics(Members... members) {
 // A run that was refused has no figures.
 const Run* unless_refused(const Run& run) {
   return run.is_refused() ? nullptr : &run;
-}
-
-double gigabytes(Bytes bytes) {
-  return static_cast<double>(bytes.count()) / 1e9;
 }
 
 // A mean and percentiles around it; the columns of intervals leave the mean to the figure that they are around.
@@ -69,7 +65,7 @@ FigureTable<RunInfo::Neighbour> neighbour_figures() {
   return all;
 }
 
-void add_what_ran(Runs& runs) {
+void add_what_ran(RunTable& runs) {
   runs.add({"", "point", "", "the value of every path of the sweep"}, point_of);
   runs.add({"", "plan", "", "the plan"}, of_info(&RunInfo::plan));
   runs.add({"", "profile", "", "name and label of the device profile"}, of_info(&RunInfo::profile));
@@ -82,7 +78,7 @@ void add_what_ran(Runs& runs) {
            refusal_text, &Run::is_refused);
 }
 
-void add_size(Runs& runs) {
+void add_size(RunTable& runs) {
   runs.add({"steps", "steps", "steps", "steps that were simulated"}, of_metrics(&RunMetrics::steps));
   runs.add({"sequences_per_step", "sequences_per_step", "sequences", "sequences of a step, mean over the steps"},
            mean_of_steps(&StepResult::sequences));
@@ -101,7 +97,7 @@ FigureTable<Speedup> speedup_figures() {
   return all;
 }
 
-void add_rates(Runs& runs) {
+void add_rates(RunTable& runs) {
   runs.part({"step_time_{}_s", "{} of the step times", "step_time_s", "s"}, percentiles(),
             of_metrics(&RunMetrics::step_time_s));
   runs.add({"tokens_per_s", "tokens_per_s", "tokens/s", "tokens of all steps over their time"},
@@ -119,7 +115,7 @@ void add_rates(Runs& runs) {
   runs.add({"over_bound", "over_bound", "ratio", "mean step time over `bound_s`"}, over_bound);
 }
 
-void add_breakdown(Runs& runs) {
+void add_breakdown(RunTable& runs) {
   runs.part({.path = "breakdown_s", .object = "Means over ranks and steps; they sum to the mean step time"},
             breakdown_figures(), of_metrics(&RunMetrics::breakdown));
 }
@@ -135,7 +131,7 @@ FigureTable<MemoryParts> memory_part_figures() {
   return all;
 }
 
-void add_memory(Runs& runs) {
+void add_memory(RunTable& runs) {
   runs.part({.path = "memory_gb"}, peak_figures(), of_metrics(&RunMetrics::memory));
   runs.part({.path = "memory_gb.parts"}, memory_part_figures(), of_metrics(&RunMetrics::memory, &MemoryUse::parts));
   runs.add({"", "memory_gb.rank", "", "the rank of the fullest device"},
@@ -154,8 +150,8 @@ void add_memory(Runs& runs) {
 }
 
 // The baseline of a speed-up on a mesh of its own. It has no columns: rows are runs of the study.
-Runs tuned_baseline_figures() {
-  Runs all;
+RunTable tuned_baseline_figures() {
+  RunTable all;
   all.add({"", "choices", "", "what the search has chosen"}, of_info(&RunInfo::tuned));
   all.add({"", "setting", "", "model, cluster, mesh and batches in a few words"}, of_info(&RunInfo::setting));
   add_rates(all);
@@ -164,7 +160,7 @@ Runs tuned_baseline_figures() {
   return all;
 }
 
-void add_speed(Runs& runs) {
+void add_speed(RunTable& runs) {
   add_rates(runs);
   runs.part({.path = "speedup", .object = "Null unless the study compares plans"}, speedup_figures(),
             of_metrics(&RunMetrics::speedup), Missing::null);
@@ -176,12 +172,12 @@ void add_speed(Runs& runs) {
   runs.part({.path = "rank_busy_s"}, busy_figures(), of_metrics(&RunMetrics::busy));
 }
 
-void add_capacity(Runs& runs) {
+void add_capacity(RunTable& runs) {
   runs.add({"", "capacity", "tokens", "tokens that a rank holds of a micro-batch: the study's `mesh.capacity`"},
            of_info(&RunInfo::capacity));
 }
 
-void add_evidence(Runs& runs) {
+void add_evidence(RunTable& runs) {
   for (std::size_t i = 0; i < evidence_kinds; ++i) {
     const auto evidence = static_cast<Evidence>(i);
     const std::string name(evidence_name(evidence));
@@ -225,7 +221,7 @@ FigureTable<VarianceShare> variance_figures() {
 }
 
 // The word of a study.
-std::string_view name_of(Overlong fate) {
+std::string_view fate_name(Overlong fate) {
   switch (fate) {
     case Overlong::split:
       return "split";
@@ -259,7 +255,7 @@ FigureTable<Uncertainty> uncertainty_figures() {
 }
 
 // What only some studies ask for.
-void add_asked_for(Runs& runs) {
+void add_asked_for(RunTable& runs) {
   runs.part({.path = "trace", .object = "Only where lengths come from a file of documents"}, trace_figures(),
             of_info(&RunInfo::trace));
   runs.part({.path = "goodput", .object = "Only where the study has failures"}, goodput_figures(),
@@ -319,11 +315,11 @@ FigureTable<RunLink> figures_of_a_link() {
   all.add({"gb_per_s", "", "GB/s", "the rate that software reaches on the link"},
           [](const RunLink& row) { return static_cast<double>(row.link->rate.bytes_per_second()) / 1e9; });
   all.add({"gb", "", "GB", "bytes of the main job's rings over all steps"},
-          [](const RunLink& row) { return gigabytes(row.link->bytes); });
+          [](const RunLink& row) { return row.link->bytes.gigabytes(); });
   all.add({"utilisation", "", "share", "share of what the link can carry over the run that `gb` is"},
           [](const RunLink& row) { return row.link->utilisation; });
   all.add({"other_gb", "", "GB", "bytes of all other jobs"},
-          [](const RunLink& row) { return gigabytes(row.link->other_bytes); });
+          [](const RunLink& row) { return row.link->other_bytes.gigabytes(); });
   all.add({"other_utilisation", "", "share", "share of what the link can carry over the run that `other_gb` is"},
           [](const RunLink& row) { return row.link->other_utilisation; });
   return all;
@@ -343,10 +339,10 @@ FigureTable<RunMemory> figures_of_memory() {
   return all;
 }
 
-Runs figures_of_timing() {
+RunTable figures_of_timing() {
   const auto of_phases = [](double PhaseTimes::*phase) { return of_metrics(&RunMetrics::phases, phase); };
   const std::string what = "processor time of the simulation itself: ";
-  Runs all;
+  RunTable all;
   all.add({"batch_s", "", "s", fmt::format("{}drawing the sequences", what)}, of_phases(&PhaseTimes::batch_s));
   all.add({"planner_s", "", "s", fmt::format("{}planning", what)}, of_phases(&PhaseTimes::planner_s));
   all.add({"check_s", "", "s", fmt::format("{}checking plans", what)}, of_phases(&PhaseTimes::check_s));
@@ -359,15 +355,15 @@ Runs figures_of_timing() {
 }  // namespace
 
 const FigureTable<Run>& run_figures() {
-  static const Runs figures = [] {
-    Runs simulated;
+  static const RunTable figures = [] {
+    RunTable simulated;
     add_size(simulated);
     add_speed(simulated);
     add_capacity(simulated);
     add_memory(simulated);
     add_evidence(simulated);
     add_asked_for(simulated);
-    Runs all;
+    RunTable all;
     add_what_ran(all);
     all.part({}, simulated, unless_refused, Missing::blank);
     return all;
@@ -396,8 +392,8 @@ const FigureTable<RunMemory>& memory_figures() {
 }
 
 const FigureTable<Run>& timing_figures() {
-  static const Runs figures = [] {
-    Runs all;
+  static const RunTable figures = [] {
+    RunTable all;
     all.part({}, figures_of_timing(), unless_refused, Missing::blank);
     return all;
   }();
@@ -419,7 +415,7 @@ const FigureTable<TraceUse>& trace_figures() {
              "share of the file's tokens in documents that are longer than the context"},
             at(&TraceUse::overlong_tokens));
     all.add({"", "overlong", "", "what becomes of such documents: `split`, `truncate` or `drop`"},
-            [](const TraceUse& use) { return name_of(use.fate); });
+            [](const TraceUse& use) { return fate_name(use.fate); });
     return all;
   }();
   return figures;

@@ -160,7 +160,7 @@ std::string memory_advice(const Run& run) {
   return "use a larger mesh.tp or a smaller mesh.capacity";
 }
 
-std::string name_of(const Run& run) {
+std::string plan_at_point(const Run& run) {
   const std::string point = point_title(run.info, false);
   return point.empty() ? run.info.plan : fmt::format("{} at {}", run.info.plan, point);
 }
@@ -204,7 +204,7 @@ std::string memory_lines(const std::vector<Run>& runs) {
     const std::string of_which = parts.empty() ? "" : fmt::format(", of it {}", parts);
     const std::size_t all = runs_of(runs, misfits.plan);
     if (all == 1) {
-      text += fmt::format("{} does not fit: {}{}; {}\n", name_of(fullest), memory_excess(fullest), of_which,
+      text += fmt::format("{} does not fit: {}{}; {}\n", plan_at_point(fullest), memory_excess(fullest), of_which,
                           misfits.advice);
     } else {
       text += fmt::format("{} does not fit at {} of {} points: up to {}{}; {}\n", misfits.plan, misfits.count, all,
@@ -293,7 +293,7 @@ std::string goodput_lines(const std::vector<Run>& runs) {
     text += fmt::format(
         "{}: goodput {:.1f}% (simulated {:.1f} +- {:.1f}%), a failure every {}, a checkpoint every {} {} "
         "(Daly {}, Young {})\n",
-        name_of(run), 100 * goodput.share, 100 * goodput.simulated, 100 * goodput.simulated_error,
+        plan_at_point(run), 100 * goodput.share, 100 * goodput.simulated, 100 * goodput.simulated_error,
         hours(goodput.mtbf_s), goodput.every_steps, goodput.every_steps == 1 ? "step" : "steps", hours(goodput.daly_s),
         hours(goodput.young_s));
   }
@@ -312,8 +312,8 @@ std::string variance_text(const Uncertainty& uncertainty) {
 
 std::string uncertainty_line(const Run& run) {
   const Uncertainty& found = *run.metrics.uncertainty;
-  const auto seconds = [](double value) { return duration_text(Duration::seconds(value)); };
-  std::string text = fmt::format("{}: step time {} to {}", name_of(run), seconds(found.step_time_s.p5),
+  const auto seconds = [](double value) { return seconds_text(value); };
+  std::string text = fmt::format("{}: step time {} to {}", plan_at_point(run), seconds(found.step_time_s.p5),
                                  seconds(found.step_time_s.p95));
   if (found.speedup) text += fmt::format(", speed-up {:.2f} to {:.2f}x", found.speedup->p5, found.speedup->p95);
   const std::string variance = variance_text(found);

@@ -65,7 +65,7 @@ KeyText overlay(const char* section) {
   return {section, shape, "", "what is unlike the study's, key by key", {.otherwise = "the study's"}};
 }
 
-const KeyTable<EntryText>& entry_keys() {
+const KeyTable<EntryText>& job_table() {
   static const auto made = [] {
     KeyTable<EntryText> keys("the background job");
     keys.text("name", at(&EntryText::name), "for tables", {.required = true});
@@ -93,7 +93,7 @@ class EntryReader {
 
   BackgroundSpec read(Catalog& catalog, Diagnostics& diagnostics) {
     EntryText text;
-    (void)entry_keys().read(entry_, text, diagnostics);
+    (void)job_table().read(entry_, text, diagnostics);
     spec_.name = text.name;
     if (text.traffic == nullptr && entry_.is_map() && text.plan == nullptr) {
       diagnostics.error(entry_.position, "the background job needs 'plan'");
@@ -250,7 +250,7 @@ void check_overlaps(const Value& study, const Value& background, const ClusterSp
 }  // namespace
 
 KeyShape background_shape() {
-  return list_shape(map_shape(entry_keys().texts()));
+  return list_shape(map_shape(job_table().texts()));
 }
 
 std::vector<BackgroundSpec> read_background(const Value& study, const PointSpec& main, Catalog& catalog,

@@ -38,7 +38,7 @@ void append_value(const Value& value, std::string& key) {
   key += '.';
 }
 
-std::string key_of(const Value& value) {
+std::string memo_key(const Value& value) {
   std::string key;
   append_value(value, key);
   return key;
@@ -48,7 +48,7 @@ std::string key_of(const Value& value) {
 template <typename Answer, typename Read>
 std::optional<Answer> remembered(std::map<std::string, Answer>& answers, const Value& asked, Diagnostics& diagnostics,
                                  const Read& read) {
-  std::string key = key_of(asked);
+  std::string key = memo_key(asked);
   if (const auto known = answers.find(key); known != answers.end()) return known->second;
   Diagnostics found;
   std::optional<Answer> answer = read(found);

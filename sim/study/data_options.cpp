@@ -17,7 +17,7 @@ constexpr Range steps_range{1, 1e6};
 constexpr Range seeds{0, 9e15};
 
 // Lengths are read by the catalog, which caches them.
-const KeyTable<DataOptions>& table() {
+const KeyTable<DataOptions>& data_table() {
   static const auto made = [] {
     KeyTable<DataOptions> data("the data");
     data.add({"lengths",
@@ -46,12 +46,12 @@ const KeyTable<DataOptions>& table() {
 }  // namespace
 
 const std::vector<KeyText>& data_keys() {
-  return table().texts();
+  return data_table().texts();
 }
 
 DataOptions read_data(const Value& value, Catalog& catalog, Diagnostics& diagnostics) {
   DataOptions data;
-  const KeyReading reading = table().read(value, data, diagnostics);
+  const KeyReading reading = data_table().read(value, data, diagnostics);
   if (reading.is_right("lengths") && value.find("lengths") != nullptr) {
     if (auto lengths = catalog.lengths(*value.find("lengths"), diagnostics)) data.lengths = std::move(*lengths);
   }

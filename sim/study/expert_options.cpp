@@ -26,21 +26,21 @@ struct ExpertReading {
   MixtureOfExperts moe;
 };
 
-struct Routing {
+struct RoutingText {
   std::optional<double> zipf;
   std::uint64_t seed = 1;
   const Value* file = nullptr;
 };
 
-const KeyTable<Routing>& routing_keys() {
+const KeyTable<RoutingText>& routing_table() {
   static const auto made = [] {
-    KeyTable<Routing> routing("the routing");
-    routing.number("zipf", exponents, at(&Routing::zipf), "the exponent of a Zipf distribution over the experts",
+    KeyTable<RoutingText> routing("the routing");
+    routing.number("zipf", exponents, at(&RoutingText::zipf), "the exponent of a Zipf distribution over the experts",
                    {.otherwise = "a `file` says"});
-    routing.count("seed", {0, 9e15}, at(&Routing::seed), "the seed of which expert is how popular");
+    routing.count("seed", {0, 9e15}, at(&RoutingText::seed), "the seed of which expert is how popular");
     routing.add(
         {"file", shape_of(KeyShape::Kind::text), "", "a list of each expert's counts", {.otherwise = "`zipf` says"}},
-        [](const Value& value, Routing& read, Diagnostics&) { read.file = &value; });
+        [](const Value& value, RoutingText& read, Diagnostics&) { read.file = &value; });
     return routing;
   }();
   return made;
@@ -104,8 +104,8 @@ void read_routing(const Value& value, ExpertReading& experts, Diagnostics& diagn
     (void)read_choice(value, "routing", {"uniform"}, diagnostics);
     return;
   }
-  Routing routing;
-  (void)routing_keys().read(value, routing, diagnostics);
+  RoutingText routing;
+  (void)routing_table().read(value, routing, diagnostics);
   if (value.is_map() && (value.find("zipf") == nullptr) == (routing.file == nullptr)) {
     diagnostics.error(value.position, "routing is 'uniform', a 'zipf' exponent or a 'file'",
                       "write routing: {zipf: 0.5}");
@@ -117,7 +117,7 @@ void read_routing(const Value& value, ExpertReading& experts, Diagnostics& diagn
   if (routing.file != nullptr && known) LoadReader(experts, diagnostics).read_shares(*routing.file);
 }
 
-const KeyTable<ExpertReading>& table() {
+const KeyTable<ExpertReading>& expert_table() {
   static const auto made = [] {
     KeyTable<ExpertReading> keys("the experts");
     std::vector<std::pair<std::string, ExpertSpan>> spans;
@@ -146,7 +146,7 @@ const KeyTable<ExpertReading>& table() {
               "results travel back in bf16. Needs `kernels.linear` in fp8",
               {.written = written_with_experts});
     keys.add({"routing",
-              either_shape({word_shape({"uniform"}), map_shape(routing_keys().texts())}),
+              either_shape({word_shape({"uniform"}), map_shape(routing_table().texts())}),
               "uniform",
               "what the router sends to each expert",
               {.written = written_with_experts}},
@@ -159,7 +159,7 @@ const KeyTable<ExpertReading>& table() {
 }  // namespace
 
 const std::vector<KeyText>& expert_keys() {
-  return table().texts();
+  return expert_table().texts();
 }
 
 std::string ExpertOptions::text() const {
@@ -181,7 +181,7 @@ ExpertOptions read_experts(const Value& study, const Transformer& model, std::in
   ExpertOptions options;
   if (value != nullptr && (model.moe || !is_known)) {
     ExpertReading experts{{}, model.moe.value_or(MixtureOfExperts{})};
-    (void)table().read(*value, experts, diagnostics);
+    (void)expert_table().read(*value, experts, diagnostics);
     options = std::move(experts.options);
   }
   options.layout.ep = ep;

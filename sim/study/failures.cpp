@@ -11,7 +11,7 @@
 namespace hdpsim {
 namespace {
 
-using Keys = KeyTable<FailureModel>;
+using FailureKeys = KeyTable<FailureModel>;
 
 constexpr double least_s = 1e-6;
 constexpr double most_years = 1000;
@@ -34,7 +34,7 @@ std::optional<double> read_time(const Value& value, std::string_view key, bool m
 
 // A key that may be zero is zero by default.
 template <class Member>
-void add_time(Keys& keys, const std::string& name, bool may_be_zero, Member member, std::string sentence,
+void add_time(FailureKeys& keys, const std::string& name, bool may_be_zero, Member member, std::string sentence,
               KeyNotes notes) {
   KeyShape shape = shape_of(KeyShape::Kind::text);
   shape.unit = "a time";
@@ -49,9 +49,9 @@ void read_interval(const Value& value, FailureModel& model, Diagnostics& diagnos
   if (value.text != "auto") model.interval_s = read_time(value, "interval", false, diagnostics);
 }
 
-const Keys& table() {
+const FailureKeys& failure_table() {
   static const auto made = [] {
-    Keys failures("the failures");
+    FailureKeys failures("the failures");
     add_time(failures, "node_mtbf", false, at(&FailureModel::node_mtbf_s), "mean time between failures of a node",
              {.required = true});
     add_time(failures, "checkpoint", false, at(&FailureModel::checkpoint_s), "how long writing a checkpoint takes",
@@ -74,12 +74,12 @@ const Keys& table() {
 }  // namespace
 
 const std::vector<KeyText>& failure_keys() {
-  return table().texts();
+  return failure_table().texts();
 }
 
 FailureModel read_failures(const Value& value, Diagnostics& diagnostics) {
   FailureModel model;
-  (void)table().read(value, model, diagnostics);
+  (void)failure_table().read(value, model, diagnostics);
   return model;
 }
 

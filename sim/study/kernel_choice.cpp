@@ -30,7 +30,7 @@ std::vector<std::pair<std::string, std::size_t>> attentions() {
   return names;
 }
 
-const KeyTable<KernelChoice>& table() {
+const KeyTable<KernelChoice>& kernel_table() {
   static const auto made = [] {
     KeyTable<KernelChoice> kernels("the kernels");
     kernels.word(
@@ -69,13 +69,13 @@ const std::vector<std::pair<std::string, ProductFormat>>& product_format_words()
 }
 
 const std::vector<KeyText>& kernel_keys() {
-  return table().texts();
+  return kernel_table().texts();
 }
 
 std::shared_ptr<const DeviceProfile> with_kernels(std::shared_ptr<const DeviceProfile> profile, const Value& kernels,
                                                   Diagnostics& diagnostics) {
   KernelChoice choice;
-  (void)table().read(kernels, choice, diagnostics);
+  (void)kernel_table().read(kernels, choice, diagnostics);
   if (profile == nullptr) return profile;
   auto chosen = std::make_shared<DeviceProfile>(*profile);
   chosen->unfused_attention = choice.attention == unfused;

@@ -19,7 +19,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr Range tokens{1, static_cast<double>(longest_length)};
+constexpr Range token_counts{1, static_cast<double>(longest_length)};
 
 /// The contents of a map of lengths, from any source.
 struct LengthsText {
@@ -31,7 +31,7 @@ struct LengthsText {
   LognormalPareto lognormal_pareto;
 };
 
-using Keys = KeyTable<LengthsText>;
+using LengthsKeys = KeyTable<LengthsText>;
 
 // The keys of a lognormal, with or without a Pareto tail.
 template <class Parameters>
@@ -39,14 +39,14 @@ KeyTable<Parameters> body_keys(std::string what) {
   KeyTable<Parameters> keys(std::move(what));
   keys.number("mu", at(&Parameters::mu), "mean of ln(tokens)", {.required = true});
   keys.number("sigma", at(&Parameters::sigma), "standard deviation of ln(tokens)", {.required = true});
-  keys.count("min", tokens, at(&Parameters::min), "the shortest length", {.unit = "tokens"});
-  keys.count("max", tokens, at(&Parameters::max), "the longest length", {.unit = "tokens"});
+  keys.count("min", token_counts, at(&Parameters::min), "the shortest length", {.unit = "tokens"});
+  keys.count("max", token_counts, at(&Parameters::max), "the longest length", {.unit = "tokens"});
   return keys;
 }
 
 KeyTable<LognormalPareto> tailed_keys() {
   auto keys = body_keys<LognormalPareto>("a lognormal with a Pareto tail");
-  keys.count("tail_from", tokens, at(&LognormalPareto::tail_from), "where the tail begins",
+  keys.count("tail_from", token_counts, at(&LognormalPareto::tail_from), "where the tail begins",
              {.unit = "tokens", .required = true});
   keys.number("alpha", at(&LognormalPareto::alpha), "the tail's exponent", {.required = true});
   keys.number("tail_share", at(&LognormalPareto::tail_share), "share of the documents in the tail",
@@ -54,24 +54,24 @@ KeyTable<LognormalPareto> tailed_keys() {
   return keys;
 }
 
-void add_mixture(Keys& keys) {
+void add_mixture(LengthsKeys& keys) {
   keys.word("edges", "convention of class edges", {{"upper", ClassEdges::upper}, {"lower", ClassEdges::lower}},
             at(&LengthsText::mixture, &MixtureOptions::edges), "which edge of a mixture's class its label is");
-  keys.count("lowest", tokens, at(&LengthsText::mixture, &MixtureOptions::lowest),
+  keys.count("lowest", token_counts, at(&LengthsText::mixture, &MixtureOptions::lowest),
              "the shortest length of a mixture's lowest class", {.unit = "tokens"});
 }
 
-Keys preset_keys() {
-  Keys keys("the lengths");
+LengthsKeys preset_keys() {
+  LengthsKeys keys("the lengths");
   keys.text("preset", at(&LengthsText::name), "a distribution of `traces`");
   add_mixture(keys);
   return keys;
 }
 
-Keys file_keys() {
+LengthsKeys file_keys() {
   std::vector<std::pair<std::string, std::optional<TraceFormat>>> formats;
   for (const std::string& name : trace_format_names()) formats.emplace_back(name, trace_format(name));
-  Keys keys("the lengths");
+  LengthsKeys keys("the lengths");
   keys.text("file", at(&LengthsText::name),
             "a file of lengths or of a distribution, in any format of `traces/README.md`");
   keys.text("column", at(&LengthsText::trace, &TraceOptions::column), "column or field of the lengths",
@@ -84,23 +84,23 @@ Keys file_keys() {
   return keys;
 }
 
-Keys fixed_keys() {
-  Keys keys("the lengths");
-  keys.count("fixed", tokens, at(&LengthsText::fixed), "all sequences are as long",
+LengthsKeys fixed_keys() {
+  LengthsKeys keys("the lengths");
+  keys.count("fixed", token_counts, at(&LengthsText::fixed), "all sequences are as long",
              {.unit = "tokens", .otherwise = "none"});
   return keys;
 }
 
-Keys lognormal_keys() {
+LengthsKeys lognormal_keys() {
   static const KeyTable<Lognormal> body = body_keys<Lognormal>("a lognormal");
-  Keys keys("the lengths");
+  LengthsKeys keys("the lengths");
   keys.map("lognormal", body, at(&LengthsText::lognormal), "the logarithm of a length is normally distributed");
   return keys;
 }
 
-Keys lognormal_pareto_keys() {
+LengthsKeys lognormal_pareto_keys() {
   static const KeyTable<LognormalPareto> body = tailed_keys();
-  Keys keys("the lengths");
+  LengthsKeys keys("the lengths");
   keys.map("lognormal_pareto", body, at(&LengthsText::lognormal_pareto), "the same with a Pareto tail");
   return keys;
 }
@@ -108,9 +108,9 @@ Keys lognormal_pareto_keys() {
 enum class Source : std::uint8_t { preset, file, fixed, lognormal, lognormal_pareto };
 
 // The first key of a table names its source; the others belong to it.
-const std::array<Keys, 5>& tables() {
-  static const std::array<Keys, 5> made = {preset_keys(), file_keys(), fixed_keys(), lognormal_keys(),
-                                           lognormal_pareto_keys()};
+const std::array<LengthsKeys, 5>& tables() {
+  static const std::array<LengthsKeys, 5> made = {preset_keys(), file_keys(), fixed_keys(), lognormal_keys(),
+                                                  lognormal_pareto_keys()};
   return made;
 }
 
@@ -136,7 +136,7 @@ class LengthsReader {
 
   std::optional<Lengths> read() {
     if (!value_.is_map()) {
-      MapReader(value_, "the lengths", diagnostics_);  // reports it
+      const MapReader reports_it(value_, "the lengths", diagnostics_);
       return std::nullopt;
     }
     std::vector<std::size_t> given;
@@ -208,7 +208,7 @@ class LengthsReader {
 
 KeyShape lengths_shape() {
   std::vector<KeyText> keys;
-  for (const Keys& table : tables()) {
+  for (const LengthsKeys& table : tables()) {
     for (const KeyText& key : table.texts()) {
       const auto is_same = [&](const KeyText& other) { return other.name == key.name; };
       if (std::none_of(keys.begin(), keys.end(), is_same)) keys.push_back(key);

@@ -33,6 +33,6 @@ namespace hdpsim {
                                                     const std::vector<std::string>& overrides);
 
 /// A hash of the contents of the file that the lengths come from; 0 if they come from none.
-[[nodiscard]] std::uint64_t fingerprint_of_lengths(const Value& value, const std::filesystem::path& presets);
+[[nodiscard]] std::uint64_t fingerprint_of_lengths(const Value& lengths, const std::filesystem::path& presets);
 
 }  // namespace hdpsim

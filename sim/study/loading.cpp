@@ -79,7 +79,7 @@ class LoadedRun {
   DurationSum ended_;                // the last one
 };
 
-const KeyTable<LoadingSpec>& table() {
+const KeyTable<LoadingSpec>& loading_table() {
   static const auto made = [] {
     KeyTable<LoadingSpec> loading("the loading");
     loading.word(
@@ -110,12 +110,12 @@ const KeyTable<LoadingSpec>& table() {
 }  // namespace
 
 const std::vector<KeyText>& loading_keys() {
-  return table().texts();
+  return loading_table().texts();
 }
 
 LoadingSpec read_loading(const Value& value, Diagnostics& diagnostics) {
   LoadingSpec spec;
-  (void)table().read(value, spec, diagnostics);
+  (void)loading_table().read(value, spec, diagnostics);
   return spec;
 }
 

@@ -13,7 +13,7 @@ void read_reserve(const Value& value, Recipe& recipe, Diagnostics& diagnostics) 
   recipe.reserve = read_in<Bytes>(value, "'reserve'", reserve_range, diagnostics);
 }
 
-const KeyTable<Recipe>& table() {
+const KeyTable<Recipe>& memory_table() {
   static const auto made = [] {
     KeyTable<Recipe> memory("the memory");
     memory.word("loss", "way to compute the loss", {{"fused", true}, {"fp32", false}}, at(&Recipe::fused_loss),
@@ -39,11 +39,11 @@ const KeyTable<Recipe>& table() {
 }  // namespace
 
 const std::vector<KeyText>& memory_keys() {
-  return table().texts();
+  return memory_table().texts();
 }
 
 void read_memory(const Value& value, Recipe& recipe, Diagnostics& diagnostics) {
-  (void)table().read(value, recipe, diagnostics);
+  (void)memory_table().read(value, recipe, diagnostics);
 }
 
 }  // namespace hdpsim

@@ -12,7 +12,7 @@
 namespace hdpsim {
 namespace {
 
-using Keys = KeyTable<PointSpec>;
+using MeshKeys = KeyTable<PointSpec>;
 
 // Products of three degrees fit into 64 bits.
 constexpr Range ranks_range{1, 16 * 1024 * 1024};
@@ -109,7 +109,7 @@ KeyShape recompute_shape() {
   return either_shape({word_shape(texts_of(recompute_names)), list_shape(word_shape(texts_of(layer_module_names)))});
 }
 
-void add_degrees(Keys& mesh) {
+void add_degrees(MeshKeys& mesh) {
   mesh.count("tp", degree_range, at(&PointSpec::mesh, &Mesh::tp),
              "tensor parallelism; it divides the heads, and it divides a node or is a multiple of one",
              {.unit = "devices", .written = always_written});
@@ -132,7 +132,7 @@ void add_degrees(Keys& mesh) {
            read_capacity);
 }
 
-void add_places(Keys& mesh) {
+void add_places(MeshKeys& mesh) {
   mesh.add({"nodes",
             nodes_shape(),
             "",
@@ -156,7 +156,7 @@ void add_places(Keys& mesh) {
             {.written = always_written, .see = "cold-steps", .mechanism = "cold-connections", .off = "warm"});
 }
 
-void add_split(Keys& mesh) {
+void add_split(MeshKeys& mesh) {
   const auto of_split = [](auto member) { return at(&PointSpec::pipeline, &PipelineOptions::split, member); };
   mesh.flag("account_for_embedding", of_split(&LayerSplit::counts_embedding),
             "the embedding counts as a layer when layers are dealt to the stages, so that the first chunk has one less "
@@ -170,7 +170,7 @@ void add_split(Keys& mesh) {
              {.unit = "layers", .otherwise = "as many as the others"});
 }
 
-void add_pipeline(Keys& mesh) {
+void add_pipeline(MeshKeys& mesh) {
   mesh.add({"schedule",
             schedule_shape(),
             pipeline_schedule_names().front(),
@@ -191,7 +191,7 @@ void add_pipeline(Keys& mesh) {
       "none; a stage sends the others before its next pass");
 }
 
-void add_sharding(Keys& mesh) {
+void add_sharding(MeshKeys& mesh) {
   mesh.add({"recompute",
             recompute_shape(),
             std::string(recompute_names.front()),
@@ -233,11 +233,11 @@ void add_sharding(Keys& mesh) {
             notes_of(&Recipe::fp32_parameters, {.see = "memory"}));
 }
 
-void add_flag(Keys& mesh, std::string name, bool Recipe::*member, std::string sentence) {
+void add_flag(MeshKeys& mesh, std::string name, bool Recipe::*member, std::string sentence) {
   mesh.flag(std::move(name), of_recipe(member), std::move(sentence), notes_of(member));
 }
 
-void add_overlaps(Keys& mesh) {
+void add_overlaps(MeshKeys& mesh) {
   mesh.word(
       "activation_input", "type of the activation's kept input", {{"bf16", false}, {"fp8", true}},
       of_recipe(&Recipe::fp8_activation_input),
@@ -319,8 +319,8 @@ KeyShape nodes_shape() {
 }
 
 const KeyTable<PointSpec>& mesh_keys() {
-  static const Keys table = [] {
-    Keys mesh("the mesh");
+  static const MeshKeys table = [] {
+    MeshKeys mesh("the mesh");
     add_degrees(mesh);
     add_places(mesh);
     add_pipeline(mesh);

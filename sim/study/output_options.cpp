@@ -65,7 +65,7 @@ void read_step(const Value& value, PerfettoReading& perfetto, Diagnostics& diagn
   if (const auto step = read_in<std::int64_t>(value, "'step'", steps, diagnostics)) perfetto.options.step = *step;
 }
 
-const KeyTable<PerfettoReading>& perfetto_keys() {
+const KeyTable<PerfettoReading>& perfetto_table() {
   static const auto made = [] {
     KeyTable<PerfettoReading> keys("the timeline");
     const KeyShape rank = shape_of(KeyShape::Kind::count);
@@ -90,7 +90,7 @@ void read_perfetto(const Value& value, OutputReading& output, Diagnostics& diagn
   if (value.text == "false") return;
   PerfettoReading perfetto{{.ranks = first_ranks(usual_ranks, output.limits)}, output.limits};
   const PerfettoOptions& options = perfetto.options;
-  if (value.text != "true") (void)perfetto_keys().read(value, perfetto, diagnostics);
+  if (value.text != "true") (void)perfetto_table().read(value, perfetto, diagnostics);
   if (options.to <= options.from) {
     diagnostics.error(value.position, "the timeline ends before it begins", "make 'to' later than 'from'");
   }
@@ -108,13 +108,13 @@ const KeyTable<std::size_t>& output_memory_keys() {
   return made;
 }
 
-const KeyTable<OutputReading>& table() {
+const KeyTable<OutputReading>& output_table() {
   static const auto made = [] {
     KeyTable<OutputReading> keys("the output");
     keys.flag("html", at(&OutputReading::options, &OutputOptions::html),
               "write `report.html`, a page with charts, into the folder of `--out`");
     keys.add({"perfetto",
-              either_shape({shape_of(KeyShape::Kind::flag), map_shape(perfetto_keys().texts())}),
+              either_shape({shape_of(KeyShape::Kind::flag), map_shape(perfetto_table().texts())}),
               "",
               "write timelines of some ranks in a step for ui.perfetto.dev",
               {.otherwise = "`false`"}},
@@ -129,12 +129,12 @@ const KeyTable<OutputReading>& table() {
 }  // namespace
 
 const std::vector<KeyText>& output_keys() {
-  return table().texts();
+  return output_table().texts();
 }
 
 OutputOptions read_output(const Value& value, const OutputLimits& limits, Diagnostics& diagnostics) {
   OutputReading output{{}, limits};
-  (void)table().read(value, output, diagnostics);
+  (void)output_table().read(value, output, diagnostics);
   return output.options;
 }
 

@@ -73,7 +73,7 @@ std::vector<Suspect> suspects_of(const PointSpec& spec) {
 }
 
 // The position of the last value on the path that the study has.
-Position place_of(const Value& study, std::string_view key) {
+Position place_on_path(const Value& study, std::string_view key) {
   const Value* at = &study;
   while (!key.empty() && at->is_map()) {
     const std::size_t dot = std::min(key.find('.'), key.size());
@@ -100,7 +100,7 @@ Outsize outsize_of(const Value& study, const PointSpec& spec) {
   const std::vector<Suspect> suspects = suspects_of(spec);
   const Suspect& worst = *std::max_element(suspects.begin(), suspects.end(),
                                            [](const Suspect& a, const Suspect& b) { return a.times < b.times; });
-  return {.position = place_of(study, worst.key), .key = worst.key, .times = worst.times};
+  return {.position = place_on_path(study, worst.key), .key = worst.key, .times = worst.times};
 }
 
 }  // namespace hdpsim

@@ -24,18 +24,18 @@ struct StatedOverheads {
   std::optional<Duration> per_micro_batch;
 };
 
-using Keys = KeyTable<StatedOverheads>;
+using OverheadKeys = KeyTable<StatedOverheads>;
 
-void add_times(Keys& keys) {
+void add_times(OverheadKeys& keys) {
   keys.quantity("per_step", limits::time, at(&StatedOverheads::per_step),
                 "what the framework spends in each step beside all that is modelled", {.otherwise = "the profile's"});
   keys.quantity("per_micro_batch", limits::time, at(&StatedOverheads::per_micro_batch), "the same in each micro-batch",
                 {.otherwise = "the profile's"});
 }
 
-const Keys& keys_of_study() {
+const OverheadKeys& keys_of_study() {
   static const auto made = [] {
-    Keys keys("'overheads'");
+    OverheadKeys keys("'overheads'");
     keys.text("preset", at(&StatedOverheads::preset),
               "a file of `configs/overheads`, which states both times with their source; without other keys",
               {.otherwise = "none"});
@@ -45,9 +45,9 @@ const Keys& keys_of_study() {
   return made;
 }
 
-const Keys& keys_of_file() {
+const OverheadKeys& keys_of_file() {
   static const auto made = [] {
-    Keys keys("overheads");
+    OverheadKeys keys("overheads");
     keys.text("source", at(&StatedOverheads::source), "where the times come from", {.required = true});
     add_times(keys);
     return keys;

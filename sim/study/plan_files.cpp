@@ -32,7 +32,7 @@ struct PlanFilesText {
   std::string name;
 };
 
-const KeyTable<PlanFilesText>& entry_keys() {
+const KeyTable<PlanFilesText>& plan_file_table() {
   static const auto made = [] {
     KeyTable<PlanFilesText> keys("an entry of plan files");
     keys.kept(
@@ -213,7 +213,7 @@ bool names_plan_files(const Value& entry) {
 }
 
 KeyShape plan_files_shape() {
-  return map_shape(entry_keys().texts());
+  return map_shape(plan_file_table().texts());
 }
 
 std::string name_of_plan_files(const Value& entry) {
@@ -229,7 +229,7 @@ std::string name_of_plan_files(const Value& entry) {
 std::shared_ptr<const GivenPlans> read_plan_files(const Value& entry, Diagnostics& diagnostics) {
   Diagnostics found;
   PlanFilesText text;
-  (void)entry_keys().read(entry, text, found);
+  (void)plan_file_table().read(entry, text, found);
   PlanFilesReader reader(found);
   if (text.file != nullptr) reader.read(*text.file);
   const std::string name = name_of_plan_files(entry);

@@ -9,7 +9,7 @@ namespace hdpsim {
 namespace {
 
 // " x pp 4 (interleaved, 2 virtual stages)"; empty for one stage.
-std::string text_of(const Mesh& mesh, const PipelineOptions& pipeline) {
+std::string mesh_text(const Mesh& mesh, const PipelineOptions& pipeline) {
   if (mesh.pp == 1) return "";
   const std::int64_t chunks = pipeline.virtual_stages;
   return fmt::format(" x pp {} ({}{})", mesh.pp, pipeline.schedule,
@@ -33,7 +33,7 @@ std::string PointSpec::setting() const {
   }
   const bool one = connections.communicators == Communicators::one;
   return fmt::format("{} on {} x {}, hdp {} x tp {}{}{}{}, capacity {}{}, {} {}{} of {} tokens{}{}", model.name, gpus,
-                     cluster.device, mesh.hdp, mesh.tp, text_of(mesh, pipeline), experts.text(),
+                     cluster.device, mesh.hdp, mesh.tp, mesh_text(mesh, pipeline), experts.text(),
                      one ? "" : " with a communicator for each group", count_text(capacity),
                      capacity_is_chosen ? " (auto)" : "", steps, connections.cold ? "cold " : "",
                      steps == 1 ? "step" : "steps", count_text(batch.tokens_per_step),

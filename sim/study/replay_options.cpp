@@ -8,7 +8,7 @@ namespace {
 constexpr double most_steps = 1e6;
 constexpr double most_worst = 100;  // each is simulated again
 
-const KeyTable<ReplayOptions>& table() {
+const KeyTable<ReplayOptions>& replay_table() {
   static const auto made = [] {
     KeyTable<ReplayOptions> keys("the replay");
     keys.count("window", {1, most_steps}, at(&ReplayOptions::window), "steps that are looked at together",
@@ -25,12 +25,12 @@ const KeyTable<ReplayOptions>& table() {
 }  // namespace
 
 const std::vector<KeyText>& replay_keys() {
-  return table().texts();
+  return replay_table().texts();
 }
 
 ReplayOptions read_replay(const Value& replay, Diagnostics& diagnostics) {
   ReplayOptions options;
-  (void)table().read(replay, options, diagnostics);
+  (void)replay_table().read(replay, options, diagnostics);
   return options;
 }
 

@@ -63,7 +63,7 @@ void read_price(const Value& value, TuneOptions& options, Diagnostics& diagnosti
                     "write price: 2.10 USD/GPU-hour");
 }
 
-const KeyTable<TuneOptions>& table() {
+const KeyTable<TuneOptions>& tune_table() {
   static const auto made = [] {
     KeyTable<TuneOptions> keys("the tuning");
     keys.add({"space",
@@ -88,12 +88,12 @@ const KeyTable<TuneOptions>& table() {
 }  // namespace
 
 const std::vector<KeyText>& tune_keys() {
-  return table().texts();
+  return tune_table().texts();
 }
 
 TuneOptions read_tune(const Value& tune, Diagnostics& diagnostics) {
   TuneOptions options;
-  (void)table().read(tune, options, diagnostics);
+  (void)tune_table().read(tune, options, diagnostics);
   return options;
 }
 

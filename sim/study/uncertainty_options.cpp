@@ -16,7 +16,7 @@ constexpr double usual_nudge = 0.05;
 
 using Supposed = std::array<double, cost_families>;
 
-const KeyTable<Supposed>& error_keys() {
+const KeyTable<Supposed>& error_table() {
   static const auto made = [] {
     KeyTable<Supposed> errors("the errors");
     for (std::size_t family = 0; family < cost_families; ++family) {
@@ -30,7 +30,7 @@ const KeyTable<Supposed>& error_keys() {
   return made;
 }
 
-const KeyTable<UncertaintyOptions>& table() {
+const KeyTable<UncertaintyOptions>& uncertainty_table() {
   static const auto made = [] {
     KeyTable<UncertaintyOptions> keys("the uncertainty");
     keys.count("samples", {20, most_samples}, at(&UncertaintyOptions::samples), "runs that are drawn",
@@ -38,7 +38,7 @@ const KeyTable<UncertaintyOptions>& table() {
     keys.count("steps", {1, 1e6}, at(&UncertaintyOptions::steps), "steps of a run on which elasticities are taken",
                {.unit = "steps"});
     keys.count("seed", {0, 9e15}, at(&UncertaintyOptions::seed), "the seed of the samples");
-    keys.map("errors", error_keys(), at(&UncertaintyOptions::supposed), "errors that are supposed, family by family");
+    keys.map("errors", error_table(), at(&UncertaintyOptions::supposed), "errors that are supposed, family by family");
     return keys;
   }();
   return made;
@@ -47,12 +47,12 @@ const KeyTable<UncertaintyOptions>& table() {
 }  // namespace
 
 const std::vector<KeyText>& uncertainty_keys() {
-  return table().texts();
+  return uncertainty_table().texts();
 }
 
 UncertaintyOptions read_uncertainty(const Value& value, Diagnostics& diagnostics) {
   UncertaintyOptions options;
-  (void)table().read(value, options, diagnostics);
+  (void)uncertainty_table().read(value, options, diagnostics);
   return options;
 }
 

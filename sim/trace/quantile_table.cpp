@@ -12,7 +12,7 @@ constexpr double tail_from = 0.99;
 constexpr double finest = 1e-7;  // 1 - quantile of the last point before 1
 
 // Rounded so that a table prints in a few digits; the spacing of the points is a choice, not a result.
-double rounded(double quantile) {
+double eight_digits(double quantile) {
   return std::round(quantile * 1e8) / 1e8;
 }
 
@@ -22,9 +22,9 @@ std::vector<double> places(int points, double last_gap) {
   const int body = points - tail;
   std::vector<double> places;
   places.reserve(static_cast<std::size_t>(points));
-  for (int i = 0; i < body; ++i) places.push_back(rounded(tail_from * i / body));
+  for (int i = 0; i < body; ++i) places.push_back(eight_digits(tail_from * i / body));
   const double ratio = std::log(last_gap / (1 - tail_from)) / (tail - 2);
-  for (int i = 0; i < tail - 1; ++i) places.push_back(rounded(1 - (1 - tail_from) * std::exp(ratio * i)));
+  for (int i = 0; i < tail - 1; ++i) places.push_back(eight_digits(1 - (1 - tail_from) * std::exp(ratio * i)));
   places.push_back(1);
   places.erase(std::unique(places.begin(), places.end()), places.end());
   return places;

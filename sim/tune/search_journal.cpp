@@ -21,7 +21,7 @@ fs::path path_in(const fs::path& folder) {
   return folder / "search.jsonl";
 }
 
-std::string text_of(const Json& json) {
+std::string line_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -31,7 +31,7 @@ Seal header_seal() {
 }
 
 std::string header_of(std::string_view identity) {
-  return header_seal().closed(text_of({{"schema", "hdpsim.search/2"}, {"identity", identity}}));
+  return header_seal().closed(line_text({{"schema", "hdpsim.search/2"}, {"identity", identity}}));
 }
 
 // Times are whole picoseconds, floating-point numbers the shortest that read back exactly.
@@ -133,7 +133,7 @@ const Evaluation* SearchJournal::kept(const Evaluation& asked) const {
 }
 
 void SearchJournal::add(const Evaluation& evaluation) {
-  const std::string line = seal_.closed(text_of(json_of(evaluation)));
+  const std::string line = seal_.closed(line_text(json_of(evaluation)));
   const auto found = kept_.find(key_of(evaluation));
   const bool is_kept = found != kept_.end();
   in_order_ = in_order_ && (is_kept ? found->second.place == added_ : added_ >= kept_.size());

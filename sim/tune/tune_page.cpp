@@ -13,32 +13,31 @@
 namespace hdpsim {
 namespace {
 
-using Json = PageJson;
 using Fate = TunedCandidate::Fate;
 
 // Candidates of the page: the best, those of each plan, and all of the front. candidates.csv has the others.
 constexpr std::size_t most_shown = 2000;
 
-Json candidate_json(const TunedCandidate& candidate, std::size_t rank, const std::optional<Price>& price) {
-  Json json = {{"rank", rank},
-               {"choices", candidate.text},
-               {"plan", candidate.plan},
-               {"gpus", candidate.gpus},
-               {"capacity", candidate.capacity},
-               {"steps", candidate.steps},
-               {"time", rounded(candidate.time_s)},
-               {"ratio", {rounded(candidate.ratio), rounded(candidate.ratio_p5), rounded(candidate.ratio_p95)}},
-               {"mfu", rounded(candidate.mfu)},
-               {"device_gb", rounded(candidate.device_gb)},
-               {"gpu_hours", rounded(candidate.gpu_hours_per_gigatoken)},
-               {"on_front", candidate.on_front},
-               {"best_of_plan", candidate.best_of_plan}};
+PageJson candidate_json(const TunedCandidate& candidate, std::size_t rank, const std::optional<Price>& price) {
+  PageJson json = {{"rank", rank},
+                   {"choices", candidate.text},
+                   {"plan", candidate.plan},
+                   {"gpus", candidate.gpus},
+                   {"capacity", candidate.capacity},
+                   {"steps", candidate.steps},
+                   {"time", rounded(candidate.time_s)},
+                   {"ratio", {rounded(candidate.ratio), rounded(candidate.ratio_p5), rounded(candidate.ratio_p95)}},
+                   {"mfu", rounded(candidate.mfu)},
+                   {"device_gb", rounded(candidate.device_gb)},
+                   {"gpu_hours", rounded(candidate.gpu_hours_per_gigatoken)},
+                   {"on_front", candidate.on_front},
+                   {"best_of_plan", candidate.best_of_plan}};
   if (price) json["cost"] = rounded(price->amount * candidate.gpu_hours_per_gigatoken);
   return json;
 }
 
-Json candidates_json(const TuneResult& result, const std::optional<Price>& price) {
-  Json candidates = Json::array();
+PageJson candidates_json(const TuneResult& result, const std::optional<Price>& price) {
+  PageJson candidates = PageJson::array();
   for (std::size_t i = 0; i < result.candidates.size(); ++i) {
     const TunedCandidate& candidate = result.candidates[i];
     const bool is_shown = i < most_shown || candidate.on_front || candidate.best_of_plan;
@@ -48,7 +47,7 @@ Json candidates_json(const TuneResult& result, const std::optional<Price>& price
 }
 
 // [how many, reason, an example], the most frequent first.
-Json reasons_json(const TuneResult& result) {
+PageJson reasons_json(const TuneResult& result) {
   std::map<std::string, std::pair<std::int64_t, std::string>> reasons;
   for (const TunedCandidate& candidate : result.candidates) {
     if (candidate.fate == Fate::infeasible)
@@ -57,7 +56,7 @@ Json reasons_json(const TuneResult& result) {
   std::vector<std::pair<std::string, std::pair<std::int64_t, std::string>>> order(reasons.begin(), reasons.end());
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
-  Json json = Json::array();
+  PageJson json = PageJson::array();
   for (const auto& [reason, uses] : order) json.push_back({uses.first, reason, uses.second});
   return json;
 }
@@ -66,16 +65,16 @@ Json reasons_json(const TuneResult& result) {
 std::string lead_of(const TuneResult& result) {
   const TunedCandidate& best = result.candidates.front();
   std::string text = fmt::format("The best of {} candidates takes {} a step: {}.", result.feasible,
-                                 duration_text(Duration::seconds(best.time_s)), best.text);
+                                 seconds_text(best.time_s), best.text);
   for (const TunedCandidate& other : result.candidates) {
     if (!other.best_of_plan || other.plan == best.plan) continue;
-    text += fmt::format(" The best with {} takes {}, {:.2f} times as long: {}.", other.plan,
-                        duration_text(Duration::seconds(other.time_s)), other.ratio, other.text);
+    text += fmt::format(" The best with {} takes {}, {:.2f} times as long: {}.", other.plan, seconds_text(other.time_s),
+                        other.ratio, other.text);
   }
   return text;
 }
 
-std::vector<std::string> plans_of(const TuneResult& result) {
+std::vector<std::string> plan_names(const TuneResult& result) {
   std::vector<std::string> plans;
   for (const std::string& policy : policy_names()) {
     const auto is_of_it = [&](const TunedCandidate& candidate) { return candidate.plan == policy; };
@@ -87,15 +86,15 @@ std::vector<std::string> plans_of(const TuneResult& result) {
 }  // namespace
 
 std::string tune_page(const TuneResult& result, const std::optional<Price>& price) {
-  const std::vector<std::string> plans = plans_of(result);
-  const Json data = {
+  const std::vector<std::string> plans = plan_names(result);
+  const PageJson data = {
       {"plans", plans},
       {"colors", plan_colors(plans)},
       {"definitions", definitions(plans)},
       {"setting", result.setting},
       {"steps", result.steps},
       {"device_memory", result.device_memory_gb},
-      {"currency", price ? Json(price->currency) : Json()},
+      {"currency", price ? PageJson(price->currency) : PageJson()},
       {"answer",
        {{"lead", lead_of(result)}, {"notes", {tune_effort(result), "Costs are those of " + result.profile + "."}}}},
       {"all", result.candidates.size()},

@@ -39,7 +39,7 @@ Row titles(const std::optional<Price>& price) {
 }
 
 Row row_of(const TuneResult& result, const TunedCandidate& candidate, const std::optional<Price>& price) {
-  Row row = {duration_text(Duration::seconds(candidate.time_s)),
+  Row row = {seconds_text(candidate.time_s),
              ratio_text(candidate),
              fmt::format("{:.1f}%", 100 * candidate.mfu),
              fmt::format("{:.1f}", candidate.device_gb),

@@ -131,7 +131,7 @@ Choice plan_choice(const Value& plan) {
   return {{"plans", plans}};
 }
 
-Dimension plans_of(const Study& study) {
+Dimension plan_dimension(const Study& study) {
   Dimension dimension;
   for (const StudyPlan& plan : study.plans) {
     if (!leaves_offload_open(plan.entry)) {
@@ -172,7 +172,7 @@ std::vector<Dimension> dimensions_of(const Study& study) {
   add("mesh.placement", std::move(placements));
   add("mesh.capacity", dimension_of("mesh.capacity", capacities(study)));
   add("mesh.recompute", recomputations(study));
-  add("plans", plans_of(study));
+  add("plans", plan_dimension(study));
   return dimensions;
 }
 
@@ -207,7 +207,7 @@ Value common_study(const Value& root) {
 }
 
 // "tp 2" for mesh.tp, "hdp-balance {offload: auto}" for plans.
-std::string text_of(const RunInfo::Coordinate& choice) {
+std::string choice_text(const RunInfo::Coordinate& choice) {
   if (choice.path != "plans") {
     const std::size_t dot = choice.path.rfind('.');
     return fmt::format("{} {}", choice.path.substr(dot + 1), line_of(choice.value));
@@ -261,7 +261,7 @@ class CandidateMaker {
                        std::vector<std::string>& texts) {
     candidate.choices.push_back(choice);
     const bool one_chunk = choice.path == "mesh.virtual_stages" && choice.value.text == "1";
-    if (!one_chunk && (dimension.choices.size() > 1 || choice.path == "plans")) texts.push_back(text_of(choice));
+    if (!one_chunk && (dimension.choices.size() > 1 || choice.path == "plans")) texts.push_back(choice_text(choice));
   }
 
   static void remove_schedule(Value& study) {

@@ -43,11 +43,10 @@ std::optional<LineErrors> line_errors(const std::vector<StepsOfPlan>& plans) {
     predicted_rests.push_back(predicted->rest());
   }
   if (errors.empty()) return std::nullopt;
-  constexpr double median = 0.5;
   return LineErrors{.plans = std::ssize(errors),
-                    .micro_batch_error = percentile(errors, median),
-                    .published_rest = percentile(published_rests, median),
-                    .predicted_rest = percentile(predicted_rests, median)};
+                    .micro_batch_error = median(errors),
+                    .published_rest = median(published_rests),
+                    .predicted_rest = median(predicted_rests)};
 }
 
 }  // namespace hdpsim

@@ -118,7 +118,7 @@ class LogReader {
           "leave out those of a disturbed machine, or add the column that tells the jobs apart");
     }
     const Position where = cell.position;
-    cell = Value::scalar(fmt::format("{}", percentile(figures, 0.5)), where);
+    cell = Value::scalar(fmt::format("{}", median(figures)), where);
     return cell;
   }
 

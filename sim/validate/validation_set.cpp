@@ -337,7 +337,8 @@ class SetReader {
       diagnostics_.error(fitted.position, "'fitted' must be a map of columns, each with a list of cases",
                          "fitted: {speedup hdp-balance: [byted 256Ki]}");
     }
-    for (const auto& [name, position, cases] : fitted.entries) {
+    for (const auto& [named, position, cases] : fitted.entries) {
+      const std::string& name = named;  // which lambdas may capture
       const auto column =
           std::find_if(columns_.begin(), columns_.end(), [&](const Column& one) { return one.name == name; });
       if (column == columns_.end() || !column->figure) {

@@ -19,8 +19,8 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-double median(const std::vector<double>& values) {
-  return values.empty() ? 0 : percentile(values, 0.5);
+double median_or_zero(const std::vector<double>& values) {
+  return values.empty() ? 0 : median(values);
 }
 
 /// What is collected of one set while its rows come.
@@ -61,10 +61,10 @@ struct Collected {
     result.rows = rows;
     result.predicted = std::ssize(errors);
     result.fitted = fitted;
-    result.median_abs_error = median(sizes);
+    result.median_abs_error = median_or_zero(sizes);
     result.worst_abs_error = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
     result.mean_abs_error = mean(sizes);
-    result.median_error = median(errors);
+    result.median_error = median_or_zero(errors);
     result.ranking = kendall_tau(ranked);
     std::vector<StepsOfPlan> plans;
     for (const auto& [name, steps] : lines) plans.push_back(steps);

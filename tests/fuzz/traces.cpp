@@ -21,7 +21,7 @@ const DeviceProfile& shipped_profile() {
   static const std::shared_ptr<const DeviceProfile> profile = [] {
     Catalog catalog = shipped_catalog();
     Diagnostics diagnostics;
-    const auto read = catalog.profile(Value::scalar("h100-published", {"--like", 0, 0}), diagnostics);
+    auto read = catalog.profile(Value::scalar("h100-published", {"--like", 0, 0}), diagnostics);
     diagnostics.throw_if_any();
     return read;
   }();

@@ -26,7 +26,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr double tolerance = 0.02;
+constexpr double speed_tolerance = 0.02;
 
 using tests::one_of;
 
@@ -165,7 +165,7 @@ std::map<std::string, double> step_times(const Setting& setting, FasterProfiles&
       point.spec.grain = grain;
       const double seconds = simulate_plan(program, *world, conditions_of(point)).step_time.seconds();
       INFO(plans[i] << ", " << name << ", over its bound: " << seconds / bound - 1);
-      CHECK(bound <= seconds * (1 + tolerance));
+      CHECK(bound <= seconds * (1 + speed_tolerance));
       times[plans[i] + ", " + name] = seconds;
     }
   }
@@ -211,7 +211,7 @@ Losses faster_clusters(std::uint64_t studies, const char* tag) {
         const double slower = seconds / before.at(plan) - 1;
         ++found.comparisons;
         found.worst = std::max(found.worst, slower);
-        if (slower <= tolerance) continue;
+        if (slower <= speed_tolerance) continue;
         ++found.losses;
         WARN(fmt::format("{}: {} takes {:.4f} s, {:.4f} s with {}: {:+.1f} %\n{}", seed, plan, before.at(plan), seconds,
                          what, 100 * slower, replay_line(seed, tag, setting)));
@@ -242,17 +242,17 @@ TEST_CASE("the same over a thousand studies", "[.thousand][thousand faster]") {
   check_faster_clusters(1000, "\"[thousand faster]\"");
 }
 
-struct Compared {
+struct ComparedClusters {
   int plans = 0;
   int slower = 0;
   double worst = 0;
 };
 
 // By more than 2 %, in the fluid grain.
-Compared compare_balance(std::uint64_t studies, const char* tag) {
+ComparedClusters compare_balance(std::uint64_t studies, const char* tag) {
   FasterProfiles profiles;
   Catalog catalog(HDPSIM_SOURCE_DIR);
-  Compared compared;
+  ComparedClusters compared;
   for (const std::uint64_t seed : tests::seeds(studies)) {
     const Setting setting = random_setting(seed);
     INFO(replay_line(seed, tag, setting));
@@ -263,7 +263,7 @@ Compared compare_balance(std::uint64_t studies, const char* tag) {
       const double loss = balance / std::min(naive, times.at("static, fluid")) - 1;
       compared.worst = std::max(compared.worst, loss);
       ++compared.plans;
-      if (loss <= tolerance) continue;
+      if (loss <= speed_tolerance) continue;
       ++compared.slower;
       WARN(
           fmt::format("{}: {:+.1f} % with offload {}\n{}", seed, 100 * loss, offload, replay_line(seed, tag, setting)));
@@ -275,12 +275,12 @@ Compared compare_balance(std::uint64_t studies, const char* tag) {
 }
 
 TEST_CASE("hdp-balance is rarely slower than static and hdp-naive", "[property][faster balance]") {
-  const Compared compared = compare_balance(60, "\"[faster balance]\"");
+  const ComparedClusters compared = compare_balance(60, "\"[faster balance]\"");
   CHECK(compared.slower <= compared.plans / 25);
 }
 
 TEST_CASE("the same over a thousand studies of hdp-balance", "[.thousand][thousand balance]") {
-  const Compared compared = compare_balance(1000, "\"[thousand balance]\"");
+  const ComparedClusters compared = compare_balance(1000, "\"[thousand balance]\"");
   CHECK(compared.slower <= compared.plans / 25);
 }
 

@@ -28,7 +28,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::uint64_t studies = 240;
+constexpr std::uint64_t studies_of_grains = 240;
 constexpr double tolerance = 0.02;
 constexpr double tolerance_of_mean_change = 0.001;
 // Beside another job it hangs on the phase of both which messages meet, and the fluid grain has only their average: a
@@ -333,7 +333,7 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
     other = job_on(half_of(cluster, 1));
     REQUIRE(world->add_neighbour({.mesh = other.mesh, .nodes = other.nodes}, problems));
     Job& beside = world->neighbour(0);
-    other = random_job(random, seed + studies, model, capacity, std::move(other), beside);
+    other = random_job(random, seed + studies_of_grains, model, capacity, std::move(other), beside);
     background.jobs.push_back({"the neighbour",
                                &beside.machine(),
                                {model, other.mesh, {.dkv_bytes_per_element = lowering.recipe.dkv_bytes_per_element}},
@@ -360,7 +360,7 @@ struct Compared {
 Compared compare_grains(const char* tag, const Choice& choice, double most) {
   double worst = 0;
   Compared compared;
-  for (const std::uint64_t seed : tests::seeds(studies)) {
+  for (const std::uint64_t seed : tests::seeds(studies_of_grains)) {
     INFO("replay: HDPSIM_SEED=" << seed << " test_property [" << tag << "]");
     const auto times = simulate_random_study(seed, choice);
     if (!times) continue;
@@ -439,7 +439,7 @@ TEST_CASE("cold steps and kernels that messages slow part fluid and exact by les
   double worst = 0;
   double sum = 0;
   std::uint64_t slowed = 0;  // the others have rings of one rank alone
-  const auto seeds = tests::seeds(studies);
+  const auto seeds = tests::seeds(studies_of_grains);
   for (const std::uint64_t seed : seeds) {
     const Communication communication = random_communication(seed);
     const Times plain = *simulate_random_study(seed);

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/compare/step_comparison.h"
 #include "sim/base/check.h"
 #include "sim/base/random.h"
+#include "sim/compare/step_comparison.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/replay_report.h"
 #include "sim/report/csv.h"
@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using Files = std::map<std::string, std::string>;  // by name
 
-constexpr char small_study[] = R"(name: small
+constexpr char kept_study[] = R"(name: small
 cluster: {preset: a100-rail-3tier, gpus: 8}
 model: {preset: llama-7b}
 profile: a100-published
@@ -59,7 +59,7 @@ void put(const fs::path& folder, const Files& files) {
 
 // ---- Damage
 
-std::size_t pick(RandomStream& random, std::size_t count) {
+std::size_t picked(RandomStream& random, std::size_t count) {
   return static_cast<std::size_t>(random.below(count));
 }
 
@@ -76,8 +76,8 @@ std::vector<std::string> lines_of(const std::string& text) {
 void change_lines(std::string& text, RandomStream& random) {
   std::vector<std::string> lines = lines_of(text);
   if (lines.empty()) return;
-  const std::size_t one = pick(random, lines.size());
-  const std::size_t other = pick(random, lines.size());
+  const std::size_t one = picked(random, lines.size());
+  const std::size_t other = picked(random, lines.size());
   const auto at = lines.begin() + static_cast<std::ptrdiff_t>(one);
   switch (random.below(4)) {
     case 0:
@@ -90,7 +90,7 @@ void change_lines(std::string& text, RandomStream& random) {
       std::swap(lines[one], lines[other]);
       break;
     default:
-      lines[one].resize(pick(random, lines[one].size()));
+      lines[one].resize(picked(random, lines[one].size()));
   }
   text.clear();
   for (const std::string& line : lines) text += line;
@@ -99,14 +99,14 @@ void change_lines(std::string& text, RandomStream& random) {
 void change_number(std::string& text, RandomStream& random) {
   static const std::array<const char*, 10> numbers = {"NaN",  "inf",   "-1", "0",    "1e308", "9223372036854775807",
                                                       "-0.5", "1e999", "",   "\"x\""};
-  const std::size_t from = pick(random, text.size());
+  const std::size_t from = picked(random, text.size());
   const std::size_t begin = std::min(text.find_first_of("0123456789", from), text.size());
   const std::size_t end = std::min(text.find_first_not_of("0123456789.", begin), text.size());
-  text.replace(begin, end - begin, numbers.at(pick(random, numbers.size())));
+  text.replace(begin, end - begin, numbers.at(picked(random, numbers.size())));
 }
 
 void change_byte(std::string& text, RandomStream& random) {
-  const std::size_t at = pick(random, text.size());
+  const std::size_t at = picked(random, text.size());
   switch (random.below(4)) {
     case 0:
       text[at] = static_cast<char>(text[at] ^ (1 << random.below(8)));
@@ -125,8 +125,8 @@ void change_byte(std::string& text, RandomStream& random) {
 /// Damages one of the files. `others` are those of another execution. True if what is left may be none of the files, or
 /// a whole title of another execution: that is the user's mistake, and nothing to be simulated again.
 bool damage(Files& files, const Files& others, RandomStream& random) {
-  const auto chosen = std::next(files.begin(), static_cast<std::ptrdiff_t>(pick(random, files.size())));
-  const auto strange = std::next(others.begin(), static_cast<std::ptrdiff_t>(pick(random, others.size())));
+  const auto chosen = std::next(files.begin(), static_cast<std::ptrdiff_t>(picked(random, files.size())));
+  const auto strange = std::next(others.begin(), static_cast<std::ptrdiff_t>(picked(random, others.size())));
   std::string& text = chosen->second;
   if (text.empty()) return false;
   switch (random.below(12)) {
@@ -139,7 +139,7 @@ bool damage(Files& files, const Files& others, RandomStream& random) {
     case 2: {  // a line of another execution
       std::vector<std::string> lines = lines_of(text);
       const std::vector<std::string> foreign = lines_of(strange->second);
-      lines[pick(random, lines.size())] = foreign[pick(random, foreign.size())];
+      lines[picked(random, lines.size())] = foreign[picked(random, foreign.size())];
       text.clear();
       for (const std::string& line : lines) text += line;
       return true;
@@ -204,7 +204,7 @@ void check_keeper(const char* name, const Keeper& keeper, std::uint64_t mutation
 }
 
 TEST_CASE("a study that goes on with damaged runs has the results of an undisturbed one", "[property][resume]") {
-  const test::StudyFile file(small_study);
+  const test::StudyFile file(kept_study);
   Catalog catalog(HDPSIM_SOURCE_DIR);
   const auto run = [&](const fs::path& folder, const std::vector<std::string>& overrides, bool resume) {
     const Study study = load_study(file.path(), overrides, catalog);
@@ -229,7 +229,7 @@ TEST_CASE("a study that goes on with damaged runs has the results of an undistur
 }
 
 TEST_CASE("a replay that goes on with damaged steps has the results of an undisturbed one", "[property][resume]") {
-  const test::StudyFile file(small_study);
+  const test::StudyFile file(kept_study);
   Catalog catalog(HDPSIM_SOURCE_DIR);
   const auto run = [&](const fs::path& folder, const std::vector<std::string>& overrides, bool resume) {
     const Study study = load_study(file.path(), overrides, catalog);
@@ -241,7 +241,7 @@ TEST_CASE("a replay that goes on with damaged steps has the results of an undist
 }
 
 TEST_CASE("a tuning that goes on with a damaged journal has the results of an undisturbed one", "[property][resume]") {
-  const test::StudyFile file(small_study);
+  const test::StudyFile file(kept_study);
   Catalog catalog(HDPSIM_SOURCE_DIR);
   const auto run = [&](const fs::path& folder, const std::vector<std::string>& overrides, bool resume) {
     const Study study = load_study(file.path(), overrides, catalog);

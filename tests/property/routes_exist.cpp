@@ -16,7 +16,7 @@
 namespace hdpsim {
 namespace {
 
-std::int64_t pick(RandomStream& random, std::int64_t least, std::int64_t most) {
+std::int64_t one_link_of(RandomStream& random, std::int64_t least, std::int64_t most) {
   return least + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most - least + 1)));
 }
 
@@ -24,8 +24,8 @@ std::int64_t pick(RandomStream& random, std::int64_t least, std::int64_t most) {
 class RandomCluster {
  public:
   explicit RandomCluster(RandomStream& random) : random_(random) {
-    nics_ = std::int64_t{1} << pick(random, 0, 2);
-    gpus_per_node_ = nics_ * (std::int64_t{1} << pick(random, 0, 1));
+    nics_ = std::int64_t{1} << one_link_of(random, 0, 2);
+    gpus_per_node_ = nics_ * (std::int64_t{1} << one_link_of(random, 0, 1));
     switch (random.below(4)) {
       case 0:
         tiers();
@@ -42,66 +42,67 @@ class RandomCluster {
   }
 
   [[nodiscard]] std::string text() {
-    const bool nvlink = pick(random_, 0, 2) > 0;
+    const bool nvlink = one_link_of(random_, 0, 2) > 0;
     std::string text = fmt::format("device: X\ngpus: {}\nnode:\n  gpus: {}\n", nodes_ * gpus_per_node_, gpus_per_node_);
     text += "  gpu_memory: 80 GB\n  host_memory: 1 TB\n";
     if (nvlink) text += "  nvlink: {bandwidth: 300 GB/s}\n";
     text += fmt::format("  nics: {{count: {}, bandwidth: 200 Gbit/s, ports: {}}}\n", nics_, ports_);
     text += fmt::format("  pcie: {{bandwidth: 32 GB/s, gpus_per_uplink: {}}}\n",
-                        gpus_per_node_ >> pick(random_, 0, gpus_per_node_ > 1 ? 1 : 0));
+                        gpus_per_node_ >> one_link_of(random_, 0, gpus_per_node_ > 1 ? 1 : 0));
     text += fabric_;
-    if (nodes_ > 1 && pick(random_, 0, 1) == 1) {
+    if (nodes_ > 1 && one_link_of(random_, 0, 1) == 1) {
       text += fmt::format("node_kinds: {{old: {{nodes: {}-{}, speed: 0.5, nics: {{bandwidth: 100 Gbit/s}}}}}}\n",
                           nodes_ / 2, nodes_ - 1);
     }
-    if (pick(random_, 0, 1) == 1) text += fmt::format("routing: {{policy: ecmp, seed: {}}}\n", pick(random_, 0, 99));
+    if (one_link_of(random_, 0, 1) == 1)
+      text += fmt::format("routing: {{policy: ecmp, seed: {}}}\n", one_link_of(random_, 0, 99));
     return text + links();
   }
 
  private:
   void tiers() {
-    const std::int64_t below = pick(random_, 1, 4);
-    const std::int64_t units = pick(random_, 1, 4);
-    nodes_ = pick(random_, 1, below * units);
-    ports_ = pick(random_, 1, 3);
+    const std::int64_t below = one_link_of(random_, 1, 4);
+    const std::int64_t units = one_link_of(random_, 1, 4);
+    nodes_ = one_link_of(random_, 1, below * units);
+    ports_ = one_link_of(random_, 1, 3);
     has_uplinks_ = nodes_ > below;
     below_ = below;
     fabric_ = fmt::format("tiers: {{tor: {{fan_in: {}, oversubscription: {}}}, core: {{fan_in: {}}}}}\n", below,
-                          pick(random_, 1, 3), units);
+                          one_link_of(random_, 1, 3), units);
   }
   void torus() {
-    const std::int64_t x = pick(random_, 1, 5);
-    const std::int64_t y = pick(random_, 1, 4);
+    const std::int64_t x = one_link_of(random_, 1, 5);
+    const std::int64_t y = one_link_of(random_, 1, 4);
     nodes_ = x * y;
     fabric_ = fmt::format("torus: {{shape: [{}, {}], bandwidth: 10 GB/s}}\n", x, y);
   }
   void dragonfly() {
-    const std::int64_t groups = pick(random_, 1, 3);
-    const std::int64_t leaves = pick(random_, 1, 3);
-    nodes_ = pick(random_, 1, groups * leaves * 2);
+    const std::int64_t groups = one_link_of(random_, 1, 3);
+    const std::int64_t leaves = one_link_of(random_, 1, 3);
+    nodes_ = one_link_of(random_, 1, groups * leaves * 2);
     fabric_ = fmt::format(
         "dragonfly: {{groups: {}, leaves: {}, spines: {}, nodes_per_leaf: 2, global_links: {}, bandwidth: 10 GB/s}}\n",
-        groups, leaves, pick(random_, 1, 3), pick(random_, 1, 2));
+        groups, leaves, one_link_of(random_, 1, 3), one_link_of(random_, 1, 2));
   }
   // Cables anywhere: often not connected, and then refused.
   void graph() {
-    const std::int64_t switches = pick(random_, 1, 5);
-    nodes_ = pick(random_, 1, 8);
+    const std::int64_t switches = one_link_of(random_, 1, 5);
+    nodes_ = one_link_of(random_, 1, 8);
     fabric_ = "graph:\n  switches: {";
     for (std::int64_t i = 0; i < switches; ++i) fabric_ += fmt::format("{}s{}: {{}}", i > 0 ? ", " : "", i);
     fabric_ += "}\n  cables: [";
     bool first = true;
     for (std::int64_t i = 1; i < switches; ++i) {
-      if (pick(random_, 0, 9) == 0) continue;
-      const std::int64_t other = pick(random_, 0, i - 1);
+      if (one_link_of(random_, 0, 9) == 0) continue;
+      const std::int64_t other = one_link_of(random_, 0, i - 1);
       fabric_ += fmt::format("{}{{from: s{}, to: s{}, bandwidth: 20 GB/s, count: {}}}", first ? "" : ", ", i, other,
-                             pick(random_, 1, 3));
+                             one_link_of(random_, 1, 3));
       cables_.push_back(fmt::format("s{} to s{}", other, i));
       first = false;
     }
     fabric_ += "]\n  nodes: {";
     for (std::int64_t node = 0; node < nodes_; ++node) {
-      fabric_ += fmt::format("{}{}: s{}", node > 0 ? ", " : "", node, pick(random_, 0, switches - 1));
+      fabric_ += fmt::format("{}{}: s{}", node > 0 ? ", " : "", node, one_link_of(random_, 0, switches - 1));
     }
     fabric_ += "}\n";
   }
@@ -109,17 +110,19 @@ class RandomCluster {
   // Some NICs, ports and uplinks that are down or slow.
   std::string links() {
     std::set<std::string> lines;
-    for (std::int64_t left = nodes_ > 1 ? pick(random_, 0, 5) : 0; left > 0; --left) {
-      std::string name = fmt::format("node {} nic {}", pick(random_, 0, nodes_ - 1), pick(random_, 0, nics_ - 1));
-      const bool is_tier = has_uplinks_ && pick(random_, 0, 2) == 0;
+    for (std::int64_t left = nodes_ > 1 ? one_link_of(random_, 0, 5) : 0; left > 0; --left) {
+      std::string name =
+          fmt::format("node {} nic {}", one_link_of(random_, 0, nodes_ - 1), one_link_of(random_, 0, nics_ - 1));
+      const bool is_tier = has_uplinks_ && one_link_of(random_, 0, 2) == 0;
       if (is_tier) {
-        name = fmt::format("tor {} rail {}", pick(random_, 0, (nodes_ - 1) / below_), pick(random_, 0, nics_ - 1));
+        name = fmt::format("tor {} rail {}", one_link_of(random_, 0, (nodes_ - 1) / below_),
+                           one_link_of(random_, 0, nics_ - 1));
       }
-      if (pick(random_, 0, 1) == 1) {
-        name += fmt::format(" {} {}", is_tier ? "plane" : "port", pick(random_, 0, ports_ - 1));
+      if (one_link_of(random_, 0, 1) == 1) {
+        name += fmt::format(" {} {}", is_tier ? "plane" : "port", one_link_of(random_, 0, ports_ - 1));
       }
-      if (pick(random_, 0, 1) == 1) name += is_tier ? " up" : " in";
-      if (!cables_.empty() && pick(random_, 0, 1) == 1) {
+      if (one_link_of(random_, 0, 1) == 1) name += is_tier ? " up" : " in";
+      if (!cables_.empty() && one_link_of(random_, 0, 1) == 1) {
         name = cables_[random_.below(cables_.size())];
       }
       lines.insert(name);
@@ -127,7 +130,7 @@ class RandomCluster {
     if (lines.empty()) return "";
     std::string text = "links:\n";
     for (const std::string& line : lines)
-      text += fmt::format("  {}: {}\n", line, pick(random_, 0, 2) > 0 ? "0" : "0.5");
+      text += fmt::format("  {}: {}\n", line, one_link_of(random_, 0, 2) > 0 ? "0" : "0.5");
     return text;
   }
 

@@ -26,7 +26,7 @@ struct ComparedWorkplace : Workplace {
   }
   // Exit code 0.
   [[nodiscard]] Outcome run(const std::string& arguments) const {
-    const Outcome outcome = hdpsim(arguments);
+    Outcome outcome = hdpsim(arguments);
     CAPTURE(arguments, outcome.err);
     REQUIRE(outcome.code == 0);
     return outcome;
@@ -34,7 +34,7 @@ struct ComparedWorkplace : Workplace {
 };
 
 // Lines that begin with two spaces, the text and a space.
-std::ptrdiff_t rows_of(const std::string& table, const std::string& text) {
+std::ptrdiff_t compared_rows(const std::string& table, const std::string& text) {
   std::ptrdiff_t rows = 0;
   for (std::size_t at = 0; (at = table.find("\n  " + text + " ", at)) != std::string::npos; ++at) ++rows;
   return rows;
@@ -45,8 +45,8 @@ TEST_CASE("several plans run in turn, each in a folder of its own, and are compa
   const Outcome executed =
       here.run("execute fast.yaml --plan static --plan hdp-balance --steps 2 --repeat 3 --out real");
   // 2 steps of 3 runs; of each the first warms up.
-  CHECK(rows_of(executed.out, "static") == 6);
-  CHECK(rows_of(executed.out, "hdp-balance") == 6);
+  CHECK(compared_rows(executed.out, "static") == 6);
+  CHECK(compared_rows(executed.out, "hdp-balance") == 6);
   CHECK_THAT(executed.out, Contains("warm-up") && Contains("plan exposed: "));
   const std::vector<std::string> files = {"measured-0-2.jsonl", "measured-0.jsonl",  "measured-1-2.jsonl",
                                           "measured-1.jsonl",   "plan-0.json",       "plan-1.json",
@@ -56,8 +56,8 @@ TEST_CASE("several plans run in turn, each in a folder of its own, and are compa
   CHECK(files_in(here.folder() / "real/hdp-balance") == files);
 
   const Outcome compared = here.run("compare real --out difference");
-  CHECK(rows_of(compared.out, "static") == 1);
-  CHECK(rows_of(compared.out, "hdp-balance") == 1);
+  CHECK(compared_rows(compared.out, "static") == 1);
+  CHECK(compared_rows(compared.out, "hdp-balance") == 1);
   CHECK_THAT(compared.out, !Contains("unknown"));
   CHECK(files_in(here.folder() / "difference") ==
         std::vector<std::string>{"comparison.html", "comparison.json", "families.csv", "ranks.csv"});

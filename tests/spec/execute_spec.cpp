@@ -62,7 +62,7 @@ std::vector<double> losses_of(const std::string& csv) {
 
 // Every instruction of a timeline file, without its times: [0,1,2,3,4,"attention","compute"], in a pipeline with chunk
 // and pass behind.
-std::multiset<std::string> instructions_of(const std::string& jsonl) {
+std::multiset<std::string> executed_instructions(const std::string& jsonl) {
   std::multiset<std::string> ids;
   for (const std::string& line : lines_of(jsonl)) {
     if (line[0] != '[') continue;
@@ -126,9 +126,9 @@ TEST_CASE("ranks of two devices train as ranks of one do", "[execute]") {
   const std::vector<double> two = losses_of(here.read("two/steps.csv"));
   REQUIRE(two.size() == 2);
   for (std::size_t step = 0; step < 2; ++step) CHECK(two[step] == Approx(one[step]).epsilon(1e-5));
-  const auto predicted = instructions_of(here.read("two/predicted-1.jsonl"));
-  CHECK(predicted == instructions_of(here.read("two/measured-1.jsonl")));
-  CHECK(predicted.size() > instructions_of(here.read("one/predicted-1.jsonl")).size());
+  const auto predicted = executed_instructions(here.read("two/predicted-1.jsonl"));
+  CHECK(predicted == executed_instructions(here.read("two/measured-1.jsonl")));
+  CHECK(predicted.size() > executed_instructions(here.read("one/predicted-1.jsonl")).size());
 }
 
 TEST_CASE("groups that gather keys or trade heads train as rings do, and are compared instruction by instruction",
@@ -148,7 +148,7 @@ TEST_CASE("groups that gather keys or trade heads train as rings do, and are com
     REQUIRE(shared.size() == 2);
     for (std::size_t step = 0; step < 2; ++step) CHECK(shared[step] == Approx(ring[step]).epsilon(1e-5));
     const std::string measured = here.read("shared/measured-1.jsonl");
-    CHECK(instructions_of(here.read("shared/predicted-1.jsonl")) == instructions_of(measured));
+    CHECK(executed_instructions(here.read("shared/predicted-1.jsonl")) == executed_instructions(measured));
     CHECK_THAT(measured, Contains("\"share\""));
   }
 }
@@ -163,8 +163,8 @@ TEST_CASE("a hybrid trains under all plans the same way, and is compared instruc
     CAPTURE(outcome.err);
     REQUIRE(outcome.code == 0);
     CHECK_THAT(outcome.out, Contains("byte-hybrid of 5.64M parameters, " + plan + " on 4 ranks"));
-    CHECK(instructions_of(here.read(plan + "/predicted-1.jsonl")) ==
-          instructions_of(here.read(plan + "/measured-1.jsonl")));
+    CHECK(executed_instructions(here.read(plan + "/predicted-1.jsonl")) ==
+          executed_instructions(here.read(plan + "/measured-1.jsonl")));
     losses.push_back(losses_of(here.read(plan + "/steps.csv")));
     REQUIRE(losses.back().size() == 2);
   }
@@ -186,7 +186,8 @@ TEST_CASE("ranks of two pipeline stages train as ranks of one do, and are compar
     const std::vector<double> two = losses_of(here.read("two/steps.csv"));
     REQUIRE(two.size() == 2);
     for (std::size_t step = 0; step < 2; ++step) CHECK(two[step] == Approx(one[step]).epsilon(1e-5));
-    CHECK(instructions_of(here.read("two/predicted-1.jsonl")) == instructions_of(here.read("two/measured-1.jsonl")));
+    CHECK(executed_instructions(here.read("two/predicted-1.jsonl")) ==
+          executed_instructions(here.read("two/measured-1.jsonl")));
     CHECK(fs::exists(here.folder() / "two" / "trace-1.json.gz"));
   }
   const Outcome compared = here.hdpsim("compare two");
@@ -206,8 +207,8 @@ TEST_CASE("what is computed again or was on the host changes nothing of the trai
     REQUIRE(outcome.code == 0);
     CHECK(losses_of(here.read("other/steps.csv")) == kept);
     CHECK_THAT(here.read("other/measured-1.jsonl"), Contains(opcode));
-    CHECK(instructions_of(here.read("other/predicted-1.jsonl")) ==
-          instructions_of(here.read("other/measured-1.jsonl")));
+    CHECK(executed_instructions(here.read("other/predicted-1.jsonl")) ==
+          executed_instructions(here.read("other/measured-1.jsonl")));
   };
   same("--set mesh.recompute=selective", "attention");
   same("--set mesh.recompute=full", "attention");
@@ -223,9 +224,9 @@ TEST_CASE("what was predicted and what was measured are the same instructions", 
   CHECK(files_in(here.folder() / "real") == std::vector<std::string>{"measured-1.jsonl", "plan-1.json",
                                                                      "predicted-1.jsonl", "steps.csv",
                                                                      "trace-1.json.gz"});
-  const auto predicted = instructions_of(here.read("real/predicted-1.jsonl"));
+  const auto predicted = executed_instructions(here.read("real/predicted-1.jsonl"));
   CHECK(predicted.size() > 100);
-  CHECK(predicted == instructions_of(here.read("real/measured-1.jsonl")));
+  CHECK(predicted == executed_instructions(here.read("real/measured-1.jsonl")));
 }
 
 TEST_CASE("a plan file is executed as its study would be, on as many ranks as it is for", "[execute]") {
@@ -425,8 +426,8 @@ TEST_CASE("processes under mpirun train to the same bits as threads", "[execute]
   CAPTURE(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK(losses_of(here.read("processes/steps.csv")) == losses_of(here.read("threads/steps.csv")));
-  CHECK(instructions_of(here.read("processes/measured-1.jsonl")) ==
-        instructions_of(here.read("threads/measured-1.jsonl")));
+  CHECK(executed_instructions(here.read("processes/measured-1.jsonl")) ==
+        executed_instructions(here.read("threads/measured-1.jsonl")));
 
   for (const std::string mesh : {"tp", "pp"}) {
     CAPTURE(mesh);

@@ -13,7 +13,7 @@ namespace {
 using Catch::Matchers::Contains;
 using test::SyntheticTraining;
 
-constexpr char study[] =
+constexpr char study_of_trace[] =
     "name: small\ncluster: {preset: h100-rail, gpus: 8}\nmodel: {preset: llama-7b}\n"
     "profile: h100-published\ndata: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 64Ki, steps: 1}\n"
     "mesh: {capacity: 8Ki}\nplans: [static: {cp: 1}, hdp-naive]\n";
@@ -25,11 +25,11 @@ struct TracedWorkplace : Workplace {
     training.everything();
     training.trace().write(folder() / "rank0.json.gz");
     training.trace().write(folder() / "rank0.json");
-    write("study.yaml", study);
+    write("study.yaml", study_of_trace);
   }
   // Exit code 0.
   [[nodiscard]] Outcome run(const std::string& arguments) const {
-    const Outcome outcome = hdpsim(arguments);
+    Outcome outcome = hdpsim(arguments);
     CAPTURE(arguments, outcome.err);
     REQUIRE(outcome.code == 0);
     return outcome;

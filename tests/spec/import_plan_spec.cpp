@@ -25,7 +25,7 @@ plans:
   - hdp-naive
 )";
 
-bool has(const std::string& text, const std::string& part) {
+bool has_line(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -93,14 +93,14 @@ TEST_CASE("what a scheduler prints is simulated beside the policies, and equal p
   here.write("mine.jsonl", outside.lines());
   const Outcome made = well(here.hdpsim("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml"));
   CHECK(made.out.empty());
-  CHECK(has(made.err, "'loss' says nothing about a plan"));
-  CHECK(has(made.err, "wrote 3 plans; in a study: plans: [{file: plans/*.json}]"));
-  CHECK(has(well(here.hdpsim("check plans/2.json")).out, "a plan of 'mine'"));
-  CHECK(has(well(here.hdpsim("check study.yaml")).out, "1 points and 3 runs"));
+  CHECK(has_line(made.err, "'loss' says nothing about a plan"));
+  CHECK(has_line(made.err, "wrote 3 plans; in a study: plans: [{file: plans/*.json}]"));
+  CHECK(has_line(well(here.hdpsim("check plans/2.json")).out, "a plan of 'mine'"));
+  CHECK(has_line(well(here.hdpsim("check study.yaml")).out, "1 points and 3 runs"));
   const Outcome run = well(here.hdpsim("study study.yaml --out out"));
-  CHECK(has(run.out, "mine"));
+  CHECK(has_line(run.out, "mine"));
   CHECK(figures(outside.run_of("mine")) == figures(outside.run_of("hdp-naive")));
-  CHECK(has(here.read("out/report.html"), "\"mine\""));
+  CHECK(has_line(here.read("out/report.html"), "\"mine\""));
 }
 
 TEST_CASE("plans that hdpsim plan wrote go into a study as they are", "[import-plan]") {
@@ -111,7 +111,7 @@ TEST_CASE("plans that hdpsim plan wrote go into a study as they are", "[import-p
   CHECK(figures(outside.run_of("mine")) == figures(outside.run_of("hdp-naive")));
   (void)well(here.hdpsim("explain out mine"));
   (void)well(here.hdpsim("replay study.yaml --plan mine --plan static --out replayed"));
-  CHECK(has(here.read("replayed/steps.csv"), "mine"));
+  CHECK(has_line(here.read("replayed/steps.csv"), "mine"));
 }
 
 TEST_CASE("a study goes on with the runs of its plan files until one of them is another", "[import-plan]") {
@@ -143,12 +143,12 @@ TEST_CASE("a plan beyond the capacity does not fit in a study, and a replay goes
   here.write("mine.jsonl", outside.lines());
   (void)well(here.hdpsim("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml"));
   const Outcome run = well(here.hdpsim("study study.yaml --out out --set mesh.capacity=6Ki"));
-  CHECK(has(run.out, "of 6Ki tokens on a rank; use a larger mesh.capacity"));
+  CHECK(has_line(run.out, "of 6Ki tokens on a rank; use a larger mesh.capacity"));
   CHECK(outside.run_of("mine").at("memory_gb").at("fits") == false);
   CHECK(outside.run_of("mine").at("memory_gb").at("tokens_held") > 6 * 1024);
   CHECK(outside.run_of("hdp-naive").at("step_time_s").at("mean").get<double>() > 0);
   const Outcome replay = well(here.hdpsim("replay study.yaml --out replayed --set mesh.capacity=6Ki"));
-  CHECK(has(replay.out, "mine is refused: study.yaml:11:5: mine leaves "));
+  CHECK(has_line(replay.out, "mine is refused: study.yaml:11:5: mine leaves "));
   const Json replayed = Json::parse(here.read("replayed/replay.json"));
   CHECK(replayed.at("plans").size() == 2);
   CHECK(replayed.at("refused").at(0).at("plan") == "mine");
@@ -179,26 +179,27 @@ TEST_CASE("plans of other batches, missing steps and other pools end the study b
   (void)well(here.hdpsim("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml"));
   const Outcome tuned = here.hdpsim("tune study.yaml");
   CHECK(tuned.code == 2);
-  CHECK(has(tuned.err, "study.yaml:11:5: error: plans of files are made for one mesh, and a tuning looks for another"));
+  CHECK(has_line(tuned.err,
+                 "study.yaml:11:5: error: plans of files are made for one mesh, and a tuning looks for another"));
   const Outcome batch = here.hdpsim("study study.yaml --out out --set data.seed=2");
   CHECK(batch.code == 2);
-  for (const char* file : {"plans/0.json", "plans/1.json", "plans/2.json"}) CHECK(has(batch.err, file));
-  CHECK(has(batch.err, "this is not the batch of step 0 of the study: sequence 0 has "));
+  for (const char* file : {"plans/0.json", "plans/1.json", "plans/2.json"}) CHECK(has_line(batch.err, file));
+  CHECK(has_line(batch.err, "this is not the batch of step 0 of the study: sequence 0 has "));
   CHECK_FALSE(fs::exists(here.folder() / "out"));
   const Outcome steps = here.hdpsim("check study.yaml", "rm plans/1.json;");
   CHECK(steps.code == 2);
-  CHECK(has(steps.err, "study.yaml:11:5: error: 2 plans for the study's 3 steps: none for step 1"));
+  CHECK(has_line(steps.err, "study.yaml:11:5: error: 2 plans for the study's 3 steps: none for step 1"));
 }
 
 TEST_CASE("check knows steps of schedulers by what they state", "[import-plan]") {
   const Workplace here;
   here.write("step.json", R"({"sample_id_groups": [[[0], [0]]]})");
-  CHECK(has(well(here.hdpsim("check step.json")).out, "1 step of a scheduler"));
-  CHECK(has(well(here.hdpsim("check configs/studies/scheduler.jsonl")).out, "1 step of a scheduler"));
+  CHECK(has_line(well(here.hdpsim("check step.json")).out, "1 step of a scheduler"));
+  CHECK(has_line(well(here.hdpsim("check configs/studies/scheduler.jsonl")).out, "1 step of a scheduler"));
   here.write("steps.jsonl", "{\"by_rank\": [[0]]}\n{\"lengths\": [10], \"by_rank\": [[0, 1]]}\n");
   const Outcome wrong = here.hdpsim("check steps.jsonl");
   CHECK(wrong.code == 2);
-  CHECK(has(wrong.err, "steps.jsonl:2:35: error: there is no sequence 1: the batch has 1"));
+  CHECK(has_line(wrong.err, "steps.jsonl:2:35: error: there is no sequence 1: the batch has 1"));
 }
 
 TEST_CASE("what is wrong with a scheduler's output is told in one go, and nothing is written", "[import-plan]") {
@@ -208,14 +209,14 @@ TEST_CASE("what is wrong with a scheduler's output is told in one go, and nothin
     {"size": 1, "sequences": [0]}]})");
   const Outcome wrong = here.hdpsim("import-plan groups.json --out plan.json --capacity 4Ki");
   CHECK(wrong.code == 2);
-  CHECK(has(wrong.err, "groups.json:2:5: error: there is no rank 4: the pool has 4"));
-  CHECK(has(wrong.err, "groups.json:3:31: error: sequence 0 is here a second time"));
-  CHECK(has(wrong.err, "groups.json:1:1: error: in no group: sequences 1, 2"));
+  CHECK(has_line(wrong.err, "groups.json:2:5: error: there is no rank 4: the pool has 4"));
+  CHECK(has_line(wrong.err, "groups.json:3:31: error: sequence 0 is here a second time"));
+  CHECK(has_line(wrong.err, "groups.json:1:1: error: in no group: sequences 1, 2"));
   CHECK_FALSE(fs::exists(here.folder() / "plan.json"));
   here.write("two.jsonl", "{\"lengths\": [10], \"by_rank\": [[0]]}\n{\"lengths\": [10], \"by_rank\": [[0]]}\n");
   const Outcome files = here.hdpsim("import-plan two.jsonl --out plan.json --capacity 4Ki");
   CHECK(files.code == 2);
-  CHECK(has(files.err, "2 steps need a file each"));
+  CHECK(has_line(files.err, "2 steps need a file each"));
   (void)well(here.hdpsim("import-plan two.jsonl --out '{step}.json' --capacity 4Ki"));
   CHECK(fs::exists(here.folder() / "1.json"));
 }

@@ -11,7 +11,7 @@ namespace hdpsim::spec {
 namespace {
 
 // The commands of all ```sh blocks, continued lines joined, comments left out.
-std::vector<std::string> commands_of(const std::string& text) {
+std::vector<std::string> commands_in(const std::string& text) {
   std::vector<std::string> commands;
   std::istringstream lines(text);
   std::string continued;
@@ -54,7 +54,7 @@ std::optional<Call> call_of_hdpsim(const std::string& command) {
 }
 
 TEST_CASE("commands of sh blocks are found", "[readme]") {
-  CHECK(commands_of("x\n```sh\n# no\na b  # c\nd \\\n  e\n```\nf\n```yaml\ng\n```\n") ==
+  CHECK(commands_in("x\n```sh\n# no\na b  # c\nd \\\n  e\n```\nf\n```yaml\ng\n```\n") ==
         std::vector<std::string>{"a b ", "d   e"});
 }
 
@@ -65,7 +65,7 @@ void check_commands_of(const std::string& page) {
   const Workplace here;
   const std::string no_mpi = mpi_missing();
   int hdpsim_commands = 0;
-  for (const std::string& command : commands_of(test::text_of(source / page))) {
+  for (const std::string& command : commands_in(test::text_of(source / page))) {
     CAPTURE(page, command);
     if (command.starts_with("./scripts/") || command.starts_with("scripts/")) {
       CHECK(fs::exists(source / command.substr(0, command.find(' '))));

@@ -17,7 +17,7 @@ constexpr char endless_study[] =
     "data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 4Gi, steps: 2}\n"
     "plans: [static]\ngrain: exact\n";
 
-bool holds_part(const fs::path& folder) {
+bool holds_unfinished(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() == ".part") return true;
   }
@@ -61,10 +61,10 @@ TEST_CASE("a signal ends a process that waits for its input", "[signals]") {
 TEST_CASE("a signal leaves no file half-written", "[signals]") {
   const Workplace here;
   Background generator(here, "trace generate --preset github --count 1000000000000 --out lengths.csv");
-  generator.await([&] { return holds_part(here.folder()); });
+  generator.await([&] { return holds_unfinished(here.folder()); });
   generator.send(SIGTERM);
   CHECK(generator.wait() == 128 + SIGTERM);
-  CHECK_FALSE(holds_part(here.folder()));
+  CHECK_FALSE(holds_unfinished(here.folder()));
   CHECK_FALSE(fs::exists(here.folder() / "lengths.csv"));
 }
 

@@ -27,7 +27,7 @@ TEST_CASE("a tuning writes the same bytes whatever the number of jobs", "[tune]"
   CHECK((three.out == here.read("one/tune.json")));
 }
 
-void check_same_results(const Workplace& here, const std::string& one, const std::string& other) {
+void check_same_search(const Workplace& here, const std::string& one, const std::string& other) {
   CHECK(files_in(here.folder() / one) == files_in(here.folder() / other));
   for (const std::string& name : files_in(here.folder() / one))
     check_same_file(here, fmt::format("{}/{}", one, name), fmt::format("{}/{}", other, name));
@@ -38,7 +38,7 @@ TEST_CASE("a tuning that is killed at any moment goes on to the same bytes", "[t
   const std::string longer = "tune configs/studies/tune.yaml --set data.steps=8";
   REQUIRE(here.hdpsim(longer + " --out whole").code == 0);
   run_through_kills(here, longer + " --out parts", "parts/search.jsonl.part", {.seed = 20260310, .within = 300ms});
-  check_same_results(here, "whole", "parts");
+  check_same_search(here, "whole", "parts");
 }
 
 TEST_CASE("a tuning takes from its journal what is whole, and simulates the rest", "[tune]") {
@@ -53,7 +53,7 @@ TEST_CASE("a tuning takes from its journal what is whole, and simulates the rest
     fs::create_directories(here.folder() / "cut");
     here.write("cut/search.jsonl.part", journal.substr(0, length));
     REQUIRE(here.hdpsim(fmt::format("{} --out cut --resume", short_tuning)).code == 0);
-    check_same_results(here, "whole", "cut");
+    check_same_search(here, "whole", "cut");
   }
 }
 
@@ -73,13 +73,13 @@ TEST_CASE("a line of a tuning's journal that is damaged is named and simulated a
   REQUIRE(resumed.code == 0);
   const std::string named = fmt::format("cut/search.jsonl:{}:1: this line is damaged; it is simulated again\n", line);
   CHECK_THAT(resumed.err, Catch::StartsWith(named));
-  check_same_results(here, "whole", "cut");
+  check_same_search(here, "whole", "cut");
   // A journal of a version without checksums.
   here.write("cut/search.jsonl", "{\"schema\":\"hdpsim.search/1\",\"identity\":\"\"}\n");
   const Outcome old = here.hdpsim(fmt::format("{} --out cut --resume", short_tuning));
   CHECK(old.code == 0);
   CHECK_THAT(old.err, Catch::Contains("cut/search.jsonl:1:1: this line is damaged, or is of a version without"));
-  check_same_results(here, "whole", "cut");
+  check_same_search(here, "whole", "cut");
 }
 
 TEST_CASE("a tuning goes on only with what belongs to it", "[tune]") {

@@ -17,18 +17,18 @@ constexpr std::string_view how_to_dump = "dump it with NCCL_TOPO_DUMP_FILE=topo.
 
 /// The limits of a number in the file. The upper limits lie far above any machine, and low enough for the sums and
 /// products of all that a file of 2 MB can hold to fit.
-struct Range {
+struct AttributeRange {
   std::int64_t least;
   std::int64_t most;
 };
-constexpr Range indices = {0, 1'000'000};
-constexpr Range capabilities = {1, 10'000};
-constexpr Range link_counts = {0, 1'000};
-constexpr Range chip_links = {1, 1'000};
-constexpr Range megabytes_per_second = {1, 10'000'000};
-constexpr Range megabits_per_second = {0, 10'000'000};
-constexpr double most_lanes = 64;            // PCIe links have up to 32
-constexpr std::size_t most_devices = 1'024;  // most gpus, and most NICs: pairs of them are compared
+constexpr AttributeRange indices = {0, 1'000'000};
+constexpr AttributeRange capabilities = {1, 10'000};
+constexpr AttributeRange link_counts = {0, 1'000};
+constexpr AttributeRange chip_links = {1, 1'000};
+constexpr AttributeRange megabytes_per_second = {1, 10'000'000};
+constexpr AttributeRange megabits_per_second = {0, 10'000'000};
+constexpr double most_lanes = 64;             // PCIe links have up to 32
+constexpr std::size_t most_elements = 1'024;  // most gpus, and most NICs: pairs of them are compared
 
 /// Turns the parser's offsets into lines and columns.
 class Places {
@@ -99,7 +99,7 @@ class TopologyReader {
  private:
   [[nodiscard]] Position place(pugi::xml_node node) const { return places_.at(node.offset_debug()); }
 
-  std::int64_t number(pugi::xml_node node, const char* key, const Range& range) {
+  std::int64_t number(pugi::xml_node node, const char* key, const AttributeRange& range) {
     const std::string_view text = node.attribute(key).value();
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -142,8 +142,8 @@ class TopologyReader {
 
   // Whether the limit allows one more device.
   bool has_room(std::size_t taken, pugi::xml_node node) {
-    if (taken < most_devices) return true;
-    if (!told_full_) diagnostics_.error(place(node), fmt::format("more than {} of <{}>", most_devices, node.name()));
+    if (taken < most_elements) return true;
+    if (!told_full_) diagnostics_.error(place(node), fmt::format("more than {} of <{}>", most_elements, node.name()));
     told_full_ = true;
     return false;
   }

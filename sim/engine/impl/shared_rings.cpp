@@ -21,28 +21,20 @@ Duration no_transfer(Bytes) {
 
 const Bandwidth unlimited = Bandwidth::bytes_per_second(9'000'000'000'000'000'000);
 
-/// A leg of a block's iteration, as the slowest speed class runs it.
-struct Leg {
-  Pass pass;
-  Duration before;            ///< Time before the ring.
-  Duration behind;            ///< Time after the ring.
-  Duration ring_alone;        ///< Time of the ring if transfers took no time.
-  RingDemand demand;          ///< Demand of the ring's flows.
-  Bandwidth last_share = {};  ///< The share for which the ring was last computed for this block ...
-  Duration last_ring = {};    ///< ... and the result.
-};
-
-Leg leg_of(const PricedProgram& priced, std::size_t block, const Pass& pass, double speed, std::int64_t iteration) {
-  const Duration before = kernel_time(priced, block, pass.before, speed, iteration);
-  const Duration behind = kernel_time(priced, block, pass.behind, speed, iteration);
-  if (!pass.has_ring()) return {pass, std::max(before + pass.tail, pass.copy), behind, {}, {}};
-  return {pass, before, behind, ring_time(priced, block, pass.ring, speed, no_transfer),
-          ring_demand(priced, block, pass.ring, speed)};
-}
-
 }  // namespace
 
 struct SharedRings::Run {
+  /// A leg of a block's iteration, as the slowest speed class runs it.
+  struct Leg {
+    Pass pass;
+    Duration before;            ///< Time before the ring.
+    Duration behind;            ///< Time after the ring.
+    Duration ring_alone;        ///< Time of the ring if transfers took no time.
+    RingDemand demand;          ///< Demand of the ring's flows.
+    Bandwidth last_share = {};  ///< The share for which the ring was last computed for this block ...
+    Duration last_ring = {};    ///< ... and the result.
+  };
+
   std::shared_ptr<const PricedProgram> priced;
   GroupPace pace;
   std::vector<Hop> hops;
@@ -74,10 +66,17 @@ struct SharedRings::Run {
     return std::any_of(body.begin(), body.end(),
                        [&](const Instruction& i) { return i.stream == Stream::compute && i.first_iteration == of; });
   }
+  [[nodiscard]] Leg leg_of(const Pass& pass, std::int64_t of) const {
+    const Duration before = kernel_time(*priced, block, pass.before, slowest_speed(), of);
+    const Duration behind = kernel_time(*priced, block, pass.behind, slowest_speed(), of);
+    if (!pass.has_ring()) return {pass, std::max(before + pass.tail, pass.copy), behind, {}, {}};
+    return {pass, before, behind, ring_time(*priced, block, pass.ring, slowest_speed(), no_transfer),
+            ring_demand(*priced, block, pass.ring, slowest_speed())};
+  }
   [[nodiscard]] std::vector<Leg> legs_of(std::int64_t of) const {
     std::vector<Leg> all;
     for (const Pass& pass : pass_through(*priced, block)) {
-      all.push_back(leg_of(*priced, block, pass, slowest_speed(), of));
+      all.push_back(leg_of(pass, of));
     }
     return all;
   }
@@ -178,7 +177,7 @@ void SharedRings::enter_pass(PassId id) {
   if (run.iteration == 0) run.ends = run.ends_of_block();
   run.pass_began = queue_.now();
   run.leg = 0;
-  const Leg& first = run.legs.front();
+  const Run::Leg& first = run.legs.front();
   if (first.pass.has_ring()) return schedule(id, first.before, ring_reached);
   run.iteration = run.iterations() - 1;
   schedule(id, first.before * run.iterations(), pass_ended);
@@ -207,7 +206,7 @@ void SharedRings::leave_ring(PassId id) {
   run.asked.clear();
   run.version = queue_.fresh_version();
   if (run.leg + 1 < run.legs.size()) return schedule(id, run.legs[++run.leg].before, ring_reached);
-  const Leg& last = run.legs.back();
+  const Run::Leg& last = run.legs.back();
   Duration stall = run.stall(last.pass, queue_.now() + last.behind - run.pass_began, run.iteration);
   if (run.iteration + 1 == run.iterations()) stall += run.ends;
   schedule(id, last.behind + stall, pass_ended);

@@ -36,7 +36,7 @@ FitErrors errors_of(const std::vector<FitRow>& rows, const std::vector<std::stri
   errors.rows = std::ssize(sizes);
   if (sizes.empty()) return errors;
   for (const double size : sizes) errors.mean += size / static_cast<double>(sizes.size());
-  errors.median = percentile(sizes, 0.5);
+  errors.median = median(sizes);
   errors.worst = *std::max_element(sizes.begin(), sizes.end());
   errors.ranking = kendall_tau(ranked);
   errors.order = kendall_tau(measured, predicted);

@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::size_t most_runs_told = 20;
 
-std::string percent(double share, int digits) {
+std::string share_text(double share, int digits) {
   return fmt::format("{:.{}f} %", 100 * share, digits);
 }
 
 // The width as people read it: an interval to either side, or the share of what was believed before.
 std::string width_text(const NextRuns& next, double width) {
-  return next.study.empty() ? percent(width, 1) : "+- " + percent(std::expm1(width), 1);
+  return next.study.empty() ? share_text(width, 1) : "+- " + share_text(std::expm1(width), 1);
 }
 
 std::string name_of(const CandidateRun& run) {
@@ -44,13 +44,13 @@ std::string run_lines(const NextRuns& next) {
   for (const CandidateRun& run : next.runs) width = std::max(width, name_of(run).size());
   std::string text =
       line("candidate", width, next.study.empty() ? "of believed" : "90 % interval", "of that now", "narrows most");
-  text += line("as it is now", width, width_text(next, next.width), percent(1, 0), "");
+  text += line("as it is now", width, width_text(next, next.width), share_text(1, 0), "");
   std::size_t told = 0;
   for (const CandidateRun& run : next.runs) {
     if (told >= most_runs_told && !run.place) continue;
     ++told;
-    text += line(name_of(run), width, width_text(next, run.width), percent(run.share, 0),
-                 fmt::format("{} to {}{}", run.parameter, percent(run.parameter_share, 0), place_text(run)));
+    text += line(name_of(run), width, width_text(next, run.width), share_text(run.share, 0),
+                 fmt::format("{} to {}{}", run.parameter, share_text(run.parameter_share, 0), place_text(run)));
   }
   if (told < next.runs.size()) text += fmt::format("  and {} more\n", next.runs.size() - told);
   return text;
@@ -61,7 +61,7 @@ std::string advice(const NextRuns& next) {
   const CandidateRun& first = *next.at_place(1);
   if (next.width_after.back() > undetermined_share * next.width) {
     return fmt::format("none of them tells much: after the best, {}, the width is {} of that now\n", name_of(first),
-                       percent(first.share, 0));
+                       share_text(first.share, 0));
   }
   std::string text = fmt::format("measure {} first", name_of(first));
   const CandidateRun* second = next.at_place(2);
@@ -89,7 +89,7 @@ std::string step_lines(const NextRuns& next, double scale) {
     text += fmt::format(
         "These intervals come from the parameters alone. What no parameter explains, {} of a step (one standard\n"
         "deviation of the fitted rows), comes on top and stays.\n",
-        percent(std::expm1(scale), 1));
+        share_text(std::expm1(scale), 1));
   }
   return text;
 }

@@ -177,7 +177,7 @@ ParameterScale::ParameterScale(const PhysicalParameter& parameter, const DeviceP
     for (const MeasuredFigure* figure : figures) {
       times.push_back(of_micro_batch ? figure->step_s / figure->micro_batches : figure->step_s);
     }
-    unit_ = percentile(times, 0.5);
+    unit_ = median(times);
     begin /= unit_;
     most = std::max(2 * begin, *std::min_element(times.begin(), times.end()) / unit_);
   }

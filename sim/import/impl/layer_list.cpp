@@ -8,7 +8,7 @@ namespace {
 
 using Numbers = std::optional<std::vector<std::int64_t>>;
 
-constexpr int deepest = 32;
+constexpr int deepest_list = 32;
 
 class ListReader {
  public:
@@ -56,7 +56,7 @@ class ListReader {
   }
 
   Numbers atom() {
-    if (++depth_ > deepest) return std::nullopt;
+    if (++depth_ > deepest_list) return std::nullopt;
     Numbers list = takes('(') ? inside() : items();
     --depth_;
     return list;

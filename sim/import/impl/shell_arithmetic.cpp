@@ -9,7 +9,7 @@ namespace {
 using Number = std::optional<std::int64_t>;
 using ValueOf = std::function<std::optional<std::string>(const std::string&)>;
 
-constexpr int deepest = 32;
+constexpr int deepest_term = 32;
 
 bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
@@ -72,7 +72,7 @@ class Arithmetic {
   }
 
   Number factor() {
-    if (++depth_ > deepest) return std::nullopt;
+    if (++depth_ > deepest_term) return std::nullopt;
     const Number result = atom();
     --depth_;
     return result;

@@ -10,7 +10,7 @@ namespace {
 
 using Truth = std::optional<bool>;
 
-constexpr int deepest = 64;
+constexpr int deepest_condition = 64;
 
 // `$X` without a value is empty to the shell; what a command prints may be anything.
 bool is_known(const ShellText& word) {
@@ -90,7 +90,7 @@ class Condition {
   }
 
   Truth one() {
-    if (left() == 0 || ++depth_ > deepest) return std::nullopt;
+    if (left() == 0 || ++depth_ > deepest_condition) return std::nullopt;
     const Truth result = primary();
     --depth_;
     return result;

@@ -66,7 +66,7 @@ constexpr LinearKeys gated_delta{.kind = LinearKind::gated_delta,
                                  .value_dim = "linear_value_head_dim",
                                  .taps = "linear_conv_kernel_dim",
                                  .usual_chunk = 64};
-constexpr LinearKeys lightning{.kind = LinearKind::lightning, .usual_chunk = 256};
+constexpr LinearKeys lightning_keys{.kind = LinearKind::lightning, .usual_chunk = 256};
 constexpr LinearKeys jamba_mamba{.kind = LinearKind::mamba,
                                  .key_dim = "mamba_d_state",
                                  .taps = "mamba_d_conv",
@@ -300,12 +300,12 @@ const std::vector<Architecture>& architectures() {
       {.name = "MiniMaxText01ForCausalLM",
        .experts = &minimax_experts,
        .mixers = minimax_mixers,
-       .linear = lightning,
+       .linear = lightning_keys,
        .note = "MiniMax-Text-01"},
       {.name = "MiniMaxM1ForCausalLM",
        .experts = &minimax_experts,
        .mixers = minimax_mixers,
-       .linear = lightning,
+       .linear = lightning_keys,
        .note = "MiniMax-M1"},
       {.name = "MiniMaxM2ForCausalLM",
        .qk_norm = {.key = "use_qk_norm"},

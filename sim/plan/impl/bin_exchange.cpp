@@ -7,19 +7,19 @@
 #include <utility>
 
 #include "sim/base/random.h"
+#include "sim/plan/impl/never.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
-constexpr std::size_t partners = 16;     // bins with which the last one may exchange items
-constexpr std::size_t most_paired = 32;  // items of a bin that exchanges pairs
-constexpr std::ptrdiff_t beside = 3;     // looked at on each side of the answer that would let both bins end together
-constexpr int random_exchanges = 3;      // before a search starts again
-constexpr double least_gain = 1e-9;      // as a share, so that rounding does not keep a search going
+constexpr std::size_t partner_bins = 16;  // bins with which the last one may exchange items
+constexpr std::size_t most_paired = 32;   // items of a bin that exchanges pairs
+constexpr std::ptrdiff_t near_best = 3;   // looked at on each side of the answer that would let both bins end together
+constexpr int random_exchanges = 3;       // before a search starts again
+constexpr double least_gain = 1e-9;       // as a share, so that rounding does not keep a search going
 
 /// Up to two items of one bin that another one may get, the larger one first.
-struct Part {
+struct MovedItems {
   std::array<std::size_t, 2> items{};
   std::size_t count = 0;
   std::int64_t tokens = 0;
@@ -35,8 +35,8 @@ struct Part {
 struct Exchange {
   double end = never;  ///< The later one of both bins.
   std::size_t to = 0;
-  Part given;
-  Part taken;
+  MovedItems given;
+  MovedItems taken;
 };
 
 /// All exchanges of the bin that ends last with another one.
@@ -52,15 +52,15 @@ class Pairing {
 
   /// Replaces `best` by a better one.
   void search(Exchange& best, std::int64_t& budget) const {
-    std::vector<Part> taken = parts_of(to_);
+    std::vector<MovedItems> taken = parts_of(to_);
     taken.push_back({});
-    std::sort(taken.begin(), taken.end(), [](const Part& a, const Part& b) { return a.moved < b.moved; });
+    std::sort(taken.begin(), taken.end(), [](const MovedItems& a, const MovedItems& b) { return a.moved < b.moved; });
     const double gap = from_.end(costs_) - to_.end(costs_);
-    for (const Part& given : parts_of(from_)) {
+    for (const MovedItems& given : parts_of(from_)) {
       const auto at = std::lower_bound(taken.begin(), taken.end(), given.moved - gap,
-                                       [](const Part& part, double moved) { return part.moved < moved; });
-      const auto first = at - std::min(beside, at - taken.begin());
-      const auto last = at + std::min(beside, taken.end() - at);
+                                       [](const MovedItems& part, double moved) { return part.moved < moved; });
+      const auto first = at - std::min(near_best, at - taken.begin());
+      const auto last = at + std::min(near_best, taken.end() - at);
       for (auto part = first; part != last; ++part) compare(given, *part, best);
       budget -= last - first;
     }
@@ -68,17 +68,17 @@ class Pairing {
   }
 
   /// Whether both bins have room for what they get.
-  [[nodiscard]] bool allows(const Part& given, const Part& taken) const {
+  [[nodiscard]] bool allows(const MovedItems& given, const MovedItems& taken) const {
     return fits(from_, given, taken) && fits(to_, taken, given);
   }
   /// One item of a bin; none if it has no such place.
-  [[nodiscard]] Part single(const Bin& bin, std::size_t place) const {
-    return place < bin.items.size() ? with({}, bin.items[place]) : Part{};
+  [[nodiscard]] MovedItems single(const Bin& bin, std::size_t place) const {
+    return place < bin.items.size() ? with({}, bin.items[place]) : MovedItems{};
   }
 
  private:
-  [[nodiscard]] std::vector<Part> parts_of(const Bin& bin) const {
-    std::vector<Part> parts;
+  [[nodiscard]] std::vector<MovedItems> parts_of(const Bin& bin) const {
+    std::vector<MovedItems> parts;
     for (const std::size_t item : bin.items) parts.push_back(with({}, item));
     if (bin.items.size() > most_paired) return parts;
     const std::size_t singles = parts.size();
@@ -88,7 +88,7 @@ class Pairing {
     return parts;
   }
 
-  [[nodiscard]] Part with(Part part, std::size_t item) const {
+  [[nodiscard]] MovedItems with(MovedItems part, std::size_t item) const {
     part.items[part.count++] = item;
     part.tokens += costs_.tokens[item];
     part.in_from += from_costs_[item];
@@ -97,7 +97,7 @@ class Pairing {
     return part;
   }
 
-  void compare(const Part& given, const Part& taken, Exchange& best) const {
+  void compare(const MovedItems& given, const MovedItems& taken, Exchange& best) const {
     if (!allows(given, taken)) return;
     const double from_end = end_of(from_, from_costs_, from_.cost - given.in_from + taken.in_from, given, taken);
     if (from_end >= best.end) return;
@@ -105,14 +105,14 @@ class Pairing {
     if (end < best.end) best = {end, index_, given, taken};
   }
 
-  [[nodiscard]] bool fits(const Bin& bin, const Part& gone, const Part& come) const {
+  [[nodiscard]] bool fits(const Bin& bin, const MovedItems& gone, const MovedItems& come) const {
     return bin.tokens - gone.tokens + come.tokens <= bin.room &&
            (come.count == 0 || costs_.tokens[come.items[0]] <= bin.longest);
   }
 
   // With other items: without those of `gone`, and with those of `come`.
   [[nodiscard]] static double end_of(const Bin& bin, const std::vector<double>& costs, double cost,
-                                     const Part& gone, const Part& come) {
+                                     const MovedItems& gone, const MovedItems& come) {
     if (bin.items.size() + come.count == gone.count) return 0;
     const double end = bin.weight * (cost + bin.fixed);
     if (bin.tail == 0) return end;
@@ -133,7 +133,7 @@ class Pairing {
 };
 
 // The sums are taken anew, so that they do not depend on the exchanges that led here.
-void replace(Bin& bin, const Part& gone, const Part& come, const ItemCosts& costs) {
+void replace(Bin& bin, const MovedItems& gone, const MovedItems& come, const ItemCosts& costs) {
   std::vector<std::size_t> items;
   for (const std::size_t item : bin.items) {
     if (!gone.has(item)) items.push_back(item);
@@ -155,8 +155,8 @@ void disturb(std::vector<Bin>& bins, const ItemCosts& costs, RandomStream& rando
   for (int i = 0; i < random_exchanges; ++i) {
     const std::size_t to = (from + 1 + random.below(bins.size() - 1)) % bins.size();
     const Pairing pairing(bins, from, to, costs);
-    const Part given = pairing.single(bins[from], random.below(bins[from].items.size() + 1));
-    const Part taken = pairing.single(bins[to], random.below(bins[to].items.size() + 1));
+    const MovedItems given = pairing.single(bins[from], random.below(bins[from].items.size() + 1));
+    const MovedItems taken = pairing.single(bins[to], random.below(bins[to].items.size() + 1));
     if (pairing.allows(given, taken)) {
       replace(bins[from], given, taken, costs);
       replace(bins[to], taken, given, costs);
@@ -194,7 +194,7 @@ void exchange_items(std::vector<Bin>& bins, const ItemCosts& costs, double enoug
     const auto from = static_cast<std::size_t>(std::max_element(ends.begin(), ends.end()) - ends.begin());
     if (ends[from] <= enough) return;
     std::iota(order.begin(), order.end(), std::size_t{0});
-    const std::size_t looked_at = std::min(partners, order.size());
+    const std::size_t looked_at = std::min(partner_bins, order.size());
     std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(looked_at), order.end(), ends_earlier);
     budget -= std::ssize(order);
     Exchange best;

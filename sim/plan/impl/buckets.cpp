@@ -7,7 +7,7 @@
 namespace hdpsim {
 namespace {
 
-double work_of(const Ring& ring) {
+double ring_seconds(const Ring& ring) {
   return static_cast<double>(ring.size.degree) * ring.seconds;
 }
 
@@ -16,7 +16,7 @@ double work_of(const Ring& ring) {
 Buckets::Buckets(const std::vector<Ring>& rings, std::int64_t count) : rings_(rings) {
   bucket_end_.reserve(rings.size());
   double total = 0;
-  for (const Ring& ring : rings) total += work_of(ring);
+  for (const Ring& ring : rings) total += ring_seconds(ring);
   double sum = 0;
   std::size_t first = 0;
   for (std::int64_t bucket = 1; first < rings.size(); ++bucket) {
@@ -24,8 +24,8 @@ Buckets::Buckets(const std::vector<Ring>& rings, std::int64_t count) : rings_(ri
     std::size_t end = first;
     do {
       left_.insert(left_.end(), end);
-      sum += work_of(rings[end++]);
-    } while (end < rings.size() && (bucket >= count || sum + work_of(rings[end]) <= limit));
+      sum += ring_seconds(rings[end++]);
+    } while (end < rings.size() && (bucket >= count || sum + ring_seconds(rings[end]) <= limit));
     std::fill_n(std::back_inserter(bucket_end_), end - first, end);
     first = end;
   }

@@ -172,13 +172,6 @@ class Served final : public GroupCut {
   std::vector<ServedQueries> moved_;
 };
 
-std::vector<std::int64_t> lengths_of(const MicroBatch& micro_batch) {
-  std::vector<std::int64_t> lengths;
-  lengths.reserve(micro_batch.spans.size());
-  for (const Span& span : micro_batch.spans) lengths.push_back(span.tokens);
-  return lengths;
-}
-
 }  // namespace
 
 std::unique_ptr<GroupCut> served_cut(const std::vector<std::int64_t>& lengths, std::int64_t ranks,
@@ -187,7 +180,7 @@ std::unique_ptr<GroupCut> served_cut(const std::vector<std::int64_t>& lengths, s
 }
 
 std::array<ServedHalf, 2> served_halves(const MicroBatch& micro_batch) {
-  return Served(lengths_of(micro_batch), std::ssize(micro_batch.group), micro_batch.moved).halves();
+  return Served(span_lengths(micro_batch), std::ssize(micro_batch.group), micro_batch.moved).halves();
 }
 
 std::vector<std::vector<CutPiece>> served_parts(const std::vector<std::int64_t>& lengths, std::int64_t ranks) {

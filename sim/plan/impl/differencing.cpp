@@ -12,24 +12,24 @@ namespace hdpsim {
 namespace {
 
 /// Values that stay together. `places` is in the order in which they came, which decides between equal sums.
-struct Bin {
+struct FilledBin {
   ExactWork sum = 0;
   std::list<std::size_t> places;
 
-  void append(Bin&& other) {
+  void append(FilledBin&& other) {
     sum += other.sum;
     places.splice(places.end(), other.places);
   }
 };
 
-bool operator>(const Bin& a, const Bin& b) {
+bool operator>(const FilledBin& a, const FilledBin& b) {
   if (a.sum != b.sum) return a.sum > b.sum;
   if (a.places.size() != b.places.size()) return a.places.size() > b.places.size();
   return a.places > b.places;
 }
 
 struct Descending {
-  bool operator()(const Bin& a, const Bin& b) const { return a > b; }
+  bool operator()(const FilledBin& a, const FilledBin& b) const { return a > b; }
 };
 
 /// `parts` bins, of which only those that are not empty exist.
@@ -37,14 +37,14 @@ class State {
  public:
   explicit State(std::size_t parts) : parts_(parts) {}
 
-  void add(Bin bin) { bins_.insert(std::move(bin)); }
+  void add(FilledBin bin) { bins_.insert(std::move(bin)); }
 
   [[nodiscard]] ExactWork spread() const {
     const ExactWork least = bins_.size() < parts_ ? 0 : bins_.rbegin()->sum;
     return bins_.begin()->sum - least;
   }
-  [[nodiscard]] const Bin& largest() const { return *bins_.begin(); }
-  [[nodiscard]] const std::multiset<Bin, Descending>& bins() const { return bins_; }
+  [[nodiscard]] const FilledBin& largest() const { return *bins_.begin(); }
+  [[nodiscard]] const std::multiset<FilledBin, Descending>& bins() const { return bins_; }
 
   // The i-th largest bin of this state and the i-th smallest of the other become one. Pairs are formed from the state
   // with fewer bins, so that most bins of the other stay where they are.
@@ -52,24 +52,24 @@ class State {
     const bool other_is_smaller = other.bins_.size() <= bins_.size();
     if (!other_is_smaller) std::swap(bins_, other.bins_);
     std::size_t empty = parts_ - bins_.size();
-    std::vector<Bin> joined;
+    std::vector<FilledBin> joined;
     while (!other.bins_.empty()) {
-      Bin bin = std::move(other.bins_.extract(other.bins_.begin()).value());
+      FilledBin bin = std::move(other.bins_.extract(other.bins_.begin()).value());
       if (empty > 0) {
         --empty;
       } else {
-        Bin smallest = std::move(bins_.extract(std::prev(bins_.end())).value());
+        FilledBin smallest = std::move(bins_.extract(std::prev(bins_.end())).value());
         if (other_is_smaller) std::swap(bin, smallest);
         bin.append(std::move(smallest));
       }
       joined.push_back(std::move(bin));
     }
-    for (Bin& bin : joined) bins_.insert(std::move(bin));
+    for (FilledBin& bin : joined) bins_.insert(std::move(bin));
   }
 
  private:
   std::size_t parts_;
-  std::multiset<Bin, Descending> bins_;
+  std::multiset<FilledBin, Descending> bins_;
 };
 
 // The state to join first: the one of the largest spread or, of equal ones, of the largest bin.
@@ -114,7 +114,7 @@ std::vector<std::vector<std::size_t>> largest_differencing(std::span<const Exact
     states.insert(std::move(first));
   }
   if (!states.empty()) {
-    for (const Bin& bin : (*states.begin())->bins()) {
+    for (const FilledBin& bin : (*states.begin())->bins()) {
       result.emplace_back(bin.places.begin(), bin.places.end());
       std::sort(result.back().begin(), result.back().end());
     }

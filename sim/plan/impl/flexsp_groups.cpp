@@ -8,16 +8,16 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/plan/impl/never.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
 // The search ends where the last group ends within this share of a bound, and exchanges end where gains are a tenth of
 // it.
 constexpr double good_enough = 0.01;
 // Groups, of those that end first, with which the last one may exchange sequences.
-constexpr std::size_t partners = 8;
+constexpr std::size_t partner_groups = 8;
 
 class GroupSearch {
  public:
@@ -246,7 +246,7 @@ class GroupSearch {
   [[nodiscard]] static std::vector<Group*> first_of(Filled& groups) {
     std::vector<Group*> first(groups.size());
     std::transform(groups.begin(), groups.end(), first.begin(), [](Group& group) { return &group; });
-    const std::size_t count = std::min(partners, first.size());
+    const std::size_t count = std::min(partner_groups, first.size());
     std::partial_sort(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(count), first.end(),
                       [](const Group* a, const Group* b) { return a->end != b->end ? a->end < b->end : a < b; });
     first.resize(count);

@@ -16,6 +16,9 @@ namespace hdpsim {
 [[nodiscard]] std::unique_ptr<GroupCut> served_cut(const std::vector<std::int64_t>& lengths, std::int64_t ranks,
                                                    const std::vector<ServedQueries>& moved);
 
+/// The tokens of each span of a micro-batch, without its padding.
+[[nodiscard]] std::vector<std::int64_t> span_lengths(const MicroBatch& micro_batch);
+
 /// Tokens dealt to 2N parts: an equal number each, and the remainder one token each round the parts.
 class PartDealing {
  public:

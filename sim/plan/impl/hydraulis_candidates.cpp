@@ -11,7 +11,7 @@ PipelineDegrees alike(std::int64_t ranks, std::int64_t degree) {
 }
 
 // `wide` pipelines of one degree, and the other ranks in pipelines of another one.
-PipelineDegrees beside(std::int64_t ranks, std::int64_t wide, std::int64_t degree, std::int64_t other) {
+PipelineDegrees degrees_beside(std::int64_t ranks, std::int64_t wide, std::int64_t degree, std::int64_t other) {
   PipelineDegrees degrees(static_cast<std::size_t>(wide), degree);
   degrees.insert(degrees.end(), static_cast<std::size_t>((ranks - wide * degree) / other), other);
   return degrees;
@@ -39,8 +39,8 @@ std::vector<PipelineDegrees> usual_strategies(std::int64_t ranks, std::int64_t h
   for (std::int64_t degree = 1; ranks % degree == 0; degree *= 2) add(alike(ranks, degree));
   add(alike(ranks, holding));
   for (std::int64_t other = 1; other < holding && holding % other == 0; other *= 2) {
-    add(beside(ranks, 1, holding, other));
-    add(beside(ranks, std::max<std::int64_t>(1, ranks / 2 / holding), holding, other));
+    add(degrees_beside(ranks, 1, holding, other));
+    add(degrees_beside(ranks, std::max<std::int64_t>(1, ranks / 2 / holding), holding, other));
   }
   add(steps(ranks, holding));
   for (std::int64_t degree = 2; degree < holding && ranks % degree == 0; degree *= 2) add(steps(ranks, degree));

@@ -9,11 +9,11 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
+#include "sim/plan/impl/never.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
 // Exchanges end where they are this close to a bound, as a share.
 constexpr double close_to_bound = 1e-7;
 // Restarts of a search, and of one among many.

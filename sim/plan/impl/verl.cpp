@@ -12,7 +12,7 @@ namespace hdpsim {
 namespace {
 
 // What verl takes a sequence to cost, for every model (seqlen_balancing.py, calculate_workload).
-ExactWork work_of(std::int64_t tokens) {
+ExactWork verl_work(std::int64_t tokens) {
   const auto s = static_cast<ExactWork>(tokens);
   return 24576 * s + s * s;
 }
@@ -103,7 +103,7 @@ class Verl final : public Planner {
   [[nodiscard]] static std::vector<ExactWork> works_of(const Batch& batch, const SequenceList& sequences) {
     std::vector<ExactWork> works;
     works.reserve(sequences.size());
-    for (const std::size_t sequence : sequences) works.push_back(work_of(batch.sequences[sequence].tokens));
+    for (const std::size_t sequence : sequences) works.push_back(verl_work(batch.sequences[sequence].tokens));
     return works;
   }
 

@@ -13,7 +13,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr double us = 1e-6;
 constexpr std::int64_t most_ranks = 10'000'000;
 constexpr double mostly = 0.9;    // share of its time from which on a kernel counts as beside a message
 constexpr double hardly = 0.01;   // and up to which as alone

@@ -10,7 +10,6 @@ namespace hdpsim {
 namespace {
 
 constexpr std::size_t most_events = 20'000'000;  // of a kind, in one trace: some 2 GB of memory
-constexpr double us = 1e-6;
 
 void require_room(std::size_t count, const ProfilerEvent& event) {
   if (count < most_events) return;

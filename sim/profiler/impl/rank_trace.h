@@ -13,6 +13,9 @@
 
 namespace hdpsim {
 
+/// The unit of a trace's times, in seconds.
+inline constexpr double us = 1e-6;
+
 /// A collective or message, as a trace names it.
 struct NamedMessage {
   std::optional<MessageKind> kind;

@@ -11,9 +11,9 @@ namespace {
 /// Micro-batches enter at both ends of the pipeline. The stage is `distance` stages away from its nearer end:
 /// micro-batches that enter there are `near`, the others `far`. There are `before` stages between the stage and the
 /// middle of the pipeline.
-class StageOrder {
+class DualPipeOrder {
  public:
-  StageOrder(std::int64_t stages, std::int64_t stage, std::int64_t slots)
+  DualPipeOrder(std::int64_t stages, std::int64_t stage, std::int64_t slots)
       : stages_(stages), stage_(stage), slots_(slots), order_(slots) {}
 
   std::vector<SlotPass> take() {
@@ -110,7 +110,7 @@ class DualPipe final : public Schedule {
   }
   [[nodiscard]] std::span<const PassKind> kinds() const override { return split_backward; }
   [[nodiscard]] std::vector<SlotPass> order(std::int64_t stage, std::int64_t slots) const override {
-    return StageOrder(stages(), stage, slots).take();
+    return DualPipeOrder(stages(), stage, slots).take();
   }
 };
 

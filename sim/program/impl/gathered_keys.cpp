@@ -54,7 +54,7 @@ void gather(PassWriter& writer, const Moved& both, std::optional<Index> needed) 
   if (gathered) writer.body().back().after(*gathered);
 }
 
-void attend(PassWriter& writer, Direction direction) {
+void attend_gathered(PassWriter& writer, Direction direction) {
   if (is_uneven(writer.micro_batch())) return void(writer.attend(writer.group_work().with_all_keys(), 0));
   RingAttention all = ring_attention(writer.micro_batch(), writer.layer(), writer.tp(), writer.sharing(), direction);
   writer.add_ring(Opcode::attention, Stream::compute, writer.attention(std::move(all.own)), 0);
@@ -64,13 +64,13 @@ void attend(PassWriter& writer, Direction direction) {
 
 void forward_gathered(PassWriter& writer, std::optional<Index> projected) {
   gather(writer, moved(writer), projected);
-  attend(writer, Direction::forward);
+  attend_gathered(writer, Direction::forward);
 }
 
 void backward_gathered(PassWriter& writer, Index differentiated) {
   const Moved both = moved(writer);
   gather(writer, both, differentiated);
-  attend(writer, Direction::backward);
+  attend_gathered(writer, Direction::backward);
   if (both.all == Bytes{}) return;
   const Bytes gradients = both.all * writer.recipe().dkv_bytes_per_element / writer.layer().element_bytes;
   writer.share({both.back, gradients / 2, SharedTensor::keys, true});

@@ -45,7 +45,7 @@ RingWork ring_work(PassWriter& writer, Direction direction) {
 }
 
 // The attention of a step, to keys that `received` brings.
-Index attend(PassWriter& writer, const RingWork& work, std::size_t step, std::optional<Index> received) {
+Index attend_step(PassWriter& writer, const RingWork& work, std::size_t step, std::optional<Index> received) {
   if (!work.uneven.empty()) return writer.attend(work.uneven[step], step, received);
   const Index index = writer.add_ring(Opcode::attention, Stream::compute, step == 0 ? work.own : work.step, step);
   if (received) writer.body().back().after(*received);
@@ -138,7 +138,7 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected) {
     if (k + 1 < ranks) post(k + 1);
     if (k > 0 && k + 1 == ranks) writer.end_ring(received[1]);
     if (k == 0) writer.attend_local();
-    computed[k] = attend(writer, work, k, k > 0 ? std::optional(received[k]) : std::nullopt);
+    computed[k] = attend_step(writer, work, k, k > 0 ? std::optional(received[k]) : std::nullopt);
     if (k > 0 && merges) computed[k] = writer.add_ring(Opcode::merge, Stream::compute, merge_of(k), k);
   }
 }
@@ -163,7 +163,7 @@ std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
   for (std::size_t k = 0; k < ranks; ++k) {
     if (ranks > 1) post(k + 1);
     if (k == 0) writer.attend_local();
-    computed[k] = attend(writer, work, k, k > 0 ? std::optional(received[k]) : std::nullopt);
+    computed[k] = attend_step(writer, work, k, k > 0 ? std::optional(received[k]) : std::nullopt);
   }
   if (ranks == 1) return {};
   const Index last = writer.add_ring(Opcode::exchange, Stream::comm, gradient, ranks + 1);

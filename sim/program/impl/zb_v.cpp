@@ -19,9 +19,9 @@ namespace {
 ///    other gradient to wait for, so that no gradient waits for another stage's weight gradients.
 /// With at least 2 p - 1 micro-batches, no stage is idle between its first and its last pass, and none ever holds more
 /// than 2 p chunks.
-class StageOrder {
+class ZbVOrder {
  public:
-  StageOrder(std::int64_t stages, std::int64_t stage, std::int64_t slots)
+  ZbVOrder(std::int64_t stages, std::int64_t stage, std::int64_t slots)
       : stages_(stages), stage_(stage), slots_(slots), order_(slots) {}
 
   std::vector<SlotPass> take() {
@@ -77,7 +77,7 @@ class ZeroBubbleV final : public Schedule {
   }
   [[nodiscard]] std::span<const PassKind> kinds() const override { return split_backward; }
   [[nodiscard]] std::vector<SlotPass> order(std::int64_t stage, std::int64_t slots) const override {
-    return StageOrder(stages(), stage, slots).take();
+    return ZbVOrder(stages(), stage, slots).take();
   }
 };
 

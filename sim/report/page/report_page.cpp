@@ -15,8 +15,6 @@
 namespace hdpsim {
 namespace {
 
-using Json = PageJson;
-
 constexpr std::size_t most_cells_a_run = 4096;
 constexpr std::size_t fewest_cells_a_run = 64;
 constexpr std::size_t histogram_bins = 40;
@@ -31,18 +29,18 @@ double rounded_seconds(Instant time) {
   return rounded_seconds(time.since_start());
 }
 
-Json names_of_evidence() {
-  Json names = Json::array();
+PageJson names_of_evidence() {
+  PageJson names = PageJson::array();
   for (std::size_t i = 0; i < evidence_kinds; ++i) names.push_back(evidence_name(static_cast<Evidence>(i)));
   return names;
 }
 
 // ---- Data of a point
 
-Json lengths_json(const Description& lengths) {
-  Json percentiles = Json::array();
+PageJson lengths_json(const Description& lengths) {
+  PageJson percentiles = PageJson::array();
   for (const auto& [percent, length] : lengths.percentiles) percentiles.push_back({percent, length});
-  Json shares = Json::array();
+  PageJson shares = PageJson::array();
   for (const auto& [above, sequences, tokens, squares] : lengths.shares) {
     shares.push_back({above, rounded(sequences), rounded(tokens), rounded(squares)});
   }
@@ -51,10 +49,10 @@ Json lengths_json(const Description& lengths) {
           {"shares", shares}};
 }
 
-Json point_json(const RunInfo& info, const std::optional<Description>& lengths) {
-  Json coordinates = Json::array();
+PageJson point_json(const RunInfo& info, const std::optional<Description>& lengths) {
+  PageJson coordinates = PageJson::array();
   for (const auto& coordinate : info.coordinates) coordinates.push_back({coordinate.path, line_of(coordinate.value)});
-  Json background = Json::array();
+  PageJson background = PageJson::array();
   for (const auto& other : info.background) {
     background.push_back(fmt::format("{}: {} on {} GPUs", other.name, other.what, other.gpus));
   }
@@ -65,11 +63,11 @@ Json point_json(const RunInfo& info, const std::optional<Description>& lengths) 
           {"profile", info.profile},
           {"background", background},
           {"not_modelled", info.not_modelled},
-          {"lengths", lengths ? lengths_json(*lengths) : Json()}};
+          {"lengths", lengths ? lengths_json(*lengths) : PageJson()}};
 }
 
-Json points_json(const ReportData& data) {
-  Json points = Json::array();
+PageJson points_json(const ReportData& data) {
+  PageJson points = PageJson::array();
   for (const Run& run : data.runs) {
     if (run.info.point < points.size()) continue;
     const bool known = run.info.point < data.lengths.size();
@@ -80,8 +78,8 @@ Json points_json(const ReportData& data) {
 
 // ---- Data of a run
 
-Json seconds_json(const Breakdown& breakdown) {
-  Json seconds = Json::array();
+PageJson breakdown_row(const Breakdown& breakdown) {
+  PageJson seconds = PageJson::array();
   for (const Activity activity : all_activities) {
     seconds.push_back(rounded_seconds(breakdown[activity]));
   }
@@ -89,21 +87,21 @@ Json seconds_json(const Breakdown& breakdown) {
 }
 
 // The mean over the ranks of each stage; null without a pipeline.
-Json stage_breakdowns_json(const Run& run) {
-  Json stages = Json::array();
+PageJson stage_breakdowns_json(const Run& run) {
+  PageJson stages = PageJson::array();
   const auto count = static_cast<std::size_t>(run.info.stages);
   for (std::size_t stage = 0; count > 1 && stage < count; ++stage) {
     BreakdownMean mean;
     for (std::size_t worker = stage; worker < run.result.ranks.size(); worker += count) {
       mean.add(run.result.ranks[worker]);
     }
-    stages.push_back(seconds_json(mean.mean()));
+    stages.push_back(breakdown_row(mean.mean()));
   }
   return stages;
 }
 
-Json links_json(const std::vector<LinkUse>& links) {
-  Json rows = Json::array();
+PageJson links_json(const std::vector<LinkUse>& links) {
+  PageJson rows = PageJson::array();
   for (std::size_t i = 0; i < std::min(links.size(), most_links); ++i) {
     const LinkUse& link = links[i];
     rows.push_back({link.name, link.rate.gigabytes_per_second(), rounded(link.bytes.gigabytes()),
@@ -112,20 +110,20 @@ Json links_json(const std::vector<LinkUse>& links) {
   return rows;
 }
 
-Json map_json(const BusyMap& map) {
-  Json cells = Json::array();
+PageJson map_json(const BusyMap& map) {
+  PageJson cells = PageJson::array();
   for (const double cell : map.cells) cells.push_back(rounded(cell));
   return {{"ranks_per_cell", map.ranks_per_cell}, {"cells", cells}};
 }
 
-Json histogram_json(const BusyHistogram& histogram) {
+PageJson histogram_json(const BusyHistogram& histogram) {
   return {{"least", histogram.least}, {"most", histogram.most}, {"counts", histogram.counts}};
 }
 
 // Only a piece of a pipeline names the kind of its pass.
-Json piece_json(const ShownStep::Piece& piece) {
-  Json json = {rounded_seconds(piece.begin), rounded_seconds(piece.end), piece.ranks, piece.tokens,
-               rounded(piece.offload)};
+PageJson piece_json(const ShownStep::Piece& piece) {
+  PageJson json = {rounded_seconds(piece.begin), rounded_seconds(piece.end), piece.ranks, piece.tokens,
+                   rounded(piece.offload)};
   if (piece.kind == PassKind::whole) return json;
   json.push_back(pass_kind_name(piece.kind));
   json.push_back(piece.micro_batch);
@@ -133,18 +131,18 @@ Json piece_json(const ShownStep::Piece& piece) {
   return json;
 }
 
-Json lane_json(const ShownStep::Lane& lane) {
-  Json pieces = Json::array();
+PageJson lane_json(const ShownStep::Lane& lane) {
+  PageJson pieces = PageJson::array();
   for (const ShownStep::Piece& piece : lane.pieces) pieces.push_back(piece_json(piece));
   return {{"rank", lane.rank},
           {"stage", lane.stage},
-          {"breakdown", seconds_json(lane.breakdown)},
+          {"breakdown", breakdown_row(lane.breakdown)},
           {"pieces", pieces},
           {"left_out", lane.left_out}};
 }
 
-Json kinds_of_links_json(const std::vector<LinkKindUse>& links) {
-  Json kinds = Json::array();
+PageJson kinds_of_links_json(const std::vector<LinkKindUse>& links) {
+  PageJson kinds = PageJson::array();
   for (const LinkKindUse& use : links) {
     kinds.push_back({{"kind", use.kind},
                      {"links", use.links},
@@ -157,10 +155,10 @@ Json kinds_of_links_json(const std::vector<LinkKindUse>& links) {
   return kinds;
 }
 
-Json step_json(const ShownStep& step) {
-  Json sizes = Json::array();
+PageJson step_json(const ShownStep& step) {
+  PageJson sizes = PageJson::array();
   for (const auto& [ranks, micro_batches, tokens] : step.group_sizes) sizes.push_back({ranks, micro_batches, tokens});
-  Json lanes = Json::array();
+  PageJson lanes = PageJson::array();
   for (const ShownStep::Lane& lane : step.lanes) lanes.push_back(lane_json(lane));
   return {{"step", step.step},
           {"time", rounded_seconds(step.time)},
@@ -170,40 +168,40 @@ Json step_json(const ShownStep& step) {
 }
 
 // Lines as [depth, text], changes as [change, step time, whether it is a bound].
-Json why_json(const Explanation& why) {
-  Json lines = Json::array();
+PageJson why_json(const Explanation& why) {
+  PageJson lines = PageJson::array();
   for (const ExplanationLine& line : lines_of(why)) lines.push_back({line.depth, line.text});
-  Json changes = Json::array();
+  PageJson changes = PageJson::array();
   for (const WhatIf& change : why.changes) {
     changes.push_back({change.change, rounded_seconds(change.step_time), change.is_bound});
   }
   return {{"step", why.step}, {"step_time", rounded_seconds(why.step_time)}, {"lines", lines}, {"changes", changes}};
 }
 
-Json speedup_json(const std::optional<Speedup>& speedup) {
+PageJson speedup_json(const std::optional<Speedup>& speedup) {
   if (!speedup) return nullptr;
   return {{"versus", speedup->versus}, {"mean", speedup->mean}, {"p5", speedup->p5}, {"p95", speedup->p95}};
 }
 
-Json percentiles_json(const Percentiles& values) {
+PageJson percentiles_json(const Percentiles& values) {
   return {{"p5", values.p5}, {"p50", values.p50}, {"p95", values.p95}};
 }
 
 // Intervals around the mean of the simulated run; null if the study does not ask for them.
-Json uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
+PageJson uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
   if (!uncertainty) return nullptr;
-  Json variance = Json::array();
+  PageJson variance = PageJson::array();
   for (const VarianceShare& each : uncertainty->shares) variance.push_back({each.source, rounded(each.share)});
   return {{"samples", uncertainty->samples},
           {"step_time", percentiles_json(uncertainty->step_time_s)},
-          {"speedup", uncertainty->speedup ? percentiles_json(*uncertainty->speedup) : Json()},
+          {"speedup", uncertainty->speedup ? percentiles_json(*uncertainty->speedup) : PageJson()},
           {"variance", variance},
           {"unknown", uncertainty->unknown},
           {"advice", uncertainty->advice}};
 }
 
-Json names_of_memory_parts() {
-  Json names = Json::array();
+PageJson names_of_memory_parts() {
+  PageJson names = PageJson::array();
   for (std::size_t i = 0; i < memory_parts; ++i) names.push_back(memory_part_name(static_cast<MemoryPart>(i)));
   return names;
 }
@@ -215,8 +213,8 @@ Bytes peak_of(const RankMemory& memory) {
 }
 
 // [seconds, GB of the device, GB of the host]
-Json samples_json(const RankMemory& memory) {
-  Json samples = Json::array();
+PageJson samples_json(const RankMemory& memory) {
+  PageJson samples = PageJson::array();
   for (std::size_t i = 0; i < std::min(memory.samples.size(), most_memory_samples); ++i) {
     const MemorySample& sample = memory.samples[i];
     samples.push_back(
@@ -226,13 +224,13 @@ Json samples_json(const RankMemory& memory) {
 }
 
 // Sorts the fullest ranks first.
-Json memory_ranks_json(const StepMemory& memory) {
+PageJson memory_ranks_json(const StepMemory& memory) {
   std::vector<const RankMemory*> order;
   for (const RankMemory& rank : memory.ranks) order.push_back(&rank);
   std::stable_sort(order.begin(), order.end(),
                    [](const RankMemory* a, const RankMemory* b) { return peak_of(*a) > peak_of(*b); });
   if (order.size() > most_memory_ranks) order.resize(most_memory_ranks);
-  Json ranks = Json::array();
+  PageJson ranks = PageJson::array();
   for (const RankMemory* rank : order) {
     ranks.push_back({{"rank", rank->rank.index()},
                      {"samples", samples_json(*rank)},
@@ -241,9 +239,9 @@ Json memory_ranks_json(const StepMemory& memory) {
   return ranks;
 }
 
-Json memory_json(const Run& run) {
+PageJson memory_json(const Run& run) {
   const MemoryUse& memory = run.metrics.memory;
-  Json parts = Json::array();
+  PageJson parts = PageJson::array();
   for (std::size_t i = 0; i < memory_parts; ++i) {
     parts.push_back(rounded(memory.parts[static_cast<MemoryPart>(i)].gigabytes()));
   }
@@ -260,7 +258,7 @@ Json memory_json(const Run& run) {
           {"ranks", memory_ranks_json(run.result.memory)}};
 }
 
-Json run_json(const Run& run, std::size_t cells) {
+PageJson run_json(const Run& run, std::size_t cells) {
   const RunMetrics& metrics = run.metrics;
   const Percentiles& time = metrics.step_time_s;
   const BusyTimes& busy = metrics.busy;
@@ -273,7 +271,7 @@ Json run_json(const Run& run, std::size_t cells) {
           {"tokens_per_s", metrics.tokens_per_s},
           {"mfu", metrics.mfu},
           {"speedup", speedup_json(metrics.speedup)},
-          {"breakdown", seconds_json(metrics.breakdown)},
+          {"breakdown", breakdown_row(metrics.breakdown)},
           {"busy", {seconds_of(busy.min), seconds_of(busy.mean), seconds_of(busy.max), seconds_of(busy.deviation)}},
           {"stage_breakdowns", stage_breakdowns_json(run)},
           {"evidence", metrics.evidence},
@@ -288,13 +286,13 @@ Json run_json(const Run& run, std::size_t cells) {
           {"why", nullptr}};
 }
 
-Json runs_json(const ReportData& data) {
+PageJson runs_json(const ReportData& data) {
   const std::size_t share = map_cells / std::max<std::size_t>(1, data.runs.size());
   const std::size_t cells = std::clamp(share, fewest_cells_a_run, most_cells_a_run);
-  Json runs = Json::array();
+  PageJson runs = PageJson::array();
   for (std::size_t i = 0; i < data.runs.size(); ++i) {
     if (data.runs[i].is_refused()) continue;
-    Json run = run_json(data.runs[i], cells);
+    PageJson run = run_json(data.runs[i], cells);
     if (i < data.steps.size() && data.steps[i]) run["shown_step"] = step_json(*data.steps[i]);
     if (i < data.timelines.size() && !data.timelines[i].empty()) run["timeline"] = data.timelines[i];
     if (i < data.why.size() && data.why[i]) run["why"] = why_json(*data.why[i]);
@@ -304,8 +302,8 @@ Json runs_json(const ReportData& data) {
 }
 
 // Runs that have no figures, and why.
-Json refused_json(const std::vector<Run>& runs) {
-  Json refused = Json::array();
+PageJson refused_json(const std::vector<Run>& runs) {
+  PageJson refused = PageJson::array();
   for (const Run& run : runs) {
     if (!run.is_refused()) continue;
     refused.push_back({{"point", run.info.point}, {"plan", run.info.plan}, {"why", refusal_text(run)}});
@@ -313,7 +311,7 @@ Json refused_json(const std::vector<Run>& runs) {
   return refused;
 }
 
-std::string name_of(const Value& study) {
+std::string study_name(const Value& study) {
   const Value* name = study.find("name");
   return name == nullptr ? "study" : name->text;
 }
@@ -326,15 +324,15 @@ std::vector<std::string> plans_of(const std::vector<Run>& runs) {
   return plans;
 }
 
-Json answer_json(const std::vector<Run>& runs) {
+PageJson answer_json(const std::vector<Run>& runs) {
   const Answer answer = answer_of(runs);
   return {{"lead", answer.lead}, {"notes", answer.notes}};
 }
 
-Json page_json(const ReportData& data) {
+PageJson page_json(const ReportData& data) {
   const std::vector<std::string> plans = plans_of(data.runs);
   return {{"version", data.version},
-          {"name", name_of(data.study)},
+          {"name", study_name(data.study)},
           {"study", to_yaml(data.study)},
           {"plans", plans},
           {"colors", plan_colors(plans)},
@@ -351,7 +349,7 @@ Json page_json(const ReportData& data) {
 }  // namespace
 
 std::string report_page(const ReportData& data) {
-  return html_page(name_of(data.study), page_files::report_js, page_text(page_json(data)));
+  return html_page(study_name(data.study), page_files::report_js, page_text(page_json(data)));
 }
 
 }  // namespace hdpsim

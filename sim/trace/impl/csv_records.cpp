@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/document/input_file.h"
 #include "sim/document/limits.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr std::string_view blanks = " \t";
 // Bytes of a record after its first line. An unclosed quote would otherwise take the rest of the file for one value.
 constexpr std::size_t longest_quoted = std::size_t{1} << 20;
 

@@ -53,7 +53,10 @@ class Outline {
     return false;
   }
   bool put(Json value) {
-    if (depth_ == 0) value_ = std::move(value);
+    if (depth_ == 0) {
+      value_ = std::move(value);
+      return true;
+    }
     if (depth_ != 1 || !value_.is_object()) return true;
     value_[std::move(key_)] = std::move(value);
     return value_.size() <= most_columns || refuse(Problem::fields);

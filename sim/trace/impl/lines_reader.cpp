@@ -5,8 +5,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::string_view blanks = " \t";
-
 class LinesSource : public FileSource {
  public:
   explicit LinesSource(const std::filesystem::path& path) : FileSource(path.string()), lines_(path) {}

@@ -14,7 +14,7 @@ double z_of(double x, double mu, double sigma) {
   return (std::log(x) - mu) / sigma;
 }
 
-std::int64_t rounded(double x, std::int64_t min, std::int64_t max) {
+std::int64_t whole_tokens(double x, std::int64_t min, std::int64_t max) {
   return std::clamp(static_cast<std::int64_t>(std::llround(x)), min, max);
 }
 
@@ -22,7 +22,7 @@ class LognormalLengths : public LengthDistribution {
  public:
   explicit LognormalLengths(const Lognormal& p) : range_(rounding_range(p)), min_(p.min), max_(p.max) {}
 
-  [[nodiscard]] std::int64_t quantile(double u) const override { return rounded(range_.quantile(u), min_, max_); }
+  [[nodiscard]] std::int64_t quantile(double u) const override { return whole_tokens(range_.quantile(u), min_, max_); }
 
  private:
   LognormalRange range_;
@@ -42,7 +42,7 @@ class LognormalParetoLengths : public LengthDistribution {
   [[nodiscard]] std::int64_t quantile(double u) const override {
     const double x = u < body_share_ ? body_.quantile(u / body_share_)
                                      : tail_.quantile(std::min(1.0, (u - body_share_) / (1 - body_share_)));
-    return rounded(x, min_, max_);
+    return whole_tokens(x, min_, max_);
   }
 
  private:

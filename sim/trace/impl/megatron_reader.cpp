@@ -13,7 +13,7 @@ namespace {
 // Layout from megatron/core/datasets/indexed_dataset.py: magic (9 bytes), version u64, token type u8, sequence count
 // u64, document index count u64; then int32 sizes, int64 pointers and int64 document indices (and int8 modes for
 // multimodal data).
-constexpr std::string_view magic("MMIDIDX\0\0", 9);
+constexpr std::string_view megatron_magic("MMIDIDX\0\0", 9);
 constexpr std::int64_t header_bytes = 34;
 constexpr std::int64_t size_bytes = 4;
 constexpr std::int64_t pointer_bytes = 8;
@@ -77,7 +77,8 @@ class MegatronSource : public FileSource {
     const std::size_t got = file.read(bytes);
     if (got == 0) problems().fail("the file is empty", which_file_help);
     const auto same = [](char a, unsigned char b) { return static_cast<unsigned char>(a) == b; };
-    if (!std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(std::min(got, magic.size())),
+    if (!std::equal(megatron_magic.begin(),
+                    megatron_magic.begin() + static_cast<std::ptrdiff_t>(std::min(got, megatron_magic.size())),
                     bytes.begin(), same)) {
       problems().fail("the file does not begin as a Megatron-LM index does", which_file_help);
     }

@@ -13,7 +13,7 @@ namespace hdpsim {
 namespace {
 
 // The format: numpy.lib.format, versions 1.0 (16-bit header length), 2.0 and 3.0 (32-bit header length).
-constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::string_view npy_magic = "\x93NUMPY";
 constexpr std::size_t block_elements = 1 << 16;
 constexpr std::uint64_t longest_header = 1 << 16;  // NumPy itself reads 10,000 bytes
 
@@ -80,7 +80,7 @@ class NpySource : public FileSource {
     std::array<unsigned char, 12> start{};
     if (file_.size() == 0) problems().fail("the file is empty", save_help);
     const std::size_t got = file_.read(std::span(start).first(8));
-    if (!std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(std::min(got, magic.size())),
+    if (!std::equal(npy_magic.begin(), npy_magic.begin() + static_cast<std::ptrdiff_t>(std::min(got, npy_magic.size())),
                     start.begin(), [](char a, unsigned char b) { return static_cast<unsigned char>(a) == b; })) {
       problems().fail("the file does not begin as a .npy file does", save_help);
     }

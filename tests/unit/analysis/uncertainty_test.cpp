@@ -11,7 +11,7 @@ constexpr auto gemm = static_cast<std::size_t>(CostFamily::gemm);
 constexpr auto messages = static_cast<std::size_t>(CostFamily::messages);
 
 // Steps of these seconds, a share of each of which is matrix products.
-RunResult run_of(const std::vector<double>& seconds, double gemm_share = 0) {
+RunResult run_with(const std::vector<double>& seconds, double gemm_share = 0) {
   RunResult run;
   for (const double time : seconds) {
     StepResult step;
@@ -41,7 +41,7 @@ double half_width(const Percentiles& values) {
 constexpr double z95 = 1.645;  // of the normal distribution
 
 TEST_CASE("what is known exactly has no interval", "[uncertainty]") {
-  const Uncertainty found = uncertainty_of(model_of(0), run_of({2, 2, 2}), nullptr, 4, 1000);
+  const Uncertainty found = uncertainty_of(model_of(0), run_with({2, 2, 2}), nullptr, 4, 1000);
   CHECK(found.step_time_s.p5 == Approx(2));
   CHECK(found.step_time_s.p95 == Approx(2));
   CHECK(found.tokens_per_s.p50 == Approx(500));
@@ -53,7 +53,7 @@ TEST_CASE("what is known exactly has no interval", "[uncertainty]") {
 TEST_CASE("a family's error counts by its share of the step", "[uncertainty]") {
   const double cv = 0.05;
   const double share = 0.4;
-  const Uncertainty found = uncertainty_of(model_of(cv), run_of({10, 10}, share), nullptr, 1, 1);
+  const Uncertainty found = uncertainty_of(model_of(cv), run_with({10, 10}, share), nullptr, 1, 1);
   // 4,000 samples: percentiles are off by a few percent of the deviation.
   CHECK(half_width(found.step_time_s) == Approx(z95 * cv * share * 10).epsilon(0.08));
   CHECK(found.step_time_s.mean == Approx(10).epsilon(0.002));
@@ -66,7 +66,7 @@ TEST_CASE("a family's error counts by its share of the step", "[uncertainty]") {
 TEST_CASE("batches count by the error of their mean", "[uncertainty]") {
   std::vector<double> seconds;
   for (int i = 0; i < 100; ++i) seconds.push_back(i % 2 == 0 ? 9 : 11);  // deviation 1, of the mean of 100 0.1
-  const Uncertainty found = uncertainty_of(model_of(0), run_of(seconds), nullptr, 1, 1);
+  const Uncertainty found = uncertainty_of(model_of(0), run_with(seconds), nullptr, 1, 1);
   CHECK(half_width(found.step_time_s) == Approx(z95 * 0.1).epsilon(0.1));
   CHECK(found.shares.front().source == "batches");
   CHECK(found.shares.front().deviation == Approx(0.01));
@@ -74,9 +74,9 @@ TEST_CASE("batches count by the error of their mean", "[uncertainty]") {
 }
 
 TEST_CASE("what both plans have in common cancels out of a speed-up", "[uncertainty]") {
-  const RunResult baseline = run_of({10, 30, 20}, 0.5);
-  const RunResult same_share = run_of({5, 15, 10}, 0.5);
-  const RunResult without = run_of({5, 15, 10}, 0);
+  const RunResult baseline = run_with({10, 30, 20}, 0.5);
+  const RunResult same_share = run_with({5, 15, 10}, 0.5);
+  const RunResult without = run_with({5, 15, 10}, 0);
   const UncertaintyModel model = model_of(0.1);
   CHECK(half_width(*uncertainty_of(model, same_share, &baseline, 1, 1).speedup) == Approx(0).margin(1e-12));
   const Percentiles ratio = *uncertainty_of(model, without, &baseline, 1, 1).speedup;
@@ -84,7 +84,7 @@ TEST_CASE("what both plans have in common cancels out of a speed-up", "[uncertai
 }
 
 TEST_CASE("an error that nobody knows is told, and what to measure for it", "[uncertainty]") {
-  RunResult run = run_of({10, 10}, 0.4);
+  RunResult run = run_with({10, 10}, 0.4);
   for (StepResult& step : run.steps) step.slopes[messages] = step.time.scaled(0.2);
   const Uncertainty found = uncertainty_of(model_of(0.05), run, nullptr, 1, 1);
   CHECK(found.unknown == std::vector<std::string>{"messages"});
@@ -92,7 +92,7 @@ TEST_CASE("an error that nobody knows is told, and what to measure for it", "[un
 }
 
 TEST_CASE("elasticities come from the steps that have them", "[uncertainty]") {
-  RunResult run = run_of({10, 30}, 0.4);
+  RunResult run = run_with({10, 30}, 0.4);
   run.steps[1].slopes.clear();
   CHECK(elasticities(run)[gemm] == Approx(0.4));
   run.steps[0].slopes.clear();

@@ -103,7 +103,7 @@ TEST_CASE("doubles are rounded once, to the nearest, and must fit", "[units]") {
 
 template <class Quantity>
 void check_borders(Quantity least, Quantity most, Quantity one) {
-  const Quantity zero = one - one;
+  const Quantity zero{};
   CHECK(most - one + one == most);
   CHECK(least + one - one == least);
   CHECK(most + zero == most);

@@ -12,7 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-Instant at(std::int64_t ps) {
+Instant at_ps(std::int64_t ps) {
   return Instant::at(Duration::picoseconds(ps));
 }
 
@@ -22,7 +22,7 @@ Timeline small_timeline() {
   timeline.ranks.resize(1);
   timeline.ranks[0][Activity::attention] = Duration::picoseconds(1);
   timeline.ranks[0][Activity::group_wait] = Duration::picoseconds(2'000'000'000'000);
-  timeline.micro_batches = {{at(10), at(500'000'000'000)}};
+  timeline.micro_batches = {{at_ps(10), at_ps(500'000'000'000)}};
   timeline.instructions = {{.rank = HdpRank(0),
                             .micro_batch = MicroBatchId(0),
                             .block = 2,
@@ -30,8 +30,8 @@ Timeline small_timeline() {
                             .instruction = 3,
                             .opcode = Opcode::exchange,
                             .stream = Stream::comm,
-                            .begin = at(10),
-                            .end = at(250'000'000'000)}};
+                            .begin = at_ps(10),
+                            .end = at_ps(250'000'000'000)}};
   return timeline;
 }
 

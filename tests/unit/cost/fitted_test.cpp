@@ -61,7 +61,7 @@ TEST_CASE("two of the five products of a backward pass may run over tiles of the
   // 1,000 x 295 is 8 x 3 tiles, and 1,000 x 25 groups of 12 keys.
   CHECK(pairs({1000, 295, Mask::full, 1}) == Approx((3 * 1024.0 * 384 + 2 * 1000.0 * 300) / 5));
   // Causal, 256 tokens: three tiles of 128 x 128; query i sees ceil(i / 12) groups of keys, 21 times 12 and 4 queries.
-  const double groups = 12 * (21 * 22 / 2) + 4 * 22;
+  const double groups = 12 * (21 * 22 / 2.0) + 4 * 22;
   CHECK(pairs({256, 256, Mask::causal, 1}) == Approx((3 * 3 * 128.0 * 128 + 2 * 12 * groups) / 5));
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("a launch under both masks takes each from its own fit", "[cost]") {
   profile.fits.attention[1].launch_s = 20e-6;
   const auto cost = make_cost_model(profile);
   const double full = 1024.0 * 1024;
-  const double causal = 128.0 * 128 * (8 * 9 / 2);
+  const double causal = 128.0 * 128 * (8 * 9 / 2.0);
   const double rows = 2 * (16 + 4) * 1024.0;
   const Estimate both = cost->attention(forward({{1024, 1024, Mask::full, 1}, {1024, 1024, Mask::causal, 1}}));
   CHECK(both.time.seconds() == Approx(20e-6 + 16 * (1e-9 * full + 3e-9 * causal) + 2e-9 * rows));

@@ -13,24 +13,24 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t ranks = 4;
-constexpr std::int64_t layers = 3;
+constexpr std::int64_t server_ranks = 4;
+constexpr std::int64_t served_layers = 3;
 
 // One pack of 8,000 tokens on four ranks of 2,000: in both halves a long document on three of them, and short ones.
 Plan pack(std::vector<ServedQueries> moved) {
   const std::vector<std::int64_t> lengths = {3000, 500, 500, 3000, 250, 250, 500};
   Plan plan;
-  plan.ranks = ranks;
+  plan.ranks = server_ranks;
   plan.capacity = 2000;
-  plan.layers = layers;
+  plan.layers = served_layers;
   plan.sequence_tokens = lengths;
   MicroBatch micro_batch;
   micro_batch.cut = TokenCut::served;
   micro_batch.moved = std::move(moved);
-  for (std::size_t rank = 0; rank < ranks; ++rank) micro_batch.group.emplace_back(rank);
+  for (std::size_t rank = 0; rank < server_ranks; ++rank) micro_batch.group.emplace_back(rank);
   for (std::size_t i = 0; i < lengths.size(); ++i) micro_batch.spans.push_back({SequenceId(i), 0, lengths[i]});
   plan.micro_batches = {micro_batch};
-  plan.schedule.assign(ranks, {MicroBatchId(0)});
+  plan.schedule.assign(server_ranks, {MicroBatchId(0)});
   CHECK(check_plan(plan).empty());
   return plan;
 }
@@ -39,12 +39,13 @@ Plan pack(std::vector<ServedQueries> moved) {
 const std::vector<ServedQueries> to_the_last = {{0, 2400, 600, 3}, {3, 2400, 600, 3}};
 
 Timeline simulated(const Plan& plan, Duration per_gemm, Bandwidth rate, Grain grain = Grain::fluid) {
-  test::HandMachine world(test::one_device_nodes(ranks, 1000_GBps), std::make_unique<test::HandCosts>(per_gemm));
+  test::HandMachine world(test::one_device_nodes(server_ranks, 1000_GBps), std::make_unique<test::HandCosts>(per_gemm));
   world.machine.sharing = test::each_shares_at(rate);
-  return simulate(Program(plan, {test::one_head_model(layers), Mesh{.hdp = ranks}}), world.machine, grain);
+  return simulate(Program(plan, {test::one_head_model(served_layers), Mesh{.hdp = server_ranks}}), world.machine,
+                  grain);
 }
 
-double picoseconds(Duration time) {
+double picoseconds_of(Duration time) {
   return static_cast<double>(time.picoseconds());
 }
 
@@ -68,9 +69,9 @@ TEST_CASE("each half of a layer takes the attention of the rank that attends to 
     CHECK(all == plan.micro_batches[0].area());
     const Timeline timeline = simulated(plan, Duration{}, endless);
     for (const Breakdown& rank : timeline.ranks) {
-      CHECK(picoseconds(rank[Activity::attention]) == Approx(3 * layers * all / ranks).epsilon(2e-3));
-      CHECK(picoseconds(rank[Activity::attention] + rank[Activity::group_wait]) ==
-            Approx(3 * layers * busiest).epsilon(2e-3));
+      CHECK(picoseconds_of(rank[Activity::attention]) == Approx(3 * served_layers * all / server_ranks).epsilon(2e-3));
+      CHECK(picoseconds_of(rank[Activity::attention] + rank[Activity::group_wait]) ==
+            Approx(3 * served_layers * busiest).epsilon(2e-3));
     }
   }
 }
@@ -91,7 +92,7 @@ TEST_CASE("messages that take longer than all kernels are what a step consists o
   const Duration slow = simulated(plan, Duration{}, 1_GBps).step_time;
   Bytes sent;
   const MicroBatchProgram program =
-      Program(plan, {test::one_head_model(layers), Mesh{.hdp = ranks}}).micro_batch(MicroBatchId(0));
+      Program(plan, {test::one_head_model(served_layers), Mesh{.hdp = server_ranks}}).micro_batch(MicroBatchId(0));
   for (const Block& block : program.blocks) {
     for (const Instruction& instruction : block.body) {
       if (instruction.opcode == Opcode::share) sent += program.shares[instruction.work].bytes * block.iterations;

@@ -18,7 +18,7 @@ constexpr Duration contact = 20_ms;
 constexpr Duration base = 500_ms;
 constexpr Duration per_rank = 30_ms;
 
-Timeline run(const Plan& plan, const std::optional<SetUpCosts>& set_up, Grain grain) {
+Timeline run_connecting(const Plan& plan, const std::optional<SetUpCosts>& set_up, Grain grain) {
   HandMachine world(one_device_nodes(plan.ranks, 100_GBps), std::make_unique<HandCosts>(1_us));
   world.machine.set_up = set_up;
   const LoweringOptions options{one_head_model(plan.layers), Mesh{.hdp = plan.ranks}};
@@ -26,20 +26,21 @@ Timeline run(const Plan& plan, const std::optional<SetUpCosts>& set_up, Grain gr
   return simulate(program, world.machine, grain);
 }
 
-SetUpCosts costs(Communicators communicators) {
+SetUpCosts set_up_costs(Communicators communicators) {
   return {communicators, {base, per_rank}, contact};
 }
 
 // What a cold step takes beyond a warm one.
 Duration extra(const Plan& plan, Communicators communicators, Grain grain) {
-  return run(plan, costs(communicators), grain).step_time - run(plan, std::nullopt, grain).step_time;
+  return run_connecting(plan, set_up_costs(communicators), grain).step_time -
+         run_connecting(plan, std::nullopt, grain).step_time;
 }
 
 TEST_CASE("a ring sets up its connections once", "[engine][connections]") {
   const Plan plan = plan_of(4, 2, {{{0, 1, 2, 3}, 4096}, {{0, 1, 2, 3}, 4096}});
   for (const Grain grain : all_grains) {
-    const Timeline cold = run(plan, costs(Communicators::one), grain);
-    CHECK(cold.step_time == run(plan, std::nullopt, grain).step_time + contact);
+    const Timeline cold = run_connecting(plan, set_up_costs(Communicators::one), grain);
+    CHECK(cold.step_time == run_connecting(plan, std::nullopt, grain).step_time + contact);
     for (const Breakdown& rank : cold.ranks) CHECK(rank[Activity::overhead] == contact);
   }
 }
@@ -69,10 +70,10 @@ TEST_CASE("set-up starts when the last rank of the group is there, and all of it
           "[engine][connections]") {
   const Plan plan = plan_of(2, 2, {{{0}, 3000}, {{0, 1}, 2048}});
   for (const Grain grain : all_grains) {
-    const Timeline cold = run(plan, costs(Communicators::one), grain);
+    const Timeline cold = run_connecting(plan, set_up_costs(Communicators::one), grain);
     // Rank 1 has nothing before the ring; rank 0 has the first micro-batch.
     const Duration first = cold.micro_batches[0].end - Instant{};
-    CHECK(cold.step_time == run(plan, std::nullopt, Grain::fluid).step_time + contact);
+    CHECK(cold.step_time == run_connecting(plan, std::nullopt, Grain::fluid).step_time + contact);
     CHECK(cold.ranks[1][Activity::group_wait] == first);
     CHECK(cold.ranks[0][Activity::group_wait] == Duration{});
     CHECK(cold.ranks[0][Activity::overhead] == contact);
@@ -84,7 +85,8 @@ TEST_CASE("disjoint groups set up at the same time, ranks alone not at all", "[e
   const Plan plan = plan_of(5, 2, {{{0, 1}, 2048}, {{2, 3}, 2048}, {{4}, 512}});
   for (const Grain grain : all_grains) {
     CHECK(extra(plan, Communicators::per_group, grain) == base + 2 * per_rank + contact);
-    CHECK(run(plan, costs(Communicators::per_group), grain).ranks[4][Activity::overhead] == Duration{});
+    CHECK(run_connecting(plan, set_up_costs(Communicators::per_group), grain).ranks[4][Activity::overhead] ==
+          Duration{});
   }
 }
 
@@ -94,7 +96,7 @@ TEST_CASE("a group is due until it has been connected, and only where something 
   CHECK_FALSE(ConnectionSetUp(machine).is_due(group));  // warm
   machine.set_up = SetUpCosts{};
   CHECK_FALSE(ConnectionSetUp(machine).is_due(group));  // cold, nothing known of it
-  machine.set_up = costs(Communicators::one);
+  machine.set_up = set_up_costs(Communicators::one);
   ConnectionSetUp set_up(machine);
   CHECK(set_up.is_due(group));
   CHECK(set_up.connect(group) == contact);

@@ -15,13 +15,13 @@ using test::one_device_nodes;
 using test::one_head_model;
 using test::plan_of;
 
-constexpr std::int64_t layers = 3;
+constexpr std::int64_t expert_layers = 3;
 constexpr Duration exchange = 5_us;
 constexpr Duration sync = 7_us;
 
 // Two experts on two ranks, one of them a token.
 Transformer two_experts() {
-  Transformer model = one_head_model(layers);
+  Transformer model = one_head_model(expert_layers);
   model.moe = MixtureOfExperts{.experts = 2, .experts_per_token = 1, .expert_hidden = 128};
   return model;
 }
@@ -37,8 +37,8 @@ class WorkCosts final : public CostModel {
   [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return flash_attention_kernels(op); }
 };
 
-Timeline run(const Plan& plan, Grain grain, const std::vector<double>& shares = {},
-             std::unique_ptr<CostModel> costs = std::make_unique<HandCosts>(1_us)) {
+Timeline run_experts(const Plan& plan, Grain grain, const std::vector<double>& shares = {},
+                     std::unique_ptr<CostModel> costs = std::make_unique<HandCosts>(1_us)) {
   HandMachine world(one_device_nodes(plan.ranks, 1_GBps), std::move(costs));
   world.machine.experts = test::each_takes(exchange);
   world.machine.expert_pools = test::each_takes(sync);
@@ -52,8 +52,8 @@ Timeline run(const Plan& plan, Grain grain, const std::vector<double>& shares = 
 
 // Of a layer forward: QKV, output and router, two products of the rank's expert; backward twice as many; and the head's
 // three. Two exchanges forward, two backward.
-constexpr Duration linear = layers * 3 * 5_us + 3_us;
-constexpr Duration exchanges = layers * 4 * exchange;
+constexpr Duration linear = expert_layers * 3 * 5_us + 3_us;
+constexpr Duration exchanges = expert_layers * 4 * exchange;
 
 Duration attention_forward(std::int64_t tokens) {
   return Duration::picoseconds(tokens * (tokens + 1) / 2);
@@ -61,30 +61,30 @@ Duration attention_forward(std::int64_t tokens) {
 
 // Of a micro-batch, forward and twice as long backward.
 Duration wave(std::int64_t tokens) {
-  return linear + exchanges + layers * 3 * attention_forward(tokens);
+  return linear + exchanges + expert_layers * 3 * attention_forward(tokens);
 }
 
 TEST_CASE("a rank without a micro-batch computes its experts for the other and waits for the rest", "[experts]") {
-  const Plan plan = in_expert_waves(plan_of(2, layers, {{{0}, 1000}}), 2, 0);
+  const Plan plan = in_expert_waves(plan_of(2, expert_layers, {{{0}, 1000}}), 2, 0);
   for (const Grain grain : all_grains) {
-    const Timeline timeline = run(plan, grain);
+    const Timeline timeline = run_experts(plan, grain);
     CHECK(timeline.step_time == wave(1000) + 2 * sync);
     CHECK(timeline.ranks[0][Activity::group_wait] == Duration{});
     CHECK(timeline.ranks[0][Activity::tp_comm] == exchanges);
     CHECK(timeline.ranks[0][Activity::grad_sync] == 2 * sync);
-    CHECK(timeline.ranks[1][Activity::linear] == layers * 3 * 2_us);
+    CHECK(timeline.ranks[1][Activity::linear] == expert_layers * 3 * 2_us);
     CHECK(timeline.ranks[1][Activity::tp_comm] == exchanges);
     CHECK(timeline.ranks[1][Activity::attention] == Duration{});
-    CHECK(timeline.ranks[1][Activity::group_wait] == wave(1000) - layers * 3 * 2_us - exchanges);
+    CHECK(timeline.ranks[1][Activity::group_wait] == wave(1000) - expert_layers * 3 * 2_us - exchanges);
   }
 }
 
 TEST_CASE("padding costs what its tokens cost", "[experts]") {
-  const Plan plan = in_expert_waves(plan_of(2, layers, {{{0}, 1000}}), 2, 2000);
+  const Plan plan = in_expert_waves(plan_of(2, expert_layers, {{{0}, 1000}}), 2, 2000);
   for (const Grain grain : all_grains) {
-    const Timeline timeline = run(plan, grain);
+    const Timeline timeline = run_experts(plan, grain);
     CHECK(timeline.step_time == wave(2000) + 2 * sync);
-    CHECK(timeline.ranks[1][Activity::attention] == layers * 3 * attention_forward(2000));
+    CHECK(timeline.ranks[1][Activity::attention] == expert_layers * 3 * attention_forward(2000));
   }
 }
 
@@ -92,21 +92,22 @@ TEST_CASE("padding costs what its tokens cost", "[experts]") {
 // longer of two. But behind its last exchange a rank is alone: it begins its next micro-batch while the other one still
 // is in the last attention, so that the longer forward of the first layer hides behind that.
 TEST_CASE("two ranks that run a long and a short micro-batch in turn take two long ones", "[experts]") {
-  const Plan plan = in_expert_waves(plan_of(2, layers, {{{0}, 2000}, {{1}, 1000}, {{0}, 1000}, {{1}, 2000}}), 2, 0);
+  const Plan plan =
+      in_expert_waves(plan_of(2, expert_layers, {{{0}, 2000}, {{1}, 1000}, {{0}, 1000}, {{1}, 2000}}), 2, 0);
   const Duration hidden = attention_forward(2000) - attention_forward(1000);
   for (const Grain grain : all_grains) {
-    CHECK(run(plan, grain).step_time == 2 * wave(2000) - hidden + 2 * sync);
+    CHECK(run_experts(plan, grain).step_time == 2 * wave(2000) - hidden + 2 * sync);
   }
 }
 
 TEST_CASE("the device with the popular experts sets the pace, and the others' time is a wait", "[experts]") {
   constexpr std::int64_t tokens = 1000;
-  const Plan plan = in_expert_waves(plan_of(2, layers, {{{0}, tokens}, {{1}, tokens}}), 2, 0);
+  const Plan plan = in_expert_waves(plan_of(2, expert_layers, {{{0}, tokens}, {{1}, tokens}}), 2, 0);
   // As many rows as a rank has tokens if all is even; a gate, an up and a down product of them, and twice that back.
-  const Duration even = layers * 3 * Duration::picoseconds(tokens * 3 * 64 * 128);
+  const Duration even = expert_layers * 3 * Duration::picoseconds(tokens * 3 * 64 * 128);
   for (const Grain grain : all_grains) {
-    const Timeline uniform = run(plan, grain, {}, std::make_unique<WorkCosts>());
-    const Timeline skewed = run(plan, grain, {0.75, 0.25}, std::make_unique<WorkCosts>());
+    const Timeline uniform = run_experts(plan, grain, {}, std::make_unique<WorkCosts>());
+    const Timeline skewed = run_experts(plan, grain, {0.75, 0.25}, std::make_unique<WorkCosts>());
     CHECK(skewed.step_time == uniform.step_time + even.scaled(0.5));
     for (const Breakdown& rank : skewed.ranks) {
       CHECK(rank[Activity::group_wait] == even.scaled(0.5));
@@ -117,7 +118,7 @@ TEST_CASE("the device with the popular experts sets the pace, and the others' ti
 
 TEST_CASE("waves of a pipeline end in every schedule, and no stage of an expert group runs ahead", "[experts]") {
   const Plan plan = in_expert_waves(
-      plan_of(4, layers, {{{0}, 1000}, {{0}, 1000}, {{1, 2}, 4000}, {{3}, 500}, {{3}, 700}, {{3}, 900}}), 2, 0);
+      plan_of(4, expert_layers, {{{0}, 1000}, {{0}, 1000}, {{1, 2}, 4000}, {{3}, 500}, {{3}, 700}, {{3}, 900}}), 2, 0);
   for (const std::string_view schedule : {"1f1b", "gpipe", "zb-h1"}) {
     std::vector<Duration> times;
     for (const Grain grain : all_grains) {

@@ -16,7 +16,7 @@ using test::one_device_nodes;
 using test::one_head_model;
 using test::plan_of;
 
-constexpr std::int64_t layers = 5;
+constexpr std::int64_t framework_layers = 5;
 
 // Two ranks, so many micro-batches of one token each: attention takes one picosecond forward and two backward.
 Plan two_ranks(std::size_t micro_batches) {
@@ -25,7 +25,7 @@ Plan two_ranks(std::size_t micro_batches) {
     each.push_back({{0}, 1});
     each.push_back({{1}, 1});
   }
-  return plan_of(2, layers, each);
+  return plan_of(2, framework_layers, each);
 }
 
 struct Pool {
@@ -37,15 +37,15 @@ struct Pool {
 constexpr KernelSlowdown half_speed{.product = 2};
 
 // A product takes one microsecond, every collective over the pool what `pool` says.
-Timeline run(const Recipe& recipe, const Pool& pool, std::size_t micro_batches, Grain grain,
-             std::optional<KernelSlowdown> slowdown = {}) {
+Timeline run_framework(const Recipe& recipe, const Pool& pool, std::size_t micro_batches, Grain grain,
+                       std::optional<KernelSlowdown> slowdown = {}) {
   HandMachine world(one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
   world.machine.beside_communication = slowdown;
   world.machine.pool = [=](CollectiveKind kind, Bytes) {
     return Estimate{kind == CollectiveKind::all_gather ? pool.gather : pool.reduction, Evidence::formula};
   };
   const Plan plan = two_ranks(micro_batches);
-  const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 2}, .recipe = recipe};
+  const LoweringOptions options{.model = one_head_model(framework_layers), .mesh = {.hdp = 2}, .recipe = recipe};
   return simulate(Program(plan, options), world.machine, grain);
 }
 
@@ -57,7 +57,7 @@ Duration backward_layer() {
   return 8_us + Duration::picoseconds(2);
 }
 Duration kernels() {
-  return layers * (forward_layer() + backward_layer()) + 3_us;
+  return framework_layers * (forward_layer() + backward_layer()) + 3_us;
 }
 
 // A byte a nanosecond.
@@ -91,8 +91,9 @@ struct Issued {
 Issued issued(Duration issue, Duration product, Grain grain) {
   HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(product));
   world.machine.issue = issue;
-  const Plan plan = plan_of(1, layers, {{{0}, 1}});
-  const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 1}, .recipe = {.host_issues = true}};
+  const Plan plan = plan_of(1, framework_layers, {{{0}, 1}});
+  const LoweringOptions options{
+      .model = one_head_model(framework_layers), .mesh = {.hdp = 1}, .recipe = {.host_issues = true}};
   const Program program(plan, options);
   return {simulate(program, world.machine, grain), kernels_of(program.micro_batch(MicroBatchId(0)))};
 }
@@ -110,14 +111,15 @@ TEST_CASE("a host that is fast enough costs nothing where products are", "[engin
     // The embedding has no product, and its memory-bound kernels take no time here: one forward, one backward.
     const Timeline timeline = issued(1_us, 100_us, grain).timeline;
     CHECK(timeline.ranks[0][Activity::overhead] == 2 * 1_us);
-    CHECK(timeline.ranks[0][Activity::linear] == (layers * 12 + 3) * 100_us);
+    CHECK(timeline.ranks[0][Activity::linear] == (framework_layers * 12 + 3) * 100_us);
   }
 }
 
 TEST_CASE("without sharding gradients are all-reduced and nothing is gathered", "[engine][zero]") {
   const Plan plan = two_ranks(1);
   const auto end_of = [&](std::int64_t zero) {
-    const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 2}, .recipe = {.zero = zero}};
+    const LoweringOptions options{
+        .model = one_head_model(framework_layers), .mesh = {.hdp = 2}, .recipe = {.zero = zero}};
     return Program(plan, options).step_end();
   };
   // fp32 gradients are twice as many bytes as bf16 parameters, and an all-reduce passes them around twice.
@@ -155,15 +157,16 @@ TEST_CASE("matrices that are orthogonalized are dealt to ranks, no matrix to two
 TEST_CASE("a stage's matrices are those of its layers, on every rank without sharding", "[engine]") {
   const Plan plan = two_ranks(1);
   const auto end_of = [&](std::int64_t zero) {
-    const LoweringOptions options{
-        .model = one_head_model(layers), .mesh = {.hdp = 2}, .recipe = {.zero = zero, .optimizer = Optimizer::muon}};
+    const LoweringOptions options{.model = one_head_model(framework_layers),
+                                  .mesh = {.hdp = 2},
+                                  .recipe = {.zero = zero, .optimizer = Optimizer::muon}};
     return Program(plan, options).step_end();
   };
   for (const std::int64_t zero : {0, 1}) {
     const std::vector<Orthogonalization> all = end_of(zero).optimizer.orthogonal;
-    REQUIRE(all.size() == weight_matrices(one_head_model(layers), 1, 1).size());
+    REQUIRE(all.size() == weight_matrices(one_head_model(framework_layers), 1, 1).size());
     for (const Orthogonalization& matrices : all) {
-      CHECK(matrices.matrices == layers);
+      CHECK(matrices.matrices == framework_layers);
       CHECK(matrices.ranks == (zero == 0 ? 1 : 2));
     }
   }
@@ -174,7 +177,7 @@ TEST_CASE("parameters that are gathered faster than layers compute cost the firs
   // Before the first layer; behind the head's, the first layer's and the embedding's backward.
   for (const Grain grain : all_grains) {
     for (const std::size_t micro_batches : {1, 3}) {
-      const Timeline timeline = run({.zero = 3}, {.gather = 1_us, .reduction = 1_us}, micro_batches, grain);
+      const Timeline timeline = run_framework({.zero = 3}, {.gather = 1_us, .reduction = 1_us}, micro_batches, grain);
       const auto count = static_cast<std::int64_t>(micro_batches);
       CHECK(timeline.step_time == count * (kernels() + 4 * 1_us));
       CHECK(timeline.ranks[0][Activity::grad_sync] == count * 4 * 1_us);
@@ -185,11 +188,11 @@ TEST_CASE("parameters that are gathered faster than layers compute cost the firs
 TEST_CASE("products lose part of their time to the parameters and gradients that move beside them", "[engine][zero]") {
   // A gather beside all forward layers but the last, beside the head's backward and all backward layers but the first;
   // a reduction beside the layers that follow another one. Half of a microsecond each is lost.
-  const std::int64_t beside = (layers - 1) + 1 + (layers - 1) + (layers - 1);
+  const std::int64_t beside = (framework_layers - 1) + 1 + (framework_layers - 1) + (framework_layers - 1);
   for (const Grain grain : all_grains) {
     const Pool pool{.gather = 1_us, .reduction = 1_us};
-    const Timeline undisturbed = run({.zero = 3}, pool, 1, grain);
-    const Timeline slowed = run({.zero = 3}, pool, 1, grain, half_speed);
+    const Timeline undisturbed = run_framework({.zero = 3}, pool, 1, grain);
+    const Timeline slowed = run_framework({.zero = 3}, pool, 1, grain, half_speed);
     CHECK(slowed.step_time == undisturbed.step_time + beside * 500_ns);
     CHECK(slowed.ranks[0][Activity::linear] == undisturbed.ranks[0][Activity::linear] + beside * 500_ns);
   }
@@ -199,7 +202,7 @@ TEST_CASE("parameters in fp32 are gathered in twice the bytes and reduced in as 
   const Plan plan = two_ranks(1);
   const auto moved = [&](Opcode opcode, bool fp32) {
     const LoweringOptions options{
-        .model = one_head_model(layers), .mesh = {.hdp = 2}, .recipe = {.zero = 3, .fp32_parameters = fp32}};
+        .model = one_head_model(framework_layers), .mesh = {.hdp = 2}, .recipe = {.zero = 3, .fp32_parameters = fp32}};
     const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
     Bytes sum;
     for (const Block& block : program.blocks) {
@@ -219,9 +222,9 @@ TEST_CASE("layers that compute faster than their parameters arrive go at the pac
   // gather beside the head and its reduction behind; each layer's reduction, and each other layer's gather before it;
   // the embedding's reduction.
   for (const Grain grain : all_grains) {
-    const Timeline timeline = run({.zero = 3}, {.gather = 10_us, .reduction = 10_us}, 1, grain);
-    const std::int64_t in_forward = 1 + (layers - 1);
-    const std::int64_t in_backward = 2 + layers + (layers - 1) + 1;
+    const Timeline timeline = run_framework({.zero = 3}, {.gather = 10_us, .reduction = 10_us}, 1, grain);
+    const std::int64_t in_forward = 1 + (framework_layers - 1);
+    const std::int64_t in_backward = 2 + framework_layers + (framework_layers - 1) + 1;
     CHECK(timeline.step_time == (in_forward + in_backward) * 10_us + forward_layer() + 1_us);
     CHECK(timeline.ranks[0].total() == timeline.step_time);
   }
@@ -233,7 +236,7 @@ TEST_CASE("gradients that are reduced beside the last backward leave those of it
     const Pool pool{.gather = 1_us, .reduction = 1_us};
     const Recipe beside{.zero = 1, .overlap_grad_reduce = true};
     // The head's, the first layer's and the embedding's; then the gather of the parameters.
-    CHECK(run(beside, pool, 4, grain).step_time == 4 * kernels() + 3 * 1_us + 1_us);
+    CHECK(run_framework(beside, pool, 4, grain).step_time == 4 * kernels() + 3 * 1_us + 1_us);
   }
 }
 
@@ -242,7 +245,7 @@ TEST_CASE("parameters that are gathered beside the first forward leave those of 
   for (const Grain grain : all_grains) {
     const Pool pool{.gather = 1_us, .reduction = 2_us};
     const Recipe beside{.zero = 1, .overlap_param_gather = true};
-    CHECK(run(beside, pool, 4, grain).step_time == 4 * kernels() + 1_us + 2_us);
+    CHECK(run_framework(beside, pool, 4, grain).step_time == 4 * kernels() + 1_us + 2_us);
   }
 }
 
@@ -317,16 +320,16 @@ class ChunkCosts final : public CostModel {
   Duration chunk_;
 };
 
-Breakdown run(const TensorParallel& way, Duration collective, Grain grain,
-              std::optional<KernelSlowdown> slowdown = {}) {
+Breakdown run_framework(const TensorParallel& way, Duration collective, Grain grain,
+                        std::optional<KernelSlowdown> slowdown = {}) {
   HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<ChunkCosts>(way.chunk));
   world.machine.beside_communication = slowdown;
   world.machine.tp = tp_devices;
   world.machine.tensor_parallel = [=](CollectiveKind kind, Bytes) {
     return Estimate{kind == CollectiveKind::all_reduce ? 3 * collective : collective, Evidence::formula};
   };
-  const Plan plan = plan_of(1, layers, {{{0}, rank_tokens}});
-  LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 1, .tp = tp_devices}};
+  const Plan plan = plan_of(1, framework_layers, {{{0}, rank_tokens}});
+  LoweringOptions options{.model = one_head_model(framework_layers), .mesh = {.hdp = 1, .tp = tp_devices}};
   options.recipe.sequence_parallel = way.sequence_parallel;
   options.recipe.overlap_tp = way.overlap;
   options.recipe.overlap_tp_gradients = way.gradients_overlap;
@@ -336,7 +339,8 @@ Breakdown run(const TensorParallel& way, Duration collective, Grain grain,
 TEST_CASE("without sequence parallelism a layer has two all-reduces forward and two backward", "[engine][tp]") {
   for (const Grain grain : all_grains) {
     // One behind the embedding, one behind the head's backward, and the gather of the loss.
-    CHECK(run({.sequence_parallel = false}, 1_us, grain)[Activity::tp_comm] == (4 * layers + 2) * 3_us + 1_us);
+    CHECK(run_framework({.sequence_parallel = false}, 1_us, grain)[Activity::tp_comm] ==
+          (4 * framework_layers + 2) * 3_us + 1_us);
   }
 }
 
@@ -344,35 +348,37 @@ TEST_CASE("a collective beside its product leaves a chunk, or what is longer tha
   for (const Grain grain : all_grains) {
     // Eight a layer have a product, and the final norm's the head's product; the embedding has none, and the head's
     // stay beside nothing.
-    const std::int64_t beside = 8 * layers + 1;
+    const std::int64_t beside = 8 * framework_layers + 1;
     const std::int64_t alone = 2 + 2;
-    CHECK(run({.overlap = true}, 4_us, grain)[Activity::tp_comm] == beside * 1_us + alone * 4_us);
-    CHECK(run({.overlap = true}, 20_us, grain)[Activity::tp_comm] == beside * (20_us - 8_us + 2_us) + alone * 20_us);
+    CHECK(run_framework({.overlap = true}, 4_us, grain)[Activity::tp_comm] == beside * 1_us + alone * 4_us);
+    CHECK(run_framework({.overlap = true}, 20_us, grain)[Activity::tp_comm] ==
+          beside * (20_us - 8_us + 2_us) + alone * 20_us);
   }
 }
 
 TEST_CASE("chunks that take longer than their share of the product leave what they take more", "[engine][tp]") {
   for (const Grain grain : all_grains) {
-    const std::int64_t beside = 8 * layers + 1;
+    const std::int64_t beside = 8 * framework_layers + 1;
     const std::int64_t alone = 2 + 2;
     const Duration in_chunks = 4 * 3_us;
-    CHECK(run({.overlap = true, .chunk = 3_us}, 4_us, grain)[Activity::tp_comm] ==
+    CHECK(run_framework({.overlap = true, .chunk = 3_us}, 4_us, grain)[Activity::tp_comm] ==
           beside * (in_chunks + 1_us - 8_us) + alone * 4_us);
     // Chunks of an interpolated table may come out cheaper than the whole; they are not taken for that.
-    CHECK(run({.overlap = true, .chunk = 1_us}, 4_us, grain)[Activity::tp_comm] ==
-          run({.overlap = true}, 4_us, grain)[Activity::tp_comm]);
+    CHECK(run_framework({.overlap = true, .chunk = 1_us}, 4_us, grain)[Activity::tp_comm] ==
+          run_framework({.overlap = true}, 4_us, grain)[Activity::tp_comm]);
   }
 }
 
 TEST_CASE("a product that a collective slows down leaves what it loses of it", "[engine][tp]") {
   for (const Grain grain : all_grains) {
-    const std::int64_t alone = (4 + 2) * layers + 4;
-    const std::int64_t beside = 4 * layers + 2;
+    const std::int64_t alone = (4 + 2) * framework_layers + 4;
+    const std::int64_t beside = 4 * framework_layers + 2;
     // In four microseconds a product does what takes it two alone; in twenty it is over after sixteen.
     const TensorParallel way{.gradients_overlap = true};
-    CHECK(run(way, 4_us, grain, half_speed)[Activity::tp_comm] == alone * 4_us + beside * 2_us);
-    CHECK(run(way, 20_us, grain, half_speed)[Activity::tp_comm] == alone * 20_us + beside * (20_us - 8_us));
-    CHECK(run(way, 12_us, grain, half_speed)[Activity::tp_comm] == alone * 12_us + beside * (8_us + 6_us - 8_us));
+    CHECK(run_framework(way, 4_us, grain, half_speed)[Activity::tp_comm] == alone * 4_us + beside * 2_us);
+    CHECK(run_framework(way, 20_us, grain, half_speed)[Activity::tp_comm] == alone * 20_us + beside * (20_us - 8_us));
+    CHECK(run_framework(way, 12_us, grain, half_speed)[Activity::tp_comm] ==
+          alone * 12_us + beside * (8_us + 6_us - 8_us));
   }
 }
 
@@ -382,17 +388,18 @@ TEST_CASE("an input that is gathered again hides behind a product, and so does t
     // A layer's two gathers and two sums forward, and in backward the gathers of two gradients, stay alone; so do the
     // sum behind the embedding, the gather before the final norm's product, that of the loss, and backward the gather
     // before the embedding. Beside products of eight microseconds go four a layer and two at the head.
-    const std::int64_t alone = (4 + 2) * layers + 4;
-    const std::int64_t beside = 4 * layers + 2;
-    CHECK(run({.gradients_overlap = true}, 4_us, grain)[Activity::tp_comm] == alone * 4_us);
-    CHECK(run({.gradients_overlap = true}, 20_us, grain)[Activity::tp_comm] == alone * 20_us + beside * (20_us - 8_us));
+    const std::int64_t alone = (4 + 2) * framework_layers + 4;
+    const std::int64_t beside = 4 * framework_layers + 2;
+    CHECK(run_framework({.gradients_overlap = true}, 4_us, grain)[Activity::tp_comm] == alone * 4_us);
+    CHECK(run_framework({.gradients_overlap = true}, 20_us, grain)[Activity::tp_comm] ==
+          alone * 20_us + beside * (20_us - 8_us));
     // In chunks go the others that have a product: all but those of the embedding and the loss.
-    CHECK(run({.overlap = true, .gradients_overlap = true}, 4_us, grain)[Activity::tp_comm] ==
+    CHECK(run_framework({.overlap = true, .gradients_overlap = true}, 4_us, grain)[Activity::tp_comm] ==
           (alone - 3) * 1_us + 3 * 4_us);
     // Without sequence parallelism all-reduces of inputs' gradients, two a layer and the head's, of which each takes
     // three times as long, go beside a product; forward, the embedding's and the gather of the loss stay alone.
-    CHECK(run({.sequence_parallel = false, .gradients_overlap = true}, 4_us, grain)[Activity::tp_comm] ==
-          (2 * layers + 1) * 12_us + 4_us + (2 * layers + 1) * (12_us - 8_us));
+    CHECK(run_framework({.sequence_parallel = false, .gradients_overlap = true}, 4_us, grain)[Activity::tp_comm] ==
+          (2 * framework_layers + 1) * 12_us + 4_us + (2 * framework_layers + 1) * (12_us - 8_us));
   }
 }
 

@@ -17,8 +17,8 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t ranks = 8;
-constexpr std::int64_t tokens = 131'072;  // of the group
+constexpr std::int64_t group_ranks = 8;
+constexpr std::int64_t shared_tokens = 131'072;  // of the group
 
 // The heads of Llama-3 8B in one layer.
 Transformer eight_billion() {
@@ -41,12 +41,12 @@ std::vector<std::size_t> first_ranks(std::int64_t count) {
 }
 
 LoweringOptions lowering_of(const Recipe& recipe) {
-  return {eight_billion(), Mesh{.hdp = ranks}, recipe};
+  return {eight_billion(), Mesh{.hdp = group_ranks}, recipe};
 }
 
 // What a rank receives in the forward, and in the backward, of one layer.
-std::map<Direction, std::int64_t> received(const Recipe& recipe) {
-  const Plan plan = test::plan_of(ranks, 1, {{first_ranks(ranks), tokens}});
+std::map<Direction, std::int64_t> received_keys(const Recipe& recipe) {
+  const Plan plan = test::plan_of(group_ranks, 1, {{first_ranks(group_ranks), shared_tokens}});
   const MicroBatchProgram program = Program(plan, lowering_of(recipe)).micro_batch(MicroBatchId(0));
   std::map<Direction, std::int64_t> bytes;
   for (const Block& block : program.blocks) {
@@ -61,8 +61,8 @@ std::map<Direction, std::int64_t> received(const Recipe& recipe) {
   return bytes;
 }
 
-constexpr std::int64_t kv_of_rank = 2 * 8 * 128 * 2 * (tokens / ranks);   // 67.1 MB
-constexpr std::int64_t traded_of_rank = 80 * 128 * 2 * (tokens / ranks);  // q, k, v and o: 335.5 MB
+constexpr std::int64_t kv_of_rank = 2 * 8 * 128 * 2 * (shared_tokens / group_ranks);   // 67.1 MB
+constexpr std::int64_t traded_of_rank = 80 * 128 * 2 * (shared_tokens / group_ranks);  // q, k, v and o: 335.5 MB
 
 TEST_CASE("heads are traded among as many ranks as divide the group and the heads of a device", "[sharing]") {
   const Transformer model = eight_billion();
@@ -99,22 +99,23 @@ TEST_CASE("the ranks of a party hold neighbouring places, and rings join equal p
 }
 
 TEST_CASE("a rank receives the keys and values of all others, or its heads of all tokens", "[sharing]") {
-  CHECK(received({.key_exchange = KeyExchange::ring})[Direction::forward] == (ranks - 1) * kv_of_rank);
-  CHECK(received({.key_exchange = KeyExchange::all_gather})[Direction::forward] == (ranks - 1) * kv_of_rank);
-  CHECK(received({.key_exchange = KeyExchange::all_to_all})[Direction::forward] == traded_of_rank / 8 * 7);
-  CHECK(received({.key_exchange = KeyExchange::all_to_all, .a2a_ranks = 4})[Direction::forward] ==
+  CHECK(received_keys({.key_exchange = KeyExchange::ring})[Direction::forward] == (group_ranks - 1) * kv_of_rank);
+  CHECK(received_keys({.key_exchange = KeyExchange::all_gather})[Direction::forward] == (group_ranks - 1) * kv_of_rank);
+  CHECK(received_keys({.key_exchange = KeyExchange::all_to_all})[Direction::forward] == traded_of_rank / 8 * 7);
+  CHECK(received_keys({.key_exchange = KeyExchange::all_to_all, .a2a_ranks = 4})[Direction::forward] ==
         traded_of_rank / 4 * 3 + kv_of_rank);
 }
 
 TEST_CASE("in backward keys and values come again and their gradients return; traded gradients come once",
           "[sharing]") {
-  CHECK(received({.key_exchange = KeyExchange::all_gather})[Direction::backward] == 2 * (ranks - 1) * kv_of_rank);
-  CHECK(received({.key_exchange = KeyExchange::all_to_all})[Direction::backward] == traded_of_rank / 8 * 7);
+  CHECK(received_keys({.key_exchange = KeyExchange::all_gather})[Direction::backward] ==
+        2 * (group_ranks - 1) * kv_of_rank);
+  CHECK(received_keys({.key_exchange = KeyExchange::all_to_all})[Direction::backward] == traded_of_rank / 8 * 7);
 }
 
 // The tensors of the collectives of a layer, in order: forward, then backward.
 std::vector<std::pair<SharedTensor, bool>> tensors_moved(const Recipe& recipe) {
-  const Plan plan = test::plan_of(ranks, 1, {{first_ranks(ranks), tokens}});
+  const Plan plan = test::plan_of(group_ranks, 1, {{first_ranks(group_ranks), shared_tokens}});
   const MicroBatchProgram program = Program(plan, lowering_of(recipe)).micro_batch(MicroBatchId(0));
   std::vector<std::pair<SharedTensor, bool>> tensors;
   for (const Block& block : program.blocks) {
@@ -140,13 +141,13 @@ TEST_CASE("a collective says which tensor it moves, and whether its gradients", 
 }
 
 TEST_CASE("gathered and traded keys are waited for, as communication of the group", "[sharing]") {
-  const Plan plan = test::plan_of(ranks, 1, {{first_ranks(ranks), tokens}});
+  const Plan plan = test::plan_of(group_ranks, 1, {{first_ranks(group_ranks), shared_tokens}});
   for (const KeyExchange way : {KeyExchange::all_gather, KeyExchange::all_to_all}) {
     const LoweringOptions lowering = lowering_of({.key_exchange = way});
     const Program program(plan, lowering);
     Bytes shared;
     for (const SharingCollective& op : program.micro_batch(MicroBatchId(0)).shares) shared += op.bytes;
-    test::HandMachine world(test::one_device_nodes(ranks, 10_GBps), std::make_unique<test::HandCosts>(1_us));
+    test::HandMachine world(test::one_device_nodes(group_ranks, 10_GBps), std::make_unique<test::HandCosts>(1_us));
     world.machine.sharing = test::each_shares_at(1_GBps);
     for (const Grain grain : test::all_grains) {
       const Timeline timeline = simulate(program, world.machine, grain);
@@ -159,14 +160,14 @@ TEST_CASE("gathered and traded keys are waited for, as communication of the grou
 }
 
 TEST_CASE("a slow rank holds up all that gather or trade with it", "[sharing]") {
-  const Plan plan = test::plan_of(ranks, 1, {{first_ranks(ranks), tokens}});
+  const Plan plan = test::plan_of(group_ranks, 1, {{first_ranks(group_ranks), shared_tokens}});
   const auto waits = [&](const Recipe& recipe, std::size_t rank) {
-    ClusterSpec cluster = test::one_device_nodes(ranks, 10_GBps);
+    ClusterSpec cluster = test::one_device_nodes(group_ranks, 10_GBps);
     cluster.speed[0] = 0.5;
     test::HandMachine world(cluster, std::make_unique<test::HandCosts>(1_s));
     world.machine.sharing = test::each_shares_at(1000_GBps);
     Transformer model = eight_billion();
-    const Program program(plan, {model, Mesh{.hdp = ranks}, recipe});
+    const Program program(plan, {model, Mesh{.hdp = group_ranks}, recipe});
     return simulate(program, world.machine, Grain::exact).ranks[rank][Activity::group_wait];
   };
   const Duration gathered = waits({.key_exchange = KeyExchange::all_gather}, 7);
@@ -208,7 +209,7 @@ TEST_CASE("the grains agree on every way to share, also beside a slow rank", "[s
         Transformer model = eight_billion();
         model.layers = 8;
         const Recipe recipe{.key_exchange = way, .a2a_ranks = most};
-        const Plan plan = test::plan_of(16, 8, {{first_ranks(16), tokens}, {first_ranks(8), tokens / 2}});
+        const Plan plan = test::plan_of(16, 8, {{first_ranks(16), shared_tokens}, {first_ranks(8), shared_tokens / 2}});
         const Program program(plan, {model, Mesh{.hdp = 16}, recipe});
         const double exact = simulate(program, world->machine(), Grain::exact).step_time.seconds();
         const double fluid = simulate(program, world->machine(), Grain::fluid).step_time.seconds();

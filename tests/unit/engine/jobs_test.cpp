@@ -12,7 +12,7 @@ using test::one_device_nodes;
 using test::one_head_model;
 using test::plan_of;
 
-constexpr std::int64_t layers = 2;
+constexpr std::int64_t job_layers = 2;
 constexpr Grain shared_grains[] = {Grain::fluid, Grain::exact};
 
 /// Rank i on the i-th of these devices.
@@ -34,7 +34,7 @@ struct TwoJobs {
   OnDevices places_of_other;
   HandMachine world;
   Machine other;
-  LoweringOptions lowering{one_head_model(layers), Mesh{.hdp = 2}};
+  LoweringOptions lowering{one_head_model(job_layers), Mesh{.hdp = 2}};
 
   explicit TwoJobs(ClusterSpec cluster, std::vector<std::size_t> main, std::vector<std::size_t> beside)
       : places_of_main(std::move(main)),
@@ -70,7 +70,7 @@ TwoJobs jobs_apart() {
 }
 
 const Plan& one_ring() {
-  static const Plan plan = plan_of(2, layers, {{{0, 1}, 2048}});
+  static const Plan plan = plan_of(2, job_layers, {{{0, 1}, 2048}});
   return plan;
 }
 
@@ -82,7 +82,7 @@ Duration message() {
 TEST_CASE("two equal jobs that share a link get half of it each", "[jobs]") {
   // Every message outlasts the kernels beside it (see "a ring of two on a slow network"), one forward and three
   // backward a layer. At half the rate each takes its time once more.
-  const Duration extra = layers * 4 * message();
+  const Duration extra = job_layers * 4 * message();
   for (const Grain grain : shared_grains) {
     TwoJobs jobs = jobs_that_share_nics();
     const Timeline alone = jobs.run(one_ring(), grain);
@@ -95,7 +95,7 @@ TEST_CASE("two equal jobs that share a link get half of it each", "[jobs]") {
 }
 
 TEST_CASE("a message without end takes half of a link too", "[jobs]") {
-  const Duration extra = layers * 4 * message();
+  const Duration extra = job_layers * 4 * message();
   const Background both_ways{{}, {{"copies", {{DeviceId(1), DeviceId(3)}, {DeviceId(3), DeviceId(1)}}}}};
   for (const Grain grain : shared_grains) {
     TwoJobs jobs = jobs_that_share_nics();
@@ -120,7 +120,7 @@ TEST_CASE("what others sent is counted until the step ends, on the links that th
 }
 
 TEST_CASE("jobs apart do not slow each other, whatever the other one does", "[jobs]") {
-  const Plan longer = plan_of(2, layers, {{{0, 1}, 3000}, {{0}, 500}, {{1}, 100}});
+  const Plan longer = plan_of(2, job_layers, {{{0, 1}, 3000}, {{0}, 500}, {{1}, 100}});
   for (const Grain grain : shared_grains) {
     TwoJobs jobs = jobs_apart();
     const Timeline alone = jobs.run(one_ring(), grain);
@@ -131,7 +131,7 @@ TEST_CASE("jobs apart do not slow each other, whatever the other one does", "[jo
 
 TEST_CASE("a background job trains step after step, and of the last one the part that was done counts", "[jobs]") {
   // Twice the micro-batches take twice the time: the main job's step holds two of the other's.
-  const Plan twice = plan_of(2, layers, {{{0, 1}, 2048}, {{0, 1}, 2048}});
+  const Plan twice = plan_of(2, job_layers, {{{0, 1}, 2048}, {{0, 1}, 2048}});
   const auto sum = [](const std::vector<Bytes>& bytes) {
     std::int64_t all = 0;
     for (const Bytes each : bytes) all += each.count();
@@ -179,7 +179,7 @@ void add_collectives(Machine& machine, HandMachine& world, DeviceId first, Devic
 }
 
 TEST_CASE("collectives at the ends of two equal steps take twice their time", "[jobs]") {
-  const Plan no_rings = plan_of(2, layers, {{{0}, 64}, {{1}, 64}});
+  const Plan no_rings = plan_of(2, job_layers, {{{0}, 64}, {{1}, 64}});
   for (const Grain grain : shared_grains) {
     TwoJobs jobs = jobs_that_share_nics();
     add_collectives(jobs.world.machine, jobs.world, DeviceId(0), DeviceId(2));
@@ -193,7 +193,7 @@ TEST_CASE("collectives at the ends of two equal steps take twice their time", "[
 }
 
 TEST_CASE("a collective beside a job that needs no links takes its own time", "[jobs]") {
-  const Plan no_rings = plan_of(2, layers, {{{0}, 64}, {{1}, 64}});
+  const Plan no_rings = plan_of(2, job_layers, {{{0}, 64}, {{1}, 64}});
   TwoJobs jobs = jobs_that_share_nics();
   add_collectives(jobs.world.machine, jobs.world, DeviceId(0), DeviceId(2));
   const Timeline beside = jobs.run(no_rings, Grain::fluid, jobs.beside(no_rings));
@@ -201,7 +201,7 @@ TEST_CASE("a collective beside a job that needs no links takes its own time", "[
 }
 
 TEST_CASE("what a collective does to itself is in its closed form already", "[jobs]") {
-  const Plan no_rings = plan_of(2, layers, {{{0}, 64}, {{1}, 64}});
+  const Plan no_rings = plan_of(2, job_layers, {{{0}, 64}, {{1}, 64}});
   TwoJobs jobs = jobs_that_share_nics();
   constexpr double meet_on_each_link = 2;
   add_collectives(jobs.world.machine, jobs.world, DeviceId(0), DeviceId(2), meet_on_each_link);
@@ -212,7 +212,7 @@ TEST_CASE("what a collective does to itself is in its closed form already", "[jo
 }
 
 TEST_CASE("a deadlock names the job whose ranks wait for each other", "[jobs]") {
-  Plan circle = plan_of(2, layers, {{{0, 1}, 64}, {{0, 1}, 64}});
+  Plan circle = plan_of(2, job_layers, {{{0, 1}, 64}, {{0, 1}, 64}});
   std::swap(circle.schedule[0][0], circle.schedule[0][1]);
   for (const Grain grain : shared_grains) {
     TwoJobs jobs = jobs_apart();

@@ -27,7 +27,7 @@ Plan plan_with(const std::vector<std::int64_t>& tokens) {
 
 TEST_CASE("passes that are alike share a priced program, which is that of each", "[engine]") {
   const Plan plan = plan_with({3, 3, 3, 5, 3, 3});
-  for (const std::int64_t stages : {1, 2}) {
+  for (const std::int64_t stages : {std::int64_t{1}, std::int64_t{2}}) {
     for (const bool overlaps : {false, true}) {
       HandMachine world(one_device_nodes(static_cast<std::size_t>(2 * stages), 1_GBps),
                         std::make_unique<HandCosts>(1_us), stages);

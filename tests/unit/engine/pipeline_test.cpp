@@ -63,7 +63,7 @@ struct Case {
   Bandwidth nic = 1_GBps * 1'000'000;  // messages take nothing to speak of
 };
 
-Timeline run(const Plan& plan, const Case& setting, std::unique_ptr<CostModel> costs, Grain grain) {
+Timeline run_pipeline(const Plan& plan, const Case& setting, std::unique_ptr<CostModel> costs, Grain grain) {
   const Mesh mesh{.hdp = plan.ranks, .tp = 1, .pp = setting.stages};
   HandMachine world(one_device_nodes(mesh.devices(), setting.nic), std::move(costs), setting.stages);
   LoweringOptions options{one_head_model(setting.layers), mesh};
@@ -86,7 +86,7 @@ void check_bubble(std::size_t micro_batches, const Case& setting, Duration atten
   const PassTimes times(1_ms, attention, setting.layers / setting.stages);
   const Duration work = (times.forward + times.backward) * static_cast<std::int64_t>(micro_batches);
   for (const Grain grain : all_grains) {
-    const Timeline timeline = run(plan, setting, std::make_unique<LayerCosts>(1_ms, attention), grain);
+    const Timeline timeline = run_pipeline(plan, setting, std::make_unique<LayerCosts>(1_ms, attention), grain);
     check_equal(timeline.step_time, work + expected);
     for (const Breakdown& worker : timeline.ranks) check_equal(worker[Activity::bubble], expected);
   }
@@ -116,7 +116,7 @@ TEST_CASE("messages that nothing hides come before the next pass: GPipe on two s
   for (const Grain grain : all_grains) {
     const auto step = [&](MessageOverlap overlap) {
       const Case setting{.stages = 2, .pipeline = {"gpipe", 1, overlap}, .nic = nic};
-      return run(plan, setting, std::make_unique<LayerCosts>(1_ms, 2_ms), grain).step_time;
+      return run_pipeline(plan, setting, std::make_unique<LayerCosts>(1_ms, 2_ms), grain).step_time;
     };
     check_equal(step(MessageOverlap::always), work + 2 * message);
     check_equal(step(MessageOverlap::never), work + 2 * micro_batches * message);
@@ -132,7 +132,7 @@ TEST_CASE("messages are hidden under virtual stages alone where a framework does
                          .layers = 16,
                          .pipeline = {"interleaved", 2, overlap},
                          .nic = Bandwidth::bytes_per_second(100'000'000)};
-      return run(plan, setting, std::make_unique<LayerCosts>(1_ms, 2_ms), grain).step_time;
+      return run_pipeline(plan, setting, std::make_unique<LayerCosts>(1_ms, 2_ms), grain).step_time;
     };
     CHECK(step(MessageOverlap::interleaved) == step(MessageOverlap::always));
     CHECK(step(MessageOverlap::never) > step(MessageOverlap::always));
@@ -286,7 +286,7 @@ TEST_CASE("1F1B with unequal micro-batches waits where the hand-made schedule wa
   const double unit = 1000.0 * 1001 / 2 * 1e-12;
   for (const Grain grain : all_grains) {
     const Timeline timeline =
-        run(plan, {.stages = 2, .layers = 2}, std::make_unique<test::HandCosts>(Duration{}), grain);
+        run_pipeline(plan, {.stages = 2, .layers = 2}, std::make_unique<test::HandCosts>(Duration{}), grain);
     CHECK(timeline.step_time.seconds() / unit == Approx(19).epsilon(0.01));
     CHECK(timeline.ranks[0][Activity::bubble].seconds() / unit == Approx(7).epsilon(0.01));
     CHECK(timeline.ranks[1][Activity::bubble].seconds() / unit == Approx(1 + 6).epsilon(0.01));
@@ -313,8 +313,8 @@ TEST_CASE("chunks of even length leave less of a pipeline idle", "[engine][pipel
   constexpr std::int64_t unit = 256;
   const auto idle = [&](const std::vector<std::vector<std::int64_t>>& sequences, Grain grain) {
     const Plan plan = test::chunks_in_order(4, sequences, 2);
-    const Timeline timeline =
-        run(plan, {.stages = 4, .layers = 4, .pipeline = {"1f1b", 1}}, std::make_unique<ProductCosts>(), grain);
+    const Timeline timeline = run_pipeline(plan, {.stages = 4, .layers = 4, .pipeline = {"1f1b", 1}},
+                                           std::make_unique<ProductCosts>(), grain);
     for (const Breakdown& worker : timeline.ranks) {
       CHECK(worker[Activity::bubble].seconds() == Approx(timeline.ranks[0][Activity::bubble].seconds()).epsilon(1e-3));
     }
@@ -332,7 +332,7 @@ TEST_CASE("the chunks of a sequence attend to as much as the sequence does", "[e
   const auto pairs = 4500.0 * 4501 / 2;
   for (const Grain grain : all_grains) {
     const Timeline timeline =
-        run(plan, {.stages = 1, .layers = 2}, std::make_unique<test::HandCosts>(Duration{}), grain);
+        run_pipeline(plan, {.stages = 1, .layers = 2}, std::make_unique<test::HandCosts>(Duration{}), grain);
     // A picosecond a pair forward and two backward, in two layers.
     CHECK(timeline.ranks[0][Activity::attention].seconds() == Approx(2 * 3 * pairs * 1e-12));
     CHECK(timeline.ranks[0].total() == timeline.step_time);
@@ -342,7 +342,7 @@ TEST_CASE("the chunks of a sequence attend to as much as the sequence does", "[e
 TEST_CASE("a chunk whose activations are dropped goes forward twice", "[engine][chunks]") {
   const auto time = [](std::size_t kept, Grain grain) {
     const Plan plan = test::chunks_in_order(2, {{tokens, tokens, tokens}}, kept);
-    return run(plan, {.stages = 1, .layers = 2}, std::make_unique<LayerCosts>(1_ms, 2_ms), grain).step_time;
+    return run_pipeline(plan, {.stages = 1, .layers = 2}, std::make_unique<LayerCosts>(1_ms, 2_ms), grain).step_time;
   };
   const PassTimes times(1_ms, 2_ms, 2);
   for (const Grain grain : all_grains) {
@@ -354,7 +354,8 @@ TEST_CASE("a chunk whose activations are dropped goes forward twice", "[engine][
 TEST_CASE("the output head makes the last stage the slow one", "[engine][pipeline]") {
   const Plan plan = plan_of(1, 4, Groups(4, {{0}, tokens}));
   for (const Grain grain : all_grains) {
-    const Timeline timeline = run(plan, {.stages = 2, .layers = 4}, std::make_unique<test::HandCosts>(1_ms), grain);
+    const Timeline timeline =
+        run_pipeline(plan, {.stages = 2, .layers = 4}, std::make_unique<test::HandCosts>(1_ms), grain);
     // 4 micro-batches: a product forward and two backward.
     CHECK(timeline.ranks[1][Activity::linear] - timeline.ranks[0][Activity::linear] == 4 * 3 * 1_ms);
     CHECK(timeline.ranks[0][Activity::bubble] > timeline.ranks[1][Activity::bubble]);
@@ -370,7 +371,7 @@ TEST_CASE("a ring makes the same stage of two pipelines wait for each other", "[
   // In the exact grain a rank may be ahead of its ring by what needs no keys of others: a product, its own attention.
   const Duration ahead = 1_ms + 2_ms;
   for (const Grain grain : all_grains) {
-    const Timeline timeline = run(plan, {}, std::make_unique<LayerCosts>(1_ms, 2_ms), grain);
+    const Timeline timeline = run_pipeline(plan, {}, std::make_unique<LayerCosts>(1_ms, 2_ms), grain);
     const double tolerance = grain == Grain::exact ? ahead.seconds() : 1e-6;
     const auto wait = [&](std::size_t stage) { return timeline.ranks[stage][Activity::group_wait].seconds(); };
     CHECK(wait(0) == Approx(alone.forward.seconds()).margin(tolerance));
@@ -386,7 +387,7 @@ TEST_CASE("pipelines of unequal length end together only where a ring joins them
   const PassTimes times(1_ms, 2_ms, 4);
   const Duration both = times.forward + times.backward;
   for (const Grain grain : all_grains) {
-    const Timeline timeline = run(plan, {}, std::make_unique<LayerCosts>(1_ms, 2_ms), grain);
+    const Timeline timeline = run_pipeline(plan, {}, std::make_unique<LayerCosts>(1_ms, 2_ms), grain);
     check_equal(timeline.step_time, both * (3 + 1));
     check_equal(timeline.ranks[2][Activity::group_wait], both * 4 - both * 2);
     check_equal(timeline.ranks[2][Activity::bubble], both);
@@ -400,7 +401,7 @@ TEST_CASE("two rings at unlike distances do not deadlock, whatever the schedule"
       CAPTURE(pipeline.schedule);
       const Case setting{.stages = stages, .pipeline = pipeline};
       for (const Grain grain : all_grains) {
-        CHECK(run(plan, setting, std::make_unique<LayerCosts>(1_ms, 2_ms), grain).step_time > Duration{});
+        CHECK(run_pipeline(plan, setting, std::make_unique<LayerCosts>(1_ms, 2_ms), grain).step_time > Duration{});
       }
     }
   }
@@ -415,7 +416,8 @@ TEST_CASE("a message between stages takes its bytes over the network, and kernel
   for (const Grain grain : all_grains) {
     const auto step = [&](std::size_t micro_batches, std::string_view schedule = "1f1b") {
       const Plan plan = plan_of(1, 8, Groups(micro_batches, {{0}, tokens}));
-      return run(plan, {.pipeline = {schedule, 1}, .nic = nic}, std::make_unique<LayerCosts>(1_ms, 2_ms), grain);
+      return run_pipeline(plan, {.pipeline = {schedule, 1}, .nic = nic}, std::make_unique<LayerCosts>(1_ms, 2_ms),
+                          grain);
     };
     CHECK(step(1).step_time == both * 2 + message * 2);
     CHECK(step(1).ranks[0][Activity::bubble] == both + message * 2);
@@ -430,7 +432,7 @@ TEST_CASE("a tied table is summed between the first and the last stage", "[engin
   const Plan plan = plan_of(1, 8, Groups(2, {{0}, tokens}));
   Case setting{.stages = 4, .nic = 1_GBps};
   for (const Grain grain : all_grains) {
-    const auto step = [&] { return run(plan, setting, std::make_unique<LayerCosts>(1_ms, 2_ms), grain); };
+    const auto step = [&] { return run_pipeline(plan, setting, std::make_unique<LayerCosts>(1_ms, 2_ms), grain); };
     setting.tied = false;
     const Timeline apart = step();
     setting.tied = true;

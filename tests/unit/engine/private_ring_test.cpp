@@ -63,7 +63,7 @@ ClusterSpec random_nodes(RandomStream& random, std::int64_t nodes) {
   return cluster;
 }
 
-void check_equal(const Timeline& a, const Timeline& b) {
+void check_same(const Timeline& a, const Timeline& b) {
   CHECK(a.step_time == b.step_time);
   CHECK(a.evidence == b.evidence);
   CHECK(a.link_bytes == b.link_bytes);
@@ -100,7 +100,7 @@ TEST_CASE("a ring without shared links takes the same time to the picosecond wit
     };
     const Timeline unqueued = exact(false);
     const Timeline queued = exact(true);
-    check_equal(unqueued, queued);
+    check_same(unqueued, queued);
     CHECK(unqueued.events == queued.events);
   }
 }
@@ -160,7 +160,7 @@ TEST_CASE(
     };
     const Timeline unqueued = exact(false);
     const Timeline queued = exact(true);
-    check_equal(unqueued, queued);
+    check_same(unqueued, queued);
     CHECK(unqueued.events <= queued.events);
     if (unqueued.events < queued.events) ++spared;
   }

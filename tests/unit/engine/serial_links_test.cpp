@@ -9,7 +9,7 @@ namespace hdpsim {
 namespace {
 
 // Nodes of two devices that share a NIC of 10 GB/s, on one switch.
-ClusterSpec pairs(std::int64_t nodes) {
+ClusterSpec paired_nodes(std::int64_t nodes) {
   ClusterSpec cluster = test::one_device_nodes(nodes, 10_GBps);
   cluster.devices = 2 * nodes;
   cluster.devices_per_node = 2;
@@ -17,11 +17,11 @@ ClusterSpec pairs(std::int64_t nodes) {
   return cluster;
 }
 
-using Groups = std::vector<std::pair<std::vector<std::size_t>, std::int64_t>>;
+using SerialGroups = std::vector<std::pair<std::vector<std::size_t>, std::int64_t>>;
 
 // Hop `index` of the first of the rings, of ranks of `tp` devices.
-Hop hop_of(std::int64_t nodes, std::int64_t tp, const Groups& groups, std::size_t index) {
-  test::HandMachine world(pairs(nodes), std::make_unique<test::HandCosts>(Duration{}));
+Hop hop_of(std::int64_t nodes, std::int64_t tp, const SerialGroups& groups, std::size_t index) {
+  test::HandMachine world(paired_nodes(nodes), std::make_unique<test::HandCosts>(Duration{}));
   const Mesh mesh{.hdp = 2 * nodes / tp, .tp = tp};
   Diagnostics problems;
   world.placement = make_placement("contiguous", mesh, world.cluster, problems);
@@ -60,7 +60,7 @@ TEST_CASE("two rings that leave a node by one NIC may meet there", "[serial link
 TEST_CASE("rings that one rank is in follow each other, and so do their messages to two other ranks",
           "[serial links]") {
   // Rank 0 sends to nodes 1 and 2; what comes back arrives at rank 0 from both.
-  const Groups rings = {{{0, 2}, 64}, {{0, 4}, 64}};
+  const SerialGroups rings = {{{0, 2}, 64}, {{0, 4}, 64}};
   CHECK(hop_of(3, 1, rings, 0).is_private);
   CHECK(hop_of(3, 1, rings, 1).is_private);
   // With rank 1 in the second ring instead, the NIC of node 0 has two senders.

@@ -44,7 +44,7 @@ LoweringOptions job(KeyExchange exchange) {
 }
 
 // Attention alone takes time, a picosecond a pair forward and two backward, and collectives.
-Timeline simulated(const Plan& plan, KeyExchange exchange, Grain grain = Grain::fluid) {
+Timeline simulated_cut(const Plan& plan, KeyExchange exchange, Grain grain = Grain::fluid) {
   test::HandMachine world(test::one_device_nodes(ranks, 1000_GBps), std::make_unique<test::HandCosts>(Duration{}));
   world.machine.sharing = test::each_shares_at(1000_GBps);
   return simulate(Program(plan, job(exchange)), world.machine, grain);
@@ -68,7 +68,7 @@ TEST_CASE("the attention of a step does not change with the cut, only who has it
   const double pairs = packed(mixed, TokenCut::per_document).micro_batches[0].area();
   for (const auto& [cut, exchange] : uneven_ways) {
     CAPTURE(static_cast<int>(cut), static_cast<int>(exchange));
-    const Timeline timeline = simulated(packed(mixed, cut), exchange);
+    const Timeline timeline = simulated_cut(packed(mixed, cut), exchange);
     double attention = 0;
     for (const Breakdown& rank : timeline.ranks) attention += picoseconds(rank[Activity::attention]);
     CHECK(attention == Approx(3 * layers * pairs).epsilon(1e-3));  // keys are whole
@@ -79,7 +79,7 @@ TEST_CASE("with gathered keys a layer takes the attention of its busiest rank", 
   const Plan plan = packed(mixed, TokenCut::per_pack);
   Int128 most = 0;
   for (const RankWork& rank : group_cut_of(plan.micro_batches[0])->work()) most = std::max(most, rank.pairs);
-  const Timeline timeline = simulated(plan, KeyExchange::all_gather);
+  const Timeline timeline = simulated_cut(plan, KeyExchange::all_gather);
   for (const Breakdown& rank : timeline.ranks) {
     const Duration all = rank[Activity::attention] + rank[Activity::group_wait];
     CHECK(picoseconds(all) == Approx(3 * layers * static_cast<double>(most)).epsilon(1e-3));
@@ -94,7 +94,7 @@ TEST_CASE("a ring takes the busiest rank of every step, no less than the busiest
   double busiest = 0;
   for (const RankWork& rank : cut->work()) busiest = std::max(busiest, static_cast<double>(rank.pairs));
   CHECK(steps >= busiest);
-  const Timeline timeline = simulated(plan, KeyExchange::ring);
+  const Timeline timeline = simulated_cut(plan, KeyExchange::ring);
   const Breakdown& rank = timeline.ranks[0];
   CHECK(picoseconds(rank[Activity::attention] + rank[Activity::group_wait]) ==
         Approx(3 * layers * steps).epsilon(1e-3));
@@ -102,8 +102,8 @@ TEST_CASE("a ring takes the busiest rank of every step, no less than the busiest
 
 TEST_CASE("a document alone takes the same time cut as a pack", "[cut]") {
   for (const KeyExchange exchange : {KeyExchange::ring, KeyExchange::all_gather, KeyExchange::group_cast}) {
-    CHECK(simulated(packed({131'072}, TokenCut::per_pack), exchange).step_time ==
-          simulated(packed({131'072}, TokenCut::per_document), exchange).step_time);
+    CHECK(simulated_cut(packed({131'072}, TokenCut::per_pack), exchange).step_time ==
+          simulated_cut(packed({131'072}, TokenCut::per_document), exchange).step_time);
   }
 }
 
@@ -143,9 +143,9 @@ TEST_CASE("the grains agree on groups whose ranks have unequal work", "[cut]") {
   for (const auto& [cut, exchange] : uneven_ways) {
     CAPTURE(static_cast<int>(cut), static_cast<int>(exchange));
     const Plan plan = packed(mixed, cut);
-    const double exact = simulated(plan, exchange, Grain::exact).step_time.seconds();
-    CHECK(simulated(plan, exchange).step_time.seconds() == Approx(exact).epsilon(0.01));
-    for (const Breakdown& rank : simulated(plan, exchange, Grain::exact).ranks) {
+    const double exact = simulated_cut(plan, exchange, Grain::exact).step_time.seconds();
+    CHECK(simulated_cut(plan, exchange).step_time.seconds() == Approx(exact).epsilon(0.01));
+    for (const Breakdown& rank : simulated_cut(plan, exchange, Grain::exact).ranks) {
       CHECK(rank[Activity::group_wait] > Duration{});
     }
   }

@@ -10,20 +10,20 @@ namespace {
 using Variables = std::map<std::string, std::string>;
 
 /// A script that has been read.
-struct Read {
+struct ReadScript {
   ShellScript script;
   Diagnostics problems;
 };
 
-Read read(const std::string& text, const Variables& variables = {}) {
-  Read read;
-  read.script = read_shell_script("run.sh", text, variables, read.problems);
-  return read;
+ReadScript read_script(const std::string& text, const Variables& variables = {}) {
+  ReadScript read_script;
+  read_script.script = read_shell_script("run.sh", text, variables, read_script.problems);
+  return read_script;
 }
 
 // The words of each command between bars, words that are not known as what they are made of.
 std::vector<std::string> commands(const std::string& text, const Variables& variables = {}) {
-  const Read result = read(text, variables);
+  const ReadScript result = read_script(text, variables);
   CAPTURE(result.problems.text());
   CHECK(result.problems.empty());
   std::vector<std::string> all;
@@ -61,7 +61,7 @@ TEST_CASE("arithmetic is computed, and what cannot be is not known", "[import]")
 }
 
 TEST_CASE("defaults count where nothing is set, and are told", "[import]") {
-  const Read result = read("A=\nB=2\nrun ${A:-a} ${A-a} ${B:-b} ${C:-$B} ${1:-first}\n");
+  const ReadScript result = read_script("A=\nB=2\nrun ${A:-a} ${A-a} ${B:-b} ${C:-$B} ${1:-first}\n");
   CHECK(commands("A=\nB=2\nrun ${A:-a} ${A-a} ${B:-b} ${C:-$B} ${1:-first}\n") == Commands{"run|a|2|2|first"});
   REQUIRE(result.script.notes.size() == 1);
   CHECK(result.script.notes.front().text == "defaults count for what run.sh does not set: 1 (first), A (a), C (2)");
@@ -86,19 +86,20 @@ TEST_CASE("a branch runs if its condition is known to hold", "[import]") {
 }
 
 TEST_CASE("what hangs on the machine is left out, and told where it could matter", "[import]") {
-  const Read result = read("A=1\nif [ -f x ]; then\n  A=2\nfi\nif [ ! -f y ]; then echo none; exit 1; fi\nrun $A");
+  const ReadScript result =
+      read_script("A=1\nif [ -f x ]; then\n  A=2\nfi\nif [ ! -f y ]; then echo none; exit 1; fi\nrun $A");
   CHECK(result.script.commands.size() == 1);
   REQUIRE(result.script.notes.size() == 1);
   CHECK(result.script.notes.front().position.line == 2);
   CHECK(result.script.notes.front().text ==
         "the condition depends on the machine: what hangs on it, up to line 4, is left out");
-  const Read unset = read("if [ -n \"$KEY\" ]; then ARGS+=(--x); fi\n");
+  const ReadScript unset = read_script("if [ -n \"$KEY\" ]; then ARGS+=(--x); fi\n");
   REQUIRE(unset.script.notes.size() == 1);
   CHECK(unset.script.notes.front().text == "$KEY has no value here: what hangs on it, up to line 1, is left out");
 }
 
 TEST_CASE("loops, cases and functions are not followed, and that is told if they could matter", "[import]") {
-  const Read result = read(
+  const ReadScript result = read_script(
       "for i in 1 2; do\n  A=$i\ndone\nwhile read x; do echo $x; done\ncase $B in\n  1|2) C=3 ;;\n  *) C=4 ;;\nesac\n"
       "f() { run --a; }\nfunction g {\n  echo\n}\nrun after\n");
   CHECK(result.problems.empty());
@@ -117,7 +118,7 @@ TEST_CASE("redirections and here-documents are no words", "[import]") {
 }
 
 TEST_CASE("every word knows where it stands", "[import]") {
-  const Read result = read("N=96\nL=(\n  --layers $N\n)\nrun ${L[@]}");
+  const ReadScript result = read_script("N=96\nL=(\n  --layers $N\n)\nrun ${L[@]}");
   const auto& words = result.script.commands.at(0).words;
   const auto at = [&](std::size_t word) {
     const Position position = result.script.position("run.sh", words.at(word));
@@ -130,7 +131,7 @@ TEST_CASE("every word knows where it stands", "[import]") {
 
 TEST_CASE("what is not closed is an error at its beginning", "[import]") {
   const auto problem = [](const std::string& text) {
-    const Read result = read(text);
+    const ReadScript result = read_script(text);
     if (result.problems.empty()) return std::string("none");
     const Diagnostic first = result.problems.sorted().front();
     return fmt::format("{}:{}: {}", first.position.line, first.position.column, first.message);
@@ -145,7 +146,7 @@ TEST_CASE("what is not closed is an error at its beginning", "[import]") {
 TEST_CASE("variables that hold each other without end are refused", "[import]") {
   std::string text = "A=aaaaaaaaaaaaaaaa\n";
   for (int i = 0; i < 40; ++i) text += "A=$A$A\n";
-  const Read result = read(text + "run $A");
+  const ReadScript result = read_script(text + "run $A");
   REQUIRE(result.problems.sorted().size() == 1);
   CHECK(result.problems.sorted().front().message == "the variables expand to more than 4 MB");
 }
@@ -155,11 +156,11 @@ TEST_CASE("a script that is nested without end is refused", "[import]") {
     std::string text;
     for (int i = 0; i < 10'000; ++i) text += part;
     CAPTURE(part);
-    CHECK_FALSE(read(text).problems.empty());
+    CHECK_FALSE(read_script(text).problems.empty());
   }
   std::string expansions = "run ";
   for (int i = 0; i < 10'000; ++i) expansions += "${A:-";
-  CHECK_FALSE(read(expansions).problems.empty());
+  CHECK_FALSE(read_script(expansions).problems.empty());
 }
 
 }  // namespace

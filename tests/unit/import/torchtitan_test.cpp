@@ -14,7 +14,7 @@ namespace {
 
 using Kind = ImportNote::Kind;
 
-constexpr char small[] = R"([model]
+constexpr char small_job[] = R"([model]
 name = "llama3"
 flavor = "8B"
 [training]
@@ -24,7 +24,7 @@ seq_len = 4096
 mode = "none"
 )";
 
-struct Read {
+struct ReadJob {
   TrainingRun run;
   Diagnostics problems;
 
@@ -42,27 +42,27 @@ struct Read {
   [[nodiscard]] std::string mesh(std::string_view key) const { return text(run.mesh, key); }
 };
 
-Read read(const std::string& text, std::int64_t gpus = 16) {
-  Read read;
-  read.run = read_torchtitan("run.toml", text, {.gpus = gpus}, read.problems);
-  return read;
+ReadJob read_job(const std::string& text, std::int64_t gpus = 16) {
+  ReadJob read_job;
+  read_job.run = read_torchtitan("run.toml", text, {.gpus = gpus}, read_job.problems);
+  return read_job;
 }
 
-Read good(const std::string& text, std::int64_t gpus = 16) {
-  Read result = read(text, gpus);
+ReadJob good_job(const std::string& text, std::int64_t gpus = 16) {
+  ReadJob result = read_job(text, gpus);
   INFO(result.problems.text());
   REQUIRE(result.problems.empty());
   return result;
 }
 
 TEST_CASE("degrees of torchtitan become a mesh, and the rest of the GPUs replicas", "[import]") {
-  const Read plain = good(small);
+  const ReadJob plain = good_job(small_job);
   CHECK(plain.run.global_batch == 2 * 16);  // two sequences on each of 16 ranks
   CHECK(plain.run.micro_batch == 2);
   CHECK(plain.run.sequence == 4096);
   CHECK(plain.mesh("zero") == "3");
-  const Read cut =
-      good(std::string(small) + "[parallelism]\ntensor_parallel_degree = 2\ncontext_parallel_degree = 4\n");
+  const ReadJob cut =
+      good_job(std::string(small_job) + "[parallelism]\ntensor_parallel_degree = 2\ncontext_parallel_degree = 4\n");
   CHECK(cut.run.tp == 2);
   CHECK(cut.run.cp == 4);
   CHECK(cut.run.global_batch == 2 * 2);  // 16 / (2 x 4) replicas
@@ -72,67 +72,67 @@ TEST_CASE("degrees of torchtitan become a mesh, and the rest of the GPUs replica
 TEST_CASE("the GPUs are the product of the degrees where all are stated", "[import]") {
   Diagnostics problems;
   const std::string text =
-      std::string(small) + "[parallelism]\ndata_parallel_shard_degree = 8\ntensor_parallel_degree = 4\n";
+      std::string(small_job) + "[parallelism]\ndata_parallel_shard_degree = 8\ntensor_parallel_degree = 4\n";
   CHECK(read_torchtitan("run.toml", text, {}, problems).gpus == 32);
   CHECK(problems.empty());
-  (void)read_torchtitan("run.toml", small, {}, problems);
+  (void)read_torchtitan("run.toml", small_job, {}, problems);
   REQUIRE(problems.sorted().size() == 1);
   CHECK(problems.sorted().front().message == "nothing states how many GPUs the job has");
-  CHECK(read(text, 16).problems.sorted().front().message == "16 GPUs are not the product of all degrees, 32");
+  CHECK(read_job(text, 16).problems.sorted().front().message == "16 GPUs are not the product of all degrees, 32");
 }
 
 TEST_CASE("parameters that stay behind the forward are ZeRO 2, replicas alone are ZeRO 0", "[import]") {
-  const std::string mesh = std::string(small) + "[parallelism]\n";
-  CHECK(good(mesh + "fsdp_reshard_after_forward = \"never\"\n").mesh("zero") == "2");
-  CHECK(good(mesh + "pipeline_parallel_degree = 2\n").mesh("zero") == "2");
-  CHECK(good(mesh + "pipeline_parallel_degree = 2\nfsdp_reshard_after_forward = \"always\"\n").mesh("zero") == "3");
-  CHECK(good(mesh + "data_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 1\n").mesh("zero") == "0");
-  CHECK(good(mesh + "data_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 1\n").mesh("shard_ranks") ==
+  const std::string mesh = std::string(small_job) + "[parallelism]\n";
+  CHECK(good_job(mesh + "fsdp_reshard_after_forward = \"never\"\n").mesh("zero") == "2");
+  CHECK(good_job(mesh + "pipeline_parallel_degree = 2\n").mesh("zero") == "2");
+  CHECK(good_job(mesh + "pipeline_parallel_degree = 2\nfsdp_reshard_after_forward = \"always\"\n").mesh("zero") == "3");
+  CHECK(good_job(mesh + "data_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 1\n").mesh("zero") == "0");
+  CHECK(good_job(mesh + "data_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 1\n").mesh("shard_ranks") ==
         "absent");
-  CHECK(good(mesh + "data_parallel_replicate_degree = 2\n").mesh("shard_ranks") == "8");
+  CHECK(good_job(mesh + "data_parallel_replicate_degree = 2\n").mesh("shard_ranks") == "8");
 }
 
 TEST_CASE("a pipeline has the schedule of its name, and as many chunks as torchtitan makes", "[import]") {
-  const std::string mesh = std::string(small) + "[parallelism]\npipeline_parallel_degree = 2\n";
-  const Read plain = good(mesh);
+  const std::string mesh = std::string(small_job) + "[parallelism]\npipeline_parallel_degree = 2\n";
+  const ReadJob plain = good_job(mesh);
   CHECK(plain.mesh("schedule") == "1f1b");
   CHECK(plain.run.micro_batch == 1);  // of pipeline_parallel_microbatch_size
-  CHECK(good(mesh + "pipeline_parallel_schedule = \"Interleaved1F1B\"\n").mesh("virtual_stages") == "2");
+  CHECK(good_job(mesh + "pipeline_parallel_schedule = \"Interleaved1F1B\"\n").mesh("virtual_stages") == "2");
   // 32 layers and two that stand for embedding and head, in stages of 5.67: 6 stages on 2 ranks
-  const Read chunks =
-      good(mesh + "pipeline_parallel_schedule = \"interleaved1f1b\"\npipeline_parallel_layers_per_stage = 6\n");
+  const ReadJob chunks =
+      good_job(mesh + "pipeline_parallel_schedule = \"interleaved1f1b\"\npipeline_parallel_layers_per_stage = 6\n");
   CHECK(chunks.mesh("schedule") == "interleaved");
   CHECK(chunks.mesh("virtual_stages") == "3");
-  CHECK(good(mesh + "pipeline_parallel_schedule = \"ZBVZeroBubble\"\n").mesh("schedule") == "zb-v");
-  const Read other = read(mesh + "pipeline_parallel_schedule = \"DualPipeV\"\n");
+  CHECK(good_job(mesh + "pipeline_parallel_schedule = \"ZBVZeroBubble\"\n").mesh("schedule") == "zb-v");
+  const ReadJob other = read_job(mesh + "pipeline_parallel_schedule = \"DualPipeV\"\n");
   REQUIRE(other.problems.sorted().size() == 1);
   CHECK(other.problems.sorted().front().unsupported);
   CHECK(other.problems.sorted().front().position.line == 11);
 }
 
 TEST_CASE("embedding and head count as the layers that the first and the last stage have less", "[import]") {
-  const std::string mesh = std::string(small) + "[parallelism]\npipeline_parallel_degree = 2\n";
-  CHECK(good(small).mesh("account_for_loss") == "absent");
-  CHECK(good(mesh).mesh("account_for_embedding") == "true");
-  CHECK(good(mesh).mesh("account_for_loss") == "true");
-  const Read even = good(mesh + "pipeline_parallel_first_stage_less_layers = 0\n");
+  const std::string mesh = std::string(small_job) + "[parallelism]\npipeline_parallel_degree = 2\n";
+  CHECK(good_job(small_job).mesh("account_for_loss") == "absent");
+  CHECK(good_job(mesh).mesh("account_for_embedding") == "true");
+  CHECK(good_job(mesh).mesh("account_for_loss") == "true");
+  const ReadJob even = good_job(mesh + "pipeline_parallel_first_stage_less_layers = 0\n");
   CHECK(even.mesh("account_for_embedding") == "absent");
   CHECK(even.mesh("account_for_loss") == "true");
-  const Read two = good(mesh + "pipeline_parallel_last_stage_less_layers = 2\n");
-  CHECK(two.notes(Kind::assumed).size() == good(mesh).notes(Kind::assumed).size() + 1);
+  const ReadJob two = good_job(mesh + "pipeline_parallel_last_stage_less_layers = 2\n");
+  CHECK(two.notes(Kind::assumed).size() == good_job(mesh).notes(Kind::assumed).size() + 1);
 }
 
 TEST_CASE("fp8, compiled losses and asynchronous tensor parallelism are said", "[import]") {
-  const Read plain = good(small);
-  CHECK(Read::text(plain.run.kernels, "linear") == "bf16");
-  CHECK(Read::text(plain.run.memory, "loss") == "fp32");
-  std::string text(small);
+  const ReadJob plain = good_job(small_job);
+  CHECK(ReadJob::text(plain.run.kernels, "linear") == "bf16");
+  CHECK(ReadJob::text(plain.run.memory, "loss") == "fp32");
+  std::string text(small_job);
   text.insert(text.find("flavor"), "converters = [\"float8\"]\n");
-  const Read fast = good(text +
-                         "[compile]\nenable = true\n[parallelism]\ntensor_parallel_degree = 2\n"
-                         "enable_async_tensor_parallel = true\n");
-  CHECK(Read::text(fast.run.kernels, "linear") == "fp8_current");
-  CHECK(Read::text(fast.run.memory, "loss") == "fused");
+  const ReadJob fast = good_job(text +
+                                "[compile]\nenable = true\n[parallelism]\ntensor_parallel_degree = 2\n"
+                                "enable_async_tensor_parallel = true\n");
+  CHECK(ReadJob::text(fast.run.kernels, "linear") == "fp8_current");
+  CHECK(ReadJob::text(fast.run.memory, "loss") == "fused");
   CHECK(fast.mesh("tp_comm_overlap") == "true");
   CHECK(fast.mesh("sequence_parallel") == "true");
   CHECK(fast.notes(Kind::unsaid).empty());
@@ -140,10 +140,10 @@ TEST_CASE("fp8, compiled losses and asynchronous tensor parallelism are said", "
 
 TEST_CASE("converters say what layers and experts multiply", "[import]") {
   const auto linear = [](const std::string& converters) {
-    std::string text(small);
+    std::string text(small_job);
     text.insert(text.find("flavor"), "converters = [" + converters + "]\n");
-    const Read result = good(text);
-    return Read::text(result.run.kernels, "linear") + (result.notes(Kind::unsaid).empty() ? "" : ", told");
+    const ReadJob result = good_job(text);
+    return ReadJob::text(result.run.kernels, "linear") + (result.notes(Kind::unsaid).empty() ? "" : ", told");
   };
   CHECK(linear("\"quantize.linear.float8\"") == "fp8_current");
   CHECK(linear("\"quantize.linear.mx\"") == "mxfp8");
@@ -153,22 +153,22 @@ TEST_CASE("converters say what layers and experts multiply", "[import]") {
 
 TEST_CASE("what a study recomputes is told where torchtitan recomputes something else", "[import]") {
   const auto recompute = [](const std::string& keys) {
-    std::string text(small);
+    std::string text(small_job);
     text.replace(text.find("mode = \"none\"\n"), 14, keys);
-    return good(text);
+    return good_job(text);
   };
   CHECK(recompute("mode = \"full\"\n").mesh("recompute") == "full");
   CHECK(recompute("mode = \"full\"\n").notes(Kind::unsaid).empty());
-  const Read half = recompute("mode = \"selective\"\nselective_ac_option = \"2\"\n");
+  const ReadJob half = recompute("mode = \"selective\"\nselective_ac_option = \"2\"\n");
   CHECK(half.mesh("recompute") == "none");
   CHECK(half.notes(Kind::unsaid).size() == 1);
-  const Read operations = recompute("mode = \"selective\"\nselective_ac_option = \"op\"\n");
+  const ReadJob operations = recompute("mode = \"selective\"\nselective_ac_option = \"op\"\n");
   CHECK(operations.run.mesh.find("recompute")->items.size() == 2);
   CHECK(operations.notes(Kind::unsaid).size() == 1);
 }
 
 TEST_CASE("every flavor that is known has a preset", "[import]") {
-  const Read unknown = read("[model]\nname = \"llama3\"\nflavor = \"9B\"\n");
+  const ReadJob unknown = read_job("[model]\nname = \"llama3\"\nflavor = \"9B\"\n");
   REQUIRE(unknown.problems.sorted().size() == 1);
   const Diagnostic problem = unknown.problems.sorted().front();
   CHECK(problem.message == "no preset has the shape of 'llama3 9B'");
@@ -181,7 +181,7 @@ TEST_CASE("every flavor that is known has a preset", "[import]") {
     std::string flavor;
     words >> name >> flavor;
     CAPTURE(name, flavor);
-    const Read each = good(fmt::format("[model]\nname = \"{}\"\nflavor = \"{}\"\n", name, flavor));
+    const ReadJob each = good_job(fmt::format("[model]\nname = \"{}\"\nflavor = \"{}\"\n", name, flavor));
     Catalog catalog(HDPSIM_SOURCE_DIR);
     Diagnostics problems;
     CHECK(catalog.model(each.run.model, problems).has_value());
@@ -191,7 +191,8 @@ TEST_CASE("every flavor that is known has a preset", "[import]") {
 }
 
 TEST_CASE("keys that nobody knows and keys without effect are told", "[import]") {
-  const Read result = good(std::string(small) + "fancy = 3\n[mine]\nx = 1\n[optimizer]\nlr = 1e-4\n[job]\na = 1\n");
+  const ReadJob result =
+      good_job(std::string(small_job) + "fancy = 3\n[mine]\nx = 1\n[optimizer]\nlr = 1e-4\n[job]\na = 1\n");
   CHECK(result.notes(Kind::unknown) == std::vector<std::string>{"mine.x"});
   const std::vector<std::string> idle = {"optimizer.lr", "job.a", "activation_checkpoint.fancy"};
   const std::vector<std::string> told = result.notes(Kind::ignored);
@@ -199,15 +200,15 @@ TEST_CASE("keys that nobody knows and keys without effect are told", "[import]")
 }
 
 TEST_CASE("errors of TOML stand at their place, and values must be of their kind", "[import]") {
-  const Read broken = read("[model\n");
+  const ReadJob broken = read_job("[model\n");
   REQUIRE(broken.problems.sorted().size() == 1);
   CHECK(broken.problems.sorted().front().position.line == 1);
   std::string deep = "a";
   for (int i = 0; i < 200'000; ++i) deep += ".a";
-  CHECK(read(deep + " = 1\n").problems.sorted().size() == 1);
-  CHECK(read("[" + deep + "]\n").problems.sorted().size() == 1);
-  CHECK_FALSE(read("a = " + std::string(100'000, '[') + "\n").problems.empty());
-  const Read wrong = read("[model]\nflavor = \"8B\"\n[training]\nseq_len = \"long\"\nlocal_batch_size = 0\n");
+  CHECK(read_job(deep + " = 1\n").problems.sorted().size() == 1);
+  CHECK(read_job("[" + deep + "]\n").problems.sorted().size() == 1);
+  CHECK_FALSE(read_job("a = " + std::string(100'000, '[') + "\n").problems.empty());
+  const ReadJob wrong = read_job("[model]\nflavor = \"8B\"\n[training]\nseq_len = \"long\"\nlocal_batch_size = 0\n");
   CHECK(wrong.problems.sorted().size() == 2);
 }
 

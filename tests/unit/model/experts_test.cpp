@@ -32,7 +32,7 @@ Transformer with_dense_layers(Transformer model) {
   return model;
 }
 
-double flops(const LinearPart& part) {
+double expert_flops(const LinearPart& part) {
   double sum = 0;
   for (const Gemm& gemm : part.gemms) {
     sum += 2 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
@@ -85,14 +85,14 @@ TEST_CASE("even routing computes what a dense MLP as wide as the experts of a to
   dense.ffn_hidden = 2 * 32;
   const std::int64_t tokens = 1024;
   for (const Direction direction : {Direction::forward, Direction::backward}) {
-    const double expected = flops(dense_work(dense, tokens, 1, {DensePart::mlp}, direction));
+    const double expected = expert_flops(dense_work(dense, tokens, 1, {DensePart::mlp}, direction));
     for (const std::int64_t ep : {1, 2, 4}) {
       for (const auto& factor : {std::optional<double>(), std::optional(1.0)}) {
         const ExpertLayout layout{.ep = ep, .capacity_factor = factor, .shares = {}};
         // All devices of the group together have those tokens.
         const ExpertRows rows = expert_rows(*model.moe, layout, {tokens / ep, tokens});
         CHECK(rows.slowest == rows.even);
-        CHECK(static_cast<double>(ep) * flops(expert_work(model, rows.even, 1, true, direction)) == expected);
+        CHECK(static_cast<double>(ep) * expert_flops(expert_work(model, rows.even, 1, true, direction)) == expected);
       }
     }
   }

@@ -18,7 +18,7 @@ Layer attention(std::int64_t window, std::int64_t chunk = 0) {
 }
 
 // Pairs that a mask leaves, counted one by one.
-std::int64_t counted(std::int64_t tokens, const std::function<bool(std::int64_t, std::int64_t)>& sees) {
+std::int64_t counted_pairs(std::int64_t tokens, const std::function<bool(std::int64_t, std::int64_t)>& sees) {
   std::int64_t pairs = 0;
   for (std::int64_t query = 0; query < tokens; ++query) {
     for (std::int64_t key = 0; key <= query; ++key) pairs += sees(query, key) ? 1 : 0;
@@ -43,11 +43,12 @@ TEST_CASE("the area of every mask is what counting its pairs finds", "[mixing]")
       CAPTURE(tokens, reach);
       const Layer window = attention(reach);
       CHECK(attention_area(window, tokens) ==
-            static_cast<double>(counted(tokens, [&](auto query, auto key) { return query - key < reach; })));
+            static_cast<double>(counted_pairs(tokens, [&](auto query, auto key) { return query - key < reach; })));
       CHECK(area_of(attention_blocks(window, tokens)) == attention_area(window, tokens));
       const Layer chunks = attention(0, reach);
-      CHECK(attention_area(chunks, tokens) ==
-            static_cast<double>(counted(tokens, [&](auto query, auto key) { return query / reach == key / reach; })));
+      CHECK(attention_area(chunks, tokens) == static_cast<double>(counted_pairs(tokens, [&](auto query, auto key) {
+              return query / reach == key / reach;
+            })));
       CHECK(area_of(attention_blocks(chunks, tokens)) == attention_area(chunks, tokens));
     }
     CHECK(attention_area(attention(0), tokens) == static_cast<double>(causal_area(tokens)));

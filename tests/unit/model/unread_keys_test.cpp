@@ -10,19 +10,19 @@
 namespace hdpsim {
 namespace {
 
-struct ReadModel {
+struct ModelAndProblems {
   std::optional<Transformer> model;
   std::string problems;
 };
 
 // A small model of a family with further keys, each on a line of its own.
-ReadModel read_with(const std::string& family, const std::string& keys) {
+ModelAndProblems read_with(const std::string& family, const std::string& keys) {
   Diagnostics diagnostics;
   const std::string text = R"({"architectures": [")" + family + R"("], "hidden_size": 64, "num_hidden_layers": 2,
   "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 256)" +
                            (keys.empty() ? "" : ",\n  " + keys) + "}";
   const Value config = parse_document("config.json", text, diagnostics);
-  ReadModel read{read_model(config, "test", diagnostics), ""};
+  ModelAndProblems read{read_model(config, "test", diagnostics), ""};
   read.problems = diagnostics.text();
   return read;
 }
@@ -51,7 +51,7 @@ TEST_CASE("a deciding key that says that there is nothing of it, or that repeats
           "[families]") {
   for (const char* nothing : {"0", "null", "false", "[]"}) {
     CAPTURE(nothing);
-    const ReadModel read = read_with("LlamaForCausalLM", R"("index_topk": )" + std::string(nothing));
+    const ModelAndProblems read = read_with("LlamaForCausalLM", R"("index_topk": )" + std::string(nothing));
     CHECK(read.problems.empty());
     REQUIRE(read.model.has_value());
     CHECK(read.model->left_out.empty());
@@ -61,7 +61,7 @@ TEST_CASE("a deciding key that says that there is nothing of it, or that repeats
 }
 
 TEST_CASE("what else a file says of its shape and its family does not read is left out aloud", "[families]") {
-  const ReadModel read =
+  const ModelAndProblems read =
       read_with("LlamaForCausalLM", R"("memory_layers": [1], "sliding_window": 512, "rope_theta": 10000)");
   REQUIRE(read.model.has_value());
   CHECK(read.model->left_out == std::vector<std::string>{"what the configuration says of its shape under "
@@ -77,7 +77,7 @@ TEST_CASE("an unknown architecture names its deciding keys, and can be simulated
   CHECK_THAT(problems, Catch::Contains("there is no known architecture 'DeepseekV32ForCausalLM'"));
   CHECK_THAT(problems, Catch::Contains("config.json:4:63: error: 'index_topk' says that the model has an indexer"));
   CHECK_FALSE(read_with("DeepseekV3ForCausalLM", keys + "64").model);
-  const ReadModel without = read_with("DeepseekV3ForCausalLM", keys + "0");
+  const ModelAndProblems without = read_with("DeepseekV3ForCausalLM", keys + "0");
   CHECK(without.problems.empty());
   REQUIRE(without.model.has_value());
   CHECK_THAT(without.model->left_out.at(0), Catch::Contains("'index_n_heads', 'index_head_dim'"));
@@ -100,9 +100,10 @@ TEST_CASE("a language model shares tied tables with the file around it", "[famil
 }
 
 TEST_CASE("which layers have experts is a list of words or numbers, too", "[families]") {
-  const ReadModel words = read_with("Glm4MoeForCausalLM", experts + R"(, "mlp_layer_types": ["dense", "sparse"])");
-  const ReadModel numbers = read_with("Glm4MoeForCausalLM", experts + R"(, "moe_layer_freq": [0, 1, 1])");
-  const ReadModel leading = read_with("Glm4MoeForCausalLM", experts + R"(, "first_k_dense_replace": 1)");
+  const ModelAndProblems words =
+      read_with("Glm4MoeForCausalLM", experts + R"(, "mlp_layer_types": ["dense", "sparse"])");
+  const ModelAndProblems numbers = read_with("Glm4MoeForCausalLM", experts + R"(, "moe_layer_freq": [0, 1, 1])");
+  const ModelAndProblems leading = read_with("Glm4MoeForCausalLM", experts + R"(, "first_k_dense_replace": 1)");
   REQUIRE(words.model.has_value());
   REQUIRE(numbers.model.has_value());
   REQUIRE(leading.model.has_value());

@@ -8,7 +8,7 @@ using namespace hdpsim;
 
 namespace {
 
-std::vector<std::string> names_on(const ClusterLinks& links, const Route& route) {
+std::vector<std::string> names_of_route(const ClusterLinks& links, const Route& route) {
   std::vector<std::string> names;
   for (const LinkId link : route.binding_links()) names.push_back(links.name(link));
   return names;
@@ -21,7 +21,7 @@ using Names = std::vector<std::string>;
 TEST_CASE("a message inside a node takes the sender's and the receiver's NVLink", "[links]") {
   const ClusterLinks links(rail_cluster(2), {});
   const Route route = links.route(device_at(1, 2), device_at(1, 5));
-  CHECK(names_on(links, route) == Names{"node 1 gpu 2 nvlink out", "node 1 gpu 5 nvlink in"});
+  CHECK(names_of_route(links, route) == Names{"node 1 gpu 2 nvlink out", "node 1 gpu 5 nvlink in"});
   CHECK(route.alone == 300_GBps);
   CHECK(route.latency == 1_us);
 }
@@ -29,7 +29,7 @@ TEST_CASE("a message inside a node takes the sender's and the receiver's NVLink"
 TEST_CASE("a message between nodes goes out by the sender's NIC and in by the receiver's", "[links]") {
   const ClusterLinks links(rail_cluster(4), {});
   const Route route = links.route(device_at(0, 7), device_at(3, 2));
-  CHECK(names_on(links, route) == Names{"node 0 nic 7 out", "node 3 nic 2 in"});
+  CHECK(names_of_route(links, route) == Names{"node 0 nic 7 out", "node 3 nic 2 in"});
   CHECK(route.alone == 25_GBps);
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("switch links that can never bind are not there", "[links]") {
 TEST_CASE("an oversubscribed tier has an uplink and a downlink for each unit and rail", "[links]") {
   const ClusterLinks links(three_tiers(16, 2, 1), {});
   const Route route = links.route(device_at(1, 3), device_at(14, 5));
-  CHECK(names_on(links, route) ==
+  CHECK(names_of_route(links, route) ==
         Names{"node 1 nic 3 out", "tor 0 rail 3 up", "tor 3 rail 5 down", "node 14 nic 5 in"});
   const std::size_t devices = 16 * 8;
   const std::size_t tor_sets = 16 / 4;
@@ -103,7 +103,7 @@ TEST_CASE("a degraded uplink of a tier that cannot bind otherwise is there", "[l
   const ClusterLinks links(spec, {});
   // Unit 1 holds nodes 4 to 7, whose four NICs of rail 6 share an uplink of 4 x 25 GB/s: an eighth of it is left.
   const Route across = links.route(device_at(5, 6), device_at(12, 6));
-  CHECK(names_on(links, across) ==
+  CHECK(names_of_route(links, across) ==
         Names{"node 5 nic 6 out", "tor 1 rail 6 up", "tor 3 rail 6 down", "node 12 nic 6 in"});
   CHECK(across.alone == 100_Gbps);
   CHECK(links.route(device_at(5, 5), device_at(12, 5)).alone == 25_GBps);
@@ -117,8 +117,9 @@ TEST_CASE("inside a ToR set its uplinks are not used", "[links]") {
 TEST_CASE("oversubscription of several tiers multiplies", "[links]") {
   const ClusterLinks links(three_tiers(16, 2, 4), {});
   const Route route = links.route(device_at(0, 0), device_at(15, 0));
-  CHECK(names_on(links, route) == Names{"node 0 nic 0 out", "tor 0 rail 0 up", "tor 3 rail 0 down",
-                                        "aggregation 0 rail 0 up", "aggregation 1 rail 0 down", "node 15 nic 0 in"});
+  CHECK(names_of_route(links, route) == Names{"node 0 nic 0 out", "tor 0 rail 0 up", "tor 3 rail 0 down",
+                                              "aggregation 0 rail 0 up", "aggregation 1 rail 0 down",
+                                              "node 15 nic 0 in"});
   // A ToR set sends 4 x 25 / 2 = 50 GB/s a rail; two of them 100, of which a quarter passes.
   CHECK(links.rate(route.links[3]) == 25_GBps);
 }

@@ -11,10 +11,10 @@ using namespace hdpsim;
 namespace {
 
 constexpr double nvlink = 450e9;
-constexpr double nic = 50e9;
+constexpr double nccl_nic = 50e9;
 
 NcclGroup h100(std::int64_t nodes) {
-  return {.ranks = 8 * nodes, .nodes = nodes, .nvlink_bytes_per_s = nvlink, .network_bytes_per_s = nic};
+  return {.ranks = 8 * nodes, .nodes = nodes, .nvlink_bytes_per_s = nvlink, .network_bytes_per_s = nccl_nic};
 }
 
 CollectiveTime best_of(const NcclGroup& group, CollectiveKind kind, std::int64_t bytes) {
@@ -56,7 +56,7 @@ TEST_CASE("over nodes each boundary costs a network step, and the NICs of a node
   const CollectiveTime gather =
       way(four, CollectiveKind::all_gather, bytes, CollectiveAlgorithm::ring, Protocol::simple);
   CHECK(gather.seconds ==
-        Approx((8.4 + 28 * 3.4 + 3 * 14.0) * 1e-6 + 31.0 / 32 * static_cast<double>(bytes) / (8 * nic)));
+        Approx((8.4 + 28 * 3.4 + 3 * 14.0) * 1e-6 + 31.0 / 32 * static_cast<double>(bytes) / (8 * nccl_nic)));
 }
 
 TEST_CASE("with one rank a node nothing hides the network: a ring's hop waits as long as a tree's", "[nccl]") {
@@ -67,7 +67,7 @@ TEST_CASE("with one rank a node nothing hides the network: a ring's hop waits as
   // PAT: 8 us, two levels of 14 / 3.5 us, 2.8 us a rank; three quarters of the NIC.
   const CollectiveTime pat = way(lone, CollectiveKind::all_gather, 1 << 30, CollectiveAlgorithm::pat, Protocol::simple);
   CHECK(pat.latency_s == Approx((8 + 2 * 14 / 3.5 + 4 * 2.8) * 1e-6));
-  CHECK(pat.bytes_per_s == Approx(0.75 * nic));
+  CHECK(pat.bytes_per_s == Approx(0.75 * nccl_nic));
 }
 
 TEST_CASE("a step inside a node is never shorter than what the network asks of a rank", "[nccl]") {
@@ -107,7 +107,7 @@ TEST_CASE("a tree loses 8 % with every protocol, and more with LL and LL128", "[
   CHECK(rate(1, Protocol::simple) == Approx(0.92 * nvlink / 2));
   CHECK(rate(1, Protocol::ll) == Approx(0.92 * nvlink / 3.8 / 2));
   CHECK(rate(1, Protocol::ll128) == Approx(0.92 * nvlink * 7 / 9 / 2));
-  CHECK(rate(4, Protocol::ll128) == Approx(0.92 * 8 * nic * 120 / 128 / 2));
+  CHECK(rate(4, Protocol::ll128) == Approx(0.92 * 8 * nccl_nic * 120 / 128 / 2));
 }
 
 TEST_CASE("NVLS: 85 % on Hopper, 74 % on Blackwell, none before; gathers and scatters too", "[nccl]") {
@@ -130,14 +130,14 @@ TEST_CASE("over nodes NVLS joins by trees, and in the switches where they add up
   const auto tree = [](std::int64_t nodes) {
     return way(h100(nodes), CollectiveKind::all_reduce, 1 << 30, CollectiveAlgorithm::nvls_tree, Protocol::simple);
   };
-  CHECK(tree(2).bytes_per_s == Approx(0.85 * 8 * nic * 5 / 6));
-  CHECK(tree(16).bytes_per_s == Approx(0.85 * 4 * nic * 5 / 6));
+  CHECK(tree(2).bytes_per_s == Approx(0.85 * 8 * nccl_nic * 5 / 6));
+  CHECK(tree(16).bytes_per_s == Approx(0.85 * 4 * nccl_nic * 5 / 6));
   CHECK(tree(16).latency_s == Approx((25 + 2 * 4 * 14.0) * 1e-6));
   NcclGroup sharp = h100(16);
   sharp.in_network_reduction = true;
   const CollectiveTime in_switch =
       way(sharp, CollectiveKind::all_reduce, 1 << 30, CollectiveAlgorithm::nvls, Protocol::simple);
-  CHECK(in_switch.bytes_per_s == Approx(0.85 * 8 * nic * 5 / 6));
+  CHECK(in_switch.bytes_per_s == Approx(0.85 * 8 * nccl_nic * 5 / 6));
   CHECK(in_switch.latency_s == Approx((25 + 18) * 1e-6));
   const auto without = nccl_ways(h100(16), CollectiveKind::all_reduce, 1 << 30);
   CHECK(std::none_of(without.begin(), without.end(),
@@ -200,7 +200,8 @@ TEST_CASE("no way beats the bytes over its slowest link", "[nccl]") {
     for (const auto kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_to_all}) {
       const double out_of_a_node =
           static_cast<double>(bytes) * static_cast<double>(nodes - 1) / static_cast<double>(nodes);
-      const double least = kind == CollectiveKind::all_to_all ? out_of_a_node / nic : out_of_a_node / (8 * nic);
+      const double least =
+          kind == CollectiveKind::all_to_all ? out_of_a_node / nccl_nic : out_of_a_node / (8 * nccl_nic);
       CHECK(fastest(nccl_ways(group, kind, bytes)).seconds >= least);
     }
   }

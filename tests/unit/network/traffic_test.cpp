@@ -7,10 +7,10 @@ using namespace hdpsim;
 
 namespace {
 
-constexpr double nic = 25e9;
+constexpr double rail_nic = 25e9;
 constexpr double gigabyte = 1e9;
 
-ClusterSpec without_latency(ClusterSpec spec) {
+ClusterSpec at_once(ClusterSpec spec) {
   spec.nvlink_latency = {};
   for (SwitchTier& tier : spec.tiers) tier.latency = {};
   return spec;
@@ -23,30 +23,31 @@ Traffic traffic(TrafficPattern pattern, std::int64_t devices) {
 }  // namespace
 
 TEST_CASE("an incast takes as long as its bytes over the receiver's NIC", "[traffic]") {
-  const ClusterLinks links(without_latency(rail_cluster(4)), {});
+  const ClusterLinks links(at_once(rail_cluster(4)), {});
   const TrafficResult result = simulate_traffic(links, traffic(TrafficPattern::incast, 32), {});
   CHECK(result.messages == 31);
-  CHECK(result.last_s == Approx(24 * gigabyte / nic));  // 24 senders in other nodes; NVLink is faster for the 7 others
+  CHECK(result.last_s ==
+        Approx(24 * gigabyte / rail_nic));  // 24 senders in other nodes; NVLink is faster for the 7 others
   CHECK(result.first_s < result.last_s);
 }
 
 TEST_CASE("the two halves of a full fabric exchange at the rate of their NICs", "[traffic]") {
-  const ClusterLinks links(without_latency(three_tiers(16, 1, 1)), {});
+  const ClusterLinks links(at_once(three_tiers(16, 1, 1)), {});
   const TrafficResult result = simulate_traffic(links, traffic(TrafficPattern::bisection, 128), {});
-  CHECK(result.first_s == Approx(gigabyte / nic));
-  CHECK(result.last_s == Approx(gigabyte / nic));
+  CHECK(result.first_s == Approx(gigabyte / rail_nic));
+  CHECK(result.last_s == Approx(gigabyte / rail_nic));
 }
 
 TEST_CASE("oversubscription slows the bisection by its factor and a ring only where it leaves the switch",
           "[traffic]") {
-  const ClusterLinks links(without_latency(three_tiers(16, 4, 1)), {});
-  CHECK(simulate_traffic(links, traffic(TrafficPattern::bisection, 128), {}).last_s == Approx(4 * gigabyte / nic));
-  CHECK(simulate_traffic(links, traffic(TrafficPattern::ring, 128), {}).last_s == Approx(gigabyte / nic));
+  const ClusterLinks links(at_once(three_tiers(16, 4, 1)), {});
+  CHECK(simulate_traffic(links, traffic(TrafficPattern::bisection, 128), {}).last_s == Approx(4 * gigabyte / rail_nic));
+  CHECK(simulate_traffic(links, traffic(TrafficPattern::ring, 128), {}).last_s == Approx(gigabyte / rail_nic));
 }
 
 TEST_CASE("the bisection rate is what the NICs carry, divided by the oversubscription", "[traffic]") {
-  CHECK(bisection_rate(ClusterLinks(three_tiers(16, 1, 1), {})) == Approx(128 * nic));
-  CHECK(bisection_rate(ClusterLinks(three_tiers(16, 4, 1), {})) == Approx(128 * nic / 4));
+  CHECK(bisection_rate(ClusterLinks(three_tiers(16, 1, 1), {})) == Approx(128 * rail_nic));
+  CHECK(bisection_rate(ClusterLinks(three_tiers(16, 4, 1), {})) == Approx(128 * rail_nic / 4));
   CHECK(bisection_rate(ClusterLinks(rail_cluster(1), {})) == Approx(8 * 300e9));  // over NVLink
 }
 
@@ -66,15 +67,15 @@ TEST_CASE("a permutation sends once to everybody", "[traffic]") {
 }
 
 TEST_CASE("an all-to-all of one node is bound by NVLink, of several by the NICs", "[traffic]") {
-  const ClusterLinks links(without_latency(rail_cluster(4)), {});
+  const ClusterLinks links(at_once(rail_cluster(4)), {});
   CHECK(simulate_traffic(links, traffic(TrafficPattern::all_to_all, 8), {}).last_s == Approx(7 * gigabyte / 300e9));
   const TrafficResult result = simulate_traffic(links, traffic(TrafficPattern::all_to_all, 32), {});
   CHECK(result.messages == 32 * 31);
-  CHECK(result.last_s == Approx(24 * gigabyte / nic));  // each device's data for 24 devices elsewhere, by its NIC
+  CHECK(result.last_s == Approx(24 * gigabyte / rail_nic));  // each device's data for 24 devices elsewhere, by its NIC
 }
 
 TEST_CASE("traffic that goes on for ever takes half of what it shares", "[traffic]") {
-  const ClusterLinks links(without_latency(three_tiers(16, 4, 1)), {});
+  const ClusterLinks links(at_once(three_tiers(16, 4, 1)), {});
   const Traffic first_half{.pattern = TrafficPattern::ring, .first = 0, .devices = 64, .bytes = gigabyte, .seed = 1};
   const Traffic other{.pattern = TrafficPattern::ring, .first = 0, .devices = 64, .bytes = 0, .seed = 1};
   const double alone = simulate_traffic(links, first_half, {}).last_s;
@@ -82,7 +83,7 @@ TEST_CASE("traffic that goes on for ever takes half of what it shares", "[traffi
 }
 
 TEST_CASE("an all-to-all beside other traffic gets its fair share of each link", "[traffic]") {
-  const ClusterLinks links(without_latency(rail_cluster(4)), {});
+  const ClusterLinks links(at_once(rail_cluster(4)), {});
   // Devices 7 and 8, of nodes 0 and 1, send to each other. Their NICs have three flows of the all-to-all, one for each
   // other node, and that message: the all-to-all keeps three quarters.
   const Traffic exchange = traffic(TrafficPattern::all_to_all, 32);

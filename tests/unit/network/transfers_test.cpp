@@ -1,5 +1,7 @@
 #include "sim/network/transfers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -19,7 +21,7 @@ struct Case {
 
 /// A line a transfer: bytes, the second at which it ends, and the numbers of its links.
 Case read_case(const std::string& name) {
-  std::ifstream file(std::string(HDPSIM_SOURCE_DIR) + "/tests/unit/network/simgrid/" + name + ".csv");
+  std::ifstream file(fmt::format("{}/tests/unit/network/simgrid/{}.csv", HDPSIM_SOURCE_DIR, name));
   REQUIRE(file);
   Case result;
   std::string line;

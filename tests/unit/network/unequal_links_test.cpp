@@ -8,7 +8,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Names names_on(const ClusterLinks& links, DeviceId from, DeviceId to) {
+Names unequal_names(const ClusterLinks& links, DeviceId from, DeviceId to) {
   Names names;
   const Route route = links.route(from, to);
   for (const LinkId link : route.binding_links()) names.push_back(links.name(link));
@@ -60,7 +60,7 @@ TEST_CASE("a port that is down halves its NIC and nothing else", "[links]") {
   spec.degraded = {down(1, 3, LinkDirection::out), down(1, 3, LinkDirection::in)};
   for (DegradedLink& link : spec.degraded) link.port = 1;
   const ClusterLinks links(spec, {});
-  CHECK(names_on(links, device_at(1, 3), device_at(0, 3)) == Names{"node 1 nic 3 out", "node 0 nic 3 in"});
+  CHECK(unequal_names(links, device_at(1, 3), device_at(0, 3)) == Names{"node 1 nic 3 out", "node 0 nic 3 in"});
   CHECK(links.route(device_at(1, 3), device_at(0, 3)).alone == 100_Gbps);
   CHECK(links.route(device_at(0, 3), device_at(1, 3)).alone == 100_Gbps);
   CHECK(links.route(device_at(0, 3), device_at(2, 3)).alone == 25_GBps);
@@ -79,21 +79,21 @@ TEST_CASE("past a NIC that is down messages go through the next one of the node"
   ClusterSpec spec = rail_cluster(2);
   spec.degraded = {down(0, 7, LinkDirection::out), down(0, 7, LinkDirection::in)};
   const ClusterLinks links(spec, {});
-  CHECK(names_on(links, device_at(0, 7), device_at(1, 7)) ==
+  CHECK(unequal_names(links, device_at(0, 7), device_at(1, 7)) ==
         Names{"node 0 gpu 7 nvlink out", "node 0 gpu 0 nvlink in", "node 0 nic 0 out", "node 1 nic 0 in",
               "node 1 gpu 0 nvlink out", "node 1 gpu 7 nvlink in"});
-  CHECK(names_on(links, device_at(1, 7), device_at(0, 7)) ==
+  CHECK(unequal_names(links, device_at(1, 7), device_at(0, 7)) ==
         Names{"node 1 gpu 7 nvlink out", "node 1 gpu 0 nvlink in", "node 1 nic 0 out", "node 0 nic 0 in",
               "node 0 gpu 0 nvlink out", "node 0 gpu 7 nvlink in"});
-  CHECK(names_on(links, device_at(0, 6), device_at(1, 6)) == Names{"node 0 nic 6 out", "node 1 nic 6 in"});
+  CHECK(unequal_names(links, device_at(0, 6), device_at(1, 6)) == Names{"node 0 nic 6 out", "node 1 nic 6 in"});
 }
 
 TEST_CASE("a NIC that cannot send still receives", "[links]") {
   ClusterSpec spec = rail_cluster(2);
   spec.degraded = {down(0, 3, LinkDirection::out)};
   const ClusterLinks links(spec, {});
-  CHECK(names_on(links, device_at(1, 3), device_at(0, 3)) == Names{"node 1 nic 3 out", "node 0 nic 3 in"});
-  CHECK(names_on(links, device_at(0, 3), device_at(1, 3)).size() == 6);
+  CHECK(unequal_names(links, device_at(1, 3), device_at(0, 3)) == Names{"node 1 nic 3 out", "node 0 nic 3 in"});
+  CHECK(unequal_names(links, device_at(0, 3), device_at(1, 3)).size() == 6);
 }
 
 TEST_CASE("where the planes of two NICs do not meet, a rail is taken whose planes do", "[links]") {
@@ -102,19 +102,19 @@ TEST_CASE("where the planes of two NICs do not meet, a rail is taken whose plane
   spec.degraded[0].port = 0;
   spec.degraded[1].port = 1;
   const ClusterLinks links(spec, {});
-  CHECK(names_on(links, device_at(0, 0), device_at(1, 0))[2] == "node 0 nic 1 out");
-  CHECK(names_on(links, device_at(0, 0), device_at(2, 0)) == Names{"node 0 nic 0 out", "node 2 nic 0 in"});
+  CHECK(unequal_names(links, device_at(0, 0), device_at(1, 0))[2] == "node 0 nic 1 out");
+  CHECK(unequal_names(links, device_at(0, 0), device_at(2, 0)) == Names{"node 0 nic 0 out", "node 2 nic 0 in"});
 }
 
 TEST_CASE("an uplink that is down is avoided by those that leave its unit alone", "[links]") {
   ClusterSpec spec = dual_port();
   spec.degraded = {{.kind = DegradedLink::Kind::tier, .tier = 0, .unit = 1, .index = 6, .factor = 0}};
   const ClusterLinks links(spec, {});
-  CHECK(names_on(links, device_at(5, 6), device_at(12, 6)) ==
+  CHECK(unequal_names(links, device_at(5, 6), device_at(12, 6)) ==
         Names{"node 5 gpu 6 nvlink out", "node 5 gpu 7 nvlink in", "node 5 nic 7 out", "tor 1 rail 7 up",
               "tor 3 rail 7 down", "node 12 nic 7 in", "node 12 gpu 7 nvlink out", "node 12 gpu 6 nvlink in"});
-  CHECK(names_on(links, device_at(5, 6), device_at(6, 6)) == Names{"node 5 nic 6 out", "node 6 nic 6 in"});
-  CHECK(names_on(links, device_at(12, 6), device_at(5, 6)).size() == 4);  // downwards it works
+  CHECK(unequal_names(links, device_at(5, 6), device_at(6, 6)) == Names{"node 5 nic 6 out", "node 6 nic 6 in"});
+  CHECK(unequal_names(links, device_at(12, 6), device_at(5, 6)).size() == 4);  // downwards it works
 }
 
 TEST_CASE("where messages may go through other devices, no link has one owner", "[links]") {

@@ -41,7 +41,8 @@ std::string refusal(const Planner& planner, const std::vector<std::int64_t>& len
 
 Strings problems_of_pool(GivenPlan plan, const PlanningContext& pool) {
   Diagnostics found;
-  CHECK(planner_of({std::move(plan)}, pool, found) == nullptr);
+  const auto planner = planner_of({std::move(plan)}, pool, found);
+  CHECK(planner == nullptr);
   Strings problems;
   for (const Diagnostic& problem : found.sorted()) problems.push_back(problem.position.file + ": " + problem.message);
   return problems;

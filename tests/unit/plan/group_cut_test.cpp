@@ -17,7 +17,7 @@ using Lengths = std::vector<std::int64_t>;
 using Token = std::pair<std::size_t, std::int64_t>;  // document, place in it
 
 // The tokens of a rank one by one.
-std::set<Token> tokens_of(const GroupCut& cut, std::int64_t rank) {
+std::set<Token> tokens_held(const GroupCut& cut, std::int64_t rank) {
   std::set<Token> tokens;
   for (const CutPiece& piece : pieces_of(cut, rank)) {
     for (std::int64_t i = piece.begin; i < piece.end(); ++i) CHECK(tokens.emplace(piece.document, i).second);
@@ -66,7 +66,7 @@ TEST_CASE("every token has one rank, and its work is what counting each query an
       std::int64_t tokens = 0;
       std::set<Token> all;
       for (std::int64_t rank = 0; rank < ranks; ++rank) {
-        const std::set<Token> held = tokens_of(*cut, rank);
+        const std::set<Token> held = tokens_held(*cut, rank);
         CHECK((work[static_cast<std::size_t>(rank)] == counted(held)));
         tokens += std::ssize(held);
         all.insert(held.begin(), held.end());

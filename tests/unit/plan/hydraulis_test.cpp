@@ -14,7 +14,7 @@ constexpr std::int64_t thorough = 1 << 22;
 // Hydraulis writes its fits to a file with ten digits and reads them from its solver's output with as many.
 constexpr double ten_digits = 1e-7;
 
-double real(const Value& value) {
+double number_of(const Value& value) {
   Diagnostics diagnostics;
   return read<double>(value, diagnostics).value();
 }
@@ -23,12 +23,12 @@ double real(const Value& value) {
 std::vector<PipelineKind> kinds_of(const Value& one) {
   std::vector<PipelineKind> kinds;
   for (const Value& kind : one.find("kinds")->items) {
-    const double a = real(*kind.find("a"));
-    const double b = real(*kind.find("b"));
+    const double a = number_of(*kind.find("a"));
+    const double b = number_of(*kind.find("b"));
     kinds.push_back({.stages = number(*kind.find("stages")),
                      .room = number(*kind.find("room")),
                      .fewest_tokens = number(*kind.find("fewest_tokens")),
-                     .per_micro_batch = real(*kind.find("c")),
+                     .per_micro_batch = number_of(*kind.find("c")),
                      .of_sequence = [=](std::int64_t tokens) {
                        const auto s = static_cast<double>(tokens);
                        return a * s * s + b * s;
@@ -42,7 +42,7 @@ Strategy strategy_of(const Value& stated) {
   return {kinds.begin(), kinds.end()};
 }
 
-SequenceList list_of(const Value& stated) {
+SequenceList sequences_of(const Value& stated) {
   const std::vector<std::int64_t> places = numbers(stated);
   return {places.begin(), places.end()};
 }
@@ -66,7 +66,7 @@ Priced priced(const Value& pipeline, const PipelineKind& kind, const std::vector
   const std::vector<Value>& micro_batches = pipeline.find("micro_batches")->items;
   for (const Value& micro_batch : micro_batches) {
     double cost = 0;
-    for (const std::size_t sequence : list_of(micro_batch)) {
+    for (const std::size_t sequence : sequences_of(micro_batch)) {
       cost += kind.of_sequence(lengths[sequence]);
       longest = std::max(longest, kind.of_sequence(lengths[sequence]));
       found.sequences.push_back(sequence);
@@ -129,12 +129,12 @@ TEST_CASE("hydraulis: plans of Hydraulis' own code cost what it says", "[plan][h
       for (const Value& pipeline : stated.find("pipelines")->items) {
         const auto kind = static_cast<std::size_t>(number(*pipeline.find("kind")));
         const Priced ours = priced(pipeline, kinds[kind], lengths);
-        CHECK(ours.seconds == Approx(real(*pipeline.find("ms"))).epsilon(ten_digits));
+        CHECK(ours.seconds == Approx(number_of(*pipeline.find("ms"))).epsilon(ten_digits));
         dispatch = std::max(dispatch, ours.dispatched);
         step = std::max(step, ours.seconds);
       }
-      CHECK(dispatch == Approx(real(*stated.find("dispatch"))).epsilon(ten_digits));
-      CHECK(step == Approx(real(*stated.find("ms"))).epsilon(ten_digits));
+      CHECK(dispatch == Approx(number_of(*stated.find("dispatch"))).epsilon(ten_digits));
+      CHECK(step == Approx(number_of(*stated.find("ms"))).epsilon(ten_digits));
     }
   }
 }
@@ -154,13 +154,13 @@ TEST_CASE("hydraulis: no strategy ends later than the plan of Hydraulis' own cod
       check_work(work, strategy, kinds, lengths);
       earliest = std::min(earliest, work.seconds);
       if (is_refused(stated)) continue;
-      CHECK(work.seconds <= real(*stated.find("ms")) * (1 + ten_digits));
-      CHECK(work.dispatch <= real(*stated.find("dispatch")) * (1 + ten_digits));
+      CHECK(work.seconds <= number_of(*stated.find("ms")) * (1 + ten_digits));
+      CHECK(work.dispatch <= number_of(*stated.find("dispatch")) * (1 + ten_digits));
       const StrategyWork in_stages = search.two_stages(strategy, thorough / 4);
       check_work(in_stages, strategy, kinds, lengths);
-      CHECK(in_stages.dispatch <= real(*stated.find("dispatch")) * (1 + ten_digits));
+      CHECK(in_stages.dispatch <= number_of(*stated.find("dispatch")) * (1 + ten_digits));
     }
-    CHECK(earliest <= real(*one.find("ms")) * (1 + ten_digits));
+    CHECK(earliest <= number_of(*one.find("ms")) * (1 + ten_digits));
   }
 }
 

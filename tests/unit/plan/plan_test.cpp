@@ -113,7 +113,7 @@ TEST_CASE("tokens per rank round up", "[plan]") {
 }
 
 TEST_CASE("the area of a micro-batch is that of the causal masks of its spans", "[plan]") {
-  CHECK(ring(3, {4, 3}).area() == 4 * 5 / 2 + 3 * 4 / 2);
+  CHECK(ring(3, {4, 3}).area() == 4 * 5 / 2.0 + 3 * 4 / 2.0);
 }
 
 TEST_CASE("offload leaves two layers and the rest of the ratio on the device", "[plan]") {

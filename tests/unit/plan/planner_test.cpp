@@ -11,7 +11,7 @@ namespace hdpsim {
 namespace {
 
 // The text of all problems of an entry; the planner must be null exactly if there are any.
-std::string problems(const std::string& entry, const PlanningContext& context = small_pool()) {
+std::string problems_of_entry(const std::string& entry, const PlanningContext& context = small_pool()) {
   Diagnostics diagnostics;
   const Value document = parse_document("study.yaml", entry, diagnostics);
   const auto planner = test::planner_of(document, context, diagnostics);
@@ -31,48 +31,48 @@ PlanningContext with_host() {
 TEST_CASE("every policy can be named by a word alone", "[plan][options]") {
   REQUIRE_FALSE(policy_names().empty());
   for (const std::string& name : policy_names()) {
-    CHECK(problems(name).empty());
-    CHECK(problems(name + ":").empty());
-    CHECK(problems(name + ": {}").empty());
+    CHECK(problems_of_entry(name).empty());
+    CHECK(problems_of_entry(name + ":").empty());
+    CHECK(problems_of_entry(name + ": {}").empty());
     CHECK(planner(name, small_pool())->plan(batch_of({10}), 7).policy == name);
     CHECK(planner(name, small_pool())->plan(batch_of({10}), 7).step == 7);
   }
 }
 
 TEST_CASE("all options are accepted", "[plan][options]") {
-  CHECK(problems("static: {cp: 8, order: descending}").empty());
-  CHECK(problems("hdp-naive: {order: data, offload: 0.5}", with_host()).empty());
-  CHECK(
-      problems("hdp-balance: {buckets: 4, delta: 0.02, offload: auto, placement: any, pack_groups: false, widen: true, "
-               "fallback: false, margin: 0.02, spread: 0.1}",
-               with_host())
-          .empty());
+  CHECK(problems_of_entry("static: {cp: 8, order: descending}").empty());
+  CHECK(problems_of_entry("hdp-naive: {order: data, offload: 0.5}", with_host()).empty());
+  CHECK(problems_of_entry(
+            "hdp-balance: {buckets: 4, delta: 0.02, offload: auto, placement: any, pack_groups: false, widen: true, "
+            "fallback: false, margin: 0.02, spread: 0.1}",
+            with_host())
+            .empty());
 }
 
 TEST_CASE("an unknown policy is told with the closest name", "[plan][options]") {
-  CHECK(problems("hdp-balanced: {delta: 0.1}") ==
+  CHECK(problems_of_entry("hdp-balanced: {delta: 0.1}") ==
         "study.yaml:1:1: error: there is no policy 'hdp-balanced'\n"
         "    1 | hdp-balanced: {delta: 0.1}\n"
         "        ^ did you mean 'hdp-balance'?\n");
-  CHECK(problems("megatron") ==
+  CHECK(problems_of_entry("megatron") ==
         "study.yaml:1:1: error: there is no policy 'megatron'\n" +
             fmt::format("    1 | megatron\n        ^ known: {}\n", fmt::join(policy_names(), ", ")));
 }
 
 TEST_CASE("an entry that is no plan is told how to write one", "[plan][options]") {
   const std::string help = "        ^ write hdp-naive, or static: {cp: 8}\n";
-  CHECK(problems("{static: {cp: 8}, hdp-naive: {}}") ==
+  CHECK(problems_of_entry("{static: {cp: 8}, hdp-naive: {}}") ==
         "study.yaml:1:1: error: a plan is the name of a policy, or one name with its options\n"
         "    1 | {static: {cp: 8}, hdp-naive: {}}\n" +
             help);
-  CHECK(problems("[static]") ==
+  CHECK(problems_of_entry("[static]") ==
         "study.yaml:1:1: error: a plan is the name of a policy, or one name with its options\n"
         "    1 | [static]\n" +
             help);
 }
 
 TEST_CASE("all wrong options of an entry are told at once", "[plan][options]") {
-  CHECK(problems("hdp-balance: {bucket: 4, delta: 2, placement: nodefirst, widen: maybe}") ==
+  CHECK(problems_of_entry("hdp-balance: {bucket: 4, delta: 2, placement: nodefirst, widen: maybe}") ==
         "study.yaml:1:15: error: hdp-balance has no key 'bucket'\n"
         "    1 | hdp-balance: {bucket: 4, delta: 2, placement: nodefirst, widen: maybe}\n"
         "                      ^ did you mean 'buckets'?\n"
@@ -88,30 +88,30 @@ TEST_CASE("all wrong options of an entry are told at once", "[plan][options]") {
 }
 
 TEST_CASE("options must be a map", "[plan][options]") {
-  CHECK(problems("static: 8") ==
+  CHECK(problems_of_entry("static: 8") ==
         "study.yaml:1:9: error: static must be a map, found a value\n"
         "    1 | static: 8\n"
         "                ^\n");
 }
 
 TEST_CASE("cp must divide the pool and hold the context", "[plan][options]") {
-  CHECK(problems("static: {cp: 3}") ==
+  CHECK(problems_of_entry("static: {cp: 3}") ==
         "study.yaml:1:14: error: 'cp' is 3, which does not divide the pool of 8 ranks\n"
         "    1 | static: {cp: 3}\n"
         "                     ^ it can be 1, 2, 4, 8\n");
-  CHECK(problems("static: {cp: 4}") ==
+  CHECK(problems_of_entry("static: {cp: 4}") ==
         "study.yaml:1:14: error: 'cp' is 4: 4 ranks of 100 tokens do not hold a context of 800\n"
         "    1 | static: {cp: 4}\n"
         "                     ^ use more ranks, or auto\n");
-  CHECK(problems("static: {cp: many}") ==
+  CHECK(problems_of_entry("static: {cp: many}") ==
         "study.yaml:1:14: error: 'cp' is many, it must be auto or a number of ranks\n"
         "    1 | static: {cp: many}\n"
         "                     ^ write cp: auto, or cp: 8\n");
-  CHECK(problems("static: {cp: [2]}") ==
+  CHECK(problems_of_entry("static: {cp: [2]}") ==
         "study.yaml:1:14: error: 'cp' is a list, it must be auto or a number of ranks\n"
         "    1 | static: {cp: [2]}\n"
         "                     ^ write cp: auto, or cp: 8\n");
-  CHECK(problems("static: {cp: 16}") ==
+  CHECK(problems_of_entry("static: {cp: 16}") ==
         "study.yaml:1:14: error: 'cp' is 16, it must be auto or from 1 to 8\n"
         "    1 | static: {cp: 16}\n"
         "                     ^ it can be 1, 2, 4, 8\n");
@@ -123,10 +123,10 @@ TEST_CASE("a context that the pool cannot hold is an error of every policy witho
   context.context = 801;
   for (const std::string& policy : policy_names()) {
     if (policy == "chunkflow") {  // a rank runs a sequence of any length, chunk after chunk
-      CHECK(problems(policy, context).empty());
+      CHECK(problems_of_entry(policy, context).empty());
       continue;
     }
-    CHECK(problems(policy, context) ==
+    CHECK(problems_of_entry(policy, context) ==
           "study.yaml:1:1: error: a context of 801 does not fit: 8 ranks of 100 tokens hold 800\n"
           "    1 | " +
               policy +
@@ -138,11 +138,11 @@ TEST_CASE("a context that the pool cannot hold is an error of every policy witho
 TEST_CASE("offload can hold a context that the devices alone cannot", "[plan][options]") {
   PlanningContext context = with_host();
   context.context = 4000;  // up to 500 tokens a rank: 2 of 10 layers stay
-  CHECK(problems("hdp-balance: {offload: auto}", context).empty());
+  CHECK(problems_of_entry("hdp-balance: {offload: auto}", context).empty());
   CHECK(plan_of("hdp-balance: {offload: auto}", context, {4000}).micro_batches[0].offload == 1);
   CHECK(plan_of("hdp-naive: {offload: 1}", context, {4000}).micro_batches[0].group.size() == 8);
   context.context = 4001;
-  CHECK(problems("hdp-balance: {offload: auto}", context) ==
+  CHECK(problems_of_entry("hdp-balance: {offload: auto}", context) ==
         "study.yaml:1:24: error: a context of 4001 does not fit: 8 ranks of 500 tokens hold 4000\n"
         "    1 | hdp-balance: {offload: auto}\n"
         "                               ^ use more ranks, a larger capacity or a shorter context\n");
@@ -150,7 +150,7 @@ TEST_CASE("offload can hold a context that the devices alone cannot", "[plan][op
 
 TEST_CASE("offload is none, auto, token-wise or a ratio", "[plan][options]") {
   for (const char* wrong : {"1.5", "-0.1", "some", "nan"}) {
-    CHECK(problems(std::string("hdp-naive: {offload: ") + wrong + "}", with_host()) ==
+    CHECK(problems_of_entry(std::string("hdp-naive: {offload: ") + wrong + "}", with_host()) ==
           std::string("study.yaml:1:22: error: 'offload' is ") + wrong +
               ", it must be none, auto, token-wise or a ratio from 0 to 1\n"
               "    1 | hdp-naive: {offload: " +
@@ -161,7 +161,7 @@ TEST_CASE("offload is none, auto, token-wise or a ratio", "[plan][options]") {
 }
 
 TEST_CASE("offload needs host memory: a ratio is refused, auto does without", "[plan][options]") {
-  CHECK(problems("hdp-naive: {offload: 0.5}") ==
+  CHECK(problems_of_entry("hdp-naive: {offload: 0.5}") ==
         "study.yaml:1:22: error: 'offload' is 0.5, but the cluster has no host memory to copy to\n"
         "    1 | hdp-naive: {offload: 0.5}\n"
         "                             ^ give the nodes host memory, or write none\n");
@@ -172,14 +172,14 @@ TEST_CASE("token-wise offload needs host memory and layers that can be computed 
   PlanningContext context = with_host();
   const std::string entry = "hdp-balance: {offload: token-wise}";
   const std::string line = "    1 | " + entry + "\n";
-  CHECK(problems(entry, context) ==
+  CHECK(problems_of_entry(entry, context) ==
         "study.yaml:1:24: error: 'offload' is token-wise, but layers with experts are not computed again token by "
         "token\n" +
             line + "                               ^ write auto, or a ratio such as 0.5\n");
   context.work.again_per_token = 0.1;
-  CHECK(problems(entry, context).empty());
+  CHECK(problems_of_entry(entry, context).empty());
   context.host_tokens.reset();
-  CHECK(problems(entry, context) ==
+  CHECK(problems_of_entry(entry, context) ==
         "study.yaml:1:24: error: 'offload' is token-wise, but the cluster has no host memory to copy to\n" + line +
             "                               ^ give the nodes host memory, or write none\n");
 }

@@ -12,12 +12,12 @@ using Ranks = std::vector<std::int64_t>;
 
 // Takes ranks and gives each of them so much more work.
 Ranks give(RankLoads& loads, std::int64_t count, double seconds, RankChoice choice = RankChoice::least_wait) {
-  const Ranks taken = loads.take(count, choice);
+  Ranks taken = loads.take(count, choice);
   for (const std::int64_t rank : taken) loads.put(rank, loads.load(rank) + seconds);
   return taken;
 }
 
-Ring ring(std::size_t sequence, std::int64_t degree, double seconds) {
+Ring a_ring(std::size_t sequence, std::int64_t degree, double seconds) {
   return {sequence, {degree, 0}, seconds};
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("waves: first fit", "[plan][waves]") {
 }
 
 TEST_CASE("buckets: each draw comes from the first bucket that has a sequence, longest first", "[plan][buckets]") {
-  const std::vector<Ring> rings{ring(7, 4, 4), ring(5, 3, 3), ring(6, 2, 2)};
+  const std::vector<Ring> rings{a_ring(7, 4, 4), a_ring(5, 3, 3), a_ring(6, 2, 2)};
   Buckets buckets(rings, 3);
   CHECK(buckets.draw(8).sequence == 7);
   CHECK(buckets.draw(8).sequence == 5);
@@ -114,7 +114,7 @@ TEST_CASE("buckets: each draw comes from the first bucket that has a sequence, l
 }
 
 TEST_CASE("buckets: within a bucket the longest whose ring the targets can hold", "[plan][buckets]") {
-  const std::vector<Ring> rings{ring(0, 4, 4), ring(1, 3, 3), ring(2, 2, 2)};
+  const std::vector<Ring> rings{a_ring(0, 4, 4), a_ring(1, 3, 3), a_ring(2, 2, 2)};
   Buckets one(rings, 1);
   CHECK(one.draw(3).sequence == 1);
   CHECK(one.draw(1).sequence == 0);  // none fits: the longest
@@ -125,7 +125,7 @@ TEST_CASE("buckets: within a bucket the longest whose ring the targets can hold"
 
 TEST_CASE("buckets hold equal work: D times seconds", "[plan][buckets]") {
   // 36 of work in two buckets of 18: {18} and {8, 8, 2}. With one target only the longest of a bucket can be drawn.
-  const std::vector<Ring> rings{ring(0, 3, 6), ring(1, 2, 4), ring(2, 2, 4), ring(3, 1, 2)};
+  const std::vector<Ring> rings{a_ring(0, 3, 6), a_ring(1, 2, 4), a_ring(2, 2, 4), a_ring(3, 1, 2)};
   Buckets buckets(rings, 2);
   CHECK(buckets.draw(1).sequence == 0);  // alone in its bucket
   CHECK(buckets.draw(1).sequence == 3);

@@ -12,7 +12,7 @@ constexpr OffloadRule automatic{OffloadRule::Mode::automatic, 0};
 
 // 10 layers: r = 1 leaves 2 of 10, so that a rank holds up to 500 tokens. The forward pass of a token takes 1/3 s, its
 // copy 1 ms: hidden. Host memory is ample.
-PlanningContext with_host() {
+PlanningContext pool_with_host() {
   PlanningContext context = small_pool();
   context.work.offload_per_token = 0.001;
   context.host_tokens = 1'000'000;
@@ -31,7 +31,7 @@ TEST_CASE("sizing without offload is D = ceil(s / C)", "[plan][sizing]") {
 
 TEST_CASE("sizing: offload takes the fewest ranks that hold the sequence, and no higher ratio than that needs",
           "[plan][sizing]") {
-  const RingSizing sizing(with_host(), automatic);
+  const RingSizing sizing(pool_with_host(), automatic);
   // 800 tokens at up to 500 a rank: 2 ranks of 400. A quarter of 400 may stay: 1 - 0.8 r = 0.25, r = 0.9375.
   const RingSize size = sizing.size(800, no_limit);
   CHECK(size.degree == 2);
@@ -41,14 +41,14 @@ TEST_CASE("sizing: offload takes the fewest ranks that hold the sequence, and no
 }
 
 TEST_CASE("sizing: a copy that the forward pass does not hide bounds the ratio", "[plan][sizing]") {
-  PlanningContext context = with_host();
+  PlanningContext context = pool_with_host();
   // Forward 1/3 s a token, all copies 2/3 s: half of the layers can move, so that a rank holds 200 tokens.
   context.work.offload_per_token = 2.0 / 3;
   CHECK(RingSizing(context, automatic).size(800, no_limit).degree == 4);
 }
 
 TEST_CASE("sizing: long sequences hide more, because their attention takes longer", "[plan][sizing]") {
-  PlanningContext context = with_host();
+  PlanningContext context = pool_with_host();
   context.work.offload_per_token = 1e9;
   CHECK(RingSizing(context, automatic).size(800, no_limit).degree == 8);
   context.work.per_area = 1e9;
@@ -56,7 +56,7 @@ TEST_CASE("sizing: long sequences hide more, because their attention takes longe
 }
 
 TEST_CASE("sizing: host memory bounds the ratio", "[plan][sizing]") {
-  PlanningContext context = with_host();
+  PlanningContext context = pool_with_host();
   context.host_tokens = 100;  // a rank holds 100 on the device and 100 on the host
   const RingSize size = RingSizing(context, automatic).size(800, no_limit);
   CHECK(size.degree == 4);
@@ -66,20 +66,20 @@ TEST_CASE("sizing: host memory bounds the ratio", "[plan][sizing]") {
 }
 
 TEST_CASE("sizing: balance bounds the degree from below", "[plan][sizing]") {
-  const RingSizing sizing(with_host(), automatic);
+  const RingSizing sizing(pool_with_host(), automatic);
   CHECK(sizing.size(800, 200).degree == 4);  // 800 s of compute on 4 ranks: 200 s
   CHECK(sizing.size(800, 199).degree == 5);
   CHECK(sizing.size(800, 50).degree == 8);  // even r = 0 takes 100 s
 }
 
 TEST_CASE("sizing: memory comes before the other bounds", "[plan][sizing]") {
-  PlanningContext context = with_host();
+  PlanningContext context = pool_with_host();
   context.ranks = 2;
   CHECK(RingSizing(context, automatic).size(800, 1).degree == 2);
 }
 
 TEST_CASE("sizing: a fixed ratio is used as it is, hidden or not", "[plan][sizing]") {
-  PlanningContext context = with_host();
+  PlanningContext context = pool_with_host();
   context.work.offload_per_token = 1e9;
   // resident_share(0.5) = (2 + 4) / 10: 166 tokens a rank.
   const RingSize size = RingSizing(context, {OffloadRule::Mode::fixed, 0.5}).size(800, no_limit);
@@ -89,7 +89,7 @@ TEST_CASE("sizing: a fixed ratio is used as it is, hidden or not", "[plan][sizin
 
 // A quarter of what a layer keeps goes to the host whole, and the rest of a token takes 0.3 s to compute again.
 PlanningContext token_wise_pool() {
-  PlanningContext context = with_host();
+  PlanningContext context = pool_with_host();
   context.work.copied_whole = 0.25;
   context.work.again_per_token = 0.3;
   return context;

@@ -13,7 +13,7 @@ namespace {
 using Lengths = std::vector<std::int64_t>;
 
 // Pairs of the queries of some pieces with the keys of others, query by query.
-Int128 counted(const std::vector<CutPiece>& queries, const std::vector<CutPiece>& keys) {
+Int128 counted_one_by_one(const std::vector<CutPiece>& queries, const std::vector<CutPiece>& keys) {
   Int128 pairs = 0;
   for (const CutPiece& own : queries) {
     for (const CutPiece& other : keys) {
@@ -44,7 +44,7 @@ void check_steps(const Lengths& lengths, std::int64_t ranks) {
     Int128 all = 0;
     std::int64_t busiest = 0;
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
-      const Int128 pairs = counted(pieces_of(*cut, rank), pieces_of(*cut, (rank - k + ranks) % ranks));
+      const Int128 pairs = counted_one_by_one(pieces_of(*cut, rank), pieces_of(*cut, (rank - k + ranks) % ranks));
       if (pairs > most) busiest = rank;
       most = std::max(most, pairs);
       all += pairs;
@@ -105,7 +105,7 @@ double end_of_ring(const std::vector<std::vector<double>>& tiles) {
 }
 
 // A pack of 8,192 tokens a rank with as many tokens in every octave of lengths from 256 tokens to 2Mi.
-Lengths long_tailed(RandomStream& random, std::int64_t ranks) {
+Lengths one_long_document(RandomStream& random, std::int64_t ranks) {
   Lengths lengths;
   for (std::int64_t left = 8192 * ranks; left > 0; left -= lengths.back()) {
     const double tail = 1 - random.uniform() * (1 - 256.0 / (2 << 20));
@@ -122,7 +122,7 @@ TEST_CASE("a ring without waits for messages takes no longer than its steps toge
   std::vector<double> shares;
   for (const std::int64_t ranks : {4, 8, 16, 64}) {
     for (int pack = 0; pack < 20; ++pack) {
-      const auto cut = make_group_cut(TokenCut::per_pack, long_tailed(random, ranks), ranks);
+      const auto cut = make_group_cut(TokenCut::per_pack, one_long_document(random, ranks), ranks);
       double together = 0;
       for (const RingStep& step : ring_steps(*cut)) together += static_cast<double>(step.pairs);
       double busiest = 0;

@@ -18,7 +18,7 @@ namespace hdpsim {
 namespace {
 
 using Strings = std::vector<std::string>;
-using Ranks = std::vector<std::size_t>;
+using RankList = std::vector<std::size_t>;
 
 /// Four ranks of 100 tokens and five sequences of 10, 20, ... 50 tokens.
 SchedulerContext four_ranks() {
@@ -60,8 +60,8 @@ Strings problems_with(const std::string& text, const SchedulerContext& context =
 }
 
 // Ranks and sequences of every micro-batch.
-std::vector<std::pair<Ranks, Indices>> groups_of(const Plan& plan) {
-  std::vector<std::pair<Ranks, Indices>> groups;
+std::vector<std::pair<RankList, Indices>> groups_of(const Plan& plan) {
+  std::vector<std::pair<RankList, Indices>> groups;
   for (const MicroBatch& micro_batch : plan.micro_batches) {
     groups.emplace_back(ranks_of(micro_batch), sequences_of(micro_batch));
   }
@@ -78,7 +78,7 @@ TEST_CASE("groups with their ranks become micro-batches in the order in which th
   CHECK(plan.ranks == 4);
   CHECK(plan.capacity == 100);
   CHECK(plan.sequence_tokens == std::vector<std::int64_t>{10, 20, 30, 40, 50});
-  CHECK(groups_of(plan) == std::vector<std::pair<Ranks, Indices>>{{{0, 1}, {4}}, {{3}, {2, 0}}, {{1, 0}, {3, 1}}});
+  CHECK(groups_of(plan) == std::vector<std::pair<RankList, Indices>>{{{0, 1}, {4}}, {{3}, {2, 0}}, {{1, 0}, {3, 1}}});
   const std::vector<MicroBatchId> both = {MicroBatchId(0), MicroBatchId(2)};
   CHECK(plan.schedule[0] == both);
   CHECK(plan.schedule[1] == both);
@@ -88,13 +88,13 @@ TEST_CASE("groups with their ranks become micro-batches in the order in which th
 
 TEST_CASE("groups that state a size get the ranks behind the group before them", "[import-plan]") {
   // 2 + 1 of four ranks are taken, so that a group of two begins again; of a round every one does.
-  const std::vector<std::pair<Ranks, Indices>> expected = {{{0, 1}, {4}}, {{2}, {3}}, {{0, 1}, {2, 1, 0}}};
+  const std::vector<std::pair<RankList, Indices>> expected = {{{0, 1}, {4}}, {{2}, {3}}, {{0, 1}, {2, 1, 0}}};
   CHECK(groups_of(read_one(R"("micro_batches": [{"size": 2, "sequences": [4]}, {"size": 1, "sequences": [3]},
     {"size": 2, "sequences": [2, 1, 0]}])")) == expected);
   CHECK(groups_of(read_one(R"("micro_batches": [[2, [4]], [1, [3]], [2, [2, 1, 0]]])")) == expected);
   CHECK(groups_of(read_one(R"("micro_batches": [[0, 2, [4]], [2, 1, [3]], [0, 2, [2, 1, 0]]])")) == expected);
   CHECK(groups_of(read_one(R"("micro_batches": [[[2, [4]]], [[2, [3]], [1, [2]], [1, [0, 1]]]])")) ==
-        std::vector<std::pair<Ranks, Indices>>{{{0, 1}, {4}}, {{0, 1}, {3}}, {{2}, {2}}, {{3}, {0, 1}}});
+        std::vector<std::pair<RankList, Indices>>{{{0, 1}, {4}}, {{0, 1}, {3}}, {{2}, {2}}, {{3}, {0, 1}}});
 }
 
 TEST_CASE("lists of micro-batches by rank become micro-batches of one rank, or of runs of ranks", "[import-plan]") {
@@ -102,15 +102,15 @@ TEST_CASE("lists of micro-batches by rank become micro-batches of one rank, or o
   of_any_pool.ranks.reset();
   const Plan two = read_one(R"("by_rank": [[[0, 4], [1]], [3, 2]])", of_any_pool);
   CHECK(two.ranks == 2);
-  CHECK(groups_of(two) == std::vector<std::pair<Ranks, Indices>>{{{0}, {0, 4}}, {{0}, {1}}, {{1}, {3, 2}}});
+  CHECK(groups_of(two) == std::vector<std::pair<RankList, Indices>>{{{0}, {0, 4}}, {{0}, {1}}, {{1}, {3, 2}}});
   // Two lists in a pool of four: replicas of two ranks each. Empty micro-batches do not exist.
   CHECK(groups_of(read_one(R"("by_rank": [[[0, 4], [1], []], [3, 2]])")) ==
-        std::vector<std::pair<Ranks, Indices>>{{{0, 1}, {0, 4}}, {{0, 1}, {1}}, {{2, 3}, {3, 2}}});
+        std::vector<std::pair<RankList, Indices>>{{{0, 1}, {0, 4}}, {{0, 1}, {1}}, {{2, 3}, {3, 2}}});
 }
 
 TEST_CASE("ranks that hold parts of the same sequences are a group", "[import-plan]") {
   CHECK(groups_of(read_one(R"("sample_id_groups": [[[4], [4], [], [1]], [[0, 3], [2], [], []]])")) ==
-        std::vector<std::pair<Ranks, Indices>>{{{0, 1}, {4}}, {{3}, {1}}, {{0}, {0, 3}}, {{1}, {2}}});
+        std::vector<std::pair<RankList, Indices>>{{{0, 1}, {4}}, {{3}, {1}}, {{0}, {0, 3}}, {{1}, {2}}});
 }
 
 TEST_CASE("plans of other systems' code, as it states them, become the plans of the policies",

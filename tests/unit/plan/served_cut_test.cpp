@@ -52,7 +52,7 @@ TEST_CASE("moved queries are attended to by their server, which gets the keys be
 }
 
 /// A token of the pack.
-struct Token {
+struct ServedToken {
   std::size_t document = 0;
   std::int64_t place = 0;
   std::int64_t holder = 0;
@@ -60,10 +60,10 @@ struct Token {
   std::size_t half = 0;
 };
 
-std::vector<Token> tokens_of(const MicroBatch& micro_batch) {
+std::vector<ServedToken> served_tokens(const MicroBatch& micro_batch) {
   const std::int64_t ranks = std::ssize(micro_batch.group);
   const std::int64_t all = micro_batch.tokens();
-  std::vector<Token> tokens;
+  std::vector<ServedToken> tokens;
   for (std::size_t document = 0; document < micro_batch.spans.size(); ++document) {
     for (std::int64_t place = 0; place < micro_batch.spans[document].tokens; ++place) {
       tokens.push_back({document, place, 0, 0, 0});
@@ -73,12 +73,12 @@ std::vector<Token> tokens_of(const MicroBatch& micro_batch) {
   for (std::int64_t part = 0; part < 2 * ranks; ++part) {
     const std::int64_t size = all / (2 * ranks) + (part < all % (2 * ranks) ? 1 : 0);
     for (std::int64_t i = 0; i < size; ++i, ++next) {
-      Token& token = tokens[static_cast<std::size_t>(next)];
+      ServedToken& token = tokens[static_cast<std::size_t>(next)];
       token.holder = token.server = part % ranks;
       token.half = part < ranks ? 0 : 1;
     }
   }
-  for (Token& token : tokens) {
+  for (ServedToken& token : tokens) {
     for (const ServedQueries& queries : micro_batch.moved) {
       const bool is_of_them =
           queries.span == token.document && token.place >= queries.begin && token.place < queries.end();
@@ -88,12 +88,12 @@ std::vector<Token> tokens_of(const MicroBatch& micro_batch) {
   return tokens;
 }
 
-void compare_half(const std::vector<Token>& tokens, std::size_t half, const ServedHalf& found) {
+void compare_half(const std::vector<ServedToken>& tokens, std::size_t half, const ServedHalf& found) {
   const auto ranks = found.attended.size();
   std::vector<std::int64_t> attended(ranks), queries_in(ranks), queries_out(ranks), keys_in(ranks), keys_out(ranks);
   std::vector<std::set<std::size_t>> needed(ranks);  // tokens whose keys a server needs
   for (std::size_t query = 0; query < tokens.size(); ++query) {
-    const Token& token = tokens[query];
+    const ServedToken& token = tokens[query];
     if (token.half != half) continue;
     const auto server = static_cast<std::size_t>(token.server);
     attended[server] += token.place + 1;
@@ -139,7 +139,7 @@ TEST_CASE("pairs, queries and keys of served packs are those that counting token
     }
     const MicroBatch micro_batch = served(lengths, ranks, moved);
     const auto halves = served_halves(micro_batch);
-    const std::vector<Token> tokens = tokens_of(micro_batch);
+    const std::vector<ServedToken> tokens = served_tokens(micro_batch);
     for (std::size_t half = 0; half < halves.size(); ++half) compare_half(tokens, half, halves[half]);
   }
 }

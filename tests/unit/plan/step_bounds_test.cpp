@@ -41,7 +41,8 @@ TEST_CASE("bounds: a sequence pays for the steps of the least ring that holds it
   work.step_token = 0;
   work.per_area = 1;
   work.step_area = -0.5;
-  CHECK(step_bounds(batch_of({250}), {8, 100, 1}, work).area == Approx((250 + 250 * 251 / 2 * (1 - 0.5 * 7 / 8)) / 8));
+  CHECK(step_bounds(batch_of({250}), {8, 100, 1}, work).area ==
+        Approx((250 + 250 * 251 / 2.0 * (1 - 0.5 * 7 / 8)) / 8));
 }
 
 TEST_CASE("bounds: stages of a pipeline wait for the longest sequence", "[plan][bounds]") {

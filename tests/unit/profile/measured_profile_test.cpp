@@ -6,15 +6,15 @@
 namespace hdpsim {
 namespace {
 
-struct ReadProfile {
+struct ReadMeasured {
   std::optional<DeviceProfile> profile;
   std::string problems;
 };
 
-ReadProfile read_text(const std::string& yaml) {
+ReadMeasured read_measured(const std::string& yaml) {
   Diagnostics diagnostics;
   const Value document = parse_document("p.yaml", yaml, diagnostics);
-  ReadProfile read{read_profile(document, "p", diagnostics), ""};
+  ReadMeasured read{read_profile(document, "p", diagnostics), ""};
   read.problems = diagnostics.text();
   return read;
 }
@@ -100,7 +100,7 @@ fits:
       quality: )" + quality + "\n";
 
 TEST_CASE("a measured profile holds samples, interference, noise and fits", "[profile]") {
-  const auto [profile, problems] = read_text(all_sections);
+  const auto [profile, problems] = read_measured(all_sections);
   CHECK(problems.empty());
   REQUIRE(profile.has_value());
   REQUIRE(profile->attention.size() == 2);
@@ -124,29 +124,30 @@ TEST_CASE("a measured profile holds samples, interference, noise and fits", "[pr
 }
 
 TEST_CASE("a measured profile reads back as it was written", "[profile]") {
-  const auto profile = read_text(all_sections).profile;
+  const auto profile = read_measured(all_sections).profile;
   REQUIRE(profile.has_value());
-  const auto [again, problems] = read_text(profile_text(*profile));
+  const auto [again, problems] = read_measured(profile_text(*profile));
   CHECK(problems.empty());
   CHECK(again == profile);
 }
 
 TEST_CASE("only a measured profile may leave overheads and send/recv out, and only it has samples and fits",
           "[profile]") {
-  const auto [measured, problems] = read_text(head);
+  const auto [measured, problems] = read_measured(head);
   CHECK(problems.empty());
   REQUIRE(measured.has_value());
   CHECK(measured->overheads == Overheads{});
 
   std::string published = head;
   published.replace(published.find("measured"), 8, "published");
-  CHECK(read_text(published).problems.find("the profile needs 'overheads'") != std::string::npos);
+  CHECK(read_measured(published).problems.find("the profile needs 'overheads'") != std::string::npos);
   const std::string with_noise = published + "samples: {noise: [{family: gemm, mean: 0, p90: 0, max: 0, pairs: 1}]}\n";
-  CHECK(read_text(with_noise).problems.find("only a profile with the label 'measured' has these") != std::string::npos);
+  CHECK(read_measured(with_noise).problems.find("only a profile with the label 'measured' has these") !=
+        std::string::npos);
 }
 
 TEST_CASE("every problem of samples and fits is told in one go", "[profile]") {
-  const auto [profile, problems] = read_text(head + R"(attention:
+  const auto [profile, problems] = read_measured(head + R"(attention:
   - mask: causal
     direction: forward
     head_dim: 128

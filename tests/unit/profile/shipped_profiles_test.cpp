@@ -7,11 +7,11 @@
 namespace hdpsim {
 namespace {
 
-const std::string shipped = std::string(HDPSIM_SOURCE_DIR) + "/calib/profiles";
+const std::string profiles_folder = std::string(HDPSIM_SOURCE_DIR) + "/calib/profiles";
 
 DeviceProfile shipped_profile(const std::string& name) {
   Diagnostics diagnostics;
-  const auto profile = load_profile(name, shipped, {"study.yaml", 4, 10}, diagnostics);
+  const auto profile = load_profile(name, profiles_folder, {"study.yaml", 4, 10}, diagnostics);
   INFO(diagnostics.text());
   REQUIRE(profile.has_value());
   REQUIRE(diagnostics.empty());
@@ -19,7 +19,7 @@ DeviceProfile shipped_profile(const std::string& name) {
 }
 
 TEST_CASE("every shipped profile loads without a problem and reads back equal after writing", "[profile]") {
-  const auto names = profile_names(shipped);
+  const auto names = profile_names(profiles_folder);
   REQUIRE(std::set<std::string>(names.begin(), names.end()) ==
           std::set<std::string>{"a100-published", "a100-sxm-published", "b200-published", "cpu-datasheet", "epyc-cpu",
                                 "h100-published", "h200-published"});
@@ -37,7 +37,7 @@ TEST_CASE("every shipped profile loads without a problem and reads back equal af
 }
 
 TEST_CASE("a shipped profile that claims to be measured says with which program, when and how well", "[profile]") {
-  for (const std::string& name : profile_names(shipped)) {
+  for (const std::string& name : profile_names(profiles_folder)) {
     const DeviceProfile profile = shipped_profile(name);
     CAPTURE(name);
     CHECK((profile.provenance.label == ProfileLabel::measured) == (name == "epyc-cpu"));
@@ -71,7 +71,7 @@ TEST_CASE("the A100 profile holds the published ring step and MLP of the case st
 
 TEST_CASE("an unknown profile is reported where the study asks for it", "[profile]") {
   Diagnostics diagnostics;
-  CHECK_FALSE(load_profile("a100-publishd", shipped, {"study.yaml", 4, 10}, diagnostics));
+  CHECK_FALSE(load_profile("a100-publishd", profiles_folder, {"study.yaml", 4, 10}, diagnostics));
   CHECK(diagnostics.text() ==
         "study.yaml:4:10: error: there is no profile 'a100-publishd'\n"
         "        did you mean 'a100-published'?\n");
@@ -79,7 +79,7 @@ TEST_CASE("an unknown profile is reported where the study asks for it", "[profil
 
 TEST_CASE("a profile can be given as a path", "[profile]") {
   Diagnostics diagnostics;
-  const auto profile = load_profile(shipped + "/cpu-datasheet.yaml", "nowhere", {}, diagnostics);
+  const auto profile = load_profile(profiles_folder + "/cpu-datasheet.yaml", "nowhere", {}, diagnostics);
   REQUIRE(profile.has_value());
   CHECK(profile->name == "cpu-datasheet");
   CHECK(profile->attention.empty());

@@ -14,7 +14,7 @@ using test::KinetoTrace;
 
 constexpr char mm_dims[] = "[[4096, 1024], [1024, 512]]";
 constexpr char mm_types[] = R"(["c10::BFloat16", "c10::BFloat16"])";
-constexpr char product[] = "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNT";
+constexpr char product_name[] = "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNT";
 constexpr char all_gather[] = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
 constexpr char node[] = "[0, 1, 2, 3, 4, 5, 6, 7]";
 
@@ -39,7 +39,7 @@ Approx about(double seconds) {
 TEST_CASE("kernels have the shape of the operation that launched them", "[profiler]") {
   KinetoTrace trace;
   const auto id = trace.operation("aten::mm", mm_dims, mm_types);
-  trace.kernel(product, 100, 50, id, 0);
+  trace.kernel(product_name, 100, 50, id, 0);
   trace.kernel("void cublasLt::splitKreduce_kernel<32, 16, int>", 151, 4, id, 0);
   const Recording recording = recorded({trace});
   const KernelSamples& samples = only_product(recording);
@@ -54,7 +54,7 @@ TEST_CASE("kernels of one operation that are of another class are none of its ti
   KinetoTrace trace;
   const auto id = trace.operation("aten::mm", mm_dims, mm_types);
   trace.kernel("void at::native::vectorized_elementwise_kernel<4>", 90, 5, id, 0);
-  trace.kernel(product, 100, 50, id, 0);
+  trace.kernel(product_name, 100, 50, id, 0);
   CHECK(only_product(recorded({trace})).alone.quantile(0.5) == about(50e-6));
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("a product beside a collective is told from one alone, and one beside 
           "[profiler]") {
   KinetoTrace trace;
   const auto mm = [&](double begin, double took, int stream) {
-    trace.kernel(product, begin, took, trace.operation("aten::mm", mm_dims, mm_types), 0, stream);
+    trace.kernel(product_name, begin, took, trace.operation("aten::mm", mm_dims, mm_types), 0, stream);
   };
   mm(0, 50, 7);
   trace.kernel(all_gather, 100, 100, 0, 0, 17);
@@ -136,7 +136,7 @@ TEST_CASE("of the ranks of a collective the last to come shows how long the tran
 TEST_CASE("a gap is the device's only where the next kernel waited for it", "[profiler]") {
   KinetoTrace trace;
   const auto at = [&](double launched, double begin, double took) {
-    trace.kernel(product, begin, took, 0, trace.launch(launched));
+    trace.kernel(product_name, begin, took, 0, trace.launch(launched));
   };
   at(0, 100, 50);
   at(10, 152, 50);   // queued long before: 2 us
@@ -152,7 +152,7 @@ TEST_CASE("the host's time to issue is that between launches, without waiting", 
             R"("dur": 300, "args": {"correlation": 999}})");
   for (int i = 0; i < 50; ++i) trace.launch(800 + 10.0 * i);
   trace.launch(100'000);  // after the next batch has come
-  trace.kernel(product, 0, 1, 0, 0);
+  trace.kernel(product_name, 0, 1, 0, 0);
   const Recording recording = recorded({trace});
   CHECK(recording.issues.count() == 98);
   CHECK(recording.issues.mean() == about(10e-6));
@@ -160,9 +160,9 @@ TEST_CASE("the host's time to issue is that between launches, without waiting", 
 
 TEST_CASE("every moment of a device is one activity, kernels before messages", "[profiler]") {
   KinetoTrace trace;
-  trace.kernel(product, 0, 100, 0, 0, 7);
+  trace.kernel(product_name, 0, 100, 0, 0, 7);
   trace.kernel(all_gather, 50, 100, 0, 0, 17);  // 50 us of it are exposed
-  trace.kernel(product, 200, 10, 0, 0, 7);
+  trace.kernel(product_name, 200, 10, 0, 0, 7);
   trace.step(3, 0, 210);
   const Recording recording = recorded({trace});
   REQUIRE(recording.ranks.size() == 1);
@@ -189,7 +189,7 @@ TEST_CASE("copies count from pinned memory, in one direction at a time", "[profi
 
 TEST_CASE("kernels of two devices in one trace are refused", "[profiler]") {
   KinetoTrace trace;
-  trace.kernel(product, 0, 100, 0, 0);
+  trace.kernel(product_name, 0, 100, 0, 0);
   trace.raw(R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": {"device": 1, "stream": 7}})");
   CHECK_THROWS_WITH(recorded({trace}), Catch::Matchers::Contains("a kernel of device 1 beside those of device 0"));
 }

@@ -5,7 +5,7 @@
 namespace hdpsim {
 namespace {
 
-StepRow row(std::int64_t step, std::size_t plan, double time_s) {
+StepRow page_row(std::int64_t step, std::size_t plan, double time_s) {
   StepRow made;
   made.step = step;
   made.plan = plan;
@@ -21,7 +21,8 @@ StepRow row(std::int64_t step, std::size_t plan, double time_s) {
 ReplayResult replayed() {
   ReplayFold fold({.steps = 4, .plans = 3, .window = 2, .threshold = 3, .worst = 1, .device_gb = 80, .host_gb = 10},
                   [](const WindowRow&) {});
-  for (std::int64_t step = 0; step < 4; ++step) fold.add({row(step, 0, 6), row(step, 1, 3), row(step, 2, 1)});
+  for (std::int64_t step = 0; step < 4; ++step)
+    fold.add({page_row(step, 0, 6), page_row(step, 1, 3), page_row(step, 2, 1)});
   ReplayResult result;
   result.study = "a <study>";
   result.plans = {"static", "hdp-naive", "hdp-balance"};

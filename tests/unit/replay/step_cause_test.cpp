@@ -5,7 +5,7 @@
 namespace hdpsim {
 namespace {
 
-MicroBatch micro_batch(std::vector<std::size_t> ranks, std::vector<Span> spans) {
+MicroBatch micro_batch(const std::vector<std::size_t>& ranks, std::vector<Span> spans) {
   MicroBatch made;
   for (const std::size_t rank : ranks) made.group.emplace_back(rank);
   made.spans = std::move(spans);

@@ -27,7 +27,7 @@ using nlohmann::json;
 using test::HandCosts;
 using test::HandMachine;
 
-constexpr std::int64_t layers = 4;
+constexpr std::int64_t traced_layers = 4;
 
 std::string unzipped(const std::filesystem::path& path) {
   gzFile file = gzopen(path.c_str(), "rb");
@@ -43,9 +43,9 @@ std::string unzipped(const std::filesystem::path& path) {
 
 /// A step of a ring of three that is followed by a lone micro-batch, on a network that makes rings wait.
 struct SmallStep {
-  Plan plan = test::plan_of(4, layers, {{{0, 1, 2}, 6000}, {{3}, 1000}, {{1}, 500}});
+  Plan plan = test::plan_of(4, traced_layers, {{{0, 1, 2}, 6000}, {{3}, 1000}, {{1}, 500}});
   HandMachine world{test::one_device_nodes(4, 1_GBps), std::make_unique<HandCosts>(1_us)};
-  Transformer model = test::one_head_model(layers);
+  Transformer model = test::one_head_model(traced_layers);
   LoweringOptions lowering{model, Mesh{.hdp = 4}};
   Program program{plan, lowering};
   Timeline timeline;
@@ -238,9 +238,9 @@ TEST_CASE("two steps stand beside each other with their own processes and arrows
 /// Two ranks in rings, of two stages each.
 struct PipelinedStep {
   static constexpr std::int64_t stages = 2;
-  Plan plan = test::plan_of(2, layers / stages, {{{0, 1}, 6000}, {{0}, 1000}, {{1}, 1500}});
+  Plan plan = test::plan_of(2, traced_layers / stages, {{{0, 1}, 6000}, {{0}, 1000}, {{1}, 1500}});
   HandMachine world{test::one_device_nodes(4, 1_GBps), std::make_unique<HandCosts>(1_us), stages};
-  LoweringOptions lowering{test::one_head_model(layers), Mesh{.hdp = 2, .pp = stages}};
+  LoweringOptions lowering{test::one_head_model(traced_layers), Mesh{.hdp = 2, .pp = stages}};
   Program program{plan, lowering};
   Timeline timeline;
 

@@ -29,7 +29,7 @@ std::string profile_with(const test::TemporaryFolder& folder, const std::string&
   return "profile=" + path.string();
 }
 
-std::vector<Run> runs_of(const Study& study) {
+std::vector<Run> all_runs_of(const Study& study) {
   return run_study(study, {}).value();
 }
 
@@ -75,8 +75,8 @@ TEST_CASE("a single rank may compute beside its own collectives of tensor parall
 
 TEST_CASE("levels of ZeRO change the memory and the time", "[connections]") {
   CHECK(unknown(tiny({"mesh.zero=3"})) == Keys{"memory_per_peer", "compute_beside_communication"});
-  const auto sharded = runs_of(tiny({"mesh.zero=3", "data.steps=1", "sweep=null"}));
-  const auto whole = runs_of(tiny({"mesh.zero=0", "data.steps=1", "sweep=null"}));
+  const auto sharded = all_runs_of(tiny({"mesh.zero=3", "data.steps=1", "sweep=null"}));
+  const auto whole = all_runs_of(tiny({"mesh.zero=0", "data.steps=1", "sweep=null"}));
   for (std::size_t run = 0; run < whole.size(); ++run) {
     CHECK(sharded[run].metrics.memory.device < whole[run].metrics.memory.device);
     CHECK(sharded[run].metrics.step_time_s.mean != whole[run].metrics.step_time_s.mean);
@@ -85,9 +85,9 @@ TEST_CASE("levels of ZeRO change the memory and the time", "[connections]") {
 
 TEST_CASE("cold steps are slower than warm ones, those that make communicators most", "[connections]") {
   const std::string few = "data.steps=1";
-  const auto warm = runs_of(tiny({few}));
-  const auto cold = runs_of(tiny({few, "mesh.connections=cold"}));
-  const auto many = runs_of(tiny({few, "mesh.connections=cold", "mesh.groups=communicators"}));
+  const auto warm = all_runs_of(tiny({few}));
+  const auto cold = all_runs_of(tiny({few, "mesh.connections=cold"}));
+  const auto many = all_runs_of(tiny({few, "mesh.connections=cold", "mesh.groups=communicators"}));
   for (std::size_t run = 0; run < warm.size(); ++run) {
     const std::string& plan = warm[run].info.plan;
     CAPTURE(plan);
@@ -104,9 +104,9 @@ TEST_CASE("cold steps are slower than warm ones, those that make communicators m
 TEST_CASE("channels take memory, more of it with a communicator for each group", "[connections]") {
   const test::TemporaryFolder folder;
   const std::string profile = profile_with(folder, "connections: {memory_per_peer: 12 MiB, source: a test}\n");
-  const auto one = runs_of(tiny({profile, "data.steps=1", "sweep=null"}));
-  const auto each = runs_of(tiny({profile, "data.steps=1", "sweep=null", "mesh.groups=communicators"}));
-  const auto without = runs_of(tiny({"data.steps=1", "sweep=null"}));
+  const auto one = all_runs_of(tiny({profile, "data.steps=1", "sweep=null"}));
+  const auto each = all_runs_of(tiny({profile, "data.steps=1", "sweep=null", "mesh.groups=communicators"}));
+  const auto without = all_runs_of(tiny({"data.steps=1", "sweep=null"}));
   for (std::size_t run = 0; run < one.size(); ++run) {
     CAPTURE(one[run].info.plan);
     const RunMetrics& metrics = one[run].metrics;

@@ -56,8 +56,8 @@ TEST_CASE("under every schedule plans for the chosen capacity fit, with offload 
           "[capacity][pp]") {
   const std::vector<std::string> base = {"mesh.capacity=auto", "cluster.gpus=32", "data.tokens_per_step=4Mi",
                                          "data.context=64Ki",
-                                         "plans=[static, hdp-naive, {hdp-balance: {offload: auto}},"
-                                         " {hdp-naive: {offload: token-wise}}]"};
+                                         R"(plans=[static, hdp-naive, {hdp-balance: {offload: auto}},
+                                                   {hdp-naive: {offload: token-wise}}])"};
   std::vector<std::string> meshes = {"mesh.pp=1",
                                      "mesh={tp: 2, pp: 2, capacity: auto, schedule: gpipe, recompute: full}"};
   for (const PipelineOptions& options : test::every_schedule(4)) {

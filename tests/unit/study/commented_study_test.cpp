@@ -11,7 +11,7 @@
 namespace hdpsim {
 namespace {
 
-Value parsed(const std::string& text) {
+Value parsed_study(const std::string& text) {
   Diagnostics none;
   Value value = parse_document("study.yaml", text, none);
   REQUIRE(none.empty());
@@ -35,12 +35,12 @@ std::string comments_of(const std::string& text) {
 }
 
 TEST_CASE("a study reads the same with its comments", "[new]") {
-  const Value study = parsed(test::good_study);
-  CHECK(to_yaml(parsed(commented_study(study))) == to_yaml(study));
+  const Value study = parsed_study(test::good_study);
+  CHECK(to_yaml(parsed_study(commented_study(study))) == to_yaml(study));
 }
 
 TEST_CASE("a key stands under the sentence by which it is declared, and under what is remarked of it", "[new]") {
-  const std::string text = commented_study(parsed(test::good_study), {{"data.context", "as long as a book"}});
+  const std::string text = commented_study(parsed_study(test::good_study), {{"data.context", "as long as a book"}});
   const std::string comments = comments_of(text);
   for (const char* path : {"name", "cluster", "data", "data.lengths", "data.tokens_per_step", "plans"}) {
     CAPTURE(path);
@@ -53,7 +53,7 @@ TEST_CASE("a key stands under the sentence by which it is declared, and under wh
 TEST_CASE("lines of comments are not longer than a hundred columns", "[new]") {
   const std::string word(400, 'x');
   const std::string remark = fmt::format("{} y", word);
-  std::istringstream lines(commented_study(parsed(test::good_study), {{"plans", remark}}));
+  std::istringstream lines(commented_study(parsed_study(test::good_study), {{"plans", remark}}));
   for (std::string line; std::getline(lines, line);) {
     CAPTURE(line);
     CHECK((line.size() <= 100 || line == fmt::format("# {}", word)));  // a word is not cut

@@ -9,7 +9,7 @@
 namespace hdpsim {
 namespace {
 
-Value parsed(const std::string& text) {
+Value parsed_sweep(const std::string& text) {
   Diagnostics diagnostics;
   Value value = parse_document("study.yaml", text, diagnostics);
   diagnostics.throw_if_any();
@@ -19,7 +19,7 @@ Value parsed(const std::string& text) {
 std::vector<std::string> points_of(const std::string& text) {
   Diagnostics diagnostics;
   std::vector<std::string> points;
-  for (const SweepPoint& point : expand_sweep(parsed(text), diagnostics)) points.push_back(line_of(point.study));
+  for (const SweepPoint& point : expand_sweep(parsed_sweep(text), diagnostics)) points.push_back(line_of(point.study));
   diagnostics.throw_if_any();
   return points;
 }
@@ -68,7 +68,7 @@ TEST_CASE("a large study has fewer points", "[sweep]") {
 
 TEST_CASE("the coordinates of a point say what was set", "[sweep]") {
   Diagnostics diagnostics;
-  const auto points = expand_sweep(parsed("sweep: {a.b: [1, {c: 2}]}"), diagnostics);
+  const auto points = expand_sweep(parsed_sweep("sweep: {a.b: [1, {c: 2}]}"), diagnostics);
   REQUIRE(points.size() == 2);
   CHECK(points[1].coordinates[0].path == "a.b");
   CHECK(line_of(points[1].coordinates[0].value) == "{c: 2}");
@@ -76,7 +76,7 @@ TEST_CASE("the coordinates of a point say what was set", "[sweep]") {
 
 TEST_CASE("a key that only a sweep makes carries the place of its value", "[sweep]") {
   Diagnostics diagnostics;
-  const auto points = expand_sweep(parsed("sweep:\n  data.contxt: [1]\n"), diagnostics);
+  const auto points = expand_sweep(parsed_sweep("sweep:\n  data.contxt: [1]\n"), diagnostics);
   const Value::Entry& made = points.at(0).study.entries.at(0).value.entries.at(0);
   CHECK(made.key == "contxt");
   CHECK(made.position.line == 2);
@@ -98,8 +98,9 @@ TEST_CASE("a sweep over nothing, over no list, or over the study as a whole is r
 
 TEST_CASE("points with names have them as their only coordinate, in the order of the list", "[sweep]") {
   Diagnostics diagnostics;
-  const auto points = expand_sweep(
-      parsed("a: {b: 1}\nsweep: [{label: as it is}, {label: two and three, set: {a.b: 2, c: [3]}}]"), diagnostics);
+  const auto points =
+      expand_sweep(parsed_sweep("a: {b: 1}\nsweep: [{label: as it is}, {label: two and three, set: {a.b: 2, c: [3]}}]"),
+                   diagnostics);
   diagnostics.throw_if_any();
   REQUIRE(points.size() == 2);
   CHECK(line_of(points[0].study) == "{a: {b: 1}}");
@@ -111,8 +112,8 @@ TEST_CASE("points with names have them as their only coordinate, in the order of
 
 TEST_CASE("a list of points tells all that is wrong with them", "[sweep]") {
   Diagnostics diagnostics;
-  (void)expand_sweep(parsed("sweep: [{label: a, set: [1]}, {set: {x: 1}}, {label: b, set: {plans: [static]}}, 3]"),
-                     diagnostics);
+  (void)expand_sweep(
+      parsed_sweep("sweep: [{label: a, set: [1]}, {set: {x: 1}}, {label: b, set: {plans: [static]}}, 3]"), diagnostics);
   std::vector<std::string> told;
   for (const Diagnostic& each : diagnostics.sorted()) {
     told.push_back(fmt::format("{}: {}", each.position.column, each.message));
@@ -125,7 +126,7 @@ TEST_CASE("a list of points tells all that is wrong with them", "[sweep]") {
 }
 
 TEST_CASE("an override cannot name a path of a list of points", "[override]") {
-  Value study = parsed("a: 1\nsweep: [{label: x}]");
+  Value study = parsed_sweep("a: 1\nsweep: [{label: x}]");
   Diagnostics diagnostics;
   apply_overrides(study, {"sweep.a=[2]"}, diagnostics);
   CHECK(diagnostics.text().find("the sweep is a list of points and has no paths") != std::string::npos);
@@ -137,7 +138,7 @@ TEST_CASE("a path through a plain value leads nowhere", "[sweep]") {
 }
 
 TEST_CASE("an override is YAML and replaces or adds", "[override]") {
-  Value study = parsed("data: {context: 1}\nplans: [static, hdp-naive]");
+  Value study = parsed_sweep("data: {context: 1}\nplans: [static, hdp-naive]");
   Diagnostics diagnostics;
   apply_overrides(study, {"data.context=2Mi", "plans.1=hdp-balance", "mesh.tp=4", "data.lengths={preset: byted}"},
                   diagnostics);
@@ -147,18 +148,18 @@ TEST_CASE("an override is YAML and replaces or adds", "[override]") {
 }
 
 TEST_CASE("an override of a sweep sets a whole list", "[override]") {
-  Value study = parsed("sweep: {data.context: [1, 2]}");
+  Value study = parsed_sweep("sweep: {data.context: [1, 2]}");
   Diagnostics diagnostics;
   apply_overrides(study, {"sweep.data.context=[3]", "sweep.mesh.tp=[1, 2]"}, diagnostics);
   CHECK(line_of(study) == "{sweep: {data.context: [3], mesh.tp: [1, 2]}}");
-  Value plain = parsed("a: 1");
+  Value plain = parsed_sweep("a: 1");
   apply_overrides(plain, {"sweep.a=[3, 4]"}, diagnostics);
   CHECK(line_of(plain) == "{a: 1, sweep: {a: [3, 4]}}");
   diagnostics.throw_if_any();
 }
 
 TEST_CASE("a problem of an override is told with its own text", "[override]") {
-  Value study = parsed("a: 1");
+  Value study = parsed_sweep("a: 1");
   Diagnostics diagnostics;
   apply_overrides(study, {"b=2", "nothing", "c=[1", "a.b=3"}, diagnostics);
   diagnostics.error(study.find("b")->position, "two is too many");

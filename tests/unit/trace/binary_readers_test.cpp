@@ -9,7 +9,7 @@ namespace {
 
 using Tokens = std::vector<std::int64_t>;
 
-Tokens read(const std::filesystem::path& path) {
+Tokens read_binary(const std::filesystem::path& path) {
   return tokens_of(*open_trace(path));
 }
 
@@ -61,10 +61,10 @@ TEST_CASE("npy: all versions and all widths of little-endian integers are read",
                                        {"'|u1'", 1},
                                        {"'|i1'", 1}}) {
       CAPTURE(version, descr);
-      CHECK(read(folder.write("a.npy", npy(version, descr, "(3,)", elements(values, bytes)))) == values);
+      CHECK(read_binary(folder.write("a.npy", npy(version, descr, "(3,)", elements(values, bytes)))) == values);
     }
   }
-  CHECK(read(folder.write("b.npy", npy(1, "'<u2'", "(1,)", elements({65535}, 2)))) == Tokens{65535});
+  CHECK(read_binary(folder.write("b.npy", npy(1, "'<u2'", "(1,)", elements({65535}, 2)))) == Tokens{65535});
 }
 
 TEST_CASE("npy: a header has 64 KiB at most", "[trace]") {
@@ -73,7 +73,7 @@ TEST_CASE("npy: a header has 64 KiB at most", "[trace]") {
     std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (1,), }";
     header.resize(bytes, ' ');
     const std::string text = "\x93NUMPY" + little(2, 2) + little(header.size(), 4) + header + elements({5}, 4);
-    return folder.complaint([&] { return read(folder.write("a.npy", text)); });
+    return folder.complaint([&] { return read_binary(folder.write("a.npy", text)); });
   };
   CHECK(said(65'536).empty());
   CHECK(said(65'537).starts_with("a.npy: error: the header has 65537 bytes\n"));
@@ -83,14 +83,14 @@ TEST_CASE("npy: more elements than a block of the reader come out in order", "[t
   const TraceFolder folder;
   Tokens values;
   for (std::int64_t i = 1; i <= 150'000; ++i) values.push_back(i);
-  CHECK(read(folder.write("a.npy", npy(1, "'<i4'", "(150000,)", elements(values, 4)))) == values);
+  CHECK(read_binary(folder.write("a.npy", npy(1, "'<i4'", "(150000,)", elements(values, 4)))) == values);
 }
 
 TEST_CASE("npy: an array that holds no lengths says what it is and how to save one that does", "[trace]") {
   const TraceFolder folder;
   const std::string help = "        save a 1-D integer array: numpy.save(path, lengths.astype('<i8'))\n";
   const auto said = [&](const std::string& bytes) {
-    return folder.complaint([&] { return read(folder.write("a.npy", bytes)); });
+    return folder.complaint([&] { return read_binary(folder.write("a.npy", bytes)); });
   };
   CHECK(said(npy(1, "'<f8'", "(1,)", elements({1}, 8))) ==
         "a.npy: error: the elements are '<f8' (floats), not integers\n" + help);
@@ -113,11 +113,11 @@ TEST_CASE("npy: a truncated file is refused at every byte, and so is one with mo
   const std::string whole = npy(1, "'<i4'", "(3,)", elements({5, 6, 7}, 4));
   for (std::size_t size = 0; size < whole.size(); ++size) {
     CAPTURE(size);
-    CHECK_FALSE(folder.complaint([&] { return read(folder.write("a.npy", whole.substr(0, size))); }).empty());
+    CHECK_FALSE(folder.complaint([&] { return read_binary(folder.write("a.npy", whole.substr(0, size))); }).empty());
   }
-  CHECK(folder.complaint([&] { return read(folder.write("a.npy", whole.substr(0, whole.size() - 1))); }) ==
+  CHECK(folder.complaint([&] { return read_binary(folder.write("a.npy", whole.substr(0, whole.size() - 1))); }) ==
         "a.npy: error: the file is truncated: it holds 2 of 3 lengths\n        write or copy it again\n");
-  CHECK(folder.complaint([&] { return read(folder.write("a.npy", whole + "x")); }) ==
+  CHECK(folder.complaint([&] { return read_binary(folder.write("a.npy", whole + "x")); }) ==
         "a.npy: error: 1 bytes follow the 3 lengths\n        a trace is one array a file\n");
 }
 
@@ -125,19 +125,19 @@ TEST_CASE("npy: elements that are no lengths are told by their index", "[trace]"
   const TraceFolder folder;
   const std::string help = "        a length is a whole number of tokens from 1 to 2^40\n";
   const auto path = folder.write("a.npy", npy(1, "'<i8'", "(4,)", elements({5, -6, 0, longest_length + 1}, 8)));
-  CHECK(folder.complaint([&] { return read(path); }) ==
+  CHECK(folder.complaint([&] { return read_binary(path); }) ==
         "a.npy: error: element 1: the length -6 is negative\n" + help + "a.npy: error: element 2: the length is 0\n" +
             help + "a.npy: error: element 3: the length 1099511627777 is above 2^40 tokens\n" + help);
   const auto huge = folder.write("b.npy", npy(1, "'<u8'", "(1,)", elements({-1}, 8)));
-  CHECK(folder.complaint([&] { return read(huge); }) ==
+  CHECK(folder.complaint([&] { return read_binary(huge); }) ==
         "b.npy: error: element 0: the length 18446744073709551615 is above 2^40 tokens\n" + help);
 }
 
 TEST_CASE("megatron: the length of a document is the sum of its sequences", "[trace]") {
   const TraceFolder folder;
-  CHECK(read(folder.write("a.idx", index_of({10, 20, 30, 40}, {0, 1, 3, 4}))) == Tokens{10, 20 + 30, 40});
+  CHECK(read_binary(folder.write("a.idx", index_of({10, 20, 30, 40}, {0, 1, 3, 4}))) == Tokens{10, 20 + 30, 40});
   const std::string modes(4, '\0');  // multimodal data carries one byte more a sequence
-  CHECK(read(folder.write("b.idx", index_of({10, 20, 30, 40}, {0, 1, 3, 4}) + modes)) == Tokens{10, 50, 40});
+  CHECK(read_binary(folder.write("b.idx", index_of({10, 20, 30, 40}, {0, 1, 3, 4}) + modes)) == Tokens{10, 50, 40});
 }
 
 TEST_CASE("megatron: an index of more documents than a block of the reader comes out in order", "[trace]") {
@@ -148,7 +148,7 @@ TEST_CASE("megatron: an index of more documents than a block of the reader comes
     sizes.push_back(i);
     indices.push_back(i);
   }
-  CHECK(read(folder.write("a.idx", index_of(sizes, indices))) == sizes);
+  CHECK(read_binary(folder.write("a.idx", index_of(sizes, indices))) == sizes);
 }
 
 TEST_CASE("megatron: a truncated index is refused at every byte", "[trace]") {
@@ -157,21 +157,21 @@ TEST_CASE("megatron: a truncated index is refused at every byte", "[trace]") {
   REQUIRE(whole.size() == 34 + 3 * (4 + 8) + 3 * 8);
   for (std::size_t size = 0; size < whole.size(); ++size) {
     CAPTURE(size);
-    CHECK_FALSE(folder.complaint([&] { return read(folder.write("a.idx", whole.substr(0, size))); }).empty());
+    CHECK_FALSE(folder.complaint([&] { return read_binary(folder.write("a.idx", whole.substr(0, size))); }).empty());
   }
-  CHECK(folder.complaint([&] { return read(folder.write("a.idx", whole.substr(0, whole.size() - 1))); }) ==
+  CHECK(folder.complaint([&] { return read_binary(folder.write("a.idx", whole.substr(0, whole.size() - 1))); }) ==
         "a.idx: error: the file is truncated: it has 93 bytes, too few for 3 sequences and 3 document indices\n"
         "        copy it again\n");
-  CHECK(folder.complaint([&] { return read(folder.write("a.idx", whole.substr(0, 20))); }) ==
+  CHECK(folder.complaint([&] { return read_binary(folder.write("a.idx", whole.substr(0, 20))); }) ==
         "a.idx: error: the file is truncated: its header has 20 of 34 bytes\n        copy it again\n");
-  CHECK(folder.complaint([&] { return read(folder.write("a.idx", whole + "x")); }) ==
+  CHECK(folder.complaint([&] { return read_binary(folder.write("a.idx", whole + "x")); }) ==
         "a.idx: error: 1 bytes follow the document indices\n");
 }
 
 TEST_CASE("megatron: an index that contradicts itself says where", "[trace]") {
   const TraceFolder folder;
   const auto said = [&](const std::string& bytes) {
-    return folder.complaint([&] { return read(folder.write("a.idx", bytes)); });
+    return folder.complaint([&] { return read_binary(folder.write("a.idx", bytes)); });
   };
   const std::string help = "        a length is a whole number of tokens from 1 to 2^40\n";
   CHECK(said(index_of({10, 20}, {0, 1, 1, 2})) == "a.idx: error: document 1: the length is 0\n" + help);
@@ -193,7 +193,7 @@ TEST_CASE("megatron: counts of any size are compared with the file before they a
   const TraceFolder folder;
   std::string bytes("MMIDIDX\0\0", 9);
   bytes += little(1, 8) + little(4, 1) + little(UINT64_MAX, 8) + little(UINT64_MAX, 8);
-  CHECK(folder.complaint([&] { return read(folder.write("a.idx", bytes)); }) ==
+  CHECK(folder.complaint([&] { return read_binary(folder.write("a.idx", bytes)); }) ==
         "a.idx: error: the file is truncated: it has 34 bytes, too few for 18446744073709551615 sequences and "
         "18446744073709551615 document indices\n"
         "        copy it again\n");

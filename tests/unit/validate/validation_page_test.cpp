@@ -6,8 +6,8 @@
 namespace hdpsim {
 namespace {
 
-ValidationRow row(const std::string& set, const std::string& quantity, double published,
-                  std::optional<double> predicted) {
+ValidationRow page_row(const std::string& set, const std::string& quantity, double published,
+                       std::optional<double> predicted) {
   return {.set = set,
           .case_name = "a <case> & more",
           .quantity = quantity,
@@ -19,8 +19,9 @@ ValidationRow row(const std::string& set, const std::string& quantity, double pu
 }
 
 TEST_CASE("a page of a validation has every row, its error, and what is not predicted", "[validation_page]") {
-  const std::string page = validation_page({row("one", "step_time", 2, 3), row("one", "step_time", 4, 4),
-                                            row("one", "memory", 10, 9), row("two", "step_time", 5, std::nullopt)});
+  const std::string page =
+      validation_page({page_row("one", "step_time", 2, 3), page_row("one", "step_time", 4, 4),
+                       page_row("one", "memory", 10, 9), page_row("two", "step_time", 5, std::nullopt)});
   CHECK(test::count(page, "<case>") == 0);
   const auto data = test::page_data(page);
   REQUIRE(data.at("sets").size() == 3);  // two kinds of quantities in the first set
@@ -40,11 +41,11 @@ TEST_CASE("a set whose plans were run with several numbers of micro-batches has 
   // Published 2 m + 1 seconds, predicted m + 2.
   std::vector<ValidationRow> rows;
   for (const double m : {4.0, 8.0}) {
-    rows.push_back(row("one", "step_time_s", 2 * m + 1, m + 2));
+    rows.push_back(page_row("one", "step_time_s", 2 * m + 1, m + 2));
     rows.back().line = "a plan";
     rows.back().micro_batches = m;
   }
-  rows.push_back(row("two", "step_time_s", 5, 5));
+  rows.push_back(page_row("two", "step_time_s", 5, 5));
   const auto sets = test::page_data(validation_page(rows)).at("sets");
   CHECK(sets.at(0).at("lines").at("micro_batch_error") == -0.5);
   CHECK(sets.at(0).at("lines").at("published_rest") == 0.5);

@@ -22,7 +22,7 @@ JournalHeader header_of(const std::string& device) {
   return header;
 }
 
-Measurement measured(std::int64_t m, int round, double seconds) {
+Measurement measured_with_journal(std::int64_t m, int round, double seconds) {
   return {.subject = Gemm{m, 2, 3}, .round = round, .timing = {seconds, 0.9 * seconds, 1.1 * seconds, 0.05, 12}};
 }
 
@@ -42,8 +42,8 @@ Journal resumed(const fs::path& path, const JournalHeader& header, std::vector<s
 /// A journal of two measurements.
 void fill(const fs::path& path) {
   Journal journal = Journal::start(path, header_of("a chip"));
-  journal.add(measured(1, 0, 0.1));
-  Measurement cold = measured(2, 1, 1.0 / 3);
+  journal.add(measured_with_journal(1, 0, 0.1));
+  Measurement cold = measured_with_journal(2, 1, 1.0 / 3);
   cold.emptying_s = 1.0 / 7;
   journal.add(cold);
 }
@@ -57,12 +57,12 @@ TEST_CASE("a journal goes on where it ended, to the last digit of every time", "
   Journal journal = resumed(path, now);
   REQUIRE(journal.measurements().size() == 2);
   CHECK(journal.measurements()[1].round == 1);
-  CHECK(journal.measurements()[1].timing == measured(2, 1, 1.0 / 3).timing);
+  CHECK(journal.measurements()[1].timing == measured_with_journal(2, 1, 1.0 / 3).timing);
   CHECK_FALSE(journal.measurements()[0].emptying_s);
   CHECK(journal.measurements()[1].emptying_s == 1.0 / 7);
   CHECK(journal.circumstances().date == "2026-01-02");  // of the journal, not of this execution
   CHECK(journal.circumstances().peak_flops == 1.25e14);
-  journal.add(measured(3, 0, 0.2));
+  journal.add(measured_with_journal(3, 0, 0.2));
   { const Journal ended = std::move(journal); }  // one at a time writes it
   CHECK(resumed(path, now).measurements().size() == 3);
 }
@@ -71,7 +71,7 @@ TEST_CASE("every measurement is on disk as soon as it is made", "[journal]") {
   const test::TemporaryFolder folder;
   const fs::path path = folder.path() / "samples.jsonl";
   Journal journal = Journal::start(path, header_of("a chip"));
-  journal.add(measured(1, 0, 0.1));
+  journal.add(measured_with_journal(1, 0, 0.1));
   const std::string text = text_of(path);
   CHECK(std::count(text.begin(), text.end(), '\n') == 2);
 }
@@ -85,7 +85,7 @@ TEST_CASE("a last line that was cut off is dropped and written anew", "[journal]
   Journal journal = resumed(path, header_of("a chip"));
   CHECK(journal.measurements().size() == 2);
   CHECK(text_of(path) == whole);
-  journal.add(measured(3, 0, 0.2));
+  journal.add(measured_with_journal(3, 0, 0.2));
   CHECK(text_of(path).starts_with(whole));
   { const Journal ended = std::move(journal); }
   CHECK(resumed(path, header_of("a chip")).measurements().size() == 3);
@@ -163,7 +163,7 @@ TEST_CASE("a line that stands there twice counts once, one of another journal no
   const fs::path other = folder.path() / "other.jsonl";
   {
     Journal journal = Journal::start(other, header_of("another chip"));
-    journal.add(measured(5, 0, 0.5));
+    journal.add(measured_with_journal(5, 0, 0.5));
   }
   const std::string strange = text_of(other);
   append(path, last + strange.substr(strange.find('\n') + 1));

@@ -65,7 +65,7 @@ TEST_CASE("all that a model has and the executor has not is named at once", "[ex
 }
 
 TEST_CASE("kinds of layers that have no kernels are refused by name", "[exec]") {
-  const auto refused = [](Transformer model) {
+  const auto refused = [](const Transformer& model) {
     try {
       ParameterLayout layout(model);
     } catch (const UnsupportedInput& error) {

@@ -107,8 +107,8 @@ TEST_CASE("rank 0 gets all logs as they were, the others nothing", "[exec][timel
   std::atomic<int> empty = 0;
   run_ranks(2, [&](Transport& transport) {
     std::vector<RankLog> got = gather_logs(transport, logs[static_cast<std::size_t>(transport.rank())]);
-    if (transport.rank() == 0) gathered = std::move(got);
     if (transport.rank() == 1 && got.empty()) ++empty;
+    if (transport.rank() == 0) gathered = std::move(got);
   });
   CHECK(empty == 1);
   REQUIRE(gathered.size() == 2);

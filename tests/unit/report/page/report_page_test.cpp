@@ -26,7 +26,7 @@ Breakdown busy_for(std::int64_t seconds, std::int64_t waiting) {
   return rank;
 }
 
-Run a_run(std::size_t ranks) {
+Run a_run_of(std::size_t ranks) {
   Run run;
   run.info.plan = "static";
   run.info.gpus = static_cast<std::int64_t>(ranks);
@@ -42,7 +42,7 @@ Run a_run(std::size_t ranks) {
 }
 
 std::vector<Run> one_run(std::size_t ranks = 2) {
-  std::vector<Run> runs = {a_run(ranks)};
+  std::vector<Run> runs = {a_run_of(ranks)};
   evaluate(runs, std::nullopt);
   return runs;
 }
@@ -205,7 +205,7 @@ TEST_CASE("a page has the memory of the fullest ranks, the fullest first", "[rep
 }
 
 TEST_CASE("the page of a study of 16,384 GPUs and 24 plans and points stays below 10 MB", "[report_page]") {
-  std::vector<Run> runs(24, a_run(16'384));
+  std::vector<Run> runs(24, a_run_of(16'384));
   std::vector<std::optional<ShownStep>> steps;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     runs[i].info.point = i / 3;
