@@ -30,7 +30,7 @@ int run_command(const PlanOptions& options, const Session& session) {
   }
   const std::size_t plan = chosen_plan(study, options.plan);
   if (!options.out.empty()) session.inputs.require_none_at(options.out);
-  const std::string text = plan_text(make_plan(point, plan, options.step, point.batches->step(options.step)));
+  const std::string text = plan_text(make_plan(point, plan, options.step, point.batches_of(plan).step(options.step)));
   if (options.out.empty()) {
     print(text, Format::json);
   } else {

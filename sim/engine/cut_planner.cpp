@@ -72,6 +72,9 @@ class CutPlanner final : public Planner {
     return plan;
   }
   [[nodiscard]] bool may_refuse() const override { return planner_->may_refuse(); }
+  [[nodiscard]] BatchSourcePtr held_back(const BatchSource& data, std::int64_t steps) const override {
+    return planner_->held_back(data, steps);
+  }
 
  private:
   std::unique_ptr<Planner> planner_;

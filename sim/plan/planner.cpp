@@ -17,6 +17,9 @@ class InExpertWaves final : public Planner {
       : policy_(std::move(policy)), ranks_(context.expert_ranks), padding_(context.expert_padding) {}
 
   [[nodiscard]] bool may_refuse() const override { return policy_->may_refuse(); }
+  [[nodiscard]] BatchSourcePtr held_back(const BatchSource& data, std::int64_t steps) const override {
+    return policy_->held_back(data, steps);
+  }
   [[nodiscard]] Plan plan(const Batch& batch, std::int64_t step) const override {
     Plan made = policy_->plan(batch, step);
     return made.expert_ranks == ranks_ ? made : in_expert_waves(std::move(made), ranks_, padding_);

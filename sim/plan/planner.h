@@ -10,7 +10,7 @@
 #include "sim/plan/plan.h"
 #include "sim/plan/policy.h"
 #include "sim/plan/work_model.h"
-#include "sim/trace/sequence.h"
+#include "sim/trace/batch_source.h"
 
 namespace hdpsim {
 
@@ -62,6 +62,11 @@ class Planner {
  public:
   virtual ~Planner() = default;
   [[nodiscard]] virtual Plan plan(const Batch& batch, std::int64_t step) const = 0;
+  /// What a run of `steps` steps trains in place of `data`, if the policy holds sequences back from one step for a
+  /// later one; null: each batch as it comes. `data` must outlive the result.
+  [[nodiscard]] virtual BatchSourcePtr held_back(const BatchSource& /*data*/, std::int64_t /*steps*/) const {
+    return nullptr;
+  }
   /// Whether plan() may refuse a batch or leave more on a rank than it holds. Who runs a long series of steps asks for
   /// all plans beforehand if so.
   [[nodiscard]] virtual bool may_refuse() const { return true; }

@@ -16,7 +16,7 @@ namespace {
 // What a plan says to a step; empty if it has one that its ranks can hold.
 std::optional<Refusal> refusal_of(const Study& study, const StudyPoint& point, std::size_t plan, std::int64_t step) {
   try {
-    const Plan made = point.planners[plan]->plan(point.batches->step(step), step);
+    const Plan made = point.planners[plan]->plan(point.batches_of(plan).step(step), step);
     const std::string excess = capacity_excess(tokens_held(made), point.spec.capacity);
     if (!excess.empty())
       return Refusal{step, fmt::format("{} leaves {}", study.plans[plan].name, excess), capacity_advice};

@@ -134,7 +134,8 @@ class Replay {
     const auto plans = static_cast<std::int64_t>(names_.size());
     const std::int64_t step = number / plans;
     const auto plan = static_cast<std::size_t>(number % plans);
-    return row_of(simulate_step(point_, plan, step, world).result, figures_of(point_.batches->step(step)), plan);
+    return row_of(simulate_step(point_, plan, step, world).result, figures_of(point_.batches_of(plan).step(step)),
+                  plan);
   }
 
   void take(const std::vector<StepRow>& rows) {

@@ -75,10 +75,6 @@ std::vector<SequenceShare> largest_shares_of(const std::map<std::size_t, OnChain
   return shares;
 }
 
-std::string time_text(double seconds) {
-  return duration_text(Duration::seconds(seconds));
-}
-
 std::string plural(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with('h') ? "es" : "s");
 }
@@ -150,7 +146,7 @@ void count_readings(std::int64_t documents, StepCause& cause) {
 }
 
 StepCause explain_step(const StudyPoint& point, const StepRow& row, World& world) {
-  const Batch batch = point.batches->step(row.step);
+  const Batch batch = point.batches_of(row.plan).step(row.step);
   const Plan plan = make_plan(point, row.plan, row.step, batch);
   const Program program(plan, lowering_of(point.spec));
   const Timeline timeline = simulate_plan(program, world, conditions_of(point));
@@ -165,8 +161,9 @@ std::string text_of(const StepCause& cause, double mean_s, double mean_squares) 
   return fmt::format(
       "step {}: {}, {:.2f} times the mean step; sum of squared lengths {:.2f} times the mean step's. Ranks work {} on "
       "average, the busiest {}; {:.0f}% of their time is group wait. {} {}",
-      row.step, time_text(row.time_s), row.time_s / mean_s, row.batch.squares() / mean_squares,
-      time_text(row.busy_mean_s), time_text(row.busy_max_s), 100 * waiting, chain_text(cause), groups_text(cause));
+      row.step, seconds_text(row.time_s), row.time_s / mean_s, row.batch.squares() / mean_squares,
+      seconds_text(row.busy_mean_s), seconds_text(row.busy_max_s), 100 * waiting, chain_text(cause),
+      groups_text(cause));
 }
 
 }  // namespace hdpsim

@@ -115,7 +115,7 @@ class WhatIfs {
 }  // namespace
 
 Explanation explain(const StudyPoint& point, std::size_t plan, std::int64_t step) {
-  const Plan made = make_plan(point, plan, step, point.batches->step(step));
+  const Plan made = make_plan(point, plan, step, point.batches_of(plan).step(step));
   const Program program(made, lowering_of(point.spec));
   const std::unique_ptr<World> world = point.make_world();
   Explanation told = explanation_of(program, simulate_plan(program, *world, conditions_of(point)), world->machine());
@@ -186,6 +186,7 @@ std::vector<Explanation> explain(const Study& study, const std::vector<Run>& run
   const std::vector<std::size_t> plans = chosen_plans(study, choice);
   const std::size_t first = static_cast<std::size_t>(choice.point) * study.plans.size();
   std::vector<const Run*> chosen;
+  chosen.reserve(plans.size());
   for (const std::size_t plan : plans) chosen.push_back(&runs.at(first + plan));
   require_one_that_ran(chosen);
   const Run& leader = **std::find_if(chosen.begin(), chosen.end(), [](const Run* run) { return !run->is_refused(); });

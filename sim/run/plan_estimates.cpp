@@ -23,12 +23,11 @@ PlanEstimate estimate(const Plan& plan, const StudyPoint& point) {
 }  // namespace
 
 StepEstimates estimate_plans(const Study& study, const StudyPoint& point, std::int64_t step) {
-  const Batch batch = point.batches->step(step);
-  StepEstimates all{{}, batch_bounds(point, batch)};
+  StepEstimates all{{}, batch_bounds(point, point.batches->step(step))};
   for (std::size_t i = 0; i < study.plans.size(); ++i) {
     PlanEstimate& made = all.plans.emplace_back();
     try {
-      made = estimate(make_plan(point, i, step, batch), point);
+      made = estimate(make_plan(point, i, step, point.batches_of(i).step(step)), point);
     } catch (const InputError& refused) {
       made.refusal = refused.diagnostics().sorted().front().message;
     }

@@ -137,7 +137,7 @@ std::vector<Duration> slopes_of(const FamilyErrors& errors,
 // A job beside the main one, from its own step of the same number on.
 BackgroundJob training_beside(const StudyNeighbour& job, Machine& machine, std::int64_t step) {
   return {job.name, &machine, job.lowering, [&job, step](std::int64_t n) {
-            Plan plan = job.planner->plan(job.batches->step(step + n), step + n);
+            Plan plan = job.plan(step + n);
             require_sound(plan);
             return plan;
           }};
@@ -181,12 +181,12 @@ Plan planned(const Planner& planner, const Batch& batch, std::int64_t step) {
   return made;
 }
 
-void simulate_in_closed_form(const StudyPoint& point, const Planner& planner, World& world) {
-  const Batch batch = point.batches->step(0);
+void simulate_in_closed_form(const StudyPoint& point, std::size_t plan, World& world) {
+  const Batch batch = point.batches_of(plan).step(0);
   const LoweringOptions lowering = lowering_of(point.spec);
   try {
     of_step(point.outsize, 0, [&] {
-      const Plan made = planned(planner, batch, 0);
+      const Plan made = planned(*point.planners[plan], batch, 0);
       return simulate(Program(made, lowering), world.machine(), Grain::closed_form);
     });
   } catch (const PlanRefused&) {
@@ -213,7 +213,7 @@ void require_simulable(const StudyPoint& point) {
   constexpr double usual = 50;
   if (point.outsize.times < usual) return;
   const std::unique_ptr<World> world = point.make_world();
-  for (const auto& planner : point.planners) simulate_in_closed_form(point, *planner, *world);
+  for (std::size_t i = 0; i < point.planners.size(); ++i) simulate_in_closed_form(point, i, *world);
 }
 
 Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch) {
@@ -235,7 +235,7 @@ SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t 
                         std::size_t memory_ranks) {
   Stopwatch watch;
   PhaseTimes phases;
-  const Batch batch = point.batches->step(step);
+  const Batch batch = point.batches_of(plan).step(step);
   phases.batch_s = watch.lap();
   const Plan made = asked_for(*point.planners.at(plan), batch, step);
   phases.planner_s = watch.lap();

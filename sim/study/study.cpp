@@ -98,9 +98,8 @@ bool all_plans_fit(const StudyPoint& point) {
   const LoweringOptions job = lowering_of(point.spec);
   const DeviceRoom room = room_of(point.spec);
   for (std::int64_t step = 0; step < point.spec.steps; ++step) {
-    const Batch batch = point.batches->step(step);
-    for (const auto& planner : point.planners) {
-      const std::optional<Plan> plan = plan_unless_refused(*planner, batch, step);
+    for (std::size_t i = 0; i < point.planners.size(); ++i) {
+      const auto plan = plan_unless_refused(*point.planners[i], point.batches_of(i).step(step), step);
       if (plan && !fits(*plan, job, room)) return false;
     }
   }
@@ -202,10 +201,13 @@ class PointMaker {
     const PlanningContext context = planning_context(point.spec, on);
     point.work = context.work;
     point.planners.clear();
+    point.held_back.clear();
     Diagnostics found;
     for (const StudyPlan& plan : study_.plans) {
       if (plan.given != nullptr) check_cuts(*plan.given, point.spec, found);
-      if (plan.policy) point.planners.push_back(planner_of(point.spec, *plan.policy, context, found));
+      if (!plan.policy) continue;
+      const auto& planner = point.planners.emplace_back(planner_of(point.spec, *plan.policy, context, found));
+      point.held_back.push_back(planner ? planner->held_back(*point.batches, point.spec.steps) : nullptr);
     }
     return found;
   }
@@ -240,9 +242,10 @@ class PointMaker {
       if (other.job == nullptr) continue;
       Diagnostics found;
       const PlanningContext context = planning_context(*other.job, world.neighbour(point.neighbours.size()));
-      point.neighbours.push_back({other.name, lowering_of(*other.job),
-                                  make_batches(other.job->lengths, other.job->batch),
-                                  planner_of(*other.job, *other.policy, context, found)});
+      StudyNeighbour& job = point.neighbours.emplace_back(
+          StudyNeighbour{other.name, lowering_of(*other.job), make_batches(other.job->lengths, other.job->batch),
+                         planner_of(*other.job, *other.policy, context, found), nullptr});
+      if (job.planner) job.held_back = job.planner->held_back(*job.batches, point.spec.steps);
       problems_.add(found, other.plan.position);
     }
   }
@@ -325,6 +328,15 @@ UncertaintyModel uncertainty_model(const UncertaintyOptions& options, const Devi
 
 }  // namespace
 
+Plan StudyNeighbour::plan(std::int64_t step) const {
+  return planner->plan((held_back ? *held_back : *batches).step(step), step);
+}
+
+const BatchSource& StudyPoint::batches_of(std::size_t plan) const {
+  const BatchSourcePtr& own = held_back.at(plan);
+  return own ? *own : *batches;
+}
+
 std::unique_ptr<World> StudyPoint::make_world() const {
   return make_world(spec.cluster);
 }
@@ -342,7 +354,7 @@ std::unique_ptr<World> StudyPoint::make_world(const FamilyFactors& factors) cons
 namespace {
 
 // Where a plan is named.
-const Position& place_of(const Value& entry) {
+const Position& place_of_plan(const Value& entry) {
   return entry.is_map() && entry.entries.size() == 1 ? entry.entries.front().position : entry.position;
 }
 
@@ -360,7 +372,7 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
   return {.point = point,
           .coordinates = at.coordinates,
           .plan = plans.at(plan).name,
-          .place = place_of(plans[plan].entry),
+          .place = place_of_plan(plans[plan].entry),
           .setting = spec.setting(),
           .profile = fmt::format("{} ({})", profile.name, profile_label_name(profile.provenance.label)),
           .background = std::move(background),

@@ -25,9 +25,13 @@ struct StudyNeighbour {
   LoweringOptions lowering;
   BatchSourcePtr batches;
   std::unique_ptr<Planner> planner;
+  BatchSourcePtr held_back;  ///< Null: it trains each batch as it comes.
+
+  [[nodiscard]] Plan plan(std::int64_t step) const;
 };
 
-/// One point of a study, ready to run. All plans see the same batches.
+/// One point of a study, ready to run. All plans see the same data, and but for those that hold sequences back the same
+/// batches.
 struct StudyPoint {
   std::vector<RunInfo::Coordinate> coordinates;
   PointSpec spec;
@@ -36,10 +40,13 @@ struct StudyPoint {
   BatchSourcePtr batches;
   WorkModel work;                                  ///< The planners' model of the time of a micro-batch.
   std::vector<std::unique_ptr<Planner>> planners;  ///< In the order of Study::plans.
+  std::vector<BatchSourcePtr> held_back;           ///< In the same order; null: that plan trains `batches`.
   std::vector<StudyNeighbour> neighbours;          ///< In the order of the jobs of its worlds.
   std::string identity;                            ///< YAML of all values on which its steps depend.
   Outsize outsize;                                 ///< The likely cause if a step is too long to be simulated.
 
+  /// What a plan trains.
+  [[nodiscard]] const BatchSource& batches_of(std::size_t plan) const;
   /// The world of the simulated cluster and all jobs that train on it; each thread needs its own.
   [[nodiscard]] std::unique_ptr<World> make_world() const;
   /// The same with another cluster of the same nodes.

@@ -157,7 +157,10 @@ std::vector<std::string> Work::folder_names() const {
 }
 
 Plan Work::plan_of(std::size_t which, std::int64_t step) const {
-  if (!plan) return make_plan(*point, policies.at(which), step, point->batches->step(step));
+  if (!plan) {
+    const std::size_t policy = policies.at(which);
+    return make_plan(*point, policy, step, point->batches_of(policy).step(step));
+  }
   Plan again = *plan;
   again.step += step;
   return again;

@@ -1,97 +1,125 @@
+#include <fmt/format.h>
+
+#include <numeric>
 #include <optional>
-#include <set>
 #include <utility>
 
+#include "sim/document/limits.h"
+#include "sim/plan/impl/outlier_queues.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
+#include "sim/plan/impl/work_packing.h"
 
 namespace hdpsim {
 namespace {
 
-/// WLB-LLM's packing on a static mesh (Wang et al. 2025, arXiv 2503.17924, algorithm 1) without its delay of outliers:
-/// micro-batches of unlike numbers of tokens and even work, as few as hold the batch.
+/// The lengths from which sequences wait for a step in which every micro-batch gets one; empty: what suits the data.
+using Outliers = std::optional<std::vector<std::int64_t>>;
+
+/// WLB-LLM on a static mesh (Wang et al. 2025, arXiv 2503.17924, algorithm 1): micro-batches of unlike numbers of
+/// tokens and even work, as many as the batch would fill with the context's tokens each.
 class WlbLlm final : public Planner {
  public:
-  WlbLlm(const PlanningContext& context, std::int64_t cp) : context_(context), cp_(cp) {}
+  WlbLlm(const PlanningContext& context, std::int64_t cp, Outliers outliers)
+      : context_(context), outliers_(std::move(outliers)) {
+    rules_.replicas = context.ranks / cp;
+    rules_.context = context.context;
+    rules_.room = context.capacity * cp;
+    rules_.work = context.work;
+    cp_ = cp;
+  }
 
   [[nodiscard]] bool may_refuse() const override { return false; }
+
+  [[nodiscard]] BatchSourcePtr held_back(const BatchSource& data, std::int64_t steps) const override {
+    if (outliers_ && outliers_->empty()) return nullptr;
+    const auto bounds = [&data, steps, rules = rules_, stated = outliers_] {
+      return stated ? *stated : tuned_bounds(data, steps, rules);
+    };
+    return std::make_unique<HeldBackBatches>(data, rules_, bounds, steps);
+  }
+
   Plan plan(const Batch& batch, std::int64_t step) const override {
     PlanBuilder builder("wlb", context_, batch, step);
-    const SequenceList order = longest_first(batch);
-    const std::size_t replicas = static_cast<std::size_t>(context_.ranks / cp_);
-    const std::int64_t in_all = room() * static_cast<std::int64_t>(replicas);
-    auto of_replica = static_cast<std::size_t>((batch.tokens() + in_all - 1) / in_all);
-    std::optional<std::vector<SequenceList>> packs;
-    while (!packs) packs = packed(batch, order, replicas * of_replica++);
-    for (std::size_t i = 0; i < packs->size(); ++i) {
-      if ((*packs)[i].empty()) continue;
-      builder.add_consecutive(i % replicas * static_cast<std::size_t>(cp_), {cp_}, (*packs)[i]);
+    const WorkPacks packed = packed_whole(batch);
+    const auto replicas = static_cast<std::size_t>(rules_.replicas);
+    for (std::size_t i = 0; i < packed.packs.size(); ++i) {
+      if (packed.packs[i].empty()) continue;
+      builder.add_consecutive(i % replicas * static_cast<std::size_t>(cp_), {cp_}, packed.packs[i]);
     }
     return builder.take();
   }
 
  private:
-  struct Pack {
-    SequenceList sequences;
-    std::int64_t tokens = 0;
-    double work = 0;
-  };
-
-  [[nodiscard]] std::int64_t room() const { return context_.capacity * cp_; }
-
-  // Each sequence, longest first, goes to the pack of least work or, where it does not fit, to that of fewest tokens;
-  // the first among equals. Empty if it does not fit there either. O(sequences log packs).
-  [[nodiscard]] std::optional<std::vector<SequenceList>> packed(const Batch& batch, const SequenceList& order,
-                                                                std::size_t count) const {
-    std::vector<Pack> packs(count);
-    std::set<std::pair<double, std::size_t>> by_work;
-    std::set<std::pair<std::int64_t, std::size_t>> by_tokens;
-    for (std::size_t i = 0; i < count; ++i) {
-      by_work.emplace(0, i);
-      by_tokens.emplace(0, i);
+  // Longest first. Batches of held_back() come in another order, in which they are known to fit.
+  [[nodiscard]] WorkPacks packed_whole(const Batch& batch) const {
+    SequenceList as_given(batch.sequences.size());
+    std::iota(as_given.begin(), as_given.end(), std::size_t{0});
+    for (std::size_t count = rules_.micro_batches(batch.tokens());;
+         count += static_cast<std::size_t>(rules_.replicas)) {
+      for (const SequenceList& order : {longest_first(batch), as_given}) {
+        WorkPacks packed = pack_by_work(batch, order, count, rules_.room, rules_.work);
+        if (packed.left.empty()) return packed;
+      }
     }
-    for (const std::size_t sequence : order) {
-      const std::int64_t tokens = batch.sequences[sequence].tokens;
-      const auto fits = [&](std::size_t pack) { return packs[pack].tokens + tokens <= room(); };
-      std::size_t chosen = by_work.begin()->second;
-      if (!fits(chosen)) chosen = by_tokens.begin()->second;
-      if (!fits(chosen)) return std::nullopt;
-      Pack& pack = packs[chosen];
-      by_work.erase({pack.work, chosen});
-      by_tokens.erase({pack.tokens, chosen});
-      pack.sequences.push_back(sequence);
-      pack.tokens += tokens;
-      pack.work += context_.work.compute_seconds(causal_pairs(tokens), tokens);
-      by_work.emplace(pack.work, chosen);
-      by_tokens.emplace(pack.tokens, chosen);
-    }
-    std::vector<SequenceList> lists;
-    lists.reserve(packs.size());
-    for (Pack& pack : packs) lists.push_back(std::move(pack.sequences));
-    return lists;
   }
 
   PlanningContext context_;
-  std::int64_t cp_;
+  OutlierRules rules_;  ///< Without bounds.
+  Outliers outliers_;
+  std::int64_t cp_ = 1;
 };
 
-/// `wlb: {cp: auto | N}`.
+/// `wlb: {cp: auto | N, outliers: auto | none | [tokens, ...]}`.
 struct WlbPolicy final : PolicyOptions {
   std::optional<std::int64_t> cp;
+  Outliers outliers;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
-    return std::make_unique<WlbLlm>(pool.context(), pool.degree_of(cp));
+    return std::make_unique<WlbLlm>(pool.context(), pool.degree_of(cp), outliers);
   }
 };
+
+void read_outliers(const Value& value, WlbPolicy& policy, Diagnostics& diagnostics) {
+  if (value.text == "auto") return;
+  policy.outliers.emplace();
+  if (value.text == "none") return;
+  for (const Value& item : value.items) {
+    const std::int64_t tokens = item.is_scalar() ? parse_count(item.text).value.value_or(0) : 0;
+    const std::int64_t least = policy.outliers->empty() ? 1 : policy.outliers->back() + 1;
+    if (tokens >= least) {
+      policy.outliers->push_back(tokens);
+    } else {
+      diagnostics.error(item.position,
+                        fmt::format("'outliers' has {}, it must have rising numbers of tokens", written(item)),
+                        "write outliers: [16Ki, 64Ki]");
+    }
+  }
+  if (!value.is_sequence()) {
+    diagnostics.error(value.position,
+                      fmt::format("'outliers' is {}, it must be auto, none or a list of lengths", written(value)),
+                      "write outliers: auto, or outliers: [16Ki, 64Ki]");
+  }
+}
 
 }  // namespace
 
 PolicyKind wlb_policy() {
   KeyTable<WlbPolicy> keys("wlb");
   add_cp(keys);
+  keys.add(
+      {"outliers",
+       either_shape(
+           {word_shape({"auto", "none"}), list_shape(count_shape({1, limits::most_tokens_of_sequence}, "tokens"))}),
+       "auto",
+       "lengths from which sequences are held back, those from each length up to the next in a queue of their own, "
+       "until every micro-batch of a step gets one; `auto`: those that even out the work of micro-batches most, "
+       "none if no queue fills within eight steps",
+       {.mechanism = "outlier-delay", .off = "none"}},
+      read_outliers);
   return policy_kind("wlb",
                      "WLB-LLM's packing on a static mesh: micro-batches of even work, whatever their tokens, longest "
-                     "sequence first",
+                     "sequence first; long sequences wait for a step in which every micro-batch gets one",
                      std::move(keys));
 }
 

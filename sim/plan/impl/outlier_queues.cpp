@@ -1,0 +1,194 @@
+#include "sim/plan/impl/outlier_queues.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/plan/impl/work_packing.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t kept_states = 16;  // steps from one state that is kept to the next
+constexpr std::int64_t history = 64;      // steps before the first one
+constexpr std::int64_t halvings = 6;      // of the context, down to which bounds are tried
+constexpr std::int64_t longest_wait = 8;  // steps in which a queue fills
+constexpr double mean_wait = 0.5;         // steps that the mean token waits
+constexpr std::int64_t tried_steps = 16;  // of the data, on which bounds are compared, ...
+constexpr std::size_t tried = 200'000;    // ... or as many as have so many sequences together
+
+void take_first(Batch& from, std::size_t count, Batch& to) {
+  const auto end = from.sequences.begin() + static_cast<std::ptrdiff_t>(count);
+  to.sequences.insert(to.sequences.end(), from.sequences.begin(), end);
+  from.sequences.erase(from.sequences.begin(), end);
+}
+
+void release_full_queues(std::size_t count, HeldSequences& held, Batch& released) {
+  for (Batch& queue : held.queues) {
+    take_first(queue, queue.sequences.size() / count * count, released);
+  }
+}
+
+void release_any(std::size_t count, HeldSequences& held, Batch& released) {
+  const auto filled =
+      std::find_if(held.queues.begin(), held.queues.end(), [](const Batch& queue) { return !queue.sequences.empty(); });
+  if (filled != held.queues.end()) take_first(*filled, std::min(count, filled->sequences.size()), released);
+}
+
+/// How bounds do on some steps of the data.
+class BoundTrial {
+ public:
+  BoundTrial(const std::vector<Batch>& batches, const OutlierRules& rules) {
+    HeldSequences held;
+    std::int64_t trained = 0;
+    double waited = 0;
+    double most = 0;
+    double mean = 0;
+    for (const Batch& batch : batches) {
+      const ReleasedBatch step = release(batch, rules, held);
+      trained += step.batch.tokens();
+      waited += static_cast<double>(waiting(held));
+      most += step.most_work;
+      mean += step.mean_work;
+    }
+    imbalance_ = mean > 0 ? most / mean : 1;
+    wait_ = trained > 0 ? waited / static_cast<double>(trained) : 0;
+  }
+
+  [[nodiscard]] double imbalance() const { return imbalance_; }
+  [[nodiscard]] bool waits_briefly() const { return wait_ <= mean_wait; }
+
+ private:
+  static std::int64_t waiting(const HeldSequences& held) {
+    return std::accumulate(held.queues.begin(), held.queues.end(), held.left.tokens(),
+                           [](std::int64_t sum, const Batch& queue) { return sum + queue.tokens(); });
+  }
+
+  double imbalance_ = 1;
+  double wait_ = 0;  ///< Steps that the mean token waits: tokens that wait over those trained, step by step.
+};
+
+// Whether every queue gets a sequence for each micro-batch often enough.
+bool fill_in_time(const std::vector<Batch>& batches, const OutlierRules& rules, std::int64_t steps) {
+  std::vector<std::size_t> arrived(rules.bounds.size());
+  std::size_t micro_batches = 0;
+  for (const Batch& batch : batches) {
+    micro_batches += rules.micro_batches(batch.tokens());
+    for (const Sequence& sequence : batch.sequences) {
+      const auto above = std::upper_bound(rules.bounds.begin(), rules.bounds.end(), sequence.tokens);
+      if (above != rules.bounds.begin()) ++arrived[static_cast<std::size_t>(above - rules.bounds.begin() - 1)];
+    }
+  }
+  const double most_steps = std::min(static_cast<double>(longest_wait), static_cast<double>(steps) / 4);
+  return std::all_of(arrived.begin(), arrived.end(), [&](std::size_t of_queue) {
+    return static_cast<double>(of_queue) * most_steps >= static_cast<double>(micro_batches);
+  });
+}
+
+std::vector<Batch> batches_to_try(const BatchSource& data, std::int64_t steps) {
+  std::vector<Batch> batches;
+  std::size_t sequences = 0;
+  for (std::int64_t k = 0; k < tried_steps && sequences < tried; ++k) {
+    batches.push_back(data.step(k % steps));
+    sequences += batches.back().sequences.size();
+  }
+  return batches;
+}
+
+}  // namespace
+
+std::size_t OutlierRules::micro_batches(std::int64_t tokens) const {
+  const std::int64_t of_replica = (tokens + replicas * context - 1) / (replicas * context);
+  return static_cast<std::size_t>(replicas * std::max<std::int64_t>(1, of_replica));
+}
+
+ReleasedBatch release(const Batch& arrived, const OutlierRules& rules, HeldSequences& held) {
+  held.queues.resize(rules.bounds.size());
+  const std::size_t expected = rules.micro_batches(arrived.tokens() + held.left.tokens());
+  Batch ready;
+  for (const Sequence& sequence : arrived.sequences) {
+    const auto above = std::upper_bound(rules.bounds.begin(), rules.bounds.end(), sequence.tokens);
+    const bool waits = above != rules.bounds.begin();
+    Batch& into = waits ? held.queues[static_cast<std::size_t>(above - rules.bounds.begin() - 1)] : ready;
+    into.sequences.push_back(sequence);
+  }
+  release_full_queues(expected, held, ready);
+  if (ready.sequences.empty() && held.left.sequences.empty()) release_any(expected, held, ready);
+  std::stable_sort(ready.sequences.begin(), ready.sequences.end(),
+                   [](const Sequence& a, const Sequence& b) { return a.tokens > b.tokens; });
+  Batch all = std::exchange(held.left, {});
+  all.sequences.insert(all.sequences.end(), ready.sequences.begin(), ready.sequences.end());
+
+  SequenceList order(all.sequences.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const WorkPacks packs = pack_by_work(all, order, rules.micro_batches(all.tokens()), rules.room, rules.work);
+  ReleasedBatch step;
+  auto left = packs.left.begin();
+  for (std::size_t i = 0; i < all.sequences.size(); ++i) {
+    const bool is_left = left != packs.left.end() && *left == i;
+    if (is_left) ++left;
+    (is_left ? held.left : step.batch).sequences.push_back(all.sequences[i]);
+  }
+  step.most_work = *std::max_element(packs.work.begin(), packs.work.end());
+  step.mean_work = std::accumulate(packs.work.begin(), packs.work.end(), 0.0) / static_cast<double>(packs.work.size());
+  return step;
+}
+
+std::vector<std::int64_t> tuned_bounds(const BatchSource& data, std::int64_t steps, OutlierRules rules) {
+  const std::vector<Batch> batches = batches_to_try(data, steps);
+  rules.bounds.clear();
+  std::vector<std::int64_t> best;
+  double least = BoundTrial(batches, rules).imbalance();
+  const auto attempt = [&](std::vector<std::int64_t> bounds) {
+    rules.bounds = std::move(bounds);
+    if (!fill_in_time(batches, rules, steps)) return;
+    const BoundTrial trial(batches, rules);
+    if (!trial.waits_briefly() || trial.imbalance() >= least) return;
+    least = trial.imbalance();
+    best = rules.bounds;
+  };
+  for (std::int64_t low = std::max<std::int64_t>(2, rules.context >> halvings); low <= rules.context / 2; low *= 2) {
+    attempt({low});
+    for (std::int64_t high = 2 * low; high <= rules.context / 2; high *= 2) attempt({low, high});
+  }
+  return best;
+}
+
+HeldBackBatches::HeldBackBatches(const BatchSource& data, OutlierRules rules,
+                                 std::function<std::vector<std::int64_t>()> bounds, std::int64_t steps)
+    : data_(data), bounds_(std::move(bounds)), steps_(steps), rules_(std::move(rules)) {
+  HDPSIM_CHECK(steps >= 1, "{} steps", steps);
+}
+
+void HeldBackBatches::begin() const {
+  rules_.bounds = bounds_();
+  HeldSequences held;
+  if (!rules_.bounds.empty()) {
+    // Step -k of a run that goes round is its step steps - k.
+    const std::int64_t laps = (history + steps_ - 1) / steps_;
+    for (std::int64_t k = laps * steps_ - history; k < laps * steps_; ++k) {
+      (void)release(data_.step(k % steps_), rules_, held);
+    }
+  }
+  held_.emplace(0, std::move(held));
+}
+
+Batch HeldBackBatches::step(std::int64_t k) const {
+  const std::lock_guard lock(mutex_);
+  if (held_.empty()) begin();
+  if (rules_.bounds.empty()) return data_.step(k);
+  const auto known = std::prev(held_.upper_bound(k));
+  std::int64_t at = known->first;
+  HeldSequences held = known->second;
+  if (at % kept_states != 0) held_.erase(known);
+  for (; at < k; ++at) {
+    (void)release(data_.step(at), rules_, held);
+    if ((at + 1) % kept_states == 0) held_.insert_or_assign(at + 1, held);
+  }
+  Batch trained = release(data_.step(k), rules_, held).batch;
+  held_.insert_or_assign(k + 1, std::move(held));
+  return trained;
+}
+
+}  // namespace hdpsim
