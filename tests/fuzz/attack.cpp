@@ -81,6 +81,7 @@ class Attack {
   explicit Attack(Options options) : options_(std::move(options)), workers_(options_.jobs) {
     std::uint64_t shares = 0;
     for (const Target* target : options_.targets) shares += target->share;
+    HDPSIM_CHECK(shares > 0, "{} targets", options_.targets.size());
     for (const Target* target : options_.targets) {
       attacked_.push_back(std::make_unique<Attacked>(*target, options_.changes * target->share / shares));
       add(*attacked_.back());

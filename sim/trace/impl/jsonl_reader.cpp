@@ -21,6 +21,8 @@ class Outline {
  public:
   enum class Problem { none, syntax, number, depth, fields };
 
+  Outline() : value_(nullptr) {}
+
   [[nodiscard]] Problem problem() const { return problem_; }
   /// Index of the first byte that is not JSON, from 1.
   [[nodiscard]] std::size_t byte() const { return byte_; }

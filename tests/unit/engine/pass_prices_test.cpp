@@ -29,8 +29,7 @@ TEST_CASE("passes that are alike share a priced program, which is that of each",
   const Plan plan = plan_with({3, 3, 3, 5, 3, 3});
   for (const std::int64_t stages : {std::int64_t{1}, std::int64_t{2}}) {
     for (const bool overlaps : {false, true}) {
-      HandMachine world(one_device_nodes(static_cast<std::size_t>(2 * stages), 1_GBps),
-                        std::make_unique<HandCosts>(1_us), stages);
+      HandMachine world(one_device_nodes(2 * stages, 1_GBps), std::make_unique<HandCosts>(1_us), stages);
       world.machine.pool = test::each_takes(1_us);
       const LoweringOptions options{
           .model = one_head_model(4), .mesh = {.hdp = 2, .pp = stages}, .recipe = {.overlap_grad_reduce = overlaps}};
