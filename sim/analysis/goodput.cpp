@@ -9,7 +9,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr int parts = 100;
+constexpr int drawn_parts = 100;
 constexpr int attempts_per_part = 1000;
 // The longest restart, in mean times between failures. A restart of this length begins e^3 = 20 times until one
 // succeeds; a job with much longer restarts would draw failures for ever and never run a step.
@@ -66,7 +66,7 @@ void simulate(const FailureModel& model, double interval_s, Goodput& goodput) {
   Spent whole;
   double sum = 0;
   double squares = 0;
-  for (int part = 0; part < parts; ++part) {
+  for (int part = 0; part < drawn_parts; ++part) {
     const Spent spent = job.run(attempts_per_part);
     whole.worked_s += spent.worked_s;
     whole.all_s += spent.all_s;
@@ -74,8 +74,8 @@ void simulate(const FailureModel& model, double interval_s, Goodput& goodput) {
     squares += spent.share() * spent.share();
   }
   goodput.simulated = whole.share();
-  const double variance = std::max(0.0, squares / parts - (sum / parts) * (sum / parts));
-  goodput.simulated_error = std::sqrt(variance / (parts - 1));
+  const double variance = std::max(0.0, squares / drawn_parts - (sum / drawn_parts) * (sum / drawn_parts));
+  goodput.simulated_error = std::sqrt(variance / (drawn_parts - 1));
 }
 
 }  // namespace

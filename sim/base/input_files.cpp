@@ -9,22 +9,22 @@ namespace hdpsim {
 namespace {
 
 // A global because readers are in many layers, and none of them behaves differently because of it.
-thread_local InputFiles* told = nullptr;
+thread_local InputFiles* newest = nullptr;
 
 }  // namespace
 
-InputFiles::InputFiles() : older_(told) {
-  told = this;
+InputFiles::InputFiles() : older_(newest) {
+  newest = this;
 }
 
 InputFiles::~InputFiles() {
-  told = older_;
+  newest = older_;
 }
 
 void InputFiles::record(const std::filesystem::path& path) {
   struct stat status {};
-  if (told == nullptr || stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
-  told->names_.try_emplace({status.st_dev, status.st_ino}, path.string());
+  if (newest == nullptr || stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  newest->names_.try_emplace({status.st_dev, status.st_ino}, path.string());
 }
 
 const std::string* InputFiles::name_of(const std::filesystem::path& path) const {

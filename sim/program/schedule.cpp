@@ -25,6 +25,7 @@ std::span<const ScheduleEntry> pipeline_schedules() {
 const std::vector<std::string>& pipeline_schedule_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
+    all.reserve(std::size(schedule_table));
     for (const ScheduleEntry& entry : schedule_table) all.emplace_back(entry.name);
     return all;
   }();

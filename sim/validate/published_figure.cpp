@@ -50,6 +50,7 @@ std::optional<double> number_of(Quantity quantity, const Value& cell, Diagnostic
 const std::vector<std::string>& quantity_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
+    all.reserve(std::size(quantities));
     for (const QuantityText& each : quantities) all.emplace_back(each.name);
     return all;
   }();

@@ -11,6 +11,8 @@
 namespace hdpsim {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr std::size_t most_runs_told = 20;
 
 std::string share_text(double share, int digits) {
@@ -111,7 +113,6 @@ std::string next_table(const NextRuns& next, double scale) {
 }
 
 nlohmann::ordered_json next_json(const NextRuns& next) {
-  using Json = nlohmann::ordered_json;
   Json document = {{"candidates", next.candidates}, {"study", next.study.empty() ? Json() : Json(next.study)},
                    {"width", next.width},           {"width_after", next.width_after},
                    {"runs", Json::array()},         {"steps", Json::array()},

@@ -15,6 +15,8 @@
 namespace hdpsim {
 namespace {
 
+using Kind = StudyLetter::Kind;
+
 constexpr std::array<std::string_view, 5> kinds = {"hello", "run", "done", "failed", "over"};
 
 /// The words of a line, one after the other.
@@ -59,7 +61,6 @@ bool read_done(Words& words, std::string_view text, FinishedRun& run) {
 }  // namespace
 
 std::string to_text(const StudyLetter& letter) {
-  using Kind = StudyLetter::Kind;
   std::string line = fmt::format("{} {}", kinds.at(static_cast<std::size_t>(letter.kind)), letter.study);
   if (letter.kind == Kind::over) return line;
   if (letter.kind == Kind::hello) return line + fmt::format(" {} {}", letter.fingerprint, letter.jobs);
@@ -69,7 +70,6 @@ std::string to_text(const StudyLetter& letter) {
 }
 
 std::optional<StudyLetter> study_letter(std::string_view text) {
-  using Kind = StudyLetter::Kind;
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view behind = text.substr(std::min(end + 1, text.size()));
   Words words(text.substr(0, end));
