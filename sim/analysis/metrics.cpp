@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 
@@ -118,15 +117,25 @@ RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {
   return metrics;
 }
 
+double tokens_for_one(std::int64_t baseline, std::int64_t tokens) {
+  return baseline > 0 ? static_cast<double>(tokens) / static_cast<double>(baseline) : 1;
+}
+
 Speedup speedup_over(const std::string& name, const RunResult& baseline, const RunResult& result) {
   HDPSIM_CHECK(baseline.steps.size() == result.steps.size(), "{} steps against {} of '{}'", result.steps.size(),
                baseline.steps.size(), name);
   const std::vector<double> theirs = step_seconds(baseline);
   const std::vector<double> ours = step_seconds(result);
   std::vector<double> ratios(ours.size());
-  std::transform(theirs.begin(), theirs.end(), ours.begin(), ratios.begin(), std::divides<>{});
-  const double mean =
-      std::accumulate(theirs.begin(), theirs.end(), 0.0) / std::accumulate(ours.begin(), ours.end(), 0.0);
+  std::int64_t our_tokens = 0;
+  std::int64_t their_tokens = 0;
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    ratios[i] = theirs[i] / ours[i] * tokens_for_one(baseline.steps[i].tokens, result.steps[i].tokens);
+    our_tokens += result.steps[i].tokens;
+    their_tokens += baseline.steps[i].tokens;
+  }
+  const double mean = std::accumulate(theirs.begin(), theirs.end(), 0.0) /
+                      std::accumulate(ours.begin(), ours.end(), 0.0) * tokens_for_one(their_tokens, our_tokens);
   return {name, mean, percentile(ratios, 0.05), percentile(ratios, 0.95)};
 }
 

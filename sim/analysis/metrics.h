@@ -56,8 +56,8 @@ struct RunInfo {
 
 struct Speedup {
   std::string versus;
-  double mean = 1;  ///< Ratio of the mean step times.
-  double p5 = 1;    ///< Percentile of the ratios step by step: both plans see the same batches.
+  double mean = 1;  ///< Ratio of the mean step times; of a token's, where the plans train unlike numbers of tokens.
+  double p5 = 1;    ///< Percentile of such ratios step by step: both plans read the same batches.
   double p95 = 1;
 };
 
@@ -87,6 +87,9 @@ struct RunMetrics {
 };
 
 [[nodiscard]] RunMetrics metrics_of(const RunInfo& info, const RunResult& result);
+/// The tokens that are trained for each one of the baseline, by which speed-ups count: 1 unless a plan holds sequences
+/// back, and without tokens.
+[[nodiscard]] double tokens_for_one(std::int64_t baseline, std::int64_t tokens);
 /// The speedup of `result` over `baseline`. Both runs have the same steps (checked).
 [[nodiscard]] Speedup speedup_over(const std::string& name, const RunResult& baseline, const RunResult& result);
 

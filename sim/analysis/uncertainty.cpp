@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "sim/analysis/metrics.h"
 #include "sim/base/check.h"
 #include "sim/base/random.h"
 
@@ -132,13 +133,13 @@ std::array<double, cost_families> elasticities(const RunResult& result) {
 SampledRun sampled_run(const RunResult& result, const std::array<double, cost_families>& elasticities,
                        const Sample& sample) {
   double seconds = 0;
-  double tokens = 0;
+  std::int64_t tokens = 0;
   for (const std::size_t step : sample.steps) {
     seconds += seconds_of(result.steps[step]);
-    tokens += static_cast<double>(result.steps[step].tokens);
+    tokens += result.steps[step].tokens;
   }
   seconds *= factor_of(elasticities, sample.factors);
-  return {seconds / static_cast<double>(sample.steps.size()), tokens / seconds};
+  return {seconds / static_cast<double>(sample.steps.size()), static_cast<double>(tokens) / seconds, tokens};
 }
 
 Uncertainty uncertainty_of(const UncertaintyModel& model, const RunResult& result, const RunResult* baseline,
@@ -159,7 +160,9 @@ Uncertainty uncertainty_of(const UncertaintyModel& model, const RunResult& resul
     double flops = 0;
     for (const std::size_t step : sample.steps) flops += result.steps[step].model_flops;
     utilisations.push_back(flops / (flops_per_s * run.step_time_s * static_cast<double>(sample.steps.size())));
-    if (baseline != nullptr) ratios.push_back(sampled_run(*baseline, theirs, sample).step_time_s / run.step_time_s);
+    if (baseline == nullptr) continue;
+    const SampledRun other = sampled_run(*baseline, theirs, sample);
+    ratios.push_back(other.step_time_s / run.step_time_s * tokens_for_one(other.tokens, run.tokens));
   }
   Uncertainty uncertainty;
   uncertainty.samples = model.samples;

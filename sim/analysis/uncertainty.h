@@ -70,6 +70,7 @@ struct Uncertainty {
 struct SampledRun {
   double step_time_s = 0;
   double tokens_per_s = 0;
+  std::int64_t tokens = 0;
 };
 [[nodiscard]] SampledRun sampled_run(const RunResult& result, const std::array<double, cost_families>& elasticities,
                                      const Sample& sample);

@@ -91,7 +91,7 @@ FigureTable<Speedup> speedup_figures() {
   all.add({"versus", "versus", "", "the plan that speed-ups are over"}, at(&Speedup::versus));
   all.add({"speedup_mean", "mean", "", "mean step time of the plan `versus` over that of this plan"},
           at(&Speedup::mean));
-  all.add({"speedup_p5", "p5", "", "5th percentile of the speed-ups step by step: both plans see the same batches"},
+  all.add({"speedup_p5", "p5", "", "5th percentile of the speed-ups step by step: both plans read the same batches"},
           at(&Speedup::p5));
   all.add({"speedup_p95", "p95", "", "95th percentile of the speed-ups step by step"}, at(&Speedup::p95));
   return all;

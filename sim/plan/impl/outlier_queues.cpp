@@ -10,7 +10,8 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t kept_states = 16;  // steps from one state that is kept to the next
+constexpr std::size_t most_kept = 1024;   // steps before which it is known what is held, ...
+constexpr std::int64_t latest = 16;       // ... and of them the last ones, which are kept longest
 constexpr std::int64_t history = 64;      // steps before the first one
 constexpr std::int64_t halvings = 6;      // of the context, down to which bounds are tried
 constexpr std::int64_t longest_wait = 8;  // steps in which a queue fills
@@ -138,6 +139,7 @@ ReleasedBatch release(const Batch& arrived, const OutlierRules& rules, HeldSeque
 std::vector<std::int64_t> tuned_bounds(const BatchSource& data, std::int64_t steps, OutlierRules rules) {
   const std::vector<Batch> batches = batches_to_try(data, steps);
   rules.bounds.clear();
+  if (batches.front().sequences.size() > tried) return {};
   std::vector<std::int64_t> best;
   double least = BoundTrial(batches, rules).imbalance();
   const auto attempt = [&](std::vector<std::int64_t> bounds) {
@@ -163,31 +165,38 @@ HeldBackBatches::HeldBackBatches(const BatchSource& data, OutlierRules rules,
 
 void HeldBackBatches::begin() const {
   rules_.bounds = bounds_();
-  HeldSequences held;
-  if (!rules_.bounds.empty()) {
-    // Step -k of a run that goes round is its step steps - k.
-    const std::int64_t laps = (history + steps_ - 1) / steps_;
-    for (std::int64_t k = laps * steps_ - history; k < laps * steps_; ++k) {
-      (void)release(data_.step(k % steps_), rules_, held);
-    }
+  if (rules_.bounds.empty()) return;
+  HeldSequences& held = held_[0];
+  // Step -k of a run that goes round is its step steps - k.
+  const std::int64_t laps = (history + steps_ - 1) / steps_;
+  for (std::int64_t k = laps * steps_ - history; k < laps * steps_; ++k) {
+    (void)release(data_.step(k % steps_), rules_, held);
   }
-  held_.emplace(0, std::move(held));
+}
+
+void HeldBackBatches::keep(std::int64_t step, const HeldSequences& held) const {
+  held_.insert_or_assign(step, held);
+  if (held_.size() <= most_kept) return;
+  while (held_.size() > most_kept / 2) {
+    apart_ *= 2;
+    std::erase_if(held_, [&](const auto& kept) {
+      return kept.first % apart_ != 0 && (kept.first > step || kept.first + latest < step);
+    });
+  }
 }
 
 Batch HeldBackBatches::step(std::int64_t k) const {
-  const std::lock_guard lock(mutex_);
-  if (held_.empty()) begin();
+  std::call_once(begun_, [this] { begin(); });
   if (rules_.bounds.empty()) return data_.step(k);
+  const std::lock_guard lock(mutex_);
   const auto known = std::prev(held_.upper_bound(k));
-  std::int64_t at = known->first;
   HeldSequences held = known->second;
-  if (at % kept_states != 0) held_.erase(known);
-  for (; at < k; ++at) {
+  for (std::int64_t at = known->first; at < k; ++at) {
     (void)release(data_.step(at), rules_, held);
-    if ((at + 1) % kept_states == 0) held_.insert_or_assign(at + 1, held);
+    keep(at + 1, held);
   }
   Batch trained = release(data_.step(k), rules_, held).batch;
-  held_.insert_or_assign(k + 1, std::move(held));
+  keep(k + 1, held);
   return trained;
 }
 

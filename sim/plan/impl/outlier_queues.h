@@ -48,14 +48,15 @@ struct ReleasedBatch {
 /// The bounds that let micro-batches come out most even on the first steps of the data: halves of the context, at most
 /// two of them, of which the paper finds a third to be worth nothing. No queue may need more than eight steps, or a
 /// quarter of the run, for a sequence a micro-batch, and the mean token waits half a step at most, as in the paper.
-/// Empty if none of them helps.
+/// Empty if none of them helps, and for steps of more than 200,000 sequences, which would take minutes to try.
 [[nodiscard]] std::vector<std::int64_t> tuned_bounds(const BatchSource& data, std::int64_t steps, OutlierRules rules);
 
 /// What is trained of `data`, step by step, under such rules; their bounds are those that `bounds` says when the first
 /// step is asked for, and without bounds every batch is trained as it comes. A run of `steps` steps goes round: it
-/// begins with what the same run would have held back at its end, so that it trains what it reads, and its first steps
-/// are no easier than the others. Asking for steps in their order costs as much as packing them; otherwise up to 16
-/// steps are packed again. `data` must outlive it.
+/// begins with what such runs before it would hold back at their end, so that over many steps it trains what it reads,
+/// and its first steps are no easier than the others. Asking for steps in their order costs as much as packing them;
+/// what is held before up to 1,024 steps is kept, so that asking for another one packs those from the nearest kept one
+/// on. `data` must outlive it.
 class HeldBackBatches final : public BatchSource {
  public:
   HeldBackBatches(const BatchSource& data, OutlierRules rules, std::function<std::vector<std::int64_t>()> bounds,
@@ -67,13 +68,16 @@ class HeldBackBatches final : public BatchSource {
 
  private:
   void begin() const;
+  void keep(std::int64_t step, const HeldSequences& held) const;
 
   const BatchSource& data_;
   const std::function<std::vector<std::int64_t>()> bounds_;
   const std::int64_t steps_;
-  mutable std::mutex mutex_;
-  mutable OutlierRules rules_;
-  mutable std::map<std::int64_t, HeldSequences> held_;  ///< Before some of the steps: every 16th, and the next one.
+  mutable std::once_flag begun_;
+  mutable OutlierRules rules_;                          ///< Constant from then on.
+  mutable std::mutex mutex_;                            ///< Of the following.
+  mutable std::map<std::int64_t, HeldSequences> held_;  ///< What is held before a step: the latest steps, and ...
+  mutable std::int64_t apart_ = 1;                      ///< ... among those before, the multiples of this.
 };
 
 }  // namespace hdpsim

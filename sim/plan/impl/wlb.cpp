@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -53,11 +54,11 @@ class WlbLlm final : public Planner {
  private:
   // Longest first. Batches of held_back() come in another order, in which they are known to fit.
   [[nodiscard]] WorkPacks packed_whole(const Batch& batch) const {
-    SequenceList as_given(batch.sequences.size());
-    std::iota(as_given.begin(), as_given.end(), std::size_t{0});
+    std::array<SequenceList, 2> orders = {longest_first(batch), SequenceList(batch.sequences.size())};
+    std::iota(orders[1].begin(), orders[1].end(), std::size_t{0});
     for (std::size_t count = rules_.micro_batches(batch.tokens());;
          count += static_cast<std::size_t>(rules_.replicas)) {
-      for (const SequenceList& order : {longest_first(batch), as_given}) {
+      for (const SequenceList& order : orders) {
         WorkPacks packed = pack_by_work(batch, order, count, rules_.room, rules_.work);
         if (packed.left.empty()) return packed;
       }

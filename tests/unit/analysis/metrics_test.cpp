@@ -106,6 +106,15 @@ TEST_CASE("the speed-up is the ratio of mean step times, its interval that of th
   CHECK(speedup.p95 == Approx(2 + 0.9 * 2));
 }
 
+TEST_CASE("speed-ups compare the times of a token where plans train unlike numbers of them", "[metrics]") {
+  RunResult half = run_of({1_s, 1_s});
+  half.steps[0].tokens = 500;  // of 1,000, and 1,000 of 1,000
+  const Speedup speedup = speedup_over("static", run_of({2_s, 2_s}), half);
+  CHECK(speedup.mean == 2 * 0.75);
+  CHECK(speedup.p5 == Approx(1 + 0.05));
+  CHECK(speedup.p95 == Approx(1 + 0.95));
+}
+
 TEST_CASE("each run is compared with the baseline of its own point", "[metrics]") {
   std::vector<Run> runs = {{info_of("hdp", 0), run_of({1_s}), {}},
                            {info_of("static", 0), run_of({2_s}), {}},

@@ -125,6 +125,18 @@ TEST_CASE("any step can be asked for in any order", "[plan][wlb]") {
   }
 }
 
+TEST_CASE("steps of a long run come out the same after what was held before most of them is forgotten", "[plan][wlb]") {
+  const RepeatedBatches data({{10, 60}, {20, 55, 30}, {70, 15, 25}});
+  const OutlierRules rules = two_replicas({50});
+  const HeldBackBatches batches = held_back(data, rules, 40);
+  std::vector<Batch> steps;
+  for (std::int64_t k = 0; k < 3000; ++k) steps.push_back(batches.step(k));
+  for (const std::int64_t k : {2999, 17, 1500, 16, 2998, 0, 1}) {
+    CAPTURE(k);
+    CHECK(batches.step(k).sequences == steps[static_cast<std::size_t>(k)].sequences);
+  }
+}
+
 TEST_CASE("a run trains each document of its steps once, what it holds back at its end being what it began with",
           "[plan][wlb]") {
   const RepeatedBatches data({{10, 60}, {20, 55, 30}, {70, 15, 25}});
