@@ -170,8 +170,8 @@ std::optional<SlowHop> slowest_hop(const Program& program, PassId pass, const Ma
   if (slowest == hops.end()) return std::nullopt;
   const auto rate = [&](LinkId link) { return machine.network->link_rate(link); };
   std::optional<LinkId> narrowest;
-  for (const Route& route : slowest->routes) {
-    for (const LinkId link : route.binding_links()) {
+  for (const HopRoute& part : slowest->routes) {
+    for (const LinkId link : part.route.binding_links()) {
       if (!narrowest || rate(link) < rate(*narrowest)) narrowest = link;
     }
   }

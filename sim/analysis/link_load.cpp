@@ -97,9 +97,9 @@ std::vector<LinkLoad> link_loads(const Program& program, const Timeline& timelin
     const Bytes bytes = sent_by_shard(program.pass(pass));
     const double rate = static_cast<double>(bytes.count()) / (end - begin).seconds();
     for (const Hop& hop : ring_hops(program, pass, machine)) {
-      for (const Route& route : hop.routes) {
-        for (const LinkId link : route.binding_links()) {
-          if (place[link.index()] < links.size()) profiles[place[link.index()]].add(begin, end, rate);
+      for (const HopRoute& part : hop.routes) {
+        for (const LinkId link : part.route.binding_links()) {
+          if (place[link.index()] < links.size()) profiles[place[link.index()]].add(begin, end, rate * part.share);
         }
       }
     }

@@ -101,17 +101,18 @@ void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
 std::unique_ptr<Job> Job::make(const Site& site, const JobLayout& layout, Diagnostics& diagnostics) {
   auto placed = make_placement(layout.placement, layout.mesh, site.cluster, diagnostics, {}, layout.nodes);
   if (placed == nullptr) return nullptr;
-  return std::unique_ptr<Job>(new Job(site, layout.mesh, std::move(placed), layout.connections));
+  return std::unique_ptr<Job>(new Job(site, layout, std::move(placed)));
 }
 
-Job::Job(const Site& site, const Mesh& mesh, std::unique_ptr<Placement> placement, const ConnectionOptions& connections)
-    : site_(site), mesh_(mesh), placement_(std::move(placement)) {
+Job::Job(const Site& site, const JobLayout& layout, std::unique_ptr<Placement> placement)
+    : site_(site), mesh_(layout.mesh), placement_(std::move(placement)) {
   const DeviceProfile& profile = site.profile;
   machine_.cost = site.watched_cost.get();
   machine_.network = site.network.get();
   machine_.placement = placement_.get();
-  machine_.tp = mesh.tp;
-  machine_.speed = worker_speeds(mesh, *placement_, site.cluster, {});
+  machine_.tp = mesh_.tp;
+  machine_.ring_nics = layout.ring_nics;
+  machine_.speed = worker_speeds(mesh_, *placement_, site.cluster, {});
   const auto& copies = profile.host_copies;
   const double slower = profile.factors[CostFamily::host_copies];
   machine_.d2h = host_copy_rate(site.cluster, copies ? std::optional(copies->d2h) : std::nullopt, slower);
@@ -119,9 +120,9 @@ Job::Job(const Site& site, const Mesh& mesh, std::unique_ptr<Placement> placemen
   machine_.micro_batch_overhead = profile.overheads.per_micro_batch.time;
   machine_.step_overhead = profile.overheads.per_step.time;
   if (profile.overheads.host_issue) machine_.issue = profile.overheads.host_issue->time;
-  machine_.set_up = set_up_costs(profile, connections);
+  machine_.set_up = set_up_costs(profile, layout.connections);
   machine_.beside_communication = kernel_slowdown(profile);
-  add_collectives(machine_, site, mesh);
+  add_collectives(machine_, site, mesh_);
 }
 
 void Job::set_time_factors(const std::vector<double>& factors) {

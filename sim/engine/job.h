@@ -21,6 +21,7 @@ struct JobLayout {
   std::string placement = "contiguous";  ///< One of placement_names().
   NodeList nodes = {};
   ConnectionOptions connections = {};
+  NicUse ring_nics = NicUse::own;  ///< Of exchanges around rings.
 };
 
 /// A training job on devices of a site: a mesh with its placement, and the machine that simulates its steps.
@@ -43,7 +44,7 @@ class Job {
   [[nodiscard]] WorkModel work_model(const LoweringOptions& lowering, std::int64_t capacity) const;
 
  private:
-  Job(const Site& site, const Mesh& mesh, std::unique_ptr<Placement> placement, const ConnectionOptions& connections);
+  Job(const Site& site, const JobLayout& layout, std::unique_ptr<Placement> placement);
 
   const Site& site_;
   Mesh mesh_;

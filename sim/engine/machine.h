@@ -51,7 +51,8 @@ struct Machine {
   NetworkModel* network = nullptr;
   const Placement* placement = nullptr;
   std::int64_t tp = 1;
-  std::vector<double> speed;  ///< By worker: the speed of its slowest device relative to nominal.
+  NicUse ring_nics = NicUse::own;  ///< Of exchanges around rings.
+  std::vector<double> speed;       ///< By worker: the speed of its slowest device relative to nominal.
   /// The number of workers that can compute at full speed at the same time; more of them share the processors evenly.
   /// Empty if all can. It serves to predict real ranks that run on fewer cores, in the exact fidelity only.
   std::optional<double> processors{};

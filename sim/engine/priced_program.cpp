@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/engine/impl/beside_exchanges.h"
@@ -193,18 +194,54 @@ struct Place {
   std::int64_t stage;
 };
 
-Hop hop_between(const Place& from, const Place& to, const Machine& machine) {
+// Adds the routes of one shard's message.
+void add_routes(std::vector<HopRoute>& routes, DeviceId from, DeviceId to, const NetworkModel& network, NicUse nics) {
+  if (nics == NicUse::own) {
+    routes.push_back({network.route(from, to)});
+    return;
+  }
+  const std::vector<Route> parts = network.routes_by_all_nics(from, to);
+  for (const Route& part : parts) routes.push_back({part, 1 / static_cast<double>(parts.size())});
+}
+
+// The rate of a hop's messages, parts of which share links. O(n log n) for the links of all parts.
+Bandwidth rate_of_parts(const std::vector<HopRoute>& parts, const NetworkModel& network) {
+  std::vector<std::pair<LinkId, double>> shares;
+  for (const HopRoute& part : parts) {
+    for (const LinkId link : part.route.binding_links()) shares.emplace_back(link, part.share);
+  }
+  std::sort(shares.begin(), shares.end());
+  std::optional<Bandwidth> slowest;
+  for (std::size_t i = 0; i < shares.size();) {
+    const LinkId link = shares[i].first;
+    double share = 0;
+    for (; i < shares.size() && shares[i].first == link; ++i) share += shares[i].second;
+    const Bandwidth rate = network.link_rate(link).scaled(1 / share);
+    slowest = slowest ? std::min(*slowest, rate) : rate;
+  }
+  return slowest.value();
+}
+
+Bandwidth slowest_route(const std::vector<HopRoute>& routes) {
+  return std::min_element(routes.begin(), routes.end(),
+                          [](const HopRoute& a, const HopRoute& b) { return a.route.alone < b.route.alone; })
+      ->route.alone;
+}
+
+// Where rings use all NICs, no link of a device is its own.
+Hop hop_between(const Place& from, const Place& to, const Machine& machine, NicUse nics) {
   const auto device = [&](const Place& place, std::int64_t shard) {
     return machine.placement->device(place.rank, place.stage, shard);
   };
   Hop hop;
   for (std::int64_t shard = 0; shard < machine.tp; ++shard) {
-    const Route route = machine.network->route(device(from, shard), device(to, shard));
-    const bool first = hop.routes.empty();
-    hop.latency = first ? route.latency : std::max(hop.latency, route.latency);
-    hop.alone = first ? route.alone : std::min(hop.alone, route.alone);
-    hop.is_private = hop.is_private && machine.network->is_private(route);
-    hop.routes.push_back(route);
+    add_routes(hop.routes, device(from, shard), device(to, shard), *machine.network, nics);
+  }
+  hop.alone = nics == NicUse::own ? slowest_route(hop.routes) : rate_of_parts(hop.routes, *machine.network);
+  hop.is_private = machine.ring_nics == NicUse::own;
+  for (const HopRoute& part : hop.routes) {
+    hop.latency = std::max(hop.latency, part.route.latency);
+    hop.is_private = hop.is_private && machine.network->is_private(part.route);
   }
   return hop;
 }
@@ -267,13 +304,13 @@ std::vector<Hop> ring_hops(const GroupSharing& sharing, const std::vector<HdpRan
   if (!sharing.has_ring()) return hops;
   hops.reserve(group.size());
   for (std::size_t i = 0; i < group.size(); ++i) {
-    hops.push_back(hop_between({group[i], stage}, {group[sharing.next(i)], stage}, machine));
+    hops.push_back(hop_between({group[i], stage}, {group[sharing.next(i)], stage}, machine, machine.ring_nics));
   }
   return hops;
 }
 
 Hop stage_hop(HdpRank rank, std::int64_t from, std::int64_t to, const Machine& machine) {
-  return hop_between({rank, from}, {rank, to}, machine);
+  return hop_between({rank, from}, {rank, to}, machine, NicUse::own);
 }
 
 Breakdown time_of_one_rank(const PricedProgram& priced, double speed) {

@@ -42,11 +42,22 @@ struct PricedProgram {
 void add_evidence(const PricedProgram& priced, std::span<const WorkerId> workers, const Machine& machine,
                   EvidenceSums& evidence);
 
-/// The hop from one worker to another, with one route per tensor-parallel shard.
+/// A route, and the share of a shard's message that goes over it.
+struct HopRoute {
+  Route route;
+  double share = 1;
+
+  /// The rate of the message while its part has `rate`, and the other way round.
+  [[nodiscard]] Bandwidth of_message(Bandwidth rate) const { return share == 1 ? rate : rate.scaled(1 / share); }
+  [[nodiscard]] Bandwidth of_part(Bandwidth rate) const { return share == 1 ? rate : rate.scaled(share); }
+  [[nodiscard]] Bytes part(Bytes message) const { return share == 1 ? message : message.scaled(share); }
+};
+
+/// The hop from one worker to another: for each tensor-parallel shard one route, or those of the parts of its message.
 struct Hop {
-  std::vector<Route> routes;
+  std::vector<HopRoute> routes;
   Duration latency;  ///< The longest latency of a route.
-  Bandwidth alone;   ///< The lowest bandwidth of a route, without other traffic.
+  Bandwidth alone;   ///< The lowest rate of a shard's message, without other traffic.
   bool is_private = true;
 
   /// Time of a message without other traffic on the links. Each shard sends `bytes`.

@@ -71,9 +71,23 @@ Route ClusterLinks::route(DeviceId from, DeviceId to) const {
   if (cluster_.node_of(from) == cluster_.node_of(to)) {
     append_in_node(route, from, to);
   } else {
-    append_between_nodes(route, from, to);
+    append_between_nodes(route, from, to,
+                         rails_between(unsigned_of(cluster_.nic_of(from)), unsigned_of(cluster_.nic_of(to))));
   }
   return route;
+}
+
+std::vector<Route> ClusterLinks::routes_by_all_nics(DeviceId from, DeviceId to) const {
+  const std::size_t from_node = cluster_.node_of(from).index();
+  const std::size_t to_node = cluster_.node_of(to).index();
+  std::vector<Route> routes;
+  if (from_node != to_node) {
+    for (std::size_t rail = 0; rail < unsigned_of(cluster_.nics_per_node); ++rail) {
+      if (is_up(from_node, to_node, {rail, rail})) append_between_nodes(routes.emplace_back(), from, to, {rail, rail});
+    }
+  }
+  if (routes.size() < 2) return {route(from, to)};
+  return routes;
 }
 
 std::optional<std::vector<LinkFlows>> ClusterLinks::all_pairs(std::span<const DeviceId> devices) const {
@@ -109,11 +123,10 @@ void ClusterLinks::append_in_node(Route& route, DeviceId from, DeviceId to) cons
   append(route, 2 * to.index() + 1);
 }
 
-void ClusterLinks::append_between_nodes(Route& route, DeviceId from, DeviceId to) const {
+void ClusterLinks::append_between_nodes(Route& route, DeviceId from, DeviceId to, const Rails& rails) const {
   const std::size_t nics = unsigned_of(cluster_.nics_per_node);
   const std::size_t from_node = cluster_.node_of(from).index();
   const std::size_t to_node = cluster_.node_of(to).index();
-  const Rails rails = rails_between(unsigned_of(cluster_.nic_of(from)), unsigned_of(cluster_.nic_of(to)));
   const DeviceId first = device_at(from_node, rails.from, from);
   const DeviceId last = device_at(to_node, rails.to, to);
   if (first != from) append_in_node(route, from, first);
@@ -125,22 +138,24 @@ void ClusterLinks::append_between_nodes(Route& route, DeviceId from, DeviceId to
   if (last != to) append_in_node(route, last, to);
 }
 
+bool ClusterLinks::is_up(std::size_t from_node, std::size_t to_node, const Rails& rails) const {
+  if (shares_.all_up()) return true;
+  return shares_.planes_between({static_cast<std::int64_t>(from_node), static_cast<std::int64_t>(rails.from)},
+                                {static_cast<std::int64_t>(to_node), static_cast<std::int64_t>(rails.to)}) != 0;
+}
+
 ClusterLinks::Rails ClusterLinks::rails_between(std::size_t from_nic, std::size_t to_nic) const {
   const std::size_t nics = unsigned_of(cluster_.nics_per_node);
   Rails rails{from_nic % nics, to_nic % nics};
   if (!fabric_->joins_rails(rails.from, rails.to)) rails.from = rails.to;
-  if (shares_.all_up()) return rails;
-  const auto is_up = [&](const Rails& way) {
-    const NicPlace from{static_cast<std::int64_t>(from_nic / nics), static_cast<std::int64_t>(way.from)};
-    const NicPlace to{static_cast<std::int64_t>(to_nic / nics), static_cast<std::int64_t>(way.to)};
-    return shares_.planes_between(from, to) != 0;
-  };
-  if (is_up(rails)) return rails;
+  const std::size_t from_node = from_nic / nics;
+  const std::size_t to_node = to_nic / nics;
+  if (is_up(from_node, to_node, rails)) return rails;
   for (std::size_t next = 0; next < nics; ++next) {
     const std::size_t rail = (to_nic + next) % nics;
-    if (is_up({rail, rail})) return {rail, rail};
+    if (is_up(from_node, to_node, {rail, rail})) return {rail, rail};
   }
-  HDPSIM_CHECK(false, "no rail is up between nodes {} and {}", from_nic / nics, to_nic / nics);
+  HDPSIM_CHECK(false, "no rail is up between nodes {} and {}", from_node, to_node);
 }
 
 // Returns `own` if it is on that rail, otherwise the first device of the node that is.

@@ -52,6 +52,9 @@ class ClusterLinks {
 
   /// The route between two different devices of the cluster (checked).
   [[nodiscard]] Route route(DeviceId from, DeviceId to) const;
+  /// As NetworkModel::routes_by_all_nics(). On a rail that is not its own, a message goes through the first device of
+  /// each node there.
+  [[nodiscard]] std::vector<Route> routes_by_all_nics(DeviceId from, DeviceId to) const;
   /// The load of the links under one flow from each of these devices (ascending, no two in one node) to each other one,
   /// computed without visiting every pair. Returns no value if the fabric cannot do that (see Fabric::all_pairs) or if
   /// the devices differ in rail.
@@ -86,10 +89,11 @@ class ClusterLinks {
   [[nodiscard]] Bandwidth nominal_rate(const Parts& part) const;
   [[nodiscard]] Parts parts(LinkId link) const;
   [[nodiscard]] std::size_t node_of(const Parts& part) const;
+  [[nodiscard]] bool is_up(std::size_t from_node, std::size_t to_node, const Rails& rails) const;
   [[nodiscard]] Rails rails_between(std::size_t from_nic, std::size_t to_nic) const;
   [[nodiscard]] DeviceId device_at(std::size_t node, std::size_t rail, DeviceId own) const;
   void append_in_node(Route& route, DeviceId from, DeviceId to) const;
-  void append_between_nodes(Route& route, DeviceId from, DeviceId to) const;
+  void append_between_nodes(Route& route, DeviceId from, DeviceId to, const Rails& rails) const;
   void append(Route& route, std::size_t link) const;
 
   ClusterSpec cluster_;  ///< Without its stragglers.

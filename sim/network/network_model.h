@@ -16,6 +16,13 @@ namespace hdpsim {
 
 using FlowId = Id<struct FlowTag>;
 
+/// The NICs by which a message between nodes travels.
+enum class NicUse : std::uint8_t {
+  own,  ///< Those of its sender and its receiver.
+  all,  ///< All of both nodes: the devices beside the sender pass on equal parts of it, to those beside the receiver
+        ///< (the routing layer of Zeppelin, Chen et al. 2025, arXiv 2509.21841).
+};
+
 /// The links that a message passes, without those that can never be a bottleneck, and the rate that it gets alone on
 /// them.
 struct Route {
@@ -41,12 +48,16 @@ class NetworkModel {
 
   /// The route between two different devices; computed, never stored per pair.
   [[nodiscard]] virtual Route route(DeviceId from, DeviceId to) const = 0;
+  /// The routes of the equal parts of a message under NicUse::all: one for each rail that is up in both nodes. The
+  /// route() alone within a node, and where at most one rail is up.
+  [[nodiscard]] virtual std::vector<Route> routes_by_all_nics(DeviceId from, DeviceId to) const = 0;
 
   /// Starts a flow over a route; it never takes more than `cap` (`Route::alone` or more: no cap). The capacity that a
   /// capped flow does not use goes to the others on its links: on each link the share x solves sum of min(cap, x) =
-  /// rate of the link, and a flow gets the minimum of its cap and its links' shares. The id of a removed flow may be
-  /// used again.
-  virtual FlowId add(const Route& route, Bandwidth cap) = 0;
+  /// rate of the link, and a flow gets the minimum of its cap and its links' shares. A flow of weight w has w times
+  /// the share. The id of a removed flow may be used again.
+  virtual FlowId add(const Route& route, Bandwidth cap, double weight) = 0;
+  FlowId add(const Route& route, Bandwidth cap) { return add(route, cap, 1); }
   /// Starts a part of a CollectivePlan: coupled flows that all move at one rate, that of the returned id. The part is
   /// complete when CollectivePlan::bytes_per_flow x the size has moved at that rate. A plan under way is one such flow
   /// per part; each changes rate (take_changed) and ends (remove) like any other flow, and never takes more than `cap`.

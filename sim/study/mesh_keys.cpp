@@ -283,6 +283,11 @@ void add_overlaps(MeshKeys& mesh) {
              "with `cp_comm_type: a2a`, the most ranks that trade heads, so that a ring joins nodes (Transformer "
              "Engine's `a2a+p2p`); 0: no limit",
              {.unit = "ranks"});
+  mesh.word("ring_nics", "choice of NICs", {{"own", NicUse::own}, {"all", NicUse::all}}, at(&PointSpec::ring_nics),
+            "the NICs by which keys and values that pass around a ring go from node to node: `own`, those of the two "
+            "ranks; `all`, every NIC of both nodes, to which the devices beside a rank pass on equal parts of what it "
+            "sends (the routing layer of Zeppelin)",
+            {.see = "sharing", .mechanism = "nic-spread", .off = "own"});
   add_flag(mesh, "separate_merge", &Recipe::separate_merge,
            "a kernel of its own joins the output of each step of a ring with those before it, as in Transformer "
            "Engine; `false`: attention adds it up itself, as the kernels of `hdpsim execute` do");

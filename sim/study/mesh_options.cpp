@@ -25,6 +25,7 @@ class MeshChecks {
     check_parameters();
     check_optimizer();
     check_cut();
+    check_nics();
     if (point_.model.moe) check_rules_of_experts();
     if (!reading_.is_right("nodes") || !reading_.is_right("tp") || !reading_.is_right("pp")) return false;
     check_pipeline();
@@ -55,6 +56,13 @@ class MeshChecks {
     if (!problem) return;
     const Value* stated = mesh_.find("cp_cut");
     diagnostics_.unsupported(stated == nullptr ? mesh_.position : stated->position, problem->message, problem->help);
+  }
+
+  void check_nics() {
+    if (point_.ring_nics == NicUse::own || !point_.connections.cold) return;
+    diagnostics_.unsupported(mesh_.find("ring_nics")->position,
+                             "in a cold step it is not known which devices meet first to pass on parts of messages",
+                             "write connections: warm, or ring_nics: own");
   }
 
   void check_rules_of_experts() {

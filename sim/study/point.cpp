@@ -173,7 +173,11 @@ LoweringOptions lowering_of(const PointSpec& spec) {
 }
 
 JobLayout layout_of(const PointSpec& spec) {
-  return {.mesh = spec.mesh, .placement = spec.placement, .nodes = spec.nodes, .connections = spec.connections};
+  return {.mesh = spec.mesh,
+          .placement = spec.placement,
+          .nodes = spec.nodes,
+          .connections = spec.connections,
+          .ring_nics = spec.ring_nics};
 }
 
 DeviceRoom room_of(const PointSpec& spec) {

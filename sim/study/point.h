@@ -67,6 +67,7 @@ struct PointSpec {
   NodeList nodes;                        ///< Nodes of the main job.
   std::string placement = "contiguous";  ///< One of placement_names().
   ConnectionOptions connections;
+  NicUse ring_nics = NicUse::own;   ///< Of exchanges around rings.
   ExpertOptions experts;            ///< For a model with experts.
   std::int64_t capacity = 8192;     ///< Tokens that one rank holds per micro-batch.
   bool capacity_is_chosen = false;  ///< Chosen by the device's memory (`auto`).

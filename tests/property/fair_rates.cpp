@@ -111,7 +111,8 @@ TEST_CASE("on any cluster flows that come and go get fair rates, and every chang
         const std::size_t from = random.below(devices);
         const std::size_t to = (from + 1 + random.below(devices - 1)) % devices;
         const Route route = checked.route(DeviceId(from), DeviceId(to));
-        flows.push_back(checked.add(route, route.alone.scaled(0.1 + 1.5 * random.uniform())));
+        const double weight = random.below(3) == 0 ? 0.125 : 1;
+        flows.push_back(checked.add(route, route.alone.scaled(0.1 + 1.5 * random.uniform()), weight));
       }
       REQUIRE_NOTHROW(checked.take_changed(changed));
     }

@@ -32,13 +32,13 @@ constexpr std::uint64_t studies_of_grains = 240;
 constexpr double tolerance = 0.02;
 constexpr double tolerance_of_mean_change = 0.001;
 // Beside another job it hangs on the phase of both which messages meet, and the fluid grain has only their average: a
-// few of the studies miss the tolerance (0.5 % of 2,211, the worst differs by 7.7 %).
+// few of the studies miss the tolerance (0.6 % of 2,211, the worst differs by 7.4 %).
 constexpr double tolerance_beside = 0.08;
 constexpr double most_outliers_beside = 0.03;
 
-// Of these studies three differ by more than 2 %, by 3.2 % at most: their rings share links and have slow devices.
-constexpr double tolerance_in_pipelines = 0.04;
-constexpr double most_outliers_in_pipelines = 0.02;
+// Of these studies one differs by more than 2 %, by 2.9 %: its rings share links and have slow devices.
+constexpr double tolerance_in_pipelines = 0.03;
+constexpr double most_outliers_in_pipelines = 0.005;
 
 using tests::FabricKind;
 using tests::one_of;
@@ -214,6 +214,7 @@ struct Choice {
   bool served = false;      ///< Ranks attend for each other.
   bool experts = false;     ///< A mixture of experts.
   bool kinds = false;       ///< Layers of two kinds.
+  bool all_nics = false;    ///< Rings use all NICs of a node.
   Communication communication = {};
 };
 
@@ -308,9 +309,12 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   DrawnJob main = job_on(choice.two_jobs ? half_of(cluster, 0) : NodeList{});
   const Experts experts = choice.experts ? random_experts(seed, main.mesh, model) : Experts{};
   main.mesh.ep = experts.layout.ep;
-  const auto world =
-      World::make(cluster, *profile,
-                  {.mesh = main.mesh, .nodes = main.nodes, .connections = choice.communication.connections}, problems);
+  const auto world = World::make(cluster, *profile,
+                                 {.mesh = main.mesh,
+                                  .nodes = main.nodes,
+                                  .connections = choice.communication.connections,
+                                  .ring_nics = choice.all_nics ? NicUse::all : NicUse::own},
+                                 problems);
   problems.throw_if_any();
   Capacity capacity{one_of(random, {2048, 4096, 8192}), 0};
   capacity.contexts = one_of(random, {1, 2, 4});
@@ -383,11 +387,11 @@ TEST_CASE("fluid and exact nearly always agree within 2 % on random small studie
   CHECK(compared.apart <= 1);
 }
 
-// Of 240 such studies four are further apart, by 2.3 % at most; of 3,000, 1.0 % are, the worst by 9.5 %, which is not
+// Of 240 such studies three are further apart, by 2.2 % at most; of 3,000, 1.1 % are, the worst by 9.3 %, which is not
 // explained.
 TEST_CASE("fluid and exact nearly always agree within 2 % where tokens travel to experts", "[grains experts]") {
   const Compared compared = compare_grains("grains experts", {.experts = true}, 0.025);
-  CHECK(compared.apart <= 4);
+  CHECK(compared.apart <= 3);
 }
 
 TEST_CASE("fluid and exact nearly always agree within 2 % in pipelines of every schedule", "[grain pipelines]") {
@@ -395,11 +399,10 @@ TEST_CASE("fluid and exact nearly always agree within 2 % in pipelines of every 
   if (compared.studies > 1) CHECK(compared.apart <= std::ceil(most_outliers_in_pipelines * compared.studies));
 }
 
-// Of 240 such studies three are further apart, the worst by 3.2 %. Two of them are rings that share links, with two
-// slow devices; the third has not been looked at.
+// Of 240 such studies two are further apart, the worst by 2.5 %.
 TEST_CASE("fluid and exact nearly always agree within 2 % where layers are of two kinds", "[grains kinds]") {
-  const Compared compared = compare_grains("grains kinds", {.kinds = true}, 0.035);
-  CHECK(compared.apart <= 3);
+  const Compared compared = compare_grains("grains kinds", {.kinds = true}, 0.03);
+  CHECK(compared.apart <= 2);
 }
 
 // Of 240 such studies two are further apart, by 2.2 and 2.7 %: rings with two slow devices.
@@ -408,10 +411,16 @@ TEST_CASE("fluid and exact nearly always agree within 2 % where activations are 
   CHECK(compared.apart <= 2);
 }
 
-TEST_CASE("fluid and exact nearly always agree within 2 % where tokens are split between host and recomputation",
-          "[grains split]") {
-  const Compared compared = compare_grains("grains split", {.token_wise = true}, 0.025);
-  CHECK(compared.apart <= 1);
+TEST_CASE("fluid and exact agree within 2 % where tokens are split between host and recomputation", "[grains split]") {
+  CHECK(compare_grains("grains split", {.token_wise = true}, tolerance).apart == 0);
+}
+
+// Of 240 such studies six are further apart, the worst by 7.4 %; of 3,000, 3.3 % are, the worst by 11.4 %: in nodes
+// whose NVLink is little faster than their NICs, parts of messages on their way through a device meet the rings of the
+// node.
+TEST_CASE("fluid and exact nearly always agree within 2 % where rings use all NICs of a node", "[grains nics]") {
+  const Compared compared = compare_grains("grains nics", {.all_nics = true}, 0.08);
+  CHECK(compared.apart <= 6);
 }
 
 TEST_CASE("fluid and exact agree within 2 % where chunks of sequences run in order", "[grains chunks]") {
@@ -427,7 +436,7 @@ TEST_CASE("fluid and exact nearly always agree within 2 % beside another job", "
   if (compared.studies > 1) CHECK(compared.apart <= std::ceil(most_outliers_beside * compared.studies));
 }
 
-// Of 3,000 such studies 1.5 % are further apart, the worst by 6.7 %. Where that is understood, a slow device makes the
+// Of 3,000 such studies 1.0 % are further apart, the worst by 6.5 %. Where that is understood, a slow device makes the
 // hops of its ring use a link one after the other that the fluid grain has them use together.
 TEST_CASE("fluid and exact agree over every fabric, over PCIe and with degraded links", "[grain fabrics]") {
   constexpr int exceptions = 5;

@@ -28,10 +28,14 @@ class CheckedNetwork final : public NetworkModel {
   }
 
   [[nodiscard]] Route route(DeviceId from, DeviceId to) const override { return network_.route(from, to); }
-  FlowId add(const Route& route, Bandwidth cap) override {
-    const FlowId id = network_.add(route, cap);
+  [[nodiscard]] std::vector<Route> routes_by_all_nics(DeviceId from, DeviceId to) const override {
+    return network_.routes_by_all_nics(from, to);
+  }
+  FlowId add(const Route& route, Bandwidth cap, double weight) override {
+    const FlowId id = network_.add(route, cap, weight);
     SharedFlow flow;
     for (const LinkId link : route.binding_links()) flow.links.push_back(static_cast<std::uint32_t>(link.index()));
+    flow.weight = weight;
     if (cap < route.alone) flow.cap = static_cast<double>(cap.bytes_per_second());
     flows_[id] = {std::move(flow), Bandwidth{}};
     return id;

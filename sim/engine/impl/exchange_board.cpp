@@ -102,8 +102,8 @@ void ExchangeBoard::try_start(PassId id, std::size_t index) {
 
 void ExchangeBoard::begin_flow(std::uint32_t slot) {
   Lane& hop = lanes_[slot];
-  for (const Route& route : hop.hop.routes) {
-    hop.flows.push_back(flows_.add(route, route.alone, slot));
+  for (const HopRoute& part : hop.hop.routes) {
+    hop.flows.push_back(flows_.add(part.route, part.route.alone, slot));
   }
   hop.remaining = static_cast<double>(hop.posted.count());
   hop.rate = Bandwidth{};
@@ -111,11 +111,12 @@ void ExchangeBoard::begin_flow(std::uint32_t slot) {
   set_rate(slot);
 }
 
-// The slowest shard's flow decides when the message is complete.
+// The slowest part of a shard's message decides when it is complete.
 void ExchangeBoard::set_rate(std::uint32_t slot) {
   Lane& hop = lanes_[slot];
-  Bandwidth slowest = flows_.rate(hop.flows.front());
-  for (const FlowId flow : hop.flows) slowest = std::min(slowest, flows_.rate(flow));
+  const auto rate = [&](std::size_t i) { return hop.hop.routes[i].of_message(flows_.rate(hop.flows[i])); };
+  Bandwidth slowest = rate(0);
+  for (std::size_t i = 1; i < hop.flows.size(); ++i) slowest = std::min(slowest, rate(i));
   if (slowest == hop.rate) return;
   const double elapsed = (queue_.now() - hop.since).seconds();
   hop.remaining -= elapsed * static_cast<double>(hop.rate.bytes_per_second());

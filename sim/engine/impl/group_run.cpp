@@ -56,24 +56,40 @@ std::vector<std::size_t> distances_to_slowest(const std::vector<Hop>& hops, cons
 
 }  // namespace
 
+void HopShares::limit(const HopKind& kind, Bandwidth rate) {
+  for (auto& [known, limit] : limits_) {
+    if (known != kind) continue;
+    limit = std::min(limit, rate);
+    return;
+  }
+  limits_.emplace_back(kind, rate);
+}
+
+Bandwidth HopShares::rate(const HopKind& kind) const {
+  for (const auto& [known, limit] : limits_) {
+    if (known == kind) return std::min(limit, kind.alone);
+  }
+  return kind.alone;
+}
+
 void RingPace::add(const Hop& hop, bool contention) {
-  std::vector<Kind>& kinds = contention && !hop.is_private ? contended_ : private_;
-  const Kind kind{hop.latency, hop.alone};
+  std::vector<HopKind>& kinds = contention && !hop.is_private ? contended_ : private_;
+  const HopKind kind{hop.latency, hop.alone};
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
 }
 
 Duration RingPace::transfer(Bytes bytes) const {
   Duration slowest;
   for (const auto* kinds : {&private_, &contended_}) {
-    for (const Kind& kind : *kinds) slowest = std::max(slowest, kind.latency + bytes / kind.alone);
+    for (const HopKind& kind : *kinds) slowest = std::max(slowest, kind.latency + bytes / kind.alone);
   }
   return slowest;
 }
 
-Duration RingPace::transfer(Bytes bytes, Bandwidth share) const {
+Duration RingPace::transfer(Bytes bytes, const HopShares& shares) const {
   Duration slowest;
-  for (const Kind& kind : private_) slowest = std::max(slowest, kind.latency + bytes / kind.alone);
-  for (const Kind& kind : contended_) slowest = std::max(slowest, kind.latency + bytes / std::min(kind.alone, share));
+  for (const HopKind& kind : private_) slowest = std::max(slowest, kind.latency + bytes / kind.alone);
+  for (const HopKind& kind : contended_) slowest = std::max(slowest, kind.latency + bytes / shares.rate(kind));
   return slowest;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/impl/loop_schedule.h"
@@ -8,24 +9,38 @@
 
 namespace hdpsim {
 
+/// What tells the hops of a ring apart while no other traffic is on their links.
+struct HopKind {
+  Duration latency;
+  Bandwidth alone;
+  friend bool operator==(const HopKind&, const HopKind&) = default;
+};
+
+/// The rates that hops of a ring get of links which they share with others, if less than they ask for.
+class HopShares {
+ public:
+  /// The slowest hop of a kind counts.
+  void limit(const HopKind& kind, Bandwidth rate);
+  [[nodiscard]] Bandwidth rate(const HopKind& kind) const;  ///< At most that of the kind alone.
+  friend bool operator==(const HopShares&, const HopShares&) = default;
+
+ private:
+  std::vector<std::pair<HopKind, Bandwidth>> limits_;  // a few
+};
+
 /// The hops that one or several ranks wait for. An exchange takes as long as the slowest of them.
 class RingPace {
  public:
   void add(const Hop& hop, bool contention);
   /// Time of one exchange without other traffic on the links.
   [[nodiscard]] Duration transfer(Bytes bytes) const;
-  /// Time of one exchange if contended hops get a bandwidth of at most `share`.
-  [[nodiscard]] Duration transfer(Bytes bytes, Bandwidth share) const;
+  /// The same while contended hops have these shares.
+  [[nodiscard]] Duration transfer(Bytes bytes, const HopShares& shares) const;
   [[nodiscard]] bool is_contended() const { return !contended_.empty(); }
 
  private:
-  struct Kind {
-    Duration latency;
-    Bandwidth alone;
-    friend bool operator==(const Kind&, const Kind&) = default;
-  };
-  std::vector<Kind> private_;    // distinct
-  std::vector<Kind> contended_;  // distinct
+  std::vector<HopKind> private_;    // distinct
+  std::vector<HopKind> contended_;  // distinct
 };
 
 /// The ranks of a group that have the same speed, and the hops to and from them.

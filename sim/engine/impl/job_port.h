@@ -88,8 +88,8 @@ class JobFlows {
   JobFlows(SharedGround& ground, std::uint32_t job) : ground_(ground), job_(job) {}
 
   /// Adds a message. Whenever the rate of its flow changes, the job is told with this key.
-  FlowId add(const Route& route, Bandwidth cap, std::uint32_t key) {
-    return own(ground_.network->add(route, cap), key);
+  FlowId add(const Route& route, Bandwidth cap, std::uint32_t key, double weight = 1) {
+    return own(ground_.network->add(route, cap, weight), key);
   }
   /// Adds a part of a collective that takes at most `cap`.
   FlowId add(std::span<const FairShare::Load> part, Bandwidth cap, std::uint32_t key) {

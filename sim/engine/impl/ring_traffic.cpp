@@ -32,8 +32,8 @@ void add_ring_traffic(const MicroBatchProgram& program, const std::vector<Hop>& 
   const Bytes whole = bytes_of_shard(program);
   const Bytes bytes = share == 1 ? whole : whole.scaled(share);
   for (const Hop& hop : hops) {
-    for (const Route& route : hop.routes) {
-      for (const LinkId link : route.binding_links()) link_bytes[link.index()] += bytes;
+    for (const HopRoute& part : hop.routes) {
+      for (const LinkId link : part.route.binding_links()) link_bytes[link.index()] += part.part(bytes);
     }
   }
 }

@@ -7,8 +7,8 @@ namespace {
 
 // The number of a hop's shards that use the link.
 std::int64_t shards_on(const Hop& hop, LinkId link) {
-  return std::count_if(hop.routes.begin(), hop.routes.end(), [&](const Route& route) {
-    const auto links = route.binding_links();
+  return std::count_if(hop.routes.begin(), hop.routes.end(), [&](const HopRoute& of_shard) {
+    const auto links = of_shard.route.binding_links();
     return std::find(links.begin(), links.end(), link) != links.end();
   });
 }
@@ -62,8 +62,8 @@ void SerialLinks::add(const Hop& hop, std::uint32_t sender, std::uint32_t receiv
   const auto join = [](std::uint32_t& known, std::uint32_t user) {
     known = known == Users::nobody || known == user ? user : Users::several;
   };
-  for (const Route& route : hop.routes) {
-    for (const LinkId link : route.binding_links()) {
+  for (const HopRoute& part : hop.routes) {
+    for (const LinkId link : part.route.binding_links()) {
       join(users_[link.index()].sender, sender);
       join(users_[link.index()].receiver, receiver);
     }
@@ -77,10 +77,12 @@ bool SerialLinks::is_serial(LinkId link) const {
 
 // The lowest max-min fair rate is the equal share of each flow on the fullest link.
 void SerialLinks::make_private(Hop& hop) const {
-  if (hop.is_private) return;
+  const bool has_parts =
+      std::any_of(hop.routes.begin(), hop.routes.end(), [](const HopRoute& r) { return r.share < 1; });
+  if (hop.is_private || has_parts) return;
   Bandwidth slowest = hop.alone;
-  for (const Route& route : hop.routes) {
-    for (const LinkId link : route.binding_links()) {
+  for (const HopRoute& of_shard : hop.routes) {
+    for (const LinkId link : of_shard.route.binding_links()) {
       if (!is_serial(link)) return;
       slowest = std::min(slowest, machine_.network->link_rate(link) / shards_on(hop, link));
     }

@@ -19,20 +19,18 @@ Duration no_transfer(Bytes) {
   return {};
 }
 
-const Bandwidth unlimited = Bandwidth::bytes_per_second(9'000'000'000'000'000'000);
-
 }  // namespace
 
 struct SharedRings::Run {
   /// A leg of a block's iteration, as the slowest speed class runs it.
   struct Leg {
     Pass pass;
-    Duration before;            ///< Time before the ring.
-    Duration behind;            ///< Time after the ring.
-    Duration ring_alone;        ///< Time of the ring if transfers took no time.
-    RingDemand demand;          ///< Demand of the ring's flows.
-    Bandwidth last_share = {};  ///< The share for which the ring was last computed for this block ...
-    Duration last_ring = {};    ///< ... and the result.
+    Duration before;                            ///< Time before the ring.
+    Duration behind;                            ///< Time after the ring.
+    Duration ring_alone;                        ///< Time of the ring if transfers took no time.
+    RingDemand demand;                          ///< Demand of the ring's flows.
+    std::optional<HopShares> last_shares = {};  ///< Those for which the ring was last computed for this block ...
+    Duration last_ring = {};                    ///< ... and the result.
   };
 
   std::shared_ptr<const PricedProgram> priced;
@@ -47,13 +45,19 @@ struct SharedRings::Run {
   Instant pass_began{};
   Duration ends{};  // see ends_of_block()
 
-  std::vector<FlowId> flows{};     // while in a ring
-  std::vector<Bandwidth> asked{};  // what each of them takes at most
-  Bandwidth share{};               // the rate that sets the current pace
-  Instant since{};                 // begin of that pace
-  Duration whole{};                // time of the whole ring at that pace
-  Instant earliest_end{};          // end of the ring if transfers took no time
-  double done = 0;                 // share of the ring that was done at `since`
+  /// What goes over one route of a hop.
+  struct PartFlow {
+    FlowId flow;
+    const Hop* hop;
+    const HopRoute* part;
+    Bandwidth asked;  // what it takes at most
+  };
+  std::vector<PartFlow> flows{};  // while in a ring
+  HopShares shares{};             // the rates of messages that set the current pace
+  Instant since{};                // begin of that pace
+  Duration whole{};               // time of the whole ring at that pace
+  Instant earliest_end{};         // end of the ring if transfers took no time
+  double done = 0;                // share of the ring that was done at `since`
   std::uint32_t version = 0;
   std::uint64_t round = 0;  // the last round of rate changes that the run has seen
 
@@ -112,24 +116,24 @@ struct SharedRings::Run {
     return sum;
   }
 
-  // The share is mostly the same layer after layer, so that the last result is kept.
-  [[nodiscard]] Duration ring_at(Bandwidth at_share) {
+  // The shares are mostly the same layer after layer, so that the last result is kept.
+  [[nodiscard]] Duration ring_at(const HopShares& at) {
     Leg& own = legs[leg];
-    if (at_share != own.last_share) {
-      own.last_share = at_share;
-      own.last_ring = ring(own, at_share);
+    if (own.last_shares != at) {
+      own.last_shares = at;
+      own.last_ring = ring(own, at);
     }
     return own.last_ring;
   }
 
   // Each speed class has its own kernels and hops, and the longest time of a class is that of all. The ring takes this
   // time less the parts before and after the ring.
-  [[nodiscard]] Duration ring(const Leg& of, Bandwidth at_share) const {
+  [[nodiscard]] Duration ring(const Leg& of, const HopShares& at) const {
     Duration longest;
     const Pass& pass = of.pass;
-    const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes, at_share); };
+    const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes, at); };
     for (const SpeedClass& c : pace.classes) {
-      const auto own_hops = [&](Bytes bytes) { return c.own.transfer(bytes, at_share); };
+      const auto own_hops = [&](Bytes bytes) { return c.own.transfer(bytes, at); };
       const Duration slowest = ring_time(*priced, block, pass.ring, c.speed, slowest_hop);
       const Duration own = c.reach < 1 ? ring_time(*priced, block, pass.ring, c.speed, own_hops) : slowest;
       longest = std::max(longest, kernel_time(*priced, block, pass.before, c.speed, iteration) +
@@ -187,23 +191,24 @@ void SharedRings::enter_ring(PassId id) {
   Run& run = *runs_[id.index()];
   for (const Hop& hop : run.hops) {
     const Bandwidth rate = run.legs[run.leg].demand.rate(hop.latency);
-    for (const Route& route : hop.routes) {
-      run.flows.push_back(flows_.add(route, rate, static_cast<std::uint32_t>(id.index())));
-      run.asked.push_back(rate);
+    for (const HopRoute& part : hop.routes) {
+      const Bandwidth asked = part.of_part(rate);
+      // Weights let parts and whole messages on one link end together.
+      const auto key = static_cast<std::uint32_t>(id.index());
+      run.flows.push_back({flows_.add(part.route, asked, key, part.share), &hop, &part, asked});
     }
   }
   run.earliest_end = queue_.now() + run.legs[run.leg].ring_alone;
   run.since = queue_.now();
   run.whole = Duration{};
   run.done = 0;
-  set_pace(id, slowest_share(run));
+  set_pace(id, shares_of(run));
 }
 
 void SharedRings::leave_ring(PassId id) {
   Run& run = *runs_[id.index()];
-  for (const FlowId flow : run.flows) flows_.remove(flow);
+  for (const Run::PartFlow& each : run.flows) flows_.remove(each.flow);
   run.flows.clear();
-  run.asked.clear();
   run.version = queue_.fresh_version();
   if (run.leg + 1 < run.legs.size()) return schedule(id, run.legs[++run.leg].before, ring_reached);
   const Run::Leg& last = run.legs.back();
@@ -232,24 +237,24 @@ void SharedRings::meet_wave(PassId id) {
   for (const PassId member : std::exchange(here, {})) enter_pass(member);
 }
 
-// A ring asks for the rate that its messages need on average while they overlap with kernels. Where the links provide
-// this rate, the share is unlimited: each message takes the whole link while it travels, so that the last messages,
+// A ring asks for the rate that its messages need on average while they overlap with kernels. Where the links of a hop
+// provide this rate, it has no limit: each message takes the whole link while it travels, so that the last messages,
 // which overlap with no kernel, are not delayed.
-Bandwidth SharedRings::slowest_share(const Run& run) const {
-  Bandwidth share = unlimited;
-  for (std::size_t i = 0; i < run.flows.size(); ++i) {
-    const Bandwidth rate = flows_.rate(run.flows[i]);
-    if (rate < run.asked[i]) share = std::min(share, rate);
+HopShares SharedRings::shares_of(const Run& run) const {
+  HopShares shares;
+  for (const Run::PartFlow& each : run.flows) {
+    const Bandwidth rate = flows_.rate(each.flow);
+    if (rate < each.asked) shares.limit({each.hop->latency, each.hop->alone}, each.part->of_message(rate));
   }
-  return share;
+  return shares;
 }
 
-void SharedRings::set_pace(PassId id, Bandwidth share) {
+void SharedRings::set_pace(PassId id, HopShares shares) {
   Run& run = *runs_[id.index()];
   if (run.whole > Duration{}) run.done += (queue_.now() - run.since).seconds() / run.whole.seconds();
-  run.share = share;
+  run.shares = std::move(shares);
   run.since = queue_.now();
-  run.whole = run.ring_at(share);
+  run.whole = run.ring_at(run.shares);
   run.version = queue_.fresh_version();
   const Instant end = queue_.now() + run.whole.scaled(std::max(0.0, 1 - run.done));
   schedule(id, std::max(end, run.earliest_end) - queue_.now(), ring_ended | (run.version << tag_bits));
@@ -263,8 +268,8 @@ void SharedRings::rate_changed(PassId id) {
   Run& run = *runs_[id.index()];
   if (run.round == flows_.round()) return;
   run.round = flows_.round();
-  const Bandwidth share = slowest_share(run);
-  if (share != run.share) set_pace(id, share);
+  HopShares shares = shares_of(run);
+  if (shares != run.shares) set_pace(id, std::move(shares));
 }
 
 bool SharedRings::is_running(PassId id) const {

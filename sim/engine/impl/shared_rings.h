@@ -56,9 +56,9 @@ class SharedRings {
   void leave_ring(PassId id);
   bool end_pass(PassId id);
   void meet_wave(PassId id);
-  void set_pace(PassId id, Bandwidth share);
+  void set_pace(PassId id, HopShares shares);
   void schedule(PassId id, Duration delay, std::uint32_t tag);
-  [[nodiscard]] Bandwidth slowest_share(const Run& run) const;
+  [[nodiscard]] HopShares shares_of(const Run& run) const;
 
   JobFlows& flows_;
   JobQueue& queue_;

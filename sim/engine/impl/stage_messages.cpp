@@ -88,8 +88,8 @@ void StageMessages::start_next(std::uint32_t index) {
 
 void StageMessages::begin_flow(std::uint32_t index) {
   Lane& lane = lanes_[index];
-  for (const Route& route : lane.hop.routes) {
-    lane.flows.push_back(port_.flows.add(route, route.alone, key_bit | index));
+  for (const HopRoute& of_shard : lane.hop.routes) {
+    lane.flows.push_back(port_.flows.add(of_shard.route, of_shard.route.alone, key_bit | index));
   }
   lane.rate = Bandwidth{};
   lane.since = port_.queue.now();
@@ -149,8 +149,8 @@ double StageMessages::share_left(const Lane& lane) const {
 
 void StageMessages::add_bytes(const Lane& lane, double share) {
   const Bytes bytes = share == 1 ? lane.bytes : lane.bytes.scaled(share);
-  for (const Route& route : lane.hop.routes) {
-    for (const LinkId link : route.binding_links()) link_bytes_[link.index()] += bytes;
+  for (const HopRoute& of_shard : lane.hop.routes) {
+    for (const LinkId link : of_shard.route.binding_links()) link_bytes_[link.index()] += bytes;
   }
 }
 

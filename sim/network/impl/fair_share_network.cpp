@@ -26,14 +26,14 @@ std::unique_ptr<NetworkModel> make_fair_share_network(const ClusterSpec& cluster
 FairShareNetwork::FairShareNetwork(const ClusterSpec& cluster, const LinkEfficiency& efficiency)
     : links_(cluster, efficiency), shares_(capacities(links_)) {}
 
-FlowId FairShareNetwork::add(const Route& route, Bandwidth cap) {
+FlowId FairShareNetwork::add(const Route& route, Bandwidth cap, double weight) {
   HDPSIM_CHECK(cap > Bandwidth{} && route.link_count > 0, "a flow of {} B/s over {} links", cap.bytes_per_second(),
                route.link_count);
   std::array<FairShare::Link, Route::most_links> links{};
   for (std::size_t k = 0; k < route.link_count; ++k) links[k] = static_cast<FairShare::Link>(route.links[k].index());
   const double limit =
       cap < route.alone ? static_cast<double>(cap.bytes_per_second()) : std::numeric_limits<double>::infinity();
-  return FlowId(shares_.add({links.data(), route.link_count}, limit));
+  return FlowId(shares_.add({links.data(), route.link_count}, limit, weight));
 }
 
 FlowId FairShareNetwork::add(std::span<const FairShare::Load> part, Bandwidth cap) {

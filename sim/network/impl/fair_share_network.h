@@ -15,7 +15,10 @@ class FairShareNetwork final : public NetworkModel {
   FairShareNetwork(const ClusterSpec& cluster, const LinkEfficiency& efficiency);
 
   [[nodiscard]] Route route(DeviceId from, DeviceId to) const override { return links_.route(from, to); }
-  FlowId add(const Route& route, Bandwidth cap) override;
+  [[nodiscard]] std::vector<Route> routes_by_all_nics(DeviceId from, DeviceId to) const override {
+    return links_.routes_by_all_nics(from, to);
+  }
+  FlowId add(const Route& route, Bandwidth cap, double weight) override;
   FlowId add(std::span<const FairShare::Load> part, Bandwidth cap) override;
   void remove(FlowId flow) override;
   [[nodiscard]] Bandwidth rate(FlowId flow) const override;

@@ -33,6 +33,34 @@ TEST_CASE("a message between nodes goes out by the sender's NIC and in by the re
   CHECK(route.alone == 25_GBps);
 }
 
+TEST_CASE("parts of a message by all NICs pass the devices beside its sender and its receiver", "[links]") {
+  ClusterSpec spec = rail_cluster(4);
+  const auto parts_of = [&](DeviceId from, DeviceId to) {
+    const ClusterLinks links(spec, {});
+    std::vector<Names> parts;
+    for (const Route& route : links.routes_by_all_nics(from, to)) parts.push_back(names_of_route(links, route));
+    return parts;
+  };
+  const std::vector<Names> parts = parts_of(device_at(0, 7), device_at(3, 2));
+  REQUIRE(parts.size() == 8);
+  CHECK(parts[0] == Names{"node 0 gpu 7 nvlink out", "node 0 gpu 0 nvlink in", "node 0 nic 0 out", "node 3 nic 0 in",
+                          "node 3 gpu 0 nvlink out", "node 3 gpu 2 nvlink in"});
+  CHECK(parts[2] == Names{"node 0 gpu 7 nvlink out", "node 0 gpu 2 nvlink in", "node 0 nic 2 out", "node 3 nic 2 in"});
+  CHECK(parts[7] == Names{"node 0 nic 7 out", "node 3 nic 7 in", "node 3 gpu 7 nvlink out", "node 3 gpu 2 nvlink in"});
+
+  SECTION("within a node there is one route") {
+    CHECK(parts_of(device_at(1, 2), device_at(1, 5)) ==
+          std::vector<Names>{{"node 1 gpu 2 nvlink out", "node 1 gpu 5 nvlink in"}});
+  }
+  SECTION("rails that are down at either end are left out") {
+    spec.degraded = {
+        {.kind = DegradedLink::Kind::nic, .unit = 0, .index = 1, .direction = LinkDirection::out, .factor = 0},
+        {.kind = DegradedLink::Kind::nic, .unit = 3, .index = 4, .direction = LinkDirection::in, .factor = 0}};
+    CHECK(parts_of(device_at(0, 7), device_at(3, 2)).size() == 6);
+    CHECK(parts_of(device_at(0, 7), device_at(2, 2)).size() == 7);
+  }
+}
+
 TEST_CASE("devices that have one NIC together use it by turns", "[links]") {
   ClusterSpec spec = rail_cluster(2);
   spec.nics_per_node = 4;

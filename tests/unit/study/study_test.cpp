@@ -138,6 +138,14 @@ TEST_CASE("a study says how groups are made and whether they have been made befo
                  "10:50: there is no state of connections 'lukewarm'"});
 }
 
+TEST_CASE("rings use their own NICs or all, between devices that have met", "[study]") {
+  const Study study = StudyFile(changed(good_study, "{tp: 2}", "{tp: 2, ring_nics: all}")).load();
+  CHECK(study.points[0].make_world()->machine().ring_nics == NicUse::all);
+  CHECK(StudyFile(good_study).load().points[0].make_world()->machine().ring_nics == NicUse::own);
+  CHECK(problems_with("{tp: 2}", "{tp: 2, ring_nics: all, connections: cold}") ==
+        Problems{"10:26: in a cold step it is not known which devices meet first to pass on parts of messages"});
+}
+
 TEST_CASE("a policy that stands twice is told apart by its options", "[study]") {
   const Study study =
       StudyFile(changed(good_study, "[static, hdp-naive]", "[static: {cp: 8}, static: {cp: 16}]")).load();
