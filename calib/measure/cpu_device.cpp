@@ -94,7 +94,8 @@ class CpuDevice final : public Device {
     found.gemm_tile_n = gemm_tile;
     found.clocks = info.clock_mhz > 0 ? fmt::format("up to {:.0f} MHz, not fixed", info.clock_mhz) : "not fixed";
     found.element_bytes = static_cast<std::int64_t>(kernels::element_bytes(backend_->element()));
-    found.instruction_set = info.instruction_set;
+    // OpenBLAS has kernels for the processors that it knows. On a younger one it may take those of an old one.
+    found.instruction_set = fmt::format("{}, {}", info.instruction_set, info.matrix_library);
     return found;
   }
 

@@ -73,7 +73,11 @@ class CpuBackend final : public Backend {
   }
 
   [[nodiscard]] Element element() const override { return Element::fp32; }
-  [[nodiscard]] DeviceInfo info() const override { return cpu::describe_processor(set_); }
+  [[nodiscard]] DeviceInfo info() const override {
+    DeviceInfo info = cpu::describe_processor(set_);
+    info.matrix_library = fmt::format("OpenBLAS for {}", openblas_get_corename());
+    return info;
+  }
   [[nodiscard]] DeviceState state() override {
     DeviceState state = cpu::processor_state();
     state.emptying_s = emptying_s_;

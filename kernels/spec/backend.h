@@ -31,7 +31,8 @@ struct DeviceInfo {
   double clock_mhz = 0;          ///< Highest clock; 0 if unknown.
   std::string driver;            ///< This and the following may be empty.
   std::string cuda;
-  std::string instruction_set;  ///< "avx512", "sm_90a".
+  std::string instruction_set;   ///< "avx512", "sm_90a".
+  std::string matrix_library{};  ///< Of matrix products, and the processor that it takes this one for.
 };
 
 /// The state of a device while it works. Unreadable values are empty.

@@ -21,10 +21,11 @@ bool later(const Predecessor& a, const Predecessor& b) {
 
 // Micro-batches of one wave continue from layer to layer together: they wait for the last of all their ranks.
 void join_waves(const Pipeline& pipeline, std::vector<Predecessor>& latest) {
+  std::vector<bool> joined(latest.size());  // by wave
   for (std::size_t p = 0; p < latest.size(); ++p) {
-    if (pipeline.wave_size(PassId(p)) == 1) continue;
+    if (pipeline.wave_size(PassId(p)) == 1 || joined[pipeline.wave_index(PassId(p))]) continue;
+    joined[pipeline.wave_index(PassId(p))] = true;
     const std::vector<PassId> wave = pipeline.wave(PassId(p));
-    if (wave.front() != PassId(p)) continue;
     Predecessor last = latest[p];
     for (const PassId member : wave) last = later(latest[member.index()], last) ? latest[member.index()] : last;
     for (const PassId member : wave) latest[member.index()] = last;
@@ -52,9 +53,7 @@ Breakdown kernels_of(const PricedProgram& priced, double speed) {
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       const Instruction& instruction = block.body[i];
       if (instruction.stream != Stream::compute) continue;
-      const std::int64_t skipped = std::int64_t{instruction.first_iteration} + instruction.last_skipped;
-      const std::int64_t active = std::max<std::int64_t>(block.iterations - skipped, 0);
-      sum[activity_of(instruction.opcode)] += priced.time(b, i, speed) * active;
+      sum[activity_of(instruction.opcode)] += priced.time(b, i, speed) * instruction.runs(block.iterations);
     }
   }
   return sum;

@@ -8,20 +8,6 @@
 namespace hdpsim {
 namespace {
 
-// Bytes that one shard of a rank sends to the next rank of the ring in a micro-batch.
-Bytes sent_by_shard(const MicroBatchProgram& program) {
-  Bytes sum;
-  for (const Block& block : program.blocks) {
-    for (const Instruction& instruction : block.body) {
-      if (instruction.opcode != Opcode::exchange) continue;
-      const std::int64_t skipped = std::int64_t{instruction.first_iteration} + instruction.last_skipped;
-      const std::int64_t active = std::max<std::int64_t>(block.iterations - skipped, 0);
-      sum += program.bytes[instruction.work] * active;
-    }
-  }
-  return sum;
-}
-
 std::vector<LinkId> busiest(const Timeline& timeline, const NetworkModel& network, std::size_t most) {
   std::vector<LinkId> links;
   for (std::size_t i = 0; i < timeline.link_bytes.size(); ++i) {
@@ -94,7 +80,7 @@ std::vector<LinkLoad> link_loads(const Program& program, const Timeline& timelin
     const MicroBatch& micro_batch = pipeline.micro_batch(pass);
     const auto& [begin, end] = timeline.interval(pass);
     if (micro_batch.group.size() < 2 || end <= begin) continue;
-    const Bytes bytes = sent_by_shard(program.pass(pass));
+    const Bytes bytes = program.pass(pass).sent_around_ring();
     const double rate = static_cast<double>(bytes.count()) / (end - begin).seconds();
     for (const Hop& hop : ring_hops(program, pass, machine)) {
       for (const HopRoute& part : hop.routes) {

@@ -28,10 +28,9 @@ LinkKindUse& kind_of(const NetworkModel& network, LinkId link, std::vector<LinkK
 
 }  // namespace
 
-std::vector<LinkUse> busiest_links(const LinkBytes& bytes, Duration time, const NetworkModel& network,
+std::vector<LinkUse> busiest_links(const LinkBytes& bytes, double seconds, const NetworkModel& network,
                                    std::size_t most) {
   const auto others = [&](LinkId link) { return other_bytes(bytes, link); };
-  const auto seconds = [&](LinkId link, Bytes carried) { return seconds_on(network, link, carried); };
   struct Busy {
     double seconds;
     LinkId link;
@@ -39,7 +38,7 @@ std::vector<LinkUse> busiest_links(const LinkBytes& bytes, Duration time, const 
   std::vector<Busy> busy;
   for (std::size_t i = 0; i < bytes.main.size(); ++i) {
     const LinkId link(i);
-    if (bytes.main[i].count() > 0) busy.push_back({seconds(link, bytes.main[i] + others(link)), link});
+    if (bytes.main[i].count() > 0) busy.push_back({seconds_on(network, link, bytes.main[i] + others(link)), link});
   }
   const auto middle = busy.begin() + static_cast<std::ptrdiff_t>(std::min(most, busy.size()));
   std::partial_sort(busy.begin(), middle, busy.end(), [](const Busy& a, const Busy& b) {
@@ -50,8 +49,8 @@ std::vector<LinkUse> busiest_links(const LinkBytes& bytes, Duration time, const 
     const LinkId link = it->link;
     const Bytes own = bytes.main[link.index()];
     const Bytes other = others(link);
-    links.push_back({network.link_name(link), network.link_rate(link), own, seconds(link, own) / time.seconds(), other,
-                     seconds(link, other) / time.seconds()});
+    links.push_back({network.link_name(link), network.link_rate(link), own, seconds_on(network, link, own) / seconds,
+                     other, seconds_on(network, link, other) / seconds});
   }
   return links;
 }

@@ -27,8 +27,8 @@ struct LinkBytes {
 };
 
 /// The links that all jobs together used most, at most `most` of them, busiest first; among equal ones the lower id.
-/// Links over which the main job sent nothing are left out. O(links).
-[[nodiscard]] std::vector<LinkUse> busiest_links(const LinkBytes& bytes, Duration time, const NetworkModel& network,
+/// Links over which the main job sent nothing are left out. Shares are of `seconds`. O(links).
+[[nodiscard]] std::vector<LinkUse> busiest_links(const LinkBytes& bytes, double seconds, const NetworkModel& network,
                                                  std::size_t most);
 
 /// All links of one kind (link_kind) together, those without traffic among them. Shares are of a link's rate over the

@@ -14,15 +14,10 @@ namespace hdpsim {
 
 namespace {
 
-/// The share of a micro-batch's time that is its forward: backward has two products for every one of forward in linear
-/// work and five for two in attention, plus recomputation (it is in the work model).
-double forward_share(const MicroBatch& micro_batch, const WorkModel& work, double linear_again, bool attends_again) {
-  const double linear = 1 / (3 + linear_again);
-  const double attention = attends_again ? 2.0 / 9 : 2.0 / 7;
+/// The share of a micro-batch's time that is its forward.
+double forward_share(const MicroBatch& micro_batch, const WorkModel& work) {
   const double all = work.compute_seconds(micro_batch.area(), micro_batch.tokens());
-  const double forward =
-      linear * work.compute_seconds(0, micro_batch.tokens()) + attention * work.compute_seconds(micro_batch.area(), 0);
-  return all > 0 ? forward / all : 0;
+  return all > 0 ? work.forward_seconds(micro_batch.area(), micro_batch.tokens()) / all : 0;
 }
 
 std::optional<ServedTokens> served_tokens(const MicroBatch& micro_batch) {
@@ -34,11 +29,7 @@ std::optional<ServedTokens> served_tokens(const MicroBatch& micro_batch) {
 }  // namespace
 
 PlanMemory::PlanMemory(const Pipeline& pipeline, const MemorySetting& setting)
-    : pipeline_(pipeline),
-      plan_(pipeline.plan()),
-      channels_(setting.channels),
-      linear_again_(linear_share_again(setting.model, setting.recipe.recompute)),
-      attends_again_(setting.recipe.recompute.has(LayerModule::attention)) {
+    : pipeline_(pipeline), plan_(pipeline.plan()), channels_(setting.channels) {
   if (channels_.per_connection) {
     use_.connections = *channels_.per_connection * channels_.connections->most_connections();
   }
@@ -200,7 +191,7 @@ Bytes PlanMemory::channels_of(HdpRank rank) const {
 
 Duration PlanMemory::turn(MicroBatchId id, const Timeline& timeline, const WorkModel& work) const {
   const MicroBatchInterval& interval = timeline.micro_batches[id.index()];
-  const double share = forward_share(plan_.micro_batches[id.index()], work, linear_again_, attends_again_);
+  const double share = forward_share(plan_.micro_batches[id.index()], work);
   return interval.begin.since_start() + (interval.end - interval.begin).scaled(share);
 }
 

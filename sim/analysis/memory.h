@@ -105,8 +105,6 @@ class PlanMemory {
   const Pipeline& pipeline_;
   const Plan& plan_;
   ChannelMemory channels_;
-  double linear_again_;  ///< Share of forward's products that backward recomputes.
-  bool attends_again_;
   std::vector<Stage> stages_;
   std::vector<Bytes> peaks_;  ///< By rank.
   std::optional<MicroBatchId> fullest_;

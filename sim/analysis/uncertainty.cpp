@@ -68,7 +68,7 @@ std::vector<CostFamily> unknown_families(const UncertaintyModel& model, const Fa
     if (matters && !model.errors[family].known()) unknown.push_back(static_cast<CostFamily>(family));
   }
   std::stable_sort(unknown.begin(), unknown.end(), [&](CostFamily a, CostFamily b) {
-    return elasticities[static_cast<std::size_t>(a)] > elasticities[static_cast<std::size_t>(b)];
+    return std::abs(elasticities[static_cast<std::size_t>(a)]) > std::abs(elasticities[static_cast<std::size_t>(b)]);
   });
   return unknown;
 }

@@ -238,8 +238,7 @@ TrafficReport traffic_report(const CommOptions& options, const ClusterSpec& clus
                     .seed = static_cast<std::uint64_t>(options.seed)};
   report.result = simulate_traffic(links, report.traffic, background);
   const auto network = make_fair_share_network(cluster, efficiency);
-  report.busiest =
-      busiest_links({report.result.link_bytes, {}}, Duration::seconds(report.result.last_s), *network, shown);
+  report.busiest = busiest_links({report.result.link_bytes, {}}, report.result.last_s, *network, shown);
   return report;
 }
 

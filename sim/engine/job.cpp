@@ -150,8 +150,9 @@ WorkModel Job::work_model(const LoweringOptions& lowering, std::int64_t capacity
   Machine machine = machine_;
   machine.cost = site_.cost.get();  // what planners ask is no part of a simulation's coverage
   WorkModel work = work_model_of(lowering, capacity, machine, ranks_per_node());
-  // The shards of a rank send at the same time.
-  const bool crosses = site_.cluster.nodes() > 1 && lowering.mesh.hdp > ranks_per_node();
+  // The shards of a rank send at the same time, which hops that use all NICs count already.
+  const bool crosses =
+      machine_.ring_nics == NicUse::own && site_.cluster.nodes() > 1 && lowering.mesh.hdp > ranks_per_node();
   if (crosses) work.per_ring_token *= static_cast<double>(std::min(lowering.mesh.tp, site_.cluster.devices_per_nic()));
   return work;
 }

@@ -40,14 +40,9 @@ class Pricer {
     if (!answer.known || answer.work != instruction.work) answer = {true, instruction.work, estimate(instruction)};
     const Estimate& last = answer.estimate;
     if (depends_on_device_speed(instruction.opcode)) {
-      priced_.evidence[static_cast<std::size_t>(last.evidence)] += last.time * active_iterations(instruction);
+      priced_.evidence[static_cast<std::size_t>(last.evidence)] += last.time * instruction.runs(iterations_);
     }
     return last.time;
-  }
-
-  [[nodiscard]] std::int64_t active_iterations(const Instruction& instruction) const {
-    const std::int64_t skipped = std::int64_t{instruction.first_iteration} + instruction.last_skipped;
-    return std::max<std::int64_t>(0, iterations_ - skipped);
   }
 
   Estimate estimate(const Instruction& instruction) const {
@@ -140,7 +135,7 @@ class Pricer {
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       if (block.body[i].stream != Stream::pool) continue;
       const std::int64_t last = block.body[i].opcode == Opcode::reduce ? 1 : 0;
-      left += (times[i] * (active_iterations(block.body[i]) - last)).scaled(1 / static_cast<double>(iterations_));
+      left += (times[i] * (block.body[i].runs(iterations_) - last)).scaled(1 / static_cast<double>(iterations_));
     }
     for (std::size_t i = 0; i < block.body.size() && left > Duration{}; ++i) {
       if (block.body[i].stream != Stream::compute) continue;

@@ -67,8 +67,7 @@ class PassReader {
       const bool exchanges = instruction.opcode == Opcode::exchange;
       const Duration time =
           exchanges ? pace_.transfer(priced_.program.bytes[instruction.work]) : priced_.times[index][i];
-      const std::int64_t skipped = std::int64_t{instruction.first_iteration} + instruction.last_skipped;
-      const auto active = static_cast<double>(std::max<std::int64_t>(0, block.iterations - skipped));
+      const auto active = static_cast<double>(instruction.runs(block.iterations));
       const auto iterations = static_cast<double>(block.iterations);
       if (exchanges) {
         exchange_of(leg, instruction.ring_step) += time.seconds() * active;
@@ -120,7 +119,7 @@ class Probes {
     plan_.policy = "probes";
     plan_.ranks = mesh.hdp;
     plan_.capacity = capacity;
-    plan_.layers = lowering.model.layers / mesh.pp;
+    plan_.layers = layers_of_pass(lowering);
     plan_.expert_ranks = expert_ranks(mesh.ep, mesh.tp);
     plan_.schedule.resize(static_cast<std::size_t>(mesh.hdp));
     add(1, 1);

@@ -136,23 +136,4 @@ Flops training_linear_flops(const Transformer& model, std::int64_t tokens) {
   return Flops(6.0 * (static_cast<double>(weights) + mixing) * static_cast<double>(tokens));
 }
 
-double linear_share_again(const Transformer& model, Recompute recompute) {
-  double again = 0;
-  double all = 0;
-  for (const LayerRun& run : layer_runs(model)) {
-    const Transformer alike = of_kind(model, run.kind);
-    const auto count = static_cast<double>(run.count);
-    const auto add = [&](LayerModule module, double weights) {
-      all += count * weights;
-      if (recompute.has(module)) again += count * weights;
-    };
-    add(LayerModule::qkv, static_cast<double>(weights(alike, WeightPart::inputs)));
-    add(LayerModule::attention, mixing_weights(alike));
-    add(LayerModule::projection, static_cast<double>(weights(alike, WeightPart::projection)));
-    add(alike.moe ? LayerModule::experts : LayerModule::mlp,
-        static_cast<double>(mlp_weights(alike, experts_of_token(alike))));
-  }
-  return again / all;
-}
-
 }  // namespace hdpsim

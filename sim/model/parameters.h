@@ -33,8 +33,5 @@ namespace hdpsim {
 /// with the output head and without the embedding lookup. Of a mixture's experts only those count that a token takes;
 /// of linear mixing, its products.
 [[nodiscard]] Flops training_linear_flops(const Transformer& model, std::int64_t tokens);
-/// The share of all layers' forward products, in FLOPs, that backward recomputes. Only the experts that a token takes
-/// count.
-[[nodiscard]] double linear_share_again(const Transformer& model, Recompute recompute);
 
 }  // namespace hdpsim

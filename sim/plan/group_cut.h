@@ -35,13 +35,13 @@ struct RankWork {
 /// which belongs to one rank. The ways of cutting for N ranks are
 ///   - per_document: chunk p has part p of every document. A document has 2N parts of floor(tokens / 2N); the remainder
 ///     is dealt one token each round the parts, going on behind the part where the document before ended. Rank r has
-///     parts r and 2N - 1 - r, a zigzag (WLB-LLM, Wang et al., OSDI 2025).
+///     parts r and 2N - 1 - r, a zigzag (WLB-LLM, Wang et al., OSDI 2025). The executor deals the remainder to ranks
+///     instead (SpanCuts), so that their totals differ by a token at most; no price sees the difference.
 ///   - per_pack: the same, with the whole pack for a document. The attention of its ranks is unequal, but it has fewer
 ///     and longer pieces.
-///   - dispatch: chunks of c consecutive tokens of the pack. In the order of falling (query, key) pairs, the later
-///   first
-///     where they are equal, each goes to the rank with fewest pairs so far that has not got its equal number of
-///     chunks, the lowest of these (MagiAttention, SandAI 2025, its algorithm by a min-heap).
+///   - dispatch: chunks of c consecutive tokens of the pack. In the order of falling (query, key) pairs, the later of
+///     equal ones first, each goes to the rank with fewest pairs so far that has not got its equal number of chunks,
+///     the lowest of these (MagiAttention, SandAI 2025, its algorithm by a min-heap).
 ///   - served: the pack in 2N consecutive parts, of which rank r has parts r and N + r (see served_cut.h).
 class GroupCut {
  public:

@@ -146,6 +146,9 @@ class Checker {
     if (micro_batch.repeats_forward && micro_batch.offloads()) {
       problem("micro-batch {} repeats its forward pass, and has no activations to offload", id);
     }
+    if (micro_batch.repeats_forward && micro_batch.group.size() > 1) {
+      problem("micro-batch {} repeats its forward pass, which single ranks with chunks in order do alone", id);
+    }
     if (micro_batch.group.empty()) return;
     if (std::string text = capacity_problem(plan_, id); !text.empty()) problems_.push_back(std::move(text));
   }

@@ -210,8 +210,8 @@ class PlanReader {
     std::unordered_map<std::size_t, std::size_t> places;  // by rank
     for (std::size_t i = 0; i < micro_batch.group.size(); ++i) places.emplace(micro_batch.group[i].index(), i);
     for (const Value& item : list(&value, "'moved'")) {
-      require(++moved_ <= most_superfluous + static_cast<std::size_t>(members_), item.position, "queries that move",
-              most_superfluous);
+      const std::size_t most = most_superfluous + static_cast<std::size_t>(members_);
+      require(++moved_ <= most, item.position, "queries that move", most);
       if (!item.is_sequence() || item.items.size() != 4) {
         diagnostics_.error(item.position, "queries that move are [index of a span, begin, tokens, rank]");
         continue;

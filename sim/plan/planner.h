@@ -35,7 +35,7 @@ struct PlanningContext {
   std::int64_t ranks_per_node = 1;  ///< Consecutive ranks that share a node; at least 1.
   std::int64_t capacity = 0;        ///< C: tokens that one rank holds per micro-batch.
   std::int64_t context = 0;         ///< The longest sequence.
-  std::int64_t layers = 1;          ///< Layers of a pass: those on one rank, or the fewest of a pipeline's chunks.
+  std::int64_t layers = 1;          ///< Layers of a pass: those on one rank, or of most of a pipeline's chunks.
   std::int64_t stages = 1;          ///< Stages of every rank's pipeline.
   /// Whether micro-batches may continue others (MicroBatch::continues): not under every schedule of a pipeline.
   bool runs_chunks_in_order = true;
@@ -57,7 +57,8 @@ struct PlanningContext {
 
 /// Makes the plan of one step from its batch, or throws an InputError with the reason why the policy has none for this
 /// batch. Pure and deterministic; safe to call from several threads at once.
-/// Cost O((n + m) log (n + P)) for n sequences, P ranks and m = sum of group sizes.
+/// The static mesh and the policies of HDP cost O((n + m) log (n + P)) for n sequences, P ranks and m = sum of group
+/// sizes. Other policies do what their authors' code does, which may grow with n P.
 class Planner {
  public:
   virtual ~Planner() = default;

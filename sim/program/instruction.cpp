@@ -14,4 +14,18 @@ std::string_view opcode_name(Opcode opcode) {
   return names.at(static_cast<std::size_t>(opcode));
 }
 
+Bytes MicroBatchProgram::sent_around_ring(const Block& block) const {
+  Bytes sum;
+  for (const Instruction& instruction : block.body) {
+    if (instruction.opcode == Opcode::exchange) sum += bytes[instruction.work] * instruction.runs(block.iterations);
+  }
+  return sum;
+}
+
+Bytes MicroBatchProgram::sent_around_ring() const {
+  Bytes sum;
+  for (const Block& block : blocks) sum += sent_around_ring(block);
+  return sum;
+}
+
 }  // namespace hdpsim

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -75,6 +76,10 @@ struct Instruction {
   }
   [[nodiscard]] bool active(std::int64_t iteration, std::int64_t iterations) const {
     return iteration >= first_iteration && iteration + last_skipped < iterations;
+  }
+  /// The number of iterations in which it is active.
+  [[nodiscard]] std::int64_t runs(std::int64_t iterations) const {
+    return std::max<std::int64_t>(0, iterations - first_iteration - last_skipped);
   }
 };
 
@@ -195,6 +200,10 @@ struct MicroBatchProgram {
   std::vector<Block> blocks;        ///< Forward then backward.
   bool all_reduce = false;          ///< `reduce` is an all-reduce; otherwise a reduce-scatter.
   GroupSharing sharing = {};        ///< Of the micro-batch's group.
+
+  /// Bytes that one shard of a rank sends to the next rank of its ring: in a block, and in all of them.
+  [[nodiscard]] Bytes sent_around_ring(const Block& block) const;
+  [[nodiscard]] Bytes sent_around_ring() const;
 };
 
 }  // namespace hdpsim

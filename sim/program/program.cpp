@@ -204,14 +204,16 @@ StepEnd Program::step_end(std::int64_t stage) const {
     end.parameters = Bytes(parameters.common * model.element_bytes);
   }
   if (in_fp8(recipe.products)) {  // casts all parameters once per step
-    end.optimizer.elementwise.traffic += Bytes(cast_bytes(recipe.products, parameters.common, model.element_bytes));
+    const std::int64_t all = parameters.common + parameters.experts;
+    end.optimizer.elementwise.traffic += Bytes(cast_bytes(recipe.products, all, model.element_bytes));
     ++end.optimizer.elementwise.kernels;
   }
   end.expert_gradient = Bytes(parameters.experts * fp32_bytes);
   end.expert_parameters = Bytes(parameters.experts * model.element_bytes);
   const ChunkMap& chunks = pipeline_.chunk_map();
   if (chunks.copies() > 1) {
-    end.twice = Bytes(divided(parameters.common, mesh.ranks_of_a_shard_group()) * recipe.gradient_bytes);
+    end.twice = Bytes(divided(parameters.common, mesh.ranks_of_a_shard_group()) * recipe.gradient_bytes +
+                      divided(parameters.experts, expert_pool) * fp32_bytes);
     end.other_stage = chunks.twin(stage);
   } else if (model.tied_embeddings && chunks.has_embedding(stage) != chunks.has_head(stage)) {
     end.twice = Bytes(table_parameters(model, mesh.tp) * fp32_bytes);

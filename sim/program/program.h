@@ -27,7 +27,7 @@ struct LoweringOptions {
 /// of layers).
 [[nodiscard]] GroupSharing sharing_of(const MicroBatch& micro_batch, const LoweringOptions& options);
 
-/// The layers of a pass: those of a device, or the fewest of a pipeline's chunks.
+/// The layers of a pass: those of a device, or of most of a pipeline's chunks (LayerDeal::typical()).
 [[nodiscard]] std::int64_t layers_of_pass(const LoweringOptions& job);
 
 /// Parameters of the layers, the embedding and the head that one device of a stage holds, whole experts included. A

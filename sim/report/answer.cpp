@@ -23,8 +23,14 @@ double seconds(const Run& run) {
   return run.metrics.step_time_s.mean;
 }
 
+// Of a token, since plans may train unlike numbers of tokens a step; of a step without tokens.
+double pace(const Run& run) {
+  const double tokens = run.metrics.tokens_per_s;
+  return tokens > 0 ? 1 / tokens : seconds(run);
+}
+
 bool is_faster(const Run* a, const Run* b) {
-  return seconds(*a) < seconds(*b);
+  return pace(*a) < pace(*b);
 }
 
 /// The runs of one point.
@@ -70,7 +76,7 @@ std::string place_of(const Run& run) {
 }
 
 double times_as_fast(const Run& slower, const Run& faster) {
-  return seconds(slower) / seconds(faster);
+  return pace(slower) / pace(faster);
 }
 
 // " What shrinks is cp_comm, waiting for keys and values: 11.3 s less of a mean rank's step; then attention, ..."

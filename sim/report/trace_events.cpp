@@ -287,10 +287,7 @@ std::int64_t instructions_of(const Program& program) {
   for (std::size_t id = 0; id < pipeline.passes(); ++id) {
     std::int64_t of_rank = 0;
     for (const Block& block : program.pass(PassId(id)).blocks) {
-      for (const Instruction& instruction : block.body) {
-        const std::int64_t skipped = std::int64_t{instruction.first_iteration} + instruction.last_skipped;
-        of_rank += std::max<std::int64_t>(block.iterations - skipped, 0);
-      }
+      for (const Instruction& instruction : block.body) of_rank += instruction.runs(block.iterations);
     }
     sum += of_rank * std::ssize(pipeline.micro_batch(PassId(id)).group);
   }

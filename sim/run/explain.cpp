@@ -67,7 +67,7 @@ class WhatIfs {
     try_kernels("all other kernels twice as fast", {CostFamily::gemm, CostFamily::memory_bound});
     if (cluster.nodes() > 1) try_cluster("the network between nodes twice as fast", double_network);
     if (cluster.has_nvlink()) try_cluster("NVLink twice as fast", double_nvlink);
-    if (copies()) try_cluster("copies to and from the host twice as fast", [](auto& c) { c.pcie = c.pcie * 2; });
+    if (copies()) try_copies();
     if (has_slow_devices(cluster)) try_cluster("all devices of nominal speed", heal_devices);
     if (!cluster.degraded.empty()) try_cluster("all links of full rate", [](auto& c) { c.degraded.clear(); });
     try_without_overheads();
@@ -80,6 +80,14 @@ class WhatIfs {
   void try_kernels(const std::string& change, std::initializer_list<CostFamily> families) {
     const std::unique_ptr<World> world = point_.make_world(twice_as_fast(families));
     keep(change, simulate_plan(program_, *world, conditions_).step_time);
+  }
+
+  void try_copies() {
+    const std::unique_ptr<World> world = point_.make_world();
+    Machine& machine = world->machine();
+    machine.d2h = machine.d2h * 2;
+    machine.h2d = machine.h2d * 2;
+    keep("copies to and from the host twice as fast", simulate_plan(program_, *world, conditions_).step_time);
   }
 
   void try_without_overheads() {

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "sim/base/duration_sum.h"
+
 namespace hdpsim {
 namespace {
 
@@ -51,7 +53,7 @@ class RunQueue::RunInProgress {
     if (loading) wait_for_data(*loading);
     result_.ranks.reserve(ranks_.size());
     for (const BreakdownMean& rank : ranks_) result_.ranks.push_back(rank.mean());
-    result_.links = busiest_links(links_, time_, network, reported_links);
+    result_.links = busiest_links(links_, time_.seconds(), network, reported_links);
   }
 
   /// The run that is done. What a refused one has simulated depends on the order of steps, so that it is left out.
@@ -95,7 +97,7 @@ class RunQueue::RunInProgress {
   std::int64_t under_way_ = 0;
   std::vector<BreakdownMean> ranks_;
   LinkBytes links_;
-  Duration time_;
+  DurationSum time_;
   std::optional<std::pair<Bytes, std::int64_t>> fullest_;  // device memory, and minus the number of the step
   RunResult result_;
   Coverage coverage_;

@@ -18,8 +18,7 @@ void for_each_time(Program& priced, Each each) {
   for (std::size_t b = 0; b < priced.program.blocks.size(); ++b) {
     const Block& block = priced.program.blocks[b];
     for (std::size_t i = 0; i < block.body.size(); ++i) {
-      const std::int64_t skipped = std::int64_t{block.body[i].first_iteration} + block.body[i].last_skipped;
-      each(priced.times[b][i], block.body[i], std::max<std::int64_t>(0, block.iterations - skipped));
+      each(priced.times[b][i], block.body[i], block.body[i].runs(block.iterations));
     }
   }
 }

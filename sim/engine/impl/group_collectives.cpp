@@ -5,8 +5,8 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::size_t most_kept =
-    4096;  // groups that no other group is like: bounds memory, a forgotten one is made anew
+// Groups that no other group is like. It bounds memory: a forgotten one is made anew.
+constexpr std::size_t most_kept = 4096;
 
 bool is_aligned(const std::vector<HdpRank>& group) {
   if (group.front().index() % group.size() != 0) return false;

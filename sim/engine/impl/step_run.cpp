@@ -103,6 +103,10 @@ void StepRun::reduce_gradients(WorkerId worker, PassId pass) {
   free = std::max(free, queue_.now()) + reduction_of(gradients, program_.options().recipe.zero == 0, machine_).time;
 }
 
+Instant StepRun::collectives_end() const {
+  return pool_free_.empty() ? Instant{} : *std::max_element(pool_free_.begin(), pool_free_.end());
+}
+
 // Books the data-parallel collectives that are still under way when a worker has ended its last pass.
 void StepRun::end_pool_streams() {
   for (std::size_t w = 0; w < pool_free_.size(); ++w) {

@@ -45,6 +45,8 @@ class StepRun {
   [[nodiscard]] const Program& program() const { return program_; }
   /// By worker: when it ended its last pass.
   [[nodiscard]] const std::vector<Instant>& finished() const { return free_since_; }
+  /// When the last of the data-parallel collectives that passes have started ends. O(workers).
+  [[nodiscard]] Instant collectives_end() const;
   /// The timeline without the end of the step (finish_step).
   [[nodiscard]] Timeline take_timeline();
   /// Subtracts from link_bytes what has not been sent yet. O(passes).

@@ -9,14 +9,15 @@ namespace hdpsim {
 
 namespace {
 
-// The end of the stage that reduces and gathers the most bytes.
-StepEnd largest_end(const Program& program) {
-  StepEnd largest = program.step_end();
+// The end of the stage that takes longest for a collective, without other traffic.
+StepEnd longest_end(const Program& program, const Machine& machine,
+                    Duration (*collective)(const StepEnd& end, const Machine& machine)) {
+  StepEnd longest = program.step_end();
   for (std::int64_t stage = 1; stage < program.pipeline().stages(); ++stage) {
     const StepEnd end = program.step_end(stage);
-    if (end.gradient + end.parameters > largest.gradient + largest.parameters) largest = end;
+    if (collective(end, machine) > collective(longest, machine)) longest = end;
   }
-  return largest;
+  return longest;
 }
 
 }  // namespace
@@ -25,17 +26,19 @@ TrainingJob::TrainingJob(const Setting& setting, const Program& first_step, JobP
     : setting_(setting), port_(port), ring_bytes_(links) {
   if (setting_.alone) return;
   const Machine& machine = setting_.machine;
-  const StepEnd end = largest_end(first_step);
+  const StepEnd reduced = longest_end(first_step, machine, gradient_reduction);
+  const StepEnd gathered = longest_end(first_step, machine, parameter_gather);
   if (machine.pool_flows) {
-    reduction_flows_ = machine.pool_flows(CollectiveKind::reduce_scatter, end.gradient);
-    all_gather_flows_ = machine.pool_flows(CollectiveKind::all_gather, end.parameters);
+    reduction_flows_ = machine.pool_flows(CollectiveKind::reduce_scatter, reduced.gradient);
+    all_gather_flows_ = machine.pool_flows(CollectiveKind::all_gather, gathered.parameters);
   }
   const auto collective = [&](Duration alone, Bytes bytes, const CollectivePlan& flows) {
     return std::make_unique<PoolTraffic>(alone, bytes, flows, port_);
   };
   // An all-reduce is a reduce-scatter and an all-gather of its result.
-  reduction_ = collective(gradient_reduction(end, machine), end.gradient * (end.all_reduce ? 2 : 1), reduction_flows_);
-  all_gather_ = collective(parameter_gather(end, machine), end.parameters, all_gather_flows_);
+  reduction_ = collective(gradient_reduction(reduced, machine), reduced.gradient * (reduced.all_reduce ? 2 : 1),
+                          reduction_flows_);
+  all_gather_ = collective(parameter_gather(gathered, machine), gathered.parameters, all_gather_flows_);
   collective_bytes_.resize(links);
 }
 
@@ -78,7 +81,13 @@ void TrainingJob::run_out() {
 
 void TrainingJob::next_phase() {
   switch (phase_) {
-    case Phase::micro_batches:
+    case Phase::micro_batches: {
+      phase_ = Phase::overlapped;
+      const Instant ends = micro_batches_->collectives_end();
+      if (ends > port_.queue.now()) return wait(ends - port_.queue.now());
+      return next_phase();
+    }
+    case Phase::overlapped:
       phase_ = Phase::reduction;
       return begin_collective(*reduction_);
     case Phase::reduction:

@@ -45,7 +45,8 @@ class TrainingJob {
   [[nodiscard]] std::vector<Bytes> all_bytes();
 
  private:
-  enum class Phase { micro_batches, reduction, optimizer, all_gather, overhead, ended };
+  /// `overlapped`: collectives beside the last passes end.
+  enum class Phase { micro_batches, overlapped, reduction, optimizer, all_gather, overhead, ended };
   static constexpr std::uint32_t own_actor = JobQueue::most_actors - 1;  ///< Actor of the events of the step's end.
   static constexpr std::uint32_t phase_ended = 0;
 

@@ -92,7 +92,8 @@ class RankBalancing : Balancing {
     const auto worth_it = [&](std::size_t sequence) {
       const std::int64_t count = tokens(sequence);
       const double cost = (seconds_with(count) - seconds) * static_cast<double>(size.degree);
-      return count >= least_joined_tokens_per_rank * size.degree && cost <= seconds_alone(count);
+      return count >= least_joined_tokens_per_rank * size.degree &&
+             cost <= seconds_in_full_micro_batch(count, context_);
     };
     while (const auto joins = short_.take_longest_within(size.degree * context_.capacity - sum, worth_it)) {
       const std::int64_t count = tokens(*joins);
@@ -102,12 +103,6 @@ class RankBalancing : Balancing {
       pairs += causal_pairs(count);
     }
     return {seconds, context_.work.seconds(pairs, sum, size.degree, true)};
-  }
-
-  // Seconds in a full micro-batch of one rank, with its share of the fixed time.
-  double seconds_alone(std::int64_t count) const {
-    const double share = static_cast<double>(count) / static_cast<double>(context_.capacity);
-    return context_.work.compute_seconds(causal_pairs(count), count) + context_.work.per_micro_batch * share;
   }
 
   BalanceOutcome place_short() {

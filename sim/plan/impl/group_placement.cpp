@@ -13,8 +13,6 @@
 namespace hdpsim {
 namespace {
 
-// A short text can name a million ranks again and again. Plan files have the same limit.
-
 std::string place_text(const Position& position) {
   return fmt::format("line {}, column {}", position.line, position.column);
 }

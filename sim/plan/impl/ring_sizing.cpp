@@ -135,7 +135,7 @@ double RingSizing::offload_for(std::int64_t tokens_per_rank) const {
   const double beyond = std::max(0.0, tokens - static_cast<double>(context_.capacity));
   const double needed = beyond > 0 ? (1 + unmovable) * (beyond + rounding()) / movable : 0;
   if (rule_.mode == OffloadRule::Mode::automatic) return round_up(needed);
-  return std::min(rule_.ratio, round_up(static_cast<double>(context_.host_tokens.value_or(0)) / movable));
+  return std::min(rule_.ratio, round_down(static_cast<double>(context_.host_tokens.value_or(0)) / movable));
 }
 
 RingSize RingSizing::size(std::int64_t tokens, double longest_seconds) const {
@@ -201,15 +201,18 @@ std::vector<std::int64_t> offloaded_tokens(const PlanningContext& context, const
   return counts;
 }
 
+double seconds_in_full_micro_batch(std::int64_t tokens, const PlanningContext& context) {
+  const double share = static_cast<double>(tokens) / static_cast<double>(context.capacity);
+  return context.work.compute_seconds(causal_pairs(tokens), tokens) + context.work.per_micro_batch * share;
+}
+
 Bounds bounds_with(const Batch& batch, const PlanningContext& context, const OffloadRule& rule,
                    std::int64_t tokens_per_rank) {
   const RingSizing sizing(context, rule);
-  const double fixed_per_token = context.work.per_micro_batch / static_cast<double>(context.capacity);
   Bounds bounds;
   for (const Sequence& sequence : batch.sequences) {
     if (sequence.tokens < context.capacity) {
-      bounds.share += context.work.compute_seconds(causal_pairs(sequence.tokens), sequence.tokens);
-      bounds.share += fixed_per_token * static_cast<double>(sequence.tokens);
+      bounds.share += seconds_in_full_micro_batch(sequence.tokens, context);
       continue;
     }
     const RingSize size = sizing.size_of(sequence.tokens, tokens_per_rank);
@@ -222,13 +225,11 @@ Bounds bounds_with(const Batch& batch, const PlanningContext& context, const Off
 }
 
 Shares balanced_shares(const Batch& batch, const PlanningContext& context, const RingSizing& sizing) {
-  const double fixed_per_token = context.work.per_micro_batch / static_cast<double>(context.capacity);
   double in_short = 0;
   double in_plain_rings = 0;
   for (const Sequence& sequence : batch.sequences) {
     if (sequence.tokens < context.capacity) {
-      in_short += context.work.compute_seconds(causal_pairs(sequence.tokens), sequence.tokens);
-      in_short += fixed_per_token * static_cast<double>(sequence.tokens);
+      in_short += seconds_in_full_micro_batch(sequence.tokens, context);
     } else {
       in_plain_rings += sizing.work(sequence.tokens, {sizing.plain_degree(sequence.tokens)});
     }

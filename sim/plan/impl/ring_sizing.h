@@ -76,6 +76,9 @@ class RingSizing {
 /// not choose.
 [[nodiscard]] std::vector<std::int64_t> offloaded_tokens(const PlanningContext& context, const OffloadRule& rule);
 
+/// Seconds of a sequence in a full micro-batch of one rank, with its share of the fixed time.
+[[nodiscard]] double seconds_in_full_micro_batch(std::int64_t tokens, const PlanningContext& context);
+
 /// Lower bounds, in seconds, of every plan whose rings have at most `tokens_per_rank` tokens per rank: its work spread
 /// evenly, and its longest ring.
 struct Bounds {

@@ -312,7 +312,7 @@ TEST_CASE("recomputation lengthens backward, so that the turn comes earlier", "[
   MemorySetting again = setting(1);
   again.recipe.recompute = Recompute::full;
   Memory memory(plan, again);
-  memory.all.place(timeline, WorkModel{.per_token = 1});
+  memory.all.place(timeline, WorkModel{.per_token = 1, .forward_of_tokens = 0.25});
   CHECK(memory.use().at == 10_ms);  // a quarter: forward, forward again, and twice its time backward
 }
 

@@ -221,6 +221,13 @@ TEST_CASE("check: chunks are on single ranks, with one span each, and without ex
   CHECK(check_plan(offload) == Problems{"micro-batch 0 repeats its forward pass, and has no activations to offload"});
 }
 
+TEST_CASE("check: a ring does not repeat its forward pass", "[plan][check][chunks]") {
+  Plan plan = good_plan();
+  plan.micro_batches[0].repeats_forward = true;
+  CHECK(check_plan(plan) ==
+        Problems{"micro-batch 0 repeats its forward pass, which single ranks with chunks in order do alone"});
+}
+
 TEST_CASE("check: a schedule that forgets, repeats, invents or misplaces a micro-batch", "[plan][check]") {
   Plan plan = good_plan();
   plan.schedule[0] = {first};

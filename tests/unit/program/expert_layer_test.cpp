@@ -1,10 +1,11 @@
 #include "sim/program/expert_layer.h"
-#include "sim/model/parameters.h"
 
 #include <fmt/format.h>
 
 #include <string>
 
+#include "sim/model/parameters.h"
+#include "sim/model/product_format.h"
 #include "sim/program/program.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
@@ -196,6 +197,25 @@ TEST_CASE("gradients of whole experts are reduced over the devices that have the
   // The optimizer has an eighth of the rest, and of an expert that is on two of eight devices a half.
   CHECK(end.optimizer.elementwise.traffic == Bytes((7 * 4 + 2) * ((rest / 2 + 3) / 4 + experts / 4 / 2)));
   CHECK(parameters_of_stage(model, options.mesh, ChunkMap({}, 1), 0) == rest / 2 + experts / 4);
+  // In fp8 the device casts all parameters that it holds.
+  options.recipe.products = ProductFormat::fp8;
+  const Bytes with_casts = Program(plan, options).step_end().optimizer.elementwise.traffic;
+  CHECK(with_casts - end.optimizer.elementwise.traffic ==
+        Bytes(cast_bytes(ProductFormat::fp8, rest / 2 + experts / 4, model.element_bytes)));
+}
+
+TEST_CASE("DualPipe: stages sum the gradients of their experts with the other copy of the model, too", "[experts]") {
+  const Plan plan = in_expert_waves(plan_of(4, 8, {{{0}, 1000}, {{1}, 1000}, {{2}, 1000}, {{3}, 1000}}), 2, 0);
+  LoweringOptions options{mixture(8), Mesh{.hdp = 4, .tp = 1, .pp = 4, .ep = 2}};
+  options.pipeline.schedule = "dualpipe";
+  options.experts.ep = 2;
+  const Program program(plan, options);
+  for (std::int64_t stage = 0; stage < 4; ++stage) {
+    const StepEnd end = program.step_end(stage);
+    CHECK(end.expert_gradient > Bytes{});
+    // Four devices share the common parameters of a stage, and two have the same experts.
+    CHECK(end.twice == end.gradient / 4 + end.expert_gradient / 2);
+  }
 }
 
 }  // namespace

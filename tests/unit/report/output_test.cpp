@@ -227,14 +227,14 @@ TEST_CASE("the busiest links come first, those of equal use by their place, unus
   const auto network = make_fair_share_network(spec);
   std::vector<Bytes> bytes(network->link_count());
   bytes[0] = bytes[2] = bytes[4] = Bytes(10'000'000'000);  // out of gpus 0, 1 and 2, of which 2 has half the rate
-  const std::vector<LinkUse> links = busiest_links({bytes, {}}, 1_s, *network, 2);
+  const std::vector<LinkUse> links = busiest_links({bytes, {}}, 1, *network, 2);
   REQUIRE(links.size() == 2);
   CHECK(links[0].name == "node 0 gpu 2 nvlink out");
   CHECK(links[0].rate == 50_GBps);
   CHECK(links[0].utilisation == Approx(0.2));
   CHECK(links[1].name == "node 0 gpu 0 nvlink out");
   CHECK(links[1].utilisation == Approx(0.1));
-  CHECK(busiest_links({bytes, {}}, 1_s, *network, 64).size() == 3);
+  CHECK(busiest_links({bytes, {}}, 1, *network, 64).size() == 3);
 }
 
 TEST_CASE("links that others load too come before those that the main job alone loads more", "[report]") {
@@ -248,7 +248,7 @@ TEST_CASE("links that others load too come before those that the main job alone 
   bytes.main[2] = Bytes(10'000'000'000);
   bytes.others[2] = Bytes(30'000'000'000);
   bytes.others[4] = Bytes(90'000'000'000);  // not a link of the main job
-  const std::vector<LinkUse> links = busiest_links(bytes, 1_s, *network, 64);
+  const std::vector<LinkUse> links = busiest_links(bytes, 1, *network, 64);
   REQUIRE(links.size() == 2);
   CHECK(links[0].name == "node 0 gpu 1 nvlink out");
   CHECK(links[0].utilisation == Approx(0.1));

@@ -73,6 +73,13 @@ TEST_CASE("what the framework spends beside all else would help too", "[explain]
   CHECK((told.step_time - change->step_time).seconds() == 3);
 }
 
+TEST_CASE("faster copies to the host would help where a step waits for them, whatever the PCIe", "[explain]") {
+  const Study study = StudyFile(test::good_study).load({"plans=[{hdp-naive: {offload: 1}}]", "mesh.capacity=8Ki"});
+  const Explanation told = explain(study.points[0], 0, 0);
+  REQUIRE(told.mean[Activity::offload_stall] > Duration{});
+  CHECK(change_of(told, "copies to and from the host twice as fast") != nullptr);
+}
+
 TEST_CASE("explaining changes nothing: the step is that of the study", "[explain]") {
   const Study study = StudyFile(test::good_study).load();
   const StudyPoint& point = study.points[0];

@@ -54,6 +54,16 @@ TEST_CASE("progress counts every step once and names every run once", "[runner]"
   CHECK(finished == 6);
 }
 
+TEST_CASE("the steps of a run may add up to more time than one step can take", "[runner]") {
+  const test::StudyFile file(test::good_study);
+  const Study study =
+      file.load({"overheads={per_step: 3600 s}", "cluster.gpus=8", "plans=[static]",
+                 "data={lengths: {fixed: 1Ki}, context: 1Ki, tokens_per_step: 2Ki, steps: 2600}"});  // 108 days
+  const auto runs = run_study(study, {});
+  REQUIRE(runs);
+  CHECK((*runs)[0].metrics.step_time_s.mean > 3600);
+}
+
 TEST_CASE("a study that is stopped gives no runs", "[runner]") {
   const Study study = tiny_study();
   std::atomic<int> asked = 0;
