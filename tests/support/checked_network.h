@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <stdexcept>
@@ -77,8 +78,10 @@ class CheckedNetwork final : public NetworkModel {
       flows.push_back(watched.flow);
       rates.push_back(static_cast<double>(rate.bytes_per_second()));
     }
-    // Rates are whole B/s.
-    const std::string problem = why_unfair(capacities_, flows, rates, {.relative = 1e-9, .per_flow = 1});
+    // Rates are whole B/s, which a level, rate / weight, has multiplied.
+    double least_weight = 1;
+    for (const SharedFlow& flow : flows) least_weight = std::min(least_weight, flow.weight);
+    const std::string problem = why_unfair(capacities_, flows, rates, {.relative = 1e-9, .per_flow = 1 / least_weight});
     if (!problem.empty()) throw std::logic_error(problem);
   }
 
