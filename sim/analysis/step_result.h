@@ -57,7 +57,9 @@ struct StepResult {
   PhaseTimes phases;
   /// Change of the step's time per relative change of a family's costs, by CostFamily. Empty unless it was asked for.
   std::vector<Duration> slopes{};
-  std::vector<Duration> loading{};  ///< Time of each stage of loading the batch; empty if not modelled.
+  std::vector<Duration> slow_nodes{};  ///< Change of the step's time with one slow node, by its place; as slopes.
+  std::vector<Duration> routes{};      ///< Change of the step's time with other routes; as slopes.
+  std::vector<Duration> loading{};     ///< Time of each stage of loading the batch; empty if not modelled.
 };
 
 /// Adds the time that the step, with all of its ranks, waits for its data before it begins.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "sim/analysis/metrics.h"
@@ -17,12 +18,47 @@ double seconds_of(const StepResult& step) {
   return static_cast<double>(step.time.picoseconds()) / 1e12;
 }
 
-double factor_of(const Factors& elasticities, const Factors& factors) {
-  double factor = 1;
+// The place of a number from 0 to 1 among `count` equal parts.
+std::size_t part_of(double number, std::size_t count) {
+  return std::min(static_cast<std::size_t>(number * static_cast<double>(count)), count - 1);
+}
+
+// A step waits for the slow node that delays it most; the others are hidden behind that.
+double change_by_slow_nodes(const Sensitivity& sensitivity, const Sample& sample) {
+  const std::vector<double>& changes = sensitivity.slow_nodes;
+  if (changes.empty() || sample.slow_nodes.empty()) return 0;
+  double largest = -std::numeric_limits<double>::infinity();
+  for (const double place : sample.slow_nodes) largest = std::max(largest, changes[part_of(place, changes.size())]);
+  return largest;
+}
+
+// The routes that were simulated are as likely as each of the others.
+double change_by_routes(const Sensitivity& sensitivity, const Sample& sample) {
+  const std::vector<double>& changes = sensitivity.routes;
+  const std::size_t choice = part_of(sample.routes, changes.size() + 1);
+  return choice == 0 ? 0 : changes[choice - 1];
+}
+
+double factor_of(const Sensitivity& sensitivity, const Sample& sample) {
+  double factor = 1 + change_by_slow_nodes(sensitivity, sample) + change_by_routes(sensitivity, sample);
   for (std::size_t family = 0; family < cost_families; ++family) {
-    factor += elasticities[family] * (factors[family] - 1);
+    factor += sensitivity.families[family] * (sample.factors[family] - 1);
   }
   return std::max(0.0, factor);
+}
+
+double deviation_of(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / count);
+}
+
+// Adds what a step knows of each place; a step knows all places or none.
+void add_seconds(const std::vector<Duration>& changes, std::vector<double>& sums) {
+  sums.resize(std::max(sums.size(), changes.size()));
+  for (std::size_t i = 0; i < changes.size(); ++i) sums[i] += changes[i].seconds();
 }
 
 // The relative standard error of the mean of the steps' times.
@@ -39,16 +75,27 @@ double deviation_of_batches(const RunResult& result) {
 }
 
 constexpr char batches[] = "batches";
+constexpr char slow_nodes[] = "slow nodes";
+constexpr char routes[] = "routes";
 
 std::vector<VarianceShare> shares_of(const UncertaintyModel& model, const RunResult& result,
-                                     const Factors& elasticities) {
+                                     const Sensitivity& sensitivity, const std::vector<Sample>& samples) {
   std::vector<VarianceShare> shares{{batches, 0, deviation_of_batches(result)}};
+  const auto add = [&](std::string source, double deviation) {
+    if (deviation > 0) shares.push_back({std::move(source), 0, deviation});
+  };
   for (std::size_t family = 0; family < cost_families; ++family) {
-    const double deviation = std::abs(elasticities[family]) * model.errors[family].deviation();
-    if (deviation > 0) {
-      shares.push_back({std::string(cost_family_name(static_cast<CostFamily>(family))), 0, deviation});
-    }
+    add(std::string(cost_family_name(static_cast<CostFamily>(family))),
+        std::abs(sensitivity.families[family]) * model.errors[family].deviation());
   }
+  std::vector<double> by_slow_nodes;
+  std::vector<double> by_routes;
+  for (const Sample& sample : samples) {
+    by_slow_nodes.push_back(change_by_slow_nodes(sensitivity, sample));
+    by_routes.push_back(change_by_routes(sensitivity, sample));
+  }
+  add(slow_nodes, deviation_of(by_slow_nodes));
+  add(routes, deviation_of(by_routes));
   double variance = 0;
   for (const VarianceShare& each : shares) variance += each.deviation * each.deviation;
   for (VarianceShare& each : shares) each.share = variance > 0 ? each.deviation * each.deviation / variance : 0;
@@ -81,7 +128,25 @@ std::string advice_of(const UncertaintyModel& model, const std::vector<CostFamil
   for (std::size_t family = 0; family < cost_families; ++family) {
     if (largest.source == cost_family_name(static_cast<CostFamily>(family))) return model.advice[family];
   }
+  if (largest.source == slow_nodes) return "time each node by itself and leave out those that are slow";
+  if (largest.source == routes) return "choose routes packet by packet (cluster.routing: adaptive)";
   return "simulate more steps (data.steps)";
+}
+
+// The nodes of which one in 1 / share is slow, by the gaps between them; a few dozen of them are as good as all.
+std::vector<double> drawn_slow_nodes(const UncertaintyModel& model, std::uint64_t number) {
+  constexpr std::size_t enough = 64;
+  std::vector<double> places;
+  if (model.slow_nodes.share <= 0) return places;
+  RandomStream random(model.seed, "uncertainty of slow nodes", number);
+  const auto nodes = static_cast<double>(model.nodes);
+  const double log_of_others = std::log1p(-model.slow_nodes.share);
+  for (double node = -1; places.size() < enough;) {
+    node += 1 + std::floor(std::log1p(-random.uniform()) / log_of_others);
+    if (node >= nodes) break;
+    places.push_back(random.uniform());
+  }
+  return places;
 }
 
 }  // namespace
@@ -115,30 +180,38 @@ Sample draw_sample(const UncertaintyModel& model, std::size_t steps, std::int64_
   RandomStream steps_drawn(model.seed, "uncertainty of batches", static_cast<std::uint64_t>(number));
   sample.steps.reserve(steps);
   for (std::size_t i = 0; i < steps; ++i) sample.steps.push_back(steps_drawn.below(steps));
+  sample.slow_nodes = drawn_slow_nodes(model, static_cast<std::uint64_t>(number));
+  sample.routes = RandomStream(model.seed, "uncertainty of routes", static_cast<std::uint64_t>(number)).uniform();
   return sample;
 }
 
-std::array<double, cost_families> elasticities(const RunResult& result) {
-  Factors sums{};
+Sensitivity sensitivity_of(const RunResult& result) {
+  Sensitivity found;
   double seconds = 0;
   for (const StepResult& step : result.steps) {
     if (step.slopes.empty()) continue;
-    for (std::size_t family = 0; family < cost_families; ++family) sums[family] += step.slopes.at(family).seconds();
+    for (std::size_t family = 0; family < cost_families; ++family) {
+      found.families[family] += step.slopes.at(family).seconds();
+    }
+    add_seconds(step.slow_nodes, found.slow_nodes);
+    add_seconds(step.routes, found.routes);
     seconds += seconds_of(step);
   }
-  for (double& sum : sums) sum = seconds > 0 ? sum / seconds : 0;
-  return sums;
+  const double scale = seconds > 0 ? 1 / seconds : 0;
+  for (double& sum : found.families) sum *= scale;
+  for (double& sum : found.slow_nodes) sum *= scale;
+  for (double& sum : found.routes) sum *= scale;
+  return found;
 }
 
-SampledRun sampled_run(const RunResult& result, const std::array<double, cost_families>& elasticities,
-                       const Sample& sample) {
+SampledRun sampled_run(const RunResult& result, const Sensitivity& sensitivity, const Sample& sample) {
   double seconds = 0;
   std::int64_t tokens = 0;
   for (const std::size_t step : sample.steps) {
     seconds += seconds_of(result.steps[step]);
     tokens += result.steps[step].tokens;
   }
-  seconds *= factor_of(elasticities, sample.factors);
+  seconds *= factor_of(sensitivity, sample);
   return {seconds / static_cast<double>(sample.steps.size()), static_cast<double>(tokens) / seconds, tokens};
 }
 
@@ -146,14 +219,15 @@ Uncertainty uncertainty_of(const UncertaintyModel& model, const RunResult& resul
                            std::int64_t gpus, double flops_per_s) {
   HDPSIM_CHECK(baseline == nullptr || baseline->steps.size() == result.steps.size(), "{} steps against {}",
                result.steps.size(), baseline->steps.size());
-  const Factors ours = elasticities(result);
-  const Factors theirs = baseline == nullptr ? Factors{} : elasticities(*baseline);
+  const Sensitivity ours = sensitivity_of(result);
+  const Sensitivity theirs = baseline == nullptr ? Sensitivity{} : sensitivity_of(*baseline);
+  std::vector<Sample> samples;
   std::vector<double> times;
   std::vector<double> rates;
   std::vector<double> utilisations;
   std::vector<double> ratios;
   for (std::int64_t number = 0; number < model.samples; ++number) {
-    const Sample sample = draw_sample(model, result.steps.size(), number);
+    const Sample& sample = samples.emplace_back(draw_sample(model, result.steps.size(), number));
     const SampledRun run = sampled_run(result, ours, sample);
     times.push_back(run.step_time_s);
     rates.push_back(run.tokens_per_s);
@@ -172,8 +246,8 @@ Uncertainty uncertainty_of(const UncertaintyModel& model, const RunResult& resul
   uncertainty.tokens_per_s_per_gpu = percentiles_of(rates);
   uncertainty.mfu = percentiles_of(utilisations);
   if (baseline != nullptr) uncertainty.speedup = percentiles_of(ratios);
-  uncertainty.shares = shares_of(model, result, ours);
-  const std::vector<CostFamily> unknown = unknown_families(model, ours);
+  uncertainty.shares = shares_of(model, result, ours, samples);
+  const std::vector<CostFamily> unknown = unknown_families(model, ours.families);
   for (const CostFamily family : unknown) uncertainty.unknown.emplace_back(cost_family_name(family));
   uncertainty.advice = advice_of(model, unknown, uncertainty.shares.front());
   return uncertainty;

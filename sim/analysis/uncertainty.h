@@ -25,11 +25,20 @@ struct Percentiles {
 [[nodiscard]] double median(std::vector<double> values);
 [[nodiscard]] Percentiles percentiles_of(const std::vector<double>& values);
 
+/// Nodes that are slower than the others for a whole run: each is so with probability `share`, and its kernels then
+/// take `slowdown` times as long.
+struct SlowNodes {
+  double share = 0.005;
+  double slowdown = 1.1;
+};
+
 /// How a run is resampled.
 struct UncertaintyModel {
   std::int64_t samples = 200;
   std::uint64_t seed = 1;
   FamilyErrors errors;
+  SlowNodes slow_nodes;
+  std::int64_t nodes = 0;                         ///< Of the job.
   std::array<std::string, cost_families> advice;  ///< What to measure to know a family better, by CostFamily.
 };
 
@@ -38,12 +47,15 @@ struct UncertaintyModel {
 struct Sample {
   std::array<double, cost_families> factors{};  ///< Measured over predicted time, by CostFamily.
   std::vector<std::size_t> steps;               ///< Steps drawn with replacement from the run's (Efron's bootstrap).
+  std::vector<double> slow_nodes;               ///< Where in the job, from 0 to 1, nodes are slow.
+  double routes = 0;                            ///< Which of the simulated choices of routes the switches make, 0 to 1.
 };
 [[nodiscard]] Sample draw_sample(const UncertaintyModel& model, std::size_t steps, std::int64_t number);
 
 /// The share of a headline figure's variance that one source causes, to first order.
 struct VarianceShare {
-  std::string source;  ///< A family, or "batches": the draw of sequences, and noise between steps.
+  std::string
+      source;  ///< A family, "batches" (the draw of sequences, and noise between steps), "slow nodes", "routes".
   double share = 0;
   double deviation = 0;  ///< Relative deviation of the mean step time if this were the only source.
 };
@@ -61,19 +73,24 @@ struct Uncertainty {
   std::string advice;                 ///< What would narrow the interval most; empty if nothing would.
 };
 
-/// Relative change of the step time per relative change of each family's costs: a mean over the steps where it is
-/// known, weighted by their times. Zero if no step knows it.
-[[nodiscard]] std::array<double, cost_families> elasticities(const RunResult& result);
+/// What a run's step time depends on: means over the steps where it is known, weighted by their times; zero or empty if
+/// no step knows it.
+struct Sensitivity {
+  std::array<double, cost_families> families{};  ///< Relative change of the step time per relative change of costs.
+  std::vector<double> slow_nodes;                ///< Relative change with one slow node, by its place.
+  std::vector<double> routes;                    ///< Relative change with other routes.
+};
+[[nodiscard]] Sensitivity sensitivity_of(const RunResult& result);
 
-/// The mean step time of a run in one sample, in seconds, and its tokens per second. To first order in the families, T
-/// = mean of the drawn steps' times x (1 + sum over families of elasticity x (factor - 1)).
+/// The mean step time of a run in one sample, in seconds, and its tokens per second. To first order, T = mean of the
+/// drawn steps' times x (1 + sum over families of elasticity x (factor - 1) + largest change that one of the slow nodes
+/// causes + change with the routes).
 struct SampledRun {
   double step_time_s = 0;
   double tokens_per_s = 0;
   std::int64_t tokens = 0;
 };
-[[nodiscard]] SampledRun sampled_run(const RunResult& result, const std::array<double, cost_families>& elasticities,
-                                     const Sample& sample);
+[[nodiscard]] SampledRun sampled_run(const RunResult& result, const Sensitivity& sensitivity, const Sample& sample);
 
 /// Intervals of a run's figures. `flops_per_s` is the peak of all devices together. `baseline` is the run that
 /// speed-ups are stated against, with the same steps (checked), or null. O(samples x steps).

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
-constexpr std::string_view schema = "hdpsim.run/8";
+constexpr std::string_view schema = "hdpsim.run/9";
 
 template <std::size_t count>
 Json durations_json(const std::array<Duration, count>& times) {
@@ -30,10 +30,16 @@ std::array<Duration, count> durations_of(const Json& json) {
   return times;
 }
 
-Json slopes_json(const std::vector<Duration>& slopes) {
+Json changes_json(const std::vector<Duration>& changes) {
   Json json = Json::array();
-  for (const Duration slope : slopes) json.push_back(slope.picoseconds());
+  for (const Duration change : changes) json.push_back(change.picoseconds());
   return json;
+}
+
+std::vector<Duration> changes_of(const Json& json) {
+  std::vector<Duration> changes;
+  for (const Json& change : json) changes.push_back(Duration::picoseconds(change.get<std::int64_t>()));
+  return changes;
 }
 
 Json breakdown_json(const Breakdown& breakdown) {
@@ -135,7 +141,9 @@ Json step_json(const StepResult& step) {
           {"connections", {step.connections.peers, step.connections.groups}},
           {"memory", memory_json(step.memory)},
           {"events", step.events},
-          {"slopes_ps", slopes_json(step.slopes)},
+          {"slopes_ps", changes_json(step.slopes)},
+          {"slow_nodes_ps", changes_json(step.slow_nodes)},
+          {"routes_ps", changes_json(step.routes)},
           {"phases_s",
            {step.phases.batch_s, step.phases.planner_s, step.phases.check_s, step.phases.simulation_s,
             step.phases.summary_s}}};
@@ -158,8 +166,9 @@ StepResult step_of(const Json& json) {
   step.connections = {json.at("connections").at(0), json.at("connections").at(1)};
   step.memory = memory_of(json.at("memory"));
   step.events = json.at("events");
-  for (const Json& slope : json.at("slopes_ps"))
-    step.slopes.push_back(Duration::picoseconds(slope.get<std::int64_t>()));
+  step.slopes = changes_of(json.at("slopes_ps"));
+  step.slow_nodes = changes_of(json.at("slow_nodes_ps"));
+  step.routes = changes_of(json.at("routes_ps"));
   const Json& phases = json.at("phases_s");
   step.phases = {phases.at(0), phases.at(1), phases.at(2), phases.at(3), phases.at(4)};
   return step;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <ctime>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -231,6 +232,38 @@ Timeline simulate_plan(const Program& program, World& world, const StepCondition
 
 namespace {
 
+// The conditions of a step with one slow node more.
+DeviceConditions with_slow_node(const DeviceConditions& devices, NodeId node, const ClusterSpec& cluster,
+                                double slowdown) {
+  DeviceConditions slower = devices;
+  const auto first = static_cast<std::int64_t>(node.index()) * cluster.devices_per_node;
+  slower.faults.push_back({.first_device = first,
+                           .last_device = first + cluster.devices_per_node - 1,
+                           .to_step = std::numeric_limits<std::int64_t>::max(),
+                           .slowdown = slowdown});
+  return slower;
+}
+
+// How the step changes under the same plan with what nobody knows beforehand: errors of costs, slow nodes, routes.
+void add_changes(const StudyPoint& point, const Program& program, const StepConditions& conditions, StepResult& step) {
+  const PointSpec& spec = point.spec;
+  const UncertaintyOptions& options = *spec.uncertainty;
+  const FamilyErrors errors = errors_of(options, *spec.profile, of_attention(spec.model).head_dim);
+  step.slopes = slopes_of(errors, [&](const FamilyFactors& factors) {
+    return simulate_plan(program, *point.make_world(factors), conditions).step_time;
+  });
+  for (const NodeId node : probed_nodes(options, spec.nodes, spec.cluster)) {
+    const DeviceConditions devices =
+        with_slow_node(conditions.devices, node, spec.cluster, options.slow_nodes.slowdown);
+    const StepConditions slower{conditions.grain, devices, conditions.neighbours, conditions.background,
+                                conditions.outsize};
+    step.slow_nodes.push_back(simulate_plan(program, *point.make_world(), slower).step_time - step.time);
+  }
+  for (const ClusterSpec& other : rerouted(options, spec.cluster)) {
+    step.routes.push_back(simulate_plan(program, *point.make_world(other), conditions).step_time - step.time);
+  }
+}
+
 SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
                         std::size_t memory_ranks) {
   Stopwatch watch;
@@ -250,10 +283,7 @@ SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t 
 
   SimulatedStep result{summary(made, batch, point, world, timeline), {}, {}, {}};
   if (spec.uncertainty && takes_elasticities(*spec.uncertainty, step, spec.steps)) {
-    const FamilyErrors errors = errors_of(*spec.uncertainty, *spec.profile, of_attention(spec.model).head_dim);
-    result.result.slopes = slopes_of(errors, [&](const FamilyFactors& factors) {
-      return simulate_plan(program, *point.make_world(factors), conditions).step_time;
-    });
+    add_changes(point, program, conditions, result.result);
   }
   add_memory(program, room_of(spec), point.work, timeline, memory_ranks, result);
   if (spec.loading) {

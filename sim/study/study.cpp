@@ -319,10 +319,12 @@ std::array<std::string, cost_families> advice_for(const LoweringOptions& job, st
 }
 
 UncertaintyModel uncertainty_model(const UncertaintyOptions& options, const DeviceProfile& profile,
-                                   const LoweringOptions& job, std::int64_t capacity) {
+                                   const LoweringOptions& job, std::int64_t capacity, std::int64_t nodes) {
   return {.samples = options.samples,
           .seed = options.seed,
           .errors = errors_of(options, profile, of_attention(job.model).head_dim),
+          .slow_nodes = options.slow_nodes,
+          .nodes = nodes,
           .advice = advice_for(job, capacity)};
 }
 
@@ -387,7 +389,8 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .nodes = spec.nodes.count(spec.cluster),
           .failures = spec.failures,
           .uncertainty = spec.uncertainty
-                             ? std::optional(uncertainty_model(*spec.uncertainty, profile, job, spec.capacity))
+                             ? std::optional(uncertainty_model(*spec.uncertainty, profile, job, spec.capacity,
+                                                               spec.nodes.count(spec.cluster)))
                              : std::nullopt};
 }
 

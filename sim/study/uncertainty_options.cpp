@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "sim/base/random.h"
 #include "sim/document/key_table.h"
 
 namespace hdpsim {
@@ -13,6 +14,9 @@ constexpr double most_samples = 1e5;
 constexpr double most_cv = 1;
 constexpr double least_nudge = 0.01;
 constexpr double usual_nudge = 0.05;
+constexpr double most_slowdown = 1000;
+constexpr std::uint64_t seeds = 1'000'000'000;
+constexpr std::int64_t alternatives = 4;  // places of a slow node, and choices of routes, that are simulated
 
 using Supposed = std::array<double, cost_families>;
 
@@ -30,6 +34,16 @@ const KeyTable<Supposed>& error_table() {
   return made;
 }
 
+const KeyTable<SlowNodes>& slow_node_table() {
+  static const auto made = [] {
+    KeyTable<SlowNodes> keys("slow nodes");
+    keys.number("share", {0, 1}, at(&SlowNodes::share), "how likely each node is slow; 0: none is");
+    keys.number("slowdown", {1, most_slowdown}, at(&SlowNodes::slowdown), "how many times longer its kernels take");
+    return keys;
+  }();
+  return made;
+}
+
 const KeyTable<UncertaintyOptions>& uncertainty_table() {
   static const auto made = [] {
     KeyTable<UncertaintyOptions> keys("the uncertainty");
@@ -39,6 +53,8 @@ const KeyTable<UncertaintyOptions>& uncertainty_table() {
                {.unit = "steps"});
     keys.count("seed", {0, 9e15}, at(&UncertaintyOptions::seed), "the seed of the samples");
     keys.map("errors", error_table(), at(&UncertaintyOptions::supposed), "errors that are supposed, family by family");
+    keys.map("slow_nodes", slow_node_table(), at(&UncertaintyOptions::slow_nodes),
+             "nodes that are slow for a whole run");
     return keys;
   }();
   return made;
@@ -71,6 +87,32 @@ double nudge(const FamilyError& error) {
 bool takes_elasticities(const UncertaintyOptions& options, std::int64_t step, std::int64_t steps) {
   const std::int64_t count = std::min(options.steps, steps);
   return step == 0 || step * count / steps != (step - 1) * count / steps;
+}
+
+std::vector<NodeId> probed_nodes(const UncertaintyOptions& options, const NodeList& nodes, const ClusterSpec& cluster) {
+  std::vector<NodeId> probed;
+  if (options.slow_nodes.share <= 0 || options.slow_nodes.slowdown <= 1) return probed;
+  const std::int64_t count = nodes.count(cluster);
+  const std::int64_t parts = std::min(alternatives, count);
+  RandomStream random(options.seed, "places of slow nodes");
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t first = part * count / parts;
+    const std::int64_t end = (part + 1) * count / parts;
+    probed.push_back(
+        nodes.node(static_cast<std::size_t>(first) + random.below(static_cast<std::uint64_t>(end - first))));
+  }
+  return probed;
+}
+
+std::vector<ClusterSpec> rerouted(const UncertaintyOptions& options, const ClusterSpec& cluster) {
+  std::vector<ClusterSpec> others;
+  if (cluster.routing.policy != Routing::Policy::ecmp) return others;
+  RandomStream random(options.seed, "seeds of routes");
+  for (std::int64_t i = 0; i < alternatives; ++i) {
+    others.push_back(cluster);
+    others.back().routing.seed = random.below(seeds);
+  }
+  return others;
 }
 
 }  // namespace hdpsim

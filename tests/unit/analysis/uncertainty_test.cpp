@@ -94,9 +94,75 @@ TEST_CASE("an error that nobody knows is told, and what to measure for it", "[un
 TEST_CASE("elasticities come from the steps that have them", "[uncertainty]") {
   RunResult run = run_with({10, 30}, 0.4);
   run.steps[1].slopes.clear();
-  CHECK(elasticities(run)[gemm] == Approx(0.4));
+  run.steps[0].slow_nodes = {Duration::seconds(1), Duration::seconds(2)};
+  run.steps[0].routes = {Duration::seconds(-1)};
+  CHECK(sensitivity_of(run).families[gemm] == Approx(0.4));
+  CHECK(sensitivity_of(run).slow_nodes[1] == Approx(0.2));
+  CHECK(sensitivity_of(run).routes[0] == Approx(-0.1));
   run.steps[0].slopes.clear();
-  CHECK(elasticities(run)[gemm] == 0);
+  CHECK(sensitivity_of(run).families[gemm] == 0);
+  CHECK(sensitivity_of(run).slow_nodes.empty());
+}
+
+// Runs of one step of ten seconds on nodes each of which is slow with this probability.
+UncertaintyModel model_of_nodes(double share, std::int64_t nodes) {
+  UncertaintyModel model = model_of(0);
+  model.slow_nodes.share = share;
+  model.nodes = nodes;
+  return model;
+}
+
+TEST_CASE("as many samples have slow nodes as nodes are slow", "[uncertainty]") {
+  const double share = 0.02;
+  const std::int64_t nodes = 50;
+  const UncertaintyModel model = model_of_nodes(share, nodes);
+  double drawn = 0;
+  double without = 0;
+  for (std::int64_t number = 0; number < model.samples; ++number) {
+    const std::size_t slow = draw_sample(model, 1, number).slow_nodes.size();
+    drawn += static_cast<double>(slow);
+    without += slow == 0 ? 1 : 0;
+  }
+  const auto samples = static_cast<double>(model.samples);
+  // Of 4,000 samples with one slow node on average: five standard errors are 5 / sqrt(4,000) = 0.08.
+  CHECK(drawn / samples == Approx(share * nodes).margin(0.08));
+  CHECK(without / samples == Approx(std::pow(1 - share, nodes)).margin(0.04));
+  CHECK(draw_sample(model_of_nodes(0, nodes), 1, 0).slow_nodes.empty());
+  CHECK(draw_sample(model_of_nodes(1, 3), 1, 0).slow_nodes.size() == 3);
+}
+
+TEST_CASE("a step waits for the slow node that delays it most", "[uncertainty]") {
+  RunResult run = run_with({10});
+  run.steps[0].slow_nodes = {Duration::seconds(0.5), Duration::seconds(1)};
+  const Sensitivity sensitivity = sensitivity_of(run);
+  Sample sample = draw_sample(model_of_nodes(0, 2), 1, 0);
+  CHECK(sampled_run(run, sensitivity, sample).step_time_s == Approx(10));
+  sample.slow_nodes = {0.1};
+  CHECK(sampled_run(run, sensitivity, sample).step_time_s == Approx(10.5));
+  sample.slow_nodes = {0.1, 0.9, 0.2};
+  CHECK(sampled_run(run, sensitivity, sample).step_time_s == Approx(11));
+
+  // All nodes are slow in every sample: the interval is of one value.
+  const Uncertainty always = uncertainty_of(model_of_nodes(1, 1000), run, nullptr, 1, 1);
+  CHECK(always.step_time_s.p5 == Approx(11));
+  CHECK(always.step_time_s.p95 == Approx(11));
+  const Uncertainty seldom = uncertainty_of(model_of_nodes(0.02, 2), run, nullptr, 1, 1);
+  CHECK(seldom.step_time_s.p50 == Approx(10));
+  CHECK(seldom.shares.front().source == "slow nodes");
+  CHECK_THAT(seldom.advice, Catch::Contains("slow"));
+}
+
+TEST_CASE("routes as they were simulated are as likely as each of the others", "[uncertainty]") {
+  RunResult run = run_with({10});
+  run.steps[0].routes = {Duration::seconds(1), Duration::seconds(2), Duration::seconds(3)};
+  const Uncertainty found = uncertainty_of(model_of(0), run, nullptr, 1, 1);
+  // Four values, one second apart, of equal weight: their deviation is sqrt(5) / 2 seconds.
+  CHECK(found.step_time_s.mean == Approx(11.5).margin(0.1));
+  CHECK(found.step_time_s.p5 == Approx(10));
+  CHECK(found.step_time_s.p95 == Approx(13));
+  CHECK(found.shares.front().source == "routes");
+  CHECK(found.shares.front().deviation == Approx(std::sqrt(5.0) / 2 / 10).epsilon(0.05));
+  CHECK_THAT(found.advice, Catch::Contains("routing"));
 }
 
 TEST_CASE("residuals are drawn as they are: between their least and their most, with their median in the middle",

@@ -146,7 +146,7 @@ TEST_CASE("to first order a resampled family says what a new simulation says", "
   const StudyPoint& point = study.points[0];
   const std::vector<Run> runs = runs_of(study);
   for (std::size_t plan = 0; plan < 2; ++plan) {
-    const auto elastic = elasticities(runs[plan].result);
+    const auto elastic = sensitivity_of(runs[plan].result).families;
     double sum = 0;
     for (std::size_t family = 0; family < cost_families; ++family) {
       const double factor = 1.08;
@@ -164,6 +164,45 @@ TEST_CASE("to first order a resampled family says what a new simulation says", "
       sum += elastic[family];
     }
     CHECK(sum == Approx(1).margin(0.03));  // all costs 1 % up: the step 1 % up, where nothing is of a data sheet
+  }
+}
+
+TEST_CASE("a slow node changes a step of an interval as a fault of that node does", "[uncertainty]") {
+  const StudyFile file(good_study);
+  const double slowdown = 1.3;
+  const Study study = file.load({fmt::format("uncertainty={{steps: 1, slow_nodes: {{slowdown: {}}}}}", slowdown)});
+  const PointSpec& spec = study.points[0].spec;
+  const std::vector<NodeId> nodes = probed_nodes(*spec.uncertainty, spec.nodes, spec.cluster);
+  REQUIRE(nodes.size() == static_cast<std::size_t>(std::min<std::int64_t>(4, spec.nodes.count(spec.cluster))));
+  const std::vector<Run> runs = runs_of(study);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Study faulty = file.load({fmt::format("faults=[{{node: {}, slowdown: {}}}]", nodes[i].index(), slowdown)});
+    const std::vector<Run> slower = runs_of(faulty);
+    for (std::size_t plan = 0; plan < runs.size(); ++plan) {
+      const StepResult& step = runs[plan].result.steps[0];
+      CAPTURE(i, plan);
+      CHECK(step.time + step.slow_nodes.at(i) == slower[plan].result.steps[0].time);
+      CHECK(step.slow_nodes[i] > Duration{});
+      CHECK(step.routes.empty());
+    }
+  }
+}
+
+TEST_CASE("switches that choose routes by a hash have others in intervals", "[uncertainty]") {
+  const StudyFile file(good_study);
+  const Study study = file.load({"uncertainty={steps: 1, slow_nodes: {share: 0}}", "cluster.routing=ecmp"});
+  const PointSpec& spec = study.points[0].spec;
+  const std::vector<ClusterSpec> others = rerouted(*spec.uncertainty, spec.cluster);
+  REQUIRE(others.size() == 4);
+  for (const Run& run : runs_of(study)) {
+    const StepResult& step = run.result.steps[0];
+    CHECK(step.slow_nodes.empty());
+    REQUIRE(step.routes.size() == others.size());
+    const std::string seed = fmt::format("cluster.routing={{policy: ecmp, seed: {}}}", others[0].routing.seed);
+    CHECK(others[0].routing.seed <= 1000000000000000);
+    for (const Run& other : runs_of(file.load({seed}))) {
+      if (other.info.plan == run.info.plan) CHECK(step.time + step.routes[0] == other.result.steps[0].time);
+    }
   }
 }
 
