@@ -38,6 +38,9 @@ inline constexpr Between<FlopRate> flop_rate{FlopRate(1e6), FlopRate(1e18)};
 inline constexpr double least_speed = 0.001;
 inline constexpr double most_speed = 1000;
 
+/// Most devices of a cluster, and so nodes of it and ranks of a job.
+inline constexpr std::int64_t most_devices = std::int64_t{16} * 1024 * 1024;
+
 /// Most tokens of a training sequence, and of a micro-batch on one rank.
 inline constexpr std::int64_t most_tokens_of_sequence = std::int64_t{1} << 30;
 /// Most tokens of a step.

@@ -19,7 +19,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr double most_devices = 16 * 1024 * 1024;
+constexpr auto most_devices = static_cast<double>(limits::most_devices);
 constexpr std::size_t most_links_down = 1024;
 
 /// A cluster as its map states it. What needs other keys first is read later.

@@ -145,11 +145,7 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   }
   if (!recipe.recompute.has(LayerModule::projection)) again_at_mlp_ = with_mlp(again_at_mlp_, true);
   const std::int64_t ep = experts.ep;
-  const bool own_head = shape.head && (!model.tied_embeddings || !shape.embedding);
-  const std::int64_t rows =
-      (shape.embedding ? model.vocabulary + model.learned_positions : 0) + (own_head ? model.vocabulary : 0);
-  const std::int64_t others = rows * model.hidden + (shape.head ? final_norm_parameters(model) : 0);
-  const Held held = held_by(model, shape, ep, others);
+  const Held held = held_by(model, shape, ep, parameters_around_layers(model, shape.embedding, shape.head));
   const std::int64_t parameters = held.all();
   const std::int64_t shard = held.shard(shape, ep);
   const std::int64_t in_full = std::min(parameters, held_in_full(model, shape, ep).all());

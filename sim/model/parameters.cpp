@@ -102,8 +102,20 @@ std::int64_t parameters_of_layers(const Transformer& model, std::int64_t first, 
 }
 
 std::int64_t embedding_parameter_count(const Transformer& model) {
-  const std::int64_t tables = model.tied_embeddings ? 1 : 2;
-  return (tables * model.vocabulary + model.learned_positions) * model.hidden;
+  return parameters_around_layers(model, true, true) - final_norm_parameters(model);
+}
+
+std::int64_t input_parameters(const Transformer& model) {
+  return (model.vocabulary + model.learned_positions) * model.hidden;
+}
+
+std::int64_t output_parameters(const Transformer& model, bool beside_input) {
+  const bool has_table = beside_input && model.tied_embeddings;
+  return final_norm_parameters(model) + (has_table ? 0 : model.vocabulary * model.hidden);
+}
+
+std::int64_t parameters_around_layers(const Transformer& model, bool input, bool output) {
+  return (input ? input_parameters(model) : 0) + (output ? output_parameters(model, input) : 0);
 }
 
 std::int64_t active_parameter_count(const Transformer& model) {

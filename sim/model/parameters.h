@@ -19,6 +19,13 @@ namespace hdpsim {
 [[nodiscard]] std::int64_t embedding_parameter_count(const Transformer& model);
 [[nodiscard]] std::int64_t final_norm_parameters(const Transformer& model);
 
+/// Parameters before the first layer: tables of the tokens and of learned positions. / Those behind the last one: the
+/// final norm and, unless the table of the tokens is tied and on the same device, that of the output. / Those that a
+/// device has of both.
+[[nodiscard]] std::int64_t input_parameters(const Transformer& model);
+[[nodiscard]] std::int64_t output_parameters(const Transformer& model, bool beside_input);
+[[nodiscard]] std::int64_t parameters_around_layers(const Transformer& model, bool input, bool output);
+
 /// Parameters of the whole model without the routed experts that a token does not take.
 [[nodiscard]] std::int64_t active_parameter_count(const Transformer& model);
 

@@ -156,9 +156,9 @@ std::vector<Part> parts_of(const MicroBatch& micro_batch, std::size_t index) {
 }
 
 double resident_share(double offload, std::int64_t layers) {
-  if (layers <= 2) return 1;
+  if (layers <= resident_layers) return 1;
   const auto count = static_cast<double>(layers);
-  return (2 + (1 - offload) * (count - 2)) / count;
+  return (resident_layers + (1 - offload) * (count - resident_layers)) / count;
 }
 
 double resident_share(const MicroBatch& micro_batch, std::int64_t layers) {

@@ -162,8 +162,9 @@ class SpanCuts {
 /// O(spans).
 [[nodiscard]] std::vector<Part> parts_of(const MicroBatch& micro_batch, std::size_t index);
 
-/// Share of the layers' activations that stays on the device under an offload ratio: (2 + (1 - r)(l - 2)) / l; two
-/// layers always stay (ByteScale, eq. 3).
+/// Layers whose activations stay on the device whatever is offloaded (ByteScale, eq. 3).
+inline constexpr std::uint32_t resident_layers = 2;
+/// Share of the layers' activations that stays on the device under an offload ratio r: (2 + (1 - r)(l - 2)) / l.
 [[nodiscard]] double resident_share(double offload, std::int64_t layers);
 [[nodiscard]] double resident_share(const MicroBatch& micro_batch, std::int64_t layers);
 

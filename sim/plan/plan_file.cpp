@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/quantity_limits.h"
 #include "sim/document/json_stream.h"
 #include "sim/document/limits.h"
 #include "sim/document/reader.h"
@@ -25,7 +26,7 @@ const std::vector<std::string>& sharding_words() {
 }
 
 constexpr double largest_id = 4294967295.0;  // ids are 32 bits wide
-constexpr double most_ranks = 16777216.0;
+constexpr auto most_ranks = static_cast<double>(limits::most_devices);
 // Limits on the size of a plan. A step of a million ranks has 16 million sequences in 3 million micro-batches.
 constexpr std::size_t most_sequences = std::size_t{1} << 24;
 constexpr std::size_t most_micro_batches = std::size_t{1} << 22;

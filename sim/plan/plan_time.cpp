@@ -9,11 +9,6 @@
 namespace hdpsim {
 namespace {
 
-// The copied share of the activations of the layers that do not stay on the device.
-double copied_share(const MicroBatch& micro_batch, double whole) {
-  return micro_batch.token_wise ? whole + (1 - whole) * micro_batch.offload : micro_batch.offload;
-}
-
 // What the busiest rank of a group holds alone, as if it hid nothing of what the group exchanges.
 double longest_alone(const MicroBatch& micro_batch, const WorkModel& work) {
   double longest = 0;
@@ -31,20 +26,28 @@ double PlanTime::step(std::int64_t stages) const {
   return last + static_cast<double>(stages - 1) * longest;
 }
 
+double offload_seconds(const WorkModel& work, double area, double tokens, std::int64_t layers, double offload,
+                       bool token_wise) {
+  if (!token_wise && offload <= 0) return 0;
+  const double whole = token_wise ? work.copied_whole : 0;
+  const double copied = whole + (1 - whole) * offload;  // of what the layers that do not stay on the device keep
+  const double leaving = 1 - resident_share(1, layers);
+  const double again = token_wise ? leaving * (1 - offload) * work.again_per_token.value_or(0) * tokens : 0;
+  return again + leaving * work.copy_wait(area, tokens, copied);
+}
+
 double micro_batch_seconds(const MicroBatch& micro_batch, std::int64_t layers, const WorkModel& work) {
   const auto degree = static_cast<std::int64_t>(micro_batch.group.size());
   const double tokens = static_cast<double>(micro_batch.shared_tokens()) / static_cast<double>(degree);
-  const double again = work.again_per_token.value_or(0) * recomputed_share(micro_batch, layers) * tokens;
   const bool near = work.near(micro_batch.group);
   const double area = area_of_busiest(micro_batch);
-  const double wait =
-      work.copy_wait(area / static_cast<double>(degree), tokens, copied_share(micro_batch, work.copied_whole)) *
-      (1 - resident_share(1, layers));
   if (is_served(micro_batch)) {
     return work.compute_seconds(area / static_cast<double>(degree), micro_batch.tokens_per_rank());
   }
   const double twice = micro_batch.repeats_forward ? work.forward_seconds(area, micro_batch.shared_tokens()) : 0;
-  return work.seconds(area, micro_batch.shared_tokens(), degree, near) + again + twice + wait +
+  const double moved = offload_seconds(work, area / static_cast<double>(degree), tokens, layers, micro_batch.offload,
+                                       micro_batch.token_wise);
+  return work.seconds(area, micro_batch.shared_tokens(), degree, near) + moved + twice +
          longest_alone(micro_batch, work);
 }
 

@@ -21,6 +21,11 @@ struct PlanTime {
   [[nodiscard]] double step(std::int64_t stages = 1) const;
 };
 
+/// Seconds that offload adds to a micro-batch on a rank which has `tokens` of its tokens and pairs of `area`: the waits
+/// for copies that its passes do not hide and, token-wise, the activations that are computed again.
+[[nodiscard]] double offload_seconds(const WorkModel& work, double area, double tokens, std::int64_t layers,
+                                     double offload, bool token_wise);
+
 /// Seconds of a micro-batch on each rank of its group, in a plan for a model of so many layers. O(spans + group size).
 [[nodiscard]] double micro_batch_seconds(const MicroBatch& micro_batch, std::int64_t layers, const WorkModel& work);
 

@@ -53,13 +53,7 @@ StageParameters stage_parameters(const Transformer& model, const Mesh& mesh, con
     experts += expert_layers(model, runs) * expert_layer_parameter_count(model);
   }
   if (mesh.ep == 1) experts = 0;
-  const bool embedding = chunks.has_embedding(stage);
-  const bool head = chunks.has_head(stage);
-  const std::int64_t table = model.vocabulary * model.hidden;
-  std::int64_t others = 0;
-  if (embedding) others += table + model.learned_positions * model.hidden;
-  if (head) others += final_norm_parameters(model);
-  if (head && !(embedding && model.tied_embeddings)) others += table;
+  const std::int64_t others = parameters_around_layers(model, chunks.has_embedding(stage), chunks.has_head(stage));
   return {divided(layers - experts + others, mesh.tp), experts / mesh.ep};
 }
 
@@ -147,13 +141,12 @@ PoolWork Program::pool_work(PassId id) const {
   const bool gathers = forward && !recipe.gathers_in_pass() && recipe.gathers_by_layer(is_first(id));
   const bool sums = pass.kind == PassKind::backward || pass.kind == PassKind::weight_gradient;
   const bool reduces = sums && !recipe.reduces_in_pass() && recipe.reduces_by_layer(is_last(id));
-  const std::int64_t chunks = pipeline_.chunks();
   const Transformer& model = options_.model;
   std::int64_t parameters = parameters_of_runs(model, layers_of(pass));
-  if (pass.chunk == 0) parameters += (model.vocabulary + model.learned_positions) * model.hidden;
-  if (pass.chunk + 1 == chunks) parameters += final_norm_parameters(model);
-  const bool has_table = model.tied_embeddings && pipeline_.chunk_map().has_embedding(pass.stage);  // of chunk 0
-  if (pass.chunk + 1 == chunks && !has_table) parameters += model.vocabulary * model.hidden;
+  if (pass.chunk == 0) parameters += input_parameters(model);
+  if (pass.chunk + 1 == pipeline_.chunks()) {
+    parameters += output_parameters(model, pipeline_.chunk_map().has_embedding(pass.stage));
+  }
   parameters = divided(parameters, options_.mesh.tp);
   return {Bytes(gathers ? parameters * model.element_bytes : 0),
           Bytes(reduces ? parameters * recipe.gradient_bytes : 0)};

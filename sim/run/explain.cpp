@@ -68,7 +68,7 @@ class WhatIfs {
     if (cluster.nodes() > 1) try_cluster("the network between nodes twice as fast", double_network);
     if (cluster.has_nvlink()) try_cluster("NVLink twice as fast", double_nvlink);
     if (copies()) try_copies();
-    if (has_slow_devices(cluster)) try_cluster("all devices of nominal speed", heal_devices);
+    if (has_slow_devices(cluster) || conditions_.devices.any()) try_nominal_devices();
     if (!cluster.degraded.empty()) try_cluster("all links of full rate", [](auto& c) { c.degraded.clear(); });
     try_without_overheads();
     keep("nobody waits for others", told_.busy.mean, true);
@@ -97,6 +97,16 @@ class WhatIfs {
     machine.step_overhead = Duration{};
     machine.micro_batch_overhead = Duration{};
     keep("no overheads of the framework", simulate_plan(program_, *world, conditions_).step_time);
+  }
+
+  // Without noise and faults, too.
+  void try_nominal_devices() {
+    ClusterSpec cluster = point_.spec.cluster;
+    heal_devices(cluster);
+    const DeviceConditions steady;
+    const StepConditions conditions{conditions_.grain, steady, conditions_.neighbours, conditions_.background,
+                                    conditions_.outsize};
+    keep("all devices of nominal speed", simulate_plan(program_, *point_.make_world(cluster), conditions).step_time);
   }
 
   void try_cluster(const std::string& change, const std::function<void(ClusterSpec&)>& improve) {

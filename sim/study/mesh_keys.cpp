@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/base/quantity_limits.h"
 #include "sim/model/experts.h"
 #include "sim/model/layers.h"
 #include "sim/study/resolution.h"
@@ -15,7 +16,7 @@ namespace {
 using MeshKeys = KeyTable<PointSpec>;
 
 // Products of three degrees fit into 64 bits.
-constexpr Range ranks_range{1, 16 * 1024 * 1024};
+constexpr Range ranks_range{1, limits::most_devices};
 constexpr Range degree_range{1, 65536};
 constexpr Range layers_range{1, 65536};
 constexpr Range capacity_range{1, limits::most_tokens_of_sequence};

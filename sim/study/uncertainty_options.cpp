@@ -15,7 +15,7 @@ constexpr double most_cv = 1;
 constexpr double least_nudge = 0.01;
 constexpr double usual_nudge = 0.05;
 constexpr double most_slowdown = 1000;
-constexpr std::uint64_t seeds = 1'000'000'000;
+constexpr std::uint64_t seeds_of_routes = 1'000'000'000;
 constexpr std::int64_t alternatives = 4;  // places of a slow node, and choices of routes, that are simulated
 
 using Supposed = std::array<double, cost_families>;
@@ -110,7 +110,7 @@ std::vector<ClusterSpec> rerouted(const UncertaintyOptions& options, const Clust
   RandomStream random(options.seed, "seeds of routes");
   for (std::int64_t i = 0; i < alternatives; ++i) {
     others.push_back(cluster);
-    others.back().routing.seed = random.below(seeds);
+    others.back().routing.seed = random.below(seeds_of_routes);
   }
   return others;
 }

@@ -13,7 +13,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr double most_nodes = 16 * 1024 * 1024;
+constexpr auto most_nodes = static_cast<double>(limits::most_devices);
 constexpr double most_fan_in = 1024 * 1024;
 constexpr double most_oversubscription = 1000;
 constexpr Range cables_range{1, 65536};

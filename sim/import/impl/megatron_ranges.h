@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/base/quantity_limits.h"
 #include "sim/model/model_ranges.h"
 
 namespace hdpsim::megatron_ranges {
@@ -11,7 +12,7 @@ inline constexpr Range experts_range{0, model_ranges::experts.most};
 inline constexpr Range tokens = positions;
 // ---- The mesh and the batch of a run
 inline constexpr Range degree{1, 65536};
-inline constexpr Range gpus{1, 16 * 1024 * 1024};
+inline constexpr Range gpus{1, limits::most_devices};
 inline constexpr Range sequences{1, 1e6};
 
 }  // namespace hdpsim::megatron_ranges

@@ -6,21 +6,18 @@
 #include <vector>
 
 #include "sim/base/check.h"
+#include "sim/model/shares.h"
 #include "sim/plan/impl/group_cuts.h"
 
 namespace hdpsim {
 namespace {
 
-std::int64_t rounded_up(std::int64_t count, std::int64_t by) {
-  return (count + by - 1) / by;
-}
-
 class Dispatch final : public GroupCut {
  public:
   Dispatch(const std::vector<std::int64_t>& lengths, std::int64_t ranks, std::int64_t most_tokens)
       : pack_(lengths),
-        tokens_(std::max<std::int64_t>(1, std::min(most_tokens, rounded_up(pack_.tokens(), 8 * ranks)))),
-        of_each_(rounded_up(pack_.tokens(), tokens_ * ranks)),
+        tokens_(std::max<std::int64_t>(1, std::min(most_tokens, divided(pack_.tokens(), 8 * ranks)))),
+        of_each_(divided(pack_.tokens(), tokens_ * ranks)),
         chunks_of_(static_cast<std::size_t>(ranks)) {
     deal();
   }

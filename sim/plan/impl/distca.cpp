@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/model/shares.h"
 #include "sim/plan/impl/attention_servers.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
@@ -48,15 +49,13 @@ class DistCa final : public Planner {
     const std::int64_t all = std::max<std::int64_t>(1, batch.tokens());
     // A group of any capacity needs no more room than for all.
     const std::int64_t room = context_.capacity > all / rules_.ranks ? all : context_.capacity * rules_.ranks;
-    std::int64_t count = rounded_up((all + room - 1) / room, groups);
+    std::int64_t count = rounded_up(divided(all, room), groups);
     for (;; count = rounded_up(count + count / 8 + 1, groups)) {
       const std::vector<Pack> packs = dealt(batch, sorted, count);
       const bool fits = std::all_of(packs.begin(), packs.end(), [&](const Pack& pack) { return pack.tokens <= room; });
       if (fits) return in_halves(batch, packs);
     }
   }
-
-  static std::int64_t rounded_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by * by; }
 
   // To the pack with fewest tokens, the first of these. O(n log packs).
   [[nodiscard]] static std::vector<Pack> dealt(const Batch& batch, const SequenceList& longest_first,

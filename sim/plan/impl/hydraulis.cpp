@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/quantity_limits.h"
 #include "sim/base/quantity_text.h"
 #include "sim/plan/impl/group_times.h"
 #include "sim/plan/impl/hydraulis_candidates.h"
@@ -170,7 +171,7 @@ void read_strategies(const Value& value, HydraulisPolicy& policy, Diagnostics& d
     PipelineDegrees& degrees = policy.strategies.emplace_back();
     for (const Value& degree : item.items) {
       degrees.push_back(
-          read_in<std::int64_t>(degree, "the ranks of a pipeline", {1, 16777216}, diagnostics).value_or(1));
+          read_in<std::int64_t>(degree, "the ranks of a pipeline", {1, limits::most_devices}, diagnostics).value_or(1));
     }
     std::sort(degrees.begin(), degrees.end(), std::greater<>());
   }
@@ -180,14 +181,15 @@ void read_strategies(const Value& value, HydraulisPolicy& policy, Diagnostics& d
 
 PolicyKind hydraulis_policy() {
   KeyTable<HydraulisPolicy> keys("hydraulis");
-  keys.add({"strategies",
-            either_shape({word_shape({"auto"}), list_shape(list_shape(count_shape({1, 16777216}, "ranks")))}),
-            "auto",
-            "the candidates of every step: each is a list of the ranks of its pipelines, which together are the pool; "
-            "they are laid out widest first. `auto`: pipelines that are all alike, of every power of two of ranks, and "
-            "unlike ones, some of them as wide as the context needs beside narrower ones",
-            {.see = "strategies-of-unlike-pipelines"}},
-           read_strategies);
+  keys.add(
+      {"strategies",
+       either_shape({word_shape({"auto"}), list_shape(list_shape(count_shape({1, limits::most_devices}, "ranks")))}),
+       "auto",
+       "the candidates of every step: each is a list of the ranks of its pipelines, which together are the pool; "
+       "they are laid out widest first. `auto`: pipelines that are all alike, of every power of two of ranks, and "
+       "unlike ones, some of them as wide as the context needs beside narrower ones",
+       {.see = "strategies-of-unlike-pipelines"}},
+      read_strategies);
   keys.word("pipelines", "way to choose pipelines", {{"unlike", Pipelines::unlike}, {"alike", Pipelines::alike}},
             at(&HydraulisPolicy::pipelines),
             "strategies may have pipelines of unlike degrees, or only those count whose pipelines are all alike",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/plan/plan_time.h"
+
 namespace hdpsim {
 namespace {
 
@@ -23,31 +25,20 @@ std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
 }  // namespace
 
 double RingSizing::seconds(std::int64_t tokens, const RingSize& size, bool near) const {
-  return context_.work.seconds(causal_pairs(tokens), tokens, size.degree, near) + again_seconds(tokens, size) +
-         copy_wait(tokens, size);
+  return context_.work.seconds(causal_pairs(tokens), tokens, size.degree, near) + offload_seconds(tokens, size);
 }
 
-double RingSizing::copy_wait(std::int64_t tokens, const RingSize& size) const {
-  const double whole = size.token_wise ? context_.work.copied_whole : 0;
-  const double copied = whole + (1 - whole) * size.offload;
-  if (copied <= 0) return 0;
+double RingSizing::offload_seconds(std::int64_t tokens, const RingSize& size) const {
   const auto ranks = static_cast<double>(size.degree);
-  return (1 - resident_share(1, context_.layers)) *
-         context_.work.copy_wait(causal_pairs(tokens) / ranks, static_cast<double>(tokens) / ranks, copied);
-}
-
-double RingSizing::again_seconds(std::int64_t tokens, const RingSize& size) const {
-  if (!size.token_wise) return 0;
-  const double share = (1 - size.offload) * (1 - resident_share(1, context_.layers));
-  return share * context_.work.again_per_token.value_or(0) * static_cast<double>(tokens) /
-         static_cast<double>(size.degree);
+  return hdpsim::offload_seconds(context_.work, causal_pairs(tokens) / ranks, static_cast<double>(tokens) / ranks,
+                                 context_.layers, size.offload, size.token_wise);
 }
 
 double RingSizing::compute(std::int64_t tokens, const RingSize& size) const {
   const WorkModel& work = context_.work;
   const double linear = work.per_token * static_cast<double>(tokens) / static_cast<double>(size.degree);
   const double seconds = work.per_micro_batch + linear + work.attention(causal_pairs(tokens), tokens, size.degree);
-  return std::max(work.least, seconds) + again_seconds(tokens, size) + copy_wait(tokens, size);
+  return std::max(work.least, seconds) + offload_seconds(tokens, size);
 }
 
 double RingSizing::work(std::int64_t tokens, const RingSize& size) const {
@@ -128,7 +119,7 @@ std::int64_t RingSizing::most_tokens_per_rank() const {
 
 // The least ratio with which a rank holds its tokens; for a fixed rule its ratio, or less if host memory limits it.
 double RingSizing::offload_for(std::int64_t tokens_per_rank) const {
-  if (rule_.mode == OffloadRule::Mode::none || context_.layers <= 2) return 0;
+  if (rule_.mode == OffloadRule::Mode::none || context_.layers <= resident_layers) return 0;
   const auto tokens = static_cast<double>(tokens_per_rank);
   const auto movable = tokens * (1 - resident_share(1, context_.layers));
   const double unmovable = context_.offload_room ? context_.offload_room->unmovable : 0;
@@ -188,7 +179,7 @@ double RingSizing::split_of(std::int64_t tokens, std::int64_t degree) const {
 
 // False if a forward pass does not even hide the copies of the activations that always go to the host.
 bool RingSizing::pays(std::int64_t tokens) const {
-  return context_.layers > 2 && hidden_share(tokens) >= context_.work.copied_whole;
+  return context_.layers > resident_layers && hidden_share(tokens) >= context_.work.copied_whole;
 }
 
 std::vector<std::int64_t> offloaded_tokens(const PlanningContext& context, const OffloadRule& rule) {

@@ -65,8 +65,7 @@ class RingSizing {
   [[nodiscard]] double compute(std::int64_t tokens, const RingSize& size) const;
   [[nodiscard]] double hidden_share(std::int64_t tokens) const;
   [[nodiscard]] double split_of(std::int64_t tokens, std::int64_t degree) const;
-  [[nodiscard]] double again_seconds(std::int64_t tokens, const RingSize& size) const;
-  [[nodiscard]] double copy_wait(std::int64_t tokens, const RingSize& size) const;
+  [[nodiscard]] double offload_seconds(std::int64_t tokens, const RingSize& size) const;
 
   PlanningContext context_;
   OffloadRule rule_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/base/quantity_limits.h"
 #include "sim/document/key_table.h"
 #include "sim/document/limits.h"
 
@@ -52,7 +53,7 @@ void add_cp(KeyTable<Options>& keys, const std::string& chosen = "the least that
 
 template <class Options>
 void add_min_cp(KeyTable<Options>& keys) {
-  keys.count("min_cp", {1, 16777216}, at(&Options::min_cp), "the least ranks of a group, a power of two",
+  keys.count("min_cp", {1, limits::most_devices}, at(&Options::min_cp), "the least ranks of a group, a power of two",
              {.unit = "ranks"});
 }
 

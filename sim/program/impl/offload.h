@@ -7,9 +7,8 @@
 
 namespace hdpsim {
 
-/// The last layers of a pass, whose activations always stay on the device (ByteScale, section 4.1).
-inline constexpr std::uint32_t resident_layers = 2;
-/// How many of these the open block has, whose iterations are layers.
+/// How many of a pass's last layers, whose activations stay on the device (resident_layers), the open block has. Its
+/// iterations are layers.
 [[nodiscard]] std::uint32_t resident_here(const PassWriter& writer);
 
 // Copies of a layer's kept activations to the host and back. Each function adds to the block of the layer's run, or

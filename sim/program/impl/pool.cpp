@@ -12,14 +12,11 @@ std::int64_t layer_parameters(const PassWriter& writer, const LayerRun& of) {
 }
 
 std::int64_t embedding_parameters(const PassWriter& writer) {
-  const Transformer& model = writer.model();
-  return divided((model.vocabulary + model.learned_positions) * model.hidden, writer.tp());
+  return divided(input_parameters(writer.model()), writer.tp());
 }
 
 std::int64_t head_parameters(const PassWriter& writer) {
-  const Transformer& model = writer.model();
-  const bool has_table = writer.work().embedding && model.tied_embeddings;
-  return divided((has_table ? 0 : model.vocabulary * model.hidden) + final_norm_parameters(model), writer.tp());
+  return divided(output_parameters(writer.model(), writer.work().embedding), writer.tp());
 }
 
 std::int64_t parameters_around(const PassWriter& writer) {

@@ -63,6 +63,17 @@ TEST_CASE("a slow device and a degraded link are among what would help", "[expla
   CHECK(change_of(told, "all links of full rate") != nullptr);
 }
 
+TEST_CASE("a fault of a step is among what would help in that step only", "[explain]") {
+  const StudyFile file(test::good_study);
+  const Study study = file.load({"faults=[{device: 3, from_step: 1, to_step: 1, slowdown: 3}]", "plans=[static]"});
+  const Study healthy = file.load({"plans=[static]"});
+  CHECK(change_of(explain(study.points[0], 0, 0), "all devices of nominal speed") == nullptr);
+  const Explanation told = explain(study.points[0], 0, 1);
+  const WhatIf* change = change_of(told, "all devices of nominal speed");
+  REQUIRE(change != nullptr);
+  CHECK(change->step_time == explain(healthy.points[0], 0, 1).step_time);
+}
+
 TEST_CASE("what the framework spends beside all else would help too", "[explain]") {
   const StudyFile file(test::good_study);
   CHECK(change_of(explain(file.load().points[0], 0, 0), "no overheads of the framework") == nullptr);
