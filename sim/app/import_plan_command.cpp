@@ -181,7 +181,7 @@ void add_import_plan_command(Command app, Session& session) {
       "  \"by_rank\": [[[0], [2, 1]], [[3, 4]]]       for every rank its micro-batches, or one list of sequences\n"
       "  \"sample_id_groups\": [[[0], [0], [2, 1]]]   Megatron-LM's: by micro-batch and rank, what the rank has a part "
       "of\n"
-      "Other keys are told and left out.\n"
+      "Other keys are reported and ignored.\n"
       "Examples:\n  hdpsim import-plan groups.json --out plan.json --ranks 8 --capacity 8Ki\n"
       "  hdpsim import-plan mine.jsonl --out 'plans/{step}.json' --study configs/studies/tiny.yaml");
 }

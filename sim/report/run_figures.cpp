@@ -89,7 +89,7 @@ void add_size(RunTable& runs) {
 FigureTable<Speedup> speedup_figures() {
   FigureTable<Speedup> all;
   all.add({"versus", "versus", "", "the plan that speed-ups are over"}, at(&Speedup::versus));
-  all.add({"speedup_mean", "mean", "", "mean step time of the plan `versus` over that of this plan"},
+  all.add({"speedup_mean", "mean", "", "mean time of a token of the plan `versus` over that of this plan"},
           at(&Speedup::mean));
   all.add({"speedup_p5", "p5", "", "5th percentile of the speed-ups step by step: both plans read the same batches"},
           at(&Speedup::p5));
@@ -212,7 +212,8 @@ FigureTable<Goodput> goodput_figures() {
 
 FigureTable<VarianceShare> variance_figures() {
   FigureTable<VarianceShare> all;
-  all.add({"", "source", "", "what part of the variance comes from: a family of costs, or `batches`"},
+  all.add({"", "source", "",
+           "what part of the variance comes from: a family of costs, `batches`, `slow nodes` or `routes`"},
           at(&VarianceShare::source));
   all.add({"", "share", "share", "its share of the variance, to first order"}, at(&VarianceShare::share));
   all.add({"", "deviation", "share", "deviation of the mean step time if it were the only source"},

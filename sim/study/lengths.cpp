@@ -86,7 +86,7 @@ LengthsKeys file_keys() {
 
 LengthsKeys fixed_keys() {
   LengthsKeys keys("the lengths");
-  keys.count("fixed", token_counts, at(&LengthsText::fixed), "all sequences are as long",
+  keys.count("fixed", token_counts, at(&LengthsText::fixed), "all sequences have this length",
              {.unit = "tokens", .otherwise = "none"});
   return keys;
 }

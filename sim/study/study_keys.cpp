@@ -141,12 +141,12 @@ void add_conditions(Sections& all) {
                   map_shape(loading_keys()),
                   "",
                   "how data reaches the ranks",
-                  {.otherwise = "it is always there", .see = "loading", .mechanism = "loading"}},
+                  {.otherwise = "data is always ready", .see = "loading", .mechanism = "loading"}},
                  Decides::point});
   all.push_back({{"uncertainty",
                   map_shape(uncertainty_keys()),
                   "",
-                  "intervals of all headline figures that errors of the costs lead to",
+                  "intervals of all headline figures, by errors of costs and slow nodes",
                   {.otherwise = "none", .see = "uncertainty"}},
                  Decides::point});
   all.push_back({{"background",

@@ -2,7 +2,7 @@
 """usage: ratchet.py SOURCE_FOLDER HDPSIM [--write [REASON]]
 
 The errors of every kind of quantity of every validation set against configs/validation/errors.csv, which holds those that were accepted, and the
-same figures in the table of configs/validation/README.md. `a` is the error of a micro-batch's time, `rest` and `ours`
+same figures in both tables of configs/validation/README.md: that of the sets, and that of what they were before and are now. `a` is the error of a micro-batch's time, `rest` and `ours`
 are what a step takes besides, in micro-batches, as published and as predicted (sim/validate/step_lines.h). One with
 other errors ends with exit code 1, better ones included: what is gained must be written down so that it cannot be lost
 again. With --write both files are written; where one got worse (its median or its worst error, or that of `a`, by 0.1
@@ -83,6 +83,7 @@ def write(now, before, reason):
     page = page_path.read_text()
     for name, row in now.items():
         page = line_of(name).sub(lambda found, row=row: found.group(1) + cells(row) + found.group(3), page)
+        page = line_before(name).sub(lambda found, row=row: found.group(1) + compared(found.group(2), row), page)
     page_path.write_text(page)
     return True
 
@@ -90,7 +91,21 @@ def write(now, before, reason):
 def line_of(name):
     """Of the page's table: the set and the quantity, the figures, what it is."""
     of_set, quantity = map(re.escape, name)
-    return re.compile(rf"^(\| `{of_set}` \| `{quantity}` \|)((?:[^|]*\|){{9}})([^|]*\|)$", re.MULTILINE)
+    return re.compile(rf"^(\| `{of_set}` \| `{quantity}` \|)((?:[^|\n]*\|){{9}})([^|\n]*\|)$", re.MULTILINE)
+
+
+def line_before(name):
+    """Of the table of what was before: the set and the quantity, and five cells of "before → now"."""
+    of_set, quantity = map(re.escape, name)
+    return re.compile(rf"^(\| `{of_set}` \| `{quantity}` \|)((?:[^|\n]*\|){{5}})$", re.MULTILINE)
+
+
+def compared(before, row):
+    """The cells of line_before() with what is now; an empty cell stays so."""
+    now = (f"{row['median']} %", f"{row['worst']} %", f"{float(row['bias'] or 0):+} %",
+           f"{float(row['a']):+} %" if row["a"] else "", row["ours"])
+    cells_before = [cell.split("→")[0].strip() for cell in before.split("|")[:5]]
+    return "".join(f" {old} → {new} |" if old else "  |" for old, new in zip(cells_before, now))
 
 
 def cells(row):
@@ -108,6 +123,10 @@ def page_agrees(now):
         found = line_of(name).search(page)
         if found is None or found.group(2) != cells(row):
             print(f"configs/validation/README.md should have for {' '.join(name)}:{cells(row)}")
+            agrees = False
+        beside = line_before(name).search(page)
+        if beside is not None and beside.group(2) != compared(beside.group(2), row):
+            print(f"configs/validation/README.md should have for {' '.join(name)}:{compared(beside.group(2), row)}")
             agrees = False
     return agrees
 
