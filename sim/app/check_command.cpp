@@ -35,7 +35,7 @@ void add_check_command(Command app, Session& session) {
       .add_option("FILE", options.file,
                   "A study, plan, cluster, model, profile, validation set, file of lengths or steps of a scheduler")
       .required();
-  command.add_option("--kind", options.kind, "What it is, if it does not tell itself")
+  command.add_option("--kind", options.kind, "What it is, if the file does not show it")
       .one_of(file_kind_names())
       .type_name("KIND");
   command.footer("Example:\n  hdpsim check configs/studies/tiny.yaml");

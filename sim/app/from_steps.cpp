@@ -91,8 +91,8 @@ void add_from_steps(Command command, FromStepsOptions& options) {
       command.add_option("--rows", options.chosen, "Only rows whose name has this text; may be given several times"));
   others.back().type_name("TEXT").one_at_a_time();
   others.push_back(command.add_option("--holdout", options.holdout,
-                                      "Share of the rows that the fit must not see, such as 0.5; the errors of these "
-                                      "are told apart"));
+                                      "Share of the rows that the fit must not see, such as 0.5; their errors are "
+                                      "listed separately"));
   others.back().type_name("SHARE").within(0.0, 0.95);
   others.push_back(add_count(command, "--seed", options.seed, "Which rows --holdout chooses (default: 1)", 0));
   others.push_back(command.add_option("--try", options.tried,

@@ -58,7 +58,7 @@ void add_manual_command(Command app, Session& session) {
   command.hide();  // for those who build and package it
   HelpOptions& options = add_command(command, session, print_manual);
   options.program = app;
-  command.add_option("COMMAND", options.what, "The page of this command alone, with --markdown");
+  command.add_option("COMMAND", options.what, "Only the page of this command, with --markdown");
   command.add_flag("--markdown", options.markdown, "In Markdown; without a command: what commands there are");
   command.footer("Example:\n  hdpsim manual | man -l -");
 }

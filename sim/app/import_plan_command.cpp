@@ -174,7 +174,7 @@ void add_import_plan_command(Command app, Session& session) {
       "named by its place in the batch, from 0:\n"
       "  {\"lengths\": [8000, 500, 700], \"ranks\": 4, \"capacity\": 4096, \"micro_batches\": [\n"
       "    {\"ranks\": [0, 1], \"sequences\": [0]}, {\"size\": 1, \"sequences\": [2, 1]}]}\n"
-      "A group with a \"size\" alone gets the ranks behind the group before it, and may have its \"first\" rank;\n"
+      "A group with only a \"size\" gets the ranks behind the group before it, and may have its \"first\" rank;\n"
       "[first, size, [sequences]] and [size, [sequences]] say the same in short. A list of groups is a round, whose\n"
       "groups run side by side: ranks are then counted from 0 again. \"offload\", from 0 to 1, is optional.\n"
       "Two other forms take the place of \"micro_batches\":\n"

@@ -153,7 +153,7 @@ void add_generate(Command trace, Session& session) {
   add_count(command, "--lowest", options.lowest, "Shortest length of the lowest class (default: 256)");
   add_count(command, "--count", options.count, "How many lengths (default: 1,000,000)");
   add_count(command, "--seed", options.seed, "Seed (default: 1)", 0);
-  add_count(command, "--steps", options.steps, "Instead of a number of lengths: the batches of so many steps");
+  add_count(command, "--steps", options.steps, "Instead of a number of lengths: the batches of this many steps");
   add_count(command, "--context", options.context, "The longest sequence of a batch; longer ones are split");
   add_count(command, "--tokens-per-step", options.tokens_per_step, "Tokens of a batch");
   command.add_option("--to", options.to, "The format to write (default: by the extension)")

@@ -11,7 +11,7 @@ struct NoOptions {};
 
 int refuse(const NoOptions&, const Session&) {
   throw MachineError(
-      "this program was built for studies alone, without kernels\n"
+      "this program was built only for studies, without kernels\n"
       "        ./scripts/build builds all of it");
 }
 

@@ -70,7 +70,7 @@ FigureTable<CandidateRun> figures_of_a_candidate() {
   FigureTable<Row> all;
   all.add({"", "case", "", "a run that could be measured"}, at(&Row::name));
   all.add({"", "quantity", "", "what would be measured of it"}, at(&Row::quantity));
-  all.add({"", "width", "", "the width after it alone, as `next.width`"}, at(&Row::width));
+  all.add({"", "width", "", "the width after only this run, as `next.width`"}, at(&Row::width));
   all.add({"", "share", "share", "that of the width now"}, at(&Row::share));
   all.add({"", "parameter", "", "the parameter that it narrows most"}, at(&Row::parameter));
   all.add({"", "parameter_share", "share", "the width of this parameter's interval after it, of that now"},

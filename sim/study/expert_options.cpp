@@ -128,13 +128,14 @@ const KeyTable<ExpertReading>& expert_table() {
     KeyShape factor = shape_of(KeyShape::Kind::number);
     factor.range = capacity_factors;
     factor.limits = range_text(capacity_factors);
-    keys.add({"capacity_factor",
-              either_shape({word_shape({"none"}), factor}),
-              "none",
-              "an expert takes at most so many times the even share of copies, and drops the others; `none`: it takes "
-              "all",
-              {.written = written_with_experts}},
-             read_capacity_factor);
+    keys.add(
+        {"capacity_factor",
+         either_shape({word_shape({"none"}), factor}),
+         "none",
+         "an expert takes at most this many times the even share of copies, and drops the others; `none`: it takes "
+         "all",
+         {.written = written_with_experts}},
+        read_capacity_factor);
     keys.word(
         "dispatch", "way of copies", {{"per_copy", ExpertDispatch::per_copy}, {"per_node", ExpertDispatch::per_node}},
         at(&ExpertReading::options, &ExpertOptions::layout, &ExpertLayout::dispatch),

@@ -34,7 +34,7 @@ const KeyTable<PlannerKnowledge>& planners() {
     keys.add({"knows",
               list_shape(word_shape({"speeds", "faults"})),
               "",
-              "what policies are told of unlike devices: the cluster's speeds, the faults",
+              "what policies know of devices that differ: the cluster's speeds, the faults",
               {.otherwise = "nothing", .see = "devices-that-differ"}},
              read_knowledge);
     return keys;

@@ -13,8 +13,9 @@ const KeyTable<ReplayOptions>& replay_table() {
     KeyTable<ReplayOptions> keys("the replay");
     keys.count("window", {1, most_steps}, at(&ReplayOptions::window), "steps that are looked at together",
                {.unit = "steps", .otherwise = "a fiftieth of the run, at least 10"});
-    keys.number("threshold", {0, 1000}, at(&ReplayOptions::threshold),
-                "a plan has lost its lead where it is not so many times as fast as the baseline, over a window");
+    keys.number(
+        "threshold", {0, 1000}, at(&ReplayOptions::threshold),
+        "a plan has lost its lead where it is less than this many times as fast as the baseline, over a window");
     keys.count("worst", {0, most_worst}, at(&ReplayOptions::worst), "slowest steps of each plan that are explained",
                {.unit = "steps"});
     return keys;

@@ -180,7 +180,7 @@ void add_whole_study(Sections& all) {
                  Decides::study});
   all.push_back({{"output", map_shape(output_keys()), "", "what is written beside the figures", {}}, Decides::study});
   all.push_back(
-      {{"replay", map_shape(replay_keys()), "", "what `hdpsim replay` tells of a long run", {.see = "replay"}},
+      {{"replay", map_shape(replay_keys()), "", "what `hdpsim replay` shows of a long run", {.see = "replay"}},
        Decides::study});
   all.push_back({{"tune", map_shape(tune_keys()), "", "what `hdpsim tune` searches, and for what", {.see = "tune"}},
                  Decides::study});

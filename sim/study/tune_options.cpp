@@ -70,7 +70,7 @@ const KeyTable<TuneOptions>& tune_table() {
               dictionary_shape(list_shape(shape_of(KeyShape::Kind::anything))),
               "",
               "values by path below `mesh`, `cluster`, `kernels` and `memory`; and `plans`",
-              {.otherwise = "a default space"}},
+              {.otherwise = "a default space", .see = "tune"}},
              read_space);
     keys.word("objective", "objective", {{"time", TuneObjective::time}, {"cost", TuneObjective::cost}},
               at(&TuneOptions::objective), "the shortest step, or the fewest GPU-hours a step");

@@ -356,7 +356,7 @@ void add_what_options(Command command, ExecuteOptions& options) {
 void add_training_options(Command command, ExecuteOptions& options) {
   add_count(command, "--steps", options.steps, "How many optimizer steps (default: 1)");
   add_count(command, "--repeat", options.runs,
-            "Train every step so many times on the same data and time each; of several, the first is a warm-up that "
+            "Train every step this many times on the same data and time each; of several, the first is a warm-up that "
             "does not count (default: 1)");
   add_count(command, "--first-step", options.first_step, "Which step of the study comes first, counted from 0", 0);
   command
@@ -375,7 +375,7 @@ void add_checkpoint_options(Command command, ExecuteOptions& options) {
           .add_option("--checkpoint", options.checkpoint,
                       "Write a checkpoint there at the end; also when told to stop, if the step then ends within 1.5 s")
           .type_name("FILE");
-  add_count(command, "--checkpoint-every", options.checkpoint_every, "And after every so many steps").needs(file);
+  add_count(command, "--checkpoint-every", options.checkpoint_every, "And after every COUNT steps").needs(file);
   command.add_flag("--resume", options.resume, "Go on from the checkpoint, with the step that comes next")
       .needs(file)
       .excludes(command.option("--first-step"));
@@ -423,7 +423,7 @@ void add_execute_command(Command app, Session& session) {
                   "ui.perfetto.dev as trace-N.json.gz")
       .type_name("FOLDER");
   command.footer(
-      "Under mpirun or srun every process is a device, mesh.tp x mesh.pp of which are a rank; alone, devices are "
+      "Under mpirun or srun every process is a device, mesh.tp x mesh.pp of which are a rank; otherwise devices are "
       "threads.\n"
       "Example:\n  hdpsim execute configs/studies/real.yaml --plan hdp-balance --steps 3 --out real");
 }

@@ -95,7 +95,7 @@ KeyTable<KindText> rate_keys(const char* link, Member member) {
 
 void add_rate(KeyTable<KindText>& kind, const char* link, const KeyTable<KindText>& keys) {
   kind.add(
-      {link, map_shape(keys.texts()), "", "the rate alone may differ from that of `node`", {.otherwise = "the node's"}},
+      {link, map_shape(keys.texts()), "", "only the rate may differ from that of `node`", {.otherwise = "the node's"}},
       [&keys](const Value& value, KindText& text, Diagnostics& diagnostics) {
         (void)keys.read(value, text, diagnostics);
       });
