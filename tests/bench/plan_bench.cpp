@@ -105,6 +105,7 @@ BENCHMARK_CAPTURE(published, wlb, "wlb")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, skrull, "skrull")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, chunkflow, "chunkflow")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, distca, "distca")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, zeppelin, "zeppelin")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, openrlhf, "openrlhf")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, verl, "verl: {cp: 256}")->Unit(benchmark::kMillisecond);
 

@@ -266,7 +266,7 @@ def sharing():
 
 
 ARENA = ("static", "megatron-dp-balanced", "megatron-hybrid-cp", "megatron-dynamic-cp", "flexsp", "flexsp-homogeneous",
-         "hydraulis", "wlb", "skrull", "chunkflow", "distca", "verl", "openrlhf", "hdp-naive", "hdp-balance")
+         "hydraulis", "wlb", "skrull", "chunkflow", "distca", "zeppelin", "verl", "openrlhf", "hdp-naive", "hdp-balance")
 
 
 def arena():

@@ -130,6 +130,7 @@ TEST_CASE(
                                               "megatron-dynamic-cp",
                                               "wlb",
                                               "skrull",
+                                              "zeppelin",
                                               "chunkflow",
                                               "chunkflow: {kept_chunks: 3}",
                                               "distca",

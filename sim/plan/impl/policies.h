@@ -19,6 +19,7 @@ namespace hdpsim {
 [[nodiscard]] PolicyKind skrull_policy();
 [[nodiscard]] PolicyKind chunkflow_policy();
 [[nodiscard]] PolicyKind distca_policy();
+[[nodiscard]] PolicyKind zeppelin_policy();
 [[nodiscard]] PolicyKind verl_policy();
 [[nodiscard]] PolicyKind openrlhf_policy();
 
@@ -37,6 +38,7 @@ namespace hdpsim {
                                               skrull_policy(),
                                               chunkflow_policy(),
                                               distca_policy(),
+                                              zeppelin_policy(),
                                               verl_policy(),
                                               openrlhf_policy()};
   return all;
