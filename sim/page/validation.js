@@ -30,7 +30,7 @@ function show_sets() {
   section(
       "sets", "Sets", {long: true},
       "Median, mean and worst are of absolute errors; the bias is the median error with " +
-          "its sign. Figures that a constant of the set was taken from are marked as fitted and do not count. Ranking " +
+          "its sign. Figures that the profile or a constant of the set was fitted to are marked as fitted and do not count. Ranking " +
           "is Kendall's tau between the published and the predicted order of the plans of one job." + lines_note,
       table(
           plural(names_of_sets.length, "set"), columns,

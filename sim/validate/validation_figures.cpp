@@ -15,9 +15,10 @@ FigureTable<ValidationRow> figures_of_a_row() {
   all.add({"published", "published", "", "the published figure"}, at(&Row::published));
   all.add({"predicted", "predicted", "", "its prediction; empty where there is none"}, at(&Row::predicted));
   all.add({"error", "", "share", "predicted over published, minus 1"}, error);
-  all.add({"fitted", "fitted", "",
-           "whether a constant of the set was taken from the figure: it is then no part of the set's errors"},
-          at(&Row::fitted));
+  all.add(
+      {"fitted", "fitted", "",
+       "whether the profile or a constant of the set was fitted to the figure: it is then no part of the set's errors"},
+      at(&Row::fitted));
   all.add({"fits", "fits", "", "whether the plan fits the memory of devices and hosts, as predicted"}, at(&Row::fits));
   all.add({"not_predicted", "not_predicted", "", "why there is no prediction"}, at(&Row::not_predicted), {},
           is_not_predicted);

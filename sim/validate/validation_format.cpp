@@ -77,7 +77,8 @@ std::string summary_table(const std::vector<ValidationSummary>& summaries) {
       text += fmt::format("  {} {}: not predicted: {}\n", set.set, set.quantity, reason);
     if (set.fitted > 0)
       text += fmt::format(
-          "  {} {}: {} rows are fitted, and no part of its errors: a constant of the set was taken from them\n",
+          "  {} {}: {} rows are fitted, and no part of its errors: the profile or a constant of the set was fitted to "
+          "them\n",
           set.set, set.quantity, set.fitted);
   }
   return text +
