@@ -49,7 +49,8 @@ struct CopyTiming {
 };
 
 /// One collective in the conventions of nccl-tests: `bytes` is the size column (what all ranks together hold for
-/// all-gather, reduce-scatter, all-to-all; the buffer for all-reduce; the message for send/recv).
+/// all-gather and reduce-scatter; what each rank sends for all-to-all; the buffer for all-reduce; the message for
+/// send/recv).
 struct MessageTiming {
   MessageKind kind = MessageKind::send_recv;
   LinkKind link = LinkKind::nvlink;

@@ -220,8 +220,9 @@ class ClusterReader {
       return;
     }
     if (!factor) return;
-    for (std::int64_t gpu = selector->first; gpu <= last; gpu += selector->step) {
+    for (std::int64_t gpu = selector->first;; gpu += selector->step) {
       spec_.speed.insert_or_assign(gpu, *factor);
+      if (last - gpu < selector->step) break;
     }
   }
 

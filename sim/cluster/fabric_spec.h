@@ -55,6 +55,7 @@ struct SwitchGraphSpec {
     std::size_t to = 0;
     Bandwidth bandwidth;     ///< Per direction, of each cable. 0: they are missing, and messages take another path.
     std::int64_t count = 1;  ///< Parallel cables.
+    Bandwidth nominal{};     ///< What `bandwidth` was before it was degraded; 0: it was not.
     [[nodiscard]] bool is_missing() const { return bandwidth == Bandwidth{}; }
   };
   std::vector<Switch> switches;

@@ -55,6 +55,7 @@ class TorchtitanReader {
     read_model();
     read_degrees();
     read_batch();
+    read_context_parallel();
     read_pipeline();
     read_experts();
     read_sharding();
@@ -178,6 +179,19 @@ class TorchtitanReader {
                      .degrees = "tensor x pipeline x context parallelism",
                      .micro_batch = "a micro-batch"},
                     diagnostics_);
+  }
+
+  // Rotated by all-to-all, the shards of keys and values go from rank to rank, as around a ring.
+  void read_context_parallel() {
+    const Value* at = find_degree("context_parallel_rotate_method");
+    const std::string method = word(at, "allgather");
+    if (run_.cp == 1) return;
+    if (method == "allgather") {
+      put(run_.mesh, "cp_comm_type", std::string("all_gather"));
+    } else if (method != "alltoall") {
+      diagnostics_.error(position(at), fmt::format("'{}' is no way to rotate keys and values", method),
+                         "known: allgather, alltoall");
+    }
   }
 
   void read_pipeline() {

@@ -311,7 +311,8 @@ Bytes DeviceMemory::sharing_buffers(const MemoryLoad& load) const {
   if (!sharing.has_ring()) return buffers;
   const std::int64_t reach = attention_reach(model_);  // on both sides of a rank's two parts
   const std::int64_t received = reach > 0 ? std::min(load.tokens, 2 * reach) : load.tokens;
-  return buffers + kv_bytes(model_, received, shape_.tp) * (2 + 2);
+  const Bytes of_ring = kv_bytes(model_, received, shape_.tp) * 2;
+  return buffers + of_ring + of_ring * recipe_.dkv_bytes_per_element / model_.element_bytes;
 }
 
 // Of both halves that are under way, a server has what came (queries, keys and values, outputs and their gradients) and

@@ -91,6 +91,7 @@ std::vector<Route> ClusterLinks::routes_by_all_nics(DeviceId from, DeviceId to) 
 }
 
 std::optional<std::vector<LinkFlows>> ClusterLinks::all_pairs(std::span<const DeviceId> devices) const {
+  if (!shares_.all_up()) return std::nullopt;  // messages go around what is down
   const std::size_t rails = unsigned_of(cluster_.nics_per_node);
   const std::size_t rail = unsigned_of(cluster_.nic_of(devices.front())) % rails;
   std::vector<std::size_t> nodes;

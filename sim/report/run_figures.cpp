@@ -190,7 +190,8 @@ void add_evidence(RunTable& runs) {
   runs.add(connection_memory_text(), of_metrics(&RunMetrics::memory, &MemoryUse::connections));
   runs.add({"", "not_modelled", "",
             "keys that the profile lacks and that would cost something in the run: `first_contact` and `communicator` "
-            "in cold steps, `memory_per_peer`, `compute_beside_communication`"},
+            "in cold steps, `memory_per_peer`, `compute_beside_communication`; `memory_of_scores`: unfused attention's "
+            "scores are not counted in memory"},
            of_info(&RunInfo::not_modelled));
 }
 

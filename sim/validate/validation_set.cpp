@@ -378,9 +378,9 @@ class SetReader {
   [[nodiscard]] std::set<std::string> constant_columns(const Value& rows) const {
     std::set<std::string> constant;
     for (std::size_t i = 0; i < columns_.size() && rows.items.size() > 1; ++i) {
-      const std::string& first = rows.items.front().items[i].text;
+      const std::string first = line_of(rows.items.front().items[i]);
       const bool same = std::all_of(rows.items.begin(), rows.items.end(),
-                                    [&](const Value& row) { return row.items[i].text == first; });
+                                    [&](const Value& row) { return line_of(row.items[i]) == first; });
       if (same) constant.insert(columns_[i].name);
     }
     return constant;

@@ -37,9 +37,9 @@ struct MessageInterval {
 };
 
 /// One operation in each of `runs` measurements on this rank: `before_each`, a barrier, then the operation. Called by
-/// all ranks at once. Sizes are those of nccl-tests: all-reduce works on `bytes`; all-gather, reduce-scatter and
-/// all-to-all on `bytes` of all ranks together; send/recv moves `bytes` to the next rank while as much arrives from the
-/// one before.
+/// all ranks at once. Sizes are those of nccl-tests: all-reduce works on `bytes`; all-gather and reduce-scatter on
+/// `bytes` of all ranks together; of all-to-all each rank sends `bytes`; send/recv moves `bytes` to the next rank while
+/// as much arrives from the one before.
 [[nodiscard]] std::vector<MessageInterval> time_message(kernels::Transport& transport, const MessageSubject& message,
                                                         MessageBuffers& buffers, int runs,
                                                         const std::function<void()>& before_each);

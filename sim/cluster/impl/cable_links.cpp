@@ -68,7 +68,8 @@ bool degrade_cable(SwitchGraphSpec& graph, std::string_view name, double share) 
       continue;
     }
     SwitchGraphSpec::Cable& own = graph.cables[split(graph.cables, place, number)];
-    own.bandwidth = own.bandwidth.scaled(share);
+    if (own.nominal == Bandwidth{}) own.nominal = own.bandwidth;  // of several lines the last one counts
+    own.bandwidth = own.nominal.scaled(share);
     return true;
   }
   return false;

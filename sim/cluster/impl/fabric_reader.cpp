@@ -14,6 +14,7 @@ namespace hdpsim {
 namespace {
 
 constexpr auto most_nodes = static_cast<double>(limits::most_devices);
+constexpr double most_links = 1e8;  // of a dragonfly; each has a rate and a name
 constexpr double most_fan_in = 1024 * 1024;
 constexpr double most_oversubscription = 1000;
 constexpr Range cables_range{1, 65536};
@@ -178,6 +179,7 @@ class GraphReader {
     for (const auto& entry : value.entries) {
       numbers_.emplace(entry.key, graph_.switches.size());
       graph_.switches.push_back({entry.key, {}});
+      if (entry.value.is_null()) continue;
       (void)switch_keys().read(entry.value, graph_.switches.back(), diagnostics_,
                                fmt::format("the switch '{}'", entry.key));
     }
@@ -347,6 +349,14 @@ DragonflySpec read_dragonfly(const Value& value, const FabricExtent& extent, Dia
     diagnostics.error(value.position,
                       fmt::format("the dragonfly joins {:.0f} nodes, the cluster has {}", nodes, extent.nodes),
                       "raise groups, leaves or nodes_per_leaf");
+  }
+  const auto groups = static_cast<double>(spec.groups);
+  const double pairs_of_switches = groups * (groups - 1) / 2 * static_cast<double>(spec.global_links) +
+                                   groups * static_cast<double>(spec.leaves) * static_cast<double>(spec.spines);
+  if (const double links = 2 * pairs_of_switches * static_cast<double>(extent.nics_per_node); links > most_links) {
+    diagnostics.error(value.position,
+                      fmt::format("the dragonfly has {:.3g} links, at most {:.0e} are possible", links, most_links),
+                      "lower groups, leaves, spines or global_links");
   }
   return spec;
 }

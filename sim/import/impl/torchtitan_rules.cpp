@@ -69,7 +69,6 @@ constexpr std::array rules = std::to_array<TomlRule>({
     {"parallelism", "pipeline_parallel_schedule_csv", "the schedule is that of its name", ""},
     {"parallelism", "pipeline_parallel_expert_parallel_overlap", "what hides all-to-alls of experts is not simulated",
      "false"},
-    {"parallelism", "context_parallel_rotate_method", "keys and values go around a ring"},
     {"parallelism", "context_parallel_load_balancer"},
     {"parallelism", "enable_compiled_autograd"},
     {"parallelism", "expert_tensor_parallel_degree", "experts are divided, not cut as well", "1"},

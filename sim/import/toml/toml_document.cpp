@@ -17,16 +17,29 @@ namespace {
 
 static_assert(deepest_level == TOML_MAX_NESTED_VALUES);
 
-// The parts of a key are tables in each other, whose number the parser does not bound; all of them stand on one line.
+// The parts of a key are tables in each other, whose number the parser does not bound; all of them are on one line,
+// outside of strings and comments.
 constexpr int most_dots_of_line = 100;
 
 bool has_deep_keys(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
   int dots = 0;
+  char quote = 0;
+  bool is_comment = false;
   Position at{file, 1, 1};
   for (const char c : text) {
     if (c == '\n') {
       ++at.line;
       dots = 0;
+      quote = 0;
+      is_comment = false;
+    } else if (is_comment) {
+      continue;
+    } else if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '#') {
+      is_comment = true;
     } else if (c == '.' && ++dots > most_dots_of_line) {
       report_limit(at, true, diagnostics);
       return true;

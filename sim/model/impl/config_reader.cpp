@@ -104,8 +104,10 @@ class ConfigReader {
     if (!grouped && map_.optional<bool>("parallel_attn", true)) model_.norms = 1;
   }
 
+  std::int64_t latent_rank() { return config_.number_or("kv_lora_rank", width, 0); }
+
   void read_latent() {
-    const std::int64_t rank = config_.number_or("kv_lora_rank", width, 0);
+    const std::int64_t rank = latent_rank();
     if (rank == 0) return;
     const LatentAttention latent{.query_rank = config_.number_or("q_lora_rank", width, 0),
                                  .kv_rank = rank,
@@ -117,7 +119,7 @@ class ConfigReader {
   }
 
   void read_head_dim() {
-    if (map_.value().find("kv_lora_rank") != nullptr) return;  // heads have widths of their own
+    if (latent_rank() != 0) return;  // heads have widths of their own
     const WidthKeys& keys = family_.widths;
     const std::int64_t stated = head_dim_stated();
     if (model_.heads == 0 || model_.hidden == 0) return;

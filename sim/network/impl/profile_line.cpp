@@ -69,8 +69,8 @@ std::optional<CollectiveTerms> profile_line(const CollectiveQuestion& question) 
   CollectiveTerms terms;
   terms.basis = CollectiveBasis::profile;
   terms.evidence = Evidence::extrapolated;
-  const bool is_nvls = !spans_nodes && main->efficiency > 1 && question.kind == CollectiveKind::all_reduce &&
-                       question.cluster.has_nvlink();
+  const bool is_nvls = !spans_nodes && question.span.ranks > 2 && main->efficiency > 1 &&
+                       question.kind == CollectiveKind::all_reduce && question.cluster.has_nvlink();
   terms.algorithm = is_nvls ? CollectiveAlgorithm::nvls : plain_algorithm(question.kind);
   terms.start_s = main->start_s;
   if (question.kind != CollectiveKind::send_recv) count_ring_steps(question, terms);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tests/support/catch.h"
 #include "tests/unit/cluster/cluster_files.h"
 
@@ -122,6 +124,19 @@ TEST_CASE("nodes of one rail without a way to each other are named; rails may be
   CHECK(problems_of(graph("{0-3 nic 0: a, 4-7 nic 0: b, 0-7 nic 1: c}")).empty());
 }
 
+TEST_CASE("a switch of which nothing is stated has no latency", "[cluster]") {
+  const ClusterSpec spec = cluster_from(eight_nodes +
+                                        "graph:\n  switches: {a: , b: {latency: 1 us}}\n  cables: [{from: a, to: b, "
+                                        "bandwidth: 1 GB/s}]\n  nodes: {0-3: a, 4-7: b}\n");
+  CHECK(std::get<SwitchGraphSpec>(spec.fabric).switches.at(0).latency == 0_ps);
+}
+
+TEST_CASE("a dragonfly has no more links than a machine can hold", "[cluster]") {
+  CHECK_THAT(problems_of(eight_nodes + "dragonfly: {groups: 100000, leaves: 1, spines: 1, nodes_per_leaf: 1, "
+                                       "global_links: 64, bandwidth: 25 GB/s}\n"),
+             Contains("links, at most 1e+08 are possible"));
+}
+
 TEST_CASE("nodes joined twice are refused", "[cluster]") {
   CHECK_THAT(problems_of(eight_nodes + "tiers: {tor: {fan_in: 8}}\ntorus: {shape: [8], bandwidth: 1 GB/s}\n"),
              Contains("the nodes are joined by two fabrics"));
@@ -146,6 +161,13 @@ links: )" + links +
   }
   CHECK(cables[3].is_missing());
   CHECK_FALSE(cables[4].is_missing());
+  const ClusterSpec last = cluster_from(graph("{left to detour: 0, detour to left: 0.5, left to detour 0: 0.25}"));
+  const auto is_narrowed = [](const SwitchGraphSpec::Cable& cable) {
+    return cable.bandwidth == Bandwidth::bytes_per_second(2'500'000'000);
+  };
+  const auto& of_last = std::get<SwitchGraphSpec>(last.fabric).cables;
+  CHECK(std::count_if(of_last.begin(), of_last.end(), is_narrowed) ==
+        1);  // the last line counts, of the cable's own rate
   CHECK(problems_of(graph("{left to right: 0, left to right 1: 0, left to right 2: 0}")).empty());
   CHECK_THAT(problems_of(graph("{left to right: 0, left to right 1: 0, left to right 2: 0, detour to right: 0}")),
              Contains("cluster.yaml:14:8: error: nic 0 of node 4 has no way to nic 0 of node 0: no cables lead from "

@@ -69,6 +69,15 @@ TEST_CASE("degrees of torchtitan become a mesh, and the rest of the GPUs replica
   CHECK(capacity_of(cut.run) == 2 * 4096 / 4);
 }
 
+TEST_CASE("context parallelism gathers keys and values unless all-to-alls rotate them", "[import]") {
+  const std::string cut = std::string(small_job) + "[parallelism]\ncontext_parallel_degree = 4\n";
+  CHECK(good_job(small_job).mesh("cp_comm_type") == "absent");
+  CHECK(good_job(cut).mesh("cp_comm_type") == "all_gather");
+  CHECK(good_job(cut + "context_parallel_rotate_method = \"allgather\"\n").mesh("cp_comm_type") == "all_gather");
+  CHECK(good_job(cut + "context_parallel_rotate_method = \"alltoall\"\n").mesh("cp_comm_type") == "absent");
+  CHECK(read_job(cut + "context_parallel_rotate_method = \"ring\"\n").problems.sorted().size() == 1);
+}
+
 TEST_CASE("the GPUs are the product of the degrees where all are stated", "[import]") {
   Diagnostics problems;
   const std::string text =
@@ -208,6 +217,10 @@ TEST_CASE("errors of TOML stand at their place, and values must be of their kind
   CHECK(read_job(deep + " = 1\n").problems.sorted().size() == 1);
   CHECK(read_job("[" + deep + "]\n").problems.sorted().size() == 1);
   CHECK_FALSE(read_job("a = " + std::string(100'000, '[') + "\n").problems.empty());
+  std::string names;
+  for (int i = 0; i < 126; ++i) names += "\"layers." + std::to_string(i) + "\", ";
+  const std::string parts = "[parallelism]\nmodule_parts = [" + names + "]  # v1.0\n";
+  CHECK(read_job(std::string(small_job) + parts).problems.empty());  // dots in texts are no keys
   const ReadJob wrong = read_job("[model]\nflavor = \"8B\"\n[training]\nseq_len = \"long\"\nlocal_batch_size = 0\n");
   CHECK(wrong.problems.sorted().size() == 2);
 }

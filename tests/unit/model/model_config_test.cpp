@@ -92,6 +92,17 @@ TEST_CASE("key-value heads default to heads, and a stated head dimension need no
   CHECK(model->head_dim == 128);
 }
 
+TEST_CASE("a latent of no rank is none, and heads then share the hidden size", "[model]") {
+  const auto [model, problems] = read_text(R"({"architectures": ["DeepseekV2ForCausalLM"], "hidden_size": 1280,
+    "intermediate_size": 6848, "num_attention_heads": 10, "num_hidden_layers": 2, "first_k_dense_replace": 1,
+    "kv_lora_rank": null, "moe_intermediate_size": 896, "n_routed_experts": 8, "num_experts_per_tok": 2,
+    "vocab_size": 100})");
+  CHECK(problems == "");
+  REQUIRE(model.has_value());
+  CHECK(model->head_dim == 128);
+  CHECK_FALSE(model->latent.has_value());
+}
+
 TEST_CASE("a GPT-2 configuration has an ungated MLP of four times the width, biases, positions and one table",
           "[model]") {
   const auto [model, problems] = read_text(R"({"architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_layer": 12,

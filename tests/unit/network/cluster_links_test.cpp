@@ -125,6 +125,14 @@ TEST_CASE("a degraded link slows what passes it, in its direction alone", "[link
   CHECK(links.route(device_at(2, 0), device_at(2, 4)).alone == 300_GBps);
 }
 
+TEST_CASE("pairs of devices are counted one by one where a link is down, for messages go around it", "[links]") {
+  ClusterSpec spec = three_tiers(16, 1, 1);
+  const std::vector<DeviceId> devices = {device_at(0, 2), device_at(1, 2), device_at(3, 2)};
+  CHECK(ClusterLinks(spec, {}).all_pairs(devices).has_value());
+  spec.degraded = {{.kind = DegradedLink::Kind::nic, .unit = 3, .index = 2, .factor = 0}};
+  CHECK_FALSE(ClusterLinks(spec, {}).all_pairs(devices).has_value());
+}
+
 TEST_CASE("a degraded uplink of a tier that cannot bind otherwise is there", "[links]") {
   ClusterSpec spec = three_tiers(16, 1, 1);
   spec.degraded = {{.kind = DegradedLink::Kind::tier, .tier = 0, .unit = 1, .index = 6, .factor = 0.125}};

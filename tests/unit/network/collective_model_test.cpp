@@ -283,6 +283,14 @@ TEST_CASE("a measured curve comes before a line, a line before NCCL's model, and
   CHECK(basis(of_unknown_device(spec), 1, 8, Kind::broadcast, 1_MiB) == CollectiveBasis::closed_form);
 }
 
+TEST_CASE("switches that add up serve three devices and more; two exchange as others do", "[collective]") {
+  const ClusterSpec spec = of_unknown_device(rail_cluster(1));
+  DeviceProfile profile = full_rate();
+  profile.nvlink->all_reduce = rate(7_us, 3_us, 150_GBps, 100_GBps);  // faster than its link, as NVLS is
+  CHECK(estimate(spec, profile, block(1, 2), Kind::all_reduce, 1_GiB).algorithm == CollectiveAlgorithm::ring);
+  CHECK(estimate(spec, profile, block(1, 3), Kind::all_reduce, 1_GiB).algorithm == CollectiveAlgorithm::nvls);
+}
+
 TEST_CASE("what a study makes of all collectives it makes of each, whatever it rests on; links keep their rates",
           "[collective]") {
   const ClusterSpec known = rail_cluster(2);
