@@ -195,6 +195,7 @@ std::vector<std::int64_t> sizes_of(const CommOptions& options) {
   const double most = size_of(options.most, "-e");
   std::vector<std::int64_t> sizes;
   double bytes = size_of(options.least, "-b");
+  if (bytes > most) throw InputError(fmt::format("-b {} is above -e {}", options.least, options.most), "raise -e");
   while (bytes <= most) {
     if (sizes.size() == most_sizes) {
       throw InputError(fmt::format("the factor -f makes more than {} sizes", most_sizes), "write -f 2");

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -10,6 +12,14 @@
 
 namespace hdpsim::app {
 namespace {
+
+// Ranges of CLI11 let nan through.
+CLI::Validator number() {
+  const auto problem = [](const std::string& text) {
+    return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is no number" : std::string();
+  };
+  return {problem, ""};
+}
 
 // Splits what CLI11 calls a type, `FORMAT:{table,csv}`. Its own placeholders, TEXT and so on, carry no information.
 void read_type(const std::string& type, OptionText& option) {
@@ -97,11 +107,13 @@ Option Option::within(int lowest, int highest) const {
 
 Option Option::within(double lowest, double highest) const {
   option_->check(CLI::Range(lowest, highest));
+  option_->check(number());
   return *this;
 }
 
 Option Option::not_negative() const {
   option_->check(CLI::NonNegativeNumber);
+  option_->check(number());
   return *this;
 }
 

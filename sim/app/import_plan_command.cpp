@@ -118,7 +118,7 @@ void tell_capacity(const std::string& file, const Plan& plan) {
   const std::vector<std::string> problems = over_capacity(plan);
   if (problems.empty()) return;
   const std::string more = problems.size() == 1 ? "" : fmt::format(", and so for {} more", problems.size() - 1);
-  note(fmt::format("{}: {}{}; a study with this capacity refuses the plan", file, problems.front(), more));
+  note(fmt::format("{}: {}{}; in a study with this capacity the plan does not fit", file, problems.front(), more));
 }
 
 int run_import_plan(const ImportPlanCommand& command, const Session& session) {

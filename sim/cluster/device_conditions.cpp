@@ -17,6 +17,7 @@ namespace {
 
 constexpr double most_cv = 1;
 constexpr double most_slowdown = 1000;
+constexpr double most_slowdown_together = 1e6;
 
 // The noise of devices, or that of steps: `what` names it.
 KeyTable<double> cv_keys(std::string what) {
@@ -132,6 +133,18 @@ class FaultReader {
   std::int64_t last_step_;
 };
 
+// How much a fault and all that meet it slow a device at most. O(faults).
+double slowdown_beside(const std::vector<Fault>& faults, std::size_t which) {
+  const Fault& own = faults[which];
+  double slowdown = 1;
+  for (const Fault& other : faults) {
+    const bool meets = other.first_device <= own.last_device && own.first_device <= other.last_device &&
+                       other.from_step <= own.to_step && own.from_step <= other.to_step;
+    if (meets) slowdown *= other.slowdown;
+  }
+  return slowdown;
+}
+
 // The variance of the logarithm of a log-normal variable with this coefficient of variation.
 double log_variance(double cv) {
   return std::log1p(cv * cv);
@@ -175,6 +188,14 @@ std::vector<Fault> read_faults(const Value& value, const ClusterSpec& cluster, s
     return faults;
   }
   for (const Value& entry : value.items) faults.push_back(FaultReader(entry, cluster, steps, diagnostics).read());
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    if (slowdown_beside(faults, i) <= most_slowdown_together) continue;
+    diagnostics.error(value.items[i].position,
+                      fmt::format("faults of the same devices and steps slow them more than {:.0e} times together",
+                                  most_slowdown_together),
+                      "leave some of them out");
+    break;
+  }
   return faults;
 }
 

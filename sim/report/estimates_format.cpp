@@ -29,7 +29,7 @@ std::string table_of(const StepEstimates& estimates) {
   }
   return text +
          fmt::format(
-             "\nNo plan of whole sequences without offload takes less than {:.4g} s ({}):\n"
+             "\nBy these prices no plan of whole sequences without offload takes less than {:.4g} s ({}):\n"
              "area {:.4g} s, memory {:.4g} s, capacity {:.4g} s, longest sequence {:.4g} s, and {:.4g} s for the "
              "pipeline to fill.\n",
              bounds.step(), bounds.reason(), bounds.area, bounds.memory, bounds.capacity, bounds.longest, bounds.fill);

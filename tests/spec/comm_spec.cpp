@@ -42,6 +42,13 @@ TEST_CASE("comm prints what nccl-tests prints", "[comm]") {
   CHECK_THAT(outcome.out, Contains("# Avg bus bandwidth"));
 }
 
+TEST_CASE("sizes that end before they begin are refused", "[comm]") {
+  const Workplace here;
+  const Outcome outcome = here.hdpsim("comm all_reduce -g 8 -b 8G -e 8");
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.err, Contains("-b 8G is above -e 8"));
+}
+
 TEST_CASE("what comm prints as JSON can be compared with", "[comm]") {
   const Workplace here;
   const Outcome outcome = here.hdpsim("comm all_gather -g 16 -b 1M -e 64M -f 8 --format json");

@@ -155,6 +155,7 @@ TEST_CASE("fits to steps that cannot be are refused with a fix, and nothing is w
            {"steps.csv --like ./mine.yaml --rows nonsense", "no row of mine has 'nonsense'"},
            {"steps.csv --like ./mine.yaml --try mesh.recompute", "write --try mesh.recompute=none,full"},
            {"steps.csv --like ./mine.yaml --holdout 2", "--holdout"},
+           {"steps.csv --like ./mine.yaml --holdout nan", "--holdout"},
            {"steps.csv --like ./mine.yaml --quick", "--quick"},
            {"./mine.yaml ./mine.yaml --fit gemm", "two of the sets are called mine"},
            {"./mine.yaml sc22 --fit gemm", "did you mean 'sc21'?"},

@@ -118,6 +118,16 @@ TEST_CASE("everything that is wrong with faults is told", "[faults]") {
   CHECK(problems_of_faults("[{device: 1, slowdown: 0.5}, {device: 1, slowdown: -1}]").size() == 2);
 }
 
+TEST_CASE("faults that meet slow a device a million times at most", "[faults]") {
+  CHECK(problems_of_faults("[{device: 1, slowdown: 1000}, {device: 1, slowdown: 1000}]").empty());
+  const std::string apart = "{device: 1, to_step: 3, slowdown: 1000}, {device: 1, from_step: 4, slowdown: 1000}";
+  CHECK(problems_of_faults("[" + apart + ", {node: 0, slowdown: 1000}]").size() == 1);  // meets both, in other steps
+  CHECK(problems_of_faults("[" + apart + ", {node: 1, slowdown: 1000}]").empty());
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += "{device: 0, slowdown: 1000}, ";
+  CHECK(problems_of_faults("[" + many + "]").size() == 1);
+}
+
 TEST_CASE("a fault of a run whose steps are not known lasts all of them", "[faults]") {
   Diagnostics diagnostics;
   const Value list = parse_document("f", "[{device: 3, slowdown: 2}]", diagnostics);
