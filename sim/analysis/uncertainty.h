@@ -54,8 +54,8 @@ struct Sample {
 
 /// The share of a headline figure's variance that one source causes, to first order.
 struct VarianceShare {
-  std::string
-      source;  ///< A family, "batches" (the draw of sequences, and noise between steps), "slow nodes", "routes".
+  /// A family, "batches" (the draw of sequences, and noise between steps), "slow nodes" or "routes".
+  std::string source;
   double share = 0;
   double deviation = 0;  ///< Relative deviation of the mean step time if this were the only source.
 };
