@@ -56,6 +56,7 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
     const MemoryLoad load{.tokens = tokens,
                           .ranks = static_cast<std::int64_t>(micro_batch.group.size()),
                           .resident = resident,
+                          .pairs = micro_batch.pairs_per_rank(),
                           .expert_tokens = of_experts,
                           .served = served_tokens(micro_batch)};
     const Bytes all = device.kept(load);

@@ -22,7 +22,7 @@ namespace hdpsim {
 
 /// Reads the cluster of a study: `{preset: name}`, `{file: path}`, a path alone, or written out in full. A preset is a
 /// file `name`.yaml in `preset_directory`; a relative path starts at the folder of the file that names it. Other keys
-/// next to `preset` or `file` override single keys of it at any depth:
+/// next to `preset` or `file` override single keys of it at any depth, and what they name may be based on another:
 ///
 ///     cluster: {preset: h100-rail, gpus: 64, node: {nics: {bandwidth: 200 Gbit/s}}, tiers: {leaf: {oversubscription:
 ///     2}}}

@@ -159,7 +159,7 @@ std::string Coverage::warning(const AttentionKind& kind, const AttentionAsked& a
 }
 
 std::string Coverage::warning(const GemmAsked& asked, const DeviceProfile& profile) {
-  if (!profile.gemm) return fmt::format("matrix products: never measured, {} are guessed", asked.beyond);
+  if (!profile.gemm || profile.gemm->by_shape.empty()) return fmt::format("matrix products: never measured, {} are guessed", asked.beyond);
   Extent m;
   Extent n;
   Extent k;
@@ -176,7 +176,8 @@ std::string Coverage::warning(const GemmAsked& asked, const DeviceProfile& profi
 std::string Coverage::warning(const MemoryBoundAsked& asked, const DeviceProfile& profile) {
   const auto& fits = profile.fits.memory_bound;
   if (fits.empty()) return fmt::format("memory-bound kernels: never measured, {} are guessed", asked.beyond);
-  const Extent measured{fits.front().least.count(), fits.front().most.count()};
+  Extent measured;
+  for (const auto& fit : fits) measured.add({fit.least.count(), fit.most.count()});
   return fmt::format("memory-bound kernels: {} of {} move other amounts ({}; measured {})", asked.beyond,
                      asked.operations, megabytes_text(asked.bytes), megabytes_text(measured));
 }

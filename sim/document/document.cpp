@@ -12,6 +12,7 @@
 #include "sim/base/check.h"
 #include "sim/base/input_files.h"
 #include "sim/document/impl/document_builder.h"
+#include "sim/document/input_file.h"
 #include "sim/document/limits.h"
 
 namespace hdpsim {
@@ -210,7 +211,10 @@ std::optional<std::string> read_text_file(const std::string& path, std::size_t m
     return std::nullopt;
   }
   if (failure || !file.is_open() || file.bad()) throw MachineError(fmt::format("cannot read {}", path));
-  if (text.size() <= most_bytes) return text;
+  if (text.size() <= most_bytes) {
+    text.erase(0, mark_bytes(text));
+    return text;
+  }
   report_size(path, most_bytes, diagnostics);
   return std::nullopt;
 }

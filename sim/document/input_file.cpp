@@ -114,7 +114,7 @@ void InputFile::refused() const {
 
 LineReader::LineReader(const fs::path& path) : file_(path) {
   refill();
-  if (buffer_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+  at_ = mark_bytes(buffer_);
 }
 
 bool LineReader::refill() {

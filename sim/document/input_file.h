@@ -14,6 +14,12 @@ namespace hdpsim {
 /// What may stand around the fields of a line.
 inline constexpr std::string_view blanks = " \t";
 
+/// Bytes of the byte order mark of UTF-8 that programs for spreadsheets put before a text: 0 without it.
+[[nodiscard]] inline std::size_t mark_bytes(std::string_view text) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  return text.starts_with(mark) ? mark.size() : 0;
+}
+
 /// A file that is being read; one whose name ends in .gz is decompressed on the way. InputError if no file has this
 /// name or its compression is damaged, MachineError if it cannot be read.
 class InputFile {

@@ -44,6 +44,7 @@ class CutPrices {
     for (const LayerRun& run : runs_) {
       const Transformer& kind = kinds_[run.kind];
       Attention launch = empty_launch(kind, tp_, sharing, direction);
+      launch.dropout = recipe_.dropout;
       launch.blocks = busiest.empty() ? ring_attention(micro_batch, kind, tp_, sharing, direction).own.blocks : busiest;
       sum += cost_->attention(launch).time * run.count;
     }

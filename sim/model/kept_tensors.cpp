@@ -198,7 +198,7 @@ Bytes kept_bytes(const std::vector<KeptTensor>& tensors, const KeptLoad& load) {
     if (tensor.of_trade && !load.trades_heads) continue;
     const std::int64_t each = tensor.of_experts ? of_group : load.tokens;
     (tensor.cut ? cut : whole) +=
-        each * Bytes(tensor.bytes_per_token) + load.pairs * Bytes(tensor.bytes_per_pair) + Bytes(tensor.bytes);
+        each * Bytes(tensor.bytes_per_token) + Bytes(tensor.bytes_per_pair).scaled(load.pairs) + Bytes(tensor.bytes);
   }
   return Bytes(divided(cut.count(), load.tp)) + whole;
 }

@@ -31,7 +31,7 @@ struct KeptTensor {
 struct KeptLoad {
   std::int64_t tokens = 0;  ///< Tokens of the HDP rank.
   std::int64_t tp = 1;      ///< Devices of its tensor-parallel group.
-  std::int64_t pairs = 0;   ///< (query, key) pairs; only read without flash attention.
+  double pairs = 0;         ///< (query, key) pairs; only read without flash attention.
   /// Tokens of an expert group per device of the group; if empty, the tokens of the rank per device of the rank.
   std::optional<std::int64_t> expert_tokens = {};
   bool trades_heads = false;  ///< Its group trades heads (GroupSharing::trades_heads).

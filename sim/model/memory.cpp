@@ -67,30 +67,10 @@ DeviceShape whole_shape(const Transformer& model, DeviceShape shape) {
 
 namespace {
 
-/// Parameters of one device: those that the whole data-parallel group shares, and whole experts, which fewer devices
-/// share.
-struct Held {
-  std::int64_t common = 0;
-  std::int64_t experts = 0;
-
-  [[nodiscard]] std::int64_t all() const { return common + experts; }
-  [[nodiscard]] std::int64_t shard(const DeviceShape& shape, std::int64_t ep) const {
-    const std::int64_t expert_pool = std::max<std::int64_t>(1, shape.pool * shape.tp / ep);
-    return divided(common, shape.pool) + divided(experts, expert_pool);
-  }
-};
-
-// Parameters of the layers of `shape` and of `others`.
-Held held_by(const Transformer& model, const DeviceShape& shape, std::int64_t ep, std::int64_t others) {
-  std::int64_t common = others;
-  std::int64_t in_groups = 0;
-  for (const LayerRun& run : shape.layers) {
-    const Transformer alike = of_kind(model, run.kind);
-    const std::int64_t whole = ep == 1 ? 0 : expert_layer_parameter_count(alike);
-    common += run.count * (layer_parameter_count(alike) - whole);
-    in_groups += run.count * whole;
-  }
-  return {divided(common, shape.tp), in_groups / ep};
+// Those that ZeRO leaves a device of its parameters.
+std::int64_t shard_of(const DeviceParameters& held, const DeviceShape& shape, std::int64_t ep) {
+  const std::int64_t expert_pool = std::max<std::int64_t>(1, shape.pool * shape.tp / ep);
+  return divided(held.common, shape.pool) + divided(held.experts, expert_pool);
 }
 
 // Parameters of one device that are matrices of its layers.
@@ -105,17 +85,19 @@ std::int64_t held_matrices(const Transformer& model, const DeviceShape& shape, s
 }
 
 // They count as layers of the last one's kind.
-Held held_in_full(const Transformer& model, DeviceShape shape, std::int64_t ep) {
+std::int64_t held_in_full(const Transformer& model, const DeviceShape& shape, std::int64_t ep) {
+  if (shape.layers.empty()) return 0;
   const std::int64_t layers = std::min(layers_in_full, layer_count(shape.layers));
-  if (!shape.layers.empty()) shape.layers = {{layers, shape.layers.back().kind}};
-  return held_by(model, shape, ep, 0);
+  return device_parameters(model, {{layers, shape.layers.back().kind}}, 0, shape.tp, ep).all();
 }
 
-// Weights of one layer, with experts of one shape counted once.
+// Parameters of one layer, with experts of one shape counted once.
 std::int64_t distinct_weights(const Transformer& model, std::int64_t tp, std::int64_t ep) {
-  const std::int64_t expert = expert_parameter_count(model);
-  const std::int64_t others = layer_parameter_count(model) - expert_layer_parameter_count(model);
-  return ep == 1 ? divided(others + expert, tp) : divided(others, tp) + expert;
+  std::int64_t sum = device_parameters(model, {{1, 0}}, 0, tp, ep).all();
+  for (const WeightMatrix& matrix : weight_matrices(model, tp, ep)) {
+    sum -= (matrix.count - 1) * matrix.rows * matrix.columns;
+  }
+  return sum;
 }
 
 Bytes reserve_of(const DeviceShape& shape, std::int64_t ep) {
@@ -145,10 +127,11 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   }
   if (!recipe.recompute.has(LayerModule::projection)) again_at_mlp_ = with_mlp(again_at_mlp_, true);
   const std::int64_t ep = experts.ep;
-  const Held held = held_by(model, shape, ep, parameters_around_layers(model, shape.embedding, shape.head));
+  const std::int64_t around = parameters_around_layers(model, shape.embedding, shape.head);
+  const DeviceParameters held = device_parameters(model, shape.layers, around, shape.tp, ep);
   const std::int64_t parameters = held.all();
-  const std::int64_t shard = held.shard(shape, ep);
-  const std::int64_t in_full = std::min(parameters, held_in_full(model, shape, ep).all());
+  const std::int64_t shard = shard_of(held, shape, ep);
+  const std::int64_t in_full = std::min(parameters, held_in_full(model, shape, ep));
   const auto held_from = [&](std::int64_t sharded_from) {
     return recipe.zero < sharded_from ? parameters : std::min(parameters, shard + in_full);
   };
@@ -290,6 +273,7 @@ MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   Bytes& activations = parts[MemoryPart::activations];
   activations = activations - of_layer(kept_by_mlp_, load);
   parts[MemoryPart::workspace] += Bytes(divided(load.tokens * attention_gradients(), shape_.tp));
+  parts[MemoryPart::workspace] += score_gradients(load);
   parts[MemoryPart::communication] += sharing_buffers(load);
   return parts;
 }
@@ -331,6 +315,12 @@ std::int64_t DeviceMemory::attention_gradients() const {
       model_.linear ? model_.linear->inputs : query_width(model_) + key_width(model_) + value_width(model_);
   const std::int64_t sums = model_.linear ? 0 : query_width(model_);
   return (output_width(model_) + inputs) * model_.element_bytes + sums * fp32_bytes;
+}
+
+// Without flash attention: the gradients that the kernel between the products reads and writes.
+Bytes DeviceMemory::score_gradients(const MemoryLoad& load) const {
+  if (recipe_.flash_attention || model_.linear) return {};
+  return Bytes(2 * model_.element_bytes * divided(model_.heads, shape_.tp)).scaled(load.pairs);
 }
 
 // The moment behind the first layer, when all activations of this micro-batch are freed: the gradient of the embedding

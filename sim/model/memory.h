@@ -80,7 +80,7 @@ struct MemoryLoad {
   std::int64_t tokens = 0;  ///< Tokens of the HDP rank.
   std::int64_t ranks = 1;   ///< Ranks of its group.
   double resident = 1;      ///< Share of its activations that stays on the device and is not in host memory.
-  std::int64_t pairs = 0;   ///< (query, key) pairs computed on the rank; only read without flash attention.
+  double pairs = 0;         ///< (query, key) pairs computed on the rank; only read without flash attention.
   /// Tokens of its expert group per device of the group; if empty, the tokens of the rank per device of the rank.
   std::optional<std::int64_t> expert_tokens = {};
   std::optional<ServedTokens> served = {};  ///< If its ranks attend for each other, whatever the recipe says.
@@ -127,6 +127,7 @@ class DeviceMemory {
   [[nodiscard]] Bytes inner(const MemoryLoad& load) const;
   [[nodiscard]] Bytes copies(const MemoryLoad& load) const;
   [[nodiscard]] std::int64_t attention_gradients() const;
+  [[nodiscard]] Bytes score_gradients(const MemoryLoad& load) const;
   [[nodiscard]] Bytes sharing_buffers(const MemoryLoad& load) const;
   [[nodiscard]] Bytes served_buffers(const ServedTokens& served) const;
 

@@ -38,6 +38,7 @@ struct Attention {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;  ///< Width of queries, keys and values; the mean of keys and values if they differ.
   Direction direction = Direction::forward;
+  bool dropout = false;  ///< Of scores; only unfused attention has a kernel for it.
 };
 
 /// Memory-bound kernels, by the names under which profiles have them: they do not all reach the same bandwidth. A

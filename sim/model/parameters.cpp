@@ -118,6 +118,28 @@ std::int64_t parameters_around_layers(const Transformer& model, bool input, bool
   return (input ? input_parameters(model) : 0) + (output ? output_parameters(model, input) : 0);
 }
 
+DeviceParameters device_parameters(const Transformer& model, const std::vector<LayerRun>& runs, std::int64_t others,
+                                   std::int64_t tp, std::int64_t ep) {
+  DeviceParameters held;
+  std::int64_t vectors = others;
+  for (const LayerRun& run : runs) {
+    const Transformer alike = of_kind(model, run.kind);
+    for (const WeightMatrix& matrix : weight_matrices(alike, tp, ep)) {
+      (matrix.whole_experts ? held.experts : held.common) += run.count * matrix.parameters();
+    }
+    std::int64_t beside = layer_parameter_count(alike);
+    for (const WeightMatrix& matrix : weight_matrices(alike, 1, 1)) beside -= matrix.parameters();
+    if (ep > 1) {
+      const std::int64_t of_experts = expert_layer_parameter_count(alike) - weights(alike, WeightPart::experts);
+      held.experts += run.count * of_experts / ep;
+      beside -= of_experts;
+    }
+    vectors += run.count * beside;
+  }
+  held.common += divided(vectors, tp);
+  return held;
+}
+
 std::int64_t active_parameter_count(const Transformer& model) {
   std::int64_t idle = 0;
   for (const LayerRun& run : layer_runs(model)) {

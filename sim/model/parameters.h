@@ -26,6 +26,20 @@ namespace hdpsim {
 [[nodiscard]] std::int64_t output_parameters(const Transformer& model, bool beside_input);
 [[nodiscard]] std::int64_t parameters_around_layers(const Transformer& model, bool input, bool output);
 
+/// Parameters of one device.
+struct DeviceParameters {
+  std::int64_t common = 0;   ///< Those of which the whole data-parallel group has the same.
+  std::int64_t experts = 0;  ///< Of experts that are whole on the device, which fewer devices have.
+
+  [[nodiscard]] std::int64_t all() const { return common + experts; }
+};
+
+/// Those of one of `tp` devices in expert groups of `ep` devices, which have some layers and `others` around them. It
+/// has the weight_matrices() of each layer, and of norms, biases and `others` a part of tp, rounded up: norms are whole
+/// on every device, but less than a thousandth of a layer. O(kinds of layers).
+[[nodiscard]] DeviceParameters device_parameters(const Transformer& model, const std::vector<LayerRun>& runs,
+                                                 std::int64_t others, std::int64_t tp, std::int64_t ep);
+
 /// Parameters of the whole model without the routed experts that a token does not take.
 [[nodiscard]] std::int64_t active_parameter_count(const Transformer& model);
 

@@ -62,8 +62,8 @@ class Matrices {
     add(moe.experts, layer_.hidden);
     if (moe.shared_gate) add(1, layer_.hidden);
     if (moe.latent > 0) {
-      add(divided(moe.latent, tp_), layer_.hidden);
-      add(layer_.hidden, divided(moe.latent, tp_));
+      add(moe.latent, layer_.hidden);
+      add(layer_.hidden, moe.latent);
     }
     if (moe.shared_hidden > 0) mlp(moe.shared_hidden);
     part_ = WeightPart::experts;

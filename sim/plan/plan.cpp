@@ -94,6 +94,21 @@ double MicroBatch::shared_area() const {
   return sum + causal_pairs(padding);
 }
 
+double MicroBatch::pairs_per_rank() const {
+  const auto square = [](std::int64_t queries, std::int64_t earlier) {
+    return static_cast<double>(queries) * (static_cast<double>(queries) + static_cast<double>(earlier));
+  };
+  double shared = square(padding, 0);
+  for (const Span& span : spans) shared += square(span.tokens, earlier_keys());
+  double most = 0;
+  for (const LocalSpans& held : local) {
+    double alone = 0;
+    for (const Span& span : held.spans) alone += square(span.tokens, 0);
+    most = std::max(most, alone);
+  }
+  return shared / static_cast<double>(group.size()) + most;
+}
+
 double pairs_of(const MicroBatch& micro_batch, const Span& span) {
   const auto earlier = static_cast<double>(micro_batch.earlier_keys());
   return causal_pairs(span.tokens) + earlier * static_cast<double>(span.tokens);

@@ -86,6 +86,9 @@ struct MicroBatch {
   /// (query, key) pairs under the causal masks of the spans, with the keys of earlier chunks, over the whole group.
   [[nodiscard]] double area() const;
   [[nodiscard]] double shared_area() const;  ///< The same without local spans.
+  /// The most (query, key) pairs of a rank if masks save none, as in unfused attention: an even share of those of
+  /// shared spans, and those that it holds alone.
+  [[nodiscard]] double pairs_per_rank() const;
   friend bool operator==(const MicroBatch&, const MicroBatch&) = default;
 };
 

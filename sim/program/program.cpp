@@ -37,24 +37,14 @@ std::int64_t table_parameters(const Transformer& model, std::int64_t tp) {
   return divided(model.vocabulary * model.hidden, tp);
 }
 
-/// Parameters of one device of a stage: those that the whole data-parallel group shares, and whole experts.
-struct StageParameters {
-  std::int64_t common = 0;
-  std::int64_t experts = 0;
-};
-
-StageParameters stage_parameters(const Transformer& model, const Mesh& mesh, const ChunkMap& chunks,
-                                 std::int64_t stage) {
-  std::int64_t layers = 0;
-  std::int64_t experts = 0;
+DeviceParameters stage_parameters(const Transformer& model, const Mesh& mesh, const ChunkMap& chunks,
+                                  std::int64_t stage) {
+  std::vector<LayerRun> layers;
   for (const std::int64_t chunk : chunks.held(stage)) {
-    const std::vector<LayerRun> runs = chunks.runs(model, chunk);
-    layers += parameters_of_runs(model, runs);
-    experts += expert_layers(model, runs) * expert_layer_parameter_count(model);
+    for (const LayerRun& run : chunks.runs(model, chunk)) layers.push_back(run);
   }
-  if (mesh.ep == 1) experts = 0;
-  const std::int64_t others = parameters_around_layers(model, chunks.has_embedding(stage), chunks.has_head(stage));
-  return {divided(layers - experts + others, mesh.tp), experts / mesh.ep};
+  const std::int64_t around = parameters_around_layers(model, chunks.has_embedding(stage), chunks.has_head(stage));
+  return device_parameters(model, layers, around, mesh.tp, mesh.ep);
 }
 
 }  // namespace
@@ -71,8 +61,7 @@ std::int64_t layers_of_pass(const LoweringOptions& job) {
 
 std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, const ChunkMap& chunks,
                                  std::int64_t stage) {
-  const StageParameters parameters = stage_parameters(model, mesh, chunks, stage);
-  return parameters.common + parameters.experts;
+  return stage_parameters(model, mesh, chunks, stage).all();
 }
 
 Program::Program(const Plan& plan, LoweringOptions options)
@@ -142,12 +131,12 @@ PoolWork Program::pool_work(PassId id) const {
   const bool sums = pass.kind == PassKind::backward || pass.kind == PassKind::weight_gradient;
   const bool reduces = sums && !recipe.reduces_in_pass() && recipe.reduces_by_layer(is_last(id));
   const Transformer& model = options_.model;
-  std::int64_t parameters = parameters_of_runs(model, layers_of(pass));
-  if (pass.chunk == 0) parameters += input_parameters(model);
+  std::int64_t around = pass.chunk == 0 ? input_parameters(model) : 0;
   if (pass.chunk + 1 == pipeline_.chunks()) {
-    parameters += output_parameters(model, pipeline_.chunk_map().has_embedding(pass.stage));
+    around += output_parameters(model, pipeline_.chunk_map().has_embedding(pass.stage));
   }
-  parameters = divided(parameters, options_.mesh.tp);
+  const std::int64_t parameters =
+      device_parameters(model, layers_of(pass), around, options_.mesh.tp, options_.mesh.ep).all();
   return {Bytes(gathers ? parameters * model.element_bytes : 0),
           Bytes(reduces ? parameters * recipe.gradient_bytes : 0)};
 }
@@ -183,12 +172,12 @@ StepEnd Program::step_end(std::int64_t stage) const {
   const Transformer& model = options_.model;
   const Mesh& mesh = options_.mesh;
   const Recipe& recipe = options_.recipe;
-  const StageParameters parameters = stage_parameters(model, mesh, pipeline_.chunk_map(), stage);
+  const DeviceParameters parameters = stage_parameters(model, mesh, pipeline_.chunk_map(), stage);
   const std::int64_t expert_pool = std::max<std::int64_t>(1, mesh.hdp * mesh.tp / mesh.ep);
   const std::int64_t shard =
       divided(parameters.common, mesh.ranks_of_a_shard_group()) + divided(parameters.experts, expert_pool);
   const std::int64_t updated = recipe.zero == 0 ? parameters.common : shard;
-  OptimizerShare share{parameters.common + parameters.experts, updated, mesh.hdp > 1};
+  OptimizerShare share{parameters.all(), updated, mesh.hdp > 1};
   if (recipe.optimizer == Optimizer::muon) share.matrices = matrices_of(stage, expert_pool);
   StepEnd end{.gradient = {}, .optimizer = optimizer_work(share, model.element_bytes, recipe), .parameters = {}};
   end.all_reduce = recipe.zero == 0;
@@ -197,8 +186,7 @@ StepEnd Program::step_end(std::int64_t stage) const {
     end.parameters = Bytes(parameters.common * model.element_bytes);
   }
   if (in_fp8(recipe.products)) {  // casts all parameters once per step
-    const std::int64_t all = parameters.common + parameters.experts;
-    end.optimizer.elementwise.traffic += Bytes(cast_bytes(recipe.products, all, model.element_bytes));
+    end.optimizer.elementwise.traffic += Bytes(cast_bytes(recipe.products, parameters.all(), model.element_bytes));
     ++end.optimizer.elementwise.kernels;
   }
   end.expert_gradient = Bytes(parameters.experts * fp32_bytes);

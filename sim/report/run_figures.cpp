@@ -190,8 +190,7 @@ void add_evidence(RunTable& runs) {
   runs.add(connection_memory_text(), of_metrics(&RunMetrics::memory, &MemoryUse::connections));
   runs.add({"", "not_modelled", "",
             "keys that the profile lacks and that would cost something in the run: `first_contact` and `communicator` "
-            "in cold steps, `memory_per_peer`, `compute_beside_communication`; `memory_of_scores`: unfused attention's "
-            "scores are not counted in memory"},
+            "in cold steps, `memory_per_peer`, `compute_beside_communication`"},
            of_info(&RunInfo::not_modelled));
 }
 

@@ -35,7 +35,8 @@ class RankRoom {
   RankRoom(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch)
       : pool_(job.mesh.hdp),
         trades_heads_(group_sharing(job.model, job.recipe, job.mesh.tp, pool_).trades_heads()),
-        context_(gathers(job.recipe) ? batch.context : 0),
+        longest_(batch.context),
+        gathered_(gathers(job.recipe) ? batch.context : 0),
         available_(room.memory - channels(job.mesh.hdp, room.per_connection)),
         even_share_((batch.tokens_per_step - 1) / job.mesh.hdp + 1) {
     const auto schedule = make_schedule(job.pipeline, job.mesh.pp);
@@ -59,18 +60,27 @@ class RankRoom {
   /// True if all stages hold a micro-batch of `tokens` tokens of the rank, the share `offload` of whose activations
   /// leaves the device, beside the other micro-batches in flight, which have C tokens.
   [[nodiscard]] bool holds(std::int64_t tokens, double offload, std::int64_t capacity) const {
+    try {
+      return counted(tokens, offload, capacity);
+    } catch (const QuantityOverflow&) {
+      return false;
+    }
+  }
+
+ private:
+  [[nodiscard]] bool counted(std::int64_t tokens, double offload, std::int64_t capacity) const {
     for (const auto& [shape, device, layers, in_flight, held] : stages_) {
-      const MemoryParts alone =
-          device.peak({.tokens = tokens, .ranks = group_of(tokens), .resident = resident_share(offload, layers)});
+      MemoryLoad load = load_of(tokens);
+      load.resident = resident_share(offload, layers);
+      const MemoryParts alone = device.peak(load);
       const std::int64_t others = holds_all_ ? std::max<std::int64_t>(0, even_share_ - capacity) : capacity;
-      const Bytes kept = device.kept({.tokens = others, .ranks = group_of(others)});
+      const Bytes kept = device.kept(load_of(others));
       const Bytes beside = holds_all_ ? kept : kept * (in_flight - held) / held;
       if (device.beside(alone, beside).total() > available_) return false;
     }
     return true;
   }
 
- private:
   /// Stages that have the same part of the model.
   struct Stage {
     DeviceShape shape;
@@ -87,16 +97,24 @@ class RankRoom {
     });
   }
 
+  // As parts of the longest sequence that its group can hold, whose queries see the most keys.
+  [[nodiscard]] MemoryLoad load_of(std::int64_t tokens) const {
+    const double keys =
+        std::min(static_cast<double>(longest_), static_cast<double>(tokens) * static_cast<double>(pool_));
+    return {.tokens = tokens, .ranks = group_of(tokens), .pairs = static_cast<double>(tokens) * keys};
+  }
+
   // The smallest group of several ranks, or the one that gathers the keys of the longest sequence. Where groups trade
   // heads, the largest one, which may have a ring as well.
   [[nodiscard]] std::int64_t group_of(std::int64_t tokens) const {
     if (trades_heads_) return pool_;
-    return std::min(pool_, std::max(ring_neighbours, divided(context_, std::max<std::int64_t>(1, tokens))));
+    return std::min(pool_, std::max(ring_neighbours, divided(gathered_, std::max<std::int64_t>(1, tokens))));
   }
 
-  std::int64_t pool_;     ///< Ranks of the pool.
-  bool trades_heads_;     ///< Groups do, the one of the whole pool at least.
-  std::int64_t context_;  ///< Tokens whose keys and values are gathered; 0: none are.
+  std::int64_t pool_;      ///< Ranks of the pool.
+  bool trades_heads_;      ///< Groups do, the one of the whole pool at least.
+  std::int64_t longest_;   ///< Most tokens of a sequence.
+  std::int64_t gathered_;  ///< Tokens whose keys and values are gathered; 0: none are.
   Bytes available_;
   bool holds_all_ = false;   ///< All tokens of a rank in a step are in flight.
   std::int64_t even_share_;  ///< Even share of a rank in the tokens of a step.

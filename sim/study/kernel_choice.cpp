@@ -35,9 +35,9 @@ const KeyTable<KernelChoice>& kernel_table() {
     KeyTable<KernelChoice> kernels("the kernels");
     kernels.word(
         "attention", "attention", attentions(), at(&KernelChoice::attention),
-        "`unfused` writes the square of scores to memory, as before FlashAttention (its time is priced, the memory of "
-        "scores that are kept is not counted); `triton` is FlashAttention "
-        "of 2022 in Triton, `flash2` FlashAttention-2 where the profile's `attention` is a later one, `cudnn` "
+        "`unfused` writes the square of scores to memory and keeps it for backward, as before FlashAttention; `triton` "
+        "is FlashAttention of 2022 in Triton, `flash2` FlashAttention-2 where the profile's `attention` is a later "
+        "one, `cudnn` "
         "that of cuDNN, where the profile has `attention_triton`, `attention_flash2` or `attention_cudnn`");
     kernels.word("linear", "linear", product_format_words(), at(&KernelChoice::linear),
                  "what the layers' products multiply: in fp8 what they read is cast, with one scale a tensor, which "

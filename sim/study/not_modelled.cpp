@@ -37,7 +37,6 @@ std::vector<std::string> not_modelled(const DeviceProfile& profile, const JobLay
   if (has_peers && (!connections || !connections->memory_per_peer)) unknown.emplace_back("memory_per_peer");
   const bool overlaps = has_peers || recipe.overlap_tp || recipe.overlap_tp_gradients;
   if (overlaps && !kernel_slowdown(profile)) unknown.emplace_back("compute_beside_communication");
-  if (profile.unfused_attention) unknown.emplace_back("memory_of_scores");
   return unknown;
 }
 

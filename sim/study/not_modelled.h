@@ -12,8 +12,7 @@ namespace hdpsim {
 struct Study;
 
 /// Costs that exist in reality but are zero for this job because the profile does not know them, by the profile's keys:
-/// `first_contact` and `communicator` in cold steps, `memory_per_peer`, `compute_beside_communication`; and
-/// `memory_of_scores` where attention is unfused, whose scores memory does not count.
+/// `first_contact` and `communicator` in cold steps, `memory_per_peer`, `compute_beside_communication`.
 [[nodiscard]] std::vector<std::string> not_modelled(const DeviceProfile& profile, const JobLayout& layout,
                                                     const Recipe& recipe);
 

@@ -19,7 +19,7 @@ constexpr std::string_view ending = ".yaml";
 /// The figures that a study, or a file that it names, states instead of the profile's.
 struct StatedOverheads {
   std::string preset;
-  std::string source = "stated by the study";
+  std::string source;
   std::optional<Duration> per_step;
   std::optional<Duration> per_micro_batch;
 };
@@ -36,9 +36,10 @@ void add_times(OverheadKeys& keys) {
 const OverheadKeys& keys_of_study() {
   static const auto made = [] {
     OverheadKeys keys("'overheads'");
-    keys.text("preset", at(&StatedOverheads::preset),
-              "a file of `configs/overheads`, which states both times with their source; without other keys",
-              {.otherwise = "none"});
+    keys.text(
+        "preset", at(&StatedOverheads::preset),
+        "a file of `configs/overheads`, which states both times with their source; times that stand here replace its",
+        {.otherwise = "none"});
     add_times(keys);
     return keys;
   }();
@@ -70,15 +71,9 @@ StatedOverheads read_preset(const Value& preset, const fs::path& presets, Diagno
   return overheads;
 }
 
-StatedOverheads read_overheads(const Value& overheads, const fs::path& presets, Diagnostics& diagnostics) {
-  StatedOverheads stated;
-  (void)keys_of_study().read(overheads, stated, diagnostics);
-  if (stated.preset.empty()) return stated;
-  if (stated.per_step || stated.per_micro_batch) {
-    diagnostics.error(overheads.position, "overheads are those of a 'preset' or times that stand here",
-                      "write overheads: {per_step: 2 s}");
-  }
-  return read_preset(*overheads.find("preset"), presets, diagnostics);
+void state(const StatedOverheads& stated, Overheads& overheads) {
+  if (stated.per_step) overheads.per_step = {*stated.per_step, stated.source};
+  if (stated.per_micro_batch) overheads.per_micro_batch = {*stated.per_micro_batch, stated.source};
 }
 
 }  // namespace
@@ -90,11 +85,15 @@ const std::vector<KeyText>& overhead_keys() {
 std::shared_ptr<const DeviceProfile> with_overheads(std::shared_ptr<const DeviceProfile> profile,
                                                     const Value& overheads, const fs::path& presets,
                                                     Diagnostics& diagnostics) {
-  const StatedOverheads stated = read_overheads(overheads, presets, diagnostics);
+  StatedOverheads stated;
+  (void)keys_of_study().read(overheads, stated, diagnostics);
+  stated.source = "stated by the study";
+  std::optional<StatedOverheads> preset;
+  if (!stated.preset.empty()) preset = read_preset(*overheads.find("preset"), presets, diagnostics);
   if (profile == nullptr) return profile;
   auto changed = std::make_shared<DeviceProfile>(*profile);
-  if (stated.per_step) changed->overheads.per_step = {*stated.per_step, stated.source};
-  if (stated.per_micro_batch) changed->overheads.per_micro_batch = {*stated.per_micro_batch, stated.source};
+  if (preset) state(*preset, changed->overheads);
+  state(stated, changed->overheads);
   return changed;
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t most_lines = 4;
 constexpr std::size_t least_samples_a_line = 2;
+constexpr std::size_t most_cuts = 64;  // places where one line may follow another
 
 double seconds_of(const Line& line, double bytes) {
   return line.latency_s + line.byte_s * bytes;
@@ -61,14 +62,18 @@ class EnvelopeFit {
   }
 
   // least[l][end]: the least error of the first `end` messages with l lines; cut[l][end]: where the last one begins.
+  // Lines begin and end at every `stride`-th message, so that the time is linear in the number of messages.
   [[nodiscard]] std::vector<Line> by_stretches() const {
     const std::size_t count = messages_.bytes.size();
     const double never = std::numeric_limits<double>::infinity();
     std::vector<std::vector<double>> least(lines_wanted_ + 1, std::vector<double>(count + 1, never));
     std::vector<std::vector<std::size_t>> cut(lines_wanted_ + 1, std::vector<std::size_t>(count + 1, 0));
     least[0][0] = 0;
-    for (std::size_t begin = 0; begin < count; ++begin) {
-      for (std::size_t end = std::min(count, begin + least_samples_a_line); end <= count; ++end) {
+    const std::size_t stride = (count - 1) / most_cuts + 1;
+    const auto next = [&](std::size_t at) { return at < count ? std::min(count, at + stride) : count + 1; };
+    for (std::size_t begin = 0; begin < count; begin = next(begin)) {
+      const std::size_t first_end = std::min(count, begin + std::max(stride, least_samples_a_line));
+      for (std::size_t end = first_end; end <= count; end = next(end)) {
         const double error = error_of(line_of(begin, end), begin, end);
         for (std::size_t lines = 1; lines <= lines_wanted_; ++lines) {
           if (!(least[lines - 1][begin] + error < least[lines][end])) continue;

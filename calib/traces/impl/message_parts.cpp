@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::size_t enough_messages = 4;
 constexpr double enough_range_of_messages = 8;
+/// Times the rate of its link that a collective may seem to reach; switches that reduce themselves save half the bytes.
+constexpr double fastest_message = 4;
 
 constexpr std::array<MessageKind, message_kind_count> message_kinds = {
     MessageKind::send_recv, MessageKind::all_reduce, MessageKind::all_gather, MessageKind::reduce_scatter,
@@ -66,8 +68,9 @@ class MessageParts {
         continue;
       }
       if (!known) known.emplace();
-      visit_rate(*known, kind, [&](auto& rate) { take_line(part, timings, line_rate_of(*known), rate); });
-      take_curves(timings);
+      bool taken = false;
+      visit_rate(*known, kind, [&](auto& rate) { taken = take_line(part, timings, line_rate_of(*known), rate); });
+      if (taken) take_curves(timings);
     }
     complete(known);
   }
@@ -88,12 +91,18 @@ class MessageParts {
     return rate;
   }
 
+  /// False if the messages are faster than they can be.
   template <class Rate>
-  void take_line(const std::string& part, const std::vector<MessageTiming>& timings, Bandwidth line_rate,
+  bool take_line(const std::string& part, const std::vector<MessageTiming>& timings, Bandwidth line_rate,
                  std::optional<Rate>& rate) {
     FittedLine before;
     if (rate) before = {rate->latency, step_of(*rate), rate->bandwidth, false};
     const FittedLine line = fit_line_of(timings, before);
+    if (line_rate > Bandwidth{} && line.bandwidth > line_rate.scaled(fastest_message)) {
+      parts_.keep(part, fmt::format("{:.4g} GB/s is more than its link can carry: is the unit of the times right?",
+                                    line.bandwidth.gigabytes_per_second()));
+      return false;
+    }
     Rate fitted;
     fitted.latency = line.latency;
     set_step(fitted, line.step_latency);
@@ -113,6 +122,7 @@ class MessageParts {
                 fmt::format("{:.4g} GB/s, latency {}{}", line.bandwidth.gigabytes_per_second(),
                             duration_text(line.latency), line.has_latency ? "" : " (kept)"),
                 samples, timings.size(), ratios);
+    return true;
   }
 
   /// Where sizes are many, messages among that many ranks get a curve of their own, as a calibration has it.

@@ -10,6 +10,7 @@
 namespace hdpsim {
 namespace {
 
+constexpr int most_bases = 8;
 constexpr std::size_t largest_topology_bytes = 2'000'000;  // for one node
 
 // Maps are merged key by key, anything else is replaced.
@@ -55,20 +56,40 @@ Value load_file(const Value& path, Diagnostics& diagnostics) {
   return {};
 }
 
-// The preset or file, with all other keys laid over it.
-Value load_base(const Value& value, const std::filesystem::path& preset_directory, Diagnostics& diagnostics) {
-  if (value.is_scalar()) return load_file(value, diagnostics);
-  const Value* preset = value.find("preset");
-  const Value* file = value.find("file");
-  if (preset == nullptr && file == nullptr) return value;
-  if (preset != nullptr && file != nullptr) {
-    diagnostics.error(file->position, "a cluster is either a preset or a file", "remove one of them");
+/// Clusters that are based on others: a preset or a file, with all other keys laid over it.
+class Bases {
+ public:
+  Bases(const std::filesystem::path& presets, Diagnostics& diagnostics)
+      : presets_(presets), diagnostics_(diagnostics) {}
+
+  Value load(const Value& value, int depth = 0) {
+    if (value.is_scalar()) return based_on(value, load_file(value, diagnostics_), depth);
+    const Value* preset = value.find("preset");
+    const Value* file = value.find("file");
+    if (preset == nullptr && file == nullptr) return value;
+    if (preset != nullptr && file != nullptr) {
+      diagnostics_.error(file->position, "a cluster is either a preset or a file", "remove one of them");
+      return {};
+    }
+    Value base = preset != nullptr ? based_on(*preset, load_preset(*preset, presets_, diagnostics_), depth)
+                                   : based_on(*file, load_file(*file, diagnostics_), depth);
+    if (base.is_map()) overlay(base, without(value, preset != nullptr ? "preset" : "file"));
+    return base;
+  }
+
+ private:
+  Value based_on(const Value& named_by, const Value& loaded, int depth) {
+    if (!loaded.is_map()) return loaded;
+    if (depth < most_bases) return load(loaded, depth + 1);
+    diagnostics_.error(named_by.position,
+                       fmt::format("a cluster of more than {} files, each based on the next", most_bases),
+                       "does one of them name itself?");
     return {};
   }
-  Value base = preset != nullptr ? load_preset(*preset, preset_directory, diagnostics) : load_file(*file, diagnostics);
-  if (base.is_map()) overlay(base, without(value, preset != nullptr ? "preset" : "file"));
-  return base;
-}
+
+  const std::filesystem::path& presets_;
+  Diagnostics& diagnostics_;
+};
 
 std::optional<NcclTopology> load_topology(const Value& path, Diagnostics& diagnostics) {
   const auto text = read<std::string>(path, diagnostics);
@@ -120,7 +141,7 @@ bool import_topology(Value& cluster, Diagnostics& diagnostics) {
 }  // namespace
 
 Value expand_cluster(const Value& value, const std::filesystem::path& preset_directory, Diagnostics& diagnostics) {
-  Value cluster = load_base(value, preset_directory, diagnostics);
+  Value cluster = Bases(preset_directory, diagnostics).load(value);
   return import_topology(cluster, diagnostics) ? cluster : Value{};
 }
 

@@ -6,9 +6,16 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t forward_bytes_per_score = (2 + 2) + (2 + 2 + 1);
-constexpr std::int64_t kernels_between = 2;  // softmax and dropout
-constexpr std::int64_t backward_bytes_per_score = (2 + 1 + 2) + (2 + 2 + 2);
+std::int64_t kernels_between(const Attention& op) {
+  return op.dropout ? 2 : 1;
+}
+
+std::int64_t bytes_per_score(const Attention& op) {
+  const bool forward = op.direction == Direction::forward;
+  const std::int64_t softmax = forward ? 2 + 2 : 2 + 2 + 2;
+  const std::int64_t dropout = forward ? 2 + 2 + 1 : 2 + 1 + 2;
+  return op.dropout ? softmax + dropout : softmax;
+}
 
 // The products of all heads and equal blocks as one product: it is cut into the same tiles. The short side, the head,
 // lies along the short side of a tile, as libraries choose.
@@ -36,19 +43,18 @@ Estimate UnfusedAttentionCostModel::attention(const Attention& op) const {
   const bool forward = op.direction == Direction::forward;
   for (const AttentionBlock& block : op.blocks) {
     const Products products = products_of(block, op);
-    const std::int64_t scores = op.heads * block.count * block.queries * block.keys;
+    const Bytes traffic = Bytes(bytes_per_score(op) * op.heads * block.count) * block.queries * block.keys;
     add(model_->gemm(products.scores), 1);
     add(model_->gemm(products.queries), 1);
     if (!forward) add(model_->gemm(products.keys), 2);
-    const std::int64_t bytes_per_score = forward ? forward_bytes_per_score : backward_bytes_per_score;
-    add(model_->memory_bound({Bytes(scores * bytes_per_score), kernels_between}), 1);
+    add(model_->memory_bound({traffic, kernels_between(op)}), 1);
   }
   return sum;
 }
 
 std::int64_t UnfusedAttentionCostModel::kernels(const Attention& op) const {
   const std::int64_t products = op.direction == Direction::forward ? 2 : 4;
-  return std::ssize(op.blocks) * (products + kernels_between);
+  return std::ssize(op.blocks) * (products + kernels_between(op));
 }
 
 }  // namespace hdpsim

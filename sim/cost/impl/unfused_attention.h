@@ -8,8 +8,8 @@ namespace hdpsim {
 
 /// Attention as frameworks computed it before FlashAttention: the whole square of scores is written to memory, also
 /// above the diagonal of a causal mask. Forward: scores = Q K^T, one kernel for scale, mask and softmax, one for
-/// dropout, output = P V. Backward: the gradients of V, P, Q and K, and the kernels of dropout and softmax between
-/// them. The other model answers for everything else.
+/// dropout if there is any, output = P V. Backward: the gradients of V, P, Q and K, and the kernels of dropout and
+/// softmax between them. The other model answers for everything else.
 ///
 /// Traffic of the kernels between the products, in bytes per score (fp16 values; the mask of dropout is one byte, as
 /// Korthikanti et al. 2022, section 4.1, count it): softmax reads 2 and writes 2, dropout reads 2 and writes 2 + 1;

@@ -10,7 +10,6 @@ namespace hdpsim {
 namespace {
 
 constexpr std::size_t block = std::size_t{1} << 20;
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 void count(int& number) {
   if (number < std::numeric_limits<int>::max()) ++number;
@@ -20,7 +19,7 @@ void count(int& number) {
 
 TrackedInput::TrackedInput(const std::filesystem::path& path, const TellShare& tell) : file_(path), tell_(tell) {
   refill();
-  if (std::string_view(buffer_.data(), filled_).starts_with(byte_order_mark)) at_ = byte_order_mark.size();
+  at_ = mark_bytes({buffer_.data(), filled_});
 }
 
 void TrackedInput::advance() {

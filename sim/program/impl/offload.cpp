@@ -15,6 +15,7 @@ Bytes offloaded_bytes(const PassWriter& writer) {
       kept_tensors(writer.layer(), options.recipe, expert_use(options.model, options.experts));
   const KeptLoad load{.tokens = writer.tokens(),
                       .tp = writer.tp(),
+                      .pairs = micro_batch.pairs_per_rank(),
                       .expert_tokens = divided(writer.expert_tokens().all, options.experts.ep),
                       .trades_heads = writer.sharing().trades_heads()};
   if (micro_batch.token_wise) return token_wise_bytes(kept, load, micro_batch.offload);

@@ -71,6 +71,7 @@ Index PassWriter::bytes(Bytes amount) {
 }
 
 Index PassWriter::attention(Attention work) {
+  work.dropout = recipe().dropout;
   return added(program_.attention, std::move(work));
 }
 

@@ -3,12 +3,13 @@
 #include "sim/model/parameters.h"
 
 namespace hdpsim {
+
 std::int64_t layer_parameters(const PassWriter& writer) {
-  return divided(layer_parameter_count(writer.layer()), writer.tp());
+  return layer_parameters(writer, writer.run());
 }
 
 std::int64_t layer_parameters(const PassWriter& writer, const LayerRun& of) {
-  return divided(layer_parameter_count(writer.kind(of)), writer.tp());
+  return device_parameters(writer.model(), {{1, of.kind}}, 0, writer.tp(), writer.options().experts.ep).all();
 }
 
 std::int64_t embedding_parameters(const PassWriter& writer) {

@@ -299,6 +299,21 @@ TEST_CASE("a path names a cluster file beside the file that mentions it", "[clus
   CHECK_THAT(diagnostics.text(), Contains("yours.yaml'") && Contains("for a shipped cluster write {preset: name}"));
 }
 
+TEST_CASE("a cluster file may be based on a preset or on another file, but not on itself", "[cluster]") {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() / "mine.yaml") << "{preset: h100-rail, gpus: 64}";
+  std::ofstream(folder.path() / "half.yaml") << "{file: mine.yaml, gpus: 32}";
+  std::ofstream(folder.path() / "circle.yaml") << "{file: circle.yaml, gpus: 8}";
+  const std::string study = (folder.path() / "study.yaml").string();
+  Diagnostics diagnostics;
+  const auto half = read_cluster(parse_document(study, "half.yaml", diagnostics), shipped_clusters(), diagnostics);
+  REQUIRE(half);
+  CHECK(half->name == "h100-rail");
+  CHECK(half->devices == 32);
+  CHECK_FALSE(read_cluster(parse_document(study, "circle.yaml", diagnostics), shipped_clusters(), diagnostics));
+  CHECK_THAT(diagnostics.text(), Contains("circle.yaml:1:8") && Contains("does one of them name itself?"));
+}
+
 TEST_CASE("an expanded cluster reads back as the same cluster", "[cluster]") {
   Diagnostics diagnostics;
   const Value value = parse_document("study.yaml", "{preset: h100-rail, gpus: 64, speed: {7: 0.5}}", diagnostics);

@@ -17,12 +17,23 @@ TEST_CASE("unfused attention is its products and the traffic of softmax and drop
   const std::int64_t scores = batch * 2048 * 2048;
   const Gemm products{batch * 2048, 2048, 128};
   const Gemm output{128, batch * 2048, 2048};
+  const auto traffic = [&](std::int64_t bytes, std::int64_t kernels) {
+    return fused->memory_bound({Bytes(bytes * scores), kernels}).time;
+  };
+  const Duration forward = fused->gemm(products).time + fused->gemm(output).time;
+  const Duration backward = fused->gemm(products).time + 3 * fused->gemm(output).time;
+  Attention op = launch_of(block);
   // Softmax reads and writes 2 bytes a score, dropout reads 2 and writes 2 and a mask of 1.
-  CHECK(unfused->attention(launch_of(block)).time ==
-        fused->gemm(products).time + fused->gemm(output).time + fused->memory_bound({Bytes(9 * scores), 2}).time);
+  CHECK(unfused->attention(op).time == forward + traffic(4, 1));
+  CHECK(unfused->kernels(op) == 3);
+  op.dropout = true;
+  CHECK(unfused->attention(op).time == forward + traffic(9, 2));
+  CHECK(unfused->kernels(op) == 4);
   // Twice as many products; dropout reads 3 bytes and writes 2, softmax reads 4 and writes 2.
-  CHECK(unfused->attention(launch_of(block, Direction::backward)).time ==
-        fused->gemm(products).time + 3 * fused->gemm(output).time + fused->memory_bound({Bytes(11 * scores), 2}).time);
+  op.direction = Direction::backward;
+  CHECK(unfused->attention(op).time == backward + traffic(11, 2));
+  op.dropout = false;
+  CHECK(unfused->attention(op).time == backward + traffic(6, 1));
 }
 
 TEST_CASE("unfused attention saves nothing above the diagonal and leaves everything else as it was", "[cost]") {

@@ -44,5 +44,19 @@ TEST_CASE("tensor-parallel devices have parts of matrices, and expert groups who
         WeightMatrix{.rows = 4096, .columns = 14'336 / 2, .part = experts, .count = 8});
 }
 
+TEST_CASE("latents and routers are whole on every device, other matrices and all vectors are divided", "[model]") {
+  const Transformer model = of_kind(test::preset("deepseek-v3"), 0);
+  const LatentAttention& latent = model.latent.value();
+  const std::int64_t whole = (latent.query_rank + latent.kv_rank + latent.rotated + model.moe->experts) * model.hidden;
+  const std::int64_t all = layer_parameter_count(model);
+  CHECK(device_parameters(model, {{1, 0}}, 0, 1, 1).all() == all);
+  CHECK(8 * device_parameters(model, {{1, 0}}, 0, 8, 1).common == all + 7 * whole);
+  // Experts that are whole on the devices of a group of 64 are not divided over tp as well.
+  const DeviceParameters held = device_parameters(model, {{2, 0}}, 8, 8, 64);
+  const std::int64_t experts = expert_layer_parameter_count(model);
+  CHECK(held.experts == 2 * experts / 64);
+  CHECK(8 * held.common == 2 * (all - experts + 7 * whole) + 8);
+}
+
 }  // namespace
 }  // namespace hdpsim

@@ -116,6 +116,21 @@ TEST_CASE("the area of a micro-batch is that of the causal masks of its spans", 
   CHECK(ring(3, {4, 3}).area() == 4 * 5 / 2.0 + 3 * 4 / 2.0);
 }
 
+TEST_CASE("without masks a rank computes an even share of the squares of shared spans and those that it holds alone",
+          "[plan]") {
+  MicroBatch shared = ring(3, {6, 3});
+  CHECK(shared.pairs_per_rank() == (6 * 6 + 3 * 3) / 3.0);
+  shared.padding = 3;
+  CHECK(shared.pairs_per_rank() == (6 * 6 + 3 * 3 + 3 * 3) / 3.0);
+  shared.local = {{0, {{SequenceId(2), 0, 5}}}, {2, {{SequenceId(3), 0, 2}, {SequenceId(4), 0, 2}}}};
+  CHECK(shared.pairs_per_rank() == (6 * 6 + 3 * 3 + 3 * 3) / 3.0 + 5 * 5);
+  MicroBatch chunk = ring(1, {});
+  chunk.spans = {{SequenceId(0), 8, 4}};
+  CHECK(chunk.pairs_per_rank() == 4 * 4);
+  chunk.continues = true;
+  CHECK(chunk.pairs_per_rank() == 4 * (8 + 4));
+}
+
 TEST_CASE("offload leaves two layers and the rest of the ratio on the device", "[plan]") {
   CHECK(resident_share(0, 32) == 1);
   CHECK(resident_share(1, 32) == Approx(2.0 / 32));

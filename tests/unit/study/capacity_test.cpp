@@ -47,6 +47,7 @@ TEST_CASE("what takes memory besides activations lowers the chosen capacity", "[
   CHECK(chosen("mesh.zero=0") < usual);
   CHECK(chosen("mesh.zero=3") > usual);
   CHECK(chosen("memory.loss=fp32") < usual);
+  CHECK(chosen("kernels.attention=unfused") < usual);
   CHECK(chosen("memory.reserve=9 GB") < usual);
   CHECK(chosen("memory.fragmentation=0.2") < usual);
   CHECK(chosen("mesh.tp=4") > usual);

@@ -20,7 +20,7 @@ std::optional<ValidationSet> read_log(const std::string& csv, std::string& probl
 TEST_CASE("lines of a log become the rows of a set, with all that the rows of another have in common", "[log]") {
   std::string problems;
   const auto set = read_log(
-      "# of May\n"
+      "\xEF\xBB\xBF# of May\n"  // as programs for spreadsheets write it
       "tp, dp, micro_batch, global_batch, sequence, step_time_s, case\n"
       "1, 8, 2, 16, 4Ki, 2.5, \"plain, long\"\r\n"
       "\n"

@@ -151,8 +151,11 @@ TEST_CASE("overheads of a preset stand in one file with their source", "[validat
   CHECK(taken.time > Duration{});
   CHECK_THAT(taken.source, Catch::Contains("arXiv 2502.21231"));
   CHECK(problems_of(with("{preset: bytescal}")) == std::vector<std::string>{"8:23: there are no overheads 'bytescal'"});
-  CHECK(problems_of(with("{preset: bytescale, per_step: 1 s}")) ==
-        std::vector<std::string>{"8:14: overheads are those of a 'preset' or times that stand here"});
+  const StudyFile own(with("{preset: bytescale, per_step: 1 s}"));
+  const Overheads both = load_validation(own.path(), catalog).study.points[0].spec.profile->overheads;
+  CHECK(both.per_step == Overhead{1_s, "stated by the study"});
+  CHECK(both.per_micro_batch ==
+        load_validation(file.path(), catalog).study.points[0].spec.profile->overheads.per_micro_batch);
 }
 
 TEST_CASE("all problems of a set are told at once, at their cells", "[validation]") {

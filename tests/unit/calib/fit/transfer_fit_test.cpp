@@ -46,6 +46,22 @@ TEST_CASE("the lines of three protocols are recovered from their envelope", "[fi
   CHECK(found.quality.held_out.max <= 0.01);
 }
 
+TEST_CASE("a thousand sizes are fitted as well as twenty, in time that is linear in them", "[fit]") {
+  std::vector<MessageSample> samples;
+  for (int i = 0; i < 1000; ++i) {
+    const double bytes = std::exp2(10 + 20.0 * i / 999);
+    samples.push_back({LinkKind::nvlink,
+                       MessageKind::all_reduce,
+                       8,
+                       Bytes(static_cast<std::int64_t>(bytes)),
+                       Duration::seconds(three_protocols(std::floor(bytes))),
+                       {}});
+  }
+  const MessageFit found = fit_messages(samples, 1);
+  CHECK(found.lines.size() >= 3);
+  CHECK(found.quality.held_out.max <= 0.02);
+}
+
 TEST_CASE("with noise a message that was left out is predicted about as well as it was measured", "[fit]") {
   constexpr double noise = 0.02;
   const MessageFit found = fit_messages(messages(kibi, 1024 * mebi, noise, three_protocols), 1);

@@ -181,6 +181,23 @@ TEST_CASE("shapes that would make kernels faster than the device are no samples"
   CHECK(kept_because(profile, "gemm") == "recorded shapes make kernels faster than the data sheet allows");
 }
 
+TEST_CASE("times in a wrong unit make neither memory nor links fast", "[traces]") {
+  TrainingTruth truth;  // nanoseconds taken for picoseconds
+  truth.memory_us /= 1000;
+  truth.memory_bytes_per_us *= 1000;
+  truth.gather_us /= 1000;
+  truth.gather_bytes_per_us *= 1000;
+  truth.noise = 0;
+  SyntheticTraining training(truth);
+  for (const std::int64_t mega : {8, 16, 32}) training.add(mega * 1'000'000);  // up to 192 MB
+  for (const std::int64_t mega : {1, 4, 16, 64, 256}) training.gather(mega * 1'000'000);
+  const DeviceProfile profile = fitted(recorded(training));
+  CHECK(profile.memory_bound == start().memory_bound);
+  CHECK(profile.nvlink->all_gather == start().nvlink->all_gather);
+  CHECK(kept_because(profile, "memory_bound") == "recorded shapes make kernels faster than the data sheet allows");
+  CHECK_THAT(kept_because(profile, "nvlink all_gather"), Contains("more than its link can carry"));
+}
+
 TEST_CASE("a trace without shapes says so and measures no rate", "[traces]") {
   test::KinetoTrace trace;
   for (int i = 0; i < 20; ++i) trace.kernel("nvjet_tst_128x256", 100 * i, 50, 1, 0);
