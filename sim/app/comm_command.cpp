@@ -290,6 +290,9 @@ int run_command(const CommOptions& options, const Session& session) {
   for (const std::string& text : options.background) background.push_back(background_of(text));
   const ClusterSpec cluster = cluster_of(options, background, catalog);
   const std::optional<DeviceProfile> profile = profile_of(options, catalog);
+  if (profile && !cluster.device.empty() && profile->provenance.device != cluster.device) {
+    note(fmt::format("the profile is of a {}, the cluster has {}", profile->provenance.device, cluster.device));
+  }
   std::optional<OutputFolder> folder;
   if (!options.simgrid.empty()) {
     folder.emplace(options.simgrid, OutputUse{"simgrid", session.command_line, {"platform.xml", "messages.csv"}},

@@ -51,9 +51,9 @@ void write_comparison(OutputFolder& folder, const std::string& title, const std:
 }
 
 int run_command(const CompareOptions& options, const Session& session) {
-  if (are_traces_and_a_study(options.paths)) {
+  if (const auto paths = traces_and_study(options.paths); !paths.empty()) {
     if (!options.out.empty()) throw InputError("--out is for timelines: of a trace and a study only the text is known");
-    return compare_trace(options.paths, options.trace, options.format, session);
+    return compare_trace(paths, options.trace, options.format, session);
   }
   if (!options.trace.plan.empty() || options.trace.trace_steps > 0 || !options.trace.set.empty()) {
     throw InputError("--plan, --trace-steps and --set are for a trace of PyTorch's profiler beside a study",
@@ -83,7 +83,7 @@ void add_compare_command(Command app, Session& session) {
       .add_option(
           "PATH", options.paths,
           "The folder of hdpsim execute; or a predicted and a measured timeline; or more timelines of a plan; or "
-          "traces of PyTorch's profiler and, last, a study of the same training")
+          "traces of PyTorch's profiler and a study of the same training")
       .required()
       .existing_path();
   add_format(command, options.format);

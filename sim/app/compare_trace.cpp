@@ -65,8 +65,10 @@ Recording read_traces(const std::vector<std::string>& paths, const StudyPoint& p
 
 }  // namespace
 
-bool are_traces_and_a_study(const std::vector<std::string>& paths) {
-  return paths.size() >= 2 && is_study(paths.back());
+std::vector<std::string> traces_and_study(std::vector<std::string> paths) {
+  std::stable_partition(paths.begin(), paths.end(), [](const std::string& path) { return !is_study(path); });
+  const bool one_study = paths.size() >= 2 && is_study(paths.back()) && !is_study(paths[paths.size() - 2]);
+  return one_study ? paths : std::vector<std::string>{};
 }
 
 void add_compare_trace(Command command, CompareTraceOptions& options) {

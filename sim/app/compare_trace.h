@@ -15,12 +15,12 @@ struct CompareTraceOptions {
   std::vector<std::string> set;
 };
 
-/// Whether the paths end with a study: what stands before it are traces of a profiler.
-[[nodiscard]] bool are_traces_and_a_study(const std::vector<std::string>& paths);
+/// The paths with the study last, if one of several is a study: the others are traces of a profiler. Otherwise empty.
+[[nodiscard]] std::vector<std::string> traces_and_study(std::vector<std::string> paths);
 
 void add_compare_trace(Command command, CompareTraceOptions& options);
 
-/// Simulates all steps of the first point of the study and prints their mean beside the traces.
+/// Simulates all steps of the first point of the study, the last of the paths, and prints their mean beside the traces.
 int compare_trace(const std::vector<std::string>& paths, const CompareTraceOptions& options, Format format,
                   const Session& session);
 

@@ -164,6 +164,7 @@ int calibrate_from_steps(const FromStepsOptions& options, const std::string& out
   const std::optional<FitResult> result = fit_to_steps(request);
   if (!result) return exit_by_signal + stop_signal();
   print(formatted(*result, options.format), options.format);
+  if (const std::string warning = misfit_warning(*result); !warning.empty()) note(warning);
   if (!out.empty()) {
     session.inputs.require_none_at(out);  // nor the profile, the cluster and whatever else the rows name
     prepare_folder(fs::path(out).has_parent_path() ? fs::path(out).parent_path() : fs::path("."));

@@ -49,6 +49,16 @@ void take_answers(const NewOptions& options, NewStudy& study) {
   }
 }
 
+// Its problems have the lines that the file would have.
+std::string text_to_write(const NewStudy& study, const std::string& file) {
+  try {
+    return study.text(file);
+  } catch (const InputError&) {
+    note(fmt::format("{} was not written; these of its lines ask for what cannot be:", file));
+    throw;
+  }
+}
+
 int run_command(const NewOptions& options, const Session& session) {
   std::error_code unknown;
   if (!options.force && std::filesystem::exists(std::filesystem::symlink_status(options.file, unknown))) {
@@ -57,7 +67,7 @@ int run_command(const NewOptions& options, const Session& session) {
   Catalog catalog(session.data_folder);
   NewStudy study(catalog);
   take_answers(options, study);
-  const std::string text = study.text(options.file);
+  const std::string text = text_to_write(study, options.file);
   session.inputs.require_none_at(options.file);
   write_file(options.file, text);
   note(fmt::format("wrote {}; next: hdpsim study {} --out {}", options.file, options.file,

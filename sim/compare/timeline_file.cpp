@@ -98,13 +98,20 @@ class Misfit : public std::invalid_argument {
   std::size_t item_ = 0;
 };
 
+/// What an error says, without the JSON library's names and positions in the text of one line.
+std::string reason_of(const std::exception& error) {
+  const std::string_view text = error.what();
+  const bool is_of_library = text.starts_with("[json.exception");
+  return std::string(is_of_library ? text.substr(std::min(text.find("] "), text.size() - 2) + 2) : text);
+}
+
 /// Calls `read` on a member; a problem that it throws is reported at the member's place.
 template <class Place, class Read>
 auto member(const json& value, const Place& place, const Read& read) {
   try {
     return read(value.at(place));
   } catch (const std::exception& error) {  // the library's, or one about a value that is impossible
-    throw Misfit(error.what(), place);
+    throw Misfit(reason_of(error), place);
   }
 }
 
@@ -158,11 +165,11 @@ class Lines {
     try {
       read(json::parse(text_));
     } catch (const json::parse_error& error) {
-      problem(static_cast<int>(std::max<std::size_t>(1, error.byte)), error.what());
+      problem(static_cast<int>(std::max<std::size_t>(1, error.byte)), "it is not JSON from here on");
     } catch (const Misfit& error) {
       problem(error.column(text_), error.what());
     } catch (const std::exception& error) {  // the library's, or one about a line that is impossible
-      problem(1, error.what());
+      problem(1, reason_of(error));
     }
   }
 

@@ -169,6 +169,16 @@ std::string json(const FitResult& result) {
 
 }  // namespace
 
+std::string misfit_warning(const FitResult& result) {
+  const auto is_far = [](const FitRow& row) { return std::abs(std::log(row.after / row.measured)) > std::log(2.0); };
+  const auto far = std::count_if(result.rows.begin(), result.rows.end(), is_far);
+  if (2 * far <= std::ssize(result.rows)) return {};
+  return fmt::format(
+      "warning: the fitted profile misses {} of {} rows by more than a factor of 2: are the unit of their times, the "
+      "model and the mesh right?",
+      far, result.rows.size());
+}
+
 std::string formatted(const FitResult& result, Format format) {
   switch (format) {
     case Format::table:

@@ -125,10 +125,10 @@ class CaseReader {
     const std::int64_t dp = count("dp", degrees, 1);
     const std::int64_t cp = count("cp", degrees, 1);
     const std::int64_t virtual_stages = count("virtual_stages", degrees, 1);
-    if (sequence == 0 || global_batch == 0) {
+    if (cell("sequence") == nullptr || cell("global_batch") == nullptr) {
       diagnostics_.error(row_.position, "a job of sequences of one length needs 'sequence' and 'global_batch'");
-      return;
     }
+    if (sequence == 0 || global_batch == 0) return;  // which was reported
     const std::int64_t context = sequence * micro_batch;
     put("data.lengths.fixed", sequence, "sequence");
     put("data.context", context, "sequence");

@@ -139,6 +139,19 @@ TEST_CASE("of runs that could be measured those are named that tell most", "[cal
   CHECK_THAT(here.hdpsim(fit).out, Catch::Contains("would tell of the parameters"));
 }
 
+TEST_CASE("a fit that stays far from its rows says so", "[calibrate]") {
+  const Workplace here;
+  here.write("mine.yaml", mine);
+  here.write("ms.csv", "tp,dp,micro_batch,global_batch,sequence,gpus_per_node,step_time_s\n1,2,1,4,1Ki,2,130\n");
+  const Outcome far = here.hdpsim("calibrate --from-steps ms.csv --like ./mine.yaml --fit gemm");
+  CHECK(far.code == 0);
+  CHECK_THAT(far.err, Catch::Contains("warning: the fitted profile misses 1 of 1 rows by more than a factor of 2"));
+  here.write("steps.csv", steps);
+  const Outcome near = here.hdpsim("calibrate --from-steps steps.csv --like ./mine.yaml --fit gemm,host_issue");
+  CHECK(near.code == 0);
+  CHECK_THAT(near.err, !Catch::Contains("warning:"));
+}
+
 TEST_CASE("fits to steps that cannot be are refused with a fix, and nothing is written", "[calibrate]") {
   const Workplace here;
   here.write("mine.yaml", mine);

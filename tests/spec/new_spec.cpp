@@ -50,6 +50,11 @@ TEST_CASE("all wrong options of new are told at once, and nothing is written", "
     CHECK(outcome.err.find(other) != std::string::npos);
   }
   CHECK_FALSE(fs::exists(here.folder() / "mine.yaml"));
+
+  const Outcome together = here.hdpsim("new mine.yaml --gpus 8 --context 64Mi </dev/null");  // each fits something
+  CHECK(together.code == 2);
+  CHECK(together.err.find("mine.yaml was not written; these of its lines") != std::string::npos);
+  CHECK_FALSE(fs::exists(here.folder() / "mine.yaml"));
 }
 
 // hdpsim at a terminal where these lines are typed. Empty where there is no terminal to be had; the test has been told.

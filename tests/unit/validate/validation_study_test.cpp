@@ -163,7 +163,6 @@ TEST_CASE("all problems of a set are told at once, at their cells", "[validation
   text = changed(text, "micro_batch", "microbatch");
   CHECK(problems_of(text) == std::vector<std::string>{
                                  "9:19: there is no column 'microbatch'",
-                                 "11:5: a job of sequences of one length needs 'sequence' and 'global_batch'",
                                  "11:15: \"none\" is not a whole number",
                                  "11:26: 'step_time_s' must be above 0",
                              });
