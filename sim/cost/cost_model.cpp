@@ -4,6 +4,7 @@
 
 #include "sim/cost/impl/fitted.h"
 #include "sim/cost/impl/scaled.h"
+#include "sim/cost/impl/summing.h"
 #include "sim/cost/impl/table.h"
 #include "sim/cost/impl/unfused_attention.h"
 
@@ -50,7 +51,7 @@ std::unique_ptr<CostModel> make_cost_model(const DeviceProfile& profile) {
   }
   if (profile.unfused_attention) model = std::make_unique<UnfusedAttentionCostModel>(std::move(model));
   if (profile.factors.any()) model = std::make_unique<ScaledCostModel>(std::move(model), profile.factors);
-  return model;
+  return std::make_unique<SummingCostModel>(std::move(model), profile);
 }
 
 }  // namespace hdpsim

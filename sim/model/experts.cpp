@@ -32,7 +32,7 @@ class Part {
   void product(const Gemm& forward) {
     if (is_forward()) return part_.gemms.push_back({forward.m, forward.n, forward.k, format_.products});
     part_.gemms.push_back({forward.m, forward.k, forward.n, format_.products});
-    part_.gemms.push_back({forward.k, forward.n, forward.m, format_.products});
+    part_.gemms.push_back({forward.k, forward.n, forward.m, format_.products, format_.sum_bytes});
   }
 
   void kernels(std::int64_t bytes, std::int64_t count) { part_.add({Bytes(bytes), count}); }
@@ -187,15 +187,17 @@ LinearPart permutation_work(const Transformer& model, std::int64_t tokens, Direc
   return part.take();
 }
 
-LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction, ProductFormat format) {
-  Part part(direction, {.products = format});
+LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction,
+                          const ExpertFormat& format) {
+  Part part(direction, format);
   part.product({tokens, copy_width(model), model.hidden});
   part.cast(model, tokens * (direction == Direction::forward ? model.hidden : copy_width(model)));
   return part.take();
 }
 
-LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction, ProductFormat format) {
-  Part part(direction, {.products = format});
+LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction,
+                         const ExpertFormat& format) {
+  Part part(direction, format);
   part.product({tokens, model.hidden, copy_width(model)});
   part.cast(model, tokens * (direction == Direction::forward ? copy_width(model) : model.hidden));
   return part.take();

@@ -22,7 +22,8 @@ enum class ExpertDispatch : std::uint8_t {
 struct ExpertFormat {
   ProductFormat products = ProductFormat::elements;  ///< What they multiply; in fp8 with the casts that it needs.
   bool fp8_activation_input = false;                 ///< See Recipe.
-  bool fp8_sent = false;  ///< Tokens, and in backward gradients of results, travel to experts in fp8.
+  bool fp8_sent = false;       ///< Tokens, and in backward gradients of results, travel to experts in fp8.
+  std::int64_t sum_bytes = 0;  ///< Recipe::summed_bytes().
 };
 
 /// How a job divides the experts of a layer, and how the router fills them.
@@ -100,9 +101,9 @@ struct ExpertUse {
 /// The products of a model whose experts work in a latent, on `tokens` tokens: from the hidden states to the latent
 /// that copies have, and from the sum of a token's copies back.
 [[nodiscard]] LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction,
-                                        ProductFormat format = ProductFormat::elements);
+                                        const ExpertFormat& format = {});
 [[nodiscard]] LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction,
-                                       ProductFormat format = ProductFormat::elements);
+                                       const ExpertFormat& format = {});
 /// The experts of one device with the given rows each and their inner width divided by `cut`: products one after the
 /// other, as if a grouped kernel gained nothing over them, and one activation kernel. Where a device has several
 /// experts, the copies that come from the devices of a group are first put in the order of the experts, and back

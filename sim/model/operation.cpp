@@ -22,6 +22,8 @@ std::string_view memory_kernel_name(MemoryKernel kernel) {
       return "embedding_forward";
     case MemoryKernel::cross_entropy:
       return "cross_entropy";
+    case MemoryKernel::fp32_loss:
+      return "fp32_loss";
     case MemoryKernel::adam:
       return "adam";
   }

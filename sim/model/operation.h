@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ struct Gemm {
   std::int64_t n = 0;
   std::int64_t k = 0;
   ProductFormat format = ProductFormat::elements;
+  /// Bytes of a number of the sum to which the product adds its result; 0: it writes the result as elements.
+  std::int64_t sum_bytes = 0;
   friend auto operator<=>(const Gemm&, const Gemm&) = default;
 };
 
@@ -53,8 +56,10 @@ enum class MemoryKernel : std::uint8_t {
   add,
   embedding_forward,
   cross_entropy,
+  fp32_loss,  ///< Kernels of a cross-entropy on an fp32 copy of the logits: Recipe::fp32_loss().
   adam,
 };
+inline constexpr std::size_t memory_kernels = 11;
 [[nodiscard]] std::string_view memory_kernel_name(MemoryKernel kernel);
 
 /// Memory-bound kernels of one kind, with all bytes that they read and write.

@@ -150,6 +150,11 @@ struct Recipe {
   /// Bytes of an element of the accumulated gradients if a separate kernel adds each weight's gradient to them; 0 if
   /// the product does.
   [[nodiscard]] std::int64_t added_bytes() const { return accumulation_fusion ? 0 : gradient_bytes; }
+  /// Bytes of such an element if the product for the weight's gradient adds to it; 0 also if every micro-batch reduces
+  /// its own gradients.
+  [[nodiscard]] std::int64_t summed_bytes() const {
+    return accumulation_fusion && !reduces_in_pass() ? gradient_bytes : 0;
+  }
   /// The loss is computed on an fp32 copy of the logits, kernel by kernel (Megatron-LM, vocab_parallel_cross_entropy):
   /// copy, maximum, difference, exponential, sum and quotient; backward multiplies by the loss's gradient and casts.
   [[nodiscard]] bool fp32_loss() const { return !fused_loss; }

@@ -103,10 +103,11 @@ class Stretch {
   // gradient in place.
   void loss(std::int64_t logits) {
     if (!recipe_.fp32_loss()) return kernel(MemoryKernel::cross_entropy, (is_forward_ ? 1 : 2) * logits);
-    cast_fp32(logits);
+    const Bytes copy(logits * (fp32_bytes + model_.element_bytes));  // of the logits, or back
+    work_.add({copy, 1, MemoryKernel::fp32_loss});
     // Maximum and sum read; difference, exponential and quotient, or the multiplication in backward, read and write.
     const std::int64_t passes = is_forward_ ? 2 + 3 * 2 : 2;
-    work_.add({Bytes(passes * fp32_bytes * logits), is_forward_ ? 5 : 1});
+    work_.add({Bytes(passes * fp32_bytes * logits), is_forward_ ? 5 : 1, MemoryKernel::fp32_loss});
   }
 
   // A device owns 1 / tp of the looked-up rows and writes zeros for the others, which a reduce-scatter then sums.
@@ -293,7 +294,7 @@ class Stretch {
       sum_bias_gradient(forward.m * forward.n);
     if (is_forward_) return work_.gemms.push_back({forward.m, forward.n, forward.k, format});
     work_.gemms.push_back({forward.m, forward.k, forward.n, format});
-    work_.gemms.push_back({forward.k, forward.n, forward.m, format});
+    work_.gemms.push_back({forward.k, forward.n, forward.m, format, recipe_.summed_bytes()});
     add_up(forward.k * forward.n, recipe_.added_bytes());
     if (recipe_.flat_gradients()) flatten(forward.k * forward.n);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/model/operation.h"
 #include "sim/model/product_format.h"
 #include "sim/profile/measured_samples.h"
 #include "sim/profile/profile_fits.h"
@@ -140,10 +141,18 @@ inline constexpr std::size_t fp8_tables = 3;
 inline constexpr double fp8_speed = 2;
 
 /// Kernels bound by device memory: a latency per kernel, then bytes at a bandwidth.
+/// The bandwidth of one kind of memory-bound kernels.
+struct KernelBandwidth {
+  MemoryKernel kernel = MemoryKernel::other;
+  Bandwidth bandwidth;
+  friend bool operator==(const KernelBandwidth&, const KernelBandwidth&) = default;
+};
+
 struct MemoryBoundRate {
   Duration latency;
   Bandwidth bandwidth;
   std::string source;
+  std::vector<KernelBandwidth> kernels = {};  ///< Those that are known to reach another one.
   friend bool operator==(const MemoryBoundRate&, const MemoryBoundRate&) = default;
 };
 

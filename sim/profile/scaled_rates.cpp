@@ -108,6 +108,7 @@ void scale_attention(DeviceProfile& profile, double rate) {
 void scale_memory(DeviceProfile& profile, double rate) {
   if (profile.memory_bound) {
     profile.memory_bound->bandwidth = profile.memory_bound->bandwidth.scaled(rate);
+    for (KernelBandwidth& each : profile.memory_bound->kernels) each.bandwidth = each.bandwidth.scaled(rate);
     tell_fitted(profile.memory_bound->source);
   }
   for (MemoryBoundFit& fit : profile.fits.memory_bound) scale(fit.curve, rate);

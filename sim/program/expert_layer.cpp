@@ -61,8 +61,8 @@ class LayerSteps {
     if (has_latent) latent_product(is_forward ? widening_work : narrowing_work);
   }
 
-  void latent_product(LinearPart (*work)(const Transformer&, std::int64_t, Direction, ProductFormat)) {
-    steps_.emplace_back(work(model_, own_tokens_, direction_, layer_.format.products));
+  void latent_product(LinearPart (*work)(const Transformer&, std::int64_t, Direction, const ExpertFormat&)) {
+    steps_.emplace_back(work(model_, own_tokens_, direction_, layer_.format));
   }
 
   void copied_experts() {

@@ -80,7 +80,7 @@ std::optional<double> read_figure(Quantity quantity, std::string_view column, co
   if (!value) return std::nullopt;
   if (*value >= figures.least && *value <= figures.most) return value;
   diagnostics.error(cell.position,
-                    fmt::format(*value > figures.most ? "'{}' is too large" : "'{}' must be above 0", column),
+                    fmt::format("'{}' {}", column, *value > figures.most ? "is too large" : "must be above 0"),
                     fmt::format("between {:g} and {:g}", figures.least, figures.most));
   return std::nullopt;
 }

@@ -37,7 +37,9 @@ Estimate TableCostModel::gemm(const Gemm& op) const {
 
 Estimate TableCostModel::memory_bound(const MemoryBound& op) const {
   if (!memory_bound_) return formula_.memory_bound(op);
-  const Duration transfer = op.traffic / memory_bound_->bandwidth;
+  const auto& own = memory_bound_->kernels;
+  const auto known = std::find_if(own.begin(), own.end(), [&](const auto& each) { return each.kernel == op.kind; });
+  const Duration transfer = op.traffic / (known == own.end() ? memory_bound_->bandwidth : known->bandwidth);
   return {op.kernels * memory_bound_->latency + transfer, Evidence::interpolated};
 }
 

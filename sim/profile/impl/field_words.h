@@ -47,6 +47,9 @@ inline Words<bool> mask_words() {
 inline Words<bool> direction_words() {
   return {{"forward", false}, {"backward", true}};
 }
+inline Words<MemoryKernel> memory_kernel_words() {
+  return words_of<MemoryKernel>(memory_kernels, memory_kernel_name);
+}
 inline Words<CopyKind> copy_words() {
   return words_of<CopyKind>(copy_kind_count, copy_kind_name);
 }

@@ -107,9 +107,18 @@ void fields(Io& io, typename Io::template Of<GemmTable>& g, double speed) {
 }
 
 template <class Io>
+void fields(Io& io, typename Io::template Of<KernelBandwidth>& k) {
+  io.one_line();
+  io.choice("kernel", "memory-bound kernel", k.kernel, memory_kernel_words());
+  io.quantity("bandwidth", k.bandwidth);
+}
+
+template <class Io>
 void fields(Io& io, typename Io::template Of<MemoryBoundRate>& m) {
   io.time("latency", m.latency);
   io.quantity("bandwidth", m.bandwidth);
+  io.meaning("kernels that reach another bandwidth");
+  io.list("kernels", {"a bandwidth of a kernel", "kernel"}, m.kernels);
   io.source(m.source);
 }
 

@@ -151,7 +151,9 @@ class PassWriter {
   void add_steps(std::vector<ExpertStep> steps);
   void add_exchanged(ExchangedExperts experts);
   [[nodiscard]] ExpertLayer expert_layer_here() const {
-    const ExpertFormat format{.products = recipe().products, .fp8_activation_input = recipe().fp8_activation_input};
+    const ExpertFormat format{.products = recipe().products,
+                              .fp8_activation_input = recipe().fp8_activation_input,
+                              .sum_bytes = recipe().summed_bytes()};
     return {layer(), options_.experts, tp(), tokens_, expert_tokens_, format};
   }
   [[nodiscard]] LinearPart of_this_pass(LinearPart part) const;

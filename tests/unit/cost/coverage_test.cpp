@@ -68,6 +68,17 @@ TEST_CASE("what lies beyond is told with counts, extents and what was measured",
           "memory-bound kernels: 1 of 1 move other amounts (2000 MB; measured 1 ... 100 MB)"});
 }
 
+TEST_CASE("products that are known by their work alone have no shapes to be told", "[coverage]") {
+  DeviceProfile profile = measured_device();
+  profile.gemm->by_shape.clear();
+  profile.gemm->by_work = {{1, 0.5}};
+  const auto model = make_cost_model(profile);
+  WatchedCostModel watched(*model);
+  (void)watched.gemm({8192, 4096, 4096});
+  CHECK(watched.take_coverage().warnings(profile) ==
+        std::vector<std::string>{"matrix products: never measured, 1 are guessed"});
+}
+
 TEST_CASE("coverage comes back from its numbers, and from no others", "[coverage]") {
   const auto model = make_cost_model(measured_device());
   WatchedCostModel watched(*model);

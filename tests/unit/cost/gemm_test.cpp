@@ -240,5 +240,14 @@ TEST_CASE("a memory-bound kernel has a latency and a bandwidth", "[cost]") {
   CHECK(estimate.evidence == Evidence::interpolated);
 }
 
+TEST_CASE("kinds of kernels that are known to reach another bandwidth do", "[cost]") {
+  DeviceProfile profile = round_device();
+  profile.memory_bound = MemoryBoundRate{5_us, 500_GBps, "test", {{MemoryKernel::fp32_loss, 250_GBps}}};
+  const auto cost = make_cost_model(profile);
+  const Bytes bytes(1'000'000'000);
+  CHECK(cost->memory_bound({bytes, 1, MemoryKernel::fp32_loss}).time == 5_us + 4_ms);
+  CHECK(cost->memory_bound({bytes, 1, MemoryKernel::adam}).time == 5_us + 2_ms);
+}
+
 }  // namespace
 }  // namespace hdpsim

@@ -32,7 +32,8 @@ Recipe as_published(Recompute recompute, bool sequence_parallel) {
 
 // Bytes of one layer over s b h.
 double per_element(const Transformer& model, std::int64_t b, std::int64_t tp, const Recipe& recipe) {
-  const Bytes bytes = kept_bytes(kept_tensors(model, recipe), {.tokens = s * b, .tp = tp, .pairs = static_cast<double>(s * s * b)});
+  const Bytes bytes =
+      kept_bytes(kept_tensors(model, recipe), {.tokens = s * b, .tp = tp, .pairs = static_cast<double>(s * s * b)});
   return static_cast<double>(bytes.count()) / static_cast<double>(s * b * model.hidden);
 }
 

@@ -123,12 +123,32 @@ TEST_CASE("products have the shapes of Megatron's column and row cuts", "[model]
   CHECK(after_attention(model, t, 2, Direction::forward).gemms ==
         std::vector<Gemm>{{t, 4096, 2048}, {t, 11008, 4096}, {t, 4096, 5504}});
   CHECK(output_head(model, t, 2, Direction::forward).gemms == std::vector<Gemm>{{t, 16000, 4096}});
-  // Backward: gradient of the input, then of the weight.
+  // Backward: gradient of the input, then of the weight, which is added to a sum in fp32.
+  const auto summed = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return Gemm{.m = m, .n = n, .k = k, .sum_bytes = 4};
+  };
   CHECK(before_attention(model, t, 2, Direction::backward).gemms ==
-        std::vector<Gemm>{{t, 4096, 3072}, {4096, 3072, t}});
-  CHECK(after_attention(model, t, 2, Direction::backward).gemms ==
-        std::vector<Gemm>{
-            {t, 5504, 4096}, {5504, 4096, t}, {t, 4096, 11008}, {4096, 11008, t}, {t, 2048, 4096}, {2048, 4096, t}});
+        std::vector<Gemm>{{t, 4096, 3072}, summed(4096, 3072, t)});
+  CHECK(after_attention(model, t, 2, Direction::backward).gemms == std::vector<Gemm>{{t, 5504, 4096},
+                                                                                     summed(5504, 4096, t),
+                                                                                     {t, 4096, 11008},
+                                                                                     summed(4096, 11008, t),
+                                                                                     {t, 2048, 4096},
+                                                                                     summed(2048, 4096, t)});
+}
+
+TEST_CASE("products add gradients to sums where no kernel of its own does and no micro-batch reduces its own",
+          "[model]") {
+  const Transformer model = preset("llama-7b");
+  const auto sum_bytes = [&](const Recipe& recipe) {
+    const LinearPart part = dense_work(model, 1024, 1, {DensePart::qkv}, Direction::backward, recipe);
+    CHECK(part.gemms.at(0).sum_bytes == 0);
+    return part.gemms.at(1).sum_bytes;
+  };
+  CHECK(sum_bytes({}) == 4);
+  CHECK(sum_bytes({.gradient_bytes = 2}) == 2);
+  CHECK(sum_bytes({.accumulation_fusion = false}) == 0);
+  CHECK(sum_bytes({.zero = 2}) == 0);
 }
 
 TEST_CASE("an MLP without a gate has one product in and one out", "[model]") {

@@ -181,7 +181,8 @@ TEST_CASE("the first stage holds all layers of a micro-batch, and (p - 1) / (p v
     const DeviceMemory first(model, shape, recipe);
     const std::int64_t chunks = most_on(row.pp, 0, interleaved(row.virtual_stages), row.batch / row.micro_batch);
     const Bytes held =
-        first.kept({.tokens = s * row.micro_batch, .pairs = s * s * row.micro_batch}) * chunks / row.virtual_stages;
+        first.kept({.tokens = s * row.micro_batch, .pairs = static_cast<double>(s * s * row.micro_batch)}) * chunks /
+        row.virtual_stages;
     CHECK(static_cast<double>(held.count()) == Approx(published));
   }
 }
