@@ -195,7 +195,7 @@ TEST_CASE("times in a wrong unit make neither memory nor links fast", "[traces]"
   CHECK(profile.memory_bound == start().memory_bound);
   CHECK(profile.nvlink->all_gather == start().nvlink->all_gather);
   CHECK(kept_because(profile, "memory_bound") == "recorded shapes make kernels faster than the data sheet allows");
-  CHECK_THAT(kept_because(profile, "nvlink all_gather"), Contains("more than its link can carry"));
+  CHECK_THAT(kept_because(profile, "nvlink all_gather"), Catch::Contains("more than its link can carry"));
 }
 
 TEST_CASE("a trace without shapes says so and measures no rate", "[traces]") {
