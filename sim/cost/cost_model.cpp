@@ -50,8 +50,9 @@ std::unique_ptr<CostModel> make_cost_model(const DeviceProfile& profile) {
     model = std::make_unique<FittedCostModel>(profile);
   }
   if (profile.unfused_attention) model = std::make_unique<UnfusedAttentionCostModel>(std::move(model));
+  model = std::make_unique<SummingCostModel>(std::move(model), profile);
   if (profile.factors.any()) model = std::make_unique<ScaledCostModel>(std::move(model), profile.factors);
-  return std::make_unique<SummingCostModel>(std::move(model), profile);
+  return model;
 }
 
 }  // namespace hdpsim

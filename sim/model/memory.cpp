@@ -68,7 +68,7 @@ DeviceShape whole_shape(const Transformer& model, DeviceShape shape) {
 namespace {
 
 // Those that ZeRO leaves a device of its parameters.
-std::int64_t shard_of(const DeviceParameters& held, const DeviceShape& shape, std::int64_t ep) {
+std::int64_t updated_by(const DeviceParameters& held, const DeviceShape& shape, std::int64_t ep) {
   const std::int64_t expert_pool = std::max<std::int64_t>(1, shape.pool * shape.tp / ep);
   return divided(held.common, shape.pool) + divided(held.experts, expert_pool);
 }
@@ -130,7 +130,7 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   const std::int64_t around = parameters_around_layers(model, shape.embedding, shape.head);
   const DeviceParameters held = device_parameters(model, shape.layers, around, shape.tp, ep);
   const std::int64_t parameters = held.all();
-  const std::int64_t shard = shard_of(held, shape, ep);
+  const std::int64_t shard = updated_by(held, shape, ep);
   const std::int64_t in_full = std::min(parameters, held_in_full(model, shape, ep));
   const auto held_from = [&](std::int64_t sharded_from) {
     return recipe.zero < sharded_from ? parameters : std::min(parameters, shard + in_full);

@@ -132,7 +132,7 @@ TEST_CASE("a trace is laid beside the study of its training", "[compare]") {
     CHECK(here.hdpsim("compare rank0.json.gz study.yaml --plan hdp-best").code == 2);
     CHECK(here.hdpsim("compare rank0.json.gz study.yaml --out there").code == 2);
     CHECK(here.hdpsim("compare study.yaml --plan static").code == 2);
-    CHECK_THAT(here.hdpsim("compare study.yaml study.yaml").err, Contains("this is no JSON"));
+    CHECK_THAT(here.hdpsim("compare study.yaml study.yaml").err, Contains("it is not JSON from here on"));
     CHECK(here.hdpsim("compare rank0.json.gz").code == 2);
   }
 }

@@ -124,19 +124,19 @@ TEST_CASE("a timeline that contradicts itself is refused where it does", "[repor
   struct Case {
     std::string part, by, place, message;
   };
-  const Case contradiction =
-      GENERATE(Case{"0.25]", "0.000000000005]", "4:53", "it ends at 0.000000000005 s, before it begins"},
-               Case{"0.25]", "2.1]", "4:53", "it ends at 2.1 s, after the step, which takes 2.000000000001 s"},
-               Case{"0.25]", "1e7]", "4:53", "10000000 s is no time from 0 to 9000000 s"},
-               Case{"0.25]", "NaN]", "4:53", "parse error"}, Case{"0.25]", "1e999]", "4:1", "number overflow"},
-               Case{"[0, 0,", "[1, 0,", "4:2", "there is no rank 1: the first line says that there are 1"},
-               Case{"[0, 0,", "[0, 1,", "4:5", "there is no micro-batch 1: the first line says that there are 1"},
-               Case{"[0, 0,", "[-1, 0,", "4:2", "-1 is no number"}, Case{"0.5}", "0}", "3:46", "before it begins"},
-               Case{"\"micro_batch\": 0", "\"micro_batch\": 1", "3:2", "micro_batch 0 is due here"},
-               Case{"{\"rank\": 0", "{\"rank\": 1", "2:2", "rank 0 is due here"},
-               Case{"\"group_wait\": 2", "\"group_wait\": 3", "2:13",
-                    "its parts sum to 3.000000000001 s, the step takes 2.000000000001 s"},
-               Case{"\"step\": 3", "\"step\": 3, \"stages\": 2", "1:1", "1 are no ranks of 2 stages each"});
+  const Case contradiction = GENERATE(
+      Case{"0.25]", "0.000000000005]", "4:53", "it ends at 0.000000000005 s, before it begins"},
+      Case{"0.25]", "2.1]", "4:53", "it ends at 2.1 s, after the step, which takes 2.000000000001 s"},
+      Case{"0.25]", "1e7]", "4:53", "10000000 s is no time from 0 to 9000000 s"},
+      Case{"0.25]", "NaN]", "4:53", "it is not JSON from here on"}, Case{"0.25]", "1e999]", "4:1", "number overflow"},
+      Case{"[0, 0,", "[1, 0,", "4:2", "there is no rank 1: the first line says that there are 1"},
+      Case{"[0, 0,", "[0, 1,", "4:5", "there is no micro-batch 1: the first line says that there are 1"},
+      Case{"[0, 0,", "[-1, 0,", "4:2", "-1 is no number"}, Case{"0.5}", "0}", "3:46", "before it begins"},
+      Case{"\"micro_batch\": 0", "\"micro_batch\": 1", "3:2", "micro_batch 0 is due here"},
+      Case{"{\"rank\": 0", "{\"rank\": 1", "2:2", "rank 0 is due here"},
+      Case{"\"group_wait\": 2", "\"group_wait\": 3", "2:13",
+           "its parts sum to 3.000000000001 s, the step takes 2.000000000001 s"},
+      Case{"\"step\": 3", "\"step\": 3, \"stages\": 2", "1:1", "1 are no ranks of 2 stages each"});
   CAPTURE(contradiction.part, contradiction.by);
   std::string text = small_text;
   text.replace(text.find(contradiction.part), contradiction.part.size(), contradiction.by);

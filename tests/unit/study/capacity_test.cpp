@@ -47,10 +47,20 @@ TEST_CASE("what takes memory besides activations lowers the chosen capacity", "[
   CHECK(chosen("mesh.zero=0") < usual);
   CHECK(chosen("mesh.zero=3") > usual);
   CHECK(chosen("memory.loss=fp32") < usual);
-  CHECK(chosen("kernels.attention=unfused") < usual);
   CHECK(chosen("memory.reserve=9 GB") < usual);
   CHECK(chosen("memory.fragmentation=0.2") < usual);
   CHECK(chosen("mesh.tp=4") > usual);
+}
+
+TEST_CASE("scores that are kept lower the chosen capacity with the square of the longest sequence", "[capacity]") {
+  const auto chosen = [](const char* attention, const char* context) {
+    return point_of({"mesh.capacity=auto", "data.tokens_per_step=64Mi", std::string("kernels.attention=") + attention,
+                     std::string("data.context=") + context})
+        .capacity;
+  };
+  CHECK(chosen("flash", "4Ki") == chosen("flash", "8Ki"));
+  CHECK(chosen("unfused", "4Ki") < chosen("flash", "4Ki"));
+  CHECK(chosen("unfused", "8Ki") < chosen("unfused", "4Ki"));
 }
 
 TEST_CASE("under every schedule plans for the chosen capacity fit, with offload too, and for 256 tokens more need not",
