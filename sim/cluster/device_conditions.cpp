@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -133,16 +134,36 @@ class FaultReader {
   std::int64_t last_step_;
 };
 
-// How much a fault and all that meet it slow a device at most. O(faults).
-double slowdown_beside(const std::vector<Fault>& faults, std::size_t which) {
-  const Fault& own = faults[which];
+// How much faults of one device slow it in a step.
+double slowdown_in(std::int64_t step, const std::vector<Fault>& faults, const std::vector<std::size_t>& of_device) {
   double slowdown = 1;
-  for (const Fault& other : faults) {
-    const bool meets = other.first_device <= own.last_device && own.first_device <= other.last_device &&
-                       other.from_step <= own.to_step && own.from_step <= other.to_step;
-    if (meets) slowdown *= other.slowdown;
+  for (const std::size_t i : of_device) {
+    if (faults[i].from_step <= step && step <= faults[i].to_step) slowdown *= faults[i].slowdown;
   }
   return slowdown;
+}
+
+// The first fault, by its first device, at which a device is slowed too much; empty if none is. Devices are slowed most
+// where a fault begins, in steps and in devices. O(faults) for each that shares its first device.
+std::optional<std::size_t> too_slow(const std::vector<Fault>& faults) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    if (faults[i].slowdown > 1) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return faults[a].first_device < faults[b].first_device; });
+  std::vector<std::size_t> here;
+  for (const std::size_t i : order) {
+    std::erase_if(here, [&](std::size_t other) { return faults[other].last_device < faults[i].first_device; });
+    here.push_back(i);
+    const auto is_too_slow = [&](std::size_t other) {  // in the first step of this fault or of one that begins in it
+      const std::int64_t step = faults[other].from_step;
+      const bool begins_in_it = other == i || (step > faults[i].from_step && step <= faults[i].to_step);
+      return begins_in_it && slowdown_in(step, faults, here) > most_slowdown_together;
+    };
+    if (std::any_of(here.begin(), here.end(), is_too_slow)) return i;
+  }
+  return std::nullopt;
 }
 
 // The variance of the logarithm of a log-normal variable with this coefficient of variation.
@@ -188,13 +209,11 @@ std::vector<Fault> read_faults(const Value& value, const ClusterSpec& cluster, s
     return faults;
   }
   for (const Value& entry : value.items) faults.push_back(FaultReader(entry, cluster, steps, diagnostics).read());
-  for (std::size_t i = 0; i < faults.size(); ++i) {
-    if (slowdown_beside(faults, i) <= most_slowdown_together) continue;
-    diagnostics.error(value.items[i].position,
+  if (const auto which = too_slow(faults)) {
+    diagnostics.error(value.items[*which].position,
                       fmt::format("faults of the same devices and steps slow them more than {:.0e} times together",
                                   most_slowdown_together),
                       "leave some of them out");
-    break;
   }
   return faults;
 }

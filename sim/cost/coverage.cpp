@@ -159,7 +159,8 @@ std::string Coverage::warning(const AttentionKind& kind, const AttentionAsked& a
 }
 
 std::string Coverage::warning(const GemmAsked& asked, const DeviceProfile& profile) {
-  if (!profile.gemm || profile.gemm->by_shape.empty()) return fmt::format("matrix products: never measured, {} are guessed", asked.beyond);
+  if (!profile.gemm || profile.gemm->by_shape.empty())
+    return fmt::format("matrix products: never measured, {} are guessed", asked.beyond);
   Extent m;
   Extent n;
   Extent k;

@@ -66,8 +66,8 @@ void fill_in(Value& value, const Value& defaults);
 /// Whether a file of that name exists. False for a folder, and for a name that no file can have.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 
-/// The whole text of a file, without a byte order mark. Empty, with a problem reported, if the file is missing or above 1 GB; throws a
-/// MachineError if it cannot be read.
+/// The whole text of a file, without a byte order mark. Empty, with a problem reported, if the file is missing or above
+/// 1 GB; throws a MachineError if it cannot be read.
 [[nodiscard]] std::optional<std::string> read_text_file(const std::string& path, Diagnostics& diagnostics);
 
 /// Sets the value at a dotted path (`data.context`, `plans.0`), creating maps on the way. Returns false, with a problem

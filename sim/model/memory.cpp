@@ -67,7 +67,7 @@ DeviceShape whole_shape(const Transformer& model, DeviceShape shape) {
 
 namespace {
 
-// Those that ZeRO leaves a device of its parameters.
+// Parameters that a device updates: under ZeRO its share of those that it has.
 std::int64_t updated_by(const DeviceParameters& held, const DeviceShape& shape, std::int64_t ep) {
   const std::int64_t expert_pool = std::max<std::int64_t>(1, shape.pool * shape.tp / ep);
   return divided(held.common, shape.pool) + divided(held.experts, expert_pool);

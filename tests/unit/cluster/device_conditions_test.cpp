@@ -121,8 +121,9 @@ TEST_CASE("everything that is wrong with faults is told", "[faults]") {
 TEST_CASE("faults that meet slow a device a million times at most", "[faults]") {
   CHECK(problems_of_faults("[{device: 1, slowdown: 1000}, {device: 1, slowdown: 1000}]").empty());
   const std::string apart = "{device: 1, to_step: 3, slowdown: 1000}, {device: 1, from_step: 4, slowdown: 1000}";
-  CHECK(problems_of_faults("[" + apart + ", {node: 0, slowdown: 1000}]").size() == 1);  // meets both, in other steps
+  CHECK(problems_of_faults("[" + apart + ", {node: 0, slowdown: 1000}]").empty());  // meets them in different steps
   CHECK(problems_of_faults("[" + apart + ", {node: 1, slowdown: 1000}]").empty());
+  CHECK(problems_of_faults("[" + apart + ", {node: 0, slowdown: 1000}, {device: 0-1, slowdown: 2}]").size() == 1);
   std::string many;
   for (int i = 0; i < 200; ++i) many += "{device: 0, slowdown: 1000}, ";
   CHECK(problems_of_faults("[" + many + "]").size() == 1);
