@@ -54,7 +54,7 @@ std::string text_to_write(const NewStudy& study, const std::string& file) {
   try {
     return study.text(file);
   } catch (const InputError&) {
-    note(fmt::format("{} was not written; these of its lines ask for what cannot be:", file));
+    note(fmt::format("{} was not written, since its study would have these problems:", file));
     throw;
   }
 }

@@ -2,6 +2,8 @@
 
 namespace hdpsim {
 
+static_assert(memory_kernels == static_cast<std::size_t>(MemoryKernel::adam) + 1, "adam is the last of the kernels");
+
 std::string_view memory_kernel_name(MemoryKernel kernel) {
   switch (kernel) {
     case MemoryKernel::other:

@@ -62,7 +62,7 @@ class RankRoom {
   [[nodiscard]] bool holds(std::int64_t tokens, double offload, std::int64_t capacity) const {
     try {
       return counted(tokens, offload, capacity);
-    } catch (const QuantityOverflow&) {
+    } catch (const QuantityOverflow&) {  // more bytes than can be counted: the search tries any number of tokens
       return false;
     }
   }

@@ -53,7 +53,7 @@ TEST_CASE("all wrong options of new are told at once, and nothing is written", "
 
   const Outcome together = here.hdpsim("new mine.yaml --gpus 8 --context 64Mi </dev/null");  // each fits something
   CHECK(together.code == 2);
-  CHECK(together.err.find("mine.yaml was not written; these of its lines") != std::string::npos);
+  CHECK(together.err.find("mine.yaml was not written, since its study would have these problems") != std::string::npos);
   CHECK_FALSE(fs::exists(here.folder() / "mine.yaml"));
 }
 

@@ -10,15 +10,15 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::size_t most_kept = 1024;        // steps before which it is known what is held, ...
-constexpr std::int64_t latest = 16;            // ... and of them the last ones, which are kept longest
-constexpr std::int64_t history = 64;           // steps before the first one, ...
-constexpr std::size_t of_history = 4'000'000;  // ... or as many as have so many sequences together
-constexpr std::int64_t halvings = 6;           // of the context, down to which bounds are tried
-constexpr std::int64_t longest_wait = 8;       // steps in which a queue fills
-constexpr double mean_wait = 0.5;              // steps that the mean token waits
-constexpr std::int64_t tried_steps = 16;       // of the data, on which bounds are compared, ...
-constexpr std::size_t tried = 200'000;         // ... or as many as have so many sequences together
+constexpr std::size_t most_kept = 1024;          // steps before which it is known what is held, ...
+constexpr std::int64_t latest = 16;              // ... and of them the last ones, which are kept longest
+constexpr std::int64_t history = 64;             // steps before the first one, ...
+constexpr std::size_t most_warming = 4'000'000;  // ... or as many as have so many sequences together
+constexpr std::int64_t halvings = 6;             // of the context, down to which bounds are tried
+constexpr std::int64_t longest_wait = 8;         // steps in which a queue fills
+constexpr double mean_wait = 0.5;                // steps that the mean token waits
+constexpr std::int64_t tried_steps = 16;         // of the data, on which bounds are compared, ...
+constexpr std::size_t tried = 200'000;           // ... or as many as have so many sequences together
 
 void take_first(Batch& from, std::size_t count, Batch& to) {
   const auto end = from.sequences.begin() + static_cast<std::ptrdiff_t>(count);
@@ -169,8 +169,9 @@ void HeldBackBatches::begin() const {
   if (rules_.bounds.empty()) return;
   HeldSequences& held = held_[0];
   // Step -k of a run that goes round is its step steps - k.
-  const std::size_t of_step = std::max<std::size_t>(1, data_.step(0).sequences.size());
-  const std::int64_t before = std::clamp<std::int64_t>(static_cast<std::int64_t>(of_history / of_step), 1, history);
+  const std::size_t sequences_a_step = std::max<std::size_t>(1, data_.step(0).sequences.size());
+  const std::int64_t before =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(most_warming / sequences_a_step), 1, history);
   const std::int64_t laps = (before + steps_ - 1) / steps_;
   for (std::int64_t k = laps * steps_ - before; k < laps * steps_; ++k) {
     (void)release(data_.step(k % steps_), rules_, held);
