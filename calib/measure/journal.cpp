@@ -16,6 +16,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/growing_file.h"
 #include "sim/document/document.h"
+#include "sim/document/json.h"
 
 namespace hdpsim::calib {
 namespace {
@@ -59,12 +60,10 @@ std::string header_line(const JournalHeader& header) {
   Json circumstances = Json::object();
   each_field(circumstances, header.circumstances,
              [](Json& json, const char* name, const auto& value) { json[name] = value; });
-  return header_seal().closed(Json{
-      {"schema", schema},
-      {"program", header.program},
-      {"plan", header.plan},
-      {"circumstances",
-       std::move(circumstances)}}.dump());
+  return header_seal().closed(json_line({{"schema", schema},
+                                         {"program", header.program},
+                                         {"plan", header.plan},
+                                         {"circumstances", std::move(circumstances)}}));
 }
 
 JournalHeader header_from(const Json& json) {
@@ -88,7 +87,7 @@ std::string object_of(const Measurement& measurement) {
                {"cv", timing.cv},
                {"runs", timing.runs}};
   if (measurement.emptying_s) json["emptying_s"] = *measurement.emptying_s;
-  return json.dump();
+  return json_line(json);
 }
 
 Measurement measurement_from(const Json& json) {
@@ -143,7 +142,7 @@ Seal measurement_seal(const JournalHeader& header) {
 template <class Read>
 auto parsed(std::string_view line, const Read& read) -> std::optional<decltype(read(Json()))> {
   try {
-    return read(Json::parse(line));
+    return read(parsed_json(line));
   } catch (const std::exception&) {  // the library's, or one about an impossible value
     return std::nullopt;
   }

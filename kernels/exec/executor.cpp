@@ -14,6 +14,7 @@
 #include "kernels/exec/checkpoint.h"
 #include "kernels/exec/impl/copy_thread.h"
 #include "kernels/exec/impl/dense.h"
+#include "kernels/exec/impl/float_bytes.h"
 #include "kernels/exec/impl/gather.h"
 #include "kernels/exec/impl/group_core.h"
 #include "kernels/exec/impl/in_flight.h"
@@ -33,10 +34,6 @@
 
 namespace hdpsim::kernels::exec {
 namespace {
-
-std::size_t bytes_of(std::int64_t floats) {
-  return static_cast<std::size_t>(floats) * sizeof(float);
-}
 
 // Whether work is queued, or tensors are not what CPUs compute with.
 bool is_gpu(const Backend& backend) {
@@ -133,7 +130,7 @@ struct Executor::Parts {
         layout(model, shard, stage),
         adam(backend, place.pool(), layout, options),
         parameters(backend.allocate(static_cast<std::size_t>(adam.padded()) * element_bytes(backend.element()))),
-        gradients(backend.allocate(bytes_of(adam.padded()))),
+        gradients(backend.allocate(float_bytes(adam.padded()))),
         copies(device.copies != nullptr ? *device.copies : copy_thread),
         kinds(model, shard),
         mixing(backend, place.pool(), kinds),
@@ -170,7 +167,7 @@ struct Executor::Parts {
     for (std::int64_t begin = 0; begin < adam.padded(); begin += at_once) {
       const std::int64_t count = std::min(at_once, adam.padded() - begin);
       layout.initial_values(seed, begin, {values.data(), static_cast<std::size_t>(count)});
-      backend.upload(staged.get(), values.data(), bytes_of(count));
+      backend.upload(staged.get(), values.data(), float_bytes(count));
       std::byte* const place_of_them = static_cast<std::byte*>(parameters.get()) +
                                        static_cast<std::size_t>(begin) * element_bytes(backend.element());
       backend.run(Cast{.count = count, .from = staged.get(), .to = place_of_them});
@@ -199,7 +196,7 @@ struct Executor::Parts {
   /// Returns the sum of the losses.
   double run_passes(const Program& program, const TokenSource& tokens, std::int64_t targets) {
     (void)recorder.timed(Activity::overhead,
-                         [&] { backend.fill_bytes(floats(gradients), 0, bytes_of(adam.padded())); });
+                         [&] { backend.fill_bytes(floats(gradients), 0, float_bytes(adam.padded())); });
     const Interpreter::Batch batch{tokens, targets > 0 ? 1 / static_cast<float>(targets) : 0};
     const HdpRank rank(static_cast<std::size_t>(place.rank()));
     const Pipeline& pipeline = program.pipeline();
@@ -266,9 +263,9 @@ struct Executor::Parts {
   /// On rank 0: a tensor of the whole model, in its order, from the `share` of every device.
   std::vector<float> collect(const float* share) {
     std::vector<float> own(static_cast<std::size_t>(adam.share()));
-    backend.download(own.data(), share, bytes_of(adam.share()));
+    backend.download(own.data(), share, float_bytes(adam.share()));
     if (host.rank() != 0) {
-      const Send send{0, own.data(), bytes_of(adam.share())};
+      const Send send{0, own.data(), float_bytes(adam.share())};
       host.wait(host.start({&send, 1}, {}));
       return {};
     }
@@ -279,7 +276,7 @@ struct Executor::Parts {
       const std::int64_t count = ShardedAdam::share_of(theirs, place.pool());
       if (device > 0) {
         own.resize(static_cast<std::size_t>(count));
-        const Receive receive{device, own.data(), bytes_of(count)};
+        const Receive receive{device, own.data(), float_bytes(count)};
         host.wait(host.start({}, {&receive, 1}));
       }
       const std::int64_t begin = count * sizes.rank(device);
@@ -297,9 +294,9 @@ struct Executor::Parts {
     std::vector<Send> sends;
     std::vector<Receive> receives;
     for (int rank = 1; rank < host.size() && host.rank() == 0; ++rank) {
-      sends.push_back({rank, whole.data(), bytes_of(layout.whole_count())});
+      sends.push_back({rank, whole.data(), float_bytes(layout.whole_count())});
     }
-    if (host.rank() != 0) receives.push_back({0, whole.data(), bytes_of(layout.whole_count())});
+    if (host.rank() != 0) receives.push_back({0, whole.data(), float_bytes(layout.whole_count())});
     host.wait(host.start(sends, receives));
     return whole;
   }
@@ -443,7 +440,7 @@ std::vector<float> Executor::gradients() {
 
 std::vector<float> Executor::parameters() {
   const ShardedAdam& adam = parts_->adam;
-  const DeviceMemory share = parts_->backend.allocate(bytes_of(adam.share()));
+  const DeviceMemory share = parts_->backend.allocate(float_bytes(adam.share()));
   parts_->backend.run(Cast{
       .count = adam.share(), .from = adam.own_share(parts_->parameters.get()), .to = share.get(), .to_fp32 = true});
   return parts_->collect_everywhere(Parts::floats(share));

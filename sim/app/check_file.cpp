@@ -1,7 +1,6 @@
 #include "sim/app/check_file.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/cluster/cluster_config.h"
 #include "sim/document/json_stream.h"
 #include "sim/model/model_config.h"
@@ -135,7 +135,7 @@ FileKind found_kind(const std::string& path) {
   if (outline.is_null()) diagnostics.throw_if_any();
   if (const auto kind = kind_of_file(path, outline)) return *kind;
   throw InputError(Position{path, 0, 0}, "cannot tell what kind of file this is",
-                   fmt::format("say it with --kind {}", fmt::join(file_kind_names(), "|")));
+                   fmt::format("say it with --kind {}", joined(file_kind_names(), "|")));
 }
 
 Value loaded(const std::string& path, Diagnostics& diagnostics) {

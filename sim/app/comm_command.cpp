@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -10,6 +9,7 @@
 #include "sim/app/command.h"
 #include "sim/app/named_cluster.h"
 #include "sim/base/output_folder.h"
+#include "sim/base/text.h"
 #include "sim/network/collective_pace.h"
 #include "sim/network/fair_share_network.h"
 #include "sim/report/comm_report.h"
@@ -151,7 +151,7 @@ NcclChoice choice_of(const CommOptions& options, CollectiveKind kind) {
 std::string algorithm_words() {
   std::vector<std::string_view> words;
   for (const CollectiveAlgorithm algorithm : choosable_algorithms()) words.push_back(algorithm_name(algorithm));
-  return fmt::format("{}", fmt::join(words, ", "));
+  return joined(words, ", ");
 }
 
 /// Row by row what CollectiveModel says, and what other traffic makes of it.

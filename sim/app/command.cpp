@@ -1,11 +1,11 @@
 #include "sim/app/command.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <map>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/study/without.h"
 
 namespace hdpsim::app {
@@ -59,7 +59,7 @@ void add_without(Command command, std::vector<std::string>& names) {
   command
       .add_option("--without", names,
                   fmt::format("Turn a mechanism off, as --set could; may be given several times: {}",
-                              fmt::join(mechanism_names(), ", ")))
+                              joined(mechanism_names(), ", ")))
       .type_name("MECHANISM")
       .one_at_a_time();
 }

@@ -1,11 +1,12 @@
 #include "sim/app/command_text.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
+
+#include "sim/base/text.h"
 
 namespace hdpsim::app {
 namespace {
@@ -24,7 +25,7 @@ std::string usage(const CommandText& command) {
 std::string choices_text(const OptionText& option) {
   const auto is_said = [&](const std::string& choice) { return option.description.find(choice) != std::string::npos; };
   if (std::all_of(option.choices.begin(), option.choices.end(), is_said)) return "";
-  return fmt::format(" One of {}.", fmt::join(option.choices, ", "));
+  return fmt::format(" One of {}.", joined(option.choices, ", "));
 }
 
 std::string description_of(const OptionText& option) {
@@ -45,7 +46,7 @@ std::string markdown_rows(const std::vector<OptionText>& options) {
   std::string text;
   for (const OptionText& option : options) {
     const bool show_value = !option.positional && !option.value.empty();
-    text += fmt::format("| `{}{}` | {} |\n", in_cell(fmt::format("{}", fmt::join(option.names, ", "))),
+    text += fmt::format("| `{}{}` | {} |\n", in_cell(joined(option.names, ", ")),
                         show_value ? in_cell(fmt::format(" {}", option.value)) : "", in_cell(description_of(option)));
   }
   return text;
@@ -58,7 +59,7 @@ std::string markdown_section(const CommandText& command, const std::string& leve
     text += fmt::format("| | |\n|---|---|\n{}{}\n", markdown_rows(command.positionals), markdown_rows(command.options));
   }
   if (!command.notes.empty()) text += command.notes + "\n\n";
-  if (!command.examples.empty()) text += fmt::format("```sh\n{}\n```\n\n", fmt::join(command.examples, "\n"));
+  if (!command.examples.empty()) text += fmt::format("```sh\n{}\n```\n\n", joined(command.examples, "\n"));
   for (const CommandText& below : command.commands) text += markdown_section(below, level + "#");
   return text;
 }
@@ -86,16 +87,14 @@ std::string roff_options(const std::vector<OptionText>& options) {
   for (const OptionText& option : options) {
     const std::string value =
         option.positional || option.value.empty() ? "" : fmt::format(" \\fI{}\\fR", roff(option.value));
-    text += fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(fmt::format("{}", fmt::join(option.names, ", "))), value,
-                        roff(description_of(option)));
+    text +=
+        fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(joined(option.names, ", ")), value, roff(description_of(option)));
   }
   return text;
 }
 
 std::string roff_examples(const std::vector<std::string>& examples) {
-  return examples.empty()
-             ? ""
-             : fmt::format(".PP\n.nf\n.RS\n{}\n.RE\n.fi\n", roff(fmt::format("{}", fmt::join(examples, "\n"))));
+  return examples.empty() ? "" : fmt::format(".PP\n.nf\n.RS\n{}\n.RE\n.fi\n", roff(joined(examples, "\n")));
 }
 
 std::string roff_command(const CommandText& command) {
@@ -130,8 +129,8 @@ std::string markdown_overview(const CommandText& program) {
   return text + fmt::format("\n| option | |\n|---|---|\n{}\n{}\n", markdown_rows(program.options), program.notes);
 }
 
-std::string manual_page(const CommandText& program, const std::string& version) {
-  std::string text = fmt::format(".TH {} 1 \"\" \"{} {}\" \"User Commands\"\n", "HDPSIM", program.name, version);
+std::string manual_page(const CommandText& program, const std::string& release) {
+  std::string text = fmt::format(".TH {} 1 \"\" \"{} {}\" \"User Commands\"\n", "HDPSIM", program.name, release);
   text +=
       fmt::format(".SH NAME\n{} \\- {}\n", program.name, "simulates training steps of long\\-context language models");
   text += fmt::format(".SH SYNOPSIS\n\\fB{}\\fR \\fICOMMAND\\fR [options]\n", program.name);

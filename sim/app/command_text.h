@@ -37,6 +37,6 @@ struct CommandText {
 /// The list of commands, with links to pages named `WORD.md`.
 [[nodiscard]] std::string markdown_overview(const CommandText& program);
 /// The program with all its commands as a manual page, man(7).
-[[nodiscard]] std::string manual_page(const CommandText& program, const std::string& version);
+[[nodiscard]] std::string manual_page(const CommandText& program, const std::string& release);
 
 }  // namespace hdpsim::app

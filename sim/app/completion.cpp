@@ -1,11 +1,11 @@
 #include "sim/app/completion.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/base/text.h"
 
 namespace hdpsim::app {
 namespace {
@@ -41,7 +41,7 @@ void for_each(const CommandText& command, const Visit& visit) {
 
 std::string bash_values(const OptionText& option) {
   if (!option.choices.empty())
-    return fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$current\"))", fmt::join(option.choices, " "));
+    return fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$current\"))", joined(option.choices, " "));
   if (option.takes_path()) return "COMPREPLY=($(compgen -f -- \"$current\"))";
   return "COMPREPLY=()";
 }
@@ -51,7 +51,7 @@ std::string bash_words(const CommandText& command) {
   for (const OptionText& positional : command.positionals) {
     words.insert(words.end(), positional.choices.begin(), positional.choices.end());
   }
-  return fmt::format("{}", fmt::join(words, " "));
+  return joined(words, " ");
 }
 
 std::string bash_script(const CommandText& program) {
@@ -67,8 +67,8 @@ std::string bash_script(const CommandText& program) {
         values += fmt::format("    '{} {}') {}; return ;;\n", command.name, name, bash_values(option));
       }
     }
-    names += fmt::format("    '{}') options='{}' words='{}' ;;\n", command.name,
-                         fmt::join(names_of(command.options), " "), bash_words(command));
+    names += fmt::format("    '{}') options='{}' words='{}' ;;\n", command.name, joined(names_of(command.options), " "),
+                         bash_words(command));
   });
   return fmt::format(R"(# Completion of {0} for bash: source this file, or keep it in
 # ~/.local/share/bash-completion/completions/{0}
@@ -110,7 +110,7 @@ std::string in_brackets(const std::string& text) {
 }
 
 std::string zsh_action(const OptionText& option) {
-  if (!option.choices.empty()) return fmt::format("({})", fmt::join(option.choices, " "));
+  if (!option.choices.empty()) return fmt::format("({})", joined(option.choices, " "));
   return option.takes_path() ? "_files" : " ";
 }
 
@@ -190,8 +190,7 @@ std::string fish_condition(const CommandText& program, const CommandText& comman
     at = end == std::string::npos ? end : end + 1;
   }
   if (command.commands.empty()) return condition;
-  return fmt::format("{}; and not __fish_seen_subcommand_from {}", condition,
-                     fmt::join(words_of(command.commands), " "));
+  return fmt::format("{}; and not __fish_seen_subcommand_from {}", condition, joined(words_of(command.commands), " "));
 }
 
 std::string fish_quoted(const std::string& text) {
@@ -209,7 +208,7 @@ std::string fish_option(const std::string& condition, const OptionText& option) 
     names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   }
   std::string value = option.value.empty() ? "" : option.takes_path() ? " -r -F" : " -x";
-  if (!option.choices.empty()) value += fmt::format(" -a '{}'", fmt::join(option.choices, " "));
+  if (!option.choices.empty()) value += fmt::format(" -a '{}'", joined(option.choices, " "));
   return fmt::format("complete -c hdpsim -n {}{}{} -d {}\n", fish_quoted(condition), names, value,
                      fish_quoted(option.description));
 }
@@ -226,7 +225,7 @@ std::string fish_script(const CommandText& program) {
     for (const OptionText& positional : command.positionals) {
       if (positional.choices.empty()) continue;
       text += fmt::format("complete -c {} -f -n {} -a '{}'\n", program.name, fish_quoted(condition),
-                          fmt::join(positional.choices, " "));
+                          joined(positional.choices, " "));
     }
     for (const OptionText& option : command.options) text += fish_option(condition, option);
   });

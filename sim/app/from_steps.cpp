@@ -8,6 +8,7 @@
 
 #include "sim/app/signals.h"
 #include "sim/base/atomic_file.h"
+#include "sim/base/text.h"
 #include "sim/fit/fit_report.h"
 #include "sim/fit/parameters.h"
 #include "sim/profile/profile_file.h"
@@ -85,7 +86,7 @@ void add_from_steps(Command command, FromStepsOptions& options) {
       .type_name("NAME");
   others.push_back(command.add_option(
       "--fit", options.parameters,
-      fmt::format("Which parameters (default: all that the profile has): {}", fmt::join(fit_parameter_names(), ", "))));
+      fmt::format("Which parameters (default: all that the profile has): {}", joined(fit_parameter_names(), ", "))));
   others.back().type_name("NAME,...").separated_by(',');
   others.push_back(
       command.add_option("--rows", options.chosen, "Only rows whose name has this text; may be given several times"));

@@ -1,7 +1,6 @@
 #include "sim/app/from_trace.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include "sim/app/named_cluster.h"
 #include "sim/app/progress.h"
 #include "sim/base/atomic_file.h"
+#include "sim/base/text.h"
 #include "sim/cluster/cluster_config.h"
 #include "sim/document/document.h"
 #include "sim/document/json_stream.h"
@@ -88,7 +88,7 @@ Profile shipped_profile(const Recording& recording, Catalog& catalog) {
   const std::vector<std::string> names = profile_names(catalog.profiles().string());
   if (recording.devices.empty()) {
     throw InputError("the traces do not say which device they are of ('deviceProperties')",
-                     fmt::format("say --like and one of {}", fmt::join(names, ", ")));
+                     fmt::format("say --like and one of {}", joined(names, ", ")));
   }
   std::vector<std::string> suitable;
   for (const std::string& name : names) {
@@ -97,7 +97,7 @@ Profile shipped_profile(const Recording& recording, Catalog& catalog) {
   if (suitable.size() == 1) return named_profile(suitable.front(), catalog);
   throw InputError(fmt::format("{} shipped profiles are of a {}", suitable.empty() ? "no" : "several",
                                recording.devices.front().name),
-                   fmt::format("say --like and one of {}", fmt::join(suitable.empty() ? names : suitable, ", ")));
+                   fmt::format("say --like and one of {}", joined(suitable.empty() ? names : suitable, ", ")));
 }
 
 void tell_other_device(const Recording& recording, const DeviceProfile& start) {

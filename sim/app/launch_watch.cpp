@@ -15,11 +15,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds least = std::chrono::minutes(1);
+constexpr milliseconds least_patience = std::chrono::minutes(1);
 constexpr milliseconds precedence = std::chrono::seconds(3);  // time for process 0, if it is there, to report for all
 
 milliseconds limit_of(Together what, Duration patience) {
-  const milliseconds once = std::max(milliseconds(patience.picoseconds() / 1'000'000'000), least);
+  const milliseconds once = std::max(milliseconds(patience.picoseconds() / 1'000'000'000), least_patience);
   return what == Together::start ? once : 2 * once;
 }
 

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <csignal>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include "sim/app/terminal.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 
 namespace hdpsim::app {
@@ -37,7 +37,7 @@ int acted(const Session& session) {
     return session.action();
   } catch (const InputError&) {
     if (!std::filesystem::is_directory(std::filesystem::path(session.data_folder) / "configs")) {
-      const std::string places = fmt::format("{}", fmt::join(data_folder_places(), " and "));
+      const std::string places = joined(data_folder_places(), " and ");
       note(fmt::format("no shipped configs were found: looked in {}; --data-dir names their folder",
                        session.data_folder.empty() ? places : session.data_folder));
     }
@@ -64,7 +64,8 @@ int run(int argc, char** argv) {
   const Command app = line.top();
   Session session;
   session.data_folder = shipped_data_folder();
-  session.command_line = fmt::format("hdpsim {}", fmt::join(argv + 1, argv + argc, " "));
+  session.command_line =
+      fmt::format("hdpsim {}", joined(std::span(argv, static_cast<std::size_t>(argc)).subspan(1), " "));
   app.add_option("--data-dir", session.data_folder, "Folder with the shipped configs, calib/profiles and traces")
       .type_name("FOLDER")
       .existing_folder();

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <filesystem>
 
 #include "sim/app/command.h"
 #include "sim/base/atomic_file.h"
+#include "sim/base/text.h"
 #include "sim/study/new_study.h"
 
 namespace hdpsim::app {
@@ -24,7 +24,7 @@ NewStudyPart part_at(int number) {
 // Asks until the answer is right; an empty one takes what is proposed.
 void ask_for(NewStudyPart part, NewStudy& study) {
   note(fmt::format("\n{}", text_of(part).question));
-  if (const auto names = study.names_of(part); !names.empty()) note(fmt::format("  {}", fmt::join(names, ", ")));
+  if (const auto names = study.names_of(part); !names.empty()) note(fmt::format("  {}", joined(names, ", ")));
   const std::string proposal = study.choice_of(part);
   while (true) {
     const auto line = ask(fmt::format("{} [{}]: ", text_of(part).name, proposal));

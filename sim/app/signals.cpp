@@ -14,7 +14,7 @@ namespace hdpsim::app {
 namespace {
 
 // Batch systems send SIGKILL some seconds after SIGTERM, and a person presses Ctrl-C again after two.
-constexpr timeval patience{.tv_sec = 1, .tv_usec = 500'000};
+constexpr timeval watchdog_patience{.tv_sec = 1, .tv_usec = 500'000};
 
 std::atomic<int> received = 0;
 std::atomic<bool> asks = false;
@@ -32,7 +32,7 @@ void handle(int signal) {
   if (signal == SIGALRM) end_now(received);
   if (!asks || received != 0) end_now(signal);
   received = signal;
-  const itimerval watchdog{.it_interval = {}, .it_value = patience};
+  const itimerval watchdog{.it_interval = {}, .it_value = watchdog_patience};
   setitimer(ITIMER_REAL, &watchdog, nullptr);
 }
 

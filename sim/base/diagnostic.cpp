@@ -1,7 +1,6 @@
 #include "sim/base/diagnostic.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "sim/base/printable.h"
+#include "sim/base/text.h"
 
 namespace hdpsim {
 namespace {
@@ -216,7 +216,7 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ca
   if (best.empty()) best = only_one_that_begins_with(word, candidates);
   if (!best.empty()) return fmt::format("did you mean '{}'?", best);
   if (candidates.empty()) return {};
-  return fmt::format("known: {}", fmt::join(candidates, ", "));
+  return fmt::format("known: {}", joined(candidates, ", "));
 }
 
 }  // namespace hdpsim

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "sim/base/atomic_file.h"
 #include "sim/base/check.h"
 #include "sim/base/printable.h"
+#include "sim/base/text.h"
 
 namespace hdpsim {
 namespace {
@@ -217,7 +217,7 @@ std::string OutputFolder::removed_text() const {
   }
   for (const auto& [folder, count] : inner) told.push_back(fmt::format("{}/ ({})", folder, count));
   if (told.empty()) return {};
-  return fmt::format("removed from {}, as an earlier run had left it: {}", path_.string(), fmt::join(told, ", "));
+  return fmt::format("removed from {}, as an earlier run had left it: {}", path_.string(), joined(told, ", "));
 }
 
 }  // namespace hdpsim

@@ -9,11 +9,10 @@
 #include "sim/analysis/kendall_tau.h"
 #include "sim/base/quantity_text.h"
 #include "sim/compare/comparison_figures.h"
+#include "sim/document/json.h"
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t worst_families = 10;
 constexpr std::size_t ranks_of_table = 16;
@@ -186,7 +185,7 @@ std::string comparison_json(const std::vector<Comparison>& plans) {
     json["plans"] = Json::array();
     for (const Comparison& plan : plans) json["plans"].push_back(plan_json(plan, Json::object()));
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_page(json);
 }
 
 std::string families_csv(const std::vector<Comparison>& plans) {

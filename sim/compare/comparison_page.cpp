@@ -6,6 +6,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/compare/comparison_output.h"
+#include "sim/document/json.h"
 #include "sim/page/page.h"
 #include "sim/page/page_files.h"
 #include "sim/report/page/page_data.h"
@@ -15,20 +16,20 @@ namespace {
 
 constexpr std::size_t ranks_of_page = 64;
 
-PageJson pair_row(const Pair& pair) {
+Json pair_row(const Pair& pair) {
   return {rounded(pair.predicted), rounded(pair.measured)};
 }
 
-PageJson families_json(const Comparison& plan) {
-  PageJson rows = PageJson::array();
+Json families_json(const Comparison& plan) {
+  Json rows = Json::array();
   for (const FamilyComparison& family : plan.families) {
     rows.push_back({{"name", family.family}, {"count", family.instructions}, {"seconds", pair_row(family.seconds)}});
   }
   return rows;
 }
 
-PageJson activities_json(const Comparison& plan) {
-  PageJson rows = PageJson::array();
+Json activities_json(const Comparison& plan) {
+  Json rows = Json::array();
   for (const Activity activity : all_activities) {
     const Pair& pair = plan.activities_s[index_of(activity)];
     if (pair.predicted == 0 && pair.measured == 0) continue;
@@ -38,8 +39,8 @@ PageJson activities_json(const Comparison& plan) {
   return rows;
 }
 
-PageJson ranks_json(const Comparison& plan) {
-  PageJson rows = PageJson::array();
+Json ranks_json(const Comparison& plan) {
+  Json rows = Json::array();
   for (const std::size_t i : worst_ranks(plan, ranks_of_page)) {
     const auto& [busy, exchange, hidden] = plan.ranks[i];
     const Pair exposed = {exchange.predicted - hidden.predicted, exchange.measured - hidden.measured};
@@ -49,14 +50,14 @@ PageJson ranks_json(const Comparison& plan) {
   return rows;
 }
 
-PageJson plan_data(const Comparison& plan) {
+Json plan_data(const Comparison& plan) {
   return {{"plan", plan.plan},
           {"steps", plan.steps.size()},
           {"runs", plan.runs},
           {"step_time", pair_row(plan.step_time_s)},
-          {"noise", plan.noise_floor_s ? PageJson(rounded(*plan.noise_floor_s)) : PageJson()},
+          {"noise", plan.noise_floor_s ? Json(rounded(*plan.noise_floor_s)) : Json()},
           {"core_share", plan.core_share},
-          {"at_pace", plan.at_pace_s ? pair_row(*plan.at_pace_s) : PageJson()},
+          {"at_pace", plan.at_pace_s ? pair_row(*plan.at_pace_s) : Json()},
           {"busy_machine", busy_machine_text(plan)},
           {"families", families_json(plan)},
           {"activities", activities_json(plan)},
@@ -93,17 +94,17 @@ std::vector<std::string> notes_of(const std::vector<Comparison>& plans) {
 
 std::string comparison_page(const std::string& title, const std::vector<Comparison>& plans) {
   std::vector<std::string> names;
-  PageJson comparisons = PageJson::array();
+  Json comparisons = Json::array();
   for (const Comparison& plan : plans) {
     names.push_back(plan.plan);
     comparisons.push_back(plan_data(plan));
   }
-  const PageJson data = {{"plans", names},
-                         {"colors", plan_colors(names)},
-                         {"definitions", definitions(names)},
-                         {"answer", {{"lead", lead_of(plans)}, {"notes", notes_of(plans)}}},
-                         {"comparisons", comparisons}};
-  return html_page(title, page_files::comparison_js, page_text(data));
+  const Json data = {{"plans", names},
+                     {"colors", plan_colors(names)},
+                     {"definitions", definitions(names)},
+                     {"answer", {{"lead", lead_of(plans)}, {"notes", notes_of(plans)}}},
+                     {"comparisons", comparisons}};
+  return html_page(title, page_files::comparison_js, json_line(data));
 }
 
 }  // namespace hdpsim

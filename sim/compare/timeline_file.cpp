@@ -15,11 +15,10 @@
 
 #include "sim/base/diagnostic.h"
 #include "sim/document/input_file.h"
+#include "sim/document/json.h"
 
 namespace hdpsim {
 namespace {
-
-using nlohmann::json;
 
 template <class Kind, std::size_t count>
 Kind named(const std::string& name, std::string_view (*name_of)(Kind)) {
@@ -30,15 +29,15 @@ Kind named(const std::string& name, std::string_view (*name_of)(Kind)) {
 }
 
 // A count, or the index of a thing. The library would accept 1e76 as one.
-std::uint32_t number_of(const json& value) {
+std::uint32_t number_of(const Json& value) {
   constexpr std::uint64_t most = 1'000'000'000;
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most) {
-    throw std::invalid_argument(fmt::format("{} is no number from 0 to {}", value.dump(), most));
+    throw std::invalid_argument(fmt::format("{} is no number from 0 to {}", json_line(value), most));
   }
   return value.get<std::uint32_t>();
 }
 
-Duration duration_of(const json& value) {
+Duration duration_of(const Json& value) {
   constexpr double longest_s = 9e6;
   const auto seconds = value.get<double>();
   if (!(seconds >= 0 && seconds < longest_s)) {
@@ -46,7 +45,7 @@ Duration duration_of(const json& value) {
   }
   return Duration::seconds(seconds);
 }
-Instant instant_of(const json& value) {
+Instant instant_of(const Json& value) {
   return Instant::at(duration_of(value));
 }
 
@@ -107,7 +106,7 @@ std::string reason_of(const std::exception& error) {
 
 /// Calls `read` on a member; a problem that it throws is reported at the member's place.
 template <class Place, class Read>
-auto member(const json& value, const Place& place, const Read& read) {
+auto member(const Json& value, const Place& place, const Read& read) {
   try {
     return read(value.at(place));
   } catch (const std::exception& error) {  // the library's, or one about a value that is impossible
@@ -130,7 +129,7 @@ class Lines {
       if (!next_(text_)) {
         return problem(1, line_ == 1 ? "the file is empty" : "there are fewer lines than the first one says");
       }
-      parse([&](const json& value) { read(value, i); });
+      parse([&](const Json& value) { read(value, i); });
     }
   }
   void require_end() {
@@ -163,8 +162,8 @@ class Lines {
       return problem(1, fmt::format("it is longer than {} characters", longest_record));
     }
     try {
-      read(json::parse(text_));
-    } catch (const json::parse_error& error) {
+      read(Json::parse(text_));
+    } catch (const Json::parse_error& error) {
       problem(static_cast<int>(std::max<std::size_t>(1, error.byte)), "it is not JSON from here on");
     } catch (const Misfit& error) {
       problem(error.column(text_), error.what());
@@ -183,7 +182,7 @@ class Lines {
   Diagnostics diagnostics_;
 };
 
-Breakdown breakdown_of(const json& value) {
+Breakdown breakdown_of(const Json& value) {
   Breakdown breakdown;
   for (const auto& [name, time] : value.items()) {
     const auto activity = named<Activity, activity_count>(name, activity_name);
@@ -192,15 +191,15 @@ Breakdown breakdown_of(const json& value) {
   return breakdown;
 }
 
-std::string required_text(const json& value) {
+std::string required_text(const Json& value) {
   return value.get<std::string>();
 }
 
-InstructionRecord record_of(const json& value) {
+InstructionRecord record_of(const Json& value) {
   if (!value.is_array()) throw std::invalid_argument("it is no list");
   const auto number = [&](std::size_t item) { return member(value, item, number_of); };
   const auto name = [&](std::size_t item, auto name_of) {
-    return member(value, item, [&](const json& text) { return name_of(required_text(text)); });
+    return member(value, item, [&](const Json& text) { return name_of(required_text(text)); });
   };
   InstructionRecord record{
       .rank = HdpRank(number(0)),
@@ -254,12 +253,12 @@ void require_sum(const Breakdown& breakdown, Duration step_time) {
                "breakdown_s");
 }
 
-void require_number(const json& line, const char* what, std::size_t expected) {
+void require_number(const Json& line, const char* what, std::size_t expected) {
   const std::size_t number = member(line, std::string(what), number_of);
   if (number != expected) throw Misfit(fmt::format("{} {} is due here", what, expected), what);
 }
 
-Breakdown rank_of(const json& line, const Header& header, std::size_t number) {
+Breakdown rank_of(const Json& line, const Header& header, std::size_t number) {
   require_number(line, "rank", number);
   const Breakdown breakdown = breakdown_of(line.at("breakdown_s"));
   require_sum(breakdown, header.step_time);
@@ -267,7 +266,7 @@ Breakdown rank_of(const json& line, const Header& header, std::size_t number) {
 }
 
 // A micro-batch that no rank has run begins when the step ends, and ends when it begins.
-MicroBatchInterval micro_batch_of(const json& line, const Header& header, std::size_t number) {
+MicroBatchInterval micro_batch_of(const Json& line, const Header& header, std::size_t number) {
   require_number(line, "micro_batch", number);
   const MicroBatchInterval interval{member(line, std::string("begin_s"), instant_of),
                                     member(line, std::string("end_s"), instant_of)};
@@ -276,7 +275,7 @@ MicroBatchInterval micro_batch_of(const json& line, const Header& header, std::s
   return interval;
 }
 
-InstructionRecord instruction_of(const json& line, const Header& header) {
+InstructionRecord instruction_of(const Json& line, const Header& header) {
   const InstructionRecord record = record_of(line);
   const std::size_t ranks = header.ranks / static_cast<std::size_t>(header.title.stages);
   require_below(record.rank.index(), ranks, "rank", std::size_t{0});
@@ -299,7 +298,7 @@ void require_once(const std::vector<InstructionRecord>& records, const std::vect
   }
 }
 
-TimelineTitle title_of(const json& first) {
+TimelineTitle title_of(const Json& first) {
   if (first.at("schema") != timeline_schema) {
     throw std::invalid_argument(fmt::format("its schema is not {}", timeline_schema));
   }
@@ -307,14 +306,14 @@ TimelineTitle title_of(const json& first) {
   if (!(core_share > 0 && core_share <= 1)) {
     throw std::invalid_argument(fmt::format("{} is no share of a core", core_share));
   }
-  const std::int64_t stages = number_of(first.value("stages", json(1U)));
+  const std::int64_t stages = number_of(first.value("stages", Json(1U)));
   if (stages < 1) throw std::invalid_argument(fmt::format("{} is no number of stages", stages));
   std::optional<Duration> at_pace;
   if (first.contains("at_pace_s")) at_pace = duration_of(first.at("at_pace_s"));
   return {first.at("source"), first.at("plan"), number_of(first.at("step")), core_share, stages, at_pace};
 }
 
-Header header_of(const json& first) {
+Header header_of(const Json& first) {
   const auto number = [&](const char* key) { return member(first, std::string(key), number_of); };
   Header header{.title = title_of(first),
                 .step_time = member(first, std::string("step_time_s"), duration_of),
@@ -334,7 +333,7 @@ Header header_of(const json& first) {
 TimelineTitle read_timeline_title(const std::string& file, const std::string& line) {
   TimelineTitle title;
   Lines lines(file, lines_of(line));
-  lines.each(1, [&](const json& first, std::size_t) { title = title_of(first); });
+  lines.each(1, [&](const Json& first, std::size_t) { title = title_of(first); });
   lines.throw_if_any();
   return title;
 }
@@ -346,22 +345,22 @@ TimelineFile read_lines(const std::string& file, NextLine next_line) {
   Timeline& timeline = read.timeline;
   Lines lines(file, std::move(next_line));
   Header header;
-  lines.each(1, [&](const json& first, std::size_t) { header = header_of(first); });
+  lines.each(1, [&](const Json& first, std::size_t) { header = header_of(first); });
   lines.throw_if_any();
   read.title = header.title;
   timeline.step_time = header.step_time;
-  lines.each(header.ranks, [&](const json& rank, std::size_t number) {
+  lines.each(header.ranks, [&](const Json& rank, std::size_t number) {
     timeline.ranks.push_back(rank_of(rank, header, number));
     if (rank.contains("processor_s")) read.processor.push_back(breakdown_of(rank.at("processor_s")));
     if (!read.processor.empty() && read.processor.size() != timeline.ranks.size()) {
       throw std::invalid_argument("some ranks say what they did on their core, others do not");
     }
   });
-  lines.each(header.micro_batches, [&](const json& interval, std::size_t number) {
+  lines.each(header.micro_batches, [&](const Json& interval, std::size_t number) {
     timeline.micro_batches.push_back(micro_batch_of(interval, header, number));
   });
   std::vector<int> line_of;
-  lines.each(header.instructions, [&](const json& record, std::size_t) {
+  lines.each(header.instructions, [&](const Json& record, std::size_t) {
     timeline.instructions.push_back(instruction_of(record, header));
     line_of.push_back(lines.line());
   });

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/quantity_text.h"
+#include "sim/document/json.h"
 
 namespace hdpsim {
 namespace {
@@ -46,24 +47,23 @@ std::string csv(const TraceComparison& comparison) {
 }
 
 std::string json_text(const TraceComparison& comparison) {
-  nlohmann::ordered_json activities = nlohmann::ordered_json::array();
+  Json activities = Json::array();
   for (const ComparedActivity& activity : comparison.activities) {
-    nlohmann::ordered_json kinds = nlohmann::ordered_json::object();
+    Json kinds = Json::object();
     for (const ComparedActivity::Kind& kind : activity.kinds) kinds[kind.name] = kind.seconds;
     activities.push_back({{"activity", activity.name},
                           {"measured_s", activity.measured_s},
                           {"simulated_s", activity.simulated_s},
                           {"measured_kinds_s", std::move(kinds)}});
   }
-  const nlohmann::ordered_json all = {
-      {"schema", "hdpsim.trace_comparison/1"},
-      {"plan", comparison.plan},
-      {"traces", comparison.traces},
-      {"marked_steps", comparison.marked_steps},
-      {"step_time_s", {{"measured", comparison.measured_s}, {"simulated", comparison.simulated_s}}},
-      {"activities", std::move(activities)},
-      {"words", differences_in_words(comparison)}};
-  return all.dump(2) + "\n";
+  const Json all = {{"schema", "hdpsim.trace_comparison/1"},
+                    {"plan", comparison.plan},
+                    {"traces", comparison.traces},
+                    {"marked_steps", comparison.marked_steps},
+                    {"step_time_s", {{"measured", comparison.measured_s}, {"simulated", comparison.simulated_s}}},
+                    {"activities", std::move(activities)},
+                    {"words", differences_in_words(comparison)}};
+  return json_page(all);
 }
 
 }  // namespace

@@ -114,6 +114,9 @@ void InputFile::refused() const {
 
 LineReader::LineReader(const fs::path& path) : file_(path) {
   refill();
+  if (buffer_.starts_with("\xFF\xFE") || buffer_.starts_with("\xFE\xFF")) {
+    throw InputError(Position{file_.name(), 1, 1}, "this text is UTF-16", "save it as UTF-8");
+  }
   at_ = mark_bytes(buffer_);
 }
 
@@ -142,6 +145,10 @@ bool LineReader::next() {
   if (end == std::string::npos && at_ == buffer_.size()) return false;
   line_ = std::string_view(buffer_).substr(at_, end == std::string::npos ? end : end - at_);
   if (line_.ends_with('\r')) line_.remove_suffix(1);
+  if (number_ == 0 && end == std::string::npos && line_.find('\r') != std::string_view::npos) {
+    throw InputError(Position{file_.name(), 1, 1}, "the lines of this text end with CR alone",
+                     "end them with LF, as tr '\\r' '\\n' does");
+  }
   at_ = end == std::string::npos ? buffer_.size() : end + 1;
   if (number_ < std::numeric_limits<int>::max()) ++number_;
   return true;

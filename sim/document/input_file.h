@@ -51,9 +51,11 @@ class InputFile {
 /// The lines of a text file without their ends (LF or CR LF) and without a byte order mark.
 class LineReader {
  public:
+  /// InputError for a text in UTF-16.
   explicit LineReader(const std::filesystem::path& path);
 
-  /// Reads the next line; false at the end of the file. InputError for a line above longest_line (limits.h).
+  /// Reads the next line; false at the end of the file. InputError for a line above longest_line (limits.h), and for a
+  /// text whose lines end with CR alone.
   bool next();
   /// The same, but skips lines that are blank and, unless `comment` is '\0', lines whose first other character is
   /// `comment`. InputError above most_empty_lines of these.

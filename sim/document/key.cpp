@@ -1,9 +1,10 @@
 #include "sim/document/key.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <utility>
+
+#include "sim/base/text.h"
 
 namespace hdpsim {
 namespace {
@@ -60,7 +61,7 @@ std::string KeyShape::text() const {
   if (kind == Kind::either) {
     std::vector<std::string> texts;
     for (const KeyShape& part : parts) texts.push_back(part.text());
-    return fmt::format("{}", fmt::join(texts, ", or "));
+    return joined(texts, ", or ");
   }
   const std::string what = unit.empty() ? std::string(kind_text(kind)) : unit;
   return limits.empty() ? what : fmt::format("{} {}", what, limits);

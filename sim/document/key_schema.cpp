@@ -3,10 +3,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/document/json.h"
+
 namespace hdpsim {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Kind = KeyShape::Kind;
 
 // Whole numbers are written as integers, so that no tool shows 1.0.
@@ -36,7 +37,7 @@ Json count_schema() {
 Json default_of(const KeyText& key) {
   const bool is_plain = key.fallback.find_first_not_of("0123456789.") == std::string::npos;
   const bool is_text = key.shape.kind == Kind::word || key.shape.kind == Kind::text;
-  return !is_text && (is_plain || key.shape.kind == Kind::flag) ? Json::parse(key.fallback) : Json(key.fallback);
+  return !is_text && (is_plain || key.shape.kind == Kind::flag) ? parsed_json(key.fallback) : Json(key.fallback);
 }
 
 /// Writes schemas, and on the way the definitions that they refer to.
@@ -116,7 +117,7 @@ class SchemaWriter {
   // YAML reads a word of digits as a number.
   static Json value_of(const std::string& word) {
     const bool is_number = word.find_first_not_of("0123456789") == std::string::npos;
-    return is_number ? Json::parse(word) : Json(word);
+    return is_number ? parsed_json(word) : Json(word);
   }
 
   static Json choice_of(const std::vector<std::string>& words) {
@@ -173,7 +174,7 @@ std::string json_schema(std::string_view title, const std::vector<KeyText>& keys
   schema.update(writer.of(keys));
   writer.require(keys, schema);
   schema["$defs"] = writer.definitions();
-  return schema.dump(2) + "\n";
+  return json_page(schema);
 }
 
 }  // namespace hdpsim

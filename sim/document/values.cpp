@@ -1,18 +1,17 @@
 #include "sim/document/values.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
+#include "sim/document/json.h"
 #include "sim/document/reader.h"
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json scalar_json(const Value& value) {
   if (value.quoted) return value.text;
@@ -54,10 +53,10 @@ std::string line_of(const Value& value) {
       return value.text;
     case Value::Kind::sequence:
       for (const Value& item : value.items) parts.push_back(line_of(item));
-      return fmt::format("[{}]", fmt::join(parts, ", "));
+      return fmt::format("[{}]", joined(parts, ", "));
     case Value::Kind::map:
       for (const auto& entry : value.entries) parts.push_back(fmt::format("{}: {}", entry.key, line_of(entry.value)));
-      return fmt::format("{{{}}}", fmt::join(parts, ", "));
+      return fmt::format("{{{}}}", joined(parts, ", "));
   }
   return {};
 }

@@ -4,11 +4,12 @@
 #include <string>
 
 #include "sim/document/document.h"
+#include "sim/document/json.h"
 
 namespace hdpsim {
 
 /// A value as JSON: counts (`256Ki`), numbers and true / false as such, everything else as text.
-[[nodiscard]] nlohmann::ordered_json json_of(const Value& value);
+[[nodiscard]] Json json_of(const Value& value);
 
 /// A value in one line: `256Ki`, `github`, `{cp: 32}`, `[a, b]`.
 [[nodiscard]] std::string line_of(const Value& value);

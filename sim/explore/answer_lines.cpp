@@ -5,17 +5,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "sim/document/json.h"
 #include "sim/explore/value_path.h"
 #include "sim/report/json.h"
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 std::string place_text(const Position& place) {
   return place.file.empty() ? "" : fmt::format("{}:{}:{}", place.file, place.line, place.column);
@@ -31,26 +26,26 @@ double share_of(Count done, Count all) {
 std::string answer_line(const Study& study, const std::vector<Run>& runs, std::string_view version,
                         const std::vector<std::string>* notes) {
   const RunInfo info = study.run_info(0, 0);
-  return line({{"kind", "answer"},
-               {"final", notes != nullptr},
-               {"steps", study.points.front().spec.steps},
-               {"setting", info.setting},
-               {"limits_gb", {{"device", info.device_memory.gigabytes()}, {"host", info.host_memory.gigabytes()}}},
-               {"notes", notes != nullptr ? *notes : std::vector<std::string>{}},
-               {"result", Json::parse(result_json(study.resolved, version, runs))}});
+  return json_line({{"kind", "answer"},
+                    {"final", notes != nullptr},
+                    {"steps", study.points.front().spec.steps},
+                    {"setting", info.setting},
+                    {"limits_gb", {{"device", info.device_memory.gigabytes()}, {"host", info.host_memory.gigabytes()}}},
+                    {"notes", notes != nullptr ? *notes : std::vector<std::string>{}},
+                    {"result", parsed_json(result_json(study.resolved, version, runs))}});
 }
 
 std::string progress_line(const Progress& progress) {
-  return line({{"kind", "progress"},
-               {"share", share_of(progress.steps_done, progress.steps)},
-               {"text", fmt::format("{} of {} steps simulated", progress.steps_done, progress.steps)}});
+  return json_line({{"kind", "progress"},
+                    {"share", share_of(progress.steps_done, progress.steps)},
+                    {"text", fmt::format("{} of {} steps simulated", progress.steps_done, progress.steps)}});
 }
 
 std::string progress_line(const TuneProgress& progress) {
-  return line({{"kind", "progress"},
-               {"share", share_of(progress.done, progress.most)},
-               {"text", fmt::format("the best mesh of the baseline, {}: {} of {} candidates left", progress.stage,
-                                    progress.left, progress.candidates)}});
+  return json_line({{"kind", "progress"},
+                    {"share", share_of(progress.done, progress.most)},
+                    {"text", fmt::format("the best mesh of the baseline, {}: {} of {} candidates left", progress.stage,
+                                         progress.left, progress.candidates)}});
 }
 
 std::string problems_line(const Diagnostics& found, const Value& study) {
@@ -61,7 +56,7 @@ std::string problems_line(const Diagnostics& found, const Value& study) {
                         {"message", problem.message},
                         {"help", problem.help}});
   }
-  return line({{"kind", "problems"}, {"text", found.text()}, {"problems", problems}});
+  return json_line({{"kind", "problems"}, {"text", found.text()}, {"problems", problems}});
 }
 
 std::string study_line(const Value& resolved, const std::string& dropped) {
@@ -76,15 +71,15 @@ std::string study_line(const Value& resolved, const std::string& dropped) {
     json["dropped"] = file->text;
   }
   json["yaml"] = to_yaml(study);
-  return line(json);
+  return json_line(json);
 }
 
 std::string report_line(const std::string& page) {
-  return line({{"kind", "report"}, {"html", page}});
+  return json_line({{"kind", "report"}, {"html", page}});
 }
 
 std::string failure_line(const std::string& text) {
-  return line({{"kind", "failed"}, {"text", text}});
+  return json_line({{"kind", "failed"}, {"text", text}});
 }
 
 }  // namespace hdpsim

@@ -11,6 +11,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/cluster/cluster_config.h"
+#include "sim/document/json.h"
 #include "sim/model/model_config.h"
 #include "sim/plan/policy.h"
 #include "sim/profile/profile_file.h"
@@ -19,8 +20,6 @@
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// A slider over powers of two; what stands beside it may be any value that the key takes.
 struct Stops {

@@ -2,12 +2,13 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "sim/document/json.h"
 #include "sim/study/catalog.h"
 
 namespace hdpsim {
 
 /// What a page can change of a study: its main controls in groups, all declared keys, the policies with their options,
 /// and what the catalog has to choose from. Meanings, words and ranges are those of the declarations.
-[[nodiscard]] nlohmann::ordered_json controls_json(Catalog& catalog);
+[[nodiscard]] Json controls_json(Catalog& catalog);
 
 }  // namespace hdpsim

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/document/json.h"
 #include "sim/document/values.h"
 #include "sim/explore/controls.h"
 #include "sim/explore/page_files.h"
@@ -15,14 +16,14 @@
 namespace hdpsim {
 namespace {
 
-PageJson names_of_memory_parts() {
-  PageJson names = PageJson::array();
+Json names_of_memory_parts() {
+  Json names = Json::array();
   for (std::size_t i = 0; i < memory_parts; ++i) names.push_back(memory_part_name(static_cast<MemoryPart>(i)));
   return names;
 }
 
-PageJson names_of_plans(const Study& study) {
-  PageJson names = PageJson::array();
+Json names_of_plans(const Study& study) {
+  Json names = Json::array();
   for (const StudyPlan& plan : study.plans) names.push_back(plan.name);
   return names;
 }
@@ -30,16 +31,16 @@ PageJson names_of_plans(const Study& study) {
 }  // namespace
 
 std::string explore_page(const Study& study, Catalog& catalog, std::string_view version, std::string_view nonce) {
-  const PageJson json = {{"version", version},
-                         {"name", study.name},
-                         {"study", json_of(study.resolved)},
-                         {"plans", names_of_plans(study)},
-                         {"colors", plan_colors(policy_names())},
-                         {"definitions", definitions(policy_names())},
-                         {"memory_parts", names_of_memory_parts()},
-                         {"controls", controls_json(catalog)}};
+  const Json json = {{"version", version},
+                     {"name", study.name},
+                     {"study", json_of(study.resolved)},
+                     {"plans", names_of_plans(study)},
+                     {"colors", plan_colors(policy_names())},
+                     {"definitions", definitions(policy_names())},
+                     {"memory_parts", names_of_memory_parts()},
+                     {"controls", controls_json(catalog)}};
   const std::string title = escaped_markup(study.name);
-  const std::string data = script_safe(page_text(json));
+  const std::string data = script_safe(json_line(json));
   const std::string style = fmt::format("{}\n{}", page_files::page_css, explore_files::explore_css);
   const std::string script =
       fmt::format("{}\n{}\n{}\n{}\n{}\n{}", page_files::charts_js, page_files::parts_js, explore_files::settings_js,

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "sim/base/diagnostic.h"
+#include "sim/document/json.h"
 
 namespace hdpsim {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::array<std::string_view, 3> wants = {"answer", "study", "report"};
 }  // namespace
 
 Question read_question(const std::string& text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const Json json = parsed_json(text);
   const InputError wrong("the page has asked for something that this program does not know", "load it again");
   if (!json.is_object() || !json.contains("want") || !json.contains("set") || !json["set"].is_array()) throw wrong;
   const auto want = std::find(wants.begin(), wants.end(), json["want"]);

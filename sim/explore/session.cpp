@@ -10,6 +10,7 @@
 #include "sim/base/check.h"
 #include "sim/base/units.h"
 #include "sim/document/document.h"
+#include "sim/document/json.h"
 #include "sim/explore/answer_lines.h"
 #include "sim/explore/explore_page.h"
 #include "sim/report/study_report.h"
@@ -120,7 +121,7 @@ std::string ExploreSession::take_lengths(const std::string& name, const std::str
   std::filesystem::create_directories(folder);
   const std::filesystem::path file = folder / plain_name(name);
   write_file(file, bytes);
-  return nlohmann::json{{"file", file.string()}, {"name", file.filename().string()}}.dump();
+  return json_line({{"file", file.string()}, {"name", file.filename().string()}});
 }
 
 void ExploreSession::answer(const std::string& question, AnswerStream& stream) {

@@ -1,18 +1,16 @@
 #include "sim/fit/fit_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "sim/document/json.h"
 #include "sim/fit/fit_figures.h"
 #include "sim/fit/impl/next_report.h"
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_rows_told = 10;
 constexpr double standard_errors = 2;  // from so many on, rows tell two values apart
@@ -164,7 +162,7 @@ std::string json(const FitResult& result) {
     }
   }
   if (result.next) document["next"] = next_json(*result.next);
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_page(document);
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 #include "sim/fit/step_fitting.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "sim/fit/impl/fit_errors.h"
 #include "sim/fit/impl/next_runs.h"
 #include "sim/fit/impl/row_choice.h"
@@ -109,7 +109,7 @@ class StepFitter {
       throw InputError(
           {request_.sets.front().path, 0, 0},
           fmt::format("{} rows cannot determine {} parameters", fitted_.size(), parameters_.size()),
-          fmt::format("add rows, or choose fewer parameters with --fit: {}", fmt::join(fit_parameter_names(), ", ")));
+          fmt::format("add rows, or choose fewer parameters with --fit: {}", joined(fit_parameter_names(), ", ")));
     }
     require_agreement(model_, fitted_);
   }
@@ -225,7 +225,7 @@ class StepFitter {
     std::string source;
     for (const FitSource& one : model_.sets()) source += (source.empty() ? "" : "; ") + one.set.source;
     if (changes_.set.empty()) return source;
-    return fmt::format("{}; fitted with {}", source, fmt::join(changes_.set, ", "));
+    return fmt::format("{}; fitted with {}", source, joined(changes_.set, ", "));
   }
 
   void add_profile(const RobustFit& fit, FitResult& result) const {

@@ -1,13 +1,13 @@
 #include "sim/import/argument.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "sim/document/document.h"
 #include "sim/document/limits.h"
 #include "sim/import/shell_script.h"
@@ -118,7 +118,7 @@ std::optional<std::size_t> chosen_command(const std::vector<std::vector<ShellTex
                                           Diagnostics& diagnostics) {
   if (commands.empty()) {
     diagnostics.error({file, 0, 0}, "no command of this file trains a model",
-                      fmt::format("a command has {}; other formats: .yaml, .toml", fmt::join(signs_of_training, ", ")));
+                      fmt::format("a command has {}; other formats: .yaml, .toml", joined(signs_of_training, ", ")));
     return std::nullopt;
   }
   const std::size_t number = command ? static_cast<std::size_t>(*command) : 1;

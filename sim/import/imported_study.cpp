@@ -1,7 +1,6 @@
 #include "sim/import/imported_study.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -9,7 +8,10 @@
 #include <utility>
 
 #include "sim/base/printable.h"
+#include "sim/base/text.h"
+#include "sim/document/json.h"
 #include "sim/document/limits.h"
+#include "sim/document/values.h"
 #include "sim/import/megatron.h"
 #include "sim/import/torchtitan.h"
 #include "sim/model/model_config.h"
@@ -62,21 +64,6 @@ PresetChoice presets_of(const Transformer& model, const Catalog& catalog) {
     has_vocabulary = has_vocabulary || is_better;
   }
   return choice;
-}
-
-nlohmann::ordered_json json_of(const Value& value) {
-  if (value.is_map()) {
-    nlohmann::ordered_json map = nlohmann::ordered_json::object();
-    for (const Value::Entry& entry : value.entries) map[entry.key] = json_of(entry.value);
-    return map;
-  }
-  if (value.is_sequence()) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const Value& item : value.items) list.push_back(json_of(item));
-    return list;
-  }
-  if (value.quoted) return value.text;
-  return nlohmann::ordered_json::parse(value.text);
 }
 
 // ---- Studies
@@ -162,7 +149,7 @@ class StudyWriter {
     }
     if (names.empty()) return;  // which the study tells
     put(study, "profile", names.front());
-    if (names.size() > 1) assume(fmt::format("the profile is the first of {}", fmt::join(names, ", ")));
+    if (names.size() > 1) assume(fmt::format("the profile is the first of {}", joined(names, ", ")));
     keep_to_products_of(*chosen);
   }
 
@@ -192,12 +179,12 @@ class StudyWriter {
     const PresetChoice preset = presets_of(*described, catalog_);
     if (!preset.model.is_null()) {
       run_.remarks["model"] =
-          fmt::format("here: of the shape that the arguments state is {}", fmt::join(preset.names, ", "));
+          fmt::format("here: of the shape that the arguments state is {}", joined(preset.names, ", "));
       return preset.model;
     }
     result_.model_file = out_;
     result_.model_file.replace_extension(".model.json");
-    result_.model = json_of(run_.configuration).dump(2) + '\n';
+    result_.model = json_page(json_of(run_.configuration));
     Value value = Value::map();
     put(value, "hf_config", result_.model_file.string());
     return value;

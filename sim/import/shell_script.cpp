@@ -1,7 +1,6 @@
 #include "sim/import/shell_script.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "sim/document/limits.h"
 #include "sim/import/impl/shell_condition.h"
 #include "sim/import/impl/shell_fields.h"
@@ -462,7 +462,7 @@ class ScriptReader {
     if (all.empty()) return;
     script_.notes.push_back({ImportNote::Kind::assumed,
                              {},
-                             fmt::format("defaults count for what {} does not set: {}", file_, fmt::join(all, ", "))});
+                             fmt::format("defaults count for what {} does not set: {}", file_, joined(all, ", "))});
   }
 
   void note(std::uint32_t begin, std::string text) {

@@ -1,7 +1,6 @@
 #include "sim/import/torchtitan.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "sim/document/reader.h"
 #include "sim/import/impl/megatron_ranges.h"
 #include "sim/import/impl/toml_document.h"
@@ -119,7 +119,7 @@ class TorchtitanReader {
       std::vector<std::string> known;
       for (const Flavor& each : all) known.push_back(fmt::format("{} {}", each.model, each.flavor));
       diagnostics_.unsupported(position(flavor_at), fmt::format("no preset has the shape of '{} {}'", name, flavor),
-                               fmt::format("known: {}", fmt::join(known, ", ")));
+                               fmt::format("known: {}", joined(known, ", ")));
       return;
     }
     flavor_ = &*found;

@@ -1,7 +1,6 @@
 #include "sim/plan/plan_check.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +10,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/plan/impl/order_of_execution.h"
 
@@ -323,7 +323,7 @@ class Checker {
       const std::size_t next = i + 1 < path.size() ? path[i + 1] : at;
       waits.push_back(fmt::format("rank {} runs {} before {}", via[i], next, path[i]));
     }
-    problem("deadlock: {}", fmt::join(waits, ", "));
+    problem("deadlock: {}", joined(waits, ", "));
   }
 
   // A rank of the micro-batch's group, or of one that runs together with it, that is stuck before an earlier

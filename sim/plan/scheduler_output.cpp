@@ -1,13 +1,13 @@
 #include "sim/plan/scheduler_output.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "sim/document/input_file.h"
 #include "sim/document/json_stream.h"
 #include "sim/document/limits.h"
@@ -98,10 +98,10 @@ class StepReader {
     }
     if (stated.size() == 1) return stated.front();
     if (stated.empty()) {
-      reader.error(fmt::format("the step has no groups: '{}'", fmt::join(group_forms(), "', '")),
+      reader.error(fmt::format("the step has no groups: '{}'", joined(group_forms(), "', '")),
                    "write \"micro_batches\": [{\"ranks\": [0, 1], \"sequences\": [3, 5]}]");
     } else {
-      reader.error(fmt::format("the groups stand here in {} forms: '{}'", stated.size(), fmt::join(stated, "', '")),
+      reader.error(fmt::format("the groups stand here in {} forms: '{}'", stated.size(), joined(stated, "', '")),
                    "keep one of them");
     }
     return {};

@@ -9,14 +9,13 @@
 #include <utility>
 
 #include "sim/base/first_problems.h"
+#include "sim/document/json.h"
 #include "sim/document/limits.h"
 #include "sim/profiler/impl/event_times.h"
 #include "sim/profiler/impl/tracked_input.h"
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::json;
 
 /// A scalar of the file: a number, or else a text.
 struct Scalar {

@@ -9,6 +9,7 @@
 
 #include "sim/base/atomic_file.h"
 #include "sim/base/check.h"
+#include "sim/document/json.h"
 #include "sim/replay/impl/journal_lines.h"
 
 namespace hdpsim {
@@ -124,8 +125,7 @@ Journal::Journal(fs::path folder, const std::string& identity, const std::vector
       rows_path_(folder_ / "steps.csv"),
       sums_path_(folder_ / "steps.sums"),
       seal_(identity),
-      header_(Seal("").closed(nlohmann::ordered_json{{"schema", "hdpsim.sums/1"}, {"identity", identity}}.dump(
-          -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace))),
+      header_(Seal("").closed(json_line({{"schema", "hdpsim.sums/1"}, {"identity", identity}}))),
       table_(plans),
       plans_(plans.size()) {}
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "sim/base/quantity_text.h"
+#include "sim/document/json.h"
 #include "sim/page/page.h"
 #include "sim/page/page_files.h"
 #include "sim/replay/replay_report.h"
@@ -15,11 +16,11 @@ namespace {
 
 constexpr std::array shown_quantiles = {0.05, 0.5, 0.95, 0.99, 1.0};
 
-PageJson plan_data(const ReplayResult& result, std::size_t index) {
+Json plan_data(const ReplayResult& result, std::size_t index) {
   const PlanSummary& plan = result.summary.plans[index];
-  PageJson quantiles = PageJson::array();
+  Json quantiles = Json::array();
   for (const double p : shown_quantiles) quantiles.push_back(rounded(plan.time_s.quantile(p)));
-  PageJson breakdown = PageJson::array();
+  Json breakdown = Json::array();
   for (const double seconds : plan.breakdown_s) breakdown.push_back(rounded(seconds));
   return {{"plan", result.plans[index]},
           {"mean", rounded(plan.mean_s)},
@@ -32,10 +33,10 @@ PageJson plan_data(const ReplayResult& result, std::size_t index) {
 }
 
 // [first step, last step, length of a token's sequence, [least, mean, most] of each plan]
-PageJson series_json(const ReplaySummary& summary) {
-  PageJson series = PageJson::array();
+Json series_json(const ReplaySummary& summary) {
+  Json series = Json::array();
   for (const SeriesPoint& point : summary.series) {
-    PageJson bands = PageJson::array();
+    Json bands = Json::array();
     for (const SeriesPoint::Band& band : point.plans) {
       bands.push_back({rounded(band.least_s), rounded(band.mean_s), rounded(band.most_s)});
     }
@@ -44,11 +45,11 @@ PageJson series_json(const ReplaySummary& summary) {
   return series;
 }
 
-PageJson leads_json(const ReplayResult& result) {
-  PageJson leads = PageJson::array();
+Json leads_json(const ReplayResult& result) {
+  Json leads = Json::array();
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) {
     if (plan == result.summary.rules.baseline) continue;
-    PageJson stretches = PageJson::array();
+    Json stretches = Json::array();
     for (const Stretch& stretch : result.summary.plans[plan].lowest) {
       stretches.push_back(
           {{"first", stretch.all.first}, {"last", stretch.all.last}, {"text", stretch_sentence(result, stretch)}});
@@ -58,10 +59,10 @@ PageJson leads_json(const ReplayResult& result) {
   return leads;
 }
 
-PageJson slowest_json(const ReplayResult& result) {
-  PageJson slowest = PageJson::array();
+Json slowest_json(const ReplayResult& result) {
+  Json slowest = Json::array();
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) {
-    PageJson steps = PageJson::array();
+    Json steps = Json::array();
     for (const StepCause& cause : result.worst[plan]) steps.push_back(step_sentence(result, cause));
     slowest.push_back({{"plan", result.plans[plan]}, {"steps", steps}});
   }
@@ -83,10 +84,10 @@ std::string lead_of(const ReplayResult& result) {
   return text + ". " + best_sentence(result);
 }
 
-PageJson page_json(const ReplayResult& result) {
-  PageJson plans = PageJson::array();
+Json page_json(const ReplayResult& result) {
+  Json plans = Json::array();
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) plans.push_back(plan_data(result, plan));
-  PageJson notes = PageJson::array({"Costs are those of " + result.profile + "."});
+  Json notes = Json::array({"Costs are those of " + result.profile + "."});
   for (const RefusedPlan& refused : result.refused) notes.push_back(refusal_text(refused));
   return {{"plans", result.plans},
           {"colors", plan_colors(result.plans)},
@@ -107,7 +108,7 @@ PageJson page_json(const ReplayResult& result) {
 }  // namespace
 
 std::string replay_page(const ReplayResult& result) {
-  return html_page(result.study, page_files::replay_js, page_text(page_json(result)));
+  return html_page(result.study, page_files::replay_js, json_line(page_json(result)));
 }
 
 }  // namespace hdpsim

@@ -8,6 +8,7 @@
 
 #include "sim/base/growing_file.h"
 #include "sim/base/quantity_text.h"
+#include "sim/document/json.h"
 #include "sim/document/values.h"
 #include "sim/replay/replay_text.h"
 #include "sim/replay/window_table.h"
@@ -17,7 +18,6 @@
 namespace hdpsim {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Row = std::array<std::string, 9>;
 
 std::string shares_text(const PlanSummary& plan) {
@@ -205,7 +205,7 @@ std::string replay_json(const ReplayResult& result, const Value& study, std::str
                                {"message", refused.refusal.message},
                                {"help", refused.refusal.help}});
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_page(json);
 }
 
 void write_replay(OutputFolder& folder, const ReplayResult& result, const Study& study, std::string_view version) {

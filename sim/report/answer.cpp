@@ -1,7 +1,6 @@
 #include "sim/report/answer.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -10,6 +9,7 @@
 
 #include "sim/analysis/glossary.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/document/values.h"
 #include "sim/report/explanation_text.h"
 #include "sim/report/table.h"
@@ -72,7 +72,7 @@ std::string place_of(const Run& run) {
   for (const auto& coordinate : run.info.coordinates) {
     parts.push_back(fmt::format("{} {}", coordinate.path, line_of(coordinate.value)));
   }
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return joined(parts, ", ");
 }
 
 double times_as_fast(const Run& slower, const Run& faster) {
@@ -177,7 +177,7 @@ std::string spread_text(const Run& run) {
         found.unknown.empty()
             ? "batches and errors of the costs are both in it"
             : fmt::format("batches are in it, and costs are taken as exact where their error is not known: {}",
-                          fmt::join(found.unknown, ", "));
+                          joined(found.unknown, ", "));
     return fmt::format("over {} samples the speed-up of {} over {} is {:.2f} to {:.2f} (p5 to p95); {}.", found.samples,
                        run.info.plan, metrics.speedup->versus, found.speedup->p5, found.speedup->p95, unknown);
   }
@@ -214,7 +214,7 @@ std::string costs_text(const Run& run) {
     if (share >= 0.005) parts.push_back(fmt::format("{:.0f}% on {}", 100 * share, evidence_words(kind)));
   }
   return fmt::format("Costs are those of {}. The time of {} rests to {}.", run.info.profile, run.info.plan,
-                     fmt::join(parts, ", to "));
+                     joined(parts, ", to "));
 }
 
 std::string capitalised(std::string text) {

@@ -1,10 +1,10 @@
 #include "sim/report/baseline_note.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "sim/base/text.h"
 #include "sim/document/values.h"
 
 namespace hdpsim {
@@ -47,7 +47,7 @@ std::vector<std::string> untuned_notes(const std::vector<Run>& runs, const std::
 std::string point_text(const RunInfo& info) {
   std::vector<std::string> parts;
   for (const auto& [path, value] : info.coordinates) parts.push_back(fmt::format("{} {}", path, line_of(value)));
-  return parts.empty() ? "" : fmt::format(" at {}", fmt::join(parts, ", "));
+  return parts.empty() ? "" : fmt::format(" at {}", joined(parts, ", "));
 }
 
 }  // namespace

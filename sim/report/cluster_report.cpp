@@ -9,13 +9,12 @@
 
 #include "sim/base/printable.h"
 #include "sim/base/quantity_text.h"
+#include "sim/document/json.h"
 #include "sim/network/link_kind.h"
 #include "sim/network/traffic.h"
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 bool is_down(Bandwidth rate) {
   return rate <= Bandwidth::bytes_per_second(1);
@@ -175,7 +174,7 @@ std::string cluster_json(const ClusterReport& report, std::string_view version) 
   }
   json["bisection_gb_per_s"] = report.bisection ? Json(*report.bisection / 1e9) : Json();
   json["notes"] = c.notes;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_page(json);
 }
 
 }  // namespace hdpsim

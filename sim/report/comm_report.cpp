@@ -7,11 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/printable.h"
+#include "sim/document/json.h"
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t float_bytes = 4;
 
@@ -155,7 +154,7 @@ std::string comm_json(const CommReport& report, std::string_view version) {
     json["results"].push_back(std::move(entry));
   }
   json["average_bus_bandwidth"] = average_bus_bandwidth(report);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_page(json);
 }
 
 std::string traffic_table(const TrafficReport& report) {
@@ -194,7 +193,7 @@ std::string traffic_json(const TrafficReport& report, std::string_view version) 
                              {"gb", static_cast<double>(link.bytes.count()) / 1e9},
                              {"utilisation", link.utilisation}});
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_page(json);
 }
 
 }  // namespace hdpsim

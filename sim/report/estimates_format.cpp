@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/document/json.h"
 #include "sim/report/csv.h"
 
 namespace hdpsim {
@@ -47,9 +48,9 @@ std::string csv_of_plans(const StepEstimates& estimates) {
   return text;
 }
 
-nlohmann::ordered_json json_of_plans(const StepEstimates& estimates) {
+Json json_of_plans(const StepEstimates& estimates) {
   const StepBounds& bounds = estimates.bounds;
-  nlohmann::ordered_json plans = nlohmann::ordered_json::array();
+  Json plans = Json::array();
   for (const PlanEstimate& plan : estimates.plans) {
     if (!plan.refusal.empty()) {
       plans.push_back({{"plan", plan.name}, {"refusal", plan.refusal}});
@@ -81,7 +82,7 @@ std::string formatted(const StepEstimates& estimates, Format format) {
     case Format::csv:
       return csv_of_plans(estimates);
     case Format::json:
-      return json_of_plans(estimates).dump(2) + "\n";
+      return json_page(json_of_plans(estimates));
   }
   return {};
 }

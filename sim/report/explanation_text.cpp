@@ -1,7 +1,6 @@
 #include "sim/report/explanation_text.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,14 +8,14 @@
 #include <utility>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
+#include "sim/document/json.h"
 #include "sim/document/values.h"
 #include "sim/report/baseline_note.h"
 #include "sim/report/table.h"
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double worth_telling = 0.005;  // share of the step
 
@@ -81,7 +80,7 @@ std::string differences_text(const Breakdown& from, const Breakdown& to, Duratio
   for (const auto& [activity, change] : differences(from, to, step)) {
     texts.push_back(fmt::format("{} {}", activity_name(activity), signed_duration(change)));
   }
-  return texts.empty() ? "no activity by much" : fmt::format("{}", fmt::join(texts, ", "));
+  return texts.empty() ? "no activity by much" : joined(texts, ", ");
 }
 
 std::string side_by_side_text(std::vector<Explanation> plans) {
@@ -212,7 +211,7 @@ std::string formatted(const std::string& title, const std::vector<Explanation>& 
   if (format == Format::json) {
     Json json = {{"schema", "hdpsim.explanation/1"}, {"title", title}, {"plans", Json::array()}};
     for (const Explanation& plan : plans) json["plans"].push_back(plan_json(plan));
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_page(json);
   }
   std::string text = title + "\n";
   for (const Explanation& plan : plans) text += fmt::format("\n{}", text_of(plan));

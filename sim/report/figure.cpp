@@ -2,17 +2,19 @@
 
 #include <utility>
 
+#include "sim/document/json.h"
+
 namespace hdpsim {
 namespace {
 
 // The schema of the object in which the last part of a path stands; that part is left in `path`. Objects on the way
 // that have no figure of their own are made, the outermost one as a part that every row has or not.
-FigureJson& object_around(FigureJson& schema, std::string_view& path, bool in_every_row) {
-  FigureJson* object = &schema;
+Json& object_around(Json& schema, std::string_view& path, bool in_every_row) {
+  Json* object = &schema;
   for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
     const std::string name(path.substr(0, dot));
     path.remove_prefix(dot + 1);
-    FigureJson& properties = (*object)["properties"];
+    Json& properties = (*object)["properties"];
     if (!properties.contains(name)) {
       properties[name] = object_shape(false);
       if (in_every_row || object != &schema) (*object)["required"].push_back(name);
@@ -24,15 +26,15 @@ FigureJson& object_around(FigureJson& schema, std::string_view& path, bool in_ev
 
 }  // namespace
 
-FigureJson object_shape(bool may_be_null) {
-  return {{"type", may_be_null ? FigureJson({"object", "null"}) : FigureJson("object")},
-          {"properties", FigureJson::object()},
+Json object_shape(bool may_be_null) {
+  return {{"type", may_be_null ? Json({"object", "null"}) : Json("object")},
+          {"properties", Json::object()},
           {"additionalProperties", false},
-          {"required", FigureJson::array()}};
+          {"required", Json::array()}};
 }
 
-void put_at(FigureJson& object, std::string_view path, FigureJson value) {
-  FigureJson* inner = &object;
+void put_at(Json& object, std::string_view path, Json value) {
+  Json* inner = &object;
   for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
     inner = &(*inner)[std::string(path.substr(0, dot))];
     path.remove_prefix(dot + 1);
@@ -40,8 +42,8 @@ void put_at(FigureJson& object, std::string_view path, FigureJson value) {
   (*inner)[std::string(path)] = std::move(value);
 }
 
-FigureJson in_order(FigureJson object, const std::vector<std::string>& first) {
-  FigureJson ordered = FigureJson::object();
+Json in_order(Json object, const std::vector<std::string>& first) {
+  Json ordered = Json::object();
   for (const std::string& name : first) {
     if (object.contains(name)) ordered[name] = std::move(object[name]);
   }
@@ -51,27 +53,27 @@ FigureJson in_order(FigureJson object, const std::vector<std::string>& first) {
   return ordered;
 }
 
-FigureJson object_schema(const std::vector<FigurePlace>& places) {
-  FigureJson schema = object_shape(false);
+Json object_schema(const std::vector<FigurePlace>& places) {
+  Json schema = object_shape(false);
   for (const FigurePlace& place : places) {
     std::string_view name = place.path;
-    FigureJson& object = object_around(schema, name, place.in_every_row);
+    Json& object = object_around(schema, name, place.in_every_row);
     object["properties"][std::string(name)] = place.schema;
     if (place.required && (place.in_every_row || &object != &schema)) object["required"].push_back(name);
   }
   return schema;
 }
 
-void write_cell(const FigureJson& value, TableSink& sink) {
+void write_cell(const Json& value, TableSink& sink) {
   switch (value.type()) {
-    case FigureJson::value_t::null:
+    case Json::value_t::null:
       return sink.nothing();
-    case FigureJson::value_t::boolean:
+    case Json::value_t::boolean:
       return sink.flag(value.get<bool>());
-    case FigureJson::value_t::number_integer:
-    case FigureJson::value_t::number_unsigned:
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned:
       return sink.count(value.get<std::int64_t>());
-    case FigureJson::value_t::number_float:
+    case Json::value_t::number_float:
       return sink.number(value.get<double>());
     default:
       return sink.text(value.get_ref<const std::string&>());

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "sim/analysis/metrics.h"
+#include "sim/document/json.h"
 #include "sim/report/table_sink.h"
 
 namespace hdpsim {
-
-using FigureJson = nlohmann::ordered_json;
 
 /// A figure of a result, declared once: the CSV tables, Python, result.json, its schema and the page of columns come
 /// from this and from the function that reads the figure off a row.
@@ -26,25 +25,25 @@ struct FigureText {
 /// A figure as the JSON of a row has it.
 struct FigurePlace {
   std::string path;
-  FigureJson schema;         ///< Of its value.
+  Json schema;               ///< Of its value.
   bool required = true;      ///< Whether the object that it stands in always has it.
   bool in_every_row = true;  ///< Whether every row has it, or the outermost object that it stands in.
 };
 
 /// The value of a figure in all outputs: a Duration in seconds, Bytes in GB, a Bandwidth in GB/s; null if it is empty.
 template <class Value>
-FigureJson figure_value(const Value& value) {
+Json figure_value(const Value& value) {
   if constexpr (std::is_same_v<Value, Duration>) {
     return seconds_of(value);
   } else if constexpr (std::is_same_v<Value, Bytes>) {
     return value.gigabytes();
   } else {
-    return FigureJson(value);
+    return Json(value);
   }
 }
 template <class Value>
-FigureJson figure_value(const std::optional<Value>& value) {
-  return value ? figure_value(*value) : FigureJson();
+Json figure_value(const std::optional<Value>& value) {
+  return value ? figure_value(*value) : Json();
 }
 
 /// What is known of a figure from the type of its value.
@@ -55,8 +54,8 @@ struct FigureType {
     if constexpr (std::is_same_v<Value, Bytes>) return "GB";
     return "";
   }
-  static FigureJson schema() {
-    if constexpr (std::is_same_v<Value, FigureJson>) {
+  static Json schema() {
+    if constexpr (std::is_same_v<Value, Json>) {
       return {{"type", "object"}};
     } else if constexpr (std::is_same_v<Value, bool>) {
       return {{"type", "boolean"}};
@@ -72,22 +71,22 @@ struct FigureType {
 template <class Value>
 struct FigureType<std::optional<Value>> {
   static std::string_view unit() { return FigureType<Value>::unit(); }
-  static FigureJson schema() {
-    FigureJson schema = FigureType<Value>::schema();
+  static Json schema() {
+    Json schema = FigureType<Value>::schema();
     schema["type"] = {schema["type"], "null"};
     return schema;
   }
 };
 
 /// The schema of an object that has no figures yet.
-[[nodiscard]] FigureJson object_shape(bool may_be_null);
+[[nodiscard]] Json object_shape(bool may_be_null);
 /// Puts a value at a dotted path of an object, and makes the objects on the way.
-void put_at(FigureJson& object, std::string_view path, FigureJson value);
+void put_at(Json& object, std::string_view path, Json value);
 /// The object with some of its members first, in the order of their names.
-[[nodiscard]] FigureJson in_order(FigureJson object, const std::vector<std::string>& first);
+[[nodiscard]] Json in_order(Json object, const std::vector<std::string>& first);
 /// The schema of the object that has these figures at their places.
-[[nodiscard]] FigureJson object_schema(const std::vector<FigurePlace>& places);
+[[nodiscard]] Json object_schema(const std::vector<FigurePlace>& places);
 /// Puts a value into one cell of a table.
-void write_cell(const FigureJson& value, TableSink& sink);
+void write_cell(const Json& value, TableSink& sink);
 
 }  // namespace hdpsim

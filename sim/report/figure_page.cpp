@@ -1,11 +1,11 @@
 #include "sim/report/figure_page.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "sim/base/diagnostic.h"
+#include "sim/base/text.h"
 #include "sim/report/run_figures.h"
 
 namespace hdpsim {
@@ -37,7 +37,7 @@ std::string row(const Meaning& meaning, const FigureSection& section) {
   const FigureText& text = meaning.text;
   const auto code = [](const std::string& name) { return name.empty() ? "" : fmt::format("`{}`", name); };
   const std::string place = section.json.empty() ? "" : fmt::format(" {} |", code(text.path));
-  return fmt::format("| {} | {} |{} {} | {} |\n", code(text.column), fmt::join(meaning.files, ", "), place, text.unit,
+  return fmt::format("| {} | {} |{} {} | {} |\n", code(text.column), joined(meaning.files, ", "), place, text.unit,
                      text.sentence);
 }
 
@@ -52,7 +52,7 @@ std::string lines(const Meaning& meaning, const FigureSection& section) {
   std::vector<std::string> places = meaning.files;
   if (!text.path.empty()) places.push_back(fmt::format("{} in {}", text.path, section.json));
   return fmt::format("{}: {}{}\n    {}\n", meaning.name(), text.unit.empty() ? "" : text.unit + ", ",
-                     fmt::join(places, ", "), text.sentence);
+                     joined(places, ", "), text.sentence);
 }
 
 template <class Row>

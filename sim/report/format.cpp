@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/document/json.h"
 #include "sim/report/csv.h"
 #include "sim/report/json.h"
 #include "sim/report/table.h"
@@ -19,7 +20,7 @@ std::string formatted_figures(const Figures& figures, Format format) {
     case Format::csv:
       return csv_of(figures);
     case Format::json:
-      return json_of(figures).dump(2) + "\n";
+      return json_page(json_of(figures));
   }
   return {};
 }

@@ -1,5 +1,6 @@
 #include "sim/report/json.h"
 
+#include "sim/document/json.h"
 #include "sim/document/values.h"
 #include "sim/report/run_figures.h"
 
@@ -9,8 +10,8 @@ namespace {
 constexpr std::string_view result_schema_name = "hdpsim.result/1";
 
 // A run has its figures unless it was refused.
-FigureJson run_schema() {
-  FigureJson schema = run_figures().schema();
+Json run_schema() {
+  Json schema = run_figures().schema();
   schema["if"] = {{"required", {"refusal"}}};
   schema["else"] = {{"required", run_figures().names_unless_blank()}};
   return schema;
@@ -19,22 +20,22 @@ FigureJson run_schema() {
 }  // namespace
 
 std::string result_json(const Value& study, std::string_view version, const std::vector<Run>& runs) {
-  FigureJson result = {
-      {"schema", result_schema_name}, {"hdpsim", version}, {"study", json_of(study)}, {"runs", FigureJson::array()}};
+  Json result = {
+      {"schema", result_schema_name}, {"hdpsim", version}, {"study", json_of(study)}, {"runs", Json::array()}};
   for (const Run& run : runs) result["runs"].push_back(run_figures().json(run));
-  return result.dump(2, ' ', false, FigureJson::error_handler_t::replace) + "\n";
+  return json_page(result);
 }
 
 std::string result_schema() {
-  FigureJson schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-                       {"title", "The result of a study of hdpsim"}};
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", "The result of a study of hdpsim"}};
   schema.update(object_schema({
       {"schema", {{"const", result_schema_name}}},
       {"hdpsim", {{"description", "Version of the program"}, {"type", "string"}}},
       {"study", {{"description", "Resolved: it gives the same result again"}, {"type", "object"}}},
       {"runs", {{"type", "array"}, {"items", run_schema()}}},
   }));
-  return schema.dump(2) + "\n";
+  return json_page(schema);
 }
 
 }  // namespace hdpsim

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/analysis/glossary.h"
+#include "sim/document/json.h"
 #include "sim/document/values.h"
 #include "sim/report/shared_figures.h"
 
@@ -50,8 +51,8 @@ auto mean_of_steps(std::int64_t StepResult::*count) {
   };
 }
 
-FigureJson point_of(const Run& run) {
-  FigureJson point = FigureJson::object();
+Json point_of(const Run& run) {
+  Json point = Json::object();
   for (const auto& coordinate : run.info.coordinates) point[coordinate.path] = json_of(coordinate.value);
   return point;
 }

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "sim/base/check.h"
+#include "sim/base/text.h"
 #include "sim/page/markup.h"
 
 namespace hdpsim {
@@ -41,7 +41,7 @@ class PlatformWriter {
  private:
   template <class... Arguments>
   void write(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+    append(text_, format, std::forward<Arguments>(arguments)...);
   }
 
   void write_links() {

@@ -1,7 +1,6 @@
 #include "sim/report/table.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/document/values.h"
 #include "sim/plan/plan_check.h"
 #include "sim/report/baseline_note.h"
@@ -84,7 +84,7 @@ std::string point_title(const RunInfo& info, bool with_setting) {
     parts.push_back(fmt::format("{} {}", coordinate.path, line_of(coordinate.value)));
   }
   if (with_setting) parts.push_back(info.setting);
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return joined(parts, ", ");
 }
 
 bool same_for_all(const std::vector<Run>& runs, std::string RunInfo::*field) {
@@ -124,7 +124,7 @@ std::string evidence_line(const std::vector<Run>& runs) {
     if (most == 0) continue;
     parts.push_back(fmt::format("{} {}", evidence_name(static_cast<Evidence>(kind)), percents(least, most)));
   }
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return joined(parts, ", ");
 }
 
 // "activations 41.0 GB, optimizer 12.1 GB, parameters 8.1 GB"
@@ -137,7 +137,7 @@ std::string largest_parts(const MemoryParts& parts) {
     if (texts.size() == most_memory_parts || parts[part] == Bytes{}) break;
     texts.push_back(fmt::format("{} {}", memory_part_name(part), bytes_text(parts[part])));
   }
-  return fmt::format("{}", fmt::join(texts, ", "));
+  return joined(texts, ", ");
 }
 
 std::string excess_of_capacity(const Run& run) {
@@ -234,7 +234,7 @@ std::string refusal_lines(const std::vector<Run>& runs) {
 
 std::string baseline_lines(const std::vector<Run>& runs) {
   const std::vector<std::string> notes = baseline_notes(runs);
-  return notes.empty() ? "" : fmt::format("{}\n", fmt::join(notes, "\n"));
+  return notes.empty() ? "" : fmt::format("{}\n", joined(notes, "\n"));
 }
 
 // Each note once, however many runs it is true of.
@@ -246,7 +246,7 @@ std::string trace_lines(const std::vector<Run>& runs) {
       if (std::find(lines.begin(), lines.end(), note) == lines.end()) lines.push_back(note);
     }
   }
-  return lines.empty() ? "" : fmt::format("{}\n", fmt::join(lines, "\n"));
+  return lines.empty() ? "" : fmt::format("{}\n", joined(lines, "\n"));
 }
 
 // Micro-batches per rank and step if each is filled to the rank's capacity.
@@ -278,7 +278,7 @@ std::string starved_line(const std::vector<Run>& runs) {
       "{}: group_wait is more than {:.0f}% where a step has as little as {:.2g} micro-batches for each rank, too few "
       "to "
       "balance; more data.tokens_per_step or a smaller mesh.capacity gives more\n",
-      fmt::join(plans, ", "), 100 * much_waiting, fewest);
+      joined(plans, ", "), 100 * much_waiting, fewest);
 }
 
 std::string hours(double seconds) {
@@ -307,7 +307,7 @@ std::string variance_text(const Uncertainty& uncertainty) {
     if (each.share < share_worth_naming || parts.size() == most_shares) break;
     parts.push_back(fmt::format("{} {:.0f}%", each.source, 100 * each.share));
   }
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return joined(parts, ", ");
 }
 
 std::string uncertainty_line(const Run& run) {
@@ -318,7 +318,7 @@ std::string uncertainty_line(const Run& run) {
   if (found.speedup) text += fmt::format(", speed-up {:.2f} to {:.2f}x", found.speedup->p5, found.speedup->p95);
   const std::string variance = variance_text(found);
   if (!variance.empty()) text += fmt::format("; of the variance: {}", variance);
-  if (!found.unknown.empty()) text += fmt::format("; taken as exact: {}", fmt::join(found.unknown, ", "));
+  if (!found.unknown.empty()) text += fmt::format("; taken as exact: {}", joined(found.unknown, ", "));
   if (!found.advice.empty()) text += fmt::format("; to narrow it: {}", found.advice);
   return text + "\n";
 }
@@ -338,7 +338,7 @@ std::string footer(const std::vector<Run>& runs) {
   for (const Run& run : runs) profiles.insert(run.info.profile);
   return refusal_lines(runs) + memory_lines(runs) + baseline_lines(runs) + trace_lines(runs) + starved_line(runs) +
          goodput_lines(runs) + uncertainty_lines(runs) +
-         fmt::format("costs: {}\nthe time rests on: {}\n", fmt::join(profiles, "; "), evidence_line(runs));
+         fmt::format("costs: {}\nthe time rests on: {}\n", joined(profiles, "; "), evidence_line(runs));
 }
 
 }  // namespace
@@ -375,7 +375,7 @@ std::string largest_shares(const Breakdown& breakdown) {
     rest -= share;
   }
   if (rest >= 0.005) parts.push_back(fmt::format("other {:.0f}%", 100 * rest));
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return joined(parts, ", ");
 }
 
 std::string result_table(std::string_view study_name, const std::vector<Run>& runs) {

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "sim/document/values.h"
 
 namespace hdpsim {
@@ -33,7 +33,7 @@ class CsvText final : public TableSink {
   template <class Number>
   void add_number(Number number) {
     separate();
-    fmt::format_to(std::back_inserter(text_), "{}", number);
+    append(text_, "{}", number);
   }
   void separate() {
     if (row_started_) text_ += ',';

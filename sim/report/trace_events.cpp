@@ -3,23 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
+#include "sim/document/json.h"
 #include "sim/report/gzip_file.h"
 #include "sim/report/lane.h"
 #include "sim/report/step_events.h"
 
 namespace hdpsim {
 namespace {
-
-using nlohmann::json;
-
-// Names are users' text: invalid UTF-8 in them becomes U+FFFD.
-std::string json_string(std::string_view text) {
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 // The time in microseconds, with all digits down to a picosecond.
 std::string microseconds(Duration time) {
@@ -38,7 +32,7 @@ class EventFile {
   void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     text_ += is_first_ ? "\n" : ",\n";
     is_first_ = false;
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+    append(text_, format, std::forward<Arguments>(arguments)...);
     if (text_.size() > full) flush();
   }
   void end(const std::string& tail) {
@@ -74,10 +68,10 @@ class StepWriter {
   [[nodiscard]] const std::vector<TraceEvent>& events() const { return shown_.events; }
 
   /// The summary of the step in the file.
-  [[nodiscard]] json summary() const {
-    json shown = json::array();
+  [[nodiscard]] Json summary() const {
+    Json shown = Json::array();
     for (const HdpRank rank : ranks_) shown.push_back(rank.index());
-    json workers = json::array();
+    Json workers = Json::array();
     for (const WorkerId worker : workers_of(pipeline_, ranks_)) workers.push_back(worker_summary(worker));
     return {{"title", step_.title},
             {"plan", plan_.policy},
@@ -123,9 +117,9 @@ class StepWriter {
     const bool in_a_row = last - first + 1 == static_cast<std::size_t>(pipeline_.stages() * step_.machine->tp);
     return fmt::format("{} (gpus {} {} {})", name, first, in_a_row ? "to" : "...", last);
   }
-  [[nodiscard]] json worker_summary(WorkerId worker) const {
+  [[nodiscard]] Json worker_summary(WorkerId worker) const {
     const Breakdown& breakdown = step_.timeline.ranks.at(worker.index());
-    json seconds = json::object();
+    Json seconds = Json::object();
     for (const Activity activity : all_activities) {
       seconds[std::string(activity_name(activity))] = breakdown[activity].seconds();
     }
@@ -260,7 +254,7 @@ void write_trace_events(const std::filesystem::path& path, const std::vector<Tra
   std::vector<StepWriter> all;
   all.reserve(steps.size());
   std::uint32_t process = 1;  // 0 is the idle process of operating systems, and viewers treat it as such
-  json summaries = json::array();
+  Json summaries = Json::array();
   for (const TracedStep& step : steps) {
     all.emplace_back(step, selection, process);
     process = all.back().next_process();
@@ -269,7 +263,7 @@ void write_trace_events(const std::filesystem::path& path, const std::vector<Tra
 
   EventFile file(path);
   file.begin(fmt::format(R"({{"displayTimeUnit":"ms","otherData":{},"traceEvents":[)",
-                         json{{"schema", "hdpsim.trace_events/1"}, {"steps", summaries}}.dump()));
+                         json_line({{"schema", "hdpsim.trace_events/1"}, {"steps", summaries}})));
   for (const StepWriter& step : all) step.name_processes(file);
   std::vector<std::pair<const StepWriter*, const TraceEvent*>> order;
   for (const StepWriter& step : all) {

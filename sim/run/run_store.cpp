@@ -7,11 +7,10 @@
 
 #include "sim/base/atomic_file.h"
 #include "sim/base/seal.h"
+#include "sim/document/json.h"
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
 constexpr std::string_view schema = "hdpsim.run/9";
@@ -232,13 +231,13 @@ std::string run_text(std::string_view identity, const RunResult& result) {
   for (const StepResult& step : result.steps) json["steps"].push_back(step_json(step));
   for (const Breakdown& rank : result.ranks) json["ranks_ps"].push_back(breakdown_json(rank));
   for (const LinkUse& link : result.links) json["links"].push_back(link_json(link));
-  return run_seal().closed(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return run_seal().closed(json_line(json));
 }
 
 std::optional<RunResult> run_of_text(std::string_view identity, std::string_view text) {
   const std::optional<std::string> object = object_of(text);
   if (!object) return std::nullopt;
-  const Json json = Json::parse(*object, nullptr, false);
+  const Json json = parsed_json(*object);
   RunResult result;
   try {
     if (json.at("schema") != schema || json.at("identity") != identity) return std::nullopt;

@@ -1,7 +1,5 @@
 #include "sim/run/step.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
@@ -13,6 +11,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
+#include "sim/base/text.h"
 #include "sim/engine/simulator.h"
 #include "sim/plan/plan_check.h"
 #include "sim/program/program.h"
@@ -57,7 +56,7 @@ auto of_step(const Outsize& outsize, std::int64_t step, Work work) {
 
 void require_sound(const Plan& plan) {
   const std::vector<std::string> problems = check_plan(plan);
-  HDPSIM_CHECK(problems.empty(), "the plan of '{}' for step {}: {}", plan.policy, plan.step, fmt::join(problems, "; "));
+  HDPSIM_CHECK(problems.empty(), "the plan of '{}' for step {}: {}", plan.policy, plan.step, joined(problems, "; "));
 }
 
 StepResult summary(const Plan& plan, const Batch& batch, const StudyPoint& point, World& world,

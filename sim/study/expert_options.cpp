@@ -1,7 +1,6 @@
 #include "sim/study/expert_options.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <numeric>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/text.h"
 #include "sim/document/key_table.h"
 #include "sim/study/resolution.h"
 #include "sim/study/study_paths.h"
@@ -169,7 +169,7 @@ std::string ExpertOptions::text() const {
   if (across != ExpertSpan::inside) how.push_back(expert_span_names().at(static_cast<std::size_t>(across)));
   if (layout.dispatch == ExpertDispatch::per_node) how.emplace_back("once per node");
   if (layout.fp8_sent) how.emplace_back("in fp8");
-  return fmt::format(" x ep {}{}", layout.ep, how.empty() ? "" : fmt::format(" ({})", fmt::join(how, ", ")));
+  return fmt::format(" x ep {}{}", layout.ep, how.empty() ? "" : fmt::format(" ({})", joined(how, ", ")));
 }
 
 ExpertOptions read_experts(const Value& study, const Transformer& model, std::int64_t ep, Diagnostics& diagnostics) {

@@ -1,7 +1,6 @@
 #include "sim/study/new_study.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/cluster/cluster_config.h"
 #include "sim/model/model_config.h"
 #include "sim/plan/policy.h"
@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t tokens_per_gpu = 32 << 10;
 constexpr std::int64_t most_stages = 64;
 
-constexpr std::array<NewStudyPartText, new_study_parts> texts = {{
+constexpr std::array<NewStudyPartText, new_study_parts> part_texts = {{
     {"cluster", "The cluster: a shipped one, or a file"},
     {"gpus", "How many GPUs"},
     {"model", "The model: a shipped one, or a HuggingFace config.json"},
@@ -187,7 +187,7 @@ class MeshSearch {
 }  // namespace
 
 const NewStudyPartText& text_of(NewStudyPart part) {
-  return texts.at(static_cast<std::size_t>(part));
+  return part_texts.at(static_cast<std::size_t>(part));
 }
 
 void NewStudy::answer(NewStudyPart part, const std::string& text, Diagnostics& diagnostics) {
@@ -316,14 +316,14 @@ Value NewStudy::study(const fs::path& file) const {
 std::map<std::string, std::string> NewStudy::remarks() const {
   std::map<std::string, std::string> remarks = {
       {"mesh.tp", "here: the least with which the model fits; `hdpsim tune` looks for the best mesh"},
-      {"plans", fmt::format("policies: {}", fmt::join(policy_names(), ", "))}};
+      {"plans", fmt::format("policies: {}", joined(policy_names(), ", "))}};
   const auto is_chosen = [&](NewStudyPart part) { return answers_[static_cast<std::size_t>(part)].is_null(); };
   if (is_chosen(NewStudyPart::tokens_per_step)) {
     remarks["data.tokens_per_step"] =
         fmt::format("here: {} a GPU, but at least one sequence", count_text(tokens_per_gpu));
   }
   if (const auto profiles = profiles_of_device(); is_chosen(NewStudyPart::profile) && profiles.size() > 1) {
-    remarks["profile"] = fmt::format("of this device: {}", fmt::join(profiles, ", "));
+    remarks["profile"] = fmt::format("of this device: {}", joined(profiles, ", "));
   }
   return remarks;
 }

@@ -1,9 +1,9 @@
 #include "sim/study/override.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 
 namespace hdpsim {
 namespace {
@@ -64,7 +64,7 @@ bool put_at(Value& root, const std::string& path, const Value& value, Diagnostic
 }
 
 std::string override_text(const std::vector<std::string>& assignments) {
-  return fmt::format("{}\n", fmt::join(assignments, "\n"));
+  return fmt::format("{}\n", joined(assignments, "\n"));
 }
 
 void apply_overrides(Value& root, const std::vector<std::string>& assignments, Diagnostics& diagnostics) {

@@ -1,7 +1,6 @@
 #include "sim/study/plan_files.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "sim/base/fingerprint.h"
 #include "sim/base/first_problems.h"
 #include "sim/base/printable.h"
+#include "sim/base/text.h"
 #include "sim/document/key_table.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
@@ -178,7 +178,7 @@ class PlanFilesReader {
 std::string some_of(const std::vector<std::int64_t>& steps) {
   const std::size_t told = std::min<std::size_t>(steps.size(), 3);
   const std::string more = steps.size() > told ? fmt::format(" and {} more", steps.size() - told) : "";
-  return fmt::format("{}{}", fmt::join(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(told), ", "), more);
+  return fmt::format("{}{}", joined(std::span(steps).first(told), ", "), more);
 }
 
 std::string counted(std::size_t count, std::string_view what) {

@@ -1,13 +1,13 @@
 #include "sim/study/point.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
 #include "sim/base/fingerprint.h"
+#include "sim/base/text.h"
 #include "sim/document/reader.h"
 #include "sim/study/background.h"
 #include "sim/study/capacity.h"
@@ -111,6 +111,13 @@ class PointReader {
   PointSpec point_;
 };
 
+template <class... Members>
+std::string text_of_all(const std::tuple<Members...>& members) {
+  std::string text;
+  std::apply([&](const auto&... member) { (append(text, " {}", member), ...); }, members);
+  return text;
+}
+
 // A text of all of a model, since costs may depend on any of it: a new member does not compile here until it is listed.
 // The bytes of an element come from the profile, which has a fingerprint of its own.
 std::string text_of(const MixtureOfExperts& moe) {
@@ -118,7 +125,7 @@ std::string text_of(const MixtureOfExperts& moe) {
                groups_per_token] = moe;
   const auto all = std::tie(experts, experts_per_token, expert_hidden, shared_hidden, latent, shared_gate, biases,
                             groups, groups_per_token);
-  return fmt::format(" {}", fmt::join(all, " "));
+  return text_of_all(all);
 }
 
 std::string text_of(const LatentAttention& latent) {
@@ -131,7 +138,7 @@ std::string text_of(const LinearMixing& linear) {
                parameters] = linear;
   const auto all =
       std::tie(heads, key_heads, key_dim, value_dim, chunk, inputs, convolved, taps, step_rank, delta_rule, parameters);
-  return fmt::format(" {}", fmt::join(all, " "));
+  return text_of_all(all);
 }
 
 std::string text_of(const Layer& layer) {
@@ -139,7 +146,7 @@ std::string text_of(const Layer& layer) {
                ffn_hidden, gated_mlp, moe, biases, qkv_biases, output_bias, qk_norm, norms, joins] = layer;
   const auto all = std::tie(heads, kv_heads, head_dim, value_dim, window, attention_chunk, sinks, gated_output,
                             ffn_hidden, gated_mlp, biases, qkv_biases, output_bias, qk_norm, norms, joins);
-  return fmt::format("{}{}{}{}", fmt::join(all, " "), latent ? text_of(*latent) : "", linear ? text_of(*linear) : "",
+  return fmt::format("{}{}{}{}", text_of_all(all), latent ? text_of(*latent) : "", linear ? text_of(*linear) : "",
                      moe ? text_of(*moe) : "");
 }
 
@@ -147,7 +154,7 @@ std::string text_of(const Layer& layer) {
 std::string text_of(const Transformer& model) {
   const auto all = std::tie(model.name, model.layers, model.hidden, model.vocabulary, model.tied_embeddings,
                             model.predictions, model.learned_positions);
-  std::string text = fmt::format("{} {}", fmt::join(all, " "), text_of(static_cast<const Layer&>(model)));
+  std::string text = fmt::format("{} {}", text_of_all(all), text_of(static_cast<const Layer&>(model)));
   for (const Layer& layer : model.others) text += "; " + text_of(layer);
   for (const LayerRun& run : model.pattern) text += fmt::format(" {}x{}", run.count, run.kind);
   return text;
@@ -208,7 +215,7 @@ std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagno
   if (!found.empty()) return std::nullopt;
   point.fingerprint = catalog.fingerprint(*study.find("data")->find("lengths"), point.profile);
   point.fingerprint = fingerprint(text_of(point.model), point.fingerprint);
-  point.fingerprint = fingerprint(fmt::format("{}", fmt::join(point.experts.layout.shares, " ")), point.fingerprint);
+  point.fingerprint = fingerprint(joined(point.experts.layout.shares, " "), point.fingerprint);
   for (const BackgroundSpec& other : point.background) {
     if (other.job == nullptr) continue;
     point.fingerprint = fingerprint(fmt::format("{:016x}", other.job->fingerprint), point.fingerprint);

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/document/values.h"
 #include "sim/study/point.h"
 
@@ -37,7 +37,7 @@ std::string PointSpec::setting() const {
                      one ? "" : " with a communicator for each group", count_text(capacity),
                      capacity_is_chosen ? " (auto)" : "", steps, connections.cold ? "cold " : "",
                      steps == 1 ? "step" : "steps", count_text(batch.tokens_per_step),
-                     beside.empty() ? "" : ", beside ", fmt::join(beside, ", "));
+                     beside.empty() ? "" : ", beside ", joined(beside, ", "));
 }
 
 }  // namespace hdpsim

@@ -1,10 +1,10 @@
 #include "sim/study/profile_choice.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <vector>
 
+#include "sim/base/text.h"
 #include "sim/profile/profile_file.h"
 
 namespace hdpsim {
@@ -24,10 +24,10 @@ std::shared_ptr<const DeviceProfile> profile_of_device(const std::string& device
   if (suitable.size() == 1) return found;
   if (suitable.empty()) {
     diagnostics.error(where, fmt::format("the study names no profile, and none is of a {}", device),
-                      fmt::format("write profile: and one of {}, or a file", fmt::join(names, ", ")));
+                      fmt::format("write profile: and one of {}, or a file", joined(names, ", ")));
   } else {
     diagnostics.error(where, fmt::format("the study names no profile, and {} are of a {}", suitable.size(), device),
-                      fmt::format("write profile: {}", fmt::join(suitable, ", or ")));
+                      fmt::format("write profile: {}", joined(suitable, ", or ")));
   }
   return nullptr;
 }

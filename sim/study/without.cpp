@@ -1,12 +1,12 @@
 #include "sim/study/without.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "sim/plan/policy.h"
 #include "sim/study/study_keys.h"
 
@@ -106,7 +106,7 @@ void apply_without(Value& study, const std::vector<std::string>& names, Diagnost
       Removal(study, position).turn_off(names[i]);
     }
   }
-  if (!names.empty()) diagnostics.add_source(without_source, fmt::format("{}\n", fmt::join(names, "\n")));
+  if (!names.empty()) diagnostics.add_source(without_source, fmt::format("{}\n", joined(names, "\n")));
 }
 
 }  // namespace hdpsim

@@ -9,6 +9,7 @@
 
 #include "sim/base/diagnostic.h"
 #include "sim/base/quantity_text.h"
+#include "sim/document/json.h"
 #include "sim/trace/impl/thresholds.h"
 
 namespace hdpsim {
@@ -88,13 +89,12 @@ std::string csv_of(const Description& d) {
   return text;
 }
 
-nlohmann::ordered_json json_of(const Description& d) {
-  nlohmann::ordered_json json{
-      {"schema", "hdpsim.lengths/1"}, {"sequences", d.count}, {"tokens", d.tokens}, {"mean", d.mean},
-      {"deviation", d.deviation},     {"min", d.min},         {"max", d.max}};
-  json["percentiles"] = nlohmann::ordered_json::array();
+Json json_of(const Description& d) {
+  Json json{{"schema", "hdpsim.lengths/1"}, {"sequences", d.count}, {"tokens", d.tokens}, {"mean", d.mean},
+            {"deviation", d.deviation},     {"min", d.min},         {"max", d.max}};
+  json["percentiles"] = Json::array();
   for (const auto& p : d.percentiles) json["percentiles"].push_back({{"percent", p.percent}, {"length", p.length}});
-  json["shares"] = nlohmann::ordered_json::array();
+  json["shares"] = Json::array();
   for (const auto& s : d.shares) {
     json["shares"].push_back(
         {{"above", s.above}, {"sequences", s.sequences}, {"tokens", s.tokens}, {"squares", s.squares}});

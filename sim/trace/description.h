@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/document/json.h"
 #include "sim/trace/length_source.h"
 #include "sim/trace/length_tally.h"
 
@@ -45,6 +46,6 @@ struct Description {
 /// The description as CSV with the columns `quantity,at,value`, one row per figure.
 [[nodiscard]] std::string csv_of(const Description& description);
 /// The description as JSON, schema `hdpsim.lengths/1`.
-[[nodiscard]] nlohmann::ordered_json json_of(const Description& description);
+[[nodiscard]] Json json_of(const Description& description);
 
 }  // namespace hdpsim

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/diagnostic.h"
+#include "sim/document/json.h"
 #include "sim/trace/description.h"
 #include "sim/trace/impl/lognormal.h"
 #include "sim/trace/impl/normal.h"
@@ -180,7 +181,7 @@ std::optional<LengthFit::Tailed> fit_tailed(const LengthTally& tally, const Empi
   return best;
 }
 
-nlohmann::ordered_json json_of(const Goodness& goodness) {
+Json json_of(const Goodness& goodness) {
   return {{"ks_distance", goodness.ks_distance}, {"token_share_error", goodness.token_share_error}};
 }
 
@@ -242,10 +243,9 @@ std::string csv_of(const LengthFit& fit) {
                             fit.tail_is_better);
 }
 
-nlohmann::ordered_json json_of(const LengthFit& fit) {
+Json json_of(const LengthFit& fit) {
   const Lognormal& l = fit.lognormal.parameters;
-  nlohmann::ordered_json json{{"schema", "hdpsim.length-fit/1"},
-                              {"best", fit.tail_is_better ? "lognormal_pareto" : "lognormal"}};
+  Json json{{"schema", "hdpsim.length-fit/1"}, {"best", fit.tail_is_better ? "lognormal_pareto" : "lognormal"}};
   json["lognormal"] = {
       {"mu", l.mu}, {"sigma", l.sigma}, {"min", l.min}, {"max", l.max}, {"goodness", json_of(fit.lognormal.goodness)}};
   if (!fit.lognormal_pareto) return json;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/document/json.h"
 #include "sim/trace/length_distribution.h"
 #include "sim/trace/length_source.h"
 #include "sim/trace/length_tally.h"
@@ -46,6 +47,6 @@ struct LengthFit {
 [[nodiscard]] std::string text_of(const LengthFit& fit);
 [[nodiscard]] std::string csv_of(const LengthFit& fit);
 /// The fit as JSON, schema `hdpsim.length-fit/1`.
-[[nodiscard]] nlohmann::ordered_json json_of(const LengthFit& fit);
+[[nodiscard]] Json json_of(const LengthFit& fit);
 
 }  // namespace hdpsim

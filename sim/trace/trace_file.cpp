@@ -1,7 +1,6 @@
 #include "sim/trace/trace_file.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
+#include "sim/base/text.h"
 #include "sim/document/input_file.h"
 #include "sim/trace/impl/csv_records.h"
 #include "sim/trace/impl/readers.h"
@@ -117,7 +117,7 @@ TraceFormat detect_format(const std::filesystem::path& path) {
     static_cast<void>(InputFile(path));  // a missing file is reported before a wrong name
     refuse_column_stores(path);
     throw InputError(Position{path.string(), 0, 0}, "the extension does not tell the format",
-                     fmt::format("name one of the formats {}", fmt::join(trace_format_names(), ", ")));
+                     fmt::format("name one of the formats {}", joined(trace_format_names(), ", ")));
   }
   return *format == TraceFormat::csv ? csv_kind(path) : *format;
 }

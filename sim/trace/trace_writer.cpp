@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <iterator>
 #include <memory>
 #include <string>
 
 #include "sim/base/atomic_file.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
+#include "sim/base/text.h"
 #include "sim/trace/length_tally.h"
 #include "sim/trace/quantile_table.h"
 
@@ -53,7 +53,10 @@ class TextWriter : public Writer {
   virtual void header() {}
   virtual void append(const Length& length) = 0;
   [[nodiscard]] bool with_steps() const { return with_steps_; }
-  std::back_insert_iterator<std::string> out() { return std::back_inserter(text_); }
+  template <class... Arguments>
+  void write(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    hdpsim::append(text_, format, std::forward<Arguments>(arguments)...);
+  }
 
  private:
   void begin(bool with_steps) {
@@ -73,15 +76,15 @@ class TextWriter : public Writer {
 
 class LinesWriter : public TextWriter {
   using TextWriter::TextWriter;
-  void append(const Length& length) override { fmt::format_to(out(), "{}\n", length.tokens); }
+  void append(const Length& length) override { write("{}\n", length.tokens); }
 };
 
 class CsvWriter : public TextWriter {
   using TextWriter::TextWriter;
-  void header() override { fmt::format_to(out(), "{}length\n", with_steps() ? "step," : ""); }
+  void header() override { write("{}length\n", with_steps() ? "step," : ""); }
   void append(const Length& length) override {
-    if (with_steps()) fmt::format_to(out(), "{},", *length.step);
-    fmt::format_to(out(), "{}\n", length.tokens);
+    if (with_steps()) write("{},", *length.step);
+    write("{}\n", length.tokens);
   }
 };
 
@@ -89,9 +92,9 @@ class JsonlWriter : public TextWriter {
   using TextWriter::TextWriter;
   void append(const Length& length) override {
     if (with_steps()) {
-      fmt::format_to(out(), "{{\"step\": {}, \"length\": {}}}\n", *length.step, length.tokens);
+      write("{{\"step\": {}, \"length\": {}}}\n", *length.step, length.tokens);
     } else {
-      fmt::format_to(out(), "{{\"length\": {}}}\n", length.tokens);
+      write("{{\"length\": {}}}\n", length.tokens);
     }
   }
 };

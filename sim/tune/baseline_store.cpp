@@ -6,17 +6,16 @@
 
 #include "sim/base/atomic_file.h"
 #include "sim/base/fingerprint.h"
+#include "sim/document/json.h"
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view schema = "hdpsim.baseline/1";
 
 std::optional<FoundBaseline> found_in(const std::string& object) {
   try {
-    const Json json = Json::parse(object);
+    const Json json = parsed_json(object);
     if (json.at("schema") != schema) return std::nullopt;
     return FoundBaseline{json.at("choices"), json.at("study")};
   } catch (const Json::exception&) {
@@ -46,7 +45,7 @@ void BaselineStore::save(std::string_view identity, const FoundBaseline& found) 
   const std::filesystem::path file = file_of(identity);
   if (output_ != nullptr) (void)output_->file((folder_.filename() / file.filename()).string());
   const Json json = {{"schema", schema}, {"choices", found.choices}, {"study", found.study}};
-  write_file(file, Seal(identity).closed(json.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  write_file(file, Seal(identity).closed(json_line(json)));
 }
 
 }  // namespace hdpsim

@@ -10,19 +10,15 @@
 #include "sim/base/atomic_file.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
+#include "sim/document/json.h"
 
 namespace hdpsim {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 fs::path path_in(const fs::path& folder) {
   return folder / "search.jsonl";
-}
-
-std::string line_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 // The owner is empty because a header itself says what the lines depend on.
@@ -31,7 +27,7 @@ Seal header_seal() {
 }
 
 std::string header_of(std::string_view identity) {
-  return header_seal().closed(line_text({{"schema", "hdpsim.search/2"}, {"identity", identity}}));
+  return header_seal().closed(json_line({{"schema", "hdpsim.search/2"}, {"identity", identity}}));
 }
 
 // Times are whole picoseconds, floating-point numbers the shortest that read back exactly.
@@ -63,7 +59,7 @@ Evaluation evaluation_of(const Json& json) {
 
 std::optional<Evaluation> parsed(const std::string& object) {
   try {
-    return evaluation_of(Json::parse(object));
+    return evaluation_of(parsed_json(object));
   } catch (const Json::exception&) {
     return std::nullopt;
   }
@@ -133,7 +129,7 @@ const Evaluation* SearchJournal::kept(const Evaluation& asked) const {
 }
 
 void SearchJournal::add(const Evaluation& evaluation) {
-  const std::string line = seal_.closed(line_text(json_of(evaluation)));
+  const std::string line = seal_.closed(json_line(json_of(evaluation)));
   const auto found = kept_.find(key_of(evaluation));
   const bool is_kept = found != kept_.end();
   in_order_ = in_order_ && (is_kept ? found->second.place == added_ : added_ >= kept_.size());

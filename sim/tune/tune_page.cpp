@@ -4,6 +4,7 @@
 #include <map>
 
 #include "sim/base/quantity_text.h"
+#include "sim/document/json.h"
 #include "sim/page/page.h"
 #include "sim/page/page_files.h"
 #include "sim/plan/policy.h"
@@ -18,26 +19,26 @@ using Fate = TunedCandidate::Fate;
 // Candidates of the page: the best, those of each plan, and all of the front. candidates.csv has the others.
 constexpr std::size_t most_shown = 2000;
 
-PageJson candidate_json(const TunedCandidate& candidate, std::size_t rank, const std::optional<Price>& price) {
-  PageJson json = {{"rank", rank},
-                   {"choices", candidate.text},
-                   {"plan", candidate.plan},
-                   {"gpus", candidate.gpus},
-                   {"capacity", candidate.capacity},
-                   {"steps", candidate.steps},
-                   {"time", rounded(candidate.time_s)},
-                   {"ratio", {rounded(candidate.ratio), rounded(candidate.ratio_p5), rounded(candidate.ratio_p95)}},
-                   {"mfu", rounded(candidate.mfu)},
-                   {"device_gb", rounded(candidate.device_gb)},
-                   {"gpu_hours", rounded(candidate.gpu_hours_per_gigatoken)},
-                   {"on_front", candidate.on_front},
-                   {"best_of_plan", candidate.best_of_plan}};
+Json candidate_json(const TunedCandidate& candidate, std::size_t rank, const std::optional<Price>& price) {
+  Json json = {{"rank", rank},
+               {"choices", candidate.text},
+               {"plan", candidate.plan},
+               {"gpus", candidate.gpus},
+               {"capacity", candidate.capacity},
+               {"steps", candidate.steps},
+               {"time", rounded(candidate.time_s)},
+               {"ratio", {rounded(candidate.ratio), rounded(candidate.ratio_p5), rounded(candidate.ratio_p95)}},
+               {"mfu", rounded(candidate.mfu)},
+               {"device_gb", rounded(candidate.device_gb)},
+               {"gpu_hours", rounded(candidate.gpu_hours_per_gigatoken)},
+               {"on_front", candidate.on_front},
+               {"best_of_plan", candidate.best_of_plan}};
   if (price) json["cost"] = rounded(price->amount * candidate.gpu_hours_per_gigatoken);
   return json;
 }
 
-PageJson candidates_json(const TuneResult& result, const std::optional<Price>& price) {
-  PageJson candidates = PageJson::array();
+Json candidates_json(const TuneResult& result, const std::optional<Price>& price) {
+  Json candidates = Json::array();
   for (std::size_t i = 0; i < result.candidates.size(); ++i) {
     const TunedCandidate& candidate = result.candidates[i];
     const bool is_shown = i < most_shown || candidate.on_front || candidate.best_of_plan;
@@ -47,7 +48,7 @@ PageJson candidates_json(const TuneResult& result, const std::optional<Price>& p
 }
 
 // [how many, reason, an example], the most frequent first.
-PageJson reasons_json(const TuneResult& result) {
+Json reasons_json(const TuneResult& result) {
   std::map<std::string, std::pair<std::int64_t, std::string>> reasons;
   for (const TunedCandidate& candidate : result.candidates) {
     if (candidate.fate == Fate::infeasible)
@@ -56,7 +57,7 @@ PageJson reasons_json(const TuneResult& result) {
   std::vector<std::pair<std::string, std::pair<std::int64_t, std::string>>> order(reasons.begin(), reasons.end());
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
-  PageJson json = PageJson::array();
+  Json json = Json::array();
   for (const auto& [reason, uses] : order) json.push_back({uses.first, reason, uses.second});
   return json;
 }
@@ -87,21 +88,21 @@ std::vector<std::string> plan_names(const TuneResult& result) {
 
 std::string tune_page(const TuneResult& result, const std::optional<Price>& price) {
   const std::vector<std::string> plans = plan_names(result);
-  const PageJson data = {
+  const Json data = {
       {"plans", plans},
       {"colors", plan_colors(plans)},
       {"definitions", definitions(plans)},
       {"setting", result.setting},
       {"steps", result.steps},
       {"device_memory", result.device_memory_gb},
-      {"currency", price ? PageJson(price->currency) : PageJson()},
+      {"currency", price ? Json(price->currency) : Json()},
       {"answer",
        {{"lead", lead_of(result)}, {"notes", {tune_effort(result), "Costs are those of " + result.profile + "."}}}},
       {"all", result.candidates.size()},
       {"feasible", result.feasible},
       {"candidates", candidates_json(result, price)},
       {"reasons", reasons_json(result)}};
-  return html_page(result.study, page_files::tuning_js, page_text(data));
+  return html_page(result.study, page_files::tuning_js, json_line(data));
 }
 
 }  // namespace hdpsim

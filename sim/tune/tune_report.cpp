@@ -8,13 +8,13 @@
 
 #include "sim/base/growing_file.h"
 #include "sim/base/quantity_text.h"
+#include "sim/document/json.h"
 #include "sim/document/values.h"
 #include "sim/tune/tune_figures.h"
 
 namespace hdpsim {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 using Fate = TunedCandidate::Fate;
 
@@ -153,7 +153,7 @@ std::string tune_json(const TuneResult& result, const std::optional<Price>& pric
   for (std::size_t i = 0; i < result.candidates.size(); ++i) {
     json["candidates"].push_back(candidate_figures().json({i + 1, &result.candidates[i], &price}));
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_page(json);
 }
 
 void write_tuning(OutputFolder& folder, const TuneResult& result, const Study& study, std::string_view version) {

@@ -1,7 +1,6 @@
 #include "sim/tune/tune_space.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -9,6 +8,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/document/values.h"
 #include "sim/model/layers.h"
 #include "sim/plan/policy.h"
@@ -242,7 +242,7 @@ class CandidateMaker {
       }
       for (const auto& choice : dimension.choices[odometer.digit(place)]) describe(choice, dimension, candidate, texts);
     }
-    candidate.text = fmt::format("{}", fmt::join(texts, ", "));
+    candidate.text = joined(texts, ", ");
     candidate.plan = policy_of(candidate.study.find("plans")->items.front());
     if (!pipeline) remove_schedule(candidate.study);
     return candidate;

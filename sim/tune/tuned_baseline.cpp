@@ -1,13 +1,13 @@
 #include "sim/tune/tuned_baseline.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "sim/document/values.h"
 #include "sim/run/runner.h"
 #include "sim/study/sweep.h"
@@ -40,7 +40,7 @@ Value baseline_study(const Study& study, Value point) {
 std::string name_of(const StudyPoint& point) {
   std::vector<std::string> parts;
   for (const auto& [path, value] : point.coordinates) parts.push_back(fmt::format("{} {}", path, line_of(value)));
-  return parts.empty() ? "" : fmt::format(" at {}", fmt::join(parts, ", "));
+  return parts.empty() ? "" : fmt::format(" at {}", joined(parts, ", "));
 }
 
 /// Tunes the baseline of one point after the other; points that ask the same share an answer.

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/document/json.h"
 #include "sim/validate/validation_figures.h"
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Four significant digits, as many as publications state.
 std::string figure(double value) {
@@ -123,7 +122,7 @@ std::string json(const std::vector<ValidationRow>& rows) {
   for (const ValidationSummary& set : summarize(rows)) {
     document["sets"].push_back(validation_set_figures().json(set));
   }
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_page(document);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/document/json.h"
 #include "sim/page/page.h"
 #include "sim/page/page_files.h"
 #include "sim/report/page/page_data.h"
@@ -11,26 +12,26 @@
 namespace hdpsim {
 namespace {
 
-PageJson row_json(const ValidationRow& row) {
+Json row_json(const ValidationRow& row) {
   return {{"set", row.set},
           {"case", row.case_name},
           {"quantity", row.quantity},
           {"unit", row.unit},
           {"published", rounded(row.published)},
-          {"predicted", row.predicted ? PageJson(rounded(*row.predicted)) : PageJson()},
-          {"error", row.predicted ? PageJson(rounded(row.error())) : PageJson()},
+          {"predicted", row.predicted ? Json(rounded(*row.predicted)) : Json()},
+          {"error", row.predicted ? Json(rounded(row.error())) : Json()},
           {"why_not", row.not_predicted},
           {"fitted", row.fitted},
           {"source", row.source}};
 }
 
-PageJson lines_json(const LineErrors& lines) {
+Json lines_json(const LineErrors& lines) {
   return {{"micro_batch_error", rounded(lines.micro_batch_error)},
           {"published_rest", rounded(lines.published_rest)},
           {"predicted_rest", rounded(lines.predicted_rest)}};
 }
 
-PageJson set_json(const ValidationSummary& set) {
+Json set_json(const ValidationSummary& set) {
   return {{"set", set.set},
           {"quantity", set.quantity},
           {"rows", set.rows},
@@ -39,8 +40,8 @@ PageJson set_json(const ValidationSummary& set) {
           {"mean", rounded(set.mean_abs_error)},
           {"worst", rounded(set.worst_abs_error)},
           {"bias", rounded(set.median_error)},
-          {"ranking", set.ranking ? PageJson(rounded(*set.ranking)) : PageJson()},
-          {"lines", set.lines ? lines_json(*set.lines) : PageJson()}};
+          {"ranking", set.ranking ? Json(rounded(*set.ranking)) : Json()},
+          {"lines", set.lines ? lines_json(*set.lines) : Json()}};
 }
 
 // "Of 891 published figures 880 are predicted; the median error of a set is from 2.1 to 36.0 %."
@@ -64,13 +65,13 @@ std::string lead_of(const std::vector<ValidationRow>& rows, const std::vector<Va
 
 std::string validation_page(const std::vector<ValidationRow>& rows) {
   const std::vector<ValidationSummary> sets = summarize(rows);
-  PageJson data = {{"plans", PageJson::array()},
-                   {"answer", {{"lead", lead_of(rows, sets)}, {"notes", PageJson::array()}}},
-                   {"sets", PageJson::array()},
-                   {"rows", PageJson::array()}};
+  Json data = {{"plans", Json::array()},
+               {"answer", {{"lead", lead_of(rows, sets)}, {"notes", Json::array()}}},
+               {"sets", Json::array()},
+               {"rows", Json::array()}};
   for (const ValidationSummary& set : sets) data["sets"].push_back(set_json(set));
   for (const ValidationRow& row : rows) data["rows"].push_back(row_json(row));
-  return html_page("Predicted against published", page_files::validation_js, page_text(data));
+  return html_page("Predicted against published", page_files::validation_js, json_line(data));
 }
 
 }  // namespace hdpsim

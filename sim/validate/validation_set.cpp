@@ -1,7 +1,6 @@
 #include "sim/validate/validation_set.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/text.h"
 #include "sim/document/key_table.h"
 #include "sim/document/values.h"
 #include "sim/study/override.h"
@@ -83,7 +83,7 @@ class CaseReader {
       if (!cell.is_null()) take(columns_[i], cell);
     }
     if (cell("sequence") != nullptr || cell("global_batch") != nullptr) fixed_lengths();
-    if (case_.name.empty()) case_.name = fmt::format("{}", fmt::join(words_, " "));
+    if (case_.name.empty()) case_.name = joined(words_, " ");
     if (!to_measure_.empty()) case_.published = to_measure_;
     if (case_.published.empty()) diagnostics_.error(row_.position, "nothing was published of this case");
     return std::move(case_);
@@ -147,8 +147,8 @@ class CaseReader {
       put("cluster.node.gpus", count("gpus_per_node", degrees, 1), "gpus_per_node");
       put("cluster.node.nics.count", count("gpus_per_node", degrees, 1), "gpus_per_node");
     }
-    case_.job = fmt::format("{} gpus {}", fmt::join(job_, " "), tp * pp * dp * cp);
-    case_.line = fmt::format("{}", fmt::join(line_, " "));
+    case_.job = fmt::format("{} gpus {}", joined(job_, " "), tp * pp * dp * cp);
+    case_.line = joined(line_, " ");
     case_.micro_batches = static_cast<double>(global_batch) / static_cast<double>(dp * micro_batch);
   }
 
@@ -225,8 +225,7 @@ const KeyTable<SetText>& set_keys() {
                      "several; times and memory may have a unit: `900 ms`, `66.55 GiB`), a part of a job of sequences "
                      "of one length (`{}`, `{}`; `mbs`, `gbs`, `vpp` and `seq` are understood, too), or a value of the "
                      "study by its dotted path",
-                     fmt::join(quantity_names(), "`, `"), fmt::join(job_columns, "`, `"),
-                     fmt::join(plan_columns, "`, `")),
+                     joined(quantity_names(), "`, `"), joined(job_columns, "`, `"), joined(plan_columns, "`, `")),
          {.required = true}},
         &SetText::columns);
     keys.kept({"rows",

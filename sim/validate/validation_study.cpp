@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/text.h"
 #include "sim/model/parameters.h"
 #include "sim/run/refusals.h"
 #include "sim/study/override.h"
@@ -26,7 +27,7 @@ std::string reason_not_to_run(const InputError& error) {
     if (!problem.unsupported) continue;
     if (std::find(reasons.begin(), reasons.end(), problem.message) == reasons.end()) reasons.push_back(problem.message);
   }
-  return fmt::format("{}", fmt::join(reasons, "; "));
+  return joined(reasons, "; ");
 }
 
 // Appends the points of one more case to those of the others. Worlds are numbered anew, because no two cases need share

@@ -90,7 +90,7 @@ std::optional<Subject> subject_from(const Json& json) {
 }
 
 std::string subject_text(const Subject& subject) {
-  return json_of(subject).dump();
+  return json_line(json_of(subject));
 }
 
 }  // namespace hdpsim::calib

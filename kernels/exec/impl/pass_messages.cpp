@@ -7,15 +7,12 @@
 #include <utility>
 
 #include "kernels/exec/impl/activations.h"
+#include "kernels/exec/impl/float_bytes.h"
 #include "kernels/exec/share.h"
 #include "sim/base/check.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
-
-std::size_t bytes_of(std::int64_t floats) {
-  return static_cast<std::size_t>(floats) * sizeof(float);
-}
 
 // Peers may still read or write this memory. Waiting for them would hide the error here behind their own time limit.
 void keep_for_good(std::unique_ptr<float[]> memory) {
@@ -91,7 +88,7 @@ void PassMessages::wait(PassId pass) {
 void PassMessages::take(PassId pass, void* to) {
   const auto arrived = arrived_.find(pass);
   if (arrived == arrived_.end()) return;
-  backend_.upload(to, arrived->second.memory.get(), bytes_of(arrived->second.floats));
+  backend_.upload(to, arrived->second.memory.get(), float_bytes(arrived->second.floats));
   spare_.push_back(std::move(arrived->second.memory));
   arrived_.erase(arrived);
 }
@@ -101,7 +98,7 @@ void PassMessages::receive_ahead(int stage) {
   if (lane.receives || lane.expected.empty()) return;
   Message& next = lane.expected.front();
   next.memory = memory();
-  const Receive receive{stage, next.memory.get(), bytes_of(next.floats)};
+  const Receive receive{stage, next.memory.get(), float_bytes(next.floats)};
   next.ticket = transport_.start({}, {&receive, 1});
   lane.receives = true;
 }
@@ -134,7 +131,7 @@ void PassMessages::send(PassId pass, const void* from) {
   if (const auto next = next_here(pass)) {
     Message message{.pass = *next, .floats = floats_.at(program_->pipeline().micro_batch_id(pass))};
     message.memory = memory();
-    backend_.download(message.memory.get(), from, bytes_of(message.floats));
+    backend_.download(message.memory.get(), from, float_bytes(message.floats));
     arrived_.emplace(*next, std::move(message));
     return;
   }
@@ -146,8 +143,8 @@ void PassMessages::send(PassId pass, const void* from) {
                   .place = lane.places.at(*target),
                   .floats = floats_.at(program_->pipeline().micro_batch_id(pass))};
   message.memory = memory();
-  backend_.download(message.memory.get(), from, bytes_of(message.floats));
-  const Send send{stage, message.memory.get(), bytes_of(message.floats)};
+  backend_.download(message.memory.get(), from, float_bytes(message.floats));
+  const Send send{stage, message.memory.get(), float_bytes(message.floats)};
   message.ticket = transport_.start({&send, 1}, {});
   lane.sent.push_back(std::move(message));
 }

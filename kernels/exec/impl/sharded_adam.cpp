@@ -3,14 +3,9 @@
 #include <algorithm>
 #include <span>
 
+#include "kernels/exec/impl/float_bytes.h"
+
 namespace hdpsim::kernels::exec {
-namespace {
-
-std::size_t bytes_of(std::int64_t floats) {
-  return static_cast<std::size_t>(floats) * sizeof(float);
-}
-
-}  // namespace
 
 ShardedAdam::ShardedAdam(Backend& backend, Transport& transport, const ParameterLayout& layout,
                          const TrainingOptions& options)
@@ -19,15 +14,15 @@ ShardedAdam::ShardedAdam(Backend& backend, Transport& transport, const Parameter
       options_(options.adam),
       layout_(layout),
       share_(share_of(layout, transport)) {
-  gradient_ = backend.allocate(bytes_of(share_));
-  master_ = backend.allocate(bytes_of(share_));
-  first_moment_ = backend.allocate(bytes_of(share_));
-  second_moment_ = backend.allocate(bytes_of(share_));
+  gradient_ = backend.allocate(float_bytes(share_));
+  master_ = backend.allocate(float_bytes(share_));
+  first_moment_ = backend.allocate(float_bytes(share_));
+  second_moment_ = backend.allocate(float_bytes(share_));
   std::vector<float> start(static_cast<std::size_t>(share_));
   layout.initial_values(options.seed, share_ * transport.rank(), start);
-  backend.upload(master_.get(), start.data(), bytes_of(share_));
-  backend.fill_bytes(first_moment_.get(), 0, bytes_of(share_));
-  backend.fill_bytes(second_moment_.get(), 0, bytes_of(share_));
+  backend.upload(master_.get(), start.data(), float_bytes(share_));
+  backend.fill_bytes(first_moment_.get(), 0, float_bytes(share_));
+  backend.fill_bytes(second_moment_.get(), 0, float_bytes(share_));
 }
 
 void ShardedAdam::reduce(const float* gradients) {
@@ -64,7 +59,7 @@ void ShardedAdam::load(CheckpointReader& reader, void* parameters) {
       const auto place = static_cast<std::size_t>(stretch.begin - begin);
       reader.read(tensor, stretch.in_whole, std::span(share).subspan(place, static_cast<std::size_t>(stretch.count)));
     }
-    backend_.upload(tensors[tensor], share.data(), bytes_of(share_));
+    backend_.upload(tensors[tensor], share.data(), float_bytes(share_));
   }
   updates_ = reader.title().updates;
   backend_.run(Cast{.count = share_, .from = master_.get(), .to = own_share(parameters)});

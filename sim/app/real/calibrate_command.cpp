@@ -1,6 +1,5 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -24,6 +23,7 @@
 #include "sim/base/atomic_file.h"
 #include "sim/base/output_folder.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/document/document.h"
 #include "sim/profile/profile_file.h"
 #include "sim/study/catalog.h"
@@ -189,7 +189,7 @@ DeviceProfile fitted(calib::Device& device, const calib::Journal& journal,
     if (!run.nccl.empty()) samples.circumstances.nccl = run.nccl;
   }
   const std::vector<std::string> thin = calib::leave_out_thin_curves(samples);
-  if (!thin.empty()) note(fmt::format("left out, for want of samples: {}", fmt::join(thin, ", ")));
+  if (!thin.empty()) note(fmt::format("left out, for want of samples: {}", joined(thin, ", ")));
   if (samples.attention.empty() && samples.gemm.empty() && samples.memory_bound.empty()) {
     throw InputError("too little was measured to make a profile of it", "give it more time with --time-limit");
   }

@@ -2,7 +2,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +14,8 @@
 #include "sim/app/drift_figures.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
+#include "sim/base/text.h"
+#include "sim/document/json.h"
 #include "sim/profile/profile_file.h"
 #include "sim/report/table_sink.h"
 #include "sim/study/catalog.h"
@@ -117,7 +118,7 @@ std::string table(const Check& check) {
                                  provenance.date.empty() ? "" : " on " + provenance.date, check.seconds);
   text += calib::drift_table(check.families);
   if (!check.not_timed.empty()) {
-    text += fmt::format("not timed, as this machine cannot: {}\n", fmt::join(check.not_timed, ", "));
+    text += fmt::format("not timed, as this machine cannot: {}\n", joined(check.not_timed, ", "));
   }
   if (!provenance.device_name.empty() && provenance.device_name != check.device_name) {
     text += fmt::format("this machine is another: {}\n", check.device_name);
@@ -137,20 +138,20 @@ std::string csv(const Check& check) {
 }
 
 std::string json(const Check& check) {
-  FigureJson document = {{"schema", "hdpsim.drift/1"},
-                         {"profile", check.profile.name},
-                         {"measured_on", check.profile.provenance.device_name},
-                         {"measured", check.profile.provenance.date},
-                         {"checked_on", check.device_name},
-                         {"checked", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))},
-                         {"seconds", check.seconds},
-                         {"verdict", calib::verdict_name(check.verdict)},
-                         {"families", FigureJson::array()},
-                         {"not_timed", check.not_timed}};
+  Json document = {{"schema", "hdpsim.drift/1"},
+                   {"profile", check.profile.name},
+                   {"measured_on", check.profile.provenance.device_name},
+                   {"measured", check.profile.provenance.date},
+                   {"checked_on", check.device_name},
+                   {"checked", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))},
+                   {"seconds", check.seconds},
+                   {"verdict", calib::verdict_name(check.verdict)},
+                   {"families", Json::array()},
+                   {"not_timed", check.not_timed}};
   for (const calib::FamilyDrift& family : check.families) {
     document["families"].push_back(family_drift_figures().json(family));
   }
-  return document.dump(2) + "\n";
+  return json_page(document);
 }
 
 }  // namespace

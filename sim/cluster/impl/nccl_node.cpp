@@ -1,7 +1,6 @@
 #include "sim/cluster/impl/nccl_node.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>

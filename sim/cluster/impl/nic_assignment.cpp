@@ -1,9 +1,10 @@
 #include "sim/cluster/impl/nic_assignment.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+
+#include "sim/base/text.h"
 
 namespace hdpsim {
 namespace {
@@ -51,8 +52,7 @@ class Assigner {
         left_out.push_back(nic.name);
       }
     }
-    if (!left_out.empty())
-      result_.notes.push_back(fmt::format("left out: slower NICs ({})", fmt::join(left_out, ", ")));
+    if (!left_out.empty()) result_.notes.push_back(fmt::format("left out: slower NICs ({})", joined(left_out, ", ")));
   }
 
   // Each group of consecutive gpus takes the nearest of the NICs that are left.

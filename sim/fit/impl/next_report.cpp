@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/document/json.h"
 #include "sim/fit/fit_figures.h"
 #include "sim/fit/robust_fit.h"
 
 namespace hdpsim {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_runs_told = 20;
 
@@ -112,7 +111,7 @@ std::string next_table(const NextRuns& next, double scale) {
   return text;
 }
 
-nlohmann::ordered_json next_json(const NextRuns& next) {
+Json next_json(const NextRuns& next) {
   Json document = {{"candidates", next.candidates}, {"study", next.study.empty() ? Json() : Json(next.study)},
                    {"width", next.width},           {"width_after", next.width_after},
                    {"runs", Json::array()},         {"steps", Json::array()},

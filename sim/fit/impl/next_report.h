@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/document/json.h"
 #include "sim/fit/next_runs.h"
 
 namespace hdpsim {
@@ -11,6 +12,6 @@ namespace hdpsim {
 [[nodiscard]] std::string next_table(const NextRuns& next, double scale);
 
 /// The object `next` of the schema `hdpsim.fit/1`.
-[[nodiscard]] nlohmann::ordered_json next_json(const NextRuns& next);
+[[nodiscard]] Json next_json(const NextRuns& next);
 
 }  // namespace hdpsim

@@ -1,13 +1,13 @@
 #include "sim/fit/impl/next_runs.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "sim/document/values.h"
 #include "sim/fit/impl/posterior.h"
 #include "sim/run/refusals.h"
@@ -109,7 +109,7 @@ std::string title_of(const Run& run) {
     parts.push_back(fmt::format("{} {}", coordinate.path, line_of(coordinate.value)));
   }
   parts.push_back(run.info.plan);
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return joined(parts, ", ");
 }
 
 double prior_deviation(const std::vector<double>& slopes, const FittedPoint& point) {
@@ -188,8 +188,7 @@ NextRuns next_runs(const NextRequest& request, const FittedPoint& point, const N
                          .changes = reading.changes,
                          .running = reading.running});
   if (model.figures().empty()) {
-    throw InputError({request.path, 0, 0}, "none of the candidates can be simulated",
-                     fmt::format("{}", fmt::join(model.left_out(), "; ")));
+    throw InputError({request.path, 0, 0}, "none of the candidates can be simulated", joined(model.left_out(), "; "));
   }
   require_profile(model.profile().name, request.path, point);
   NextRuns result;

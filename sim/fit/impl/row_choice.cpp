@@ -1,7 +1,6 @@
 #include "sim/fit/impl/row_choice.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/random.h"
+#include "sim/base/text.h"
 #include "sim/validate/step_log.h"
 
 namespace hdpsim {
@@ -42,7 +42,7 @@ std::string names_of(const std::vector<FitSource>& sets) {
   std::vector<std::string> names;
   names.reserve(sets.size());
   for (const FitSource& source : sets) names.push_back(source.set.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return joined(names, ", ");
 }
 
 std::vector<bool> held_out_rows(std::size_t rows, double share, std::uint64_t seed) {

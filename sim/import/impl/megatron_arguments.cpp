@@ -1,7 +1,6 @@
 #include "sim/import/impl/megatron_arguments.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,11 +1,11 @@
 #include "sim/import/impl/megatron_model.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "sim/import/impl/layer_list.h"
 #include "sim/import/impl/megatron_ranges.h"
 
@@ -341,7 +341,7 @@ class ModelReader {
 
   // Megatron numbers layers from 1 here.
   void read_window() {
-    std::string text = fmt::format("{}", fmt::join(arguments_.words("window_size"), ","));
+    std::string text = joined(arguments_.words("window_size"), ",");
     std::erase_if(text, [](char c) { return c == '(' || c == ')' || c == ' '; });
     if (text.empty()) return;
     const Value before = Value::scalar(text.substr(0, text.find(',')), arguments_.position("window_size"));
@@ -367,7 +367,7 @@ class ModelReader {
     const auto count = static_cast<std::size_t>(layers_);
     LayerMarks found;
     if (words.size() > 1 || (words.size() == 1 && words[0].find('[') != std::string::npos)) {
-      const std::string text = words.size() > 1 ? fmt::format("[{}]", fmt::join(words, ",")) : words[0];
+      const std::string text = words.size() > 1 ? fmt::format("[{}]", joined(words, ",")) : words[0];
       const auto list = layer_list(text, static_cast<std::size_t>(layers.most));
       if (list && list->size() == count) {
         for (const std::int64_t each : *list) found.push_back(each != 0);

@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <span>
 #include <string_view>
-#include <vector>
 
 namespace hdpsim {
 
@@ -118,6 +117,6 @@ struct Architecture {
 };
 
 /// All known families.
-[[nodiscard]] const std::vector<Architecture>& architectures();
+[[nodiscard]] std::span<const Architecture> architectures();
 
 }  // namespace hdpsim

@@ -1,13 +1,13 @@
 #include "sim/plan/impl/group_placement.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
 #include <numeric>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "sim/plan/impl/plan_limits.h"
 
 namespace hdpsim {
@@ -141,11 +141,10 @@ void GroupPlacement::check_sequences(const std::vector<StatedGroup>& groups) {
   if (missing.empty()) return;
   const std::size_t told = std::min(missing.size(), FirstProblems::most);
   const std::string more = missing.size() > told ? fmt::format(" and {} more", missing.size() - told) : "";
-  diagnostics_.error(
-      step_,
-      fmt::format("in no group: sequence{} {}{}", missing.size() == 1 ? "" : "s",
-                  fmt::join(missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(told), ", "), more),
-      "every sequence of the batch is in one group");
+  diagnostics_.error(step_,
+                     fmt::format("in no group: sequence{} {}{}", missing.size() == 1 ? "" : "s",
+                                 joined(std::span(missing).first(told), ", "), more),
+                     "every sequence of the batch is in one group");
 }
 
 }  // namespace hdpsim

@@ -1,12 +1,12 @@
 #include "sim/plan/impl/pool_fit.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <bit>
 #include <utility>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/plan/impl/ring_sizing.h"
 
 namespace hdpsim {
@@ -98,7 +98,7 @@ std::vector<std::int64_t> PoolFit::divisors() const {
 }
 
 std::string PoolFit::divisors_text() const {
-  return fmt::format("it can be {}", fmt::join(divisors(), ", "));
+  return fmt::format("it can be {}", joined(divisors(), ", "));
 }
 
 OffloadRule PoolFit::fitting(const OffloadRule& stated) {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "sim/analysis/glossary.h"
+#include "sim/document/json.h"
 #include "sim/plan/policy.h"
 
 namespace hdpsim {
@@ -22,19 +23,15 @@ std::string_view policy_of(std::string_view plan) {
 
 }  // namespace
 
-std::string page_text(const PageJson& data) {
-  return data.dump(-1, ' ', false, PageJson::error_handler_t::replace);
-}
-
-PageJson activity_names() {
-  PageJson names = PageJson::array();
+Json activity_names() {
+  Json names = Json::array();
   for (const Activity activity : all_activities) names.push_back(activity_name(activity));
   return names;
 }
 
-PageJson plan_colors(const std::vector<std::string>& plans) {
+Json plan_colors(const std::vector<std::string>& plans) {
   const std::vector<std::string>& policies = policy_names();
-  PageJson colors = PageJson::object();
+  Json colors = Json::object();
   std::vector<bool> taken(policies.size() + plans.size() + 1);
   for (const std::string& plan : plans) {
     const auto policy = std::find(policies.begin(), policies.end(), policy_of(plan));
@@ -47,9 +44,8 @@ PageJson plan_colors(const std::vector<std::string>& plans) {
   return colors;
 }
 
-PageJson definitions(const std::vector<std::string>& plans) {
-  PageJson found = {
-      {"plans", PageJson::object()}, {"activities", PageJson::object()}, {"evidence", PageJson::object()}};
+Json definitions(const std::vector<std::string>& plans) {
+  Json found = {{"plans", Json::object()}, {"activities", Json::object()}, {"evidence", Json::object()}};
   for (const std::string& plan : plans) {
     const std::string_view meaning = policy_meaning(policy_of(plan));
     if (!meaning.empty()) found["plans"][plan] = plain(meaning);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include "sim/document/json.h"
 #include "sim/document/values.h"
 #include "sim/page/page.h"
 #include "sim/page/page_files.h"
@@ -29,18 +30,18 @@ double rounded_seconds(Instant time) {
   return rounded_seconds(time.since_start());
 }
 
-PageJson names_of_evidence() {
-  PageJson names = PageJson::array();
+Json names_of_evidence() {
+  Json names = Json::array();
   for (std::size_t i = 0; i < evidence_kinds; ++i) names.push_back(evidence_name(static_cast<Evidence>(i)));
   return names;
 }
 
 // ---- Data of a point
 
-PageJson lengths_json(const Description& lengths) {
-  PageJson percentiles = PageJson::array();
+Json lengths_json(const Description& lengths) {
+  Json percentiles = Json::array();
   for (const auto& [percent, length] : lengths.percentiles) percentiles.push_back({percent, length});
-  PageJson shares = PageJson::array();
+  Json shares = Json::array();
   for (const auto& [above, sequences, tokens, squares] : lengths.shares) {
     shares.push_back({above, rounded(sequences), rounded(tokens), rounded(squares)});
   }
@@ -49,10 +50,10 @@ PageJson lengths_json(const Description& lengths) {
           {"shares", shares}};
 }
 
-PageJson point_json(const RunInfo& info, const std::optional<Description>& lengths) {
-  PageJson coordinates = PageJson::array();
+Json point_json(const RunInfo& info, const std::optional<Description>& lengths) {
+  Json coordinates = Json::array();
   for (const auto& coordinate : info.coordinates) coordinates.push_back({coordinate.path, line_of(coordinate.value)});
-  PageJson background = PageJson::array();
+  Json background = Json::array();
   for (const auto& other : info.background) {
     background.push_back(fmt::format("{}: {} on {} GPUs", other.name, other.what, other.gpus));
   }
@@ -63,11 +64,11 @@ PageJson point_json(const RunInfo& info, const std::optional<Description>& lengt
           {"profile", info.profile},
           {"background", background},
           {"not_modelled", info.not_modelled},
-          {"lengths", lengths ? lengths_json(*lengths) : PageJson()}};
+          {"lengths", lengths ? lengths_json(*lengths) : Json()}};
 }
 
-PageJson points_json(const ReportData& data) {
-  PageJson points = PageJson::array();
+Json points_json(const ReportData& data) {
+  Json points = Json::array();
   for (const Run& run : data.runs) {
     if (run.info.point < points.size()) continue;
     const bool known = run.info.point < data.lengths.size();
@@ -78,8 +79,8 @@ PageJson points_json(const ReportData& data) {
 
 // ---- Data of a run
 
-PageJson breakdown_row(const Breakdown& breakdown) {
-  PageJson seconds = PageJson::array();
+Json breakdown_row(const Breakdown& breakdown) {
+  Json seconds = Json::array();
   for (const Activity activity : all_activities) {
     seconds.push_back(rounded_seconds(breakdown[activity]));
   }
@@ -87,8 +88,8 @@ PageJson breakdown_row(const Breakdown& breakdown) {
 }
 
 // The mean over the ranks of each stage; null without a pipeline.
-PageJson stage_breakdowns_json(const Run& run) {
-  PageJson stages = PageJson::array();
+Json stage_breakdowns_json(const Run& run) {
+  Json stages = Json::array();
   const auto count = static_cast<std::size_t>(run.info.stages);
   for (std::size_t stage = 0; count > 1 && stage < count; ++stage) {
     BreakdownMean mean;
@@ -100,8 +101,8 @@ PageJson stage_breakdowns_json(const Run& run) {
   return stages;
 }
 
-PageJson links_json(const std::vector<LinkUse>& links) {
-  PageJson rows = PageJson::array();
+Json links_json(const std::vector<LinkUse>& links) {
+  Json rows = Json::array();
   for (std::size_t i = 0; i < std::min(links.size(), most_links); ++i) {
     const LinkUse& link = links[i];
     rows.push_back({link.name, link.rate.gigabytes_per_second(), rounded(link.bytes.gigabytes()),
@@ -110,20 +111,20 @@ PageJson links_json(const std::vector<LinkUse>& links) {
   return rows;
 }
 
-PageJson map_json(const BusyMap& map) {
-  PageJson cells = PageJson::array();
+Json map_json(const BusyMap& map) {
+  Json cells = Json::array();
   for (const double cell : map.cells) cells.push_back(rounded(cell));
   return {{"ranks_per_cell", map.ranks_per_cell}, {"cells", cells}};
 }
 
-PageJson histogram_json(const BusyHistogram& histogram) {
+Json histogram_json(const BusyHistogram& histogram) {
   return {{"least", histogram.least}, {"most", histogram.most}, {"counts", histogram.counts}};
 }
 
 // Only a piece of a pipeline names the kind of its pass.
-PageJson piece_json(const ShownStep::Piece& piece) {
-  PageJson json = {rounded_seconds(piece.begin), rounded_seconds(piece.end), piece.ranks, piece.tokens,
-                   rounded(piece.offload)};
+Json piece_json(const ShownStep::Piece& piece) {
+  Json json = {rounded_seconds(piece.begin), rounded_seconds(piece.end), piece.ranks, piece.tokens,
+               rounded(piece.offload)};
   if (piece.kind == PassKind::whole) return json;
   json.push_back(pass_kind_name(piece.kind));
   json.push_back(piece.micro_batch);
@@ -131,8 +132,8 @@ PageJson piece_json(const ShownStep::Piece& piece) {
   return json;
 }
 
-PageJson lane_json(const ShownStep::Lane& lane) {
-  PageJson pieces = PageJson::array();
+Json lane_json(const ShownStep::Lane& lane) {
+  Json pieces = Json::array();
   for (const ShownStep::Piece& piece : lane.pieces) pieces.push_back(piece_json(piece));
   return {{"rank", lane.rank},
           {"stage", lane.stage},
@@ -141,8 +142,8 @@ PageJson lane_json(const ShownStep::Lane& lane) {
           {"left_out", lane.left_out}};
 }
 
-PageJson kinds_of_links_json(const std::vector<LinkKindUse>& links) {
-  PageJson kinds = PageJson::array();
+Json kinds_of_links_json(const std::vector<LinkKindUse>& links) {
+  Json kinds = Json::array();
   for (const LinkKindUse& use : links) {
     kinds.push_back({{"kind", use.kind},
                      {"links", use.links},
@@ -155,10 +156,10 @@ PageJson kinds_of_links_json(const std::vector<LinkKindUse>& links) {
   return kinds;
 }
 
-PageJson step_json(const ShownStep& step) {
-  PageJson sizes = PageJson::array();
+Json step_json(const ShownStep& step) {
+  Json sizes = Json::array();
   for (const auto& [ranks, micro_batches, tokens] : step.group_sizes) sizes.push_back({ranks, micro_batches, tokens});
-  PageJson lanes = PageJson::array();
+  Json lanes = Json::array();
   for (const ShownStep::Lane& lane : step.lanes) lanes.push_back(lane_json(lane));
   return {{"step", step.step},
           {"time", rounded_seconds(step.time)},
@@ -168,40 +169,40 @@ PageJson step_json(const ShownStep& step) {
 }
 
 // Lines as [depth, text], changes as [change, step time, whether it is a bound].
-PageJson why_json(const Explanation& why) {
-  PageJson lines = PageJson::array();
+Json why_json(const Explanation& why) {
+  Json lines = Json::array();
   for (const ExplanationLine& line : lines_of(why)) lines.push_back({line.depth, line.text});
-  PageJson changes = PageJson::array();
+  Json changes = Json::array();
   for (const WhatIf& change : why.changes) {
     changes.push_back({change.change, rounded_seconds(change.step_time), change.is_bound});
   }
   return {{"step", why.step}, {"step_time", rounded_seconds(why.step_time)}, {"lines", lines}, {"changes", changes}};
 }
 
-PageJson speedup_json(const std::optional<Speedup>& speedup) {
+Json speedup_json(const std::optional<Speedup>& speedup) {
   if (!speedup) return nullptr;
   return {{"versus", speedup->versus}, {"mean", speedup->mean}, {"p5", speedup->p5}, {"p95", speedup->p95}};
 }
 
-PageJson percentiles_json(const Percentiles& values) {
+Json percentiles_json(const Percentiles& values) {
   return {{"p5", values.p5}, {"p50", values.p50}, {"p95", values.p95}};
 }
 
 // Intervals around the mean of the simulated run; null if the study does not ask for them.
-PageJson uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
+Json uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
   if (!uncertainty) return nullptr;
-  PageJson variance = PageJson::array();
+  Json variance = Json::array();
   for (const VarianceShare& each : uncertainty->shares) variance.push_back({each.source, rounded(each.share)});
   return {{"samples", uncertainty->samples},
           {"step_time", percentiles_json(uncertainty->step_time_s)},
-          {"speedup", uncertainty->speedup ? percentiles_json(*uncertainty->speedup) : PageJson()},
+          {"speedup", uncertainty->speedup ? percentiles_json(*uncertainty->speedup) : Json()},
           {"variance", variance},
           {"unknown", uncertainty->unknown},
           {"advice", uncertainty->advice}};
 }
 
-PageJson names_of_memory_parts() {
-  PageJson names = PageJson::array();
+Json names_of_memory_parts() {
+  Json names = Json::array();
   for (std::size_t i = 0; i < memory_parts; ++i) names.push_back(memory_part_name(static_cast<MemoryPart>(i)));
   return names;
 }
@@ -213,8 +214,8 @@ Bytes peak_of(const RankMemory& memory) {
 }
 
 // [seconds, GB of the device, GB of the host]
-PageJson samples_json(const RankMemory& memory) {
-  PageJson samples = PageJson::array();
+Json samples_json(const RankMemory& memory) {
+  Json samples = Json::array();
   for (std::size_t i = 0; i < std::min(memory.samples.size(), most_memory_samples); ++i) {
     const MemorySample& sample = memory.samples[i];
     samples.push_back(
@@ -224,13 +225,13 @@ PageJson samples_json(const RankMemory& memory) {
 }
 
 // Sorts the fullest ranks first.
-PageJson memory_ranks_json(const StepMemory& memory) {
+Json memory_ranks_json(const StepMemory& memory) {
   std::vector<const RankMemory*> order;
   for (const RankMemory& rank : memory.ranks) order.push_back(&rank);
   std::stable_sort(order.begin(), order.end(),
                    [](const RankMemory* a, const RankMemory* b) { return peak_of(*a) > peak_of(*b); });
   if (order.size() > most_memory_ranks) order.resize(most_memory_ranks);
-  PageJson ranks = PageJson::array();
+  Json ranks = Json::array();
   for (const RankMemory* rank : order) {
     ranks.push_back({{"rank", rank->rank.index()},
                      {"samples", samples_json(*rank)},
@@ -239,9 +240,9 @@ PageJson memory_ranks_json(const StepMemory& memory) {
   return ranks;
 }
 
-PageJson memory_json(const Run& run) {
+Json memory_json(const Run& run) {
   const MemoryUse& memory = run.metrics.memory;
-  PageJson parts = PageJson::array();
+  Json parts = Json::array();
   for (std::size_t i = 0; i < memory_parts; ++i) {
     parts.push_back(rounded(memory.parts[static_cast<MemoryPart>(i)].gigabytes()));
   }
@@ -258,7 +259,7 @@ PageJson memory_json(const Run& run) {
           {"ranks", memory_ranks_json(run.result.memory)}};
 }
 
-PageJson run_json(const Run& run, std::size_t cells) {
+Json run_json(const Run& run, std::size_t cells) {
   const RunMetrics& metrics = run.metrics;
   const Percentiles& time = metrics.step_time_s;
   const BusyTimes& busy = metrics.busy;
@@ -286,13 +287,13 @@ PageJson run_json(const Run& run, std::size_t cells) {
           {"why", nullptr}};
 }
 
-PageJson runs_json(const ReportData& data) {
+Json runs_json(const ReportData& data) {
   const std::size_t share = map_cells / std::max<std::size_t>(1, data.runs.size());
   const std::size_t cells = std::clamp(share, fewest_cells_a_run, most_cells_a_run);
-  PageJson runs = PageJson::array();
+  Json runs = Json::array();
   for (std::size_t i = 0; i < data.runs.size(); ++i) {
     if (data.runs[i].is_refused()) continue;
-    PageJson run = run_json(data.runs[i], cells);
+    Json run = run_json(data.runs[i], cells);
     if (i < data.steps.size() && data.steps[i]) run["shown_step"] = step_json(*data.steps[i]);
     if (i < data.timelines.size() && !data.timelines[i].empty()) run["timeline"] = data.timelines[i];
     if (i < data.why.size() && data.why[i]) run["why"] = why_json(*data.why[i]);
@@ -302,8 +303,8 @@ PageJson runs_json(const ReportData& data) {
 }
 
 // Runs that have no figures, and why.
-PageJson refused_json(const std::vector<Run>& runs) {
-  PageJson refused = PageJson::array();
+Json refused_json(const std::vector<Run>& runs) {
+  Json refused = Json::array();
   for (const Run& run : runs) {
     if (!run.is_refused()) continue;
     refused.push_back({{"point", run.info.point}, {"plan", run.info.plan}, {"why", refusal_text(run)}});
@@ -324,12 +325,12 @@ std::vector<std::string> plans_of(const std::vector<Run>& runs) {
   return plans;
 }
 
-PageJson answer_json(const std::vector<Run>& runs) {
+Json answer_json(const std::vector<Run>& runs) {
   const Answer answer = answer_of(runs);
   return {{"lead", answer.lead}, {"notes", answer.notes}};
 }
 
-PageJson page_json(const ReportData& data) {
+Json page_json(const ReportData& data) {
   const std::vector<std::string> plans = plans_of(data.runs);
   return {{"version", data.version},
           {"name", study_name(data.study)},
@@ -349,7 +350,7 @@ PageJson page_json(const ReportData& data) {
 }  // namespace
 
 std::string report_page(const ReportData& data) {
-  return html_page(study_name(data.study), page_files::report_js, page_text(page_json(data)));
+  return html_page(study_name(data.study), page_files::report_js, json_line(page_json(data)));
 }
 
 }  // namespace hdpsim

@@ -1,7 +1,6 @@
 #include "sim/run/impl/study_letters.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/fingerprint.h"
+#include "sim/base/text.h"
 #include "sim/run/run_store.h"
 
 namespace hdpsim {
@@ -66,7 +66,7 @@ std::string to_text(const StudyLetter& letter) {
   if (letter.kind == Kind::hello) return line + fmt::format(" {} {}", letter.fingerprint, letter.jobs);
   line += fmt::format(" {}", letter.run.run);
   if (letter.kind != Kind::done) return line;
-  return fmt::format("{} {}\n{}", line, fmt::join(letter.run.coverage.numbers(), " "), run_text("", letter.run.result));
+  return fmt::format("{} {}\n{}", line, joined(letter.run.coverage.numbers(), " "), run_text("", letter.run.result));
 }
 
 std::optional<StudyLetter> study_letter(std::string_view text) {

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <iterator>
 
+#include "sim/base/text.h"
 #include "sim/trace/impl/readers.h"
 
 namespace hdpsim {
@@ -53,7 +53,7 @@ bool is_number(const std::string& text) {
 std::string columns_help(const std::vector<std::string>& names, const std::string& wanted) {
   const std::string best = closest(wanted, names);
   return fmt::format("{}the columns are: {}", best.empty() ? "" : fmt::format("did you mean '{}'? ", best),
-                     fmt::join(names, ", "));
+                     joined(names, ", "));
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -120,6 +120,10 @@ LengthColumns choose_columns(const std::vector<std::string>& names, const TraceO
       problems.add(place, "the first line does not name a column",
                    "a file of one length a line has the format 'lines'");
     }
+  }
+  for (const std::string& name : chosen.lengths) {
+    if (std::count(names.begin(), names.end(), name) < 2) continue;
+    problems.add(place, fmt::format("the column '{}' stands here more than once", name), "rename all but one of them");
   }
   problems.throw_if_any();
   if (chosen.step.empty() && !contains(chosen.lengths, "step") && contains(names, "step")) chosen.step = "step";

@@ -1,11 +1,12 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/text.h"
 #include "sim/document/input_file.h"
+#include "sim/document/json.h"
 #include "sim/document/limits.h"
 #include "sim/trace/impl/file_source.h"
 #include "sim/trace/impl/readers.h"
@@ -13,20 +14,22 @@
 namespace hdpsim {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;  // finds each of many fields fast
 
 /// The outermost level of a line, whatever is nested in it: maps, lists and texts are kept empty. The library
 /// prescribes the names of the functions that the parser calls.
 class Outline {
  public:
-  enum class Problem { none, syntax, number, depth, fields };
+  enum class Problem { none, syntax, number, depth, fields, repeated };
 
   Outline() : value_(nullptr) {}
 
   [[nodiscard]] Problem problem() const { return problem_; }
   /// Index of the first byte that is not JSON, from 1.
   [[nodiscard]] std::size_t byte() const { return byte_; }
-  [[nodiscard]] Json take() { return std::move(value_); }
+  /// The field that stands in the line more than once.
+  [[nodiscard]] const std::string& repeated() const { return key_; }
+  [[nodiscard]] SortedJson take() { return std::move(value_); }
 
   bool null() { return put(nullptr); }
   bool boolean(bool value) { return put(value); }
@@ -34,16 +37,17 @@ class Outline {
   bool number_unsigned(std::uint64_t value) { return put(value); }
   bool number_float(double value, const std::string&) { return put(value); }
   bool string(std::string&) { return put(""); }
-  bool binary(Json::binary_t&) { return put(nullptr); }
-  bool start_object(std::size_t) { return open(Json::object()); }
-  bool start_array(std::size_t) { return open(Json::array()); }
+  bool binary(SortedJson::binary_t&) { return put(nullptr); }
+  bool start_object(std::size_t) { return open(SortedJson::object()); }
+  bool start_array(std::size_t) { return open(SortedJson::array()); }
   bool end_object() { return close(); }
   bool end_array() { return close(); }
   bool key(std::string& name) {
-    if (depth_ == 1) key_ = std::move(name);
-    return true;
+    if (depth_ != 1) return true;
+    key_ = std::move(name);
+    return !value_.contains(key_) || refuse(Problem::repeated);
   }
-  bool parse_error(std::size_t byte, const std::string&, const Json::exception& error) {
+  bool parse_error(std::size_t byte, const std::string&, const SortedJson::exception& error) {
     constexpr int number_too_large = 406;
     byte_ = byte;
     return refuse(error.id == number_too_large ? Problem::number : Problem::syntax);
@@ -54,7 +58,7 @@ class Outline {
     problem_ = problem;
     return false;
   }
-  bool put(Json value) {
+  bool put(SortedJson value) {
     if (depth_ == 0) {
       value_ = std::move(value);
       return true;
@@ -63,20 +67,20 @@ class Outline {
     value_[std::move(key_)] = std::move(value);
     return value_.size() <= most_columns || refuse(Problem::fields);
   }
-  bool open(Json empty) { return put(std::move(empty)) && (++depth_ <= deepest_level || refuse(Problem::depth)); }
+  bool open(SortedJson empty) { return put(std::move(empty)) && (++depth_ <= deepest_level || refuse(Problem::depth)); }
   bool close() {
     --depth_;
     return true;
   }
 
-  Json value_;
+  SortedJson value_;
   std::string key_;
   int depth_ = 0;
   Problem problem_ = Problem::none;
   std::size_t byte_ = 0;
 };
 
-std::vector<std::string> fields_of(const Json& object) {
+std::vector<std::string> fields_of(const SortedJson& object) {
   std::vector<std::string> names;
   for (const auto& item : object.items()) names.push_back(item.key());
   return names;
@@ -101,7 +105,7 @@ class JsonlSource : public FileSource {
  private:
   std::optional<Length> read() override {
     while (lines_.next_filled('\0')) {
-      const Json object = parsed_line();
+      const SortedJson object = parsed_line();
       if (!object.is_object()) continue;
       if (columns_.lengths.empty()) {
         columns_ = choose_columns(fields_of(object), options_, {lines_.text(), lines_.number(), 1}, problems());
@@ -114,7 +118,7 @@ class JsonlSource : public FileSource {
     return std::nullopt;
   }
 
-  bool take_tokens(const Json& object, std::int64_t& tokens) {
+  bool take_tokens(const SortedJson& object, std::int64_t& tokens) {
     const auto parse = [&](std::string_view text) { return columns_.parse(text); };
     bool good = true;
     for (const std::string& field : columns_.lengths) {
@@ -129,10 +133,10 @@ class JsonlSource : public FileSource {
   }
 
   // Null, with the problem reported, if the line is not an object.
-  Json parsed_line() {
+  SortedJson parsed_line() {
     constexpr const char* help = "every line is one object such as {\"length\": 4096}";
     Outline outline;
-    Json::sax_parse(lines_.text(), &outline);
+    SortedJson::sax_parse(lines_.text(), &outline);
     switch (outline.problem()) {
       case Outline::Problem::none:
         break;
@@ -146,21 +150,25 @@ class JsonlSource : public FileSource {
       case Outline::Problem::depth:
         add(1, fmt::format("the line is nested in more than {} levels", deepest_level), help);
         return {};
+      case Outline::Problem::repeated:
+        add(1, fmt::format("the field '{}' stands here more than once", outline.repeated()),
+            "leave out all but one of them");
+        return {};
       case Outline::Problem::fields:
         add(1, fmt::format("the line has more than {} fields", most_columns), help);
         return {};
     }
-    Json value = outline.take();
+    SortedJson value = outline.take();
     if (!value.is_object()) add(1, "the line is not a JSON object", "write {\"length\": 4096}");
     return value;
   }
 
   template <class Parse>
-  bool take(const Json& object, const std::string& field, Parse parse, std::int64_t& to) {
+  bool take(const SortedJson& object, const std::string& field, Parse parse, std::int64_t& to) {
     const auto found = object.find(field);
     if (found == object.end()) {
       add(1, fmt::format("there is no field '{}'", field),
-          fmt::format("the fields are: {}", fmt::join(fields_of(object), ", ")));
+          fmt::format("the fields are: {}", joined(fields_of(object), ", ")));
       return false;
     }
     if (found->is_number()) {
@@ -175,10 +183,11 @@ class JsonlSource : public FileSource {
   }
 
   // Whole numbers beyond 64 bits come back as doubles; as digits they get the message that fits.
-  static std::string number_text(const Json& number) {
-    if (!number.is_number_float()) return number.dump();
+  static std::string number_text(const SortedJson& number) {
+    if (number.is_number_unsigned()) return fmt::format("{}", number.get<std::uint64_t>());
+    if (number.is_number_integer()) return fmt::format("{}", number.get<std::int64_t>());
     const double value = number.get<double>();
-    return std::abs(value) >= 1e18 && std::abs(value) < 1e40 ? fmt::format("{:.0f}", value) : number.dump();
+    return std::abs(value) >= 1e18 && std::abs(value) < 1e40 ? fmt::format("{:.0f}", value) : json_line(value);
   }
 
   void add(int column, std::string message, std::string help) {

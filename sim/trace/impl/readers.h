@@ -1,13 +1,13 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "sim/base/text.h"
 #include "sim/trace/impl/file_problems.h"
 #include "sim/trace/length_distribution.h"
 #include "sim/trace/length_source.h"
@@ -33,7 +33,7 @@ struct LengthColumns {
   bool found = false;                ///< Whether `lengths` were found by their usual names and nobody has named them.
 
   /// LengthSource::column().
-  [[nodiscard]] std::string told() const { return found ? fmt::format("{}", fmt::join(lengths, "+")) : std::string{}; }
+  [[nodiscard]] std::string told() const { return found ? joined(lengths, "+") : std::string{}; }
 
   /// Parses the text of a column of `lengths` as a number.
   [[nodiscard]] Parsed<std::int64_t> parse(std::string_view text) const {

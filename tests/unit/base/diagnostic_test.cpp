@@ -186,7 +186,8 @@ TEST_CASE("a place behind the end of a line or of the file still has its caret",
 
 TEST_CASE("the caret stands below its place where line numbers are wider than five digits", "[diagnostic]") {
   Diagnostics problems;
-  problems.add_source("s.yaml", std::string(123'455, '\n') + "abc\n");
+  std::string text(123'455, '\n');
+  problems.add_source("s.yaml", text.append("abc\n"));
   problems.error({"s.yaml", 123'456, 3}, "here");
   CHECK(problems.text() ==
         "s.yaml:123456:3: error: here\n"

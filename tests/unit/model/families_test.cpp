@@ -2,6 +2,7 @@
 #include <cmath>
 #include <fstream>
 #include <set>
+#include <span>
 #include <string>
 
 #include "sim/model/impl/near_architecture.h"
@@ -251,7 +252,7 @@ TEST_CASE("a family reads every key that describes the shape of its shipped mode
     Diagnostics none;
     const Value config = load_document(folder + "/" + name + ".json", none);
     const std::string& family = config.find("architectures")->items.front().text;
-    const std::vector<Architecture>& all = architectures();
+    const std::span<const Architecture> all = architectures();
     const auto own =
         std::find_if(all.begin(), all.end(), [&](const Architecture& each) { return each.name == family; });
     REQUIRE(own != all.end());

@@ -9,9 +9,9 @@
 namespace hdpsim {
 namespace {
 
-using Lengths = std::vector<std::int64_t>;
+using TokenCounts = std::vector<std::int64_t>;
 
-MicroBatch pack_of(const Lengths& lengths, const ServerRules& rules) {
+MicroBatch pack_of(const TokenCounts& lengths, const ServerRules& rules) {
   MicroBatch micro_batch;
   micro_batch.cut = TokenCut::served;
   for (std::int64_t rank = 0; rank < rules.ranks; ++rank)
@@ -31,7 +31,7 @@ std::vector<double> pairs_by_rank(const ServedHalf& half) {
 }
 
 TEST_CASE("distca: no rank attends to more than the mean and the tolerance, but for a tile", "[plan][distca]") {
-  const Lengths lengths = {100'000, 30'000, 8'000, 4'000, 4'000, 2'000, 90'000, 9'000, 9'000, 6'000};
+  const TokenCounts lengths = {100'000, 30'000, 8'000, 4'000, 4'000, 2'000, 90'000, 9'000, 9'000, 6'000};
   for (const double tolerance : {0.0, 0.1, 0.5}) {
     const ServerRules rules{8, 4096, 1024, tolerance, 128};
     for (const ServedHalf& half : served_halves(pack_of(lengths, rules))) {
@@ -44,7 +44,7 @@ TEST_CASE("distca: no rank attends to more than the mean and the tolerance, but 
 }
 
 TEST_CASE("distca: what moves is the less, the more a rank may attend to", "[plan][distca]") {
-  const Lengths lengths = {100'000, 30'000, 8'000, 4'000, 4'000, 2'000};
+  const TokenCounts lengths = {100'000, 30'000, 8'000, 4'000, 4'000, 2'000};
   const auto moved = [&](double tolerance) {
     std::int64_t queries = 0;
     for (const ServedQueries& each : queries_to_move(lengths, {4, 4096, 1024, tolerance, 128})) queries += each.tokens;
@@ -58,7 +58,7 @@ TEST_CASE("distca: what moves is the less, the more a rank may attend to", "[pla
 TEST_CASE("distca: queries that cost fewer bytes a pair move first", "[plan][distca]") {
   // Ranks of 1,024 tokens a half. In the first half rank 0 has one document, rank 1 eight of 128: rank 1 gets the last
   // queries of the document, which see most keys, if queries cost more than keys do, and its first ones otherwise.
-  Lengths lengths{1024};
+  TokenCounts lengths{1024};
   lengths.insert(lengths.end(), 24, 128);
   const auto moves_last = [&](std::int64_t query_bytes, std::int64_t key_bytes) {
     const auto moved = queries_to_move(lengths, {2, query_bytes, key_bytes, 0, 128});

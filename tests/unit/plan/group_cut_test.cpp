@@ -13,7 +13,7 @@
 namespace hdpsim {
 namespace {
 
-using Lengths = std::vector<std::int64_t>;
+using TokenCounts = std::vector<std::int64_t>;
 using Token = std::pair<std::size_t, std::int64_t>;  // document, place in it
 
 // The tokens of a rank one by one.
@@ -39,13 +39,13 @@ RankWork counted(const std::set<Token>& tokens) {
   return work;
 }
 
-Lengths random_lengths(RandomStream& random) {
-  Lengths lengths(1 + random.below(6));
+TokenCounts random_lengths(RandomStream& random) {
+  TokenCounts lengths(1 + random.below(6));
   for (std::int64_t& length : lengths) length = static_cast<std::int64_t>(random.below(random.below(2) == 0 ? 4 : 60));
   return lengths;
 }
 
-std::int64_t sum(const Lengths& lengths) {
+std::int64_t sum(const TokenCounts& lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
 }
 
@@ -56,7 +56,7 @@ constexpr std::array all_cuts = {TokenCut::per_document, TokenCut::per_pack, Tok
 TEST_CASE("every token has one rank, and its work is what counting each query and key says", "[plan][cut]") {
   RandomStream random(7, "cuts");
   for (int round = 0; round < 200; ++round) {
-    const Lengths lengths = random_lengths(random);
+    const TokenCounts lengths = random_lengths(random);
     const auto ranks = static_cast<std::int64_t>(1 + random.below(6));
     for (const TokenCut kind : all_cuts) {
       CAPTURE(lengths, ranks, static_cast<int>(kind));
@@ -80,7 +80,7 @@ TEST_CASE("every token has one rank, and its work is what counting each query an
 TEST_CASE("ranks of both static cuts hold equal numbers of tokens, within one", "[plan][cut]") {
   RandomStream random(8, "cuts");
   for (int round = 0; round < 100; ++round) {
-    const Lengths lengths = random_lengths(random);
+    const TokenCounts lengths = random_lengths(random);
     const auto ranks = static_cast<std::int64_t>(1 + random.below(9));
     for (const TokenCut kind : {TokenCut::per_document, TokenCut::per_pack}) {
       const std::vector<RankWork> work = make_group_cut(kind, lengths, ranks)->work();

@@ -10,7 +10,7 @@
 namespace hdpsim {
 namespace {
 
-using Lengths = std::vector<std::int64_t>;
+using TokenCounts = std::vector<std::int64_t>;
 
 // Pairs of the queries of some pieces with the keys of others, query by query.
 Int128 counted_one_by_one(const std::vector<CutPiece>& queries, const std::vector<CutPiece>& keys) {
@@ -33,7 +33,7 @@ Int128 pairs_of(const RingStep& step) {
   return pairs;
 }
 
-void check_steps(const Lengths& lengths, std::int64_t ranks) {
+void check_steps(const TokenCounts& lengths, std::int64_t ranks) {
   CAPTURE(lengths, ranks);
   const auto cut = make_group_cut(TokenCut::per_pack, lengths, ranks);
   const std::vector<RingStep> steps = ring_steps(*cut);
@@ -105,8 +105,8 @@ double end_of_ring(const std::vector<std::vector<double>>& tiles) {
 }
 
 // A pack of 8,192 tokens a rank with as many tokens in every octave of lengths from 256 tokens to 2Mi.
-Lengths one_long_document(RandomStream& random, std::int64_t ranks) {
-  Lengths lengths;
+TokenCounts one_long_document(RandomStream& random, std::int64_t ranks) {
+  TokenCounts lengths;
   for (std::int64_t left = 8192 * ranks; left > 0; left -= lengths.back()) {
     const double tail = 1 - random.uniform() * (1 - 256.0 / (2 << 20));
     lengths.push_back(std::min<std::int64_t>(left, std::llround(256 / tail)));
@@ -141,7 +141,7 @@ TEST_CASE("a ring without waits for messages takes no longer than its steps toge
 TEST_CASE("every step of a ring over a pack takes what counting says of its busiest rank", "[plan][cut][ring]") {
   RandomStream random(11, "ring steps");
   for (int round = 0; round < 300; ++round) {
-    Lengths lengths(1 + random.below(7));
+    TokenCounts lengths(1 + random.below(7));
     for (std::int64_t& length : lengths)
       length = static_cast<std::int64_t>(random.below(random.below(2) == 0 ? 5 : 70));
     check_steps(lengths, static_cast<std::int64_t>(1 + random.below(7)));
@@ -159,7 +159,7 @@ TEST_CASE("one document on a ring: half a square a step, on every rank", "[plan]
 }
 
 TEST_CASE("documents within chunks have no pairs with other ranks", "[plan][cut][ring]") {
-  for (const RingStep& step : ring_steps(*make_group_cut(TokenCut::per_pack, Lengths(8, 10), 4))) {
+  for (const RingStep& step : ring_steps(*make_group_cut(TokenCut::per_pack, TokenCounts(8, 10), 4))) {
     CHECK(step.pairs == (step.own.empty() ? 0 : 2 * 55));
   }
 }

@@ -98,14 +98,14 @@ TEST_CASE("a figure may be in the JSON of some rows alone, and JSON may have an 
 }
 
 TEST_CASE("the schema of a row requires what every row has and allows nothing else", "[figures]") {
-  const FigureJson schema = car_figures(Missing::left_out).schema();
+  const Json schema = car_figures(Missing::left_out).schema();
   CHECK(schema["required"].dump() == R"(["name","facts"])");
   CHECK(schema["additionalProperties"] == false);
   CHECK(schema["properties"]["facts"]["required"].dump() == R"(["age_s","memory_gb"])");
   CHECK(schema["properties"]["facts"]["properties"]["memory_gb"]["type"].dump() == R"(["number","null"])");
   CHECK(schema["properties"]["engine"]["description"] == "What drives it");
   CHECK(schema["properties"]["engine"]["properties"]["cylinders"]["type"] == "integer");
-  const FigureJson nullable = car_figures(Missing::null).schema();
+  const Json nullable = car_figures(Missing::null).schema();
   CHECK(nullable["required"].dump() == R"(["name","facts","engine"])");
   CHECK(nullable["properties"]["engine"]["type"].dump() == R"(["object","null"])");
 }

@@ -185,6 +185,20 @@ TEST_CASE("a file that is not there, empty, a folder or of an unknown extension 
   CHECK(read(folder.at("a.list"), {.format = TraceFormat::lines}) == Tokens{5});
 }
 
+TEST_CASE("a text in UTF-16, or with line ends of CR alone, is refused with what makes it readable", "[trace]") {
+  const TraceFolder folder;
+  const auto said = [&](const std::string& bytes) {
+    return folder.complaint([&] { return read(folder.write("a.csv", bytes)); });
+  };
+  const std::string utf16 = "a.csv:1:1: error: this text is UTF-16\n        save it as UTF-8\n";
+  CHECK(said(std::string("\xFF\xFE\x35\0\x0A\0", 6)) == utf16);
+  CHECK(said(std::string("\xFE\xFF\0\x35\0\x0A", 6)) == utf16);
+  CHECK(said("length\r5\r6\r") ==
+        "a.csv:1:1: error: the lines of this text end with CR alone\n"
+        "        end them with LF, as tr '\\r' '\\n' does\n");
+  CHECK(read(folder.write("one.txt", "5\r")) == Tokens{5});
+}
+
 TEST_CASE("a data frame is refused with the command that converts it", "[trace]") {
   const TraceFolder folder;
   CHECK(folder.complaint([&] { return read(folder.write("docs.parquet", "PAR1")); }) ==
@@ -263,6 +277,20 @@ TEST_CASE("csv: a missing column is told with those that there are", "[trace]") 
         "b.csv:1:1: error: the first line does not name a column\n"
         "    1 | 512\n"
         "        ^ a file of one length a line has the format 'lines'\n");
+}
+
+TEST_CASE("a column or a field that is there twice is refused where it is asked for", "[trace]") {
+  const TraceFolder folder;
+  const auto path = folder.write("a.csv", "length,words,length\n5,6,7\n");
+  CHECK(folder.complaint([&] { return read(path); }) ==
+        "a.csv:1:1: error: the column 'length' stands here more than once\n"
+        "    1 | length,words,length\n"
+        "        ^ rename all but one of them\n");
+  CHECK(read(path, {.column = "words"}) == Tokens{6});
+  CHECK(folder.complaint([&] { return read(folder.write("a.jsonl", "{\"length\": 5, \"length\": 6}\n")); }) ==
+        "a.jsonl:1:1: error: the field 'length' stands here more than once\n"
+        "    1 | {\"length\": 5, \"length\": 6}\n"
+        "        ^ leave out all but one of them\n");
 }
 
 TEST_CASE("a .csv of one length a line needs no header", "[trace]") {
