@@ -167,19 +167,35 @@ class MeshChecks {
     }
   }
 
+  [[nodiscard]] const Value* given(std::string_view key) const {
+    const Value* value = mesh_.find(key);
+    return value != nullptr && !value->is_null() ? value : nullptr;
+  }
+
+  // The degree that does not divide the GPUs by itself, or else the last that is given: a sweep may have written it.
+  [[nodiscard]] Position place_of_misfit(std::int64_t gpus) const {
+    Position place = mesh_.position;
+    for (const auto& [key, degree] : {std::pair{"tp", point_.mesh.tp}, {"pp", point_.mesh.pp}}) {
+      const Value* value = given(key);
+      if (value == nullptr) continue;
+      place = value->position;
+      if (gpus % degree != 0) break;
+    }
+    return place;
+  }
+
   void fit_mesh() {
     Mesh& mesh = point_.mesh;
     const std::int64_t gpus = point_.nodes.devices(point_.cluster);
     const std::int64_t replica = mesh.tp * mesh.pp;
     const bool divides = gpus % replica == 0;
-    const Value* hdp = mesh_.find("hdp");
-    const bool is_given = hdp != nullptr && !hdp->is_null();
-    if (!is_given) mesh.hdp = std::max<std::int64_t>(1, gpus / replica);
+    const Value* hdp = given("hdp");
+    if (hdp == nullptr) mesh.hdp = std::max<std::int64_t>(1, gpus / replica);
     if (mesh.devices() == gpus) return;
     const std::string help = divides ? fmt::format("leave 'hdp' out, or make it {}", gpus / replica)
                                      : "the GPUs must be a multiple of tp x pp";
     diagnostics_.error(
-        is_given ? hdp->position : mesh_.position,
+        hdp != nullptr ? hdp->position : place_of_misfit(gpus),
         fmt::format("tp x hdp x pp = {} x {} x {} = {}, but {} {} GPUs", mesh.tp, mesh.hdp, mesh.pp, mesh.devices(),
                     mesh_.find("nodes") == nullptr ? "the cluster has" : "its nodes have", gpus),
         help);

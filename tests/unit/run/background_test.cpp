@@ -119,7 +119,7 @@ TEST_CASE("paths lead into the background by index, in sweeps and overrides", "[
   CHECK(swept.points[0].world != swept.points[1].world);
   CHECK(file.problems({"background.0.mesh.tp=3"}) ==
         Problems{"1:22: 'tp' is 3, which does not divide the 32 heads of llama-7b",
-                 "13:47: tp x hdp x pp = 3 x 5 x 1 = 15, but its nodes have 16 GPUs"});
+                 "1:22: tp x hdp x pp = 3 x 5 x 1 = 15, but its nodes have 16 GPUs"});
 }
 
 TEST_CASE("what an override adds to a background job stands where it was written", "[study]") {

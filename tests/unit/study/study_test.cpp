@@ -177,8 +177,10 @@ TEST_CASE("the mesh must have as many devices as the cluster", "[study]") {
   CHECK(problems_with("{tp: 2}", "{tp: 2, hdp: 15}") ==
         Problems{"10:20: tp x hdp x pp = 2 x 15 x 1 = 30, but the cluster has 32 GPUs"});
   CHECK(problems_with("{tp: 2}", "{tp: 64}") ==
-        Problems{"10:7: tp x hdp x pp = 64 x 1 x 1 = 64, but the cluster has 32 GPUs",
-                 "10:12: 'tp' is 64, which does not divide the 32 heads of llama-7b"});
+        Problems{"10:12: 'tp' is 64, which does not divide the 32 heads of llama-7b",
+                 "10:12: tp x hdp x pp = 64 x 1 x 1 = 64, but the cluster has 32 GPUs"});
+  CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 3}") ==
+        Problems{"10:19: tp x hdp x pp = 2 x 5 x 3 = 30, but the cluster has 32 GPUs"});
 }
 
 TEST_CASE("a pipeline has a schedule that goes with its chunks, and a layer for each of them", "[study]") {
