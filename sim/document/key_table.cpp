@@ -13,14 +13,14 @@ void KeyList::add(KeyText text, Read read) {
 }
 
 template <class T>
-void KeyList::add_value(KeyText text, Put<T> put) {
-  add(std::move(text), [put = std::move(put)](const Value& value, void* target, Diagnostics& diagnostics) {
+void KeyList::add_value(const KeyText& text, Put<T> put) {
+  add(text, [put = std::move(put)](const Value& value, void* target, Diagnostics& diagnostics) {
     if (const auto found = hdpsim::read<T>(value, diagnostics)) put(target, *found);
   });
 }
-template void KeyList::add_value(KeyText, Put<bool>);
-template void KeyList::add_value(KeyText, Put<double>);
-template void KeyList::add_value(KeyText, Put<std::string>);
+template void KeyList::add_value(const KeyText&, Put<bool>);
+template void KeyList::add_value(const KeyText&, Put<double>);
+template void KeyList::add_value(const KeyText&, Put<std::string>);
 
 template <class T>
 void KeyList::add_range(KeyText text, const RangeOf<T>& range, Put<T> put) {

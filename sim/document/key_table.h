@@ -51,7 +51,7 @@ class KeyList {
   void add(KeyText text, Read read);
   /// A key that is read by read<T>(), for a bool, a double and a std::string.
   template <class T>
-  void add_value(KeyText text, Put<T> put);
+  void add_value(const KeyText& text, Put<T> put);
   /// A key that is read by read_in<T>().
   template <class T>
   void add_range(KeyText text, const RangeOf<T>& range, Put<T> put);
@@ -156,15 +156,14 @@ class KeyTable {
 
   /// A value that is read apart, since it needs other keys first: the member points at it.
   template <class Member>
-  void kept(KeyText text, Member member) {
-    add(std::move(text),
-        [member](const Value& value, T& target, Diagnostics& /*diagnostics*/) { target.*member = &value; });
+  void kept(const KeyText& text, Member member) {
+    add(text, [member](const Value& value, T& target, Diagnostics& /*diagnostics*/) { target.*member = &value; });
   }
 
   /// Whatever `reader` makes of a value that looks like `text.shape`: reader(const Value&, T&, Diagnostics&).
   template <class Reader>
-  void add(KeyText text, Reader reader) {
-    keys_.add(std::move(text), [reader](const Value& value, void* target, Diagnostics& diagnostics) {
+  void add(const KeyText& text, Reader reader) {
+    keys_.add(text, [reader](const Value& value, void* target, Diagnostics& diagnostics) {
       reader(value, target_at(target), diagnostics);
     });
   }

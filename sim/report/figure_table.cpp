@@ -25,13 +25,14 @@ void FigureList::add_part(const PartText& text, const FigureList& figures, const
   const bool in_every_row = is_always_there || missing != Missing::blank;
   const Where is_there = [part_of](const void* row) { return part_of(row) != nullptr; };
   if (!text.path.empty()) {
-    add({.text = {.path = text.path, .sentence = text.object},
-         .schema = object_shape(!is_always_there && !may_be_left_out),
-         .value = [is_there](const void* row) { return is_there(row) ? Json::object() : Json(); },
-         .where = may_be_left_out ? is_there : Where{},
-         .is_required = !may_be_left_out,
-         .has_column = false,
-         .is_object = true});
+    Entry object{.text = {.path = text.path, .sentence = text.object},
+                 .schema = object_shape(!is_always_there && !may_be_left_out),
+                 .value = [is_there](const void* row) { return is_there(row) ? Json::object() : Json(); },
+                 .is_required = !may_be_left_out,
+                 .has_column = false,
+                 .is_object = true};
+    if (may_be_left_out) object.where = is_there;
+    add(std::move(object));
   }
   for (const Entry& each : figures.entries_) {
     Entry entry = each;
