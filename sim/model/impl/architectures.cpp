@@ -124,7 +124,7 @@ constexpr Trait always{.usual = true};
 constexpr Trait attention_bias{.key = "attention_bias"};
 constexpr Trait gate{.usual = true, .key = "attn_output_gate"};
 
-// Constants, for code that fills in as many members takes an optimizing compiler longer than any other source.
+// Constants: as code that fills in the members, the table took GCC longer to compile than the rest of the layer.
 constexpr Architecture known_families[] = {
     {.name = "LlamaForCausalLM", .qkv_biases = attention_bias, .note = "Llama 2, 3; Yi; SmolLM"},
     {.name = "Llama4ForConditionalGeneration",
