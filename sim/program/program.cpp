@@ -47,6 +47,15 @@ DeviceParameters stage_parameters(const Transformer& model, const Mesh& mesh, co
   return device_parameters(model, layers, around, mesh.tp, mesh.ep);
 }
 
+std::vector<LayerKind> kinds_of(const Transformer& model, const Mesh& mesh) {
+  std::vector<LayerKind> kinds;
+  for (Transformer& alone : of_each_kind(model)) {
+    const std::int64_t parameters = device_parameters(model, {{1, kinds.size()}}, 0, mesh.tp, mesh.ep).all();
+    kinds.push_back({std::move(alone), parameters});
+  }
+  return kinds;
+}
+
 }  // namespace
 
 GroupSharing sharing_of(const MicroBatch& micro_batch, const LoweringOptions& options) {
@@ -67,7 +76,7 @@ std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, con
 Program::Program(const Plan& plan, LoweringOptions options)
     : plan_(plan),
       options_(std::move(options)),
-      kinds_(of_each_kind(options_.model)),
+      kinds_(kinds_of(options_.model, options_.mesh)),
       pipeline_(plan, options_.mesh.pp, options_.pipeline) {
   const Mesh& mesh = options_.mesh;
   HDPSIM_CHECK(mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, mesh.hdp);
@@ -107,9 +116,21 @@ MicroBatchProgram Program::pass(PassId id) const {
 
 bool Program::are_alike(PassId a, PassId b) const {
   if (a == b) return true;
-  if (options_.model.moe || is_first(a) != is_first(b) || is_last(a) != is_last(b)) return false;
+  if (!are_alike_alone(a, b)) return false;
+  const std::optional<PassId> beside_a = pipeline_.beside(a);
+  const std::optional<PassId> beside_b = pipeline_.beside(b);
+  if (!beside_a || !beside_b) return !beside_a && !beside_b;
+  return are_alike_alone(*beside_a, *beside_b);
+}
+
+// Without what runs beside them.
+bool Program::are_alike_alone(PassId a, PassId b) const {
+  if (is_first(a) != is_first(b) || is_last(a) != is_last(b)) return false;
+  const MicroBatchId of_a = pipeline_.micro_batch_id(a);
+  const MicroBatchId of_b = pipeline_.micro_batch_id(b);
+  if (!expert_tokens_.empty() && expert_tokens_[of_a.index()] != expert_tokens_[of_b.index()]) return false;
   StagePass other = pipeline_.pass(b);
-  other.micro_batch = pipeline_.micro_batch_id(a);
+  other.micro_batch = of_a;
   return other == pipeline_.pass(a) && pipeline_.begins_on_stage(a) == pipeline_.begins_on_stage(b) &&
          have_same_work(pipeline_.micro_batch(a), pipeline_.micro_batch(b));
 }
@@ -159,7 +180,7 @@ std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage, std::int64_t
   std::vector<DealtMatrices> all;
   for (const std::int64_t chunk : pipeline_.chunk_map().held(stage)) {
     for (const LayerRun& run : pipeline_.chunk_map().runs(options_.model, chunk)) {
-      for (WeightMatrix matrix : weight_matrices(kinds_[run.kind], mesh.tp, mesh.ep)) {
+      for (WeightMatrix matrix : weight_matrices(kinds_[run.kind].model, mesh.tp, mesh.ep)) {
         matrix.count *= run.count;
         all.push_back({matrix, !deals ? 1 : matrix.whole_experts ? expert_pool : mesh.ranks_of_a_shard_group()});
       }

@@ -23,6 +23,12 @@ struct LoweringOptions {
   ExpertLayout experts = {};  ///< For a model with experts; its ep is that of the mesh (checked).
 };
 
+/// The layers of one kind.
+struct LayerKind {
+  Transformer model;            ///< The model with layers of this kind alone.
+  std::int64_t parameters = 0;  ///< Of a layer on one device, whole experts included.
+};
+
 /// How the group of a micro-batch shares its attention: by the recipe, unless its ranks attend for each other. O(kinds
 /// of layers).
 [[nodiscard]] GroupSharing sharing_of(const MicroBatch& micro_batch, const LoweringOptions& options);
@@ -79,8 +85,7 @@ class Program {
   [[nodiscard]] MicroBatchProgram pass(PassId id) const;
   /// The same where every micro-batch is one pass (checked).
   [[nodiscard]] MicroBatchProgram micro_batch(MicroBatchId id) const;
-  /// Whether two passes have the same program on one rank each, or are one pass. Where experts wait for other ranks
-  /// only a pass is like itself. O(spans).
+  /// Whether two passes have the same program on one rank each and run beside such passes, or are one pass. O(spans).
   [[nodiscard]] bool are_alike(PassId a, PassId b) const;
   /// The bytes that every device sends to the device of the pass's target: its share of the hidden states or of their
   /// gradients.
@@ -92,6 +97,7 @@ class Program {
 
  private:
   void mark_first_and_last();
+  [[nodiscard]] bool are_alike_alone(PassId a, PassId b) const;
   [[nodiscard]] const std::vector<LayerRun>& layers_of(const StagePass& pass) const {
     return layers_[static_cast<std::size_t>(pass.chunk)];
   }
@@ -101,7 +107,7 @@ class Program {
 
   const Plan& plan_;
   LoweringOptions options_;
-  std::vector<Transformer> kinds_;  ///< The model with layers of each kind alone.
+  std::vector<LayerKind> kinds_;
   Pipeline pipeline_;
   std::vector<std::vector<LayerRun>> layers_;  ///< By chunk.
   std::vector<bool> first_;  ///< By micro-batch: it is the first of any of its ranks; empty if not needed.

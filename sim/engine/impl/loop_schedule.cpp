@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::uint32_t farthest_iterations_back = 2;
 
+// Most schedules are short: they use the memory of the one before.
+std::vector<Duration>& memory_of_thread() {
+  static thread_local std::vector<Duration> memory;
+  return memory;
+}
+
 // A list schedule: every instruction starts when its stream and its dependencies allow. Times are relative to the
 // loop's start.
 class LoopSchedule {
@@ -26,7 +32,7 @@ class LoopSchedule {
   LoopTime run(std::int64_t iterations) {
     const std::int64_t passes = repeats_are_independent() ? 1 : iterations;
     kept_ = std::min<std::int64_t>(passes, farthest_iterations_back + 1);
-    ends_.resize(static_cast<std::size_t>(kept_) * block_.body.size());
+    ends_.assign(static_cast<std::size_t>(kept_) * block_.body.size(), Duration{});
     for (iteration_ = 0; iteration_ < passes; ++iteration_) {
       for (std::int64_t back = 0; back < kept_; ++back) {
         rows_[static_cast<std::size_t>(back)] =
@@ -107,7 +113,7 @@ class LoopSchedule {
   std::array<Duration, stream_count> free_{};
   std::int64_t kept_ = 1;                                         ///< Number of newest iterations whose ends are kept.
   std::array<std::size_t, farthest_iterations_back + 1> rows_{};  ///< In `ends_`, by iterations before this one.
-  std::vector<Duration> ends_;                                    ///< By kept iteration and instruction.
+  std::vector<Duration>& ends_ = memory_of_thread();              ///< By kept iteration and instruction.
   Bytes last_exchanged_{-1};
   Duration last_transfer_;
   Breakdown breakdown_;

@@ -1,6 +1,7 @@
 #include "sim/engine/impl/pass_prices.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace hdpsim {
 
@@ -10,12 +11,16 @@ PassPrices::PassPrices(const Program& program, const Machine& machine)
       last_(program.pipeline().passes() / std::max<std::size_t>(1, program.plan().micro_batches.size())) {}
 
 std::shared_ptr<const PricedProgram> PassPrices::of(PassId id) {
-  Last& last = last_[id.index() % last_.size()];
-  if (!last.id || !program_.are_alike(*last.id, id)) {
-    last.priced = std::make_shared<const PricedProgram>(price(program_, id, machine_));
+  std::array<Known, kept>& last = last_[id.index() % last_.size()];
+  auto known = std::find_if(last.begin(), last.end(),
+                            [&](const Known& other) { return other.id && program_.are_alike(*other.id, id); });
+  if (known == last.end()) {
+    known = std::prev(last.end());
+    known->priced = std::make_shared<const PricedProgram>(price(program_, id, machine_));
   }
-  last.id = id;
-  return last.priced;
+  known->id = id;
+  std::rotate(last.begin(), known, std::next(known));
+  return last.front().priced;
 }
 
 }  // namespace hdpsim

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -8,24 +10,26 @@
 
 namespace hdpsim {
 
-/// The priced programs of a step's passes. Passes that are alike and follow each other have one: in a batch of equal
-/// sequences every chunk is lowered and priced once in each direction.
+/// The priced programs of a step's passes. Passes that are alike and soon follow each other have one: in a batch of
+/// equal sequences every chunk is lowered and priced a few times in each direction.
 class PassPrices {
  public:
   /// Both outlive this object.
   PassPrices(const Program& program, const Machine& machine);
-  /// O(spans) if the pass is like the last one of its chunk and direction, otherwise the cost of price().
+  /// O(spans) if the pass is like one of the last few of its chunk and direction, otherwise the cost of price().
   [[nodiscard]] std::shared_ptr<const PricedProgram> of(PassId id);
 
  private:
-  struct Last {
+  struct Known {
     std::optional<PassId> id;
     std::shared_ptr<const PricedProgram> priced;
   };
+  /// Enough for two copies of the model, each with and without a pass beside it.
+  static constexpr std::size_t kept = 4;
 
   const Program& program_;
   const Machine& machine_;
-  std::vector<Last> last_;  // by a pass's place among those of its micro-batch
+  std::vector<std::array<Known, kept>> last_;  // by a pass's place among those of its micro-batch; the newest first
 };
 
 }  // namespace hdpsim

@@ -32,7 +32,7 @@ class Lowering {
 
   void compute_forward() {
     if (work_.gathers) {
-      gather_first(writer_, parameters_around(writer_) + layer_parameters(writer_, work_.layers.front()));
+      gather_first(writer_, parameters_around(writer_) + writer_.layer_parameters(work_.layers.front()));
     }
     if (!work_.embedding) writer_.gather_received(Direction::forward);
     if (work_.embedding && writer_.has_tokens()) embedding_forward();
@@ -45,7 +45,7 @@ class Lowering {
 
   void backward() {
     if (!work_.head) writer_.gather_received(Direction::backward);
-    if (!work_.head && gathers_again(writer_)) gather_first(writer_, layer_parameters(writer_, work_.layers.back()));
+    if (!work_.head && gathers_again(writer_)) gather_first(writer_, writer_.layer_parameters(work_.layers.back()));
     if (work_.head && writer_.has_tokens()) head_backward();
     for (std::size_t i = work_.layers.size(); i-- > 0;) {
       const LayerRun* next = i > 0 ? &work_.layers[i - 1] : nullptr;
@@ -66,7 +66,7 @@ class Lowering {
   void weights_of_layers(const LayerRun& layers) {
     writer_.open_layers(layers, Direction::backward);
     layer_weights(writer_);
-    if (!writer_.layer().moe) reduce(writer_, layer_parameters(writer_));
+    if (!writer_.layer().moe) reduce(writer_, writer_.layer_parameters(writer_.run()));
   }
 
   void weights_of(DensePart part, std::int64_t parameters) {
@@ -107,7 +107,7 @@ class Lowering {
 
   void head_backward() {
     writer_.open_block(1, Direction::backward);
-    if (gathers_again(writer_)) gather(writer_, layer_parameters(writer_, work_.layers.back()));
+    if (gathers_again(writer_)) gather(writer_, writer_.layer_parameters(work_.layers.back()));
     writer_.run(DensePart::head);
     writer_.gather_input_again(DensePart::head);
     writer_.reduce_scatter(DensePart::head);
@@ -136,7 +136,7 @@ class Lowering {
     if (gathered) wait_for_gather(writer_, *gathered);
     begin_ring_behind_last_layer(writer_);
     if (fetched) wait_for_prefetch(writer_, *fetched);
-    reduce(writer_, layer_parameters(writer_));
+    reduce(writer_, writer_.layer_parameters(writer_.run()));
   }
 
   void end_block() {
@@ -151,7 +151,7 @@ class Lowering {
 }  // namespace
 
 MicroBatchProgram lowered(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options,
-                          const std::vector<Transformer>& kinds, const ExpertTokens& expert_tokens) {
+                          const std::vector<LayerKind>& kinds, const ExpertTokens& expert_tokens) {
   PassWriter writer(work, micro_batch, options, kinds, expert_tokens);
   Lowering(writer).run();
   return writer.take();

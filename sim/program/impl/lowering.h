@@ -27,9 +27,8 @@ struct PassWork {
 };
 
 /// Writes the program of one pass block by block: the layers of a kind are one block, wherever they stand in the pass.
-/// `kinds` is the model with layers of each kind alone.
 [[nodiscard]] MicroBatchProgram lowered(const PassWork& work, const MicroBatch& micro_batch,
-                                        const LoweringOptions& options, const std::vector<Transformer>& kinds,
+                                        const LoweringOptions& options, const std::vector<LayerKind>& kinds,
                                         const ExpertTokens& expert_tokens);
 
 }  // namespace hdpsim

@@ -40,7 +40,7 @@ void PassWriter::open_block(std::int64_t iterations, Direction direction) {
 void PassWriter::open_layers(const LayerRun& layers, Direction direction) {
   open_block(layers.count, direction);
   program_.blocks.back().kind = layers.kind;
-  layer_ = &kinds_[layers.kind];
+  layer_ = &kinds_[layers.kind].model;
   run_ = layers;
 }
 

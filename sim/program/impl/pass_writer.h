@@ -22,7 +22,7 @@ using Index = std::uint32_t;
 class PassWriter {
  public:
   PassWriter(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options,
-             const std::vector<Transformer>& kinds, const ExpertTokens& expert_tokens)
+             const std::vector<LayerKind>& kinds, const ExpertTokens& expert_tokens)
       : work_(work),
         micro_batch_(micro_batch),
         options_(options),
@@ -30,6 +30,12 @@ class PassWriter {
         expert_tokens_(expert_tokens),
         tokens_(micro_batch.tokens_per_rank()) {
     program_.all_reduce = options.recipe.zero == 0;
+    program_.dense.reserve(usual_entries);
+    program_.attention.reserve(usual_entries);
+    program_.memory_bound.reserve(usual_entries);
+    program_.bytes.reserve(usual_entries);
+    program_.blocks.reserve(usual_entries);
+    if (options.mesh.tp > 1) program_.collectives.reserve(2 * usual_entries);
     program_.sharing = sharing_of(micro_batch, options);
     if (micro_batch.local.empty()) return;
     local_.emplace(micro_batch, options.model);
@@ -47,7 +53,9 @@ class PassWriter {
   [[nodiscard]] const Transformer& layer() const { return *layer_; }
   /// The layers of the open block, if it has some.
   [[nodiscard]] const LayerRun& run() const { return run_; }
-  [[nodiscard]] const Transformer& kind(const LayerRun& layers) const { return kinds_[layers.kind]; }
+  [[nodiscard]] const Transformer& kind(const LayerRun& layers) const { return kinds_[layers.kind].model; }
+  /// Parameters of one layer on a device.
+  [[nodiscard]] std::int64_t layer_parameters(const LayerRun& layers) const { return kinds_[layers.kind].parameters; }
   [[nodiscard]] const ExpertTokens& expert_tokens() const { return expert_tokens_; }
   [[nodiscard]] std::int64_t tp() const { return options_.mesh.tp; }
   [[nodiscard]] const GroupSharing& sharing() const { return program_.sharing; }
@@ -130,6 +138,8 @@ class PassWriter {
   [[nodiscard]] MicroBatchProgram take();
 
  private:
+  static constexpr std::size_t usual_entries = 8;  ///< Of a table, for which memory is taken at once.
+
   /// The product that hides a collective.
   enum class Overlap {
     none,
@@ -161,7 +171,7 @@ class PassWriter {
   const PassWork& work_;
   const MicroBatch& micro_batch_;
   const LoweringOptions& options_;
-  const std::vector<Transformer>& kinds_;  ///< The model with layers of each kind alone.
+  const std::vector<LayerKind>& kinds_;
   const Transformer* layer_ = &options_.model;
   LayerRun run_;
   ExpertTokens expert_tokens_;

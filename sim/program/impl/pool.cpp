@@ -4,14 +4,6 @@
 
 namespace hdpsim {
 
-std::int64_t layer_parameters(const PassWriter& writer) {
-  return layer_parameters(writer, writer.run());
-}
-
-std::int64_t layer_parameters(const PassWriter& writer, const LayerRun& of) {
-  return device_parameters(writer.model(), {{1, of.kind}}, 0, writer.tp(), writer.options().experts.ep).all();
-}
-
 std::int64_t embedding_parameters(const PassWriter& writer) {
   return divided(input_parameters(writer.model()), writer.tp());
 }
@@ -40,10 +32,10 @@ Index gather(PassWriter& writer, std::int64_t parameters) {
 }
 
 Index gather_next(PassWriter& writer, const LayerRun* next) {
-  const Index of_same_kind = gather(writer, layer_parameters(writer));
+  const Index of_same_kind = gather(writer, writer.layer_parameters(writer.run()));
   writer.body()[of_same_kind].last_skipped = 1;
   if (next == nullptr) return of_same_kind;
-  const Index of_next = gather(writer, layer_parameters(writer, *next));
+  const Index of_next = gather(writer, writer.layer_parameters(*next));
   writer.body()[of_next].first_iteration = static_cast<std::uint32_t>(writer.iterations() - 1);
   return of_same_kind;
 }

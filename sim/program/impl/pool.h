@@ -8,10 +8,8 @@ namespace hdpsim {
 // the previous layer computes, as soon as the layer before that has finished with its own. Gathers and reductions run
 // one after another, because they use the same links.
 
-/// Parameters of one device: of a layer of the open block's kind or of a run's, of the embedding, of the head with the
-/// final norm, and of whichever of the last two the pass has.
-[[nodiscard]] std::int64_t layer_parameters(const PassWriter& writer);
-[[nodiscard]] std::int64_t layer_parameters(const PassWriter& writer, const LayerRun& of);
+/// Parameters of one device: of the embedding, of the head with the final norm, and of whichever of the two the pass
+/// has.
 [[nodiscard]] std::int64_t embedding_parameters(const PassWriter& writer);
 [[nodiscard]] std::int64_t head_parameters(const PassWriter& writer);
 [[nodiscard]] std::int64_t parameters_around(const PassWriter& writer);

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "sim/plan/expert_waves.h"
 #include "sim/plan/same_work.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
@@ -23,6 +24,21 @@ Plan plan_with(const std::vector<std::int64_t>& tokens) {
   return plan_of(2, 4, each);
 }
 
+// Checks that every pass gets the price of its own program, and counts the programs that were priced.
+std::size_t priced_programs(const Program& program, const Machine& machine) {
+  PassPrices prices(program, machine);
+  std::set<std::shared_ptr<const PricedProgram>> made;
+  for (std::size_t p = 0; p < program.pipeline().passes(); ++p) {
+    const auto priced = prices.of(PassId(p));
+    made.insert(priced);
+    const PricedProgram own = price(program, PassId(p), machine);
+    CHECK(priced->times == own.times);
+    CHECK(priced->evidence == own.evidence);
+    CHECK(priced->program.blocks.size() == own.program.blocks.size());
+  }
+  return made.size();
+}
+
 }  // namespace
 
 TEST_CASE("passes that are alike share a priced program, which is that of each", "[engine]") {
@@ -34,20 +50,38 @@ TEST_CASE("passes that are alike share a priced program, which is that of each",
       const LoweringOptions options{
           .model = one_head_model(4), .mesh = {.hdp = 2, .pp = stages}, .recipe = {.overlap_grad_reduce = overlaps}};
       const Program program(plan, options);
-      PassPrices prices(program, world.machine);
-      std::set<std::shared_ptr<const PricedProgram>> made;
-      for (std::size_t p = 0; p < program.pipeline().passes(); ++p) {
-        const auto priced = prices.of(PassId(p));
-        made.insert(priced);
-        const PricedProgram own = price(program, PassId(p), world.machine);
-        CHECK(priced->times == own.times);
-        CHECK(priced->evidence == own.evidence);
-        CHECK(priced->program.blocks.size() == own.program.blocks.size());
-      }
-      // 3, 5, 3 again and the ring. The first micro-batch of a rank is unlike the others where it gathers parameters.
+      // 3, 5 and the ring. The first micro-batch of a rank is unlike the others where it gathers parameters.
       const std::size_t places = program.pipeline().passes() / plan.micro_batches.size();
-      CHECK(made.size() == (overlaps ? 5 : 4) * places);
+      CHECK(priced_programs(program, world.machine) == (overlaps ? 4 : 3) * places);
     }
+  }
+}
+
+TEST_CASE("passes with experts share one if their groups have as many tokens and the passes beside them are alike",
+          "[engine][experts]") {
+  constexpr std::int64_t stages = 4;
+  Transformer model = one_head_model(2 * stages);
+  model.moe = MixtureOfExperts{.experts = 2, .experts_per_token = 1, .expert_hidden = 128};
+  // In one wave rank 1 has fewer tokens, and so has the expert group of both ranks.
+  constexpr std::size_t odd_wave = 20;
+  for (const bool equal : {true, false}) {
+    std::vector<std::pair<std::vector<std::size_t>, std::int64_t>> groups;
+    for (std::size_t wave = 0; wave < 40; ++wave) {
+      groups.push_back({{0}, 1000});
+      groups.push_back({{1}, equal || wave != odd_wave ? 1000 : 500});
+    }
+    const Plan plan = in_expert_waves(plan_of(2, model.layers, groups), 2, 0);
+    LoweringOptions options{model, Mesh{.hdp = 2, .pp = stages, .ep = 2}};
+    options.experts.ep = 2;
+    options.pipeline.schedule = "dualpipe";
+    const Program program(plan, options);
+    HandMachine world(one_device_nodes(2 * stages, 1_GBps), std::make_unique<HandCosts>(1_us), 2);
+    world.machine.experts = test::each_takes(10_us);
+    const std::size_t places = program.pipeline().passes() / plan.micro_batches.size();
+    const std::size_t programs = priced_programs(program, world.machine);
+    // Two copies of the model, each with and without a pass beside it.
+    if (equal) CHECK(programs <= 4 * places);
+    if (!equal) CHECK(programs > 4 * places);
   }
 }
 
