@@ -42,8 +42,8 @@ std::vector<std::string> overrides_of(const StudyOptions& options) {
   return with_lengths(options.lengths.file, options.lengths.column, options.overrides);
 }
 
-int interrupted(const StudyOptions& options, const Study& study) {
-  note(fmt::format("{}: stopped before its {} runs were finished{}", study.name, study.run_count(),
+int interrupted(const StudyOptions& options, const Study& study, std::string_view unfinished) {
+  note(fmt::format("{}: stopped before {}{}", study.name, unfinished,
                    options.out.empty() ? "" : fmt::format("; --resume goes on with those kept in {}", options.out)));
   return exit_by_signal + stop_signal();
 }
@@ -98,23 +98,26 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
     runs = resumable(options.out, "runs", simulate);
   }
   if (!runs || !compare_with_tuned(options, study, catalog, processes.jobs(), kept, *runs))
-    return interrupted(options, study);
+    return interrupted(options, study, fmt::format("its {} runs were finished", study.run_count()));
   for (const std::string& line : model_notes(study)) note(line);
   for (const std::string& line : network_notes(study)) note(line);
   for (const std::string& warning : cold_step_warnings(study)) note(warning);
   for (const std::string& warning : coverage.warnings(study, *runs)) note(warning);
   if (folder) {
     folder->remove_earlier();
-    const StudyReportOptions wanted{.stop = [] { return stop_signal() != 0; }, .note = note};
-    if (!write_report(*folder, study, *runs, version, wanted)) return interrupted(options, study);
     write_results(*folder, study, *runs, version);
-    tell_removed(*folder);
   }
   print(formatted(*runs, study.resolved, version, options.format), options.format);
+  if (!folder) return 0;
+  // The report simulates more than the table tells.
+  const StudyReportOptions wanted{.stop = [] { return stop_signal() != 0; }, .note = note};
+  if (!write_report(*folder, study, *runs, version, wanted))
+    return interrupted(options, study, "its report was written");
+  tell_removed(*folder);
   return 0;
 }
 
-int run_command(const StudyOptions& options, const Session& session) {
+int study_command(const StudyOptions& options, const Session& session) {
   if (options.resume && options.out.empty())
     throw InputError("--resume needs the folder of --out, where runs are kept");
   const StudyProcesses processes(options.sharing);
@@ -135,7 +138,7 @@ int run_command(const StudyOptions& options, const Session& session) {
 void add_study_command(Command app, Session& session) {
   const Command command =
       app.add_subcommand("study", "Simulate what every plan of a study costs at every point of its sweep");
-  StudyOptions& options = add_command(command, session, run_command);
+  StudyOptions& options = add_command(command, session, study_command);
   command.add_option("STUDY", options.file, "The study, a YAML file").required();
   add_set(command, options.overrides, "the study");
   add_lengths(command, options.lengths);
