@@ -478,16 +478,5 @@ TEST_CASE("a process that dies or stands still ends the job, and the last checkp
   }
 }
 
-TEST_CASE("a process that is stopped before it starts ends the job, which says so", "[execute][mpi]") {
-  if (is_without_mpi()) return;
-  const FastWorkplace here;
-  here.write("held", "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then kill -STOP $$; fi\nexec \"$@\"\n");
-  const Outcome outcome = here.hdpsim("execute fast.yaml --patience 1s", mpirun("-n 2") + " sh held");
-  CHECK(outcome.code == 3);
-  CHECK_THAT(outcome.err, Contains("error: process 0 has waited 60 s for the 2 processes to start together") &&
-                              Contains("process 0: hdpsim, ") && Contains(", is there") &&
-                              Contains("process 1: sh, ") && Contains(", is stopped"));
-}
-
 }  // namespace
 }  // namespace hdpsim::spec

@@ -99,17 +99,6 @@ TEST_CASE("a process that stands still to the end does not keep a study from end
   }
 }
 
-TEST_CASE("a study whose process does not start ends, and says so", "[study][mpi]") {
-  if (is_without_mpi()) return;
-  const Workplace here;
-  here.write("lost", "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then exec sleep 1000000; fi\nexec \"$@\"\n");
-  const Outcome outcome = here.hdpsim("study configs/studies/tiny.yaml --out out", mpirun("-n 2") + " sh lost");
-  CHECK(outcome.code == 3);
-  CHECK_THAT(outcome.err, Contains("error: process 0 has waited 60 s for the 2 processes to start together") &&
-                              Contains("process 1: sleep, "));
-  CHECK_FALSE(fs::exists(here.folder() / "out"));
-}
-
 TEST_CASE("a study whose process 0 dies goes on with --resume, to the same bytes", "[study][mpi]") {
   if (is_without_mpi()) return;
   const ManyPoints here;

@@ -1,0 +1,37 @@
+#include <future>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+using Catch::Contains;
+
+// Both wait for a minute: side by side.
+TEST_CASE("a job ends, and says so, if a process is stopped before it starts or does not start", "[launch][mpi]") {
+  if (is_without_mpi()) return;
+  const Workplace of_study;
+  of_study.write("lost", "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then exec sleep 1000000; fi\nexec \"$@\"\n");
+  std::future<Outcome> study = std::async(std::launch::async, [&] {
+    return of_study.hdpsim("study configs/studies/tiny.yaml --out out", mpirun("-n 2") + " sh lost");
+  });
+  const Workplace of_training;
+  of_training.write("held", "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then kill -STOP $$; fi\nexec \"$@\"\n");
+  const Outcome trained =
+      of_training.hdpsim("execute configs/studies/real.yaml --patience 1s", mpirun("-n 2") + " sh held");
+  const Outcome simulated = study.get();
+
+  CAPTURE(trained.err, simulated.err);
+  CHECK(trained.code == 3);
+  CHECK_THAT(trained.err, Contains("error: process 0 has waited 60 s for the 2 processes to start together") &&
+                              Contains("process 0: hdpsim, ") && Contains(", is there") &&
+                              Contains("process 1: sh, ") && Contains(", is stopped"));
+  CHECK(simulated.code == 3);
+  CHECK_THAT(simulated.err, Contains("error: process 0 has waited 60 s for the 2 processes to start together") &&
+                                Contains("process 1: sleep, "));
+  CHECK_FALSE(fs::exists(of_study.folder() / "out"));
+}
+
+}  // namespace
+}  // namespace hdpsim::spec
