@@ -17,7 +17,7 @@ struct Family {
 };
 
 std::string line_of(const Family& family, const std::vector<NoiseFloor>& noise) {
-  constexpr double percent = 100;
+  constexpr double to_percent = 100;
   std::int64_t samples = 0;
   double error = 0;
   double worst = 0;
@@ -28,10 +28,10 @@ std::string line_of(const Family& family, const std::vector<NoiseFloor>& noise) 
   }
   const auto floor =
       std::find_if(noise.begin(), noise.end(), [&](const NoiseFloor& n) { return n.family == family.noise_name; });
-  const std::string noise_text = floor == noise.end() ? "-" : fmt::format("{:.2f} %", percent * floor->mean);
+  const std::string noise_text = floor == noise.end() ? "-" : fmt::format("{:.2f} %", to_percent * floor->mean);
   return fmt::format("{:<18} {:>8} {:>16} {:>16} {:>13}\n", family.name, samples,
-                     fmt::format("{:.2f} %", percent * error / static_cast<double>(samples)),
-                     fmt::format("{:.2f} %", percent * worst), noise_text);
+                     fmt::format("{:.2f} %", to_percent * error / static_cast<double>(samples)),
+                     fmt::format("{:.2f} %", to_percent * worst), noise_text);
 }
 
 }  // namespace

@@ -21,12 +21,8 @@ namespace {
 constexpr double flops_slack = 1.15;
 // A copy loads the lines that it writes; kernels that read more than they write move that much more of their own bytes.
 constexpr double bandwidth_slack = 2;
-// The share of the peaks that kernels roughly reach.
-constexpr double usual_share = 0.6;
 // A smaller share is a momentary disturbance, and no basis for a plan.
 constexpr double least_available = 0.1;
-// One of these parts of the memory is for one measurement.
-constexpr std::int64_t memory_parts = 8;
 // Cores that share a cache hand over several times as fast as those that do not.
 constexpr double same_distance = 1.6;
 

@@ -21,10 +21,8 @@ namespace {
 
 constexpr std::int64_t largest_copy = std::int64_t{1} << 28;
 // A kernel may find a part of its input in the second-level cache, however large its tensors are.
-constexpr double bandwidth_slack = 1.25;
-constexpr double usual_share = 0.6;       // of the peaks, roughly
-constexpr std::int64_t memory_parts = 8;  // one of them is for one measurement
-constexpr int runs_a_slowdown = 5;        // launches whose median is compared, without traffic and with it
+constexpr double cache_slack = 1.25;
+constexpr int runs_a_slowdown = 5;  // launches whose median is compared, without traffic and with it
 
 /// The device's name in clusters: "NVIDIA A100-SXM4-80GB" with 80 GiB is an A100-80GB.
 std::string device_word(const kernels::DeviceInfo& info) {
@@ -68,7 +66,7 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] DeviceSpeed speed(const Circumstances& circumstances) override {
     return {.peak_flops = circumstances.peak_flops,
-            .peak_bandwidth = bandwidth_slack * circumstances.memory_bandwidth,
+            .peak_bandwidth = cache_slack * circumstances.memory_bandwidth,
             .usual_flops = usual_share * circumstances.peak_flops,
             .usual_bandwidth = usual_share * circumstances.memory_bandwidth,
             .emptying_s = 2 * static_cast<double>(info_.cache_bytes) / circumstances.memory_bandwidth,

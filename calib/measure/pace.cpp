@@ -20,8 +20,8 @@ namespace {
 // Long enough for a clock, short enough for a reading with every step.
 constexpr double usual_s = 2e-3;
 constexpr std::size_t products = 3;
-constexpr int runs = 3;
-constexpr std::uint64_t seed = 1;
+constexpr int passes = 3;
+constexpr std::uint64_t pace_seed = 1;
 
 // The distance of a time from the usual one, on a logarithmic scale.
 double oddity(Duration time) {
@@ -120,7 +120,7 @@ void PaceMeter::take_copies(const DeviceProfile& profile) {
 }
 
 void PaceMeter::take(CostFamily family, Subject subject, Duration then) {
-  Repeatable work = prepare(*device_, speed_, subject, seed);
+  Repeatable work = prepare(*device_, speed_, subject, pace_seed);
   yardsticks_.push_back({family, std::move(subject), then.seconds(), std::move(work)});
 }
 
@@ -133,7 +133,7 @@ std::vector<PaceRatio> PaceMeter::ratios() {
     ratios.push_back({.family = yardstick.family,
                       .what = label_of(yardstick.subject),
                       .quantile = quantile_of_rounds(yardstick.subject),
-                      .ratio = summary(yardstick.work.time(runs)).median_s / yardstick.then_s});
+                      .ratio = summary(yardstick.work.time(passes)).median_s / yardstick.then_s});
   }
   return ratios;
 }

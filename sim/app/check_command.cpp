@@ -13,7 +13,7 @@ struct CheckOptions {
   std::string kind;
 };
 
-int run_command(const CheckOptions& options, const Session& session) {
+int check_command(const CheckOptions& options, const Session& session) {
   const auto& names = file_kind_names();
   std::optional<FileKind> kind;
   const auto named = std::find(names.begin(), names.end(), options.kind);
@@ -30,7 +30,7 @@ int run_command(const CheckOptions& options, const Session& session) {
 
 void add_check_command(Command app, Session& session) {
   const Command command = app.add_subcommand("check", "List every problem of an input file, and do nothing else");
-  CheckOptions& options = add_command(command, session, run_command);
+  CheckOptions& options = add_command(command, session, check_command);
   command
       .add_option("FILE", options.file,
                   "A study, plan, cluster, model, profile, validation set, file of lengths or steps of a scheduler")

@@ -280,7 +280,7 @@ int report(const CommOptions& options, const ClusterSpec& cluster, const std::op
   return 0;
 }
 
-int run_command(const CommOptions& options, const Session& session) {
+int comm_command(const CommOptions& options, const Session& session) {
   check_simgrid(options);
   // Wrong sizes are told even where what is asked for does not read them.
   (void)sizes_of(options);
@@ -319,7 +319,7 @@ std::vector<std::string> what_names() {
 void add_comm_command(Command app, Session& session) {
   const Command command =
       app.add_subcommand("comm", "Benchmark the simulated fabric: collectives as nccl-tests has them, traffic");
-  CommOptions& options = add_command(command, session, run_command);
+  CommOptions& options = add_command(command, session, comm_command);
   command.add_option("WHAT", options.what, "A collective of nccl-tests or a pattern of messages")
       .required()
       .one_of(what_names());

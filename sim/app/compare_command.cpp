@@ -50,7 +50,7 @@ void write_comparison(OutputFolder& folder, const std::string& title, const std:
   folder.write("comparison.html", comparison_page(title, plans));
 }
 
-int run_command(const CompareOptions& options, const Session& session) {
+int compare_command(const CompareOptions& options, const Session& session) {
   if (const auto paths = traces_and_study(options.paths); !paths.empty()) {
     if (!options.out.empty()) throw InputError("--out is for timelines: of a trace and a study only the text is known");
     return compare_trace(paths, options.trace, options.format, session);
@@ -78,7 +78,7 @@ int run_command(const CompareOptions& options, const Session& session) {
 void add_compare_command(Command app, Session& session) {
   const Command command = app.add_subcommand(
       "compare", "Hold predictions against measurements: timelines by instruction, or a trace beside a study");
-  CompareOptions& options = add_command(command, session, run_command);
+  CompareOptions& options = add_command(command, session, compare_command);
   command
       .add_option(
           "PATH", options.paths,

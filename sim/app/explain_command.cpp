@@ -47,7 +47,7 @@ std::optional<std::vector<Run>> runs_of(const Study& study, const std::filesyste
                            .report = [&](const Progress& progress) { display.show(progress); }});
 }
 
-int run_command(const ExplainOptions& options, const Session& session) {
+int explain_command(const ExplainOptions& options, const Session& session) {
   const std::filesystem::path folder = options.folder;
   Catalog catalog(session.data_folder);
   const Study study = load_study(folder / "study.yaml", {}, catalog);
@@ -71,7 +71,7 @@ int run_command(const ExplainOptions& options, const Session& session) {
 void add_explain_command(Command app, Session& session) {
   const Command command = app.add_subcommand(
       "explain", "Say why the plans of a finished study take as long as they do, and what would help");
-  ExplainOptions& options = add_command(command, session, run_command);
+  ExplainOptions& options = add_command(command, session, explain_command);
   command.add_option("FOLDER", options.folder, "What hdpsim study --out has written")
       .required()
       .existing_folder()

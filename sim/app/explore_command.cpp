@@ -51,7 +51,7 @@ std::string next_step(const ExploreCommandOptions& options, const std::string& a
          "xdg-open. Open this address in a browser of this machine. Ctrl-C ends it.";
 }
 
-int run_command(const ExploreCommandOptions& options, const Session& session) {
+int explore_command(const ExploreCommandOptions& options, const Session& session) {
   const std::filesystem::path main_study =
       std::filesystem::path(session.data_folder) / "configs/studies/bytescale-7b.yaml";
   const ScratchFolder scratch;
@@ -77,7 +77,7 @@ int run_command(const ExploreCommandOptions& options, const Session& session) {
 void add_explore_command(Command app, Session& session) {
   const Command command =
       app.add_subcommand("explore", "Change a study in the browser: a page whose figures follow at once");
-  ExploreCommandOptions& options = add_command(command, session, run_command);
+  ExploreCommandOptions& options = add_command(command, session, explore_command);
   command.add_option("STUDY", options.study,
                      "The study to begin with, a YAML file (default: the main study, bytescale-7b)");
   command.add_option("--port", options.port, "The port on 127.0.0.1 (default: a free one)")

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -11,15 +10,11 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/app/environment.h"
 #include "sim/base/diagnostic.h"
 
 namespace hdpsim::app {
 namespace {
-
-std::string_view variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string_view() : std::string_view(value);
-}
 
 // Empty for a text that is not a number, or is less than `least`.
 std::optional<int> number_of(std::string_view text, int least) {
@@ -33,8 +28,8 @@ std::optional<int> number_of(std::string_view text, int least) {
 std::optional<Launch> by_mpirun() {
   for (const auto& [size, own] :
        {std::pair{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, {"PMI_SIZE", "PMI_RANK"}}) {
-    if (const std::optional<int> processes = number_of(variable(size), 1)) {
-      return Launch{*processes, {}, number_of(variable(own), 0)};
+    if (const std::optional<int> processes = number_of(environment_variable(size), 1)) {
+      return Launch{*processes, {}, number_of(environment_variable(own), 0)};
     }
   }
   return std::nullopt;
@@ -42,16 +37,17 @@ std::optional<Launch> by_mpirun() {
 
 // One task may also be a shell of srun, which cannot be told from a rank.
 std::optional<Launch> by_srun() {
-  const std::optional<int> tasks = number_of(variable("SLURM_STEP_NUM_TASKS"), 1);
+  const std::optional<int> tasks = number_of(environment_variable("SLURM_STEP_NUM_TASKS"), 1);
   if (!tasks || *tasks == 1) return std::nullopt;
   return Launch{*tasks, "srun joins them with --mpi=pmix or --mpi=pmi2, as MPI was built: srun --mpi=list",
-                number_of(variable("SLURM_PROCID"), 0)};
+                number_of(environment_variable("SLURM_PROCID"), 0)};
 }
 
 void refuse_torchrun() {
-  const std::string_view size = variable("WORLD_SIZE");
-  const bool by_variables = !variable("RANK").empty() && !size.empty() && !variable("MASTER_ADDR").empty();
-  if (variable("TORCHELASTIC_RUN_ID").empty() && !by_variables) return;
+  const std::string_view size = environment_variable("WORLD_SIZE");
+  const bool by_variables =
+      !environment_variable("RANK").empty() && !size.empty() && !environment_variable("MASTER_ADDR").empty();
+  if (environment_variable("TORCHELASTIC_RUN_ID").empty() && !by_variables) return;
   const std::optional<int> processes = number_of(size, 1);
   if (processes && *processes == 1) return;
   const std::string count = processes ? std::to_string(*processes) : "RANKS";
@@ -96,7 +92,7 @@ std::string words_of(const std::string& stat) {
 }  // namespace
 
 std::vector<ProcessState> processes_of_launch(const Launch& launch) {
-  const std::string_view job = variable(launch_variable);
+  const std::string_view job = environment_variable(launch_variable);
   std::error_code failed;
   std::filesystem::directory_iterator all("/proc", failed);
   if (job.empty() || failed) return {};

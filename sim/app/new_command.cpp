@@ -59,7 +59,7 @@ std::string text_to_write(const NewStudy& study, const std::string& file) {
   }
 }
 
-int run_command(const NewOptions& options, const Session& session) {
+int new_command(const NewOptions& options, const Session& session) {
   std::error_code unknown;
   if (!options.force && std::filesystem::exists(std::filesystem::symlink_status(options.file, unknown))) {
     throw InputError(fmt::format("{} is there already", options.file), "--force replaces it");
@@ -79,7 +79,7 @@ int run_command(const NewOptions& options, const Session& session) {
 
 void add_new_command(Command app, Session& session) {
   const Command command = app.add_subcommand("new", "Write a study of your own, with a comment on every key");
-  NewOptions& options = add_command(command, session, run_command);
+  NewOptions& options = add_command(command, session, new_command);
   command.add_option("FILE", options.file, "The study to write, a YAML file").required();
   for (int i = 0; i < new_study_parts; ++i) {
     const NewStudyPartText& part = text_of(part_at(i));

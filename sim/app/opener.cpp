@@ -5,27 +5,22 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <sstream>
-#include <string_view>
 #include <vector>
+
+#include "sim/app/environment.h"
 
 namespace hdpsim::app {
 namespace {
 
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 std::vector<std::string> openers() {
   std::vector<std::string> commands;
-  std::istringstream browsers(variable("BROWSER"));
+  std::istringstream browsers{std::string(environment_variable("BROWSER"))};
   for (std::string command; std::getline(browsers, command, ':');) {
     if (command.find_first_not_of(' ') != std::string::npos) commands.push_back(command);
   }
-  const bool has_desktop = !variable("DISPLAY").empty() || !variable("WAYLAND_DISPLAY").empty();
-  if (variable("BROWSER").empty() && has_desktop) commands.emplace_back("xdg-open");
+  const bool has_desktop = !environment_variable("DISPLAY").empty() || !environment_variable("WAYLAND_DISPLAY").empty();
+  if (environment_variable("BROWSER").empty() && has_desktop) commands.emplace_back("xdg-open");
   return commands;
 }
 
@@ -45,9 +40,9 @@ std::vector<std::string> words_of(const std::string& command, const std::string&
 }
 
 /// How the program starts: in a session of its own, so that Ctrl-C here does not end it, and saying nothing here.
-class Start {
+class Starter {
  public:
-  Start() {
+  Starter() {
     posix_spawn_file_actions_init(&files_);
     posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
@@ -55,12 +50,12 @@ class Start {
     posix_spawnattr_init(&attributes_);
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID);
   }
-  ~Start() {
+  ~Starter() {
     posix_spawn_file_actions_destroy(&files_);
     posix_spawnattr_destroy(&attributes_);
   }
-  Start(const Start&) = delete;
-  Start& operator=(const Start&) = delete;
+  Starter(const Starter&) = delete;
+  Starter& operator=(const Starter&) = delete;
 
   /// False if there is no such program.
   [[nodiscard]] bool starts(std::vector<std::string> words) const {
@@ -80,10 +75,10 @@ class Start {
 }  // namespace
 
 std::string open_address(const std::string& address) {
-  const Start start;
+  const Starter starter;
   const std::vector<std::string> commands = openers();
   const auto started = std::find_if(commands.begin(), commands.end(), [&](const std::string& command) {
-    return start.starts(words_of(command, address));
+    return starter.starts(words_of(command, address));
   });
   return started == commands.end() ? "" : *started;
 }

@@ -20,7 +20,7 @@ struct PlanOptions {
   Format format = Format::table;
 };
 
-int run_command(const PlanOptions& options, const Session& session) {
+int plan_command(const PlanOptions& options, const Session& session) {
   Catalog catalog(session.data_folder);
   const Study study = load_study(options.file, options.overrides, catalog);
   const StudyPoint& point = chosen_point(study, options.point);
@@ -43,7 +43,7 @@ int run_command(const PlanOptions& options, const Session& session) {
 
 void add_plan_command(Command app, Session& session) {
   const Command command = app.add_subcommand("plan", "Write the plan of one step of a study: who computes what");
-  PlanOptions& options = add_command(command, session, run_command);
+  PlanOptions& options = add_command(command, session, plan_command);
   command.add_option("STUDY", options.file, "The study, a YAML file").required();
   add_count(command, "--step", options.step, "Which step, counted from 0", 0);
   command.add_option("--plan", options.plan, "Which plan, if the study has several").type_name("NAME");

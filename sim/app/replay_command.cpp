@@ -16,7 +16,7 @@
 namespace hdpsim::app {
 namespace {
 
-struct Options {
+struct ReplayOptions {
   std::string file;
   ReplayChoice choice;
   std::vector<std::string> overrides;
@@ -26,7 +26,7 @@ struct Options {
   bool resume = false;
 };
 
-int interrupted(const Options& options, const Study& study) {
+int interrupted(const ReplayOptions& options, const Study& study) {
   note(fmt::format("{}: stopped before its steps were finished{}", study.name,
                    options.out.empty() ? "" : fmt::format("; --resume goes on with those kept in {}", options.out)));
   return exit_by_signal + stop_signal();
@@ -37,7 +37,7 @@ void print_row(const StepTable& table, const StepRow& row) {
   print(table.line(row), Format::csv);
 }
 
-int run_command(const Options& options, const Session& session) {
+int replay_command(const ReplayOptions& options, const Session& session) {
   if (options.resume && options.out.empty())
     throw InputError("--resume needs the folder of --out, where steps are kept");
   Catalog catalog(session.data_folder);
@@ -95,7 +95,7 @@ int run_command(const Options& options, const Session& session) {
 void add_replay_command(Command app, Session& session) {
   const Command command =
       app.add_subcommand("replay", "Run the plans of a study over a long trace of lengths, step by step");
-  Options& options = add_command(command, session, run_command);
+  ReplayOptions& options = add_command(command, session, replay_command);
   command.add_option("STUDY", options.file, "The study, a YAML file; `replay` in it says what is looked for")
       .required();
   command

@@ -7,12 +7,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <iostream>
 #include <sstream>
 
+#include "sim/app/environment.h"
 #include "sim/base/check.h"
 #include "sim/base/printable.h"
 
@@ -35,10 +35,9 @@ std::string painted(const std::string& text, std::size_t from, std::size_t count
 
 // Whether a stream takes colours: it is a terminal that supports them, and NO_COLOR (https://no-color.org) is not set.
 bool has_colors() {
-  const char* refused = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  const bool is_dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
-  return isatty(STDERR_FILENO) == 1 && (refused == nullptr || *refused == '\0') && !is_dumb;
+  const std::string_view terminal = environment_variable("TERM");
+  const bool is_dumb = terminal.empty() || terminal == "dumb";
+  return isatty(STDERR_FILENO) == 1 && environment_variable("NO_COLOR").empty() && !is_dumb;
 }
 
 std::string colored_problems(const std::string& text) {

@@ -15,7 +15,7 @@
 namespace hdpsim::app {
 namespace {
 
-struct Options {
+struct TuneOptions {
   std::string file;
   std::vector<std::string> overrides;
   LengthsOptions lengths;
@@ -37,13 +37,13 @@ std::string formatted(const TuneResult& result, const Study& study, Format forma
   return tune_table(result, study.tune.price);
 }
 
-int interrupted(const Options& options, const Study& study) {
+int interrupted(const TuneOptions& options, const Study& study) {
   note(fmt::format("{}: stopped before the best candidate was found{}", study.name,
                    options.out.empty() ? "" : fmt::format("; --resume goes on with what is in {}", options.out)));
   return exit_by_signal + stop_signal();
 }
 
-int run_command(const Options& options, const Session& session) {
+int tune_command(const TuneOptions& options, const Session& session) {
   if (options.resume && options.out.empty())
     throw InputError("--resume needs the folder of --out, where candidates are kept");
   Catalog catalog(session.data_folder);
@@ -86,7 +86,7 @@ int run_command(const Options& options, const Session& session) {
 
 void add_tune_command(Command app, Session& session) {
   const Command command = app.add_subcommand("tune", "Find the mesh and the plan that run the work of a study best");
-  Options& options = add_command(command, session, run_command);
+  TuneOptions& options = add_command(command, session, tune_command);
   command
       .add_option("STUDY", options.file, "The study, a YAML file; `tune` in it names the space, the objective, a price")
       .required();

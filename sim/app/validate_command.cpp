@@ -71,7 +71,7 @@ int help_first(const std::vector<ValidationStudy>& sets, const StudyProcesses& p
   return stop_signal() == 0 ? 0 : exit_by_signal + stop_signal();
 }
 
-int run_command(const ValidateOptions& options, const Session& session) {
+int validate_command(const ValidateOptions& options, const Session& session) {
   const StudyProcesses processes(options.sharing);
   Catalog catalog(session.data_folder);
   const std::vector<ValidationStudy> sets = processes.read([&] { return load_sets(options, catalog); });
@@ -113,7 +113,7 @@ int run_command(const ValidateOptions& options, const Session& session) {
 
 void add_validate_command(Command app, Session& session) {
   const Command command = app.add_subcommand("validate", "Lay predictions beside published measurements");
-  ValidateOptions& options = add_command(command, session, run_command);
+  ValidateOptions& options = add_command(command, session, validate_command);
   command.add_option("SET", options.sets, "Shipped sets or files (default: all of configs/validation)");
   add_set(command, options.changes.set, "every case");
   add_without(command, options.changes.without);

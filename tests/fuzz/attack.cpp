@@ -123,7 +123,7 @@ class Attack {
 
   bool start_next(Worker& worker) {
     if (batches_.empty()) return false;
-    const Batch batch = batches_.front();
+    const WorkerBatch batch = batches_.front();
     batches_.pop_front();
     worker.start(batch);
     return true;
@@ -144,7 +144,7 @@ class Attack {
     if (options_.only) fmt::print("{}", report.reason);
     if (!report.find) return;
     tell(attacked, report.next - 1, *report.find);
-    Batch rest = worker.batch();
+    WorkerBatch rest = worker.batch();
     rest.begin = report.next;
     if (rest.begin < rest.end) batches_.push_front(rest);
   }
@@ -196,7 +196,7 @@ class Attack {
   Options options_;
   std::vector<Worker> workers_;
   std::vector<std::unique_ptr<Attacked>> attacked_;
-  std::deque<Batch> batches_;
+  std::deque<WorkerBatch> batches_;
 };
 
 }  // namespace

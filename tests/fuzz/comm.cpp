@@ -16,8 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr unsigned longest_s = 10;
-
 /// What is printed goes to a file while there is one of these.
 class CaughtOutput {
  public:
@@ -89,7 +87,7 @@ Outcome run_arguments(std::string_view input) {
   return run_comm(std::move(arguments));
 }
 
-Outcome run_on_cluster(std::string_view input) {
+Outcome run_comm_on_cluster(std::string_view input) {
   const std::string file = file_with("cluster.yaml", input);
   for (const char* const what : {"all_reduce", "alltoall", "permutation"}) {
     const Outcome outcome = run_comm({what, "--cluster", file, "-g", "16", "-f", "32", "--format", "json"});
@@ -107,12 +105,12 @@ Outcome run_beside_measured(std::string_view input) {
 
 std::vector<Target> comm_targets() {
   return {
-      {"comm", ".args", 8, longest_s, {}, run_arguments},
-      {"comm_cluster", ".yaml", 4, longest_s, {"tests/fuzz/corpus/cluster_run"}, run_on_cluster},
+      {"comm", ".args", 8, longest_simulation_s, {}, run_arguments},
+      {"comm_cluster", ".yaml", 4, longest_simulation_s, {"tests/fuzz/corpus/cluster_run"}, run_comm_on_cluster},
       {"comm_measured",
        ".txt",
        5,
-       longest_s,
+       longest_simulation_s,
        {"tests/fuzz/corpus/nccl_tests/all_reduce.txt", "tests/fuzz/corpus/nccl_tests/json.txt"},
        run_beside_measured},
   };

@@ -137,7 +137,7 @@ void require_grains(StudyPoint& point, std::size_t which) {
   require(std::abs(fluid - exact) <= grains_differ * exact, "grains", fmt::format("{} s, exact {} s", fluid, exact));
 }
 
-bool is_affordable(const PointSpec& spec) {
+bool is_affordable_point(const PointSpec& spec) {
   constexpr std::int64_t most_devices = 256;
   constexpr std::int64_t most_layers = 100;
   constexpr std::int64_t most_tokens = std::int64_t{4} << 20;
@@ -146,7 +146,7 @@ bool is_affordable(const PointSpec& spec) {
                         spec.batch.tokens_per_step <= most_tokens &&
                         spec.batch.tokens_per_step / most_micro_batches <= spec.capacity;
   return is_small && std::all_of(spec.background.begin(), spec.background.end(), [](const BackgroundSpec& other) {
-           return other.job == nullptr || is_affordable(*other.job);
+           return other.job == nullptr || is_affordable_point(*other.job);
          });
 }
 
@@ -201,7 +201,7 @@ bool is_affordable(const Study& study) {
   constexpr std::size_t most_sequences = 4'000;
   return study.run_count() <= most_runs &&
          std::all_of(study.points.begin(), study.points.end(), [](const StudyPoint& point) {
-           return is_affordable(point.spec) && point.batches->step(0).sequences.size() <= most_sequences;
+           return is_affordable_point(point.spec) && point.batches->step(0).sequences.size() <= most_sequences;
          });
 }
 

@@ -12,11 +12,10 @@
 namespace hdpsim::fuzz {
 namespace {
 
-constexpr unsigned longest_s = 10;
 constexpr std::int64_t most_steps = 4;
 constexpr std::size_t most_candidates_here = 16;
 
-void require_sane(const ReplayResult& result) {
+void require_sane_replay(const ReplayResult& result) {
   for (const PlanSummary& plan : result.summary.plans) {
     require(plan.mean_s > 0, "step time", "a replay's mean");
     require_number(plan.mean_s, result.summary.best_mean_s * (1 - 1e-9), "best plan");
@@ -24,7 +23,7 @@ void require_sane(const ReplayResult& result) {
   }
 }
 
-void require_sane(const TuneResult& result) {
+void require_sane_tuning(const TuneResult& result) {
   double best = 0;
   for (const TunedCandidate& candidate : result.candidates) {
     if (candidate.fate != TunedCandidate::Fate::finished) continue;
@@ -67,7 +66,7 @@ std::optional<ReplayResult> replay_sanely(std::string_view text, const std::file
   const StudyPoint& point = study.points.front();
   if (!is_affordable(study) || point.spec.steps > most_steps * most_steps) return std::nullopt;
   auto result = replay(study, point, {.steps = point.spec.steps, .folder = folder, .resume = resume, .version = "0"});
-  require_sane(*result);
+  require_sane_replay(*result);
   require_json(replay_json(*result, study.resolved, "0"));
   (void)replay_table(*result);
   (void)replay_page(*result);
@@ -82,7 +81,7 @@ std::optional<TuneResult> tune_sanely(std::string_view text, const std::filesyst
   const Value root = tuning_root(load_document(file, none), {});
   if (!is_affordable_search(study, root, catalog)) return std::nullopt;
   auto result = tune(study, root, catalog, {.folder = folder, .resume = resume, .version = "0"});
-  require_sane(*result);
+  require_sane_tuning(*result);
   require_json(tune_json(*result, study.tune.price, study.resolved, "0"));
   require_csv(tune_csv(*result, study.tune.price));
   (void)tune_table(*result, study.tune.price);
@@ -92,8 +91,8 @@ std::optional<TuneResult> tune_sanely(std::string_view text, const std::filesyst
 
 std::vector<Target> search_targets() {
   return {
-      {"replay_run", ".yaml", 5, longest_s, {}, run_replay},
-      {"tune_run", ".yaml", 3, longest_s, {}, run_tune},
+      {"replay_run", ".yaml", 5, longest_simulation_s, {}, run_replay},
+      {"tune_run", ".yaml", 3, longest_simulation_s, {}, run_tune},
   };
 }
 

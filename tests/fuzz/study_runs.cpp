@@ -11,8 +11,6 @@
 namespace hdpsim::fuzz {
 namespace {
 
-constexpr unsigned longest_s = 10;
-
 /// A study of a tiny model on a few devices; what is missing is said in `rest`.
 std::string small_study(std::string_view rest, std::string_view lengths = "{preset: github}") {
   return fmt::format(
@@ -84,23 +82,23 @@ Outcome run_validation(std::string_view input) {
 
 std::vector<Target> study_targets() {
   return {
-      {"study_run", ".yaml", 10, longest_s, {}, run_study_itself},
-      {"cluster_run", ".yaml", 8, longest_s, {}, run_on_cluster},
+      {"study_run", ".yaml", 10, longest_simulation_s, {}, run_study_itself},
+      {"cluster_run", ".yaml", 8, longest_simulation_s, {}, run_on_cluster},
       {"profile_run",
        ".yaml",
        8,
-       longest_s,
+       longest_simulation_s,
        {"calib/profiles/a100-published.yaml", "calib/profiles/a100-sxm-published.yaml"},
        run_with_profile},
       {"model_run",
        ".json",
        6,
-       longest_s,
+       longest_simulation_s,
        {"configs/models/llama-160m.json", "configs/models/byte-3m.json"},
        run_model},
-      {"lengths_run", ".csv", 6, longest_s, {}, run_lengths},
-      {"given_plan_run", ".json", 6, longest_s, {}, run_given_plan, plan_of_policy},
-      {"validation_run", ".yaml", 3, longest_s, {}, run_validation},
+      {"lengths_run", ".csv", 6, longest_simulation_s, {}, run_lengths},
+      {"given_plan_run", ".json", 6, longest_simulation_s, {}, run_given_plan, plan_of_policy},
+      {"validation_run", ".yaml", 3, longest_simulation_s, {}, run_validation},
   };
 }
 

@@ -25,6 +25,9 @@ class Find : public std::logic_error {
   std::string kind_;
 };
 
+/// Processor time that one simulation of a small study may take, where mutations made it larger.
+inline constexpr unsigned longest_simulation_s = 10;
+
 /// One kind of input that users hand in, and what is done with it.
 struct Target {
   std::string_view name;                ///< Also the folder of its corpus.

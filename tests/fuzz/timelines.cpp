@@ -17,9 +17,7 @@
 namespace hdpsim::fuzz {
 namespace {
 
-constexpr unsigned longest_s = 10;
-
-constexpr char study_text[] = R"(name: four-ranks
+constexpr char four_ranks_text[] = R"(name: four-ranks
 cluster: {preset: a100-rail-3tier, gpus: 8}
 model: {preset: llama-160m, num_hidden_layers: 4}
 profile: a100-published
@@ -29,7 +27,7 @@ plans: [hdp-balance]
 )";
 
 const StudyPoint& four_ranks() {
-  static const Study study = study_of(study_text);
+  static const Study study = study_of(four_ranks_text);
   return study.points.front();
 }
 
@@ -46,7 +44,7 @@ Timeline simulated(const Plan& plan, Grain grain, bool records) {
 }
 
 /// Those of other pools cannot run here, nor can all that are large in one execution.
-bool is_affordable(const Plan& plan) {
+bool is_affordable_plan(const Plan& plan) {
   constexpr std::size_t most_micro_batches = 200;
   constexpr std::int64_t most_tokens = std::int64_t{1} << 24;
   const PointSpec& spec = four_ranks().spec;
@@ -61,7 +59,7 @@ Outcome run_plan(std::string_view input) {
   const auto plan = read_plan("plan.json", std::string(input), diagnostics);
   diagnostics.throw_if_any();
   if (!check_plan(*plan).empty()) return Outcome::refused;
-  if (!is_affordable(*plan)) return Outcome::skipped;
+  if (!is_affordable_plan(*plan)) return Outcome::skipped;
   const double closed = simulated(*plan, Grain::closed_form, false).step_time.seconds();
   const double exact = simulated(*plan, Grain::exact, false).step_time.seconds();
   const double fluid = simulated(*plan, Grain::fluid, false).step_time.seconds();
@@ -121,8 +119,8 @@ Outcome compare(std::string_view input) {
 
 std::vector<Target> timeline_targets() {
   return {
-      {"plan_run", ".json", 6, longest_s, {"tests/fuzz/corpus/plan/small.json"}, run_plan},
-      {"compare", ".jsonl", 8, longest_s, {}, compare, timeline_of_plan},
+      {"plan_run", ".json", 6, longest_simulation_s, {"tests/fuzz/corpus/plan/small.json"}, run_plan},
+      {"compare", ".jsonl", 8, longest_simulation_s, {}, compare, timeline_of_plan},
   };
 }
 

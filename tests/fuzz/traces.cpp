@@ -13,9 +13,9 @@
 namespace hdpsim::fuzz {
 namespace {
 
-constexpr char json[] = ".json";
+constexpr char kineto[] = ".json";
 constexpr char compressed[] = ".json.gz";
-constexpr char csv[] = ".csv";
+constexpr char nsight[] = ".csv";
 
 const DeviceProfile& shipped_profile() {
   static const std::shared_ptr<const DeviceProfile> profile = [] {
@@ -57,9 +57,9 @@ Outcome fit(std::string_view input) {
 std::vector<Target> trace_targets() {
   constexpr unsigned longest_s = 2;
   return {
-      {"trace_kineto", json, 6, longest_s, {}, fit<json>},
+      {"trace_kineto", kineto, 6, longest_s, {}, fit<kineto>},
       {"trace_compressed", ".gz", 3, longest_s, {"calib/traces"}, fit<compressed>},
-      {"trace_nsight", csv, 4, longest_s, {}, fit<csv>},
+      {"trace_nsight", nsight, 4, longest_s, {}, fit<nsight>},
   };
 }
 

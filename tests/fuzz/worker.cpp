@@ -90,7 +90,7 @@ Worker::~Worker() {
   munmap(shared_, sizeof(Shared));
 }
 
-void Worker::start(const Batch& batch) {
+void Worker::start(const WorkerBatch& batch) {
   batch_ = batch;
   *shared_ = {};
   shared_->next = batch.begin;

@@ -12,7 +12,7 @@
 namespace hdpsim::fuzz {
 
 /// Executions of one target: the inputs `begin` to `end` - 1 of a seed.
-struct Batch {
+struct WorkerBatch {
   const Target* target = nullptr;
   const Changer* changer = nullptr;
   std::uint64_t seed = 1;
@@ -46,9 +46,9 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
   ~Worker();
 
-  void start(const Batch& batch);
+  void start(const WorkerBatch& batch);
   [[nodiscard]] pid_t process() const { return process_; }
-  [[nodiscard]] const Batch& batch() const { return batch_; }
+  [[nodiscard]] const WorkerBatch& batch() const { return batch_; }
   /// After the process has ended with this status of waitpid().
   [[nodiscard]] Report report(int status) const;
 
@@ -58,7 +58,7 @@ class Worker {
 
   Shared* shared_;  ///< Memory of both processes.
   pid_t process_ = -1;
-  Batch batch_;
+  WorkerBatch batch_;
 };
 
 }  // namespace hdpsim::fuzz

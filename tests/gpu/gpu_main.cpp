@@ -1,6 +1,6 @@
 // The main program of the tests that need a GPU: skips without one, and ends a test that hangs.
 
-#define CATCH_CONFIG_RUNNER
+#define CATCH_CONFIG_EXTERNAL_INTERFACES  // listeners, of Catch2 2.x
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -13,6 +13,7 @@
 
 #include "kernels/cuda/cuda_backend.h"
 #include "tests/support/catch.h"
+#include "tests/support/catch_runner.h"
 
 namespace hdpsim::kernels {
 namespace {
@@ -97,5 +98,5 @@ int main(int argc, char** argv) {
     std::fputs("NOT RUN: there is no NVIDIA GPU here\n", stderr);
     return hdpsim::kernels::skipped;
   }
-  return Catch::Session().run(argc, argv);
+  return hdpsim::test::run_tests(argc, argv);
 }

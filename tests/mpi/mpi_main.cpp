@@ -1,6 +1,5 @@
 // One process of several: the main program of the tests that run under mpirun.
 
-#define CATCH_CONFIG_RUNNER
 #include "tests/mpi/mpi_ranks.h"
 
 #include <cstdio>
@@ -9,7 +8,7 @@
 #include <string_view>
 
 #include "kernels/transport/mpi_transport.h"
-#include "tests/support/catch.h"
+#include "tests/support/catch_runner.h"
 
 namespace hdpsim::kernels {
 namespace {
@@ -20,7 +19,7 @@ constexpr std::size_t small_piece = 1021;
 
 int run_tests(int argc, char** argv) {
   transport = make_mpi_transport(std::chrono::seconds(20), small_piece);
-  const int failures = Catch::Session().run(argc, argv);
+  const int failures = test::run_tests(argc, argv);
   transport.reset();
   return failures;
 }

@@ -1,2 +1,5 @@
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
+#include "tests/support/catch_runner.h"
+
+int main(int argc, char** argv) {
+  return hdpsim::test::run_tests(argc, argv);
+}

@@ -13,25 +13,25 @@ namespace hdpsim::calib {
 namespace {
 
 /// A term of AttentionFit other than its pairs.
-struct Term {
+struct AttentionTerm {
   std::string_view name;
   double AttentionFit::*coefficient;
 };
-constexpr Term launch_term = {"launch", &AttentionFit::launch_s};
-constexpr Term row_term = {"rows", &AttentionFit::row_s};
-constexpr Term tile_row_term = {"rows of tiles", &AttentionFit::tile_row_s};
-constexpr Term document_term = {"documents", &AttentionFit::document_s};
-constexpr Term wave_term = {"waves", &AttentionFit::wave_s};
+constexpr AttentionTerm launch_term = {"launch", &AttentionFit::launch_s};
+constexpr AttentionTerm row_term = {"rows", &AttentionFit::row_s};
+constexpr AttentionTerm tile_row_term = {"rows of tiles", &AttentionFit::tile_row_s};
+constexpr AttentionTerm document_term = {"documents", &AttentionFit::document_s};
+constexpr AttentionTerm wave_term = {"waves", &AttentionFit::wave_s};
 
 /// The terms of a form. Knots: octaves between the lengths at which a pair has a cost of its own; 0: one cost for all
 /// lengths.
-struct Form {
-  std::vector<Term> terms;
+struct AttentionForm {
+  std::vector<AttentionTerm> terms;
   int octaves_between_knots = 0;
 
   [[nodiscard]] std::string text() const {
     std::string text;
-    for (const Term& term : terms) text += std::string(term.name) + " + ";
+    for (const AttentionTerm& term : terms) text += std::string(term.name) + " + ";
     return text + (octaves_between_knots == 0 ? "pairs" : "pairs by length");
   }
 };
@@ -60,7 +60,7 @@ class Kernel {
     }
   }
 
-  [[nodiscard]] CandidateFit candidate(const Form& form) const {
+  [[nodiscard]] CandidateFit candidate(const AttentionForm& form) const {
     const Equations all = equations(form);
     const auto predict = [all](const Indices& known, const Indices& asked) {
       const std::vector<double> coefficients =
@@ -73,22 +73,22 @@ class Kernel {
     return {form.text(), predict};
   }
 
-  [[nodiscard]] AttentionFit fitted(const Form& form) const {
+  [[nodiscard]] AttentionFit fitted(const AttentionForm& form) const {
     const std::vector<double> coefficients = relative_least_squares(equations(form));
     AttentionFit fit = empty_;
     fit.form = form.text();
     fit.pairs = knots(form);
     std::size_t next = 0;
-    for (const Term& term : form.terms) fit.*term.coefficient = coefficients[next++];
+    for (const AttentionTerm& term : form.terms) fit.*term.coefficient = coefficients[next++];
     for (PairCost& pair : fit.pairs) pair.seconds = coefficients[next++];
     return fit;
   }
 
  private:
   // The law is linear: the feature of a term is the time of a fit whose coefficients are all zero but that term's one.
-  [[nodiscard]] Equations equations(const Form& form) const {
+  [[nodiscard]] Equations equations(const AttentionForm& form) const {
     std::vector<FittedAttention> units;
-    for (const Term& term : form.terms) {
+    for (const AttentionTerm& term : form.terms) {
       AttentionFit unit = empty_;
       unit.pairs = {{1, 0}};
       unit.*term.coefficient = 1;
@@ -113,7 +113,7 @@ class Kernel {
   }
 
   // Knots from the tile's side on; the last one is at the longest block, or close before it.
-  [[nodiscard]] std::vector<PairCost> knots(const Form& form) const {
+  [[nodiscard]] std::vector<PairCost> knots(const AttentionForm& form) const {
     const std::int64_t tile = std::max(empty_.tile_queries, empty_.tile_keys);
     std::vector<PairCost> lengths = {{tile, 0}};
     if (form.octaves_between_knots == 0) return lengths;
@@ -127,18 +127,18 @@ class Kernel {
   AttentionFit empty_;  // without coefficients
 };
 
-std::vector<Form> forms(const Circumstances& device, std::size_t samples) {
+std::vector<AttentionForm> forms(const Circumstances& device, std::size_t samples) {
   // On one multiprocessor a row of tiles is a wave. Forms with knots need samples to hold them.
   constexpr std::size_t enough_for_knots = 16;
-  std::vector<std::vector<Term>> sums = {{},
-                                         {launch_term},
-                                         {row_term},
-                                         {launch_term, row_term},
-                                         {launch_term, tile_row_term},
-                                         {launch_term, row_term, document_term},
-                                         {launch_term, row_term, tile_row_term}};
+  std::vector<std::vector<AttentionTerm>> sums = {{},
+                                                  {launch_term},
+                                                  {row_term},
+                                                  {launch_term, row_term},
+                                                  {launch_term, tile_row_term},
+                                                  {launch_term, row_term, document_term},
+                                                  {launch_term, row_term, tile_row_term}};
   if (device.multiprocessors > 1) sums.push_back({launch_term, row_term, wave_term});
-  std::vector<Form> forms;
+  std::vector<AttentionForm> forms;
   forms.reserve(3 * sums.size());
   for (const auto& terms : sums) forms.push_back({terms, 0});
   if (samples < enough_for_knots) return forms;
@@ -157,10 +157,10 @@ bool is_packed(const Attention& op) {
 AttentionFit fit_attention(const std::vector<AttentionTiming>& samples, const Circumstances& device,
                            std::uint64_t seed) {
   const Kernel kernel(samples, device);
-  const std::vector<Form> all = forms(device, samples.size());
+  const std::vector<AttentionForm> all = forms(device, samples.size());
   std::vector<CandidateFit> candidates;
   candidates.reserve(all.size());
-  for (const Form& form : all) candidates.push_back(kernel.candidate(form));
+  for (const AttentionForm& form : all) candidates.push_back(kernel.candidate(form));
   std::vector<double> seconds;
   Indices equal;
   Indices packed;

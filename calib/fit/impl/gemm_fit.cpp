@@ -10,22 +10,22 @@
 namespace hdpsim::calib {
 namespace {
 
-struct Term {
+struct GemmTerm {
   std::string_view name;
   double GemmFit::*coefficient;
 };
-constexpr Term launch_term = {"launch", &GemmFit::launch_s};
-constexpr Term flop_term = {"wave-rounded work", &GemmFit::flop_s};
-constexpr Term element_term = {"elements", &GemmFit::element_s};
+constexpr GemmTerm gemm_launch_term = {"launch", &GemmFit::launch_s};
+constexpr GemmTerm flop_term = {"wave-rounded work", &GemmFit::flop_s};
+constexpr GemmTerm element_term = {"elements", &GemmFit::element_s};
 
-struct Form {
-  std::vector<Term> terms;
+struct GemmForm {
+  std::vector<GemmTerm> terms;
   std::int64_t neighbours = 0;
   double power = 2;
 
   [[nodiscard]] std::string text() const {
     std::string text;
-    for (const Term& term : terms) text += (text.empty() ? "" : " + ") + std::string(term.name);
+    for (const GemmTerm& term : terms) text += (text.empty() ? "" : " + ") + std::string(term.name);
     return neighbours == 0 ? text : text + ", times the ratio at shapes near by";
   }
 };
@@ -40,7 +40,7 @@ class Products {
     return seconds;
   }
 
-  [[nodiscard]] CandidateFit candidate(const Form& form) const {
+  [[nodiscard]] CandidateFit candidate(const GemmForm& form) const {
     const auto predict = [this, form](const Indices& known, const Indices& asked) {
       GemmTable part = table_;
       part.by_shape = selected(table_.by_shape, known);
@@ -55,11 +55,11 @@ class Products {
     return {form.text(), predict};
   }
 
-  [[nodiscard]] GemmFit fitted(const Form& form, const GemmTable& table) const {
+  [[nodiscard]] GemmFit fitted(const GemmForm& form, const GemmTable& table) const {
     GemmTable no_samples = table;
     no_samples.by_shape.clear();
     std::vector<FittedGemm> units;
-    for (const Term& term : form.terms) {
+    for (const GemmTerm& term : form.terms) {
       GemmFit unit;
       unit.*term.coefficient = 1;
       units.emplace_back(unit, no_samples, multiprocessors_);
@@ -84,10 +84,10 @@ class Products {
   std::int64_t multiprocessors_;
 };
 
-std::vector<Form> forms() {
-  std::vector<Form> forms;
-  const std::array<std::vector<Term>, 3> laws = {std::vector{flop_term}, std::vector{launch_term, flop_term},
-                                                 std::vector{launch_term, flop_term, element_term}};
+std::vector<GemmForm> gemm_forms() {
+  std::vector<GemmForm> forms;
+  const std::array<std::vector<GemmTerm>, 3> laws = {std::vector{flop_term}, std::vector{gemm_launch_term, flop_term},
+                                                     std::vector{gemm_launch_term, flop_term, element_term}};
   forms.reserve(7 * laws.size());
   for (const auto& law : laws) forms.push_back({law, 0, 2});
   for (const std::int64_t neighbours : {3, 6, 12}) {
@@ -107,13 +107,13 @@ bool grows(const GemmFit& law) {
 
 GemmFit fit_gemm(const GemmTable& table, std::int64_t multiprocessors, std::uint64_t seed) {
   const Products products(table, multiprocessors);
-  std::vector<Form> all = forms();
+  std::vector<GemmForm> all = gemm_forms();
   // Where noise rules, launches alone may explain the times best, and a profile may not state such a law. Work alone
   // always gets its cost.
-  std::erase_if(all, [&](const Form& form) { return !grows(products.fitted(form, table)); });
+  std::erase_if(all, [&](const GemmForm& form) { return !grows(products.fitted(form, table)); });
   std::vector<CandidateFit> candidates;
   candidates.reserve(all.size());
-  for (const Form& form : all) candidates.push_back(products.candidate(form));
+  for (const GemmForm& form : all) candidates.push_back(products.candidate(form));
   const std::vector<double> seconds = products.seconds();
   const Indices held = all_indices(seconds.size());
   const Choice choice = choose(candidates, seconds, held, seed);

@@ -37,7 +37,7 @@ TransferCurve scaled(const TransferCurve& curve, double factor) {
 }
 
 /// The way in which a family of kernels is explained.
-struct Form {
+struct MemoryForm {
   enum class Kernels {
     mean,   ///< The curve of a mean kernel for all.
     alike,  ///< The curve of a mean kernel times a factor per kernel.
@@ -93,9 +93,9 @@ Shape shape_of(const Samples& samples, Range range, int octaves) {
 
 using Curves = std::map<std::string, TransferCurve>;
 
-Curves curves_of(const Samples& samples, Range range, const Form& form) {
+Curves curves_of(const Samples& samples, Range range, const MemoryForm& form) {
   Curves curves;
-  if (form.kernels == Form::Kernels::apart) {
+  if (form.kernels == MemoryForm::Kernels::apart) {
     std::map<std::string, Samples> kernels;
     for (const MemoryBoundSample& sample : samples) kernels[sample.kernel].push_back(sample);
     for (const auto& [kernel, own] : kernels) {
@@ -106,12 +106,12 @@ Curves curves_of(const Samples& samples, Range range, const Form& form) {
   const Shape shape = shape_of(samples, range, form.octaves_between_knots);
   curves[std::string(every_kernel)] = shape.curve;
   for (const auto& [kernel, factor] : shape.factors) {
-    curves[kernel] = form.kernels == Form::Kernels::mean ? shape.curve : scaled(shape.curve, factor);
+    curves[kernel] = form.kernels == MemoryForm::Kernels::mean ? shape.curve : scaled(shape.curve, factor);
   }
   return curves;
 }
 
-CandidateFit candidate(const Samples& samples, const Form& form) {
+CandidateFit candidate(const Samples& samples, const MemoryForm& form) {
   const Range range = range_of(samples);
   const auto predict = [&samples, form, range](const Indices& known, const Indices& asked) {
     const Curves curves = curves_of(selected(samples, known), range, form);
@@ -129,14 +129,15 @@ CandidateFit candidate(const Samples& samples, const Form& form) {
 }
 
 /// All forms of some kinds, and their predictions.
-class Forms {
+class MemoryForms {
  public:
-  Forms(const Samples& samples, const Indices& held, const std::vector<Form::Kernels>& kinds, std::uint64_t seed)
+  MemoryForms(const Samples& samples, const Indices& held, const std::vector<MemoryForm::Kernels>& kinds,
+              std::uint64_t seed)
       : samples_(samples), seconds_(transfers_of(samples).seconds) {
-    for (const Form::Kernels kernels : kinds) {
+    for (const MemoryForm::Kernels kernels : kinds) {
       for (const int octaves : knot_distances) forms_.push_back({kernels, octaves});
     }
-    for (const Form& form : forms_) {
+    for (const MemoryForm& form : forms_) {
       predictions_.push_back(predictions_of(candidate(samples, form), samples.size(), held, seed));
     }
   }
@@ -159,7 +160,7 @@ class Forms {
  private:
   const Samples& samples_;
   std::vector<double> seconds_;
-  std::vector<Form> forms_;
+  std::vector<MemoryForm> forms_;
   std::vector<Predictions> predictions_;  // by form
 };
 
@@ -177,9 +178,9 @@ std::vector<MemoryBoundFit> fit_memory_bound(std::vector<MemoryBoundSample> samp
     held.insert(held.end(), held_of[kernel].begin(), held_of[kernel].end());
   }
   std::vector<MemoryBoundFit> fits;
-  const Forms mean(samples, held, {Form::Kernels::mean}, seed);
+  const MemoryForms mean(samples, held, {MemoryForm::Kernels::mean}, seed);
   fits.push_back(mean.best(every_kernel, all_indices(samples.size()), held));
-  const Forms each(samples, held, {Form::Kernels::apart, Form::Kernels::alike}, seed);
+  const MemoryForms each(samples, held, {MemoryForm::Kernels::apart, MemoryForm::Kernels::alike}, seed);
   for (const auto& [kernel, own] : kernels) fits.push_back(each.best(kernel, own, held_of[kernel]));
   return fits;
 }

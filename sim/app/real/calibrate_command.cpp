@@ -196,7 +196,7 @@ DeviceProfile fitted(calib::Device& device, const calib::Journal& journal,
   return calib::fit_profile(samples, {.source = fmt::format("hdpsim {}: {}", version, session.command_line)});
 }
 
-int run_command(const CalibrateOptions& options, const Session& session) {
+int calibrate_command(const CalibrateOptions& options, const Session& session) {
   if (options.steps.rows.empty() && options.check.empty()) require_no_format(options.steps);
   if (!options.report.empty()) return print_report(options.report);
   if (!options.check.empty()) {
@@ -259,7 +259,7 @@ void add_time_options(Command command, CalibrateOptions& options) {
 
 void add_calibrate_command(Command app, Session& session) {
   const Command command = app.add_subcommand("calibrate", calibrate_help);
-  CalibrateOptions& options = add_command(command, session, run_command);
+  CalibrateOptions& options = add_command(command, session, calibrate_command);
   add_device_options(command, options);
   add_time_options(command, options);
   command.add_option("--model", options.model, "Measure the matrix products of this shipped model first")

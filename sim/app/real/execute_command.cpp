@@ -304,7 +304,7 @@ bool run(const Training& training, const std::optional<Launch>& launch) {
   return run_threads(training, teller);
 }
 
-int run_command(const ExecuteOptions& options, const Session& session) {
+int execute_command(const ExecuteOptions& options, const Session& session) {
   const std::optional<Launch> launch = find_launch();
   if (launch && options.pace) {
     throw InputError("--pace times kernels while ranks that are threads wait, but here they are processes",
@@ -411,7 +411,7 @@ void add_rank_options(Command command, ExecuteOptions& options) {
 
 void add_execute_command(Command app, Session& session) {
   const Command command = app.add_subcommand("execute", execute_help);
-  ExecuteOptions& options = add_command(command, session, run_command);
+  ExecuteOptions& options = add_command(command, session, execute_command);
   add_what_options(command, options);
   add_training_options(command, options);
   add_checkpoint_options(command, options);

@@ -13,8 +13,8 @@ namespace {
 
 // fp32 sums of some hundred products. Gradients of decays are sums over the rest of a chunk of differences of equal
 // terms.
-constexpr double output_error = 5e-6;
-constexpr double gradient_error = 2e-5;
+constexpr double linear_output_error = 5e-6;
+constexpr double linear_gradient_error = 2e-5;
 
 /// Random documents with rows of none before, between and behind them.
 struct LinearProblem {
@@ -149,14 +149,14 @@ void check_run(const LinearProblem& problem, const LinearRun& run, const LinearT
                            double error) {
       CHECK(relative_error(found.dense(document.begin, document.tokens), rows_of(right, document, width), 1) <= error);
     };
-    check(run.o, truth.forward.o, problem.value_width(), output_error);
-    check(run.d_q, truth.gradients.d_q, problem.key_width(), gradient_error);
-    check(run.d_k, truth.gradients.d_k, problem.key_width(), gradient_error);
-    check(run.d_v, truth.gradients.d_v, problem.value_width(), gradient_error);
+    check(run.o, truth.forward.o, problem.value_width(), linear_output_error);
+    check(run.d_q, truth.gradients.d_q, problem.key_width(), linear_gradient_error);
+    check(run.d_k, truth.gradients.d_k, problem.key_width(), linear_gradient_error);
+    check(run.d_v, truth.gradients.d_v, problem.value_width(), linear_gradient_error);
   }
-  CHECK(relative_error(run.final_states, truth.forward.final_states, 1) <= output_error);
-  CHECK(relative_error(run.d_initial, truth.gradients.d_initial, 1) <= gradient_error);
-  CHECK(relative_error(run.d_log_decay, truth.gradients.d_log_decay, 1) <= gradient_error);
+  CHECK(relative_error(run.final_states, truth.forward.final_states, 1) <= linear_output_error);
+  CHECK(relative_error(run.d_initial, truth.gradients.d_initial, 1) <= linear_gradient_error);
+  CHECK(relative_error(run.d_log_decay, truth.gradients.d_log_decay, 1) <= linear_gradient_error);
   CHECK(run.kept_to_its_rows());
 }
 
@@ -232,12 +232,12 @@ TEST_CASE("a document in two parts that hand on the state is the whole document"
     behind.forward(*backend, {&second, 1}, run.final_states.data());
     behind.backward(*backend, {&second, 1}, problem.d_final.data());
     run.backward(*backend, {&first, 1}, behind.d_initial.data());
-    CHECK(relative_error(behind.final_states, truth.forward.final_states, 1) <= output_error);
-    CHECK(relative_error(run.d_initial, truth.gradients.d_initial, 1) <= gradient_error);
+    CHECK(relative_error(behind.final_states, truth.forward.final_states, 1) <= linear_output_error);
+    CHECK(relative_error(run.d_initial, truth.gradients.d_initial, 1) <= linear_gradient_error);
     CHECK(relative_error(behind.o.dense(second.begin, 70), rows_of(truth.forward.o, second, problem.value_width()),
-                         1) <= output_error);
+                         1) <= linear_output_error);
     CHECK(relative_error(run.d_k.dense(first.begin, 100), rows_of(truth.gradients.d_k, first, problem.key_width()),
-                         1) <= gradient_error);
+                         1) <= linear_gradient_error);
   }
 }
 

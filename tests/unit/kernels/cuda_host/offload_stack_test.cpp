@@ -17,11 +17,11 @@ namespace {
 using Catch::Matchers::Contains;
 
 // Three device slots of 1000 bytes and some slabs of 300, with everything that a pass needs.
-struct World {
+struct OffloadWorld {
   static constexpr std::size_t slot_bytes = 1000;
   static constexpr std::size_t slab_bytes = 300;
 
-  explicit World(std::size_t slabs, unsigned seed = 1, std::size_t slots = 3)
+  explicit OffloadWorld(std::size_t slabs, unsigned seed = 1, std::size_t slots = 3)
       : device(3, seed),
         queues(device),
         host(slabs * slab_bytes),
@@ -71,7 +71,7 @@ struct World {
   std::size_t wrong_bytes = 0;
 };
 
-std::size_t copied(const World& world, Queue queue) {
+std::size_t copied(const OffloadWorld& world, Queue queue) {
   return world.queues.copied_bytes[static_cast<std::size_t>(queue)];
 }
 
@@ -81,15 +81,15 @@ TEST_CASE("backward finds what forward left, in whatever order the queues run", 
     const auto slots = 1 + random() % 4;
     const auto most_layers = 1 + random() % 9;
     CAPTURE(seed, slots, most_layers);
-    World world(most_layers * 4, seed, slots);
+    OffloadWorld world(most_layers * 4, seed, slots);
     for (int pass = 0; pass < 6;
          ++pass) {  // slabs and slots are used again while copies of the last pass are under way
       const int layers = 1 + static_cast<int>(random() % most_layers);
-      const std::size_t bytes = random() % (World::slot_bytes + 1);
+      const std::size_t bytes = random() % (OffloadWorld::slot_bytes + 1);
       world.pass(layers, bytes, random() % 2 == 0 ? 1000 : static_cast<int>(random() % 64) % (2 * layers));
       world.device.run_some(random() % 40);
     }
-    world.pass(static_cast<int>(most_layers), World::slot_bytes);
+    world.pass(static_cast<int>(most_layers), OffloadWorld::slot_bytes);
     world.device.finish();
     REQUIRE(world.wrong_bytes == 0);
     REQUIRE(world.pool.free() == world.pool.count());
@@ -100,9 +100,9 @@ TEST_CASE("backward finds what forward left, in whatever order the queues run", 
 TEST_CASE("a slab is not filled again before what was in it has left, whoever fills it", "[offload][property]") {
   for (unsigned seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);
-    World world(12, seed);
-    std::vector<unsigned char> other_slot(World::slot_bytes);
-    OffloadStack other(world.queues, world.pool, {other_slot.data()}, World::slot_bytes);
+    OffloadWorld world(12, seed);
+    std::vector<unsigned char> other_slot(OffloadWorld::slot_bytes);
+    OffloadStack other(world.queues, world.pool, {other_slot.data()}, OffloadWorld::slot_bytes);
     world.stack.begin(6, 1000);
     for (int layer = 0; layer < 6; ++layer) world.forward(layer, 1000);
     for (int layer = 5; layer >= 0; --layer) {
@@ -111,7 +111,8 @@ TEST_CASE("a slab is not filled again before what was in it has left, whoever fi
       other.begin(2, 1000);
       for (int other_layer = 0; other_layer < 2; ++other_layer) {
         auto* const slot = static_cast<unsigned char*>(other.begin_forward());
-        world.device.push(world.queues.index(Queue::compute), [=] { std::fill_n(slot, 1000, World::value(99, 0)); });
+        world.device.push(world.queues.index(Queue::compute),
+                          [=] { std::fill_n(slot, 1000, OffloadWorld::value(99, 0)); });
         other.end_forward();
       }
     }
@@ -121,7 +122,7 @@ TEST_CASE("a slab is not filled again before what was in it has left, whoever fi
 }
 
 TEST_CASE("the last layers of a pass never leave the device", "[offload]") {
-  World world(100);
+  OffloadWorld world(100);
   world.pass(3, 1000);
   REQUIRE(copied(world, Queue::out) == 0);
   REQUIRE(copied(world, Queue::in) == 0);
@@ -132,7 +133,7 @@ TEST_CASE("the last layers of a pass never leave the device", "[offload]") {
 
 TEST_CASE("layers are fetched while the ones above them are computed: as many ahead as there are slots but one",
           "[offload]") {
-  World world(100);
+  OffloadWorld world(100);
   world.stack.begin(6, 600);
   for (int layer = 0; layer < 6; ++layer) world.forward(layer, 600);
   world.backward(5, 600);  // layers 4 and 3 are on the device still; layer 2 takes the place of 5
@@ -146,7 +147,7 @@ TEST_CASE("layers are fetched while the ones above them are computed: as many ah
 }
 
 TEST_CASE("a pass that does not fit the host memory is refused before it begins", "[offload]") {
-  World world(11);  // 4 slabs a layer of 1000 bytes
+  OffloadWorld world(11);  // 4 slabs a layer of 1000 bytes
   REQUIRE_THROWS_AS(world.stack.begin(6, 1000), DeviceError);
   REQUIRE_THROWS_WITH(world.stack.begin(6, 1000),
                       Contains("3 layers of 1000 bytes need 12 slabs of 300 bytes") && Contains("11 of 11 are free"));
@@ -157,7 +158,7 @@ TEST_CASE("a pass that does not fit the host memory is refused before it begins"
 }
 
 TEST_CASE("a pass that is given up leaves nothing behind", "[offload]") {
-  World world(16);
+  OffloadWorld world(16);
   for (int given_up = 0; given_up < 3; ++given_up) {
     world.stack.begin(7, 1000);
     for (int layer = 0; layer < 5; ++layer) world.forward(layer, 1000);
@@ -167,7 +168,7 @@ TEST_CASE("a pass that is given up leaves nothing behind", "[offload]") {
   REQUIRE(world.wrong_bytes == 0);
   REQUIRE(world.pool.free() == 16);
   {
-    OffloadStack other(world.queues, world.pool, {world.memory[0].data()}, World::slot_bytes);
+    OffloadStack other(world.queues, world.pool, {world.memory[0].data()}, OffloadWorld::slot_bytes);
     other.begin(4, 1000);
     REQUIRE(world.pool.free() == 16 - 12);
   }
@@ -175,7 +176,7 @@ TEST_CASE("a pass that is given up leaves nothing behind", "[offload]") {
 }
 
 TEST_CASE("calls out of order and layers that are too large are refused", "[offload]") {
-  World world(16);
+  OffloadWorld world(16);
   REQUIRE_THROWS_WITH(world.stack.begin_forward(), Contains("begin_forward() out of order"));
   REQUIRE_THROWS_AS(world.stack.begin(0, 10), UnsupportedInput);
   REQUIRE_THROWS_WITH(world.stack.begin(2, 1001), Contains("1001 bytes a layer, but its device memory has 1000"));

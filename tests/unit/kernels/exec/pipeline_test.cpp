@@ -22,7 +22,7 @@ constexpr PipelineOptions one_f_one_b{.schedule = "1f1b"};
 constexpr PipelineOptions gpipe{.schedule = "gpipe"};
 constexpr PipelineOptions interleaved{.schedule = "interleaved", .virtual_stages = 2};
 
-std::string text_of(const Way& way) {
+std::string pipeline_text(const Way& way) {
   return fmt::format("pp {}, {}, tp {}", way.pp, way.pipeline.schedule, way.tp);
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("stages of a pipeline have the loss and the gradients of fp64, in pack
   }
   for (const Way& way : ways) {
     for (const std::int64_t hdp : {1, 2}) {
-      INFO(text_of(way) << ", hdp " << hdp);
+      INFO(pipeline_text(way) << ", hdp " << hdp);
       const Training trained = train(model, packs_and_rings(hdp, model.layers), *tokens, way);
       CHECK(trained.losses[0] == Approx(expected.loss).epsilon(1e-6));
       CHECK(test::relative_rms_error(trained.gradients, expected.gradients) <= rounding);
@@ -61,7 +61,7 @@ TEST_CASE("stages with layers of their own number have the gradients of one rank
       {.pp = 2, .pipeline = {.split = {.first_stage = 1}}},
       {.pp = 2, .pipeline = {.schedule = "interleaved", .virtual_stages = 2, .split = {.counts_embedding = true}}}};
   for (const Way& way : ways) {
-    INFO(text_of(way));
+    INFO(pipeline_text(way));
     const Training staged = train(model, plan, *tokens, way);
     CHECK(staged.losses[0] == Approx(one.losses[0]).epsilon(1e-6));
     CHECK(test::relative_rms_error(staged.gradients, one.gradients) <= rounding);
@@ -96,7 +96,7 @@ TEST_CASE("random plans through random pipelines have the gradients of one rank"
     const std::vector<PipelineOptions> schedules = test::every_schedule(way.pp);
     way.pipeline = schedules[random.below(schedules.size())];
     if (make_schedule(way.pipeline, way.pp)->chunks() > model.layers) way.pp = 2;
-    INFO(text_of(way));
+    INFO(pipeline_text(way));
     const auto tokens = make_synthetic_tokens(model.vocabulary, seed);
     const Training one = train(model, one_rank_plan(model.layers, lengths), *tokens, Way{});
     const Training many = train(model, plan, *tokens, way);
@@ -115,7 +115,7 @@ TEST_CASE("the first and the last stage share a tied table, and both its gradien
   std::vector<Way> ways = {{.pp = 3}, {.tp = 2, .pp = 2}};
   for (const PipelineOptions& pipeline : test::every_schedule(2)) ways.push_back({.pp = 2, .pipeline = pipeline});
   for (const Way& way : ways) {
-    INFO(text_of(way));
+    INFO(pipeline_text(way));
     const Training staged = train(model, plans, *tokens, options, default_time_limit, way);
     CHECK(staged.losses[0] == Approx(one.losses[0]).epsilon(1e-6));
     // The table takes the same steps on both stages: were they to part, later losses would tell.
@@ -137,7 +137,7 @@ TEST_CASE("training goes the same way through any pipeline, and the same plan gi
   CHECK(one.losses.back() < one.losses.front());
   for (const PipelineOptions& pipeline : test::every_schedule(2)) {
     const Way way{.pp = 2, .pipeline = pipeline};
-    INFO(text_of(way));
+    INFO(pipeline_text(way));
     const Training staged = train(model, plans, *tokens, options, default_time_limit, way);
     for (std::size_t step = 0; step < plans.size(); ++step) {
       CHECK(staged.losses[step] == Approx(one.losses[step]).epsilon(1e-5));
@@ -201,7 +201,7 @@ TEST_CASE("the timeline of a pipeline has every instruction of every pass once",
   const Plan plan = packs_and_rings(2, model.layers);
   for (const PipelineOptions& pipeline : test::every_schedule(2)) {
     const Way way{.pp = 2, .pipeline = pipeline};
-    INFO(text_of(way));
+    INFO(pipeline_text(way));
     const Timeline timeline = train(model, plan, *tokens, way).timelines.at(0);
     LoweringOptions lowering{.model = model, .mesh = way.mesh(2), .pipeline = pipeline};
     lowering.recipe.separate_merge = false;

@@ -13,7 +13,7 @@ using namespace hdpsim::test;
 
 namespace {
 
-std::vector<double> tensor(std::uint64_t seed, std::size_t rows, std::size_t width = 1) {
+std::vector<double> row_tensor(std::uint64_t seed, std::size_t rows, std::size_t width = 1) {
   return to_double(random_tensor(seed, rows * width));
 }
 
@@ -24,7 +24,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 }  // namespace
 
 TEST_CASE("RMSNorm gives rows whose root mean square is the weight's, and the gradients of that", "[layer]") {
-  auto x = tensor(1, 3, 5);
+  auto x = row_tensor(1, 3, 5);
   auto weight = std::vector<double>(5, 2.0);
   const RmsNormResult result = rms_norm_forward(x, weight, 0);
   for (std::size_t row = 0; row < 3; ++row) {
@@ -33,8 +33,8 @@ TEST_CASE("RMSNorm gives rows whose root mean square is the weight's, and the gr
     CHECK(std::sqrt(squares / 5) == Approx(2).epsilon(1e-14));
   }
 
-  weight = tensor(2, 5);
-  const auto d_y = tensor(3, 3, 5);
+  weight = row_tensor(2, 5);
+  const auto d_y = row_tensor(3, 3, 5);
   const auto objective = [&] { return dot(rms_norm_forward(x, weight, 0.1).y, d_y); };
   const auto gradients = rms_norm_backward(x, weight, rms_norm_forward(x, weight, 0.1).inverse_rms, d_y);
   CHECK(relative_error(gradients.d_x, central_differences(x, objective)) <= 1e-8);
@@ -42,8 +42,8 @@ TEST_CASE("RMSNorm gives rows whose root mean square is the weight's, and the gr
 }
 
 TEST_CASE("RoPE keeps lengths, makes products depend on the distance alone, and turns back", "[layer]") {
-  const auto a = tensor(4, 6);
-  const auto b = tensor(5, 6);
+  const auto a = row_tensor(4, 6);
+  const auto b = row_tensor(5, 6);
   const auto turned = [](std::vector<double> x, std::int32_t position) {
     rope(x, std::vector<std::int32_t>{position}, 6, 100, false);
     return x;
@@ -58,8 +58,8 @@ TEST_CASE("RoPE keeps lengths, makes products depend on the distance alone, and 
 }
 
 TEST_CASE("gradients of SwiGLU are its finite differences", "[layer]") {
-  auto gate_up = tensor(6, 2, 6);
-  const auto d_y = tensor(7, 2, 3);
+  auto gate_up = row_tensor(6, 2, 6);
+  const auto d_y = row_tensor(7, 2, 3);
   const auto objective = [&] { return dot(swiglu_forward(gate_up, 3), d_y); };
   CHECK(relative_error(swiglu_backward(gate_up, d_y, 3), central_differences(gate_up, objective)) <= 1e-8);
   CHECK(swiglu_forward(std::vector<double>{0, 1, 5, 3}, 2)[1] == Approx(3 / (1 + std::exp(-1.0))).epsilon(1e-14));
@@ -67,8 +67,8 @@ TEST_CASE("gradients of SwiGLU are its finite differences", "[layer]") {
 
 TEST_CASE("the gradient of an embedding is the transposed lookup", "[layer]") {
   const std::vector<std::int32_t> ids = {2, 0, 2};
-  const auto table = tensor(8, 4, 3);
-  const auto d_y = tensor(9, 3, 3);
+  const auto table = row_tensor(8, 4, 3);
+  const auto d_y = row_tensor(9, 3, 3);
   CHECK(dot(embedding_forward(table, ids, 3), d_y) ==
         Approx(dot(table, embedding_backward(ids, d_y, 4))).epsilon(1e-14));
 }
@@ -79,7 +79,7 @@ TEST_CASE("cross-entropy: uniform logits cost log n; gradients are differences a
   CHECK(uniform.loss[0] == Approx(std::log(4.0)).epsilon(1e-14));
   CHECK(uniform.loss[1] == 0);
 
-  auto logits = tensor(10, 3, 4);
+  auto logits = row_tensor(10, 3, 4);
   const CrossEntropyResult result = cross_entropy(logits, targets, 0.5);
   const auto objective = [&] {
     const CrossEntropyResult moved = cross_entropy(logits, targets, 0.5);

@@ -12,31 +12,31 @@ using namespace hdpsim::test;
 
 namespace {
 
-std::vector<double> tensor(std::uint64_t seed, std::int64_t count) {
+std::vector<double> linear_tensor(std::uint64_t seed, std::int64_t count) {
   return to_double(random_tensor(seed, static_cast<std::size_t>(count)));
 }
 
 /// Documents one after another.
-struct Problem {
+struct LinearProblem {
   LinearHeads heads;
   std::vector<Document> documents;
   std::vector<double> q, k, v, log_decay, initial, d_o, d_final;
 
-  Problem(const LinearHeads& of_heads, const std::vector<std::int64_t>& lengths) : heads(of_heads) {
+  LinearProblem(const LinearHeads& of_heads, const std::vector<std::int64_t>& lengths) : heads(of_heads) {
     std::int64_t rows = 0;
     for (const std::int64_t tokens : lengths) {
       documents.push_back({rows, tokens});
       rows += tokens;
     }
     const std::int64_t states = std::ssize(documents) * heads.heads * heads.key_dim * heads.value_dim;
-    q = tensor(1, rows * heads.key_heads * heads.key_dim);
-    k = tensor(2, rows * heads.key_heads * heads.key_dim);
-    v = tensor(3, rows * heads.heads * heads.value_dim);
-    log_decay = tensor(4, rows * heads.heads);
+    q = linear_tensor(1, rows * heads.key_heads * heads.key_dim);
+    k = linear_tensor(2, rows * heads.key_heads * heads.key_dim);
+    v = linear_tensor(3, rows * heads.heads * heads.value_dim);
+    log_decay = linear_tensor(4, rows * heads.heads);
     for (double& value : log_decay) value = -std::abs(value);
-    initial = tensor(5, states);
-    d_o = tensor(6, rows * heads.heads * heads.value_dim);
-    d_final = tensor(7, states);
+    initial = linear_tensor(5, states);
+    d_o = linear_tensor(6, rows * heads.heads * heads.value_dim);
+    d_final = linear_tensor(7, states);
   }
   [[nodiscard]] LinearAttentionInput input() const { return {heads, documents, q, k, v, log_decay, initial}; }
   /// sum(dO o O) + sum(dS o S), whose gradients are what backward computes.
@@ -52,7 +52,7 @@ struct Problem {
 }  // namespace
 
 TEST_CASE("gradients of linear attention are the finite differences of its output and its states", "[linear]") {
-  Problem problem({.heads = 4, .key_heads = 2, .key_dim = 3, .value_dim = 2}, {5, 1, 3});
+  LinearProblem problem({.heads = 4, .key_heads = 2, .key_dim = 3, .value_dim = 2}, {5, 1, 3});
   const LinearAttentionGradients gradients = linear_attention_backward(problem.input(), problem.d_o, problem.d_final);
   const auto objective = [&] { return problem.objective(); };
   CHECK(relative_error(gradients.d_q, central_differences(problem.q, objective), 1) <= 1e-8);
@@ -64,7 +64,7 @@ TEST_CASE("gradients of linear attention are the finite differences of its outpu
 
 TEST_CASE("without decay a token's output is the sum of the values before it, weighed by products with their keys",
           "[linear]") {
-  Problem problem({.heads = 1, .key_heads = 1, .key_dim = 3, .value_dim = 2}, {6});
+  LinearProblem problem({.heads = 1, .key_heads = 1, .key_dim = 3, .value_dim = 2}, {6});
   std::fill(problem.log_decay.begin(), problem.log_decay.end(), 0.0);
   problem.initial.clear();
   std::vector<double> expected(12, 0.0);
@@ -79,7 +79,7 @@ TEST_CASE("without decay a token's output is the sum of the values before it, we
 }
 
 TEST_CASE("what a decay forgets is gone: a token sees itself alone behind one of exp(-1000)", "[linear]") {
-  Problem problem({.heads = 1, .key_heads = 1, .key_dim = 1, .value_dim = 1}, {2});
+  LinearProblem problem({.heads = 1, .key_heads = 1, .key_dim = 1, .value_dim = 1}, {2});
   problem.q = {7, 2};
   problem.k = {5, 3};
   problem.v = {11, 4};

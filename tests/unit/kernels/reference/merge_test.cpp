@@ -10,7 +10,7 @@ using namespace hdpsim::test;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double lse_of_nothing = -std::numeric_limits<double>::infinity();
 constexpr double bound = 1e-13;
 
 const AttentionHeads heads{2, 1, 3, 0.6F};
@@ -20,7 +20,7 @@ AttentionResult random_result(std::uint64_t seed, double lse_deviation = 1) {
   return {to_double(random_tensor(seed, rows * 2 * 3)), to_double(random_tensor(seed + 1, 2 * rows, lse_deviation))};
 }
 AttentionResult nothing() {
-  return {std::vector<double>(rows * 2 * 3, 0.0), std::vector<double>(2 * rows, -infinity)};
+  return {std::vector<double>(rows * 2 * 3, 0.0), std::vector<double>(2 * rows, lse_of_nothing)};
 }
 AttentionResult merged(AttentionResult a, const AttentionResult& b) {
   merge(heads, a, b);
