@@ -19,7 +19,7 @@ TEST_CASE("a job ends, and says so, if a process is stopped before it starts or 
   const Workplace of_training;
   of_training.write("held", "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then kill -STOP $$; fi\nexec \"$@\"\n");
   const Outcome trained =
-      of_training.hdpsim("execute configs/studies/real.yaml --patience 1s", mpirun("-n 2") + " sh held");
+      of_training.hdpsim("execute configs/studies/real.yaml --plan static --patience 1s", mpirun("-n 2") + " sh held");
   const Outcome simulated = study.get();
 
   CAPTURE(trained.err, simulated.err);
