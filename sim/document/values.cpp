@@ -44,6 +44,10 @@ Json json_of(const Value& value) {
   return json;
 }
 
+std::string json_line_of(const Value& value) {
+  return json_line(json_of(value));
+}
+
 std::string line_of(const Value& value) {
   std::vector<std::string> parts;
   switch (value.kind) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/base/text.h"
+#include "sim/document/values.h"
 #include "sim/study/study_keys.h"
 
 namespace hdpsim {
@@ -27,7 +29,9 @@ std::string identity_text(Value study) {
   std::erase_if(study.entries,
                 [](const Value::Entry& entry) { return belongs_to_whole_study(entry.key) || says_nothing(entry); });
   sort_keys(study);
-  return to_yaml(study);
+  std::string text;
+  for (const Value::Entry& entry : study.entries) append(text, "{}: {}\n", entry.key, json_line_of(entry.value));
+  return text;
 }
 
 std::string world_text(const Value& study) {

@@ -37,12 +37,14 @@ TEST_CASE("every declared key of a section that decides the world is part of wha
   }
 }
 
-TEST_CASE("the order of keys, and a background of no jobs, change no identity", "[identity]") {
+TEST_CASE("the order of keys, how numbers are written, and a background of no jobs change no identity", "[identity]") {
   Diagnostics problems;
   const auto identity = [&](const std::string& text) {
     return identity_text(parse_document("study.yaml", text, problems));
   };
   CHECK(identity("{grain: exact, mesh: {tp: 2, pp: 1}}") == identity("{mesh: {pp: 1, tp: 2}, grain: exact, name: x}"));
+  CHECK(identity("{data: {context: 2Ki}}") == identity("{data: {context: 2048}}"));
+  CHECK(identity("{data: {context: 2Ki}}") != identity("{data: {context: 2047}}"));
   CHECK(identity("{grain: exact, background: []}") == identity("{grain: exact}"));
 }
 
