@@ -20,7 +20,7 @@ namespace {
 // Long enough for a clock, short enough for a reading with every step.
 constexpr double usual_s = 2e-3;
 constexpr std::size_t products = 3;
-constexpr int passes = 3;
+constexpr int runs_a_ratio = 3;
 constexpr std::uint64_t pace_seed = 1;
 
 // The distance of a time from the usual one, on a logarithmic scale.
@@ -133,7 +133,7 @@ std::vector<PaceRatio> PaceMeter::ratios() {
     ratios.push_back({.family = yardstick.family,
                       .what = label_of(yardstick.subject),
                       .quantile = quantile_of_rounds(yardstick.subject),
-                      .ratio = summary(yardstick.work.time(passes)).median_s / yardstick.then_s});
+                      .ratio = summary(yardstick.work.time(runs_a_ratio)).median_s / yardstick.then_s});
   }
   return ratios;
 }

@@ -6,8 +6,9 @@
 
 namespace hdpsim {
 
-/// Everything in a point's study on which its steps depend, independent of the order of keys and of how numbers are
-/// written: all sections but those declared to belong to the study as a whole, each a line of YAML with its value as JSON. The cluster must be in full, and paths absolute.
+/// Everything in a point's study on which its steps depend: all sections but those declared to belong to the study as a
+/// whole, each a line of YAML with its value as JSON. Independent of the order of keys and of how numbers are written.
+/// The cluster must be in full, and paths absolute.
 [[nodiscard]] std::string identity_text(Value study);
 
 /// The same for the sections declared to decide the simulated world: points with the same text can share it.

@@ -16,12 +16,11 @@
 #include "kernels/reference/layer.h"
 #include "kernels/spec/error.h"
 #include "tests/gpu/device_tensor.h"
+#include "tests/gpu/sizes.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim::kernels {
 namespace {
-
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
 double median(std::vector<double> values) {
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
