@@ -4,8 +4,8 @@
 #include "sim/compare/execution_figures.h"
 #include "sim/fit/fit_figures.h"
 #include "sim/replay/window_table.h"
-#include "sim/report/figure_page.h"
-#include "sim/report/json.h"
+#include "sim/results/figure_page.h"
+#include "sim/results/json.h"
 #include "sim/tune/tune_figures.h"
 #include "sim/validate/validation_figures.h"
 

@@ -14,7 +14,7 @@
 #include "sim/base/input_files.h"
 #include "sim/base/output_folder.h"
 #include "sim/base/units.h"
-#include "sim/report/format.h"
+#include "sim/results/format.h"
 
 namespace hdpsim::app {
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "calib/measure/drift.h"
-#include "sim/report/figure_page.h"
-#include "sim/report/figure_table.h"
+#include "sim/results/figure_page.h"
+#include "sim/results/figure_table.h"
 
 namespace hdpsim::app {
 

@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <thread>
 
 #include "sim/app/command.h"
 #include "sim/app/damage_notes.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/report/explanation_text.h"
+#include "sim/run/explain.h"
+#include "sim/run/ordered_work.h"
 #include "sim/run/runner.h"
 
 namespace hdpsim::app {
@@ -38,7 +38,7 @@ std::optional<std::vector<Run>> runs_of(const Study& study, const std::filesyste
   std::optional<RunStore> store;
   if (std::filesystem::is_directory(folder / "runs")) store = RunStore::reader(folder / "runs");
   ProgressDisplay display;
-  return run_study(study, {.jobs = std::max(1U, std::thread::hardware_concurrency()),
+  return run_study(study, {.jobs = one_a_processor(),
                            .store = store ? &*store : nullptr,
                            .resume = store.has_value(),
                            .damaged = damage_notes("simulated again"),
@@ -58,7 +58,8 @@ int explain_command(const ExplainOptions& options, const Session& session) {
   const auto runs = runs_of(study, folder);
   if (!runs) return exit_by_signal + stop_signal();
   const auto larger = with_twice_the_capacity(study, static_cast<std::size_t>(choice.point), catalog);
-  print(explained(study, *runs, choice, options.format, larger ? &*larger : nullptr), options.format);
+  std::vector<Explanation> told = explain(study, *runs, choice, larger ? &*larger : nullptr, one_a_processor());
+  print(explained(study, *runs, choice, std::move(told), options.format), options.format);
   if (options.run.empty() && study.points.size() > 1) {
     note(fmt::format("this was point 0 of {}; name another one: hdpsim explain {} {}", study.points.size(),
                      options.folder, study.points.size() - 1));

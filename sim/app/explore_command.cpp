@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <thread>
 
 #include "sim/app/command.h"
 #include "sim/app/opener.h"
 #include "sim/app/signals.h"
 #include "sim/explore/http_server.h"
 #include "sim/explore/session.h"
+#include "sim/run/ordered_work.h"
 
 namespace hdpsim::app {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 struct ExploreCommandOptions {
   std::string study;
   std::int64_t port = 0;
-  std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
+  std::int64_t jobs = static_cast<std::int64_t>(one_a_processor());
   bool open = false;
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <thread>
 
 #include "sim/app/signals.h"
 #include "sim/base/atomic_file.h"
@@ -12,6 +11,7 @@
 #include "sim/fit/fit_report.h"
 #include "sim/fit/parameters.h"
 #include "sim/profile/profile_file.h"
+#include "sim/run/ordered_work.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study_paths.h"
 #include "sim/validate/step_log.h"
@@ -144,8 +144,7 @@ int calibrate_from_steps(const FromStepsOptions& options, const std::string& out
                      .seed = static_cast<std::uint64_t>(options.seed),
                      .tried_key = {},
                      .tried_values = {},
-                     .jobs = options.jobs > 0 ? static_cast<std::size_t>(options.jobs)
-                                              : std::max(1U, std::thread::hardware_concurrency()),
+                     .jobs = options.jobs > 0 ? static_cast<std::size_t>(options.jobs) : one_a_processor(),
                      .version = version,
                      .stop = [] { return stop_signal() != 0; },
                      .tell = [](const std::string& line) { note(line); }};

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
 
 #include "sim/app/command.h"
 #include "sim/app/damage_notes.h"
@@ -11,6 +9,7 @@
 #include "sim/base/output_folder.h"
 #include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_report.h"
+#include "sim/run/ordered_work.h"
 #include "sim/run/step.h"
 
 namespace hdpsim::app {
@@ -22,7 +21,7 @@ struct ReplayOptions {
   std::vector<std::string> overrides;
   std::string out;
   Format format = Format::table;
-  std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
+  std::int64_t jobs = static_cast<std::int64_t>(one_a_processor());
   bool resume = false;
 };
 

@@ -4,16 +4,15 @@
 #include "sim/app/damage_notes.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
+#include "sim/app/study_parts.h"
 #include "sim/app/study_processes.h"
 #include "sim/base/output_folder.h"
-#include "sim/report/study_output.h"
-#include "sim/report/study_report.h"
+#include "sim/results/result_files.h"
 #include "sim/run/runner.h"
 #include "sim/run/step.h"
 #include "sim/run/study_coverage.h"
 #include "sim/study/lengths.h"
 #include "sim/study/not_modelled.h"
-#include "sim/tune/tuned_baseline.h"
 
 namespace hdpsim::app {
 namespace {
@@ -52,8 +51,6 @@ int interrupted(const StudyOptions& options, const Study& study, std::string_vie
 bool compare_with_tuned(const StudyOptions& options, const Study& study, Catalog& catalog, std::size_t jobs, Kept& kept,
                         std::vector<Run>& runs) {
   if (!study.tunes_baseline) return true;
-  Diagnostics none;
-  const Value root = tuning_root(load_document(options.file, none), overrides_of(options), options.without);
   ProgressDisplay display;
   const TuneRun search{.jobs = jobs,
                        .resume = options.resume,
@@ -64,7 +61,8 @@ bool compare_with_tuned(const StudyOptions& options, const Study& study, Catalog
   std::optional<BaselineStore> found;
   if (kept.folder) found.emplace(kept.folder->folder(baselines_folder), &*kept.folder);
   const BaselineRun run{search, found ? &*found : nullptr, kept.runs ? &*kept.runs : nullptr};
-  return hdpsim::compare_with_tuned(study, root, catalog, run, runs);
+  const StudySource source{options.file, overrides_of(options), options.without};
+  return compare_with_baselines(study, source, catalog, run, runs);
 }
 
 // For process 0, or the only one: the others help it.
@@ -110,9 +108,8 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
   print(formatted(*runs, study.resolved, version, options.format), options.format);
   if (!folder) return 0;
   // The report simulates more than the table tells.
-  const StudyReportOptions wanted{.stop = [] { return stop_signal() != 0; }, .note = note};
-  if (!write_report(*folder, study, *runs, version, wanted))
-    return interrupted(options, study, "its report was written");
+  const StudyReportOptions wanted{.jobs = processes.jobs(), .stop = [] { return stop_signal() != 0; }, .note = note};
+  if (!write_study_report(*folder, study, *runs, wanted)) return interrupted(options, study, "its report was written");
   tell_removed(*folder);
   return 0;
 }

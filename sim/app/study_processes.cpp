@@ -2,43 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
 
-#include "kernels/transport/mailbox.h"
 #include "sim/app/command.h"
 #include "sim/app/launch_watch.h"
 #include "sim/app/signals.h"
+#include "sim/app/study_parts.h"
 #include "sim/app/terminal.h"
 #include "sim/base/check.h"
+#include "sim/run/ordered_work.h"
 
 namespace hdpsim::app {
 namespace {
 
 using std::chrono::milliseconds;
-
-/// Letters over MPI.
-class MpiMail final : public ProcessMail {
- public:
-  explicit MpiMail(Duration patience)
-      : mailbox_(kernels::make_mpi_mailbox(milliseconds(patience.picoseconds() / 1'000'000'000))) {}
-
-  [[nodiscard]] int rank() const override { return mailbox_->rank(); }
-  [[nodiscard]] int size() const override { return mailbox_->size(); }
-  void post(int to, std::string text) override { mailbox_->post(to, std::move(text)); }
-  [[nodiscard]] std::optional<Letter> take(milliseconds wait) override {
-    std::optional<kernels::Mail> mail = mailbox_->take(wait);
-    if (!mail) return std::nullopt;
-    return Letter{mail->from, std::move(mail->text)};
-  }
-  [[nodiscard]] bool is_silent(int process) const override { return mailbox_->is_silent(process); }
-  [[nodiscard]] bool is_closed() const override { return mailbox_->is_closed(); }
-
- private:
-  std::unique_ptr<kernels::Mailbox> mailbox_;
-};
 
 }  // namespace
 
@@ -53,12 +32,12 @@ void add_sharing(Command command, SharingOptions& options) {
 StudyProcesses::StudyProcesses(const SharingOptions& options)
     : launch_(find_mpi_launch()), patience_(options.patience) {
   const bool is_alone = !launch_ || launch_->processes == 1;
-  const std::size_t unsaid = is_alone ? std::max(1U, std::thread::hardware_concurrency()) : 1;
+  const std::size_t unsaid = is_alone ? one_a_processor() : 1;
   jobs_ = options.jobs == 0 ? unsaid : static_cast<std::size_t>(options.jobs);
   if (is_alone) return;
   {
     const LaunchWatch watch(*launch_, Together::start, patience_);
-    mail_ = std::make_unique<MpiMail>(patience_);
+    mail_ = make_mpi_mail(patience_);
   }
   if (mail_->size() == launch_->processes) return;
   throw MachineError(fmt::format("{} processes have been started, but MPI joins {}{}{}", launch_->processes,

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/report/format.h"
+#include "sim/results/format.h"
 
 namespace hdpsim::app {
 

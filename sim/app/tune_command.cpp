@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
 
 #include "sim/app/command.h"
 #include "sim/app/damage_notes.h"
@@ -9,6 +7,7 @@
 #include "sim/app/signals.h"
 #include "sim/base/growing_file.h"
 #include "sim/base/output_folder.h"
+#include "sim/run/ordered_work.h"
 #include "sim/study/lengths.h"
 #include "sim/tune/tune_report.h"
 
@@ -21,7 +20,7 @@ struct TuneOptions {
   LengthsOptions lengths;
   std::string out;
   Format format = Format::table;
-  std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
+  std::int64_t jobs = static_cast<std::int64_t>(one_a_processor());
   bool resume = false;
 };
 

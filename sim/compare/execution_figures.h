@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "sim/engine/timeline.h"
-#include "sim/report/figure_page.h"
-#include "sim/report/figure_table.h"
+#include "sim/results/figure_page.h"
+#include "sim/results/figure_table.h"
 
 namespace hdpsim {
 

@@ -7,7 +7,7 @@
 
 #include "sim/document/json.h"
 #include "sim/explore/value_path.h"
-#include "sim/report/json.h"
+#include "sim/results/json.h"
 
 namespace hdpsim {
 namespace {

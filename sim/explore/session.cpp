@@ -14,7 +14,7 @@
 #include "sim/explore/answer_lines.h"
 #include "sim/explore/explore_page.h"
 #include "sim/report/study_report.h"
-#include "sim/report/table.h"
+#include "sim/results/table.h"
 #include "sim/run/runner.h"
 #include "sim/run/step.h"
 #include "sim/run/study_coverage.h"
@@ -152,7 +152,8 @@ void ExploreSession::answer(const Question& question, AnswerStream& stream) {
   const auto runs = all_steps(*study, question, notes, stream);
   if (!runs) return;
   if (question.want == Question::Want::answer) return stream.send(answer_line(*study, *runs, options_.version, &notes));
-  const auto page = study_page(*study, *runs, options_.version, {.stop = [&] { return stream.is_closed(); }});
+  const auto page =
+      study_page(*study, *runs, options_.version, {.jobs = options_.jobs, .stop = [&] { return stream.is_closed(); }});
   if (page) stream.send(report_line(*page));
 }
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "sim/fit/step_fitting.h"
-#include "sim/report/figure_page.h"
-#include "sim/report/figure_table.h"
+#include "sim/results/figure_page.h"
+#include "sim/results/figure_table.h"
 
 namespace hdpsim {
 

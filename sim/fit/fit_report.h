@@ -3,7 +3,7 @@
 #include <string>
 
 #include "sim/fit/step_fitting.h"
-#include "sim/report/format.h"
+#include "sim/results/format.h"
 
 namespace hdpsim {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/report/csv.h"
+#include "sim/results/csv.h"
 
 namespace hdpsim::python {
 

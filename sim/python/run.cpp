@@ -12,9 +12,10 @@
 #include "sim/python/interruptible.h"
 #include "sim/python/study_source.h"
 #include "sim/report/explanation_text.h"
-#include "sim/report/format.h"
-#include "sim/report/study_output.h"
 #include "sim/report/study_report.h"
+#include "sim/results/format.h"
+#include "sim/results/result_files.h"
+#include "sim/run/ordered_work.h"
 #include "sim/run/runner.h"
 #include "sim/run/study_coverage.h"
 #include "sim/study/not_modelled.h"
@@ -44,7 +45,9 @@ class Result {
 
   /// The report page as one text of HTML.
   [[nodiscard]] std::string page() const {
-    return *interruptible([&](const auto& stop) { return study_page(study_, runs_, version, {.stop = stop}); });
+    return *interruptible([&](const auto& stop) {
+      return study_page(study_, runs_, version, {.jobs = one_a_processor(), .stop = stop});
+    });
   }
 
   /// The text and the JSON of `hdpsim explain`.
@@ -53,9 +56,8 @@ class Result {
     (void)chosen_plans(study_, choice);
     Catalog catalog(data_folder_);
     const auto larger = with_twice_the_capacity(study_, static_cast<std::size_t>(choice.point), catalog);
-    const auto as = [&](Format format) {
-      return explained(study_, runs_, choice, format, larger ? &*larger : nullptr);
-    };
+    const auto told = hdpsim::explain(study_, runs_, choice, larger ? &*larger : nullptr, one_a_processor());
+    const auto as = [&](Format format) { return explained(study_, runs_, choice, told, format); };
     return {printable_lines(as(Format::table)), as(Format::json)};
   }
 
@@ -112,7 +114,8 @@ class StudyRun {
     if (folder_) {
       folder_->remove_earlier();
       const auto note = [&](const std::string& text) { notes.push_back(text); };
-      if (!write_report(*folder_, study_, *runs, version, {.stop = stop_, .note = note})) return nullptr;
+      if (!write_report(*folder_, study_, *runs, version, {.jobs = options_.jobs, .stop = stop_, .note = note}))
+        return nullptr;
       write_results(*folder_, study_, *runs, version);
       if (std::string removed = folder_->removed_text(); !removed.empty()) notes.push_back(std::move(removed));
     }

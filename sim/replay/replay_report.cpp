@@ -12,8 +12,8 @@
 #include "sim/document/values.h"
 #include "sim/replay/replay_text.h"
 #include "sim/replay/window_table.h"
-#include "sim/report/run_figures.h"
-#include "sim/report/table.h"
+#include "sim/results/run_figures.h"
+#include "sim/results/table.h"
 
 namespace hdpsim {
 namespace {

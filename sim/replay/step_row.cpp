@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "sim/analysis/metrics.h"
-#include "sim/report/run_figures.h"
+#include "sim/results/run_figures.h"
 
 namespace hdpsim {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "sim/analysis/step_result.h"
 #include "sim/engine/timeline.h"
-#include "sim/report/figure_table.h"
+#include "sim/results/figure_table.h"
 #include "sim/trace/sequence.h"
 
 namespace hdpsim {

@@ -12,7 +12,7 @@
 #include "sim/base/text.h"
 #include "sim/document/values.h"
 #include "sim/report/explanation_text.h"
-#include "sim/report/table.h"
+#include "sim/results/table.h"
 
 namespace hdpsim {
 namespace {

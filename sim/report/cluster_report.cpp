@@ -46,7 +46,7 @@ std::string rate_text(Bandwidth rate) {
   return bytes_text(Bytes(rate.bytes_per_second())) + "/s";
 }
 
-Bandwidth rounded(double bytes_per_second) {
+Bandwidth rounded_rate(double bytes_per_second) {
   return Bandwidth::bytes_per_second(std::llround(bytes_per_second));
 }
 
@@ -151,7 +151,7 @@ std::string cluster_table(const ClusterReport& report) {
   }
   if (report.bisection) {
     text += fmt::format("bisection, every gpu to the one half the cluster away: {}, {} a gpu\n",
-                        rate_text(rounded(*report.bisection)), rate_text(rounded(*report.bisection) / c.devices));
+                        rate_text(rounded_rate(*report.bisection)), rate_text(rounded_rate(*report.bisection) / c.devices));
   }
   for (const std::string& note : c.notes) text += fmt::format("note: {}\n", note);
   return text;

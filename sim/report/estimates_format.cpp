@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/document/json.h"
-#include "sim/report/csv.h"
+#include "sim/results/csv.h"
 
 namespace hdpsim {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/report/format.h"
+#include "sim/results/format.h"
 #include "sim/run/plan_estimates.h"
 
 namespace hdpsim {

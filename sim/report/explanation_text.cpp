@@ -11,8 +11,8 @@
 #include "sim/base/text.h"
 #include "sim/document/json.h"
 #include "sim/document/values.h"
-#include "sim/report/baseline_note.h"
-#include "sim/report/table.h"
+#include "sim/results/baseline_note.h"
+#include "sim/results/table.h"
 
 namespace hdpsim {
 namespace {
@@ -218,9 +218,8 @@ std::string formatted(const std::string& title, const std::vector<Explanation>& 
   return text + (plans.size() > 1 ? "\n" : "") + side_by_side_text(plans);
 }
 
-std::string explained(const Study& study, const std::vector<Run>& runs, const ExplainChoice& choice, Format format,
-                      const Study* larger) {
-  std::vector<Explanation> plans = explain(study, runs, choice, larger);
+std::string explained(const Study& study, const std::vector<Run>& runs, const ExplainChoice& choice,
+                      std::vector<Explanation> plans, Format format) {
   const std::size_t first = static_cast<std::size_t>(choice.point) * study.plans.size();
   const std::vector<std::size_t> numbers = chosen_plans(study, choice);
   for (std::size_t i = 0; i < plans.size(); ++i) plans[i].excess = memory_excess(runs.at(first + numbers[i]));

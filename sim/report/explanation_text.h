@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/analysis/explanation.h"
-#include "sim/report/format.h"
+#include "sim/results/format.h"
 #include "sim/run/explain.h"
 
 namespace hdpsim {
@@ -28,9 +28,9 @@ struct ExplanationLine {
 /// the others to the first. `title` names the point and the study.
 [[nodiscard]] std::string formatted(const std::string& title, const std::vector<Explanation>& plans, Format format);
 
-/// The same for plans of a study, explained by explain(): runs of it are simulated again, with improvements. As text it
-/// ends with what its speed-ups are over.
+/// The same for plans of a study, as explain() has explained them for this choice. As text it ends with what its
+/// speed-ups are over.
 [[nodiscard]] std::string explained(const Study& study, const std::vector<Run>& runs, const ExplainChoice& choice,
-                                    Format format, const Study* larger = nullptr);
+                                    std::vector<Explanation> plans, Format format);
 
 }  // namespace hdpsim

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include "sim/base/file_name.h"
 #include "sim/report/page/report_page.h"
-#include "sim/report/table.h"
 #include "sim/report/trace_events.h"
+#include "sim/results/table.h"
 #include "sim/run/explain.h"
+#include "sim/run/ordered_work.h"
 #include "sim/run/step.h"
 
 namespace hdpsim {
@@ -91,14 +94,17 @@ class ReportMaker {
   ReportMaker(const Study& study, const std::vector<Run>& runs, const StudyReportOptions& options)
       : study_(study), runs_(runs), options_(options) {}
 
+  // One after another: a thread would keep the records of all ranks.
   bool write_timelines(OutputFolder& folder) {
     if (!study_.output.perfetto) return true;
     (void)folder.folder("timelines");
-    return for_each_run([&](const StudyPoint& point, std::size_t plan, const Run& run) {
-      timelines_.push_back(run.is_refused() ? "" : file_name(run));
-      if (run.is_refused()) return;
-      write_timeline(folder.file(timelines_.back()), point, plan, *study_.output.perfetto, options_);
-    });
+    for (std::size_t run = 0; run < runs_.size(); ++run) {
+      if (options_.stop()) return false;
+      timelines_.push_back(runs_[run].is_refused() ? "" : file_name(runs_[run]));
+      if (runs_[run].is_refused()) continue;
+      write_timeline(folder.file(timelines_.back()), point_of(run), plan_of(run), *study_.output.perfetto, options_);
+    }
+    return true;
   }
 
   std::optional<std::string> page(std::string_view version) {
@@ -107,41 +113,67 @@ class ReportMaker {
       if (options_.stop()) return std::nullopt;
       data.lengths.push_back(lengths_of(point));
     }
-    const bool finished = for_each_run([&](const StudyPoint& point, std::size_t plan, const Run& run) {
-      if (run.is_refused()) {
-        data.steps.emplace_back();
-        return;
-      }
-      StepViewer(point, plan)
-          .view(page_step, false, [&](const Program& program, const Timeline& timeline, Machine& machine) {
-            data.steps.emplace_back(shown_step(program, timeline));
-            data.steps.back()->links =
-                use_by_kind({timeline.link_bytes, timeline.other_link_bytes}, timeline.step_time, *machine.network);
-          });
-    });
-    if (!finished || !explain_runs(data.why)) return std::nullopt;
+    data.steps.resize(runs_.size());
+    if (!for_runs(all_runs(), data.steps, [this](std::size_t run) { return step_of(run); })) return std::nullopt;
+    data.why.resize(runs_.size());
+    if (!for_runs(explained_runs(), data.why, [this](std::size_t run) { return why(run); })) return std::nullopt;
     return report_page(data);
   }
 
  private:
-  // Explains the last points, which a page opens with, as far as that is cheap.
-  bool explain_runs(std::vector<std::optional<Explanation>>& why) {
-    why.resize(runs_.size());
-    const std::size_t plans = study_.plans.size();
+  [[nodiscard]] const StudyPoint& point_of(std::size_t run) const { return study_.points[run / study_.plans.size()]; }
+  [[nodiscard]] std::size_t plan_of(std::size_t run) const { return run % study_.plans.size(); }
+
+  [[nodiscard]] std::vector<std::size_t> all_runs() const {
+    std::vector<std::size_t> all(runs_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
+  }
+
+  // The runs of the last points, which a page opens with, as far as that is cheap.
+  [[nodiscard]] std::vector<std::size_t> explained_runs() const {
+    std::vector<std::size_t> chosen;
     std::int64_t left = most_explained_workers;
     for (std::size_t point = study_.points.size(); point-- > 0;) {
       left -= cost_of(point);
-      if (left < 0) return true;
-      if (options_.stop()) return false;
+      if (left < 0) break;
       if (none_ran(point)) continue;
-      const std::vector<Explanation> told = explain(study_, runs_, {.point = static_cast<std::int64_t>(point)});
-      for (std::size_t plan = 0; plan < plans; ++plan) {
-        const std::size_t run = point * plans + plan;
-        why[run] = told[plan];
-        why[run]->excess = memory_excess(runs_[run]);
+      for (std::size_t plan = 0; plan < study_.plans.size(); ++plan) {
+        chosen.push_back(point * study_.plans.size() + plan);
       }
     }
-    return true;
+    return chosen;
+  }
+
+  // What `make` makes of every one of these runs becomes its element of `all`. False if it was stopped.
+  template <class Part, class Make>
+  bool for_runs(const std::vector<std::size_t>& runs, std::vector<std::optional<Part>>& all, const Make& make) const {
+    const OrderedWork work{.end = std::ssize(runs), .jobs = options_.jobs, .stop = options_.stop};
+    const auto make_one = [&](std::int64_t number) { return make(runs[static_cast<std::size_t>(number)]); };
+    return run_in_order(
+        work, [&] { return make_one; },
+        [&](std::int64_t number, std::optional<Part> part) {
+          all[runs[static_cast<std::size_t>(number)]] = std::move(part);
+        });
+  }
+
+  [[nodiscard]] std::optional<ShownStep> step_of(std::size_t run) const {
+    if (runs_[run].is_refused()) return std::nullopt;
+    std::optional<ShownStep> shown;
+    StepViewer(point_of(run), plan_of(run))
+        .view(page_step, false, [&](const Program& program, const Timeline& timeline, Machine& machine) {
+          shown = shown_step(program, timeline);
+          shown->links =
+              use_by_kind({timeline.link_bytes, timeline.other_link_bytes}, timeline.step_time, *machine.network);
+        });
+    return shown;
+  }
+
+  [[nodiscard]] std::optional<Explanation> why(std::size_t run) const {
+    const auto point = static_cast<std::int64_t>(run / study_.plans.size());
+    Explanation told = explain_run(study_, runs_, run, chosen_step(study_, runs_, {.point = point}));
+    told.excess = memory_excess(runs_[run]);
+    return told;
   }
 
   [[nodiscard]] bool none_ran(std::size_t point) const {
@@ -155,15 +187,6 @@ class ReportMaker {
     std::int64_t workers = 0;
     for (std::size_t plan = 0; plan < plans; ++plan) workers += std::ssize(runs_[point * plans + plan].result.ranks);
     return workers * (study_.points[point].spec.grain == Grain::exact ? exact_workers : 1);
-  }
-
-  template <class Do>
-  bool for_each_run(const Do& act) {
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
-      if (options_.stop()) return false;
-      act(study_.points[i / study_.plans.size()], i % study_.plans.size(), runs_[i]);
-    }
-    return true;
   }
 
   const Study& study_;

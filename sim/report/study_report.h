@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,7 +14,8 @@
 namespace hdpsim {
 
 struct StudyReportOptions {
-  std::function<bool()> stop = [] { return false; };                  ///< Asked before every step.
+  std::size_t jobs = 1;                                               ///< Threads; files do not depend on them.
+  std::function<bool()> stop = [] { return false; };                  ///< Asked before every step, from any thread.
   std::function<void(const std::string&)> note = [](const auto&) {};  ///< Gets notes for the user.
 };
 

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string>
 
+#include "sim/run/ordered_work.h"
 #include "sim/run/refusals.h"
 #include "sim/run/step.h"
 #include "sim/study/override.h"
@@ -198,31 +199,42 @@ std::vector<std::size_t> chosen_plans(const Study& study, const ExplainChoice& c
   return all;
 }
 
-std::vector<Explanation> explain(const Study& study, const std::vector<Run>& runs, const ExplainChoice& choice,
-                                 const Study* larger) {
-  const StudyPoint& point = chosen_point(study, choice.point);
-  const std::vector<std::size_t> plans = chosen_plans(study, choice);
+std::int64_t chosen_step(const Study& study, const std::vector<Run>& runs, const ExplainChoice& choice) {
   const std::size_t first = static_cast<std::size_t>(choice.point) * study.plans.size();
   std::vector<const Run*> chosen;
-  chosen.reserve(plans.size());
-  for (const std::size_t plan : plans) chosen.push_back(&runs.at(first + plan));
+  for (const std::size_t plan : chosen_plans(study, choice)) chosen.push_back(&runs.at(first + plan));
   require_one_that_ran(chosen);
-  const Run& leader = **std::find_if(chosen.begin(), chosen.end(), [](const Run* run) { return !run->is_refused(); });
-  const std::int64_t step = choice.step >= 0 ? choice.step : typical_step(leader);
-  std::vector<Explanation> told;
-  for (const std::size_t plan : plans) {
-    if (const Run& run = runs[first + plan]; run.is_refused()) {
-      told.push_back(refused_explanation(run));
-      continue;
-    }
-    told.push_back(explain(point, plan, step));
-    told.back().plan = study.plans[plan].name;
-    if (larger != nullptr) {
-      const StudyPoint& more = larger->points.at(static_cast<std::size_t>(choice.point));
-      told.back().larger_capacity = with_larger_capacity(more, plan, runs.at(first + plan), told.back());
-    }
-  }
+  if (choice.step >= 0) return choice.step;
+  return typical_step(**std::find_if(chosen.begin(), chosen.end(), [](const Run* run) { return !run->is_refused(); }));
+}
+
+Explanation explain_run(const Study& study, const std::vector<Run>& runs, std::size_t run, std::int64_t step) {
+  if (runs.at(run).is_refused()) return refused_explanation(runs[run]);
+  const std::size_t plan = run % study.plans.size();
+  Explanation told = explain(study.points.at(run / study.plans.size()), plan, step);
+  told.plan = study.plans[plan].name;
   return told;
+}
+
+std::vector<Explanation> explain(const Study& study, const std::vector<Run>& runs, const ExplainChoice& choice,
+                                 const Study* larger, std::size_t jobs) {
+  const auto point = static_cast<std::size_t>(choice.point);
+  const std::int64_t step = chosen_step(study, runs, choice);
+  const std::vector<std::size_t> plans = chosen_plans(study, choice);
+  const auto explained_plan = [&](std::int64_t number) {
+    const std::size_t plan = plans[static_cast<std::size_t>(number)];
+    const std::size_t run = point * study.plans.size() + plan;
+    Explanation told = explain_run(study, runs, run, step);
+    if (larger != nullptr && !runs[run].is_refused()) {
+      told.larger_capacity = with_larger_capacity(larger->points.at(point), plan, runs[run], told);
+    }
+    return told;
+  };
+  std::vector<Explanation> all;
+  (void)run_in_order(
+      {.end = std::ssize(plans), .jobs = jobs}, [&] { return explained_plan; },
+      [&](std::int64_t, Explanation told) { all.push_back(std::move(told)); });
+  return all;
 }
 
 std::int64_t typical_step(const Run& run) {

@@ -36,11 +36,18 @@ struct ExplainChoice {
 
 /// The plans of a choice, in the order of the study. InputError if the study lacks the point, the plan or the step.
 [[nodiscard]] std::vector<std::size_t> chosen_plans(const Study& study, const ExplainChoice& choice);
-/// Their explanations, all by the same step, with the names of the plans. `runs` are those of the study. `larger`, if
-/// any, is the same study with more tokens a rank; whether that would help is then part of what is told. Of a run that
-/// was refused only that is told; InputError if all of them were.
+/// The step by which all of them are explained. InputError also if all their runs were refused.
+[[nodiscard]] std::int64_t chosen_step(const Study& study, const std::vector<Run>& runs, const ExplainChoice& choice);
+/// Their explanations, with the names of the plans. `runs` are those of the study. `larger`, if any, is the same study
+/// with more tokens a rank; whether that would help is then part of what is told. `jobs` threads simulate, each a plan.
+/// InputError as for chosen_step().
 [[nodiscard]] std::vector<Explanation> explain(const Study& study, const std::vector<Run>& runs,
-                                               const ExplainChoice& choice, const Study* larger = nullptr);
+                                               const ExplainChoice& choice, const Study* larger = nullptr,
+                                               std::size_t jobs = 1);
+/// The explanation of the run with this index into `runs`, with the name of its plan. Of a run that was refused only
+/// that is told.
+[[nodiscard]] Explanation explain_run(const Study& study, const std::vector<Run>& runs, std::size_t run,
+                                      std::int64_t step);
 
 /// The step that stands for a run: the one with the time nearest to the median; the first of several.
 [[nodiscard]] std::int64_t typical_step(const Run& run);

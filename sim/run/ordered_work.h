@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -13,6 +14,11 @@
 #include <vector>
 
 namespace hdpsim {
+
+/// One thread for each processor of this machine.
+[[nodiscard]] inline std::size_t one_a_processor() {
+  return std::max(1U, std::thread::hardware_concurrency());
+}
 
 /// Numbered work on several threads whose results are taken in the order of their numbers, one at a time, so that the
 /// taker need not know how many threads there are.

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <optional>
 
-#include "sim/report/figure_page.h"
-#include "sim/report/figure_table.h"
+#include "sim/results/figure_page.h"
+#include "sim/results/figure_table.h"
 #include "sim/study/tune_options.h"
 #include "sim/tune/tune.h"
 

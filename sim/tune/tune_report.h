@@ -7,7 +7,7 @@
 
 #include "sim/base/output_folder.h"
 #include "sim/document/document.h"
-#include "sim/report/csv.h"
+#include "sim/results/csv.h"
 #include "sim/study/study.h"
 #include "sim/study/tune_options.h"
 #include "sim/tune/tune.h"

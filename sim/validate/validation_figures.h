@@ -1,7 +1,7 @@
 #pragma once
 
-#include "sim/report/figure_page.h"
-#include "sim/report/figure_table.h"
+#include "sim/results/figure_page.h"
+#include "sim/results/figure_table.h"
 #include "sim/validate/validation_summary.h"
 
 namespace hdpsim {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/report/format.h"
+#include "sim/results/format.h"
 #include "sim/validate/validation_summary.h"
 
 namespace hdpsim {

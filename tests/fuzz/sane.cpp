@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "sim/report/csv.h"
-#include "sim/report/format.h"
+#include "sim/results/csv.h"
+#include "sim/results/format.h"
 #include "sim/run/run_store.h"
 #include "sim/run/runner.h"
 

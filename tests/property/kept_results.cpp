@@ -17,7 +17,7 @@
 #include "sim/compare/step_comparison.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/replay_report.h"
-#include "sim/report/csv.h"
+#include "sim/results/csv.h"
 #include "sim/run/runner.h"
 #include "sim/tune/tune.h"
 #include "sim/tune/tune_report.h"

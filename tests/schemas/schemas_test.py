@@ -3,7 +3,7 @@
 
 Every shipped study, cluster and profile is what its schema says, and so are a plan and a result that the program writes.
 The schemas of studies, clusters, validation sets and profiles are what the declarations of their keys say, that of a
-result what those of its figures say (sim/report/run_figures.h; `scripts/dev keys` writes them); every key that the reader
+result what those of its figures say (sim/results/run_figures.h; `scripts/dev keys` writes them); every key that the reader
 of another file asks for stands in that file's schema. A wrong key is refused. Exit code 77 (skipped) without the
 validator.
 """

@@ -17,7 +17,7 @@
 #include "sim/base/text.h"
 #include "sim/document/json.h"
 #include "sim/profile/profile_file.h"
-#include "sim/report/table_sink.h"
+#include "sim/results/table_sink.h"
 #include "sim/study/catalog.h"
 
 namespace hdpsim::app {

@@ -11,7 +11,7 @@
 #include "sim/report/explanation_text.h"
 #include "sim/report/page/busy_map.h"
 #include "sim/report/page/page_data.h"
-#include "sim/report/trace_notes.h"
+#include "sim/results/trace_notes.h"
 
 namespace hdpsim {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/explore/controls.h"
-#include "sim/report/json.h"
+#include "sim/results/json.h"
 #include "sim/run/runner.h"
 #include "sim/study/study_keys.h"
 #include "sim/tune/tuned_baseline.h"

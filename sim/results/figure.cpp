@@ -1,4 +1,4 @@
-#include "sim/report/figure.h"
+#include "sim/results/figure.h"
 
 #include <utility>
 

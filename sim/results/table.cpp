@@ -1,4 +1,4 @@
-#include "sim/report/table.h"
+#include "sim/results/table.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@
 #include "sim/base/text.h"
 #include "sim/document/values.h"
 #include "sim/plan/plan_check.h"
-#include "sim/report/baseline_note.h"
-#include "sim/report/trace_notes.h"
+#include "sim/results/baseline_note.h"
+#include "sim/results/trace_notes.h"
 
 namespace hdpsim {
 namespace {

@@ -1,7 +1,7 @@
-#include "sim/report/study_output.h"
+#include "sim/results/result_files.h"
 
-#include "sim/report/csv.h"
-#include "sim/report/json.h"
+#include "sim/results/csv.h"
+#include "sim/results/json.h"
 
 namespace hdpsim {
 

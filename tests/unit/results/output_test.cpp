@@ -7,10 +7,10 @@
 #include "sim/base/quantity_text.h"
 #include "sim/document/values.h"
 #include "sim/network/fair_share_network.h"
-#include "sim/report/csv.h"
-#include "sim/report/json.h"
-#include "sim/report/table.h"
-#include "sim/report/trace_notes.h"
+#include "sim/results/csv.h"
+#include "sim/results/json.h"
+#include "sim/results/table.h"
+#include "sim/results/trace_notes.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim {

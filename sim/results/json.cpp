@@ -1,8 +1,8 @@
-#include "sim/report/json.h"
+#include "sim/results/json.h"
 
 #include "sim/document/json.h"
 #include "sim/document/values.h"
-#include "sim/report/run_figures.h"
+#include "sim/results/run_figures.h"
 
 namespace hdpsim {
 namespace {

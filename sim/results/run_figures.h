@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/analysis/metrics.h"
-#include "sim/report/figure_table.h"
+#include "sim/results/figure_table.h"
 
 namespace hdpsim {
 

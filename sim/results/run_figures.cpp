@@ -1,11 +1,11 @@
-#include "sim/report/run_figures.h"
+#include "sim/results/run_figures.h"
 
 #include <fmt/format.h>
 
 #include "sim/analysis/glossary.h"
 #include "sim/document/json.h"
 #include "sim/document/values.h"
-#include "sim/report/shared_figures.h"
+#include "sim/results/shared_figures.h"
 
 namespace hdpsim {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/analysis/metrics.h"
-#include "sim/report/table_sink.h"
+#include "sim/results/table_sink.h"
 
 namespace hdpsim {
 

@@ -1,4 +1,4 @@
-#include "sim/report/table_sink.h"
+#include "sim/results/table_sink.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "sim/report/trace_notes.h"
+#include "sim/results/trace_notes.h"
 
 #include <fmt/format.h>
 

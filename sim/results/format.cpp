@@ -1,13 +1,13 @@
-#include "sim/report/format.h"
+#include "sim/results/format.h"
 
 #include "sim/base/printable.h"
 
 #include <nlohmann/json.hpp>
 
 #include "sim/document/json.h"
-#include "sim/report/csv.h"
-#include "sim/report/json.h"
-#include "sim/report/table.h"
+#include "sim/results/csv.h"
+#include "sim/results/json.h"
+#include "sim/results/table.h"
 
 namespace hdpsim {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/report/figure.h"
+#include "sim/results/figure.h"
 
 namespace hdpsim {
 

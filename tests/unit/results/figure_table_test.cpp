@@ -1,4 +1,4 @@
-#include "sim/report/figure_table.h"
+#include "sim/results/figure_table.h"
 
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-#include "sim/report/baseline_note.h"
+#include "sim/results/baseline_note.h"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 
 #include "sim/analysis/metrics.h"
 #include "sim/document/json.h"
-#include "sim/report/table_sink.h"
+#include "sim/results/table_sink.h"
 
 namespace hdpsim {
 

@@ -1,4 +1,4 @@
-#include "sim/report/figure_page.h"
+#include "sim/results/figure_page.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "sim/base/diagnostic.h"
 #include "sim/base/text.h"
-#include "sim/report/run_figures.h"
+#include "sim/results/run_figures.h"
 
 namespace hdpsim {
 namespace {

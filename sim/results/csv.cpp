@@ -1,9 +1,9 @@
-#include "sim/report/csv.h"
+#include "sim/results/csv.h"
 
 #include <algorithm>
 #include <array>
 
-#include "sim/report/run_figures.h"
+#include "sim/results/run_figures.h"
 
 namespace hdpsim {
 namespace {

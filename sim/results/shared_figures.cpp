@@ -1,4 +1,4 @@
-#include "sim/report/shared_figures.h"
+#include "sim/results/shared_figures.h"
 
 #include <fmt/format.h>
 

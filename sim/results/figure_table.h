@@ -10,7 +10,7 @@
 
 #include "sim/document/json.h"
 #include "sim/document/key_table.h"
-#include "sim/report/figure.h"
+#include "sim/results/figure.h"
 
 namespace hdpsim {
 
