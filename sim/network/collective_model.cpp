@@ -10,13 +10,28 @@
 namespace hdpsim {
 namespace {
 
-// The first basis that covers the collective, in the order of CollectiveModel.
-CollectiveTerms terms_of(const CollectiveQuestion& question) {
-  if (const auto terms = measured_curve(question)) return *terms;
-  if (const auto terms = in_network_way(question)) return *terms;
-  if (const auto terms = profile_line(question)) return *terms;
-  if (const auto terms = nccl_way(question, {})) return *terms;
-  return closed_form(question);
+/// The first basis that covers a collective, in the order of CollectiveModel, and what may be faster instead.
+struct Candidates {
+  CollectiveTerms first;
+  std::optional<CollectiveTerms> other{};
+};
+
+// Lines are made of large messages: those of rings, or in a node of switches that reduce, with the Simple protocol.
+bool is_like_lines(const CollectiveTerms& way, const CollectiveSpan& span) {
+  const bool is_nvls = span.nodes == 1 && way.algorithm == CollectiveAlgorithm::nvls;
+  const bool is_plain = way.algorithm == CollectiveAlgorithm::ring || way.algorithm == CollectiveAlgorithm::direct;
+  return way.protocol == Protocol::simple && (is_nvls || is_plain);
+}
+
+Candidates candidates_of(const CollectiveQuestion& question) {
+  if (const auto terms = measured_curve(question)) return {*terms};
+  if (const auto terms = in_network_way(question)) return {*terms};
+  const std::optional<CollectiveTerms> line = profile_line(question);
+  std::optional<CollectiveTerms> way = nccl_way(question, {});
+  if (!line) return {way ? *way : closed_form(question)};
+  if (!way || is_like_lines(*way, question.span)) return {*line};
+  way->seconds_a_byte = std::max(way->seconds_a_byte, line->seconds_a_byte);
+  return {*line, way};
 }
 
 // A link never exceeds its rate, however much faster a study makes collectives.
@@ -72,7 +87,12 @@ const CollectiveEstimate& CollectiveModel::estimate(CollectiveKind kind, Bytes b
   if (found != answers.end()) return found->second;
   CollectiveEstimate answer;
   if (span_.ranks > 1) {
-    answer = priced(kind, bytes, terms_of({links_.cluster(), profile_, span_, kind, bytes.count()}));
+    const Candidates candidates = candidates_of({links_.cluster(), profile_, span_, kind, bytes.count()});
+    answer = priced(kind, bytes, candidates.first);
+    if (candidates.other) {
+      const CollectiveEstimate other = priced(kind, bytes, *candidates.other);
+      if (other.time < answer.time) answer = other;
+    }
   }
   return answers.emplace(bytes.count(), answer).first->second;
 }
@@ -106,10 +126,9 @@ CollectiveEstimate CollectiveModel::priced(CollectiveKind kind, Bytes bytes, con
 const CollectiveModel::Flows& CollectiveModel::flows_of(CollectiveKind kind, CollectiveAlgorithm algorithm) const {
   const auto found = flows_.find({kind, algorithm});
   if (found != flows_.end()) return found->second;
-  CollectivePlanner planner(links_);
   std::vector<CollectivePlan> plans;
   plans.reserve(sets_.size());
-  for (const std::vector<DeviceId>& devices : sets_) plans.push_back(planner.plan(kind, algorithm, devices));
+  for (const std::vector<DeviceId>& devices : sets_) plans.push_back(plan_collective(links_, kind, algorithm, devices));
   Flows flows{together(plans), {}};
   flows.fullest = fullest_links(flows.plan, links_);
   return flows_.emplace(std::pair(kind, algorithm), std::move(flows)).first->second;

@@ -64,10 +64,11 @@ struct CollectiveSpan {
 /// 1. measured: the profile was measured on the cluster's device, and has a curve of this kind for the same number of
 ///    devices, inside a node or between nodes as here, whose range includes the size.
 /// 2. NCCL's model of itself, if the switches between the nodes add up (ClusterSpec::in_network_reduction) and it
-/// chooses
-///    an algorithm that makes them do so: the lines of a profile are those of rings.
+///    chooses an algorithm that makes them do so: the lines of a profile are those of rings.
 /// 3. profile: the profile has a line for this kind (CollectiveRate, SendRecvRate): that of NVLink within one node, or
-///    that of the network over several.
+///    that of the network over several. Where NCCL's model of itself chooses something else than the rings of large
+///    messages for which lines are made (trees, LL, LL128), and that is faster at no higher rate than the line's, it is
+///    priced by that model.
 /// 4. NCCL's model of itself: NCCL runs on the device (ClusterSpec::compute_capability is known).
 /// 5. closed form: a ring, or direct messages, at the rate that messages of the profile reach.
 ///
@@ -81,7 +82,7 @@ class CollectiveModel {
 
   /// `bytes` is the size by nccl-tests: what each device holds after an all-gather, before a reduce-scatter or an
   /// all-reduce, or sends in an all-to-all, its own part included. Sets of one device take no time. Estimates are
-  /// cached; a new algorithm costs O(devices) routes (see CollectivePlanner), a new size O(1).
+  /// cached; a new algorithm costs O(devices) routes (see plan_collective()), a new size O(1).
   [[nodiscard]] const CollectiveEstimate& estimate(CollectiveKind kind, Bytes bytes) const;
   /// The estimate with NCCL's choice restricted, always by NCCL's model, whatever the profile contains. Returns no
   /// value if NCCL has no such combination.

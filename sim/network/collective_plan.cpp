@@ -1,6 +1,7 @@
 #include "sim/network/collective_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/network/impl/algorithms.h"
@@ -27,16 +28,9 @@ CollectivePlan with_flows_times(double factor, CollectivePlan plan) {
 
 CollectivePlan plan_collective(const ClusterLinks& links, CollectiveKind kind, CollectiveAlgorithm algorithm,
                                std::span<const DeviceId> devices, PlanGrain grain) {
-  return CollectivePlanner(links).plan(kind, algorithm, devices, grain);
-}
-
-CollectivePlanner::CollectivePlanner(const ClusterLinks& links) : links_(links), flows_(links.count()) {}
-
-CollectivePlan CollectivePlanner::plan(CollectiveKind kind, CollectiveAlgorithm algorithm,
-                                       std::span<const DeviceId> devices, PlanGrain grain) {
-  const MembersByNode members(links_.cluster(), devices);
-  CollectivePlanBuilder builder(links_, grain, flows_);
-  return algorithms.at(static_cast<std::size_t>(algorithm)).plan(std::move(builder), {kind, members, devices});
+  const MembersByNode members(links.cluster(), devices);
+  const PlanTask task{kind, members, devices};
+  return algorithms.at(static_cast<std::size_t>(algorithm)).plan(CollectivePlanBuilder(links, grain), task);
 }
 
 std::vector<DeviceId> consecutive_devices(std::int64_t first, std::int64_t count) {
@@ -80,9 +74,14 @@ FullestLinks fullest_links(const CollectivePlan& plan, const ClusterLinks& links
     for_each_load(plan, count);
     return fullest;
   }
-  const std::vector<double> bytes = link_bytes(plan, links.count());
-  for (std::size_t link = 0; link < bytes.size(); ++link) {
-    if (bytes[link] > 0) count(link, bytes[link]);
+  std::vector<std::pair<FairShare::Link, double>> loads;
+  for_each_load(plan, [&](FairShare::Link link, double amount) { loads.emplace_back(link, amount); });
+  std::stable_sort(loads.begin(), loads.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < loads.size();) {
+    const FairShare::Link link = loads[i].first;
+    double amount = 0;
+    for (; i < loads.size() && loads[i].first == link; ++i) amount += loads[i].second;
+    count(link, amount);
   }
   return fullest;
 }

@@ -44,35 +44,11 @@ enum class PlanGrain { whole, parts };
 ///
 /// Cost: O(n log n) routes for n devices; all_to_all O(n m) on m nodes of g devices, but O(n g) on fabrics of tiers
 /// without ECMP.
-class CollectivePlanner {
- public:
-  /// Keeps one number per link, so that a plan costs no more than the links that it uses. `links` must outlive the
-  /// planner.
-  explicit CollectivePlanner(const ClusterLinks& links);
-  [[nodiscard]] CollectivePlan plan(CollectiveKind kind, CollectiveAlgorithm algorithm,
-                                    std::span<const DeviceId> devices, PlanGrain grain = PlanGrain::whole);
-
- private:
-  const ClusterLinks& links_;
-  std::vector<double> flows_;
-};
-/// Makes a single plan. Costs O(links of the cluster) more than a planner that is kept.
 [[nodiscard]] CollectivePlan plan_collective(const ClusterLinks& links, CollectiveKind kind,
                                              CollectiveAlgorithm algorithm, std::span<const DeviceId> devices,
                                              PlanGrain grain = PlanGrain::whole);
 /// `count` devices from `first` on.
 [[nodiscard]] std::vector<DeviceId> consecutive_devices(std::int64_t first, std::int64_t count);
-
-/// An entry of a traffic matrix.
-struct Message {
-  DeviceId from;
-  DeviceId to;
-  double bytes = 0;  ///< > 0
-};
-/// A direct exchange of unequal amounts; the size of the plan is the number of repetitions. Messages between the same
-/// two nodes to the same place are one flow. The unit is the largest flow. O(messages log messages).
-[[nodiscard]] CollectivePlan plan_messages(const ClusterLinks& links, std::span<const Message> messages,
-                                           PlanGrain grain = PlanGrain::whole);
 
 /// Joins plans that start together, all with the same size. The latency is the longest.
 [[nodiscard]] CollectivePlan together(std::span<const CollectivePlan> plans);

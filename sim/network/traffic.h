@@ -33,6 +33,13 @@ struct Traffic {
   std::uint64_t seed = 1;
 };
 
+/// An entry of a traffic matrix.
+struct Message {
+  DeviceId from;
+  DeviceId to;
+  double bytes = 0;  ///< > 0
+};
+
 /// The messages of a traffic. O(devices^2) for an all-to-all.
 [[nodiscard]] std::vector<Message> messages_of(const Traffic& traffic);
 /// Seconds at which each message has arrived, its latency included, when all begin together and share the links max-min

@@ -4,7 +4,7 @@ namespace hdpsim {
 
 void count_ring_steps(const CollectiveQuestion& question, CollectiveTerms& terms) {
   const std::int64_t passes = question.kind == CollectiveKind::all_reduce ? 2 : 1;
-  terms.steps_inside = passes * (question.span.in_node - 1);
+  terms.steps_inside = passes * (question.span.ranks - question.span.nodes);
   terms.steps_between = passes * (question.span.nodes - 1);
 }
 

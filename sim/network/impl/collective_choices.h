@@ -44,9 +44,8 @@ struct CollectiveTerms {
 [[nodiscard]] std::optional<CollectiveTerms> nccl_way(const CollectiveQuestion& question, const NcclChoice& choice);
 [[nodiscard]] CollectiveTerms closed_form(const CollectiveQuestion& question);
 
-/// Counts the sequential messages of a ring, which an all-reduce passes twice. Those inside a node are counted once, as
-/// all nodes exchange theirs at the same time. Counted for each device, as NCCL's ring with its Simple protocol would
-/// pay them, they would take more than twice the time of the protocol that NCCL changes to (LL128) at 64 nodes.
+/// Counts the sequential messages of a ring of all devices, which an all-reduce passes twice: one less than there are
+/// devices, of which one less than there are nodes go from node to node (NCCL, tuning.cc).
 void count_ring_steps(const CollectiveQuestion& question, CollectiveTerms& terms);
 
 /// Bytes per second and direction of a device inside its node, and of its share of its NIC: the slowest of the nodes.

@@ -1,13 +1,29 @@
 #include "sim/network/impl/collective_plan_builder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/check.h"
 
 namespace hdpsim {
 
-CollectivePlanBuilder::CollectivePlanBuilder(const ClusterLinks& links, PlanGrain grain, std::vector<double>& flows)
-    : links_(links), grain_(grain), flows_(flows) {}
+namespace {
+
+// Zeros, one a link of the largest cluster so far: plans follow one another, and none touches all links.
+thread_local std::vector<double> spare;
+
+}  // namespace
+
+CollectivePlanBuilder::CollectivePlanBuilder(const ClusterLinks& links, PlanGrain grain)
+    : links_(links), grain_(grain), flows_(std::move(spare)) {
+  if (flows_.size() < links.count()) flows_.resize(links.count());
+}
+
+CollectivePlanBuilder::~CollectivePlanBuilder() {
+  if (flows_.empty()) return;  // moved from
+  for (const FairShare::Link link : touched_) flows_[link] = 0;
+  spare = std::move(flows_);
+}
 
 void CollectivePlanBuilder::send(DeviceId from, DeviceId to, double flows) {
   const Route route = watch(from, to);

@@ -15,8 +15,9 @@ struct Steps {
 /// Collects the flows of a plan part by part. Sums are kept per link: nothing is stored per message.
 class CollectivePlanBuilder {
  public:
-  /// `flows` has one zero per link, and again when the plan is finished.
-  CollectivePlanBuilder(const ClusterLinks& links, PlanGrain grain, std::vector<double>& flows);
+  CollectivePlanBuilder(const ClusterLinks& links, PlanGrain grain);
+  CollectivePlanBuilder(CollectivePlanBuilder&&) noexcept = default;
+  ~CollectivePlanBuilder();
 
   /// Adds flows over the route from one device to another.
   void send(DeviceId from, DeviceId to, double flows = 1);
@@ -41,7 +42,7 @@ class CollectivePlanBuilder {
 
   const ClusterLinks& links_;
   PlanGrain grain_;
-  std::vector<double>& flows_;  ///< By link: flows of the part that is being built.
+  std::vector<double> flows_;  ///< By link: flows of the part that is being built.
   std::vector<FairShare::Link> touched_;
   CollectivePlan plan_;
   Duration inside_;  ///< Latency of the longest message.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <tuple>
 
 #include "sim/base/check.h"
 #include "sim/network/impl/algorithms.h"
@@ -76,41 +75,6 @@ class AllToAll {
   std::vector<DeviceId> plane_;
 };
 
-/// The device of the sender's node at which a message changes to the place of its receiver.
-DeviceId stage(const ClusterSpec& cluster, const Message& message) {
-  const auto per_node = static_cast<std::size_t>(cluster.devices_per_node);
-  return DeviceId(message.from.index() / per_node * per_node + message.to.index() % per_node);
-}
-
-/// The sums of the messages between the same two devices, in the order of these devices.
-std::vector<Message> merged(std::vector<Message> messages) {
-  const auto ends = [](const Message& message) { return std::pair(message.from, message.to); };
-  std::sort(messages.begin(), messages.end(), [&](const Message& a, const Message& b) { return ends(a) < ends(b); });
-  std::vector<Message> sums;
-  for (const Message& message : messages) {
-    if (!sums.empty() && ends(sums.back()) == ends(message)) {
-      sums.back().bytes += message.bytes;
-    } else {
-      sums.push_back(message);
-    }
-  }
-  return sums;
-}
-
-/// Splits messages into hops inside nodes and between the same places of nodes.
-std::vector<Message> hops_of(const ClusterSpec& cluster, std::span<const Message> messages) {
-  std::vector<Message> hops;
-  for (const Message& message : messages) {
-    HDPSIM_CHECK(message.bytes > 0 && message.from != message.to, "{} bytes from device {} to {}", message.bytes,
-                 message.from.index(), message.to.index());
-    const bool stays = cluster.node_of(message.from) == cluster.node_of(message.to);
-    const DeviceId last = stays ? message.from : stage(cluster, message);
-    if (last != message.from) hops.push_back({message.from, last, message.bytes});
-    hops.push_back({last, message.to, message.bytes});
-  }
-  return merged(std::move(hops));
-}
-
 CollectivePlan plan_all_to_all(CollectivePlanBuilder builder, const MembersByNode& members) {
   AllToAll exchange(builder, members);
   exchange.add();
@@ -139,19 +103,6 @@ CollectivePlan plan_direct(CollectivePlanBuilder builder, const PlanTask& task) 
                collective_name(task.kind));
   if (task.kind == CollectiveKind::send_recv) return plan_send_recv(std::move(builder), task.devices);
   return plan_all_to_all(std::move(builder), task.members);
-}
-
-CollectivePlan plan_messages(const ClusterLinks& links, std::span<const Message> messages, PlanGrain grain) {
-  const std::vector<Message> hops = hops_of(links.cluster(), messages);
-  double largest = 0;
-  for (const Message& hop : hops) largest = std::max(largest, hop.bytes);
-  std::vector<double> flows(links.count());
-  CollectivePlanBuilder builder(links, grain, flows);
-  for (const Message& hop : hops) {
-    builder.send(hop.from, hop.to, hop.bytes / largest);
-    builder.end_part();
-  }
-  return builder.finish(largest, {.inside = 1, .between = 1});
 }
 
 void append_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways) {

@@ -87,7 +87,7 @@ class GraphFabric final : public Fabric {
       arcs_[cable.to].push_back({bundles_.size(), cable.from, 1});
     }
     // A missing cable keeps its number and is on no path; solvers need a rate above zero all the same.
-    bundles_.push_back({link_count_, {cable.from, cable.to}, cables, parallel, std::max(missing, rate)});
+    bundles_.push_back({link_count_, {cable.from, cable.to}, cables, parallel, std::max(rate_of_down_link, rate)});
     parallel += cables;
     link_count_ += 2 * cables;
   }
@@ -157,7 +157,6 @@ class GraphFabric final : public Fabric {
     HDPSIM_CHECK(false, "switch '{}' has no nearer neighbour", graph_.switches[at].name);
   }
 
-  static constexpr auto missing = Bandwidth::bytes_per_second(1);
   static constexpr std::uint16_t unreachable = std::numeric_limits<std::uint16_t>::max();
 
   SwitchGraphSpec graph_;

@@ -40,6 +40,12 @@ std::optional<Line> line_for(const std::optional<LinkProfile>& link, CollectiveK
   return Line{(*rate)->latency.seconds(), (*rate)->step_latency, (*rate)->efficiency()};
 }
 
+// Where a line of all-reduces is that of switches that reduce: a ring without them has the rate of its second half.
+double efficiency_of_ring(const std::optional<LinkProfile>& link) {
+  const std::optional<Line> half = line_for(link, CollectiveKind::all_gather);
+  return half ? std::min(1.0, half->efficiency) : 1.0;
+}
+
 // The rate is that of NVLink or of the NICs, whichever is lower; where the devices of a node divide the data, all NICs
 // of the node together.
 double rate_of(const CollectiveQuestion& question, const Line& inside, const Line& between) {
@@ -64,7 +70,7 @@ std::optional<CollectiveTerms> profile_line(const CollectiveQuestion& question) 
   const bool spans_nodes = question.span.nodes > 1;
   const std::optional<Line>& main = spans_nodes ? network : nvlink;
   if (!main) return std::nullopt;
-  const Line inside = nvlink.value_or(Line{});
+  Line inside = nvlink.value_or(Line{});
   const Line between = network.value_or(Line{});
   CollectiveTerms terms;
   terms.basis = CollectiveBasis::profile;
@@ -72,6 +78,7 @@ std::optional<CollectiveTerms> profile_line(const CollectiveQuestion& question) 
   const bool is_nvls = !spans_nodes && question.span.ranks > 2 && main->efficiency > 1 &&
                        question.kind == CollectiveKind::all_reduce && question.cluster.has_nvlink();
   terms.algorithm = is_nvls ? CollectiveAlgorithm::nvls : plain_algorithm(question.kind);
+  if (!is_nvls && inside.efficiency > 1) inside.efficiency = efficiency_of_ring(question.profile.nvlink);
   terms.start_s = main->start_s;
   if (question.kind != CollectiveKind::send_recv) count_ring_steps(question, terms);
   terms.links = {.nvlink = std::min(1.0, inside.efficiency),

@@ -54,13 +54,14 @@ CollectiveEstimate estimate(const ClusterSpec& spec, const DeviceProfile& profil
   return CollectiveModel(links, profile, sets).estimate(kind, bytes);
 }
 
+/// By the lines of full_rate() alone.
 Duration gather(const ClusterSpec& spec, const DeviceSets& sets, Bytes bytes) {
-  return estimate(spec, full_rate(), sets, Kind::all_gather, bytes).time;
+  return estimate(of_unknown_device(spec), full_rate(), sets, Kind::all_gather, bytes).time;
 }
 
-/// A rate alone: seconds of so many bytes that latencies do not matter.
+/// The same, as seconds of so many bytes that latencies do not matter.
 double seconds_a_byte(const ClusterSpec& spec, const DeviceSets& sets, Kind kind = Kind::all_gather) {
-  return estimate(spec, full_rate(), sets, kind, 1_MiB).seconds_a_byte;
+  return estimate(of_unknown_device(spec), full_rate(), sets, kind, 1_MiB).seconds_a_byte;
 }
 
 DeviceSets pools_of(const Mesh& mesh, const std::string& placement, const ClusterSpec& spec) {
@@ -82,9 +83,10 @@ TEST_CASE("a ring of n ranks moves (n-1)/n of the data over every link, and twic
 }
 
 TEST_CASE("an empty collective takes the line's start and its steps, with the hops of the cluster", "[collective]") {
-  const ClusterSpec spec = rail_cluster(16);
+  const ClusterSpec spec = of_unknown_device(rail_cluster(16));
   CHECK(gather(spec, block(1, 8), Bytes(0)) == 7_us + 7 * (3_us + 1_us));
-  CHECK(gather(spec, block(16, 8), Bytes(0)) == 9_us + 7 * (3_us + 1_us) + 15 * (10_us + 2_us));
+  // Of the 127 steps of a ring of all devices, 15 go from node to node.
+  CHECK(gather(spec, block(16, 8), Bytes(0)) == 9_us + 112 * (3_us + 1_us) + 15 * (10_us + 2_us));
   CHECK(estimate(spec, full_rate(), block(1, 2), Kind::all_reduce, Bytes(0)).time == 7_us + 2 * (3_us + 1_us));
 }
 
@@ -239,7 +241,7 @@ TEST_CASE("a line's share of its own line rate is kept on other links", "[collec
   CHECK(inside.latency_s == Approx(20e-6 + 7 * 3e-6));
   CHECK(inside.seconds_a_byte == Approx(7.0 / 8 / (0.8 * 300e9)));
   const auto over = estimate(spec, profile, block(4, 2), Kind::all_gather, 1_GiB);
-  CHECK(over.latency_s == Approx(8e-6 + 3 * 14e-6 + 3e-6));
+  CHECK(over.latency_s == Approx(8e-6 + 3 * 14e-6 + 4 * 3e-6));
   CHECK(over.seconds_a_byte == Approx(7.0 / 8 / (0.9 * 2 * 25e9)));
   // Reduced in the switches, which send less than a ring: faster than the link.
   profile.nvlink->all_reduce = rate(20_us, 2_us, 330_GBps, 300_GBps);
@@ -268,13 +270,13 @@ TEST_CASE("a measured curve comes before a line, a line before NCCL's model, and
   CHECK(estimate(spec, profile, block(1, 8), Kind::all_gather, 1_MiB).time == 50_us + 1_MiB / 1_GBps);
   CHECK(estimate(spec, profile, block(1, 8), Kind::all_gather, 1_MiB).evidence == Evidence::interpolated);
   // Of another size, among others, of another kind, over nodes, of another device: the line.
-  CHECK(basis(spec, 1, 8, Kind::all_gather, 2_MiB) == CollectiveBasis::profile);
-  CHECK(basis(spec, 1, 4, Kind::all_gather, 1_MiB) == CollectiveBasis::profile);
-  CHECK(basis(spec, 1, 8, Kind::reduce_scatter, 1_MiB) == CollectiveBasis::profile);
-  CHECK(basis(spec, 2, 4, Kind::all_gather, 1_MiB) == CollectiveBasis::profile);
+  CHECK(basis(spec, 1, 8, Kind::all_gather, 1_GiB) == CollectiveBasis::profile);
+  CHECK(basis(spec, 1, 4, Kind::all_gather, 1_GiB) == CollectiveBasis::profile);
+  CHECK(basis(spec, 1, 8, Kind::reduce_scatter, 1_GiB) == CollectiveBasis::profile);
+  CHECK(basis(spec, 2, 4, Kind::all_gather, 1_GiB) == CollectiveBasis::profile);
   ClusterSpec other = spec;
   other.device = "H100-80GB";
-  CHECK(basis(other, 1, 8, Kind::all_gather, 1_MiB) == CollectiveBasis::profile);
+  CHECK(basis(other, 1, 8, Kind::all_gather, 1_GiB) == CollectiveBasis::profile);
   // The profile has no line for it, or none between nodes.
   CHECK(basis(spec, 1, 8, Kind::broadcast, 1_MiB) == CollectiveBasis::nccl_model);
   profile.network.reset();
@@ -283,12 +285,35 @@ TEST_CASE("a measured curve comes before a line, a line before NCCL's model, and
   CHECK(basis(of_unknown_device(spec), 1, 8, Kind::broadcast, 1_MiB) == CollectiveBasis::closed_form);
 }
 
+TEST_CASE(
+    "messages for which NCCL has something faster than rings are priced by its model, at no more than the line's rate",
+    "[collective]") {
+  const ClusterSpec spec = rail_cluster(16);
+  for (const Kind kind : {Kind::all_gather, Kind::all_reduce}) {
+    const auto line = [&](Bytes bytes) {
+      return estimate(of_unknown_device(spec), full_rate(), block(16, 8), kind, bytes);
+    };
+    const auto small = estimate(spec, full_rate(), block(16, 8), kind, 64_KiB);
+    CHECK(small.basis == CollectiveBasis::nccl_model);
+    CHECK(small.protocol != Protocol::simple);
+    CHECK(small.time < line(64_KiB).time);
+    CHECK(small.seconds_a_byte >= line(64_KiB).seconds_a_byte);
+    const auto large = estimate(spec, full_rate(), block(1, 8), kind, 4_GiB);
+    CHECK(large.basis == CollectiveBasis::profile);
+    for (const Bytes bytes : {1_KiB, 1_MiB, 16_MiB, 256_MiB, 4_GiB}) {
+      CHECK(estimate(spec, full_rate(), block(16, 8), kind, bytes).time <= line(bytes).time);
+    }
+  }
+}
+
 TEST_CASE("switches that add up serve three devices and more; two exchange as others do", "[collective]") {
   const ClusterSpec spec = of_unknown_device(rail_cluster(1));
   DeviceProfile profile = full_rate();
   profile.nvlink->all_reduce = rate(7_us, 3_us, 150_GBps, 100_GBps);  // faster than its link, as NVLS is
   CHECK(estimate(spec, profile, block(1, 2), Kind::all_reduce, 1_GiB).algorithm == CollectiveAlgorithm::ring);
   CHECK(estimate(spec, profile, block(1, 3), Kind::all_reduce, 1_GiB).algorithm == CollectiveAlgorithm::nvls);
+  // Two pass on what an all-gather passes on, twice: at its share of the link, here all of it.
+  CHECK(estimate(spec, profile, block(1, 2), Kind::all_reduce, 1_GiB).seconds_a_byte == Approx(1 / 300e9));
 }
 
 TEST_CASE("what a study makes of all collectives it makes of each, whatever it rests on; links keep their rates",
@@ -320,7 +345,7 @@ TEST_CASE("NCCL's choice can be restricted, and what NCCL does not have is nothi
   CHECK(tree->algorithm == CollectiveAlgorithm::tree);
   CHECK(tree->wire_bytes == Approx(128.0 / 120));
   CHECK_FALSE(model.estimate(Kind::all_gather, 1_MiB, {CollectiveAlgorithm::tree, {}}));
-  CHECK(model.estimate(Kind::all_gather, 1_MiB, NcclChoice{})->basis == CollectiveBasis::profile);
+  CHECK(model.estimate(Kind::all_gather, 1_GiB, NcclChoice{})->basis == CollectiveBasis::profile);
 }
 
 TEST_CASE("switches between nodes that add up make large all-reduces faster, and nothing inside a node",

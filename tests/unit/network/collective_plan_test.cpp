@@ -403,35 +403,6 @@ TEST_CASE("PAT sends far what is little", "[plan]") {
   CHECK(pat.latency == 4 * 6_us);
 }
 
-TEST_CASE("a traffic matrix of equal amounts is an all-to-all", "[plan]") {
-  const ClusterLinks links(three_tiers(8, 2, 1), {});
-  const auto devices = consecutive_devices(0, 64);
-  std::vector<Message> messages;
-  for (const DeviceId from : devices) {
-    for (const DeviceId to : devices) {
-      if (from != to) messages.push_back({from, to, 1.0 / 64});
-    }
-  }
-  const auto expected = link_bytes(plan_collective(links, Kind::all_to_all, Algorithm::direct, devices), links.count());
-  const CollectivePlan plan = plan_messages(links, messages, PlanGrain::parts);
-  const auto bytes = link_bytes(plan, links.count());
-  for (std::size_t link = 0; link < links.count(); ++link) CHECK(bytes[link] == Approx(expected[link]));
-  CHECK(plan.parts.size() == 64 * 7 + 8 * 7 * 8);  // in nodes a pair, between nodes a pair of nodes and rail
-}
-
-TEST_CASE("unlike messages: the fullest link sets the time", "[plan]") {
-  const ClusterLinks links(rail_cluster(3), {});
-  // 3 + 1 bytes into the NIC of device 16, and 5 of these beside it inside a node.
-  const std::vector<Message> messages{
-      {DeviceId(0), DeviceId(16), 3}, {DeviceId(9), DeviceId(16), 1}, {DeviceId(0), DeviceId(1), 5}};
-  for (const PlanGrain grain : {PlanGrain::whole, PlanGrain::parts}) {
-    const CollectivePlan plan = plan_messages(links, messages, grain);
-    CHECK(seconds_a_byte(plan, links) == Approx(4 / nic));
-    CHECK(simulated(links, plan, 1e9) == Approx(4e9 / nic));
-    CHECK(bytes_on(links, plan, "node 1 gpu 1 nvlink out") == Approx(1));  // device 9 hands over to device 8
-  }
-}
-
 TEST_CASE("beside other traffic a ring gets its fair share of the slowest hop, and leaves what it cannot use",
           "[plan]") {
   const ClusterLinks links(rail_cluster(4), {});
