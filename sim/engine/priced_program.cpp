@@ -70,13 +70,24 @@ class Pricer {
       case Opcode::issue:      // wait_for_host() sets it from the other instructions
         return {};
       case Opcode::gather:
-        return gather_of(program.bytes[instruction.work], machine_);
+        return part_of(program.gather_bucket, program.bytes[instruction.work],
+                       [&](Bytes bytes) { return gather_of(bytes, machine_); });
       case Opcode::reduce:
-        return reduction_of(program.bytes[instruction.work], program.all_reduce, machine_);
+        return part_of(program.reduce_bucket, program.bytes[instruction.work],
+                       [&](Bytes bytes) { return reduction_of(bytes, program.all_reduce, machine_); });
       case Opcode::share:
         return share(program.shares[instruction.work]);
     }
     return {};
+  }
+
+  // The price of `bytes` in a collective of at least `bucket` bytes.
+  template <class Price>
+  static Estimate part_of(Bytes bucket, Bytes bytes, const Price& price) {
+    if (bytes >= bucket) return price(bytes);
+    Estimate whole = price(bucket);
+    whole.time = whole.time.scaled(static_cast<double>(bytes.count()) / static_cast<double>(bucket.count()));
+    return whole;
   }
 
   [[nodiscard]] Estimate collective(const TensorParallelCollective& op) const {
@@ -134,7 +145,8 @@ class Pricer {
     Duration left;
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       if (block.body[i].stream != Stream::pool) continue;
-      const std::int64_t last = block.body[i].opcode == Opcode::reduce ? 1 : 0;
+      const bool ends_behind = block.body[i].opcode == Opcode::reduce && block.body[i].last_skipped == 0;
+      const std::int64_t last = ends_behind ? 1 : 0;
       left += (times[i] * (block.body[i].runs(iterations_) - last)).scaled(1 / static_cast<double>(iterations_));
     }
     for (std::size_t i = 0; i < block.body.size() && left > Duration{}; ++i) {

@@ -278,6 +278,8 @@ class MegatronReader {
       put_truth(run_.mesh, "gradient_accumulation_fusion", fuses);
       put_truth(run_.mesh, "overlap_grad_reduce", reduces && zero < 2);
       put_truth(run_.mesh, "overlap_param_gather", gathers && zero == 1);
+      const std::int64_t bucket = arguments_.number("ddp_bucket_size", buckets, 0);
+      if (bucket > 0) put(run_.mesh, "bucket_parameters", bucket);
     }
     read_moments();
     if (zero < 2 || has_experts_) put_truth(run_.mesh, "gradient_buffer", true);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -66,12 +67,14 @@ struct Recipe {
   /// ranks before it reduces them; of the reduced ones the optimizer takes the norm, and it copies fp32 weights to the
   /// parameters behind Adam: see optimizer_work() (ZeRO stages 0 and 1).
   bool gradient_buffer = false;
-  /// The reduction of gradients, per layer or in a pipeline per chunk, overlaps with a rank's last passes instead of
+  /// The reduction of gradients, per bucket or in a pipeline per chunk, overlaps with a rank's last passes instead of
   /// following them (ZeRO stages 0 and 1).
   bool overlap_grad_reduce = false;
-  /// The all-gather of parameters, per layer or per chunk, overlaps with a rank's first passes instead of preceding
+  /// The all-gather of parameters, per bucket or per chunk, overlaps with a rank's first passes instead of preceding
   /// them (ZeRO stages 1 and 2).
   bool overlap_param_gather = false;
+  /// Parameters of one of these collectives, see bucket_parameters(); 0: as many as Megatron-LM takes.
+  std::int64_t bucket = 0;
 
   // ---- Tensor parallelism
 
@@ -132,6 +135,14 @@ struct Recipe {
   [[nodiscard]] bool reduces_by_layer(bool last) const { return reduces_in_pass() || (overlap_grad_reduce && last); }
   [[nodiscard]] bool gathers_by_layer(bool first) const {
     return gathers_in_pass() || (overlap_param_gather && zero > 0 && first);
+  }
+  /// The parameters of one of these collectives where they are not in every pass, if the model has as many: those of
+  /// several layers, so that large groups do not pay for many messages. Megatron-LM takes the larger of 40 million and
+  /// a million for each of the `pool` ranks (core/distributed/distributed_data_parallel.py).
+  [[nodiscard]] std::int64_t bucket_parameters(std::int64_t pool) const {
+    constexpr std::int64_t least = 40'000'000;
+    constexpr std::int64_t of_rank = 1'000'000;
+    return bucket > 0 ? bucket : std::max(least, of_rank * pool);
   }
   /// Backward all-gathers the inputs of products again, because they were kept sharded.
   [[nodiscard]] bool gathers_inputs_again() const { return overlap_tp_gradients && sequence_parallel; }

@@ -199,7 +199,10 @@ struct MicroBatchProgram {
   std::vector<double> idle_shares;  ///< Share of the busiest rank's time in which the mean rank has nothing to do.
   std::vector<Block> blocks;        ///< Forward then backward.
   bool all_reduce = false;          ///< `reduce` is an all-reduce; otherwise a reduce-scatter.
-  GroupSharing sharing = {};        ///< Of the micro-batch's group.
+  /// A smaller `gather` or `reduce` is a part of a collective of this size, and takes its share of that time.
+  Bytes gather_bucket{};
+  Bytes reduce_bucket{};
+  GroupSharing sharing = {};  ///< Of the micro-batch's group.
 
   /// Bytes that one shard of a rank sends to the next rank of its ring: in a block, and in all of them.
   [[nodiscard]] Bytes sent_around_ring(const Block& block) const;

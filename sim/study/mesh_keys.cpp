@@ -302,9 +302,14 @@ void add_overlaps(MeshKeys& mesh) {
       "embedding table's gradient, which is dense, to it in every micro-batch; `false`: the optimizer's own kernel is "
       "all there is, and rows of the table are added in place");
   add_flag(mesh, "overlap_grad_reduce", &Recipe::overlap_grad_reduce,
-           "levels 0 and 1 of `zero`: gradients are reduced layer by layer beside the last backward");
+           "levels 0 and 1 of `zero`: gradients are reduced bucket by bucket beside the last backward");
   add_flag(mesh, "overlap_param_gather", &Recipe::overlap_param_gather,
-           "levels 1 and 2 of `zero`: parameters are gathered layer by layer beside the first forward");
+           "levels 1 and 2 of `zero`: parameters are gathered bucket by bucket beside the first forward");
+  mesh.count("bucket_parameters", {0, 1e12}, of_recipe(&Recipe::bucket),
+             "how many parameters on a device such a reduction or all-gather has, of several layers where they are "
+             "smaller; the last reduction of a step follows its layers (Megatron-LM's `--ddp-bucket-size`); 0: its "
+             "default, 40 million or, if that is more, a million for each rank of the data-parallel group",
+             {.unit = "parameters"});
   add_flag(mesh, "sequence_parallel", &Recipe::sequence_parallel,
            "under `tp`, norms and residuals of 1 / tp of the tokens, all-gathers and reduce-scatters between them; "
            "`false`: of all tokens, and all-reduces");

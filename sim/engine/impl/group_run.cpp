@@ -8,13 +8,20 @@
 namespace hdpsim {
 namespace {
 
+// Gradients of a last bucket of layers, which are reduced behind the last of them.
+bool is_of_last_bucket(const Block& block, const Instruction& instruction) {
+  return instruction.opcode == Opcode::reduce && instruction.first_iteration > 0 &&
+         instruction.first_iteration + 1 == block.iterations;
+}
+
 // The time per layer of the busiest stream of host copies and data-parallel collectives.
 Duration copy_of_layer(const PricedProgram& priced, std::size_t block) {
   std::array<Duration, stream_count> copies{};
-  const std::vector<Instruction>& body = priced.program.blocks[block].body;
-  for (std::size_t i = 0; i < body.size(); ++i) {
-    const bool copies_it = body[i].stream != Stream::compute && body[i].stream != Stream::comm;
-    if (copies_it) copies[static_cast<std::size_t>(body[i].stream)] += priced.time(block, i, 1);
+  const Block& loop = priced.program.blocks[block];
+  for (std::size_t i = 0; i < loop.body.size(); ++i) {
+    const Stream stream = loop.body[i].stream;
+    if (stream == Stream::compute || stream == Stream::comm || is_of_last_bucket(loop, loop.body[i])) continue;
+    copies[static_cast<std::size_t>(stream)] += priced.time(block, i, 1);
   }
   return *std::max_element(copies.begin(), copies.end());
 }
@@ -23,7 +30,7 @@ Duration tail_of_block(const PricedProgram& priced, std::size_t block) {
   Duration tail;
   const std::vector<Instruction>& body = priced.program.blocks[block].body;
   for (std::size_t i = 0; i < body.size(); ++i) {
-    if (body[i].opcode == Opcode::reduce) tail += priced.time(block, i, 1);
+    if (body[i].opcode == Opcode::reduce && body[i].last_skipped == 0) tail += priced.time(block, i, 1);
   }
   return tail;
 }

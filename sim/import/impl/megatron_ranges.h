@@ -12,6 +12,7 @@ inline constexpr Range experts_range{0, model_ranges::experts.most};
 inline constexpr Range tokens = positions;
 // ---- The mesh and the batch of a run
 inline constexpr Range degree{1, 65536};
+inline constexpr Range buckets{1, 1e12};
 inline constexpr Range gpus{1, limits::most_devices};
 inline constexpr Range sequences{1, 1e6};
 

@@ -95,6 +95,7 @@ constexpr std::array said = std::to_array<ArgumentRule>({
     {.option = "exp-avg-dtype"},
     {.option = "exp-avg-sq-dtype"},
     {.option = "num-distributed-optimizer-instances"},
+    {.option = "ddp-bucket-size"},
     {.option = "fp8-hybrid", .kind = Kind::turns_on},
     {.option = "fp8-e4m3", .kind = Kind::turns_on},
     {.option = "recompute-granularity"},
@@ -264,7 +265,7 @@ constexpr std::string_view idle_names = R"(
   tp-comm-overlap-ag tp-comm-overlap-rs tp-comm-overlap-rs-dgrad tp-comm-bulk-dgrad tp-comm-bulk-wgrad
   tp-comm-split-ag tp-comm-split-rs disable-tp-comm-overlap-ag disable-tp-comm-overlap-rs disable-tp-comm-bulk-dgrad
   disable-tp-comm-bulk-wgrad disable-tp-comm-split-ag disable-tp-comm-split-rs
-  ddp-num-buckets ddp-bucket-size ddp-pad-buckets-for-high-nccl-busbw ddp-average-in-collective align-grad-reduce
+  ddp-num-buckets ddp-pad-buckets-for-high-nccl-busbw ddp-average-in-collective align-grad-reduce
   no-align-grad-reduce align-param-gather no-align-param-gather gradient-reduce-div-fusion
   no-gradient-reduce-div-fusion fsdp-double-buffer suggested-communication-unit-size
   disable-symmetric-registration sharp-enabled-group enable-full-sharding-in-hsdp use-ring-exchange-p2p

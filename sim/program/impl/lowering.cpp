@@ -154,7 +154,10 @@ MicroBatchProgram lowered(const PassWork& work, const MicroBatch& micro_batch, c
                           const std::vector<LayerKind>& kinds, const ExpertTokens& expert_tokens) {
   PassWriter writer(work, micro_batch, options, kinds, expert_tokens);
   Lowering(writer).run();
-  return writer.take();
+  MicroBatchProgram program = writer.take();
+  if (work.gathers) program.gather_bucket = gather_bucket(writer);
+  if (work.reduces) program.reduce_bucket = reduce_bucket(writer);
+  return program;
 }
 
 }  // namespace hdpsim

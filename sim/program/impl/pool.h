@@ -14,6 +14,10 @@ namespace hdpsim {
 [[nodiscard]] std::int64_t head_parameters(const PassWriter& writer);
 [[nodiscard]] std::int64_t parameters_around(const PassWriter& writer);
 
+/// See MicroBatchProgram.
+[[nodiscard]] Bytes gather_bucket(const PassWriter& writer);
+[[nodiscard]] Bytes reduce_bucket(const PassWriter& writer);
+
 /// Whether backward gathers the parameters again.
 [[nodiscard]] bool gathers_again(const PassWriter& writer);
 /// Adds a block of its own for an exposed gather.
@@ -25,7 +29,8 @@ Index gather(PassWriter& writer, std::int64_t parameters);
 Index gather_next(PassWriter& writer, const LayerRun* next);
 /// Call last in a layer's block: its kernels wait for the gather of the previous iteration.
 void wait_for_gather(PassWriter& writer, Index gather);
-/// Adds the reduction of the gradients that the block has computed, if the pass reduces gradients.
+/// Adds the reduction of the gradients that the block has computed, if the pass reduces gradients: those of layers that
+/// share a bucket are spread over their iterations, but for the last bucket, which follows the last layer.
 void reduce(PassWriter& writer, std::int64_t parameters);
 
 }  // namespace hdpsim
