@@ -42,7 +42,8 @@ double micro_batch_seconds(const MicroBatch& micro_batch, std::int64_t layers, c
   const bool near = work.near(micro_batch.group);
   const double area = area_of_busiest(micro_batch);
   if (is_served(micro_batch)) {
-    return work.compute_seconds(area / static_cast<double>(degree), micro_batch.tokens_per_rank());
+    const double compute = work.compute_seconds(area / static_cast<double>(degree), micro_batch.tokens_per_rank());
+    return std::max(work.least, work.per_micro_batch + compute);
   }
   const double twice = micro_batch.repeats_forward ? work.forward_seconds(area, micro_batch.shared_tokens()) : 0;
   const double moved = offload_seconds(work, area / static_cast<double>(degree), tokens, layers, micro_batch.offload,

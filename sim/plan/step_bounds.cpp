@@ -7,32 +7,63 @@
 namespace hdpsim {
 namespace {
 
-// What a sequence adds to the seconds of all ranks of a group of `degree`, apart from what the group pays once.
-double sequence_work(std::int64_t tokens, std::int64_t degree, const WorkModel& work) {
-  const auto ranks = static_cast<double>(degree);
+// What a sequence adds to the seconds of all ranks of a ring, apart from what the ring pays once and as if all
+// exchanges hid behind attention: RingPass::seconds() times the ranks, with a block of area / ranks^2.
+struct RingWork {
+  double whole = 0;     ///< Seconds with any number of ranks,
+  double per_rank = 0;  ///< for each rank of the ring,
+  double divided = 0;   ///< and those that are divided by the ranks.
+  [[nodiscard]] double at(std::int64_t ranks) const {
+    return whole + per_rank * static_cast<double>(ranks) + divided / static_cast<double>(ranks);
+  }
+};
+
+RingWork ring_work(std::int64_t tokens, const RingPasses& ring) {
+  const double area = causal_pairs(tokens);
   const auto count = static_cast<double>(tokens);
-  return work.compute_seconds(causal_pairs(tokens), tokens) +
-         (ranks - 1) * (work.step_area * causal_pairs(tokens) / ranks + work.step_token * count);
+  RingWork work{.whole = ring.per_token * count};
+  for (const RingPass& pass : {ring.forward, ring.backward}) {
+    const double unlike_area = pass.own.per_area + pass.last_step.per_area - 2 * pass.step.per_area;
+    const double unlike_token = pass.own.per_token + pass.last_step.per_token - 2 * pass.step.per_token;
+    work.whole += pass.step.per_area * area + (unlike_token + pass.traded.per_token) * count;
+    work.per_rank += pass.step.per_token * count;
+    work.divided += unlike_area * area - pass.traded.per_token * count;
+  }
+  return work;
 }
 
-// The least of sequence_work() over degrees from `least` on. It is convex in the degree.
+// The least seconds of all ranks together that a sequence takes on at least `least` of `ranks` ranks.
 double least_work(std::int64_t tokens, std::int64_t least, std::int64_t ranks, const WorkModel& work) {
-  double best = std::min(sequence_work(tokens, least, work), sequence_work(tokens, ranks, work));
-  if (work.step_area < 0 && work.step_token > 0) {
-    const double turn =
-        std::sqrt(-work.step_area * causal_pairs(tokens) / (work.step_token * static_cast<double>(tokens)));
-    const double first = std::clamp(std::floor(turn), static_cast<double>(least), static_cast<double>(ranks));
-    const auto degree = static_cast<std::int64_t>(first);
-    best =
-        std::min({best, sequence_work(tokens, degree, work), sequence_work(tokens, std::min(degree + 1, ranks), work)});
-  }
-  return best;
+  double best = std::numeric_limits<double>::infinity();
+  if (least == 1) best = work.compute_seconds(causal_pairs(tokens), tokens);
+  const std::int64_t narrowest = std::max<std::int64_t>(2, least);
+  if (narrowest > ranks) return best;
+  const RingWork ring = ring_work(tokens, work.ring());
+  best = std::min({best, ring.at(narrowest), ring.at(ranks)});
+  if (ring.divided <= 0 || ring.per_rank <= 0) return best;  // the least is at an end
+  const double turn = std::sqrt(ring.divided / ring.per_rank);
+  const auto below = static_cast<std::int64_t>(
+      std::clamp(std::floor(turn), static_cast<double>(narrowest), static_cast<double>(ranks)));
+  return std::min({best, ring.at(below), ring.at(std::min(below + 1, ranks))});
+}
+
+// The least that one rank pays once for a micro-batch.
+double fixed_seconds(const WorkModel& work) {
+  const RingPasses ring = work.ring();
+  double of_ring = ring.per_micro_batch;
+  for (const RingPass& pass : {ring.forward, ring.backward}) of_ring += pass.own.fixed + pass.last_step.fixed;
+  return std::min(work.per_micro_batch, of_ring);
+}
+
+// The fewest ranks that hold a sequence: all, where not even they do.
+std::int64_t fewest_ranks(std::int64_t tokens, const BoundedPool& pool) {
+  return std::min((tokens - 1) / pool.capacity + 1, pool.ranks);
 }
 
 double alone(std::int64_t tokens, const BoundedPool& pool, const WorkModel& work) {
   const double area = causal_pairs(tokens);
   double best = std::numeric_limits<double>::infinity();
-  for (std::int64_t degree = (tokens - 1) / pool.capacity + 1; degree <= pool.ranks; ++degree) {
+  for (std::int64_t degree = fewest_ranks(tokens, pool); degree <= pool.ranks; ++degree) {
     best = std::min({best, work.seconds(area, tokens, degree, false), work.seconds(area, tokens, degree, true)});
   }
   return best;
@@ -55,7 +86,7 @@ StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkMo
   if (batch.sequences.empty()) return bounds;
   std::int64_t longest = 0;
   for (const Sequence& sequence : batch.sequences) {
-    const std::int64_t least = (sequence.tokens - 1) / pool.capacity + 1;
+    const std::int64_t least = fewest_ranks(sequence.tokens, pool);
     bounds.area += least_work(sequence.tokens, 1, pool.ranks, work);
     bounds.memory += least_work(sequence.tokens, least, pool.ranks, work);
     longest = std::max(longest, sequence.tokens);
@@ -67,10 +98,15 @@ StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkMo
   const std::int64_t whole_rounds = (rank_passes - 1) / pool.ranks + 1;
   const auto rounds = static_cast<double>(whole_rounds);
   bounds.capacity =
-      std::max(bounds.memory + static_cast<double>(rank_passes) / ranks * work.per_micro_batch, rounds * work.least);
+      std::max(bounds.memory + static_cast<double>(rank_passes) / ranks * fixed_seconds(work), rounds * work.least);
   bounds.longest = alone(longest, pool, work);
   bounds.fill = static_cast<double>(pool.stages - 1) * bounds.longest;
   return bounds;
+}
+
+StepBounds bounds_that_hold(const StepBounds& bounds, const Plan& plan) {
+  const bool is_any_served = std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is_served);
+  return has_chunks_in_order(plan) || is_any_served ? StepBounds{.area = bounds.area} : bounds;
 }
 
 }  // namespace hdpsim

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "sim/plan/plan.h"
 #include "sim/plan/work_model.h"
 #include "sim/trace/sequence.h"
 
@@ -14,8 +15,8 @@ struct BoundedPool {
   std::int64_t stages = 1;    ///< Of every rank's pipeline.
 };
 
-/// Seconds that no plan of whole sequences without offload beats in plan_time(), whatever its groups, unless ranks
-/// attend for each other (is_served()). Each says what keeps a step from being shorter.
+/// Seconds that no plan of whole sequences without offload beats in plan_time(), whatever its groups; of other plans
+/// see bounds_that_hold(). Each says what keeps a step from being shorter.
 struct StepBounds {
   double area = 0;      ///< The work of all sequences, spread evenly over the ranks without any ring.
   double memory = 0;    ///< The same with every sequence on at least the ranks that hold it, and the work that adds.
@@ -28,7 +29,13 @@ struct StepBounds {
   [[nodiscard]] const char* reason() const;
 };
 
-/// All are 0 for a batch without sequences. The pool must hold the longest sequence. O(n + ranks).
+/// All are 0 for a batch without sequences. A sequence that not even all ranks hold counts as one on all of them.
+/// O(n + ranks).
 [[nodiscard]] StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkModel& work);
+
+/// Those of step_bounds() that hold for this plan of the batch: `area` alone where ranks attend for each other
+/// (is_served()) or a sequence runs chunk after chunk (has_chunks_in_order()), as neither needs ranks that hold a
+/// sequence together; 0 in place of the others.
+[[nodiscard]] StepBounds bounds_that_hold(const StepBounds& bounds, const Plan& plan);
 
 }  // namespace hdpsim

@@ -32,7 +32,19 @@ double WorkModel::seconds(double area, std::int64_t tokens, std::int64_t degree,
            ring.forward.seconds(block, tokens_per_rank, degree, hop) +
            ring.backward.seconds(block, tokens_per_rank, degree, hop);
   };
-  return std::max(least, passes ? with(*passes) : with(one_pass()));
+  return std::max(least, with(ring()));
+}
+
+WorkModel WorkModel::without_fixed_costs() const {
+  WorkModel model = *this;
+  model.per_micro_batch = model.per_ring_step = model.least = model.step_fixed = 0;
+  if (model.within_node) model.within_node->per_step = 0;
+  if (!model.passes) return model;
+  model.passes->per_micro_batch = 0;
+  for (RingPass* pass : {&model.passes->forward, &model.passes->backward}) {
+    for (StepCost* cost : {&pass->own, &pass->step, &pass->last_step, &pass->traded}) cost->fixed = 0;
+  }
+  return model;
 }
 
 RingPasses WorkModel::one_pass() const {

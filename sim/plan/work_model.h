@@ -98,6 +98,11 @@ struct WorkModel {
   [[nodiscard]] double compute_seconds(double area, std::int64_t tokens) const {
     return per_token * static_cast<double>(tokens) + per_area * area;
   }
+  /// `passes`, or where there are none one direction with all of the costs above.
+  [[nodiscard]] RingPasses ring() const { return passes ? *passes : one_pass(); }
+  /// The same without what a micro-batch, a step or a hop costs once. Its seconds of all sequences that groups of
+  /// `degree` ranks compute, taken together, are at most those of the groups' micro-batches one after another.
+  [[nodiscard]] WorkModel without_fixed_costs() const;
   /// The forward part of compute_seconds(). Copies of activations to the host are free if they fit into it.
   [[nodiscard]] double forward_seconds(double area, std::int64_t tokens) const;
   /// Seconds that a rank waits for copies of the share `share` of its activations: those of a layer leave during the

@@ -26,6 +26,22 @@ double cost(RandomStream& random) {
   return random.below(4) == 0 ? 0 : std::pow(10, -9 * random.uniform());
 }
 
+StepCost step_cost(RandomStream& random) {
+  return {cost(random), cost(random), cost(random)};
+}
+
+// Rings whose directions and steps differ.
+RingPasses random_passes(RandomStream& random) {
+  RingPasses passes{.per_token = cost(random), .per_micro_batch = cost(random)};
+  for (RingPass* pass : {&passes.forward, &passes.backward}) {
+    for (StepCost* part : {&pass->own, &pass->step, &pass->last_step, &pass->traded}) *part = step_cost(random);
+    for (RingHops* hops : {&pass->first, &pass->between, &pass->beside_last, &pass->behind}) {
+      *hops = {random.uniform(), random.uniform()};
+    }
+  }
+  return passes;
+}
+
 PlanningContext random_pool(RandomStream& random) {
   PlanningContext context;
   context.ranks = pick(random, 1, 40);
@@ -122,10 +138,11 @@ TEST_CASE(
     context.work.step_token = cost(random);
     context.work.step_fixed = cost(random);
     context.work.step_area = context.work.per_area * (random.uniform() - 0.5);
+    if (random.below(2) == 0) context.work.passes = random_passes(random);
     context.stages = pick(random, 1, 3);
     context.served_bytes = {pick(random, 1, 9000), pick(random, 1, 9000)};
     const Batch batch = random_batch(random, context.context);
-    const std::string multiple = "{micro_batches_divided_by: " + std::to_string(pick(random, 1, 3)) + "}";
+    const std::string multiple = "{micro_batches_divided_by: " + std::to_string(pick(random, 1, 6)) + "}";
     const std::vector<std::string> entries = {"megatron-hybrid-cp",
                                               "megatron-dynamic-cp",
                                               "wlb",
@@ -160,9 +177,7 @@ TEST_CASE(
       CAPTURE(problems);
       CHECK(problems.empty());
       const StepBounds bounds = step_bounds(batch, {context.ranks, context.capacity, context.stages}, context.work);
-      // Chunks in order need no ranks that hold a sequence together, and attention servers no ring.
-      const bool serves = std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is_served);
-      const double least = has_chunks_in_order(plan) || serves ? bounds.area : bounds.step();
+      const double least = bounds_that_hold(bounds, plan).step();
       CHECK(plan_time(plan, context.work).step(context.stages) >= least * (1 - 1e-9));
     } catch (const InputError&) {
       CHECK((which >= 14 || (may_refuse_any && which < 2)));

@@ -164,19 +164,11 @@ class HdpBalance final : public Planner {
 
   // A lower bound of the static plan: all sequences on rings of cp ranks, spread evenly.
   double static_bound(const Batch& batch) const {
-    const WorkModel& work = context_.work;
-    double attention = 0;
-    for (const Sequence& sequence : batch.sequences) {
-      attention += work.attention(causal_pairs(sequence.tokens), sequence.tokens, cp_);
-    }
+    double area = 0;
+    for (const Sequence& sequence : batch.sequences) area += causal_pairs(sequence.tokens);
     const double groups = static_cast<double>(context_.ranks) / static_cast<double>(cp_);
-    const std::int64_t tokens = batch.tokens();
-    const double steps = static_cast<double>(cp_ - 1) * work.step_fixed * static_cast<double>(batch.sequences.size());
-    const double linear = work.per_token * static_cast<double>(tokens) / static_cast<double>(context_.ranks);
-    const double least_steps = static_cast<double>(cp_ - 1) * work.per_ring_step;
-    const bool near = cp_ <= work.ranks_per_node;
-    const double transfer = cp_ > 1 ? work.transfer(tokens, cp_, near) - least_steps : 0;
-    return linear + std::max((attention - steps), transfer) / groups;
+    const bool near = cp_ <= context_.work.ranks_per_node;
+    return context_.work.without_fixed_costs().seconds(area, batch.tokens(), cp_, near) / groups;
   }
 
   PlanningContext context_;

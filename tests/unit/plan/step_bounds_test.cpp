@@ -45,6 +45,27 @@ TEST_CASE("bounds: a sequence pays for the steps of the least ring that holds it
         Approx((250 + 250 * 251 / 2.0 * (1 - 0.5 * 7 / 8)) / 8));
 }
 
+TEST_CASE("bounds: what a ring computes follows from its passes, where there are some", "[plan][bounds]") {
+  WorkModel work;
+  work.per_token = 1;
+  work.passes = RingPasses{
+      .forward = {.own = {0, 0.1}, .step = {0, 0.2}, .last_step = {0, 0.3}}, .backward = {}, .per_token = 0.4};
+  // 250 tokens on 3 ranks: the other work, a step with the own keys, one between and the last one.
+  const StepBounds bounds = step_bounds(batch_of({250}), {3, 100, 1}, work);
+  CHECK(bounds.memory == Approx((0.4 + 0.1 + 0.2 + 0.3) * 250 / 3));
+  // A ring of two has no step between.
+  CHECK(bounds.area == Approx((0.4 + 0.1 + 0.3) * 250 / 3));
+}
+
+TEST_CASE("bounds: a sequence that not even all ranks hold counts as one on all of them", "[plan][bounds]") {
+  WorkModel work;
+  work.per_token = 1;
+  const StepBounds bounds = step_bounds(batch_of({5000}), {8, 256, 1}, work);
+  CHECK(bounds.longest == Approx(5000 / 8.0));
+  CHECK(bounds.memory == Approx(5000 / 8.0));
+  CHECK(bounds.fill == 0);
+}
+
 TEST_CASE("bounds: stages of a pipeline wait for the longest sequence", "[plan][bounds]") {
   WorkModel work;
   work.per_token = 1;
