@@ -71,7 +71,7 @@ void add_totals(const RunResult& result, RunMetrics& metrics) {
 
 }  // namespace
 
-Flops model_flops(const Transformer& model, const Batch& batch) {
+Flops model_flops(const Transformer& model, const Batch& batch, double kept) {
   Flops attention;
   for (const LayerRun& run : layer_runs(model)) {
     const Transformer alike = of_kind(model, run.kind);
@@ -81,7 +81,7 @@ Flops model_flops(const Transformer& model, const Batch& batch) {
         attention_flops(alike, area, Direction::forward) + attention_flops(alike, area, Direction::backward);
     attention += layer * static_cast<double>(run.count);
   }
-  return attention + training_linear_flops(model, batch.tokens());
+  return attention + training_linear_flops(model, batch.tokens(), kept);
 }
 
 RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {

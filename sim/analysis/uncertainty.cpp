@@ -15,7 +15,7 @@ namespace {
 using Factors = std::array<double, cost_families>;
 
 double seconds_of(const StepResult& step) {
-  return static_cast<double>(step.time.picoseconds()) / 1e12;
+  return step.time.seconds();
 }
 
 // The place of a number from 0 to 1 among `count` equal parts.

@@ -72,16 +72,26 @@ class Part {
   LinearPart part_;
 };
 
-// Copies that each expert gets when the group has `copies` in all.
+// The share of all copies that an expert takes.
+double share_of_expert(const MixtureOfExperts& moe, const ExpertLayout& layout, std::int64_t expert) {
+  const double even = 1 / static_cast<double>(moe.experts);
+  const double share = layout.shares.empty() ? even : layout.shares[static_cast<std::size_t>(expert)];
+  return layout.capacity_factor ? std::min(share, *layout.capacity_factor * even) : share;
+}
+
+// Copies that each expert gets when the group has `copies` in all. Sums are rounded, so that all of them together are
+// those that experts keep.
 std::vector<std::int64_t> rows_by_expert(const MixtureOfExperts& moe, const ExpertLayout& layout, std::int64_t copies) {
-  const auto experts = static_cast<double>(moe.experts);
   std::vector<std::int64_t> rows;
   rows.reserve(static_cast<std::size_t>(moe.experts));
+  double sum = 0;
+  std::int64_t given = 0;
   for (std::int64_t e = 0; e < moe.experts; ++e) {
-    double share = layout.shares.empty() ? 1 / experts : layout.shares[static_cast<std::size_t>(e)];
-    if (layout.capacity_factor) share = std::min(share, *layout.capacity_factor / experts);
+    sum += share_of_expert(moe, layout, e) * static_cast<double>(copies);
     // Rounding of the product must not add a row for a zero share.
-    rows.push_back(static_cast<std::int64_t>(std::ceil(share * static_cast<double>(copies) - 1e-6)));
+    const auto until = std::max(given, static_cast<std::int64_t>(std::ceil(sum - 1e-6)));
+    rows.push_back(until - given);
+    given = until;
   }
   return rows;
 }
@@ -123,6 +133,13 @@ std::vector<double> zipf_shares(const MixtureOfExperts& moe, double s, std::uint
   RandomStream random(seed, "popularity of experts");
   for (std::size_t i = experts; i > 1; --i) std::swap(shares[i - 1], shares[random.below(i)]);
   return shares;
+}
+
+double kept_copies(const Transformer& model, const ExpertLayout& layout) {
+  if (!model.moe || !layout.capacity_factor) return 1;
+  double kept = 0;
+  for (std::int64_t e = 0; e < model.moe->experts; ++e) kept += share_of_expert(*model.moe, layout, e);
+  return std::min(1.0, kept);
 }
 
 std::int64_t expert_ranks(std::int64_t ep, std::int64_t tp) {

@@ -48,6 +48,9 @@ struct ExpertLayout {
 /// proportion. The seed draws which expert has which popularity. With `s` 0 all are alike.
 [[nodiscard]] std::vector<double> zipf_shares(const MixtureOfExperts& moe, double s, std::uint64_t seed);
 
+/// The share of all copies that experts take, by their shares and the capacity factor; 1 without experts.
+[[nodiscard]] double kept_copies(const Transformer& model, const ExpertLayout& layout);
+
 /// HDP ranks that an expert group spans: 1 inside a rank, else ep / tp.
 [[nodiscard]] std::int64_t expert_ranks(std::int64_t ep, std::int64_t tp);
 

@@ -159,15 +159,18 @@ std::int64_t expert_layer_parameter_count(const Transformer& model) {
   return model.moe ? model.moe->experts * expert_parameter_count(model) : 0;
 }
 
-Flops training_linear_flops(const Transformer& model, std::int64_t tokens) {
+Flops training_linear_flops(const Transformer& model, std::int64_t tokens, double kept) {
   std::int64_t weights = model.predictions * model.hidden * model.vocabulary;
   double mixing = 0;
+  double dropped = 0;
   for (const LayerRun& run : layer_runs(model)) {
     const Transformer alike = of_kind(model, run.kind);
-    weights += run.count * (attention_weights(alike) + mlp_weights(alike, experts_of_token(alike)));
+    const std::int64_t mlp = mlp_weights(alike, experts_of_token(alike));
+    weights += run.count * (attention_weights(alike) + mlp);
+    if (alike.moe) dropped += (1 - kept) * static_cast<double>(run.count * (mlp - mlp_weights(alike, 0)));
     mixing += static_cast<double>(run.count) * mixing_weights(alike);
   }
-  return Flops(6.0 * (static_cast<double>(weights) + mixing) * static_cast<double>(tokens));
+  return Flops(6.0 * (static_cast<double>(weights) + mixing - dropped) * static_cast<double>(tokens));
 }
 
 }  // namespace hdpsim

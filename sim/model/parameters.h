@@ -52,7 +52,7 @@ struct DeviceParameters {
 
 /// FLOPs of all linear work of the whole model for a number of tokens, forward and backward: 6 per parameter and token,
 /// with the output head and without the embedding lookup. Of a mixture's experts only those count that a token takes;
-/// of linear mixing, its products.
-[[nodiscard]] Flops training_linear_flops(const Transformer& model, std::int64_t tokens);
+/// of linear mixing, its products. `kept`: the share of the tokens' copies that experts keep (kept_copies()).
+[[nodiscard]] Flops training_linear_flops(const Transformer& model, std::int64_t tokens, double kept = 1);
 
 }  // namespace hdpsim

@@ -61,12 +61,13 @@ void require_sound(const Plan& plan) {
 
 StepResult summary(const Plan& plan, const Batch& batch, const StudyPoint& point, World& world,
                    const Timeline& timeline) {
+  const double kept = kept_copies(point.spec.model, point.spec.experts.layout);
   return {.step = plan.step,
           .sequences = static_cast<std::int64_t>(batch.sequences.size()),
           .tokens = batch.tokens(),
           .micro_batches = static_cast<std::int64_t>(plan.micro_batches.size()),
           .tokens_held = tokens_held(plan),
-          .model_flops = model_flops(point.spec.model, batch).count(),
+          .model_flops = model_flops(point.spec.model, batch, kept).count(),
           .time = timeline.step_time,
           .bound = bound_beside(plan, point, batch, world.machine().speed),
           .mean = timeline.mean(),

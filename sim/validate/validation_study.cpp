@@ -77,11 +77,13 @@ bool was_fitted_to(const DeviceProfile& profile, const ValidationRow& row) {
 // Model FLOPs a second and device, as the set counts attention. Publications count twice the forward for the backward
 // (Chowdhery et al. 2022, arXiv 2204.02311, appendix B: 12 L h s a token), metrics what its kernel multiplies, with the
 // scores a second time (attention_flops()).
-double flops_per_s(const Run& run, const Transformer& model, CountedAttention counted) {
+double flops_per_s(const Run& run, const PointSpec& spec, CountedAttention counted) {
   constexpr double both_published = 1 + 2;
   constexpr double both_multiplied = 1 + 2.5;
   constexpr std::int64_t tokens = 1'000'000;
-  const double linear = training_linear_flops(model, tokens).count() / tokens * run.metrics.tokens_per_s_per_gpu;
+  const double kept = kept_copies(spec.model, spec.experts.layout);
+  const double of_tokens = training_linear_flops(spec.model, tokens, kept).count();
+  const double linear = of_tokens / tokens * run.metrics.tokens_per_s_per_gpu;
   const double multiplied = run.metrics.mfu * run.info.peak.per_second() - linear;
   const double half = multiplied * both_published / both_multiplied;
   switch (counted) {
@@ -95,7 +97,7 @@ double flops_per_s(const Run& run, const Transformer& model, CountedAttention co
   return linear;
 }
 
-double predicted(const Run& run, Quantity quantity, const Transformer& model, CountedAttention attention) {
+double predicted(const Run& run, Quantity quantity, const PointSpec& spec, CountedAttention attention) {
   constexpr double flops_per_tflop = 1e12;
   const RunMetrics& metrics = run.metrics;
   switch (quantity) {
@@ -108,9 +110,9 @@ double predicted(const Run& run, Quantity quantity, const Transformer& model, Co
     case Quantity::speedup:
       return metrics.speedup->mean;
     case Quantity::tflops_per_gpu:
-      return flops_per_s(run, model, attention) / flops_per_tflop;
+      return flops_per_s(run, spec, attention) / flops_per_tflop;
     case Quantity::mfu:
-      return flops_per_s(run, model, attention) / run.info.peak.per_second();
+      return flops_per_s(run, spec, attention) / run.info.peak.per_second();
   }
   return 0;
 }
@@ -184,7 +186,7 @@ std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& valida
         const std::size_t run =
             *validation.points[i] * validation.study.plans.size() + plan_index(validation.study, figure.plan);
         const PointSpec& spec = validation.study.points[*validation.points[i]].spec;
-        row.predicted = predicted(runs->at(run), figure.quantity, spec.model, validation.set.attention_flops);
+        row.predicted = predicted(runs->at(run), figure.quantity, spec, validation.set.attention_flops);
         row.fits = runs->at(run).metrics.fits;
         row.fitted = row.fitted || was_fitted_to(*spec.profile, row);
       }

@@ -168,7 +168,6 @@ class ConfigReader {
     tell_left_out();
   }
 
-  // What only some mixers need is read if there are some.
   // Letters tell whether there are experts at all.
   [[nodiscard]] bool has_expert_keys() const {
     if (family_.experts == nullptr || !pattern_.branches) return family_.experts != nullptr;

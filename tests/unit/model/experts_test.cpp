@@ -139,6 +139,32 @@ TEST_CASE("the fullest device has its experts' copies, and a capacity bounds eac
   CHECK(capped.sent == 90);
 }
 
+TEST_CASE("experts take all copies together that they keep, whatever the rounding of each", "[experts]") {
+  const MixtureOfExperts moe{.experts = 8, .experts_per_token = 2};
+  ExpertLayout layout{.ep = 1};
+  layout.shares = {0.13, 0.12, 0.125, 0.125, 0.1251, 0.1249, 0.1255, 0.1245};
+  for (const std::int64_t tokens : {1, 7, 100, 1001}) {
+    const ExpertRows rows = expert_rows(moe, layout, {tokens, tokens});
+    CHECK(rows.received() == 2 * tokens);
+  }
+}
+
+TEST_CASE("copies that experts drop are no work of the model", "[experts]") {
+  const Transformer model = small_mixture(8, 2);
+  ExpertLayout layout{.ep = 8};
+  CHECK(kept_copies(model, layout) == 1);
+  layout.capacity_factor = 0.25;
+  CHECK(kept_copies(model, layout) == Approx(0.25));
+  layout.shares = {0.51, 0.07, 0.07, 0.07, 0.07, 0.07, 0.07, 0.07};
+  layout.capacity_factor = 1;  // 0.125 each
+  CHECK(kept_copies(model, layout) == Approx(0.125 + 7 * 0.07));
+  const double all = training_linear_flops(model, 1000).count();
+  const double none = training_linear_flops(model, 1000, 0).count();
+  CHECK(training_linear_flops(model, 1000, 0.5).count() == Approx((all + none) / 2));
+  CHECK(all - none == Approx(6.0 * 1000 * static_cast<double>(model.layers) * 2 *
+                             static_cast<double>(expert_parameter_count(model))));
+}
+
 TEST_CASE("whole experts are shared by fewer devices than the rest of a model", "[experts]") {
   const Transformer model = small_mixture();
   const std::int64_t experts = 6 * 4 * 3 * 64 * 32;
