@@ -12,6 +12,7 @@
 
 #include "sim/base/text.h"
 #include "sim/document/limits.h"
+#include "sim/import/impl/shell_arithmetic.h"
 #include "sim/import/impl/shell_condition.h"
 #include "sim/import/impl/shell_fields.h"
 #include "sim/import/impl/shell_words.h"
@@ -163,10 +164,7 @@ class ScriptReader {
     }
     if (words_.starts_with("((")) return arithmetic_command();
     if (words_.peek() == '(') {
-      words_.advance();
-      Ending inside = list({});
-      words_.advance();
-      return inside;
+      return subshell();
     }
     return simple_command();
   }
@@ -205,13 +203,30 @@ class ScriptReader {
     return {};
   }
 
+  // What it sets ends with it.
+  Ending subshell() {
+    const std::map<std::string, ShellVariable> before = words_.variables();
+    Ending inside = command_in();
+    const std::map<std::string, ShellVariable> behind = words_.variables();
+    for (const auto& [name, value] : behind) {
+      const auto old = before.find(name);
+      words_.put(name, old == before.end() ? std::nullopt : std::optional(old->second));
+    }
+    for (const auto& [name, value] : before) words_.put(name, value);
+    return inside;
+  }
+
   Ending arithmetic_command() {
+    const std::uint32_t begin = words_.offset();
+    const std::string_view text = words_.rest();
     int open = 0;
     do {
       if (words_.peek() == '(') ++open;
       if (words_.peek() == ')') --open;
       words_.advance();
     } while (!words_.at_end() && open > 0);
+    const std::vector<std::string> names = names_set_by_arithmetic(text.substr(0, words_.offset() - begin));
+    if (!names.empty()) not_known("'(('", begin, names);
     return {.truth = std::nullopt, .is_test = true, .unset = {}};
   }
 
@@ -238,6 +253,7 @@ class ScriptReader {
   Ending simple_command() {
     ShellCommand command;
     bool is_declaration = false;
+    std::vector<std::pair<std::string, std::optional<ShellVariable>>> before;  // of what is set for the command alone
     const std::uint32_t begin = words_.offset();
     while (true) {
       words_.skip_blanks();
@@ -247,6 +263,8 @@ class ScriptReader {
       if (c == '<' || c == '>' || c == '&') {
         redirection(command);
       } else if ((command.words.empty() || is_declaration) && assignment_length() > 0) {
+        const std::string name = name_assigned_here();
+        if (!is_declaration) before.emplace_back(name, words_.value_of(name));
         assignment();
       } else if (c == '(') {
         words_.advance();
@@ -256,6 +274,7 @@ class ScriptReader {
           return function(begin);
         }
       } else {
+        for (; !before.empty(); before.pop_back()) words_.put(before.back().first, std::move(before.back().second));
         for (ShellText& word : words_.word()) command.words.push_back(std::move(word));
         is_declaration = is_declaration || (command.words.size() == 1 && declares(command.words.front().text));
         if (command.words.size() == 1 && command.words.front().text == "[[") return double_brackets();
@@ -284,6 +303,10 @@ class ScriptReader {
       return tested(command.words);
     }
     if (name == "true" || name == "false") return {.truth = name == "true", .is_test = true, .unset = {}};
+    if (const auto names = names_set_by(command)) not_known(fmt::format("'{}'", name), command.words[0].begin, *names);
+    if (name == "unset") {
+      for (const ShellText& word : command.words) words_.put(word.text, std::nullopt);
+    }
     if (!words_.muted && !declares(name)) {
       if ((name == "source" || name == ".") && command.words.size() > 1) note_source(command);
       script_.commands.push_back(std::move(command));
@@ -334,11 +357,16 @@ class ScriptReader {
     return at < rest.size() && rest[at] == '=' ? at + 1 : 0;
   }
 
+  [[nodiscard]] std::string name_assigned_here() const {
+    std::string name(words_.rest().substr(0, assignment_length() - 1));
+    if (name.back() == '+') name.pop_back();
+    return name;
+  }
+
   void assignment() {
     const std::size_t length = assignment_length();
-    std::string name(words_.rest().substr(0, length - 1));
-    const bool appends = name.back() == '+';
-    if (appends) name.pop_back();
+    const std::string name = name_assigned_here();
+    const bool appends = words_.rest()[length - 2] == '+';
     words_.advance(length);
     const bool is_list = words_.peek() == '(';
     std::vector<ShellText> items;
@@ -431,6 +459,33 @@ class ScriptReader {
   }
 
   // ---- What is told
+
+  // The variables that a command of the shell sets to what the machine, or an expression, says; none: it sets no such.
+  static std::optional<std::vector<std::string>> names_set_by(const ShellCommand& command) {
+    const std::string& name = command.words.front().text;
+    std::vector<std::string> names;
+    const auto add_from = [&](std::size_t first) {
+      for (std::size_t i = first; i < command.words.size(); ++i) names.push_back(command.words[i].text);
+      return names;
+    };
+    if (name == "eval") return names;
+    if (name == "read" || name == "mapfile" || name == "readarray") return add_from(1);
+    if (name == "printf" && command.words.size() > 2 && command.words[1].text == "-v") {
+      return std::vector{command.words[2].text};
+    }
+    if (name != "let") return std::nullopt;
+    for (const ShellText& word : command.words) {
+      for (std::string& one : names_set_by_arithmetic(word.text)) names.push_back(std::move(one));
+    }
+    return names;
+  }
+
+  void not_known(const std::string& what, std::uint32_t begin, const std::vector<std::string>& names) {
+    if (words_.muted) ++effects_;
+    if (words_.muted) return;
+    for (const std::string& name : names) words_.put(name, std::nullopt);
+    note(begin, fmt::format("{} is not followed: --var NAME=VALUE gives what it sets", what));
+  }
 
   template <class Act>
   Ending not_followed(std::uint32_t begin, std::string_view what, const Act& act) {

@@ -85,9 +85,7 @@ class TorchtitanReader {
     if (value == nullptr) return otherwise;
     return read_in<std::int64_t>(*value, fmt::format("'{}'", name), range, diagnostics_).value_or(otherwise);
   }
-  std::int64_t degree_of(std::string_view key, std::int64_t otherwise = 1) {
-    return number(find_degree(key), key, {-1, degree.most}, otherwise);
-  }
+  std::int64_t degree_of(std::string_view key) { return number(find_degree(key), key, degree, 1); }
   std::string word(const Value* value, std::string_view otherwise) {
     if (value == nullptr) return std::string(otherwise);
     return hdpsim::read<std::string>(*value, diagnostics_).value_or(std::string(otherwise));
@@ -135,11 +133,14 @@ class TorchtitanReader {
   // ---- Degrees and batch
 
   void read_degrees() {
-    run_.tp = std::max<std::int64_t>(degree_of("tensor_parallel_degree"), 1);
-    run_.pp = std::max<std::int64_t>(degree_of("pipeline_parallel_degree"), 1);
-    run_.cp = std::max<std::int64_t>(degree_of("context_parallel_degree"), 1);
-    replicas_ = std::max<std::int64_t>(degree_of("data_parallel_replicate_degree"), 1);
-    shards_ = degree_of("data_parallel_shard_degree", -1);
+    run_.tp = degree_of("tensor_parallel_degree");
+    run_.pp = degree_of("pipeline_parallel_degree");
+    run_.cp = degree_of("context_parallel_degree");
+    replicas_ = degree_of("data_parallel_replicate_degree");
+    const Value* shards_at = find_degree("data_parallel_shard_degree");
+    shards_ = number(shards_at, "data_parallel_shard_degree", {-1, degree.most}, -1);
+    if (shards_ == 0)
+      diagnostics_.error(position(shards_at), "a data_parallel_shard_degree of 0", "-1 takes what is left");
     const std::int64_t beside = product({run_.tp, run_.pp, run_.cp, replicas_});
     if (options_.gpus) {
       run_.gpus = *options_.gpus;

@@ -10,6 +10,11 @@ namespace {
 
 constexpr std::int64_t tabulated_steps = 1024;
 
+// Tokens of a rank squared leave no room for heads in 64 bits.
+double product(std::int64_t area, std::int64_t blocks, std::int64_t heads) {
+  return static_cast<double>(area) * static_cast<double>(blocks) * static_cast<double>(heads);
+}
+
 }  // namespace
 
 bool one_divides_other(std::int64_t a, std::int64_t b) {
@@ -49,7 +54,7 @@ AttentionKernel::AttentionKernel(const AttentionCurve& curve, std::int64_t multi
       step_(std::gcd(curve.tile_queries, curve.tile_keys)) {
   for (const AttentionSample& sample : curve.samples) {
     const Tiles tiles = this->tiles(sample.queries, sample.keys, curve.causal);
-    const double all_rows = static_cast<double>(tiles.area * sample.count * curve.heads);
+    const double all_rows = product(tiles.area, sample.count, curve.heads);
     const double pairs = std::max(all_rows, static_cast<double>(tiles.row) * multiprocessors_);
     rates_.add(static_cast<double>(tiles.length), pairs / (sample.time - curve.launch).seconds());
   }
@@ -80,7 +85,7 @@ AttentionKernel::BlockCost AttentionKernel::cost(const AttentionBlock& block, st
   if (block.queries <= 0 || block.keys <= 0 || block.count <= 0) return {};
   const bool causal = block.mask == Mask::causal;
   const Tiles tiles = this->tiles(block.queries, block.keys, causal);
-  return {seconds_per_pair(tiles.length) * static_cast<double>(tiles.area * block.count * heads),
+  return {seconds_per_pair(tiles.length) * product(tiles.area, block.count, heads),
           seconds_per_pair(tiles.inner) * static_cast<double>(tiles.row) * multiprocessors_,
           causal != curve_.causal || !rates_.covers(static_cast<double>(tiles.length))};
 }

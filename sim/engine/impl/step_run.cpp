@@ -66,9 +66,11 @@ void StepRun::go_on(WorkerId worker) {
   const auto pass = progress_.current(worker);
   if (!pass || !parameters_are_there(worker, *pass)) return;
   if (pipeline_.source(*pass)) {
-    const bool is_there = std::erase(inbox_[worker.index()], *pass) > 0;
-    waits_[worker.index()] = !is_there;
-    if (!is_there) return;
+    std::vector<PassId>& inbox = inbox_[worker.index()];
+    const auto message = std::find(inbox.begin(), inbox.end(), *pass);  // mostly the first
+    waits_[worker.index()] = message == inbox.end();
+    if (message == inbox.end()) return;
+    inbox.erase(message);
     timeline_.ranks[worker.index()][Activity::bubble] += queue_.now() - free_since_[worker.index()];
     free_since_[worker.index()] = queue_.now();
   }

@@ -1,5 +1,6 @@
 #include "sim/import/impl/shell_arithmetic.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -10,12 +11,15 @@ using Number = std::optional<std::int64_t>;
 using ValueOf = std::function<std::optional<std::string>(const std::string&)>;
 
 constexpr int deepest_term = 32;
+constexpr int most_terms = 10'000;  // names may stand for sums of names
 
 bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
 }
 
+// A leading zero makes it octal, which nobody means.
 Number whole(std::string_view text) {
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && end == text.data() + text.size() ? Number(value) : std::nullopt;
@@ -42,8 +46,8 @@ Number applied(char sign, std::int64_t a, std::int64_t b) {
 
 class Arithmetic {
  public:
-  Arithmetic(std::string_view text, const ValueOf& value_of, int depth)
-      : text_(text), value_of_(value_of), depth_(depth) {}
+  Arithmetic(std::string_view text, const ValueOf& value_of, int& terms, int depth = 0)
+      : text_(text), value_of_(value_of), terms_(terms), depth_(depth) {}
 
   Number value() {
     const Number result = sum();
@@ -72,7 +76,7 @@ class Arithmetic {
   }
 
   Number factor() {
-    if (++depth_ > deepest_term) return std::nullopt;
+    if (++depth_ > deepest_term || ++terms_ > most_terms) return std::nullopt;
     const Number result = atom();
     --depth_;
     return result;
@@ -97,19 +101,51 @@ class Arithmetic {
     if (word.empty()) return std::nullopt;
     if (word.front() >= '0' && word.front() <= '9') return whole(word);
     const auto text = value_of_(std::string(word));
-    return text ? Arithmetic(*text, value_of_, depth_).value() : std::nullopt;
+    return text ? Arithmetic(*text, value_of_, terms_, depth_).value() : std::nullopt;
   }
 
   std::string_view text_;
   const ValueOf& value_of_;
+  int& terms_;  // of all expressions together
   int depth_;
   std::size_t at_ = 0;
 };
 
+// Whether text begins with `=`, `+=`, `<<=`, `++` and the like, and not with a comparison.
+bool begins_with_assignment(std::string_view text) {
+  if (text.starts_with("++") || text.starts_with("--")) return true;
+  if (text.starts_with("<<") || text.starts_with(">>")) text.remove_prefix(2);
+  const bool has_sign = !text.empty() && std::string_view("+-*/%&|^").find(text.front()) != std::string_view::npos;
+  if (has_sign) text.remove_prefix(1);
+  return text.starts_with('=') && !text.starts_with("==");
+}
+
 }  // namespace
 
+std::vector<std::string> names_set_by_arithmetic(std::string_view text) {
+  std::vector<std::string> names;
+  bool is_stepped = false;  // by a `++` or `--` before the name
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at;
+    while (end < text.size() && is_name(text[end])) ++end;
+    if (end == at) {
+      is_stepped = text.substr(at).starts_with("++") || text.substr(at).starts_with("--");
+      at += is_stepped ? 2 : 1;
+      continue;
+    }
+    const std::string_view word = text.substr(at, end - at);
+    const std::string_view behind = text.substr(std::min(text.find_first_not_of(" \t\n", end), text.size()));
+    const bool is_number = word.front() >= '0' && word.front() <= '9';
+    if (!is_number && (is_stepped || begins_with_assignment(behind))) names.emplace_back(word);
+    is_stepped = false;
+    at = end;
+  }
+  return names;
+}
+
 std::optional<std::int64_t> shell_arithmetic(std::string_view text, const ValueOf& value_of) {
-  return Arithmetic(text, value_of, 0).value();
+  int terms = 0;
+  return Arithmetic(text, value_of, terms).value();
 }
 
 }  // namespace hdpsim

@@ -395,6 +395,20 @@ void ShellWords::assign(const std::string& name, std::vector<ShellText> items, A
   }
 }
 
+void ShellWords::put(const std::string& name, std::optional<ShellVariable> value) {
+  if (muted || fixed_.count(name) > 0) return;
+  if (value) {
+    variables_[name] = std::move(*value);
+  } else {
+    variables_.erase(name);
+  }
+}
+
+std::optional<ShellVariable> ShellWords::value_of(const std::string& name) const {
+  const auto found = variables_.find(name);
+  return found == variables_.end() ? std::nullopt : std::optional(found->second);
+}
+
 void ShellWords::fix(const std::string& name, const std::string& value) {
   ShellText text;
   text.text = value;

@@ -49,6 +49,9 @@ class ShellWords {
   // ---- Variables
   enum class Assignment : std::uint8_t { replace, append_items, append_text };
   void assign(const std::string& name, std::vector<ShellText> items, Assignment how);
+  /// Sets a name, or takes its value away.
+  void put(const std::string& name, std::optional<ShellVariable> value);
+  [[nodiscard]] std::optional<ShellVariable> value_of(const std::string& name) const;
   /// Keeps the value of a name from now on.
   void fix(const std::string& name, const std::string& value);
   [[nodiscard]] const std::map<std::string, ShellVariable>& variables() const { return variables_; }

@@ -175,10 +175,12 @@ class MegatronDynamicCp final : public Planner {
     }
   }
 
-  // Takes the groups on the left half of the ranks out of a slot, and gives all ranks to both halves.
+  // Takes the groups on the left half of the ranks out of a slot of several, but not all of them, and gives all ranks to
+  // both halves.
   [[nodiscard]] Slot left_half(Slot& slot) const {
+    const auto last = std::prev(slot.end());
     auto end = slot.begin();
-    for (std::int64_t ranks = 0; ranks < context_.ranks / 2; ++end) ranks += end->degree;
+    for (std::int64_t ranks = 0; ranks < context_.ranks / 2 && end != last; ++end) ranks += end->degree;
     Slot left(slot.begin(), end);
     slot.erase(slot.begin(), end);
     for (Slot* half : {&left, &slot}) spread(*half);

@@ -58,6 +58,10 @@ TEST_CASE("arithmetic is computed, and what cannot be is not known", "[import]")
   CHECK(commands("G=8\nN=4\nrun $((G*$N)) $(( (G + 2) * 3 - 30 / 4 ))") == Commands{"run|32|23"});
   CHECK(commands("run $((9223372036854775807 + 1)) $((1/0)) $((X+1))") ==
         Commands{"run|?$((9223372036854775807 + 1))|?$((1/0))|?$((X+1))"});
+  CHECK(commands("run $((020))") == Commands{"run|?$((020))"});  // octal
+  std::string doubled = "A0=1\n";                                // 2^31 terms
+  for (int i = 1; i <= 31; ++i) doubled += fmt::format("A{}='A{}+A{}'\n", i, i - 1, i - 1);
+  CHECK(commands(doubled + "run $((A31))") == Commands{"run|?$((A31))"});
 }
 
 TEST_CASE("defaults count where nothing is set, and are told", "[import]") {
@@ -107,9 +111,32 @@ TEST_CASE("loops, cases and functions are not followed, and that is told if they
   CHECK(result.script.commands[0].words.at(1).text == "after");
   std::vector<std::string> told;
   for (const ImportNote& note : result.script.notes) told.push_back(note.text);
-  CHECK(told == Commands{"a loop up to line 3 is not followed", "a case up to line 8 is not followed",
-                         "a function up to line 9 is not followed"});
+  CHECK(told == Commands{"a loop up to line 3 is not followed", "a loop up to line 4 is not followed",
+                         "a case up to line 8 is not followed", "a function up to line 9 is not followed"});
   CHECK(commands("function g() {\n  run\n}\nrun after") == Commands{"run|after"});
+}
+
+TEST_CASE("what a command of the shell sets is not known afterwards, and that is told", "[import]") {
+  for (const std::string command : {"((G*=2))", "((G = 16))", "((++G))", "let G=16", "let G*=2", "read G <<< 16",
+                                    "printf -v G %d 16", "mapfile G < x"}) {
+    CAPTURE(command);
+    const ReadScript result = read_script("G=8\n" + command + "\nrun $G\n");
+    CHECK(result.script.commands.back().words.at(1).text == "");
+    CHECK(result.script.commands.back().words.at(1).unset == "$G");
+    REQUIRE(result.script.notes.size() == 1);
+    CHECK(result.script.notes.front().position.line == 2);
+    CHECK(result.script.notes.front().text.ends_with("is not followed: --var NAME=VALUE gives what it sets"));
+  }
+  CHECK(read_script("G=8\n((G > 4)) && run --a\n").script.notes.size() == 1);  // what hangs on it
+  CHECK(commands("G=8\nunset G\nrun ${G:-16}").back() == "run|16");
+  CHECK(read_script("eval G=16\n").script.notes.size() == 1);
+}
+
+TEST_CASE("what is set for one command, or in a subshell, ends with it", "[import]") {
+  CHECK(commands("G=8\nG=16 H=1 run $G\nrun $G ${H:-none}") == Commands{"run|8", "run|8|none"});
+  CHECK(commands("G=8\n(G=16; run $G)\nrun $G") == Commands{"run|16", "run|8"});
+  CHECK(commands("A=1 B=$A$A\nrun $B") == Commands{"run|11"});
+  CHECK(commands("export A=1 B=2\nrun $A$B") == Commands{"run|12"});
 }
 
 TEST_CASE("redirections and here-documents are no words", "[import]") {
