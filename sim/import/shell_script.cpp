@@ -13,6 +13,7 @@
 #include "sim/base/text.h"
 #include "sim/document/limits.h"
 #include "sim/import/impl/shell_arithmetic.h"
+#include "sim/import/impl/shell_builtins.h"
 #include "sim/import/impl/shell_condition.h"
 #include "sim/import/impl/shell_fields.h"
 #include "sim/import/impl/shell_words.h"
@@ -29,10 +30,6 @@ struct Ending {
   /// Whether what follows `&&` runs: commands are taken to succeed.
   [[nodiscard]] std::optional<bool> succeeds() const { return is_test ? truth : std::optional(true); }
 };
-
-bool declares(const std::string& word) {
-  return word == "export" || word == "declare" || word == "local" || word == "readonly" || word == "typeset";
-}
 
 class ScriptReader {
  public:
@@ -303,7 +300,8 @@ class ScriptReader {
       return tested(command.words);
     }
     if (name == "true" || name == "false") return {.truth = name == "true", .is_test = true, .unset = {}};
-    if (const auto names = names_set_by(command)) not_known(fmt::format("'{}'", name), command.words[0].begin, *names);
+    if (const auto names = names_set_by_builtin(command))
+      not_known(fmt::format("'{}'", name), command.words[0].begin, *names);
     if (name == "unset") {
       for (const ShellText& word : command.words) words_.put(word.text, std::nullopt);
     }
@@ -459,26 +457,6 @@ class ScriptReader {
   }
 
   // ---- What is told
-
-  // The variables that a command of the shell sets to what the machine, or an expression, says; none: it sets no such.
-  static std::optional<std::vector<std::string>> names_set_by(const ShellCommand& command) {
-    const std::string& name = command.words.front().text;
-    std::vector<std::string> names;
-    const auto add_from = [&](std::size_t first) {
-      for (std::size_t i = first; i < command.words.size(); ++i) names.push_back(command.words[i].text);
-      return names;
-    };
-    if (name == "eval") return names;
-    if (name == "read" || name == "mapfile" || name == "readarray") return add_from(1);
-    if (name == "printf" && command.words.size() > 2 && command.words[1].text == "-v") {
-      return std::vector{command.words[2].text};
-    }
-    if (name != "let") return std::nullopt;
-    for (const ShellText& word : command.words) {
-      for (std::string& one : names_set_by_arithmetic(word.text)) names.push_back(std::move(one));
-    }
-    return names;
-  }
 
   void not_known(const std::string& what, std::uint32_t begin, const std::vector<std::string>& names) {
     if (words_.muted) ++effects_;
