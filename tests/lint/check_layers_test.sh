@@ -120,7 +120,7 @@ home() {
 home yaml-cpp/yaml.h sim/document/a.cpp sim/study/a.cpp 'sim/document/'
 home pugixml.hpp sim/cluster/a.cpp sim/study/a.cpp 'sim/cluster/'
 home CLI/CLI.hpp sim/app/command_line.cpp sim/app/a.cpp 'sim/app/command_line.'
-home nlohmann/json.hpp sim/report/a.cpp sim/plan/a.cpp 'sim/document/ sim/trace/ sim/report/ sim/run/ sim/replay/ sim/tune/ sim/validate/ sim/compare/ sim/fit/ sim/explore/ sim/import/ sim/profiler/ calib/measure/ tests/'
+home nlohmann/json.hpp sim/report/a.cpp sim/plan/a.cpp 'sim/document/ sim/trace/ sim/run/ sim/results/ sim/report/ sim/replay/ sim/tune/ sim/validate/ sim/compare/ sim/fit/ sim/explore/ sim/import/ sim/profiler/ calib/measure/ tests/'
 home httplib.h sim/explore/server/a.cpp sim/explore/a.cpp 'sim/explore/server/'
 home toml++/toml.h sim/import/toml/a.cpp sim/import/a.cpp 'sim/import/toml/'
 home Eigen/Dense calib/fit/a.cpp sim/cost/a.cpp 'calib/fit/ sim/fit/'

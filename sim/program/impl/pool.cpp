@@ -5,7 +5,6 @@
 #include "sim/model/parameters.h"
 
 namespace hdpsim {
-
 namespace {
 
 std::int64_t parameters_of_pass(const PassWriter& writer) {
