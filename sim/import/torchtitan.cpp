@@ -132,6 +132,16 @@ class TorchtitanReader {
 
   // ---- Degrees and batch
 
+  // The first degree that is written, from that of the shards on.
+  [[nodiscard]] Position place_of_degrees() {
+    for (const std::string_view key :
+         {"data_parallel_shard_degree", "data_parallel_replicate_degree", "tensor_parallel_degree",
+          "pipeline_parallel_degree", "context_parallel_degree"}) {
+      if (const Value* degree_at = find_degree(key)) return degree_at->position;
+    }
+    return position(nullptr);
+  }
+
   void read_degrees() {
     run_.tp = degree_of("tensor_parallel_degree");
     run_.pp = degree_of("pipeline_parallel_degree");
@@ -139,23 +149,24 @@ class TorchtitanReader {
     replicas_ = degree_of("data_parallel_replicate_degree");
     const Value* shards_at = find_degree("data_parallel_shard_degree");
     shards_ = number(shards_at, "data_parallel_shard_degree", {-1, degree.most}, -1);
-    if (shards_ == 0)
-      diagnostics_.error(position(shards_at), "a data_parallel_shard_degree of 0", "-1 takes what is left");
+    if (shards_ == 0) {
+      diagnostics_.error(position(shards_at), "a data_parallel_shard_degree of 0", "-1 takes the GPUs that are left");
+    }
     const std::int64_t beside = product({run_.tp, run_.pp, run_.cp, replicas_});
     if (options_.gpus) {
       run_.gpus = *options_.gpus;
     } else if (shards_ > 0) {
       run_.gpus = product({beside, shards_});
     } else {
-      diagnostics_.error(position(find_degree("data_parallel_shard_degree")),
-                         "nothing states how many GPUs the job has",
+      diagnostics_.error(position(shards_at), "nothing states how many GPUs the job has",
                          "--gpus N states it, as data_parallel_shard_degree is -1");
     }
     if (shards_ <= 0) shards_ = std::max<std::int64_t>(run_.gpus / beside, 1);
     if (run_.gpus > 0 && (run_.gpus != product({beside, shards_}) || static_cast<double>(run_.gpus) > gpus.most)) {
       diagnostics_.error(
-          position(find_degree("data_parallel_shard_degree")),
-          fmt::format("{} GPUs are not the product of all degrees, {}", run_.gpus, product({beside, shards_})));
+          place_of_degrees(),
+          fmt::format("{} GPUs are not the product of all degrees, {}", run_.gpus, product({beside, shards_})),
+          "change a degree, or state with --gpus how many GPUs the job has");
       run_.gpus = 0;
     }
   }

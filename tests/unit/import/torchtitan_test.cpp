@@ -88,6 +88,21 @@ TEST_CASE("the GPUs are the product of the degrees where all are stated", "[impo
   REQUIRE(problems.sorted().size() == 1);
   CHECK(problems.sorted().front().message == "nothing states how many GPUs the job has");
   CHECK(read_job(text, 16).problems.sorted().front().message == "16 GPUs are not the product of all degrees, 32");
+  const std::string odd = std::string(small_job) + "[parallelism]\ncontext_parallel_degree = 3\n";
+  CHECK(read_job(odd, 16).problems.sorted().front().position.line > 0);
+}
+
+TEST_CASE("only the degree of shards may be what is left, and none is 0", "[import]") {
+  for (const std::string degree : {"tensor_parallel_degree", "pipeline_parallel_degree", "context_parallel_degree",
+                                   "data_parallel_replicate_degree", "data_parallel_shard_degree"}) {
+    for (const std::string value : {"0", "-1"}) {
+      CAPTURE(degree, value);
+      const auto problems =
+          read_job(std::string(small_job) + "[parallelism]\n" + degree + " = " + value + "\n", 8).problems;
+      const bool takes_the_rest = degree == "data_parallel_shard_degree" && value == "-1";
+      CHECK(problems.empty() == takes_the_rest);
+    }
+  }
 }
 
 TEST_CASE("parameters that stay behind the forward are ZeRO 2, replicas alone are ZeRO 0", "[import]") {
