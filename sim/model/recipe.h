@@ -63,6 +63,8 @@ struct Recipe {
   bool fp32_parameters = false;
   Optimizer optimizer = Optimizer::adam;
   std::int64_t moment_bytes = 4;  ///< Bytes of a number of the optimizer's moments: fp32 4, bf16 2, fp8 1.
+  /// Parameters of one of the collectives that overlap, see bucket_parameters(); 0: as many as Megatron-LM takes.
+  std::int64_t bucket = 0;
   /// Gradients of a step are in one buffer that the framework clears, looks through for NaN and scales by 1 over the
   /// ranks before it reduces them; of the reduced ones the optimizer takes the norm, and it copies fp32 weights to the
   /// parameters behind Adam: see optimizer_work() (ZeRO stages 0 and 1).
@@ -73,8 +75,6 @@ struct Recipe {
   /// The all-gather of parameters, per bucket or per chunk, overlaps with a rank's first passes instead of preceding
   /// them (ZeRO stages 1 and 2).
   bool overlap_param_gather = false;
-  /// Parameters of one of these collectives, see bucket_parameters(); 0: as many as Megatron-LM takes.
-  std::int64_t bucket = 0;
 
   // ---- Tensor parallelism
 

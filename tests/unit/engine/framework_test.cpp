@@ -234,7 +234,7 @@ TEST_CASE("gradients that are reduced beside the last backward leave those of it
           "[engine][zero]") {
   for (const Grain grain : all_grains) {
     const Pool pool{.gather = 1_us, .reduction = 1_us};
-    const Recipe beside{.zero = 1, .overlap_grad_reduce = true, .bucket = 1};
+    const Recipe beside{.zero = 1, .bucket = 1, .overlap_grad_reduce = true};
     // The head's, the first layer's and the embedding's; then the gather of the parameters.
     CHECK(run_framework(beside, pool, 4, grain).step_time == 4 * kernels() + 3 * 1_us + 1_us);
   }
@@ -250,13 +250,13 @@ TEST_CASE("layers that are reduced in buckets leave those of the last bucket, an
   };
   for (const Grain grain : all_grains) {
     const Pool pool{.gather = 1_us, .reduction = 1_us};
-    const Recipe beside{.zero = 1, .overlap_grad_reduce = true, .bucket = bucket};
+    const Recipe beside{.zero = 1, .bucket = bucket, .overlap_grad_reduce = true};
     // The head's, those of the last two layers and the embedding's; then the gather of the parameters.
     const double exposed = share(output_parameters(model, true)) + 1 + share(input_parameters(model)) + 1;
     CHECK(run_framework(beside, pool, 4, grain).step_time.seconds() ==
           Approx((4 * kernels()).seconds() + exposed * 1e-6).epsilon(1e-6));
     // All layers are one bucket: nothing is reduced before the last of them.
-    const Recipe together{.zero = 1, .overlap_grad_reduce = true, .bucket = 1'000'000'000};
+    const Recipe together{.zero = 1, .bucket = 1'000'000'000, .overlap_grad_reduce = true};
     CHECK(run_framework(together, pool, 4, grain).step_time.seconds() ==
           Approx((4 * kernels()).seconds() + 2e-6).epsilon(1e-3));
   }
@@ -266,7 +266,7 @@ TEST_CASE("parameters that are gathered beside the first forward leave those of 
           "[engine][zero]") {
   for (const Grain grain : all_grains) {
     const Pool pool{.gather = 1_us, .reduction = 2_us};
-    const Recipe beside{.zero = 1, .overlap_param_gather = true, .bucket = 1};
+    const Recipe beside{.zero = 1, .bucket = 1, .overlap_param_gather = true};
     CHECK(run_framework(beside, pool, 4, grain).step_time == 4 * kernels() + 1_us + 2_us);
   }
 }
