@@ -160,9 +160,7 @@ class ScriptReader {
       return list({"}"});
     }
     if (words_.starts_with("((")) return arithmetic_command();
-    if (words_.peek() == '(') {
-      return subshell();
-    }
+    if (words_.peek() == '(') return subshell();
     return simple_command();
   }
 
@@ -200,7 +198,7 @@ class ScriptReader {
     return {};
   }
 
-  // What it sets ends with it.
+  // Variables that it sets have their old values behind it.
   Ending subshell() {
     const std::map<std::string, ShellVariable> before = words_.variables();
     Ending inside = command_in();
@@ -300,8 +298,9 @@ class ScriptReader {
       return tested(command.words);
     }
     if (name == "true" || name == "false") return {.truth = name == "true", .is_test = true, .unset = {}};
-    if (const auto names = names_set_by_builtin(command))
-      not_known(fmt::format("'{}'", name), command.words[0].begin, *names);
+    if (const auto names = names_set_by_builtin(command)) {
+      not_known(fmt::format("'{}'", name), command.words.front().begin, *names);
+    }
     if (name == "unset") {
       for (const ShellText& word : command.words) words_.put(word.text, std::nullopt);
     }

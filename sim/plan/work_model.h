@@ -100,8 +100,8 @@ struct WorkModel {
   }
   /// `passes`, or where there are none one direction with all of the costs above.
   [[nodiscard]] RingPasses ring() const { return passes ? *passes : one_pass(); }
-  /// The same without what a micro-batch, a step or a hop costs once. Its seconds of all sequences that groups of
-  /// `degree` ranks compute, taken together, are at most those of the groups' micro-batches one after another.
+  /// The same model without what a micro-batch, a step or a hop costs once. Its seconds() of the summed area and tokens
+  /// of several micro-batches with groups of one size are a lower bound of the sum of their seconds.
   [[nodiscard]] WorkModel without_fixed_costs() const;
   /// The forward part of compute_seconds(). Copies of activations to the host are free if they fit into it.
   [[nodiscard]] double forward_seconds(double area, std::int64_t tokens) const;

@@ -17,7 +17,7 @@ bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
 }
 
-// A leading zero makes it octal, which nobody means.
+// A number with a leading zero is octal in a shell; such numbers are not read.
 Number whole(std::string_view text) {
   if (text.size() > 1 && text.front() == '0') return std::nullopt;
   std::int64_t value = 0;
