@@ -200,14 +200,14 @@ class ScriptReader {
 
   // Variables that it sets have their old values behind it.
   Ending subshell() {
-    const std::map<std::string, ShellVariable> before = words_.variables();
+    std::map<std::string, ShellVariable> before = words_.snapshot();
     Ending inside = command_in();
-    const std::map<std::string, ShellVariable> behind = words_.variables();
-    for (const auto& [name, value] : behind) {
-      const auto old = before.find(name);
-      words_.put(name, old == before.end() ? std::nullopt : std::optional(old->second));
+    std::vector<std::string> added;
+    for (const auto& [name, value] : words_.variables()) {
+      if (before.count(name) == 0) added.push_back(name);
     }
-    for (const auto& [name, value] : before) words_.put(name, value);
+    for (const std::string& name : added) words_.put(name, std::nullopt);
+    for (auto& [name, value] : before) words_.put(name, std::move(value));
     return inside;
   }
 
@@ -258,9 +258,10 @@ class ScriptReader {
       if (c == '<' || c == '>' || c == '&') {
         redirection(command);
       } else if ((command.words.empty() || is_declaration) && assignment_length() > 0) {
-        const std::string name = name_assigned_here();
-        if (!is_declaration) before.emplace_back(name, words_.value_of(name));
-        assignment();
+        std::string name = name_assigned_here();
+        const bool replaces = !appends_here();
+        std::optional<ShellVariable> old = assignment();
+        if (!is_declaration && replaces) before.emplace_back(std::move(name), std::move(old));
       } else if (c == '(') {
         words_.advance();
         words_.skip_blanks();
@@ -360,10 +361,13 @@ class ScriptReader {
     return name;
   }
 
-  void assignment() {
+  [[nodiscard]] bool appends_here() const { return words_.rest()[assignment_length() - 2] == '+'; }
+
+  // Returns the value that was replaced, if there was one.
+  std::optional<ShellVariable> assignment() {
     const std::size_t length = assignment_length();
     const std::string name = name_assigned_here();
-    const bool appends = words_.rest()[length - 2] == '+';
+    const bool appends = appends_here();
     words_.advance(length);
     const bool is_list = words_.peek() == '(';
     std::vector<ShellText> items;
@@ -375,7 +379,8 @@ class ScriptReader {
     }
     if (words_.muted) ++effects_;
     using How = ShellWords::Assignment;
-    words_.assign(name, std::move(items), !appends ? How::replace : is_list ? How::append_items : How::append_text);
+    const How how = !appends ? How::replace : is_list ? How::append_items : How::append_text;
+    return words_.assign(name, std::move(items), how);
   }
 
   void redirection(ShellCommand& command) {

@@ -376,15 +376,18 @@ void ShellWords::backticks(ShellFields& fields) {
   fields.add_unset(text_.substr(begin, std::min<std::size_t>(at_ - begin, shown_bytes)));
 }
 
-void ShellWords::assign(const std::string& name, std::vector<ShellText> items, Assignment how) {
-  if (muted || fixed_.count(name) > 0) return;
+std::optional<ShellVariable> ShellWords::assign(const std::string& name, std::vector<ShellText> items, Assignment how) {
+  if (muted || fixed_.count(name) > 0) return std::nullopt;
   std::size_t bytes = 0;
   for (const ShellText& item : items) bytes += item.text.size() + bytes_of_a_word;
-  if (!spend(bytes, offset() > 0 ? offset() - 1 : 0)) return;
-  auto& mine = variables_[name].items;
+  if (!spend(bytes, offset() > 0 ? offset() - 1 : 0)) return std::nullopt;
+  const auto [found, is_new] = variables_.try_emplace(name);
+  auto& mine = found->second.items;
   if (how == Assignment::replace) {
-    mine = std::move(items);
-  } else if (how == Assignment::append_items || mine.empty()) {
+    std::vector<ShellText> old = std::exchange(mine, std::move(items));
+    return is_new ? std::nullopt : std::optional(ShellVariable{std::move(old)});
+  }
+  if (how == Assignment::append_items || mine.empty()) {
     for (ShellText& item : items) mine.push_back(std::move(item));
   } else {
     for (const ShellText& item : items) {
@@ -393,6 +396,7 @@ void ShellWords::assign(const std::string& name, std::vector<ShellText> items, A
       if (mine.front().unset.empty()) mine.front().unset = item.unset;
     }
   }
+  return std::nullopt;
 }
 
 void ShellWords::put(const std::string& name, std::optional<ShellVariable> value) {
@@ -404,9 +408,13 @@ void ShellWords::put(const std::string& name, std::optional<ShellVariable> value
   }
 }
 
-std::optional<ShellVariable> ShellWords::value_of(const std::string& name) const {
-  const auto found = variables_.find(name);
-  return found == variables_.end() ? std::nullopt : std::optional(found->second);
+std::map<std::string, ShellVariable> ShellWords::snapshot() {
+  std::size_t bytes = 0;
+  for (const auto& [name, variable] : variables_) {
+    for (const ShellText& item : variable.items) bytes += item.text.size() + bytes_of_a_word;
+  }
+  if (!spend(bytes, offset() > 0 ? offset() - 1 : 0)) return {};
+  return variables_;
 }
 
 void ShellWords::fix(const std::string& name, const std::string& value) {

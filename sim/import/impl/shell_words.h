@@ -48,10 +48,13 @@ class ShellWords {
 
   // ---- Variables
   enum class Assignment : std::uint8_t { replace, append_items, append_text };
-  void assign(const std::string& name, std::vector<ShellText> items, Assignment how);
+  /// Returns the value that was replaced, if there was one.
+  std::optional<ShellVariable> assign(const std::string& name, std::vector<ShellText> items, Assignment how);
   /// Sets a name, or takes its value away.
   void put(const std::string& name, std::optional<ShellVariable> value);
-  [[nodiscard]] std::optional<ShellVariable> value_of(const std::string& name) const;
+  /// All variables as they are. Counts as text that they hold: a script of many subshells is given up as one of many
+  /// long variables is.
+  [[nodiscard]] std::map<std::string, ShellVariable> snapshot();
   /// Keeps the value of a name from now on.
   void fix(const std::string& name, const std::string& value);
   [[nodiscard]] const std::map<std::string, ShellVariable>& variables() const { return variables_; }

@@ -136,6 +136,11 @@ TEST_CASE("what is set for one command, or in a subshell, ends with it", "[impor
   CHECK(commands("G=8\nG=16 H=1 run $G\nrun $G ${H:-none}") == Commands{"run|8", "run|8|none"});
   CHECK(commands("G=8\n(G=16; run $G)\nrun $G") == Commands{"run|16", "run|8"});
   CHECK(commands("A=1 B=$A$A\nrun $B") == Commands{"run|11"});
+  CHECK(commands("A=1\nB=2\n(unset A; B+=3; C=4)\nrun $A $B ${C:-none}").back() == "run|1|2|none");
+  std::string many;  // as much text to keep as variables may hold, and more
+  for (int i = 0; i < 1000; ++i) many += fmt::format("V{}={}\n", i, std::string(100, 'x'));
+  for (int i = 0; i < 10'000; ++i) many += "(true)\n";
+  CHECK_FALSE(read_script(many).problems.empty());
   CHECK(commands("export A=1 B=2\nrun $A$B") == Commands{"run|12"});
 }
 
