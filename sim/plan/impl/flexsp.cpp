@@ -18,7 +18,8 @@ constexpr std::size_t tried_counts = 5;
 /// micro-batches of even tokens; in each the pool is divided into groups of unlike degrees that end together.
 class FlexSp final : public Planner {
  public:
-  FlexSp(const PlanningContext& context, std::int64_t least_degree) : context_(context), least_degree_(least_degree) {}
+  FlexSp(const PlanningContext& context, std::int64_t least_degree)
+      : context_(context), pool_{context.ranks, context.capacity, least_degree} {}
 
   [[nodiscard]] bool may_refuse() const override { return false; }
   Plan plan(const Batch& batch, std::int64_t step) const override {
@@ -31,12 +32,14 @@ class FlexSp final : public Planner {
  private:
   [[nodiscard]] std::vector<Slot> slots_of(const Batch& batch) const {
     const SequenceList order = longest_first(batch);
+    const GroupPrices prices(batch, pool_, group_times(context_.work, context_.ranks_per_node));
     std::vector<Slot> best;
     double earliest = 0;
     std::size_t tried = 0;
     for (std::size_t count = least_count(batch); count <= order.size(); ++count) {
-      if (tried == 0 && !have_room(batch, even_runs(batch, order, count))) continue;
-      std::vector<Slot> slots = divided(batch, even_runs(batch, order, count));
+      const std::vector<SequenceList> runs = even_runs(batch, order, count);
+      if (tried == 0 && !have_room(batch, runs)) continue;
+      std::vector<Slot> slots = divided(batch, runs, prices);
       double end = 0;
       for (const Slot& slot : slots) end += end_of(slot);
       if (!slots.empty() && (best.empty() || end < earliest)) {
@@ -65,11 +68,11 @@ class FlexSp final : public Planner {
   }
 
   // The groups of every run; empty if a run has none.
-  [[nodiscard]] std::vector<Slot> divided(const Batch& batch, const std::vector<SequenceList>& runs) const {
-    const GroupTimes times = group_times(context_.work, context_.ranks_per_node);
+  [[nodiscard]] std::vector<Slot> divided(const Batch& batch, const std::vector<SequenceList>& runs,
+                                          const GroupPrices& prices) const {
     std::vector<Slot> slots;
     for (const SequenceList& run : runs) {
-      std::optional<Slot> slot = early_groups(batch, run, {context_.ranks, context_.capacity, least_degree_}, times);
+      std::optional<Slot> slot = early_groups(batch, run, pool_, prices);
       if (!slot) return {};
       slots.push_back(std::move(*slot));
     }
@@ -77,7 +80,7 @@ class FlexSp final : public Planner {
   }
 
   PlanningContext context_;
-  std::int64_t least_degree_;
+  GroupPool pool_;
 };
 
 /// `flexsp: {min_cp: N}`.

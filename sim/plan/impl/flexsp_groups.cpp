@@ -1,12 +1,12 @@
 #include "sim/plan/impl/flexsp_groups.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <numeric>
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/plan/impl/load_tree.h"
 #include "sim/plan/impl/never.h"
 
 namespace hdpsim {
@@ -20,13 +20,14 @@ constexpr std::size_t partner_groups = 8;
 
 class GroupSearch {
  public:
-  GroupSearch(const Batch& batch, const SequenceList& sequences, const GroupPool& pool, const GroupTimes& times)
-      : sequences_(sequences), pool_(pool), times_(times) {
-    for (std::int64_t degree = pool.least_degree; degree <= pool.ranks; degree *= 2) degrees_.push_back(degree);
+  GroupSearch(const Batch& batch, const SequenceList& sequences, const GroupPool& pool, const GroupPrices& prices)
+      : sequences_(sequences), pool_(pool), prices_(prices), degrees_(prices.degrees()) {
     seconds_.reserve(sequences.size() * degrees_.size());
     for (const std::size_t sequence : sequences) {
       tokens_.push_back(batch.sequences[sequence].tokens);
-      for (const std::int64_t degree : degrees_) seconds_.push_back(times.of_sequence(tokens_.back(), degree));
+      for (std::size_t level = 0; level < degrees_.size(); ++level) {
+        seconds_.push_back(prices.seconds(sequence, level));
+      }
     }
   }
 
@@ -123,7 +124,7 @@ class GroupSearch {
   // No groups end earlier: every sequence on the degree that takes the least of all ranks' time.
   [[nodiscard]] double least_end() const {
     double fixed = never;
-    for (const std::int64_t degree : degrees_) fixed = std::min(fixed, times_.fixed(degree));
+    for (std::size_t level = 0; level < degrees_.size(); ++level) fixed = std::min(fixed, prices_.fixed(level));
     double sum = 0;
     for (std::size_t place = 0; place < sequences_.size(); ++place) {
       double least = never;
@@ -148,69 +149,58 @@ class GroupSearch {
   }
   [[nodiscard]] static bool ends_earlier(const Group& a, const Group& b) { return a.end < b.end; }
 
-  // Groups of one degree, the one that ends first on top.
-  class Queue {
-   public:
-    void push(const Group& group) {
-      waiting_.push_back(&group);
-      std::push_heap(waiting_.begin(), waiting_.end(), ends_later);
-    }
-    /// The first group with room for so many tokens, or null.
-    [[nodiscard]] const Group* first(std::int64_t tokens) const {
-      if (waiting_.empty() || waiting_.front()->room >= tokens) return waiting_.empty() ? nullptr : waiting_.front();
-      const Group* first = nullptr;
-      for (const Group* group : waiting_) {
-        if (group->room >= tokens && (first == nullptr || ends_later(first, group))) first = group;
-      }
-      return first;
-    }
-    /// Takes a group out.
-    void erase(const Group* group) {
-      if (group == waiting_.front()) {
-        std::pop_heap(waiting_.begin(), waiting_.end(), ends_later);
-        waiting_.pop_back();
-        return;
-      }
-      waiting_.erase(std::find(waiting_.begin(), waiting_.end(), group));
-      std::make_heap(waiting_.begin(), waiting_.end(), ends_later);
-    }
-
-   private:
-    static bool ends_later(const Group* a, const Group* b) { return a->end != b->end ? a->end > b->end : a > b; }
-    std::vector<const Group*> waiting_;
-  };
-
   [[nodiscard]] Filled empty_groups(const Counts& counts) const {
     Filled groups;
     for (std::size_t level = degrees_.size(); level-- > 0;) {
-      const Group empty{level, degrees_[level] * pool_.capacity, times_.fixed(degrees_[level]), {}};
+      const Group empty{level, degrees_[level] * pool_.capacity, prices_.fixed(level), {}};
       groups.insert(groups.end(), static_cast<std::size_t>(counts[level]), empty);
     }
     return groups;
+  }
+
+  // The groups of one degree among all of them.
+  struct Level {
+    std::size_t first;
+    LoadTree ends;  // of the groups from the first on, and their tokens
+  };
+
+  [[nodiscard]] std::vector<Level> levels_of(const Counts& counts) const {
+    std::vector<Level> levels;
+    std::size_t first = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+    for (std::size_t level = 0; level < degrees_.size(); ++level) {
+      const auto count = static_cast<std::size_t>(counts[level]);
+      first -= count;
+      levels.push_back({first, LoadTree(count)});
+      for (std::size_t i = 0; i < count; ++i) levels.back().ends.set(i, prices_.fixed(level), 0);
+    }
+    return levels;
   }
 
   // Each sequence to the group that then ends first.
   [[nodiscard]] Filled fill(const Counts& counts) const {
     Filled groups = empty_groups(counts);
     if (groups.size() > sequences_.size()) return {};
-    std::vector<Queue> queues(degrees_.size());
-    for (const Group& group : groups) queues[group.level].push(group);
+    std::vector<Level> levels = levels_of(counts);
     for (std::size_t place = 0; place < sequences_.size(); ++place) {
-      const Group* first = nullptr;
+      std::optional<std::size_t> first;
       double earliest = never;
       for (std::size_t level = degrees_.size(); level-- > 0;) {
-        const Group* group = queues[level].first(tokens_[place]);
-        if (group == nullptr || group->end + seconds(place, level) >= earliest) continue;
-        earliest = group->end + seconds(place, level);
+        const auto most_used = static_cast<double>(degrees_[level] * pool_.capacity - tokens_[place]);
+        const std::size_t found = levels[level].ends.least({.most_used = most_used});
+        if (found == LoadTree::none) continue;
+        const std::size_t group = levels[level].first + found;
+        const double end = groups[group].end + seconds(place, level);
+        if (end >= earliest) continue;
+        earliest = end;
         first = group;
       }
-      if (first == nullptr) return {};
-      queues[first->level].erase(first);
-      Group& chosen = groups[static_cast<std::size_t>(first - groups.data())];
+      if (!first) return {};
+      Group& chosen = groups[*first];
       chosen.end = earliest;
       chosen.room -= tokens_[place];
       chosen.places.push_back(place);
-      queues[chosen.level].push(chosen);
+      const std::int64_t used = degrees_[chosen.level] * pool_.capacity - chosen.room;
+      levels[chosen.level].ends.set(*first - levels[chosen.level].first, earliest, static_cast<double>(used));
     }
     const auto is_idle = [](const Group& group) { return group.places.empty(); };
     return std::any_of(groups.begin(), groups.end(), is_idle) ? Filled{} : groups;
@@ -300,14 +290,25 @@ class GroupSearch {
 
   const SequenceList& sequences_;
   const GroupPool& pool_;
-  const GroupTimes& times_;
-  std::vector<std::int64_t> degrees_;
+  const GroupPrices& prices_;
+  const std::vector<std::int64_t>& degrees_;
   std::vector<std::int64_t> tokens_;  // by place in sequences_
   std::vector<double> seconds_;       // by place and degree
   std::map<Counts, double> ends_;
 };
 
 }  // namespace
+
+GroupPrices::GroupPrices(const Batch& batch, const GroupPool& pool, const GroupTimes& times) {
+  for (std::int64_t degree = pool.least_degree; degree <= pool.ranks; degree *= 2) {
+    degrees_.push_back(degree);
+    fixed_.push_back(times.fixed(degree));
+  }
+  seconds_.reserve(batch.sequences.size() * degrees_.size());
+  for (const Sequence& sequence : batch.sequences) {
+    for (const std::int64_t degree : degrees_) seconds_.push_back(times.of_sequence(sequence.tokens, degree));
+  }
+}
 
 std::vector<SequenceList> even_runs(const Batch& batch, const SequenceList& sequences, std::size_t count) {
   const std::size_t n = sequences.size();
@@ -340,9 +341,9 @@ std::vector<SequenceList> even_runs(const Batch& batch, const SequenceList& sequ
 }
 
 std::optional<Slot> early_groups(const Batch& batch, const SequenceList& longest_first, const GroupPool& pool,
-                                 const GroupTimes& times) {
+                                 const GroupPrices& prices) {
   HDPSIM_CHECK(!longest_first.empty(), "groups of {} ranks without a sequence", pool.ranks);
-  return GroupSearch(batch, longest_first, pool, times).best();
+  return GroupSearch(batch, longest_first, pool, prices).best();
 }
 
 double end_of(const Slot& slot) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "sim/plan/impl/packing.h"
@@ -22,66 +23,71 @@ class FlexSpHomogeneous final : public Planner {
   [[nodiscard]] bool may_refuse() const override { return false; }
   Plan plan(const Batch& batch, std::int64_t step) const override {
     PlanBuilder builder("flexsp-homogeneous", context_, batch, step);
-    std::vector<SequenceList> packs = packs_of(batch);
+    const SequenceList order = longest_first(batch);
+    if (order.empty()) return builder.take();
+    const std::int64_t room = room_for(batch.sequences[order.front()].tokens);
+    std::vector<SequenceList> packs = best_fit(batch, order, room);
+    for (SequenceList& pack : packs) std::sort(pack.begin(), pack.end());  // in the order of the data
     const auto groups = static_cast<std::size_t>(context_.ranks / cp_);
     const std::size_t filled = packs.size();
-    occupy_all(packs, groups);
-    if (cp_ >= evened_degree && packs.size() > filled) even_out(batch, packs, packs.size() - groups);
+    const bool all_have_some = occupy_all(packs, groups);
+    if (cp_ >= evened_degree && packs.size() > filled && all_have_some) {
+      even_out(batch, room, std::span(packs).last(groups));
+    }
     for (std::size_t i = 0; i < packs.size(); ++i) {
-      if (packs[i].empty()) continue;  // it has passed its only sequence on
       builder.add_consecutive(i % groups * static_cast<std::size_t>(cp_), {cp_}, packs[i]);
     }
     return builder.take();
   }
 
  private:
-  // Each pack with its sequences in the order of the data.
-  [[nodiscard]] std::vector<SequenceList> packs_of(const Batch& batch) const {
-    const SequenceList order = longest_first(batch);
-    if (order.empty()) return {};
+  // The tokens of a pack at most.
+  [[nodiscard]] std::int64_t room_for(std::int64_t longest) const {
     const double filled = fill * static_cast<double>(context_.capacity) * static_cast<double>(cp_);
-    const std::int64_t room = std::max(static_cast<std::int64_t>(filled), batch.sequences[order.front()].tokens);
-    std::vector<SequenceList> packs = best_fit(batch, order, room);
-    for (SequenceList& pack : packs) std::sort(pack.begin(), pack.end());
-    return packs;
+    return std::max(static_cast<std::int64_t>(filled), longest);
   }
 
-  // Groups that have no pack in the last micro-batch get the first sequence of the last pack that has two.
-  static void occupy_all(std::vector<SequenceList>& packs, std::size_t groups) {
+  // Groups that have no pack in the last micro-batch get the first sequence of the last pack that has two. False: there
+  // are too few sequences for that, so that some groups stay idle. (The original fails here.)
+  static bool occupy_all(std::vector<SequenceList>& packs, std::size_t groups) {
     while (packs.size() % groups != 0) {
       const auto from =
           std::find_if(packs.rbegin(), packs.rend(), [](const SequenceList& pack) { return pack.size() > 1; });
-      if (from == packs.rend()) return;
+      if (from == packs.rend()) return false;
       const std::size_t moved = from->front();
       from->erase(from->begin());
       packs.push_back({moved});
     }
+    return true;
   }
 
-  // Packs from `begin` on that have more tokens than the mean pass their first sequences on to later ones that have
-  // fewer.
-  static void even_out(const Batch& batch, std::vector<SequenceList>& packs, std::size_t begin) {
-    const auto tokens_of = [&](const SequenceList& pack) {
-      return std::accumulate(pack.begin(), pack.end(), std::int64_t{0},
-                             [&](std::int64_t sum, std::size_t i) { return sum + batch.sequences[i].tokens; });
-    };
-    std::vector<std::int64_t> tokens(packs.size());
-    for (std::size_t i = begin; i < packs.size(); ++i) tokens[i] = tokens_of(packs[i]);
-    const double mean = static_cast<double>(std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0})) /
-                        static_cast<double>(packs.size() - begin);
-    const auto is_below = [&](std::int64_t sum) { return static_cast<double>(sum) < mean; };
-    for (std::size_t from = begin; from < packs.size(); ++from) {
-      while (static_cast<double>(tokens[from]) > mean) {
-        const auto later = tokens.begin() + static_cast<std::ptrdiff_t>(from) + 1;
-        const auto to = static_cast<std::size_t>(std::find_if(later, tokens.end(), is_below) - tokens.begin());
-        if (to == packs.size()) break;
-        const std::size_t moved = packs[from].front();
-        packs[from].erase(packs[from].begin());
-        packs[to].insert(std::lower_bound(packs[to].begin(), packs[to].end(), moved), moved);
-        tokens[from] -= batch.sequences[moved].tokens;
-        tokens[to] += batch.sequences[moved].tokens;
+  // A pack that has fewer tokens than the mean gets sequences of those before it that have more, in their order: never
+  // the only one of a pack, and none for which it has no room. (The original fails where it has room for none of them.)
+  static void even_out(const Batch& batch, std::int64_t room, std::span<SequenceList> packs) {
+    std::vector<std::int64_t> tokens;
+    for (const SequenceList& pack : packs) tokens.push_back(tokens_of(batch, pack));
+    const std::int64_t mean = std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0}) / std::ssize(packs);
+    for (std::size_t to = 1; to < packs.size(); ++to) {
+      for (std::size_t from = 0; from < to && tokens[to] < mean; ++from) {
+        SequenceList kept;
+        for (std::size_t left = packs[from].size(); const std::size_t sequence : packs[from]) {
+          const std::int64_t length = batch.sequences[sequence].tokens;
+          const bool moves = tokens[to] < mean && tokens[from] > mean && left > 1 && tokens[to] + length <= room;
+          (moves ? packs[to] : kept).push_back(sequence);
+          if (!moves) continue;
+          --left;
+          tokens[from] -= length;
+          tokens[to] += length;
+        }
+        packs[from] = std::move(kept);
       }
+      std::sort(packs[to].begin(), packs[to].end());
     }
+  }
+
+  [[nodiscard]] static std::int64_t tokens_of(const Batch& batch, const SequenceList& pack) {
+    return std::accumulate(pack.begin(), pack.end(), std::int64_t{0},
+                           [&](std::int64_t sum, std::size_t i) { return sum + batch.sequences[i].tokens; });
   }
 
   PlanningContext context_;

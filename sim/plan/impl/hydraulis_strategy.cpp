@@ -9,6 +9,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
+#include "sim/plan/impl/load_tree.h"
 #include "sim/plan/impl/never.h"
 
 namespace hdpsim {
@@ -60,17 +61,14 @@ Bin bin_of_kind(std::size_t kind, const PipelineKind& pipeline) {
 std::vector<Bin> least_cost_first(const Bin& empty, std::size_t count, const std::vector<std::size_t>& items,
                                   const ItemCosts& costs) {
   std::vector<Bin> bins(count, empty);
-  std::set<std::pair<double, std::size_t>> by_cost;
-  for (std::size_t i = 0; i < count; ++i) by_cost.emplace(0, i);
+  LoadTree by_cost(count);
+  for (std::size_t i = 0; i < count; ++i) by_cost.set(i, 0, 0);
   for (const std::size_t item : items) {
-    const auto found = std::find_if(by_cost.begin(), by_cost.end(), [&](const std::pair<double, std::size_t>& bin) {
-      return bins[bin.second].tokens + costs.tokens[item] <= empty.room;
-    });
-    if (found == by_cost.end()) return {};
-    const std::size_t chosen = found->second;
-    by_cost.erase(found);
-    bins[chosen].add(item, costs);
-    by_cost.emplace(bins[chosen].cost, chosen);
+    const std::size_t chosen = by_cost.least({.most_used = static_cast<double>(empty.room - costs.tokens[item])});
+    if (chosen == LoadTree::none) return {};
+    Bin& bin = bins[chosen];
+    bin.add(item, costs);
+    by_cost.set(chosen, bin.cost, static_cast<double>(bin.tokens));
   }
   return bins;
 }

@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <optional>
+#include <numeric>
 #include <utility>
 
 #include "sim/base/quantity_text.h"
+#include "sim/plan/impl/load_tree.h"
+#include "sim/plan/impl/never.h"
 #include "sim/plan/impl/policies.h"
 #include "sim/plan/impl/slot.h"
 
@@ -21,17 +22,28 @@ struct DynamicOptions {
   Position position;          ///< Where a study asks for the policy.
 };
 
+// The original ends with an error here, or not at all.
+[[noreturn]] void refuse_doubling(const DynamicOptions& options, std::int64_t degree, std::int64_t free) {
+  throw InputError(options.position,
+                   fmt::format("megatron-dynamic-cp doubles a group of {} ranks, but only {} are free", degree, free),
+                   "use a pool of a power of two of ranks");
+}
+
 /// A slot of packed groups, as DefaultDynamicCPScheduler of Megatron-LM fills it.
 class DynamicSlot {
  public:
-  DynamicSlot(const Batch& batch, const PlanningContext& context, std::int64_t min_cp)
-      : batch_(batch), context_(context), min_cp_(min_cp) {}
+  DynamicSlot(const Batch& batch, const PlanningContext& context, const DynamicOptions& options)
+      : batch_(batch), context_(context), options_(options) {
+    for (std::int64_t degree = options.min_cp; degree <= context.ranks; degree *= 2) {
+      levels_.push_back({degree, {}, LoadTree(static_cast<std::size_t>(context.ranks / degree))});
+    }
+  }
 
   /// Takes the sequences that run in this slot out of `waiting`, which is in falling length and not empty.
   Slot take(SequenceList& waiting) {
     most_allowed_ = static_cast<double>(tokens_of(waiting.front()) * context_.capacity) * load_slack;
-    open(degree_of(waiting.front()));
-    add(waiting.front(), 0);
+    Level& level = *level_of(waiting.front());
+    add(waiting.front(), level, open(level));
     SequenceList left;
     for (std::size_t i = 1; i < waiting.size(); ++i) {
       if (!place(waiting[i])) left.push_back(waiting[i]);
@@ -42,66 +54,85 @@ class DynamicSlot {
   }
 
  private:
+  // The groups of one degree.
+  struct Level {
+    std::int64_t degree;
+    std::vector<std::size_t> groups;  // in the slot
+    LoadTree loads;                   // of them, and the tokens of each of their ranks
+  };
+
   struct Choice {
-    double most = std::numeric_limits<double>::infinity();  // largest load of the slot
-    std::optional<std::size_t> group;                       // empty: a new one
-    std::int64_t degree = 0;
+    double most = never;                 // largest load of the slot
+    Level* level = nullptr;              // null: nowhere
+    std::size_t place = LoadTree::none;  // in its groups; none: a new one
   };
 
   [[nodiscard]] std::int64_t tokens_of(std::size_t sequence) const { return batch_.sequences[sequence].tokens; }
   [[nodiscard]] std::int64_t degree_of(std::size_t sequence) const {
-    return power_of_two_degree(tokens_of(sequence), context_.capacity, min_cp_);
+    return power_of_two_degree(tokens_of(sequence), context_.capacity, options_.min_cp);
   }
   [[nodiscard]] double share(std::size_t sequence, std::int64_t degree) const {
     return static_cast<double>(tokens_of(sequence)) / static_cast<double>(degree);
   }
 
+  [[nodiscard]] std::vector<Level>::iterator level_of(std::size_t sequence) {
+    return std::find_if(levels_.begin(), levels_.end(),
+                        [degree = degree_of(sequence)](const Level& level) { return level.degree == degree; });
+  }
+
   // Where the slot's largest load stays the least, if it may be so large. Of equal places the first one counts, from
   // the least degree on, groups before a new group.
-  [[nodiscard]] Choice choice_for(std::size_t sequence) const {
+  [[nodiscard]] Choice choice_for(std::size_t sequence) {
     Choice best;
-    const auto consider = [&](const Choice& choice) {
-      if (choice.most <= most_allowed_ && choice.most < best.most) best = choice;
+    const auto consider = [&](double load, Level& level, std::size_t place) {
+      const double most = std::max(most_, load);
+      if (most <= most_allowed_ && most < best.most) best = {most, &level, place};
     };
-    for (std::int64_t degree = degree_of(sequence); degree <= context_.ranks && best.most > most_; degree *= 2) {
-      const double work = square_work(tokens_of(sequence), degree);
-      const auto room = static_cast<double>(context_.capacity) - share(sequence, degree);
-      for (std::size_t i = 0; i < slot_.size() && best.most > most_; ++i) {
-        if (slot_[i].degree == degree && used_[i] <= room) consider({std::max(most_, slot_[i].load + work), i, degree});
-      }
-      if (used_ranks_ + degree <= context_.ranks) consider({std::max(most_, work), std::nullopt, degree});
+    for (auto level = level_of(sequence); level != levels_.end() && best.most > most_; ++level) {
+      const double work = square_work(tokens_of(sequence), level->degree);
+      const double room = static_cast<double>(context_.capacity) - share(sequence, level->degree);
+      const std::size_t place = level->loads.least({.most_used = room, .more = work, .floor = most_});
+      if (place != LoadTree::none) consider(slot_[level->groups[place]].load + work, *level, place);
+      if (used_ranks_ + level->degree <= context_.ranks) consider(work, *level, LoadTree::none);
     }
     return best;
   }
 
   bool place(std::size_t sequence) {
     const Choice choice = choice_for(sequence);
-    if (choice.degree == 0) return false;
-    add(sequence, choice.group ? *choice.group : open(choice.degree));
+    if (choice.level == nullptr) return false;
+    add(sequence, *choice.level, choice.place != LoadTree::none ? choice.place : open(*choice.level));
     return true;
   }
 
-  std::size_t open(std::int64_t degree) {
-    slot_.push_back({degree, 0, {}});
+  std::size_t open(Level& level) {
+    level.groups.push_back(slot_.size());
+    slot_.push_back({level.degree, 0, {}});
     used_.push_back(0);
-    used_ranks_ += degree;
-    return slot_.size() - 1;
+    used_ranks_ += level.degree;
+    return level.groups.size() - 1;
   }
 
-  void add(std::size_t sequence, std::size_t group) {
+  void add(std::size_t sequence, Level& level, std::size_t place) {
+    const std::size_t group = level.groups[place];
     SlotGroup& to = slot_[group];
     to.sequences.push_back(sequence);
     to.load += square_work(tokens_of(sequence), to.degree);
     used_[group] += share(sequence, to.degree);
     most_ = std::max(most_, to.load);
+    level.loads.set(place, to.load, used_[group]);
   }
 
-  // Doubles the first of the smallest groups until no rank is idle. False: there are too few ranks for that.
+  // Doubles the first of the smallest groups until no rank is idle. False: it would reach beyond the pool.
   bool fill() {
     for (; used_ranks_ < context_.ranks; used_ranks_ = ranks_of(slot_)) {
       const auto group = first_of_smallest(slot_);
-      if (used_ranks_ + group->degree > context_.ranks) return false;
-      widen(*group, 2 * group->degree, batch_);
+      const std::int64_t more = std::min(group->degree, context_.ranks - group->degree);
+      const std::int64_t end = std::accumulate(slot_.begin(), std::next(group), std::int64_t{0},
+                                               [](std::int64_t ranks, const SlotGroup& g) { return ranks + g.degree; });
+      if (end + more > context_.ranks) return false;
+      if (used_ranks_ + more > context_.ranks) refuse_doubling(options_, group->degree, context_.ranks - used_ranks_);
+      widen(*group, group->degree + more, batch_);
     }
     return true;
   }
@@ -123,8 +154,9 @@ class DynamicSlot {
 
   const Batch& batch_;
   const PlanningContext& context_;
-  std::int64_t min_cp_;
+  const DynamicOptions& options_;
   double most_allowed_ = 0;
+  std::vector<Level> levels_;  // by rising degree
   Slot slot_;
   std::vector<double> used_;  // by group: tokens of a rank
   std::int64_t used_ranks_ = 0;
@@ -143,7 +175,7 @@ class MegatronDynamicCp final : public Planner {
     SequenceList waiting = longest_first(batch);
     if (!waiting.empty()) require_degree(batch.sequences[waiting.front()].tokens);
     std::vector<Slot> slots;
-    while (!waiting.empty()) slots.push_back(DynamicSlot(batch, context_, options_.min_cp).take(waiting));
+    while (!waiting.empty()) slots.push_back(DynamicSlot(batch, context_, options_).take(waiting));
     split(slots);
     for (const Slot& slot : slots) add_packed(builder, slot);
     return builder.take();
@@ -175,8 +207,8 @@ class MegatronDynamicCp final : public Planner {
     }
   }
 
-  // Takes the groups on the left half of the ranks out of a slot of several, but not all of them, and gives all ranks to
-  // both halves.
+  // Takes the groups on the left half of the ranks out of a slot of several, but not all of them, and gives all ranks
+  // to both halves.
   [[nodiscard]] Slot left_half(Slot& slot) const {
     const auto last = std::prev(slot.end());
     auto end = slot.begin();
@@ -192,7 +224,8 @@ class MegatronDynamicCp final : public Planner {
     for (std::int64_t used = ranks_of(slot); used < context_.ranks; used = ranks_of(slot)) {
       auto group = std::prev(slot.end());
       while (group != slot.begin() && std::prev(group)->degree == group->degree) --group;
-      group->degree += std::min(group->degree, context_.ranks - used);
+      if (group->degree > context_.ranks - used) refuse_doubling(options_, group->degree, context_.ranks - used);
+      group->degree *= 2;
     }
   }
 

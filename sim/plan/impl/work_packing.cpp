@@ -1,9 +1,7 @@
 #include "sim/plan/impl/work_packing.h"
 
-#include <set>
-#include <utility>
-
 #include "sim/base/check.h"
+#include "sim/plan/impl/load_tree.h"
 #include "sim/plan/plan.h"
 
 namespace hdpsim {
@@ -13,28 +11,26 @@ WorkPacks pack_by_work(const Batch& batch, const SequenceList& order, std::size_
   HDPSIM_CHECK(count >= 1, "{} packs", count);
   WorkPacks result{std::vector<SequenceList>(count), std::vector<double>(count), {}};
   std::vector<std::int64_t> tokens_of_pack(count);
-  std::set<std::pair<double, std::size_t>> by_work;
-  std::set<std::pair<std::int64_t, std::size_t>> by_tokens;
+  LoadTree by_work(count);
+  LoadTree by_tokens(count);
   for (std::size_t i = 0; i < count; ++i) {
-    by_work.emplace(0, i);
-    by_tokens.emplace(0, i);
+    by_work.set(i, 0, 0);
+    by_tokens.set(i, 0, 0);
   }
   for (const std::size_t sequence : order) {
     const std::int64_t tokens = batch.sequences[sequence].tokens;
     const auto fits = [&](std::size_t pack) { return tokens_of_pack[pack] + tokens <= room; };
-    std::size_t chosen = by_work.begin()->second;
-    if (!fits(chosen)) chosen = by_tokens.begin()->second;
+    std::size_t chosen = by_work.least();
+    if (!fits(chosen)) chosen = by_tokens.least();
     if (!fits(chosen)) {
       result.left.push_back(sequence);
       continue;
     }
-    by_work.erase({result.work[chosen], chosen});
-    by_tokens.erase({tokens_of_pack[chosen], chosen});
     result.packs[chosen].push_back(sequence);
     tokens_of_pack[chosen] += tokens;
     result.work[chosen] += work.compute_seconds(causal_pairs(tokens), tokens);
-    by_work.emplace(result.work[chosen], chosen);
-    by_tokens.emplace(tokens_of_pack[chosen], chosen);
+    by_work.set(chosen, result.work[chosen], 0);
+    by_tokens.set(chosen, static_cast<double>(tokens_of_pack[chosen]), 0);
   }
   return result;
 }

@@ -59,11 +59,11 @@ TEST_CASE("flexsp: groups end within 3 % of those that its mixed-integer program
     INFO("case " << one.find("case")->text);
     const Batch batch = batch_of(numbers(*one.find("lengths")));
     const GroupPool pool{number(*one.find("ranks")), number(*one.find("capacity")), 2};
-    const GroupTimes times = fitted_times(one);
+    const GroupPrices prices(batch, pool, fitted_times(one));
     for (const Value& count : one.find("counts")->items) {
       const std::vector<SequenceList> runs = runs_of(count);
       for (std::size_t i = 0; i < runs.size(); ++i) {
-        const auto slot = early_groups(batch, runs[i], pool, times);
+        const auto slot = early_groups(batch, runs[i], pool, prices);
         REQUIRE(slot);
         CHECK(ranks_of(*slot) == pool.ranks);
         CHECK(end_of(*slot) <= 1.03 * real(count.find("ms")->items[i]));
@@ -76,8 +76,9 @@ TEST_CASE("flexsp: the load of a group is the time of its sequences, which it ho
   // A token takes a second on one rank, and a group 5 seconds more.
   const GroupTimes times{[](std::int64_t) { return 5.0; },
                          [](std::int64_t tokens, std::int64_t degree) { return double(tokens) / double(degree); }};
+  const GroupPool pool{4, 100, 1};
   const Batch batch = batch_of({150, 80, 40, 30});
-  const auto slot = early_groups(batch, longest_first(batch), {4, 100, 1}, times);
+  const auto slot = early_groups(batch, longest_first(batch), pool, GroupPrices(batch, pool, times));
   REQUIRE(slot);
   CHECK(end_of(*slot) == 80);  // 300 tokens on 4 ranks are 75 + 5: 150 on two, 80 and 70 on one rank each end at 85
   for (const SlotGroup& group : *slot) {
@@ -86,7 +87,8 @@ TEST_CASE("flexsp: the load of a group is the time of its sequences, which it ho
     CHECK(tokens <= 100 * group.degree);
     CHECK(group.load == 5 + double(tokens) / double(group.degree));
   }
-  CHECK_FALSE(early_groups(batch_of({100, 100, 100, 101}), {3, 0, 1, 2}, {4, 100, 1}, times));
+  const Batch unfit = batch_of({100, 100, 100, 101});
+  CHECK_FALSE(early_groups(unfit, {3, 0, 1, 2}, pool, GroupPrices(unfit, pool, times)));
 }
 
 TEST_CASE("flexsp: all ranks take part in every micro-batch, in groups of at least min_cp", "[plan][flexsp]") {
@@ -124,17 +126,29 @@ TEST_CASE("flexsp-homogeneous: groups without a pack get a sequence of the last 
   CHECK(sequences_of(plan.micro_batches[3]) == Indices{1});
 }
 
-TEST_CASE("flexsp-homogeneous: a group that passes its only sequence on has no micro-batch", "[plan][flexsp]") {
-  PlanningContext context = small_pool(48);
-  context.capacity = 10;
-  context.context = 144;
-  // 3 groups of 16 ranks, packs up to 144 tokens: 144, then 2, then 3. The mean is 49.7, so that the first pack passes
-  // its sequence on to the second, and that to the third.
-  const Plan plan = plan_of("flexsp-homogeneous: {cp: 16}", context, {144, 3, 2});
+// The sequences of each group of 16 ranks.
+std::vector<Indices> evened_packs(std::int64_t ranks, std::int64_t capacity, const std::vector<std::int64_t>& lengths) {
+  PlanningContext context = small_pool(ranks);
+  context.capacity = capacity;
+  context.context = 16 * capacity;
+  const Plan plan = plan_of("flexsp-homogeneous: {cp: 16}", context, lengths);
   CHECK(check_plan(plan).empty());
-  REQUIRE(plan.micro_batches.size() == 2);
-  CHECK(sequences_of(plan.micro_batches[0]) == Indices{2});
-  CHECK(sequences_of(plan.micro_batches[1]) == Indices{0, 1});
+  std::vector<Indices> packs;
+  for (const MicroBatch& micro_batch : plan.micro_batches) packs.push_back(sequences_of(micro_batch));
+  return packs;
+}
+
+TEST_CASE("flexsp-homogeneous: groups of 16 ranks or more even out the last micro-batch", "[plan][flexsp]") {
+  // Packs of at most 144 tokens: 144, and 2 and 3, of which the idle group gets 3. The mean is 49, but 144 is the only
+  // one.
+  CHECK(evened_packs(48, 10, {144, 3, 2}) == std::vector<Indices>{{0}, {2}, {1}});
+  // Packs of 2 tokens and 1: the mean of 1.5 counts as 1, which the second one has.
+  CHECK(evened_packs(32, 100, {1, 1, 1}) == std::vector<Indices>{{1, 2}, {0}});
+  // Packs of 138 + 4, 7 and 2 tokens with a mean of 50: with the 138 the second would have more than 144, it gets
+  // the 4.
+  CHECK(evened_packs(48, 10, {2, 7, 138, 4}) == std::vector<Indices>{{2}, {1, 3}, {0}});
+  // Two sequences for three groups: one stays idle.
+  CHECK(evened_packs(48, 63, {5, 28}) == std::vector<Indices>{{1}, {0}});
 }
 
 }  // namespace hdpsim

@@ -80,8 +80,21 @@ TEST_CASE("megatron-dynamic-cp: sequences are packed where the largest load stay
 
 TEST_CASE("megatron-dynamic-cp: a pool that is no power of two runs together what leaves ranks idle",
           "[plan][megatron]") {
-  // 150 tokens get 2 of 3 ranks; twice as many there are not.
-  CHECK(runs(plan_of("megatron-dynamic-cp", small_pool(3), {150})) == std::vector<Run>{{{0, 1, 2}, {0}}});
+  // Two of 50 tokens get a rank each. Each grows in its turn: the second one, from 1 rank to 2, fills the pool of 3 ...
+  CHECK(runs(plan_of("megatron-dynamic-cp", small_pool(3), {50, 50})) == std::vector<Run>{{{0, 1}, {0}}, {{2}, {1}}});
+  // ... but of 150 tokens on 2 ranks and 90 on one, the second would reach beyond it.
+  CHECK(runs(plan_of("megatron-dynamic-cp", small_pool(4), {150, 90})) ==
+        std::vector<Run>{{{0, 1}, {0}}, {{2, 3}, {1}}});
+}
+
+TEST_CASE("megatron-dynamic-cp: a group grows up to the whole pool, and beside others only by its own size",
+          "[plan][megatron]") {
+  // 150 tokens get 2 of 3 ranks, and then all: 140 waits for the next slot, as the original has it.
+  CHECK(runs(plan_of("megatron-dynamic-cp", small_pool(3), {150, 140})) ==
+        std::vector<Run>{{{0, 1, 2}, {0}}, {{0, 1, 2}, {1}}});
+  // Two groups of 2 ranks each leave one of 5 idle, where the original fails.
+  CHECK_THROWS_WITH(plan_of("megatron-dynamic-cp: {min_cp: 2}", small_pool(5), {50, 50}),
+                    Catch::Contains("doubles a group of 2 ranks, but only 1 are free"));
 }
 
 TEST_CASE("megatron-dynamic-cp: slots are split until their number is a multiple", "[plan][megatron]") {

@@ -1,0 +1,66 @@
+#include "sim/plan/impl/load_tree.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "sim/base/random.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double closed = std::numeric_limits<double>::infinity();
+
+struct Bin {
+  double load = closed;
+  double used = closed;
+};
+
+// The same by looking at every bin.
+std::size_t least_of(const std::vector<Bin>& bins, const LoadQuery& query) {
+  std::size_t best = LoadTree::none;
+  double least = closed;
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    const double load = std::max(query.floor, bins[i].load + query.more);
+    if (bins[i].used > query.most_used || load >= least) continue;
+    least = load;
+    best = i;
+  }
+  return best;
+}
+
+TEST_CASE("a load tree without an open bin finds none", "[plan][load_tree]") {
+  CHECK(LoadTree(0).least() == LoadTree::none);
+  CHECK(LoadTree(5).least() == LoadTree::none);
+}
+
+TEST_CASE("a load tree finds the first of the least loaded bins that have room", "[plan][load_tree]") {
+  LoadTree tree(4);
+  tree.set(1, 2, 10);
+  tree.set(2, 1, 20);
+  tree.set(3, 1, 5);
+  CHECK(tree.least() == 2u);
+  CHECK(tree.least({.most_used = 19}) == 3u);
+  CHECK(tree.least({.most_used = 4}) == LoadTree::none);
+  CHECK(tree.least({.more = 3, .floor = 5}) == 1u);  // all end at 5
+  CHECK(tree.least({.more = 3, .floor = 4.5}) == 2u);
+}
+
+TEST_CASE("a load tree finds what looking at every bin finds", "[plan][load_tree]") {
+  const std::uint64_t seed = GENERATE(range(1, 9));
+  CAPTURE(seed);
+  RandomStream random(seed, "load tree");
+  std::vector<Bin> bins(1 + random.below(40));
+  LoadTree tree(bins.size());
+  for (int step = 0; step < 500; ++step) {
+    const std::size_t bin = random.below(bins.size());
+    bins[bin] = {double(random.below(8)), double(random.below(8))};  // few values: many are equal
+    tree.set(bin, bins[bin].load, bins[bin].used);
+    const LoadQuery query{double(random.below(9)) - 1, double(random.below(4)), double(random.below(12))};
+    CHECK(tree.least(query) == least_of(bins, query));
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim
