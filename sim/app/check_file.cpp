@@ -82,7 +82,8 @@ struct PredictionLayers {
 PredictionLayers prediction_layers(const Transformer& model) {
   PredictionLayers found;
   for (const LayerRun& run : layer_runs(model)) {
-    if (!of_kind(model, run.kind).joins) continue;
+    const bool is_behind = found.layers > 0;  // the one that joins is the first of its module
+    if (!is_behind && !of_kind(model, run.kind).joins) continue;
     found.layers += run.count;
     found.parameters += parameters_of_runs(model, {run});
   }

@@ -3,102 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <utility>
 
 #include "sim/document/reader.h"
 #include "sim/model/impl/architecture.h"
 #include "sim/model/impl/config_reader.h"
+#include "sim/model/impl/family_names.h"
 #include "sim/model/impl/near_architecture.h"
 #include "sim/model/impl/unread_keys.h"
 
 namespace hdpsim {
 namespace {
-
-// What makes a configuration unknown, and how it can be read nevertheless.
-void tell_unknown(const Value& config, const Value& name, const std::vector<std::string>& known,
-                  Diagnostics& diagnostics) {
-  const Resemblance nearest = nearest_family(config);
-  const Value* type = config.find("model_type");
-  std::string message = fmt::format("there is no known architecture '{}'", name.text);
-  if (type != nullptr && type->is_scalar()) message += fmt::format(" (model_type '{}')", type->text);
-  std::string help = suggestion(name.text, known);
-  if (nearest.read > 0) {
-    if (closest(name.text, known).empty()) help.clear();  // which of all that are known, is told here
-    message += fmt::format("; it is most like {}", nearest.family->name);
-    message += nearest.unread.empty() ? ", which reads all its keys that describe a shape"
-                                      : fmt::format(", which does not read {}", first_of(nearest.unread));
-  }
-  diagnostics.error(name.position, std::move(message),
-                    fmt::format("{}{}to read it as another says its keys, write model: {{..., architecture: {}}}", help,
-                                help.empty() ? "" : " ", nearest.family->name));
-  refuse_unread(*nearest.family, config, diagnostics);
-  if (const Value* language = config.find("text_config")) refuse_unread(*nearest.family, *language, diagnostics);
-}
-
-// Letters and digits, in small letters; `_text` at the end of a type says nothing.
-std::string type_text(std::string_view type) {
-  constexpr std::string_view text = "_text";
-  if (type.ends_with(text)) type.remove_suffix(text.size());
-  std::string plain;
-  for (const char c : type) {
-    if (c != '_' && c != '-') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return plain;
-}
-
-std::string_view class_stem(std::string_view name) {
-  for (const std::string_view ending : {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "Model"}) {
-    if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
-  }
-  return name;
-}
-
-const Architecture* named(const Value& name, const Value& config, Diagnostics& diagnostics) {
-  std::vector<std::string> known;
-  for (const Architecture& architecture : architectures()) {
-    known.emplace_back(architecture.name);
-    if (name.text == architecture.name) return &architecture;
-  }
-  tell_unknown(config, name, known, diagnostics);
-  return nullptr;
-}
-
-// A type is the name of the family's class in small letters and without what every class of language models ends in:
-// qwen3_moe is Qwen3MoeForCausalLM's. Of families of one type it is the one that looks for the language model where the
-// file has it.
-const Architecture* of_type(std::string_view type, const Value& config) {
-  const std::string wanted = type_text(type);
-  for (const Architecture& architecture : architectures()) {
-    const Value* language = language_model(architecture, config);
-    const bool is_there = language != nullptr && (language != &config || config.find("text_config") == nullptr);
-    if (is_there && type_text(class_stem(architecture.name)) == wanted) return &architecture;
-  }
-  return nullptr;
-}
-
-const Architecture* find_architecture(MapReader& map) {
-  const Value& config = map.value();
-  const Value* type = config.find("model_type");
-  if (config.find("architectures") == nullptr && type != nullptr && type->is_scalar()) {
-    if (const Architecture* found = of_type(type->text, config)) return found;
-    map.diagnostics().error(type->position,
-                            fmt::format("there is no known architecture of model_type '{}', and the file has no "
-                                        "'architectures'",
-                                        type->text),
-                            fmt::format("to read it as another says its keys, write model: {{..., architecture: {}}}",
-                                        nearest_family(config).family->name));
-    return nullptr;
-  }
-  const Value* names = map.require("architectures");
-  if (names == nullptr) return nullptr;
-  if (!names->is_sequence() || names->items.size() != 1) {
-    map.diagnostics().error(names->position, "'architectures' must be a list of one name");
-    return nullptr;
-  }
-  return named(names->items.front(), config, map.diagnostics());
-}
 
 // What the file describes beside its language model.
 void tell_tower(const Value& config, Transformer& model) {
@@ -116,8 +32,10 @@ Value with_shared_keys(Value language, const Value& config) {
 }
 
 std::optional<Transformer> read_as(const Architecture& architecture, const Value& config, MapReader& map) {
-  const Value* inside = architecture.inside.empty() ? nullptr : map.require(architecture.inside);
-  if (inside == nullptr && !architecture.inside.empty()) return std::nullopt;
+  const bool may_be_missing = architecture.inside.empty() || architecture.may_be_outside;
+  const Value* inside = architecture.inside.empty() ? nullptr : map.find(architecture.inside);
+  if (inside == nullptr && !may_be_missing) inside = map.require(architecture.inside);
+  if (inside == nullptr && !may_be_missing) return std::nullopt;
   const Value language = inside == nullptr ? config : with_shared_keys(*inside, config);
   refuse_unread(architecture, language, map.diagnostics());
   MapReader of_language(language, inside == nullptr ? "the model" : fmt::format("'{}'", architecture.inside),
@@ -126,6 +44,85 @@ std::optional<Transformer> read_as(const Architecture& architecture, const Value
   tell_tower(config, model);
   tell_unread(architecture, config, model);
   return model;
+}
+
+// Of the families that can read a configuration, the one that reads most of its shape; of all of them if none can.
+Resemblance nearest_family(const Value& config) {
+  std::vector<Resemblance> all = by_resemblance(config);
+  for (Resemblance& one : all) {
+    Diagnostics problems;
+    MapReader map(config, "the model", problems);
+    if (one.read > 0 && read_as(*one.family, config, map) && problems.empty()) return std::move(one);
+  }
+  return std::move(all.front());
+}
+
+std::string how_to_read_as(const Architecture& family) {
+  return fmt::format("to read it as another says its keys, write model: {{..., architecture: {}}}", family.name);
+}
+
+// What makes a configuration unknown, and how it can be read nevertheless.
+void tell_unknown(const Value& config, const Value& name, Diagnostics& diagnostics) {
+  std::vector<std::string> known;
+  for (const Architecture& architecture : architectures()) known.emplace_back(architecture.name);
+  const Value* type = config.find("model_type");
+  const bool has_type = type != nullptr && type->is_scalar();
+  std::string message = fmt::format("there is no known architecture '{}'", name.text);
+  if (const Architecture* family = has_type ? family_of_type(type->text, config) : nullptr) {
+    diagnostics.error(name.position, fmt::format("{}; its model_type '{}' is of {}", message, type->text, family->name),
+                      how_to_read_as(*family));
+    return;
+  }
+  if (has_type) message += fmt::format(" (model_type '{}')", type->text);
+  const Resemblance nearest = nearest_family(config);
+  std::string help = suggestion(name.text, known);
+  if (nearest.read > 0) {
+    if (closest(name.text, known).empty()) help.clear();  // which of all that are known, is told here
+    message += fmt::format("; it is most like {}", nearest.family->name);
+    if (!nearest.unread.empty()) message += fmt::format(", which does not read {}", first_of(nearest.unread));
+    message += " (gates of MLPs, biases, norms and tied tables would be as there)";
+  }
+  diagnostics.error(name.position, std::move(message),
+                    fmt::format("{}{}{}", help, help.empty() ? "" : " ", how_to_read_as(*nearest.family)));
+  refuse_unread(*nearest.family, config, diagnostics);
+  if (const Value* language = config.find("text_config")) refuse_unread(*nearest.family, *language, diagnostics);
+}
+
+std::optional<Transformer> read_inner(const InnerModel& inner, const Value& config, std::string_view outer,
+                                      Diagnostics& diagnostics) {
+  const Value language = with_shared_keys(*inner.config, config);
+  MapReader map(language, fmt::format("'{}'", inner.key), diagnostics);
+  std::optional<Transformer> model = read_as(*inner.family, language, map);
+  if (!model) return model;
+  tell_tower(config, *model);
+  model->left_out.push_back(
+      fmt::format("what {} has around its language model, a {} ('{}')", outer, inner.family->name, inner.key));
+  return model;
+}
+
+std::optional<Transformer> read_known(const Value& config, Diagnostics& diagnostics) {
+  MapReader map(config, "the model", diagnostics);
+  const Value* name = stated_name(config, diagnostics);
+  if (!diagnostics.empty()) return std::nullopt;
+  if (const Architecture* family = known_family(config, name)) return read_as(*family, config, map);
+  const Value* type = config.find("model_type");
+  const bool has_type = type != nullptr && type->is_scalar();
+  if (const auto inner = inner_model(config)) {
+    return read_inner(*inner, config, name != nullptr ? name->text : has_type ? type->text : "the model", diagnostics);
+  }
+  if (name != nullptr) {
+    tell_unknown(config, *name, diagnostics);
+  } else if (has_type) {
+    diagnostics.error(type->position,
+                      fmt::format("there is no known architecture of model_type '{}', and the file has no "
+                                  "'architectures'",
+                                  type->text),
+                      how_to_read_as(*nearest_family(config).family));
+  } else {
+    diagnostics.error(config.position, "the model needs 'architectures'",
+                      "write \"architectures\": [\"LlamaForCausalLM\"], with the model's own");
+  }
+  return std::nullopt;
 }
 
 std::string preset_path(const std::string& directory, const std::string& name) {
@@ -178,9 +175,7 @@ std::string name_of(const std::filesystem::path& path) {
 
 std::optional<Transformer> read_model(const Value& config, const std::string& name, Diagnostics& diagnostics) {
   Diagnostics problems;
-  MapReader map(config, "the model", problems);
-  std::optional<Transformer> model;
-  if (const Architecture* architecture = find_architecture(map)) model = read_as(*architecture, config, map);
+  std::optional<Transformer> model = read_known(config, problems);
   diagnostics.append(problems);
   if (!model || !problems.empty()) return std::nullopt;
   model->name = name;

@@ -13,6 +13,7 @@ namespace hdpsim {
 struct Key {
   std::string_view name;
   std::int64_t fallback = 0;
+  std::string_view other_name = {};  ///< What some files call it.
 };
 
 /// The keys of a model's widths. Those without a name are not of the family.
@@ -34,6 +35,7 @@ struct ExpertKeys {
   std::string_view experts = "num_experts";
   std::string_view per_token = "num_experts_per_tok";
   std::string_view hidden = {};         ///< Inner width of an expert; empty: that of the MLP.
+  std::int64_t least = 1;               ///< Fewer experts than these are an MLP.
   std::string_view shared = {};         ///< The number of experts that every token takes, as wide as the others ...
   std::int64_t shared_always = 0;       ///< ... or that number itself ...
   std::string_view shared_hidden = {};  ///< ... or the inner width of all of them ...
@@ -41,6 +43,7 @@ struct ExpertKeys {
   std::string_view latent = {};         ///< See MixtureOfExperts.
   bool shared_gate = false;             ///< A gate scales their output.
   bool biases = false;                  ///< See MixtureOfExperts.
+  bool shared_is_mlp = false;           ///< In a model without experts their inner width is that of its MLP.
   std::string_view dense_hidden = {};   ///< Inner width of the MLP of layers without experts, if not WidthKeys::ffn.
   std::string_view leading_dense = {};  ///< Number of layers without experts at the front.
   std::string_view period = {};         ///< Layer i has experts if i - offset is a multiple; or a 0 or 1 a layer.
@@ -58,7 +61,7 @@ enum class Mixer : std::uint8_t { full, window, chunk, linear, none };
 /// In a model without a window, layers that might have one are full.
 struct MixerKeys {
   Mixer others = Mixer::full;
-  std::string_view period = {};
+  std::string_view period = {};   ///< A number; or letters of the layers of a period, L and G for local and full.
   std::int64_t usual_period = 0;  ///< The period if a file leaves it out; 0: only other rules make layers full.
   std::string_view offset_key = {};
   std::int64_t offset = -1;       ///< The last layer of each period is full.
@@ -83,7 +86,7 @@ struct LinearKeys {
   std::string_view key_dim = {};
   std::string_view value_dim = {};
   std::string_view taps = {};
-  std::string_view expand = {};     ///< Mamba-1: channels, in hidden sizes.
+  std::string_view expand = {};     ///< Mamba: channels of all heads, in hidden sizes.
   std::string_view step_rank = {};  ///< Mamba-1.
   std::string_view chunk = {};
   std::int64_t usual_chunk = 0;  ///< What its kernels use, where the file says nothing.
@@ -111,8 +114,9 @@ struct Architecture {
   const ExpertKeys* experts = nullptr;
   MixerKeys mixers = {};
   LinearKeys linear = {};
-  std::string_view silent = {};  ///< The key of a map that says nothing of a model's shape.
-  std::string_view inside = {};  ///< The key of the map that describes the language model, beside a vision tower's.
+  std::string_view silent = {};  ///< A key that says nothing of a model's shape, or nothing else than others.
+  std::string_view inside = {};  ///< The key of the map that describes the language model, beside a vision tower's ...
+  bool may_be_outside = false;   ///< ... which older files do not have.
   std::string_view note = {};    ///< For the table of families: models that have it.
 };
 

@@ -78,6 +78,10 @@ class ConfigReader {
   void read_family() {
     if (family_.name == "MPTForCausalLM") return read_mpt();
     if (family_.name == "FalconForCausalLM") return read_falcon();
+    if (family_.name == "ChatGLMModel" && !map_.optional<bool>("multi_query_attention", true)) {
+      model_.kv_heads = model_.heads;
+    }
+    if (family_.name == "GPTBigCodeForCausalLM" && map_.optional<bool>("multi_query", true)) model_.kv_heads = 1;
     if (!family_.widths.positions.empty()) {
       model_.learned_positions = config_.number({family_.widths.positions}, positions);
     }
@@ -90,7 +94,9 @@ class ConfigReader {
       const bool alibi = attention.optional<bool>("alibi", false);
       const bool rope = attention.optional<bool>("rope", false);
       relative_positions = alibi || rope;
-      model_.kv_heads = attention.optional_in<std::int64_t>("kv_n_heads", heads).value_or(model_.kv_heads);
+      const Value* type = attention.find("attn_type");
+      const std::int64_t usual = type != nullptr && type->text == "multiquery_attention" ? 1 : model_.kv_heads;
+      model_.kv_heads = attention.optional_in<std::int64_t>("kv_n_heads", heads).value_or(usual);
     }
     const bool learned = map_.optional<bool>("learned_pos_emb", true);
     if (learned && !relative_positions) model_.learned_positions = config_.number({"max_seq_len"}, positions);
@@ -108,7 +114,12 @@ class ConfigReader {
 
   void read_latent() {
     const std::int64_t rank = latent_rank();
-    if (rank == 0) return;
+    if (rank == 0) {
+      if (map_.find("qk_nope_head_dim") == nullptr) return;
+      config_.error_at("qk_nope_head_dim", "latent attention needs 'kv_lora_rank', which the file leaves out",
+                       "state it: 512 in DeepSeek-V2 and V3");
+      return;
+    }
     const LatentAttention latent{.query_rank = config_.number_or("q_lora_rank", width, 0),
                                  .kv_rank = rank,
                                  .rotated = config_.number({"qk_rope_head_dim"}, heads)};
@@ -131,13 +142,15 @@ class ConfigReader {
     model_.head_dim = stated != 0 ? stated : model_.hidden / model_.heads;
     if (model_.kv_heads != 0 && model_.heads % model_.kv_heads != 0) {
       config_.error_at(keys.kv_heads.name,
-                       fmt::format("{} key-value heads do not divide {} heads", model_.kv_heads, model_.heads));
+                       fmt::format("{} key-value heads do not divide {} heads", model_.kv_heads, model_.heads),
+                       "every key-value head serves equally many heads");
     }
   }
 
   std::int64_t head_dim_stated() {
     const Key& key = family_.widths.head_dim;
-    return config_.number_or(key.name, heads, config_.number_or("head_dim", heads, key.fallback));
+    if (map_.find(key.name) != nullptr) return config_.number_or(key.name, heads, 0);
+    return config_.number_or("head_dim", heads, key.fallback);
   }
 
   // Checks what no key alone can exceed.
@@ -168,9 +181,10 @@ class ConfigReader {
     tell_left_out();
   }
 
-  // Letters tell whether there are experts at all.
+  // Letters tell whether there are experts at all; there are none if they are wrong, which is reported.
   [[nodiscard]] bool has_expert_keys() const {
-    if (family_.experts == nullptr || !pattern_.branches) return family_.experts != nullptr;
+    if (family_.experts == nullptr || family_.mixers.letters.empty()) return family_.experts != nullptr;
+    if (!pattern_.branches) return false;
     const std::vector<bool>& letters = pattern_.branches->experts;
     return std::find(letters.begin(), letters.end(), true) != letters.end();
   }
@@ -214,6 +228,7 @@ class ConfigReader {
   }
 
   void need_mlp() {
+    if (!family_.mixers.letters.empty() && !pattern_.branches) return;
     const std::vector<bool>& with = pattern_.branches ? pattern_.branches->mlp : experts_.layers;
     const bool has_some = std::find(with.begin(), with.end(), pattern_.branches.has_value()) != with.end();
     if (has_some && experts_.dense_hidden == 0) config_.number(family_.widths.ffn, width);

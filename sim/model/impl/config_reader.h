@@ -1,6 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,19 +19,28 @@ class ConfigMap {
  public:
   explicit ConfigMap(MapReader& map) : map_(map) {}
 
-  /// The number of a key; 0 if it is missing and has no fallback, which is reported.
+  /// The number of a key, which may be a list of that number for every layer; 0 if it is missing and has no fallback,
+  /// which is reported once.
   std::int64_t number(const Key& key, Range range);
+  /// The fallback also stands for the word `auto`.
   std::int64_t number_or(std::string_view key, Range range, std::int64_t fallback);
   /// A whole number that may be 0, and is where it is missing.
   std::int64_t whole(std::string_view key, Range range) { return number_or(key, {0, range.most}, 0); }
   bool truth(const Trait& trait);
-  /// The items of a list; none if it is missing.
+  /// The items of a list; none if it is missing. What is no list is reported once, ...
   const std::vector<Value>& list(std::string_view key);
+  /// ... or may be something else.
+  const std::vector<Value>& list_if_there(std::string_view key);
   void error_at(std::string_view key, std::string message, std::string help = {});
   MapReader& map() { return map_; }
 
  private:
+  std::optional<std::int64_t> of_all_layers(std::string_view key, Range range);
+  bool is_auto(std::string_view key);
+  bool is_told_missing(std::string_view key);
+
   MapReader& map_;
+  std::set<std::string, std::less<>> told_;  ///< Keys of which a problem has been reported.
 };
 
 /// Which layers have an MLP, and which experts, where each layer has one branch (MixerKeys::letters).

@@ -25,7 +25,7 @@ std::vector<std::int64_t> layers_without(ConfigMap& config) {
 std::vector<bool> from_list(ConfigMap& config, std::string_view key, std::int64_t count) {
   static const std::vector<std::string> words = {"dense", "sparse"};
   std::vector<bool> have;
-  for (const Value& item : config.list(key)) {
+  for (const Value& item : config.list_if_there(key)) {
     Diagnostics& problems = config.map().diagnostics();
     if (key == mlp_words) {
       have.push_back(read_choice(item, "kind of MLP", words, problems).value_or(0) == 1);
@@ -34,16 +34,16 @@ std::vector<bool> from_list(ConfigMap& config, std::string_view key, std::int64_
     }
   }
   if (std::ssize(have) < count) {
-    config.error_at(key, fmt::format("'{}' is about {} layers, but the model has {}", key, have.size(), count));
+    config.error_at(key, fmt::format("'{}' is about {} layers, but the model has {}", key, have.size(), count),
+                    "list every layer, or state fewer layers");
   }
   have.resize(static_cast<std::size_t>(count));
   return have;
 }
 
 std::vector<bool> layers_with(ConfigMap& config, const ExpertKeys& keys, std::int64_t count) {
-  for (const std::string_view key : {mlp_words, keys.period}) {
-    if (!config.list(key).empty()) return from_list(config, key, count);
-  }
+  if (!config.list(mlp_words).empty()) return from_list(config, mlp_words, count);
+  if (!config.list_if_there(keys.period).empty()) return from_list(config, keys.period, count);
   const std::int64_t leading = config.number_or(keys.leading_dense, {0, layers.most}, 0);
   const std::int64_t period = config.number_or(keys.period, layers, keys.usual_period);
   const std::int64_t offset = config.number_or(keys.offset_key, {0, layers.most}, keys.offset);
@@ -92,8 +92,8 @@ Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t cou
   moe.experts = config.map().required_in<std::int64_t>(keys.experts, {0, experts.most}).value_or(0);
   moe.expert_hidden = keys.hidden.empty() ? ffn : config.number({keys.hidden}, width);
   moe.shared_hidden = shared_width(config, keys, moe.expert_hidden);
-  if (moe.experts == 0) {
-    if (moe.shared_hidden > 0) found.dense_hidden = moe.shared_hidden;  // a dense sibling of a family with experts
+  if (moe.experts < keys.least) {
+    if (keys.shared_is_mlp && moe.shared_hidden > 0) found.dense_hidden = moe.shared_hidden;
     found.layers.assign(static_cast<std::size_t>(count), false);
     return found;
   }
@@ -103,7 +103,8 @@ Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t cou
   moe.latent = keys.latent.empty() ? 0 : config.whole(keys.latent, hidden);
   if (moe.experts_per_token > moe.experts) {
     config.error_at(keys.per_token,
-                    fmt::format("{} experts a token, but the model has {}", moe.experts_per_token, moe.experts));
+                    fmt::format("{} experts a token, but the model has {}", moe.experts_per_token, moe.experts),
+                    fmt::format("'{}' must be at most '{}'", keys.per_token, keys.experts));
   }
   read_groups(config, moe);
   found.moe = moe;

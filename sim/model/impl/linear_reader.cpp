@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "sim/base/check.h"
 #include "sim/model/impl/config_reader.h"
+#include "sim/model/shares.h"
 
 namespace hdpsim {
 namespace {
@@ -37,11 +40,12 @@ LinearMixing mamba(ConfigMap& config, const LinearKeys& keys, const Transformer&
 
 // Both have values, a gate as wide, keys and queries (B and C of Mamba-2, Dao and Gu 2024), and numbers a head: the
 // step of Mamba-2; the decay and the strength of a delta net (Yang et al. 2024).
-LinearMixing with_gate(ConfigMap& config, const LinearKeys& keys) {
+LinearMixing with_gate(ConfigMap& config, const LinearKeys& keys, const Transformer& model) {
   LinearMixing mixing{.heads = config.number({keys.heads}, heads),
                       .key_heads = config.number({keys.key_heads}, heads),
-                      .key_dim = config.number({keys.key_dim}, heads),
-                      .value_dim = config.number({keys.value_dim}, heads)};
+                      .key_dim = config.number({keys.key_dim}, heads)};
+  const std::int64_t channels = keys.expand.empty() ? 0 : config.number_or(keys.expand, chosen, 2) * model.hidden;
+  mixing.value_dim = config.number({keys.value_dim, divided(channels, std::max<std::int64_t>(1, mixing.heads))}, heads);
   mixing.chunk = config.number_or(keys.chunk, {1, 1e5}, keys.usual_chunk);
   mixing.taps = config.number({keys.taps, 4}, heads);
   mixing.delta_rule = keys.kind == LinearKind::gated_delta;
@@ -65,11 +69,12 @@ LinearMixing read_linear_mixing(ConfigMap& config, const LinearKeys& keys, const
       return mamba(config, keys, model);
     case LinearKind::mamba2:
     case LinearKind::gated_delta:
-      return with_gate(config, keys);
+      return with_gate(config, keys, model);
     case LinearKind::none:
       break;
   }
-  config.map().error("some of the model's layers mix tokens in linear time, which its family does not describe");
+  config.error_at("layer_types", "some of the model's layers mix tokens in linear time, which its family does not",
+                  "state 'architectures' of a family that has such layers, or other 'layer_types'");
   return {};
 }
 

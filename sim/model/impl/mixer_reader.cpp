@@ -28,7 +28,8 @@ constexpr std::string_view module_words = "mtp_layers_block_type";
 // A list may be longer, as where a study takes fewer layers of a model: its first entries count.
 bool has_enough(ConfigMap& config, std::string_view key, std::size_t words, std::int64_t layers) {
   if (static_cast<std::int64_t>(words) >= layers) return true;
-  config.error_at(key, fmt::format("'{}' is about {} layers, but the model has {}", key, words, layers));
+  config.error_at(key, fmt::format("'{}' is about {} layers, but the model has {}", key, words, layers),
+                  "list every layer, or state fewer layers");
   return false;
 }
 
@@ -53,7 +54,21 @@ std::vector<Mixer> from_numbers(ConfigMap& config, const MixerKeys& keys, const 
   return mixers;
 }
 
+// "LLLG": layers with a window and without one, again and again; empty if the period is no such word.
+std::vector<Mixer> from_local_letters(ConfigMap& config, const MixerKeys& keys, std::int64_t layers) {
+  const Value* value = keys.period.empty() ? nullptr : config.map().find(keys.period);
+  std::vector<Mixer> mixers;
+  if (value == nullptr || !value->is_scalar() || value->text.empty()) return mixers;
+  if (value->text.find_first_not_of("LG") != std::string::npos) return mixers;
+  for (std::int64_t i = 0; i < layers; ++i) {
+    const bool is_full = value->text[static_cast<std::size_t>(i) % value->text.size()] == 'G';
+    mixers.push_back(is_full ? Mixer::full : keys.others);
+  }
+  return mixers;
+}
+
 std::vector<Mixer> from_period(ConfigMap& config, const MixerKeys& keys, std::int64_t layers) {
+  if (std::vector<Mixer> mixers = from_local_letters(config, keys, layers); !mixers.empty()) return mixers;
   const std::int64_t period = config.number_or(keys.period, model_ranges::layers, keys.usual_period);
   const std::int64_t offset = config.number_or(keys.offset_key, {0, model_ranges::layers.most}, keys.offset);
   std::vector<Mixer> mixers;

@@ -60,7 +60,8 @@ Keys keys_of(const Architecture& family) {
   Keys keys(common_keys.begin(), common_keys.end());
   const WidthKeys& widths = family.widths;
   add(keys, {widths.hidden.name, widths.layers.name, widths.heads.name, widths.kv_heads.name, widths.head_dim.name,
-             widths.ffn.name, widths.vocabulary.name, widths.positions, widths.ffn_ratio_key});
+             widths.ffn.name, widths.vocabulary.name, widths.positions, widths.ffn_ratio_key, widths.hidden.other_name,
+             widths.layers.other_name, widths.heads.other_name});
   add(keys, {family.silent, family.biases.key, family.qkv_biases.key, family.qk_norm.key, family.gated_output.key});
   const MixerKeys& mixers = family.mixers;
   add(keys, {mixers.period, mixers.offset_key, mixers.list, mixers.letters, mixers.module_letters, mixers.window_switch,
@@ -109,7 +110,8 @@ bool describes_shape(const Value::Entry& entry) {
 }  // namespace
 
 const Value* language_model(const Architecture& family, const Value& config) {
-  return family.inside.empty() ? &config : config.find(family.inside);
+  const Value* inside = family.inside.empty() ? nullptr : config.find(family.inside);
+  return inside == nullptr && (family.inside.empty() || family.may_be_outside) ? &config : inside;
 }
 
 bool says_something(const Value& value) {
@@ -126,7 +128,8 @@ Resemblance resemblance(const Architecture& family, const Value& config) {
   Resemblance found{&family, 0, {}};
   const Value* model = language_model(family, config);
   if (model == nullptr || !model->is_map()) return found;
-  const Keys known = keys_of(family);
+  Keys known = keys_of(family);
+  if (model->find("layer_types") != nullptr) add(known, {family.mixers.window});
   for (const Value::Entry& entry : model->entries) {
     if (known.contains(entry.key)) {
       ++found.read;
@@ -137,16 +140,15 @@ Resemblance resemblance(const Architecture& family, const Value& config) {
   return found;
 }
 
-Resemblance nearest_family(const Value& config) {
-  Resemblance nearest;
+std::vector<Resemblance> by_resemblance(const Value& config) {
+  std::vector<Resemblance> all;
+  for (const Architecture& family : architectures()) all.push_back(resemblance(family, config));
   const auto score = [](const Resemblance& one) {
     return static_cast<std::ptrdiff_t>(one.read) - std::ssize(one.unread);
   };
-  for (const Architecture& family : architectures()) {
-    Resemblance found = resemblance(family, config);
-    if (nearest.family == nullptr || score(found) > score(nearest)) nearest = std::move(found);
-  }
-  return nearest;
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Resemblance& a, const Resemblance& b) { return score(a) > score(b); });
+  return all;
 }
 
 }  // namespace hdpsim

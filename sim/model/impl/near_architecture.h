@@ -30,7 +30,7 @@ struct Resemblance {
 /// list or a map, and one of the words of which such keys are made (layers, heads, size, rank, ...).
 [[nodiscard]] Resemblance resemblance(const Architecture& family, const Value& config);
 
-/// The family that reads most of the shape of a configuration, the first of several.
-[[nodiscard]] Resemblance nearest_family(const Value& config);
+/// All families, those first that read most of the shape of a configuration.
+[[nodiscard]] std::vector<Resemblance> by_resemblance(const Value& config);
 
 }  // namespace hdpsim

@@ -230,7 +230,7 @@ TEST_CASE("all problems of a configuration are told at once, with their places",
         "                                 ^ state 'head_dim' if the heads do not share the hidden size\n"
         "config.json:5:26: error: 8 key-value heads do not divide 33 heads\n"
         "    5 |   \"num_key_value_heads\": 8,\n"
-        "                                 ^\n"
+        "                                 ^ every key-value head serves equally many heads\n"
         "config.json:6:24: error: 'num_hidden_layers' is 0, it must be from 1 to 10000\n"
         "    6 |   \"num_hidden_layers\": 0,\n"
         "                               ^\n"
@@ -242,19 +242,58 @@ TEST_CASE("all problems of a configuration are told at once, with their places",
 TEST_CASE("an unknown architecture names the keys that no family like it reads", "[model]") {
   // Qwen3's mixture of experts, with two keys of its own.
   const std::string file = R"({"architectures": ["NewForCausalLM"], "model_type": "new", "hidden_size": 64,
-  "num_hidden_layers": 4, "num_attention_heads": 8, "num_experts": 8, "num_experts_per_tok": 2,
+  "num_hidden_layers": 4, "num_attention_heads": 8, "vocab_size": 100, "num_experts": 8, "num_experts_per_tok": 2,
   "moe_intermediate_size": 16, "decoder_sparse_step": 1, "memory_layers": [1, 3], "compressed_kv_rank": 12,
   "attention_bias": false, "rope_theta": 10000, "bos_token_id": 1, "hidden_act": "silu"})";
   const std::string problem = read_text(file).problems;
   CHECK_THAT(problem, Catch::Contains("config.json:1:20: error: there is no known architecture 'NewForCausalLM' "
                                       "(model_type 'new'); it is most like Qwen3MoeForCausalLM, which does not read "
-                                      "'memory_layers', 'compressed_kv_rank'\n"));
+                                      "'memory_layers', 'compressed_kv_rank' (gates of MLPs, biases, norms and tied "
+                                      "tables would be as there)\n"));
   CHECK_THAT(problem, Catch::Contains("to read it as another says its keys, write model: {..., architecture: "
                                       "Qwen3MoeForCausalLM}\n"));
-  // The same file under the name of that family has nothing that is not understood.
   const std::string plain = R"({"architectures": ["NewForCausalLM"], "hidden_size": 64, "num_hidden_layers": 4})";
   CHECK_THAT(read_text(plain).problems,
-             Catch::Contains("most like LlamaForCausalLM, which reads all its keys that describe a shape"));
+             Catch::Contains("most like LlamaForCausalLM (gates of MLPs, biases, norms and tied tables"));
+}
+
+TEST_CASE("a class that is not known is of the family of its model_type", "[model]") {
+  const std::string encoder = R"({"architectures": ["Gemma2Model"], "model_type": "gemma2"})";
+  CHECK_THAT(
+      read_text(encoder).problems,
+      Catch::Contains("no known architecture 'Gemma2Model'; its model_type 'gemma2' is of Gemma2ForCausalLM\n") &&
+          Catch::Contains("write model: {..., architecture: Gemma2ForCausalLM}\n"));
+  CHECK_THAT(read_text(R"({"architectures": "LlamaForCausalLM"})").problems,
+             Catch::Contains("1:19: error: 'architectures' must be a list of one name") &&
+                 Catch::Contains("write \"architectures\": [\"LlamaForCausalLM\"]"));
+}
+
+TEST_CASE("the language model of an unknown model of several modalities is read as what it is", "[model]") {
+  const ReadModel read =
+      read_text(R"({"architectures": ["NewVLForConditionalGeneration"], "vision_config": {"depth": 8},
+    "tie_word_embeddings": true, "text_config": {"model_type": "qwen2", "hidden_size": 64, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 100}})");
+  CHECK(read.problems.empty());
+  REQUIRE(read.model);
+  CHECK(read.model->qkv_biases);
+  CHECK(read.model->tied_embeddings);
+  CHECK(read.model->left_out ==
+        std::vector<std::string>{"its encoder of 'vision_config'",
+                                 "what NewVLForConditionalGeneration has around its language model, a Qwen2ForCausalLM "
+                                 "('text_config')"});
+}
+
+TEST_CASE("keys of a list or of a number that are something else are told once", "[model]") {
+  const std::string start = R"({"architectures": ["GptOssForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2,
+    "num_attention_heads": 8, "intermediate_size": 32, "vocab_size": 100, "num_local_experts": 4, "num_experts_per_tok": 2)";
+  const std::string problem = read_text(start + R"(, "layer_types": "sliding_attention"})").problems;
+  CHECK_THAT(problem, Catch::Contains("error: 'layer_types' must be a list"));
+  CHECK(problem.find("error:") == problem.rfind("error:"));
+  const std::string none =
+      read_text(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2,
+    "num_attention_heads": 8, "vocab_size": 100})")
+          .problems;
+  CHECK(none.find("'intermediate_size'") == none.rfind("'intermediate_size'"));
 }
 
 TEST_CASE("a file without architectures is read by its model_type", "[model]") {
