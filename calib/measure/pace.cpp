@@ -20,6 +20,7 @@ namespace {
 // Long enough for a clock, short enough for a reading with every step.
 constexpr double usual_s = 2e-3;
 constexpr std::size_t products = 3;
+constexpr std::size_t kernels_a_family = 4;
 constexpr int runs_a_ratio = 3;
 constexpr std::uint64_t pace_seed = 1;
 
@@ -47,11 +48,59 @@ Attention launch_of(const AttentionCurve& curve, const AttentionSample& sample) 
           .direction = curve.backward ? Direction::backward : Direction::forward};
 }
 
+// The sample of a kernel that lasts about as long as usual.
+struct TimedKernel {
+  Subject subject;
+  Duration time;
+};
+
+std::vector<TimedKernel> attention_kernels(const DeviceProfile& profile, bool backward) {
+  std::vector<TimedKernel> kernels;
+  for (const AttentionCurve& curve : profile.attention) {
+    const AttentionSample* const sample = most_usual(curve.samples);
+    if (curve.backward != backward || sample == nullptr || !sample->spread) continue;  // published: not measured
+    kernels.push_back({launch_of(curve, *sample), sample->time});
+  }
+  return kernels;
+}
+
+std::vector<TimedKernel> matrix_products(const DeviceProfile& profile) {
+  if (!profile.gemm) return {};
+  std::vector<GemmShapeSample> shapes = profile.gemm->by_shape;
+  std::erase_if(shapes, [](const GemmShapeSample& shape) { return !shape.spread; });
+  std::sort(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return is_more_usual(a.time, b.time); });
+  shapes.resize(std::min(shapes.size(), products));
+  std::vector<TimedKernel> kernels;
+  for (const GemmShapeSample& shape : shapes) {
+    kernels.push_back({Gemm{.m = shape.m, .n = shape.n, .k = shape.k}, shape.time});
+  }
+  return kernels;
+}
+
+std::vector<TimedKernel> memory_bound_kernels(const DeviceProfile& profile) {
+  std::map<std::string, std::vector<MemoryBoundSample>> samples;
+  for (const MemoryBoundSample& sample : profile.samples.memory_bound) samples[sample.kernel].push_back(sample);
+  std::vector<TimedKernel> kernels;
+  for (const auto& [kernel, of_kernel] : samples) {
+    const MemoryBoundSample& sample = *most_usual(of_kernel);
+    kernels.push_back({MemoryBoundSubject{kernel, sample.bytes.count()}, sample.time});
+  }
+  return kernels;
+}
+
+// At most so many of them, the first and the last and others at equal distances.
+std::vector<TimedKernel> apart(const std::vector<TimedKernel>& kernels, std::size_t most) {
+  if (kernels.size() <= most) return kernels;
+  std::vector<TimedKernel> chosen;
+  for (std::size_t i = 0; i < most; ++i) chosen.push_back(kernels[i * (kernels.size() - 1) / (most - 1)]);
+  return chosen;
+}
+
 }  // namespace
 
 PaceMeter::PaceMeter(std::unique_ptr<Device> device, const DeviceProfile& profile, PaceScope scope)
     : device_(std::move(device)), circumstances_(device_->circumstances()), speed_(device_->speed(circumstances_)) {
-  take_kernels(profile);
+  take_kernels(profile, scope);
   if (scope == PaceScope::everything) {
     take_messages(profile);
     take_copies(profile);
@@ -62,28 +111,15 @@ PaceMeter::PaceMeter(std::unique_ptr<Device> device, const DeviceProfile& profil
   }
 }
 
-void PaceMeter::take_kernels(const DeviceProfile& profile) {
-  for (const AttentionCurve& curve : profile.attention) {
-    const AttentionSample* const sample = most_usual(curve.samples);
-    if (sample == nullptr || !sample->spread) continue;  // published: not measured by a calibration
-    take(curve.backward ? CostFamily::attention_backward : CostFamily::attention_forward, launch_of(curve, *sample),
-         sample->time);
-  }
-  if (profile.gemm) {
-    std::vector<GemmShapeSample> shapes = profile.gemm->by_shape;
-    std::erase_if(shapes, [](const GemmShapeSample& shape) { return !shape.spread; });
-    std::sort(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return is_more_usual(a.time, b.time); });
-    shapes.resize(std::min(shapes.size(), products));
-    for (const GemmShapeSample& shape : shapes) {
-      take(CostFamily::gemm, Gemm{.m = shape.m, .n = shape.n, .k = shape.k}, shape.time);
-    }
-  }
-  std::map<std::string, std::vector<MemoryBoundSample>> kernels;
-  for (const MemoryBoundSample& sample : profile.samples.memory_bound) kernels[sample.kernel].push_back(sample);
-  for (const auto& [kernel, samples] : kernels) {
-    const MemoryBoundSample& sample = *most_usual(samples);
-    take(CostFamily::memory_bound, MemoryBoundSubject{kernel, sample.bytes.count()}, sample.time);
-  }
+void PaceMeter::take_kernels(const DeviceProfile& profile, PaceScope scope) {
+  const auto take_all = [&](CostFamily family, const std::vector<TimedKernel>& kernels) {
+    const std::size_t most = scope == PaceScope::everything ? kernels.size() : kernels_a_family;
+    for (const TimedKernel& kernel : apart(kernels, most)) take(family, kernel.subject, kernel.time);
+  };
+  take_all(CostFamily::attention_forward, attention_kernels(profile, false));
+  take_all(CostFamily::attention_backward, attention_kernels(profile, true));
+  take_all(CostFamily::gemm, matrix_products(profile));
+  take_all(CostFamily::memory_bound, memory_bound_kernels(profile));
 }
 
 void PaceMeter::take_messages(const DeviceProfile& profile) {

@@ -19,9 +19,10 @@ enum class PaceScope { kernels, everything };
 /// between a calibration and a training; this tells them from errors of a prediction.
 class PaceMeter {
  public:
-  /// Takes samples that last about two milliseconds: some of every attention kernel of the profile, of matrix products
-  /// and of every memory-bound kernel; with PaceScope::everything also one of every message, by kind and ranks, and of
-  /// every copy. Their tensors stay on the device. InputError if the profile has none.
+  /// Takes samples that last about two milliseconds: four kernels of each family, far apart in the profile. With
+  /// PaceScope::everything one of every attention kernel and memory-bound kernel, of every message, by kind and ranks,
+  /// and of every copy, and three matrix products. Their tensors stay on the device. InputError if the profile has
+  /// none.
   PaceMeter(std::unique_ptr<Device> device, const DeviceProfile& profile, PaceScope scope = PaceScope::kernels);
 
   /// Times each of these samples again: the median of three runs over its time in the profile. Leaves out those for
@@ -45,7 +46,7 @@ class PaceMeter {
     Repeatable work;
   };
   void take(CostFamily family, Subject subject, Duration then);
-  void take_kernels(const DeviceProfile& profile);
+  void take_kernels(const DeviceProfile& profile, PaceScope scope);
   void take_messages(const DeviceProfile& profile);
   void take_copies(const DeviceProfile& profile);
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <regex>
 #include <sstream>
 
 #include "tests/spec/command.h"
@@ -53,6 +54,16 @@ std::optional<Call> call_of_hdpsim(const std::string& command) {
   return std::nullopt;
 }
 
+// One step or a few seconds show that a command works; all of them take longer.
+void shorten(std::string& arguments) {
+  const auto has = [&](const char* text) { return arguments.find(text) != std::string::npos; };
+  if (arguments.starts_with("study ")) arguments += " --set data.steps=1";
+  if (arguments.starts_with("execute configs/") && !has("--steps ")) arguments += " --steps 1";
+  if (arguments.starts_with("calibrate ")) {
+    arguments = std::regex_replace(arguments, std::regex("--time-limit [0-9]+s"), "--time-limit 3s");
+  }
+}
+
 TEST_CASE("commands of sh blocks are found", "[readme]") {
   CHECK(commands_in("x\n```sh\n# no\na b  # c\nd \\\n  e\n```\nf\n```yaml\ng\n```\n") ==
         std::vector<std::string>{"a b ", "d   e"});
@@ -74,8 +85,7 @@ void check_commands_of(const std::string& page) {
         test::say_not_run(command + ": " + no_mpi);
         continue;
       }
-      // One step shows that the command works; all of them take longer.
-      if (call->arguments.starts_with("study ")) call->arguments += " --set data.steps=1";
+      shorten(call->arguments);
       const Outcome outcome = here.hdpsim(call->arguments, call->before);
       CAPTURE(outcome.err);
       CHECK(outcome.code == 0);
