@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "sim/base/check.h"
@@ -176,8 +177,13 @@ class GroupSearch {
     return levels;
   }
 
-  // Each sequence to the group that then ends first.
   [[nodiscard]] Filled fill(const Counts& counts) const {
+    Filled groups = filled_evenly(counts);
+    return groups.empty() ? filled_tightly(counts) : groups;
+  }
+
+  // Each sequence to the group that then ends first.
+  [[nodiscard]] Filled filled_evenly(const Counts& counts) const {
     Filled groups = empty_groups(counts);
     if (groups.size() > sequences_.size()) return {};
     std::vector<Level> levels = levels_of(counts);
@@ -196,12 +202,37 @@ class GroupSearch {
       }
       if (!first) return {};
       Group& chosen = groups[*first];
-      chosen.end = earliest;
-      chosen.room -= tokens_[place];
-      chosen.places.push_back(place);
+      add(place, chosen);
       const std::int64_t used = degrees_[chosen.level] * pool_.capacity - chosen.room;
       levels[chosen.level].ends.set(*first - levels[chosen.level].first, earliest, static_cast<double>(used));
     }
+    return all_at_work(std::move(groups));
+  }
+
+  // Each sequence to the group that it leaves the least room in: where groups have hardly more than sequences need.
+  [[nodiscard]] Filled filled_tightly(const Counts& counts) const {
+    Filled groups = empty_groups(counts);
+    if (groups.size() > sequences_.size()) return {};
+    std::set<std::pair<std::int64_t, std::size_t>> by_room;
+    for (std::size_t i = 0; i < groups.size(); ++i) by_room.emplace(groups[i].room, i);
+    for (std::size_t place = 0; place < sequences_.size(); ++place) {
+      const auto found = by_room.lower_bound({tokens_[place], 0});
+      if (found == by_room.end()) return {};
+      const std::size_t chosen = found->second;
+      by_room.erase(found);
+      add(place, groups[chosen]);
+      by_room.emplace(groups[chosen].room, chosen);
+    }
+    return all_at_work(std::move(groups));
+  }
+
+  void add(std::size_t place, Group& group) const {
+    group.end += seconds(place, group.level);
+    group.room -= tokens_[place];
+    group.places.push_back(place);
+  }
+
+  [[nodiscard]] static Filled all_at_work(Filled groups) {
     const auto is_idle = [](const Group& group) { return group.places.empty(); };
     return std::any_of(groups.begin(), groups.end(), is_idle) ? Filled{} : groups;
   }
