@@ -79,15 +79,14 @@ struct PredictionLayers {
   std::int64_t parameters = 0;
 };
 
+// They are behind all others, and the first of them joins the stream with the embedding of the next token.
 PredictionLayers prediction_layers(const Transformer& model) {
-  PredictionLayers found;
-  for (const LayerRun& run : layer_runs(model)) {
-    const bool is_behind = found.layers > 0;  // the one that joins is the first of its module
-    if (!is_behind && !of_kind(model, run.kind).joins) continue;
-    found.layers += run.count;
-    found.parameters += parameters_of_runs(model, {run});
+  for (std::int64_t first = 0; first < model.layers; ++first) {
+    if (!of_kind(model, layer_runs(model, first, 1).front().kind).joins) continue;
+    const std::int64_t layers = model.layers - first;
+    return {layers, parameters_of_runs(model, layer_runs(model, first, layers))};
   }
-  return found;
+  return {};
 }
 
 CheckedFile check_model(const std::string& path, Diagnostics& diagnostics) {

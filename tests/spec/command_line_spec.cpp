@@ -126,6 +126,9 @@ TEST_CASE("check says what a model has and what of its file it leaves out", "[cl
       here.hdpsim("check configs/models/deepseek-v3.json").out,
       Catch::Contains("a model of 683G parameters, 38.2G of them active, in 62 layers, of which 1, of 11.6G, predicts "
                       "further tokens: fine\n"));
+  // A further token may be predicted by several layers.
+  CHECK_THAT(here.hdpsim("check configs/models/nemotron-3-super.json").out,
+             Catch::Contains("of which 2, of 2.94G, predict further tokens: fine\n"));
 }
 
 TEST_CASE("check tells what is wrong in a file of lengths, and what it cannot tell", "[cli]") {
