@@ -61,7 +61,7 @@ FigureTable<FitErrors> figures_of_errors() {
   all.add({"", "worst_abs_error", "share", "the largest absolute error"}, at(&Row::worst));
   all.add({"", "kendall_tau", "", "Kendall's tau between measured and predicted order of the plans of one job"},
           at(&Row::ranking));
-  all.add({"", "kendall_tau_of_all", "", "Kendall's tau-b over all rows"}, at(&Row::order));
+  all.add({"", "kendall_tau_of_all", "", "Kendall's tau over all rows"}, at(&Row::order));
   return all;
 }
 

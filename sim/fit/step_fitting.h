@@ -38,8 +38,8 @@ struct FitErrors {
   double mean = 0;
   double median = 0;
   double worst = 0;
-  std::optional<double> ranking;  ///< Kendall's tau of plans of one job, as `hdpsim validate` has it.
-  std::optional<double> order;    ///< Kendall's tau-b over all rows.
+  std::optional<double> ranking;  ///< kendall_tau() of the plans of each job, as `hdpsim validate` has it.
+  std::optional<double> order;    ///< kendall_tau() of all rows.
 };
 
 /// One figure before and after the fit.

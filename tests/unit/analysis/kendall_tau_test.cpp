@@ -37,8 +37,8 @@ TEST_CASE("Kendall's tau: pairs in the published order less pairs in the other, 
   // Published 1 < 2 < 3; predicted 1 < 3 < 2: of three pairs two agree and one does not.
   CHECK(*kendall_tau({{"x", 1, 10}, {"x", 2, 30}, {"x", 3, 20}}) == Approx(1.0 / 3));
   CHECK(*kendall_tau({{"x", 1, 3}, {"x", 2, 2}, {"x", 3, 1}}) == -1);
-  // A tie is neither: one of three pairs agrees with nothing.
-  CHECK(*kendall_tau({{"x", 1, 1}, {"x", 2, 1}, {"x", 3, 2}}) == Approx(2.0 / 3));
+  // A tie is neither: two of three pairs are ordered by the prediction.
+  CHECK(*kendall_tau({{"x", 1, 1}, {"x", 2, 1}, {"x", 3, 2}}) == Approx(2 / std::sqrt(6.0)));
   // Plans of different jobs are not compared: each job has one pair, one right and one wrong.
   CHECK(*kendall_tau({{"x", 1, 1}, {"x", 2, 2}, {"y", 1, 200}, {"y", 2, 100}}) == 0);
   CHECK_FALSE(kendall_tau({{"x", 1, 1}, {"y", 2, 2}}));
