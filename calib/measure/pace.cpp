@@ -157,15 +157,15 @@ void PaceMeter::take_copies(const DeviceProfile& profile) {
 
 void PaceMeter::take(CostFamily family, Subject subject, Duration then) {
   Repeatable work = prepare(*device_, speed_, subject, pace_seed);
-  yardsticks_.push_back({family, std::move(subject), then.seconds(), std::move(work)});
+  yardsticks_.push_back({family, std::move(subject), then.seconds(), std::move(work), false});
 }
 
 std::vector<PaceRatio> PaceMeter::ratios() {
   std::vector<PaceRatio> ratios;
-  for (const Yardstick& yardstick : yardsticks_) {
+  for (Yardstick& yardstick : yardsticks_) {
     if (!device_->is_as_found(yardstick.subject)) continue;
     const std::unique_ptr<Neighbours> neighbours = device_->neighbours_at_work(yardstick.subject);
-    (void)yardstick.work.time(1);  // warm-up
+    if (!std::exchange(yardstick.is_warm, true)) (void)yardstick.work.time(1);
     ratios.push_back({.family = yardstick.family,
                       .what = label_of(yardstick.subject),
                       .quantile = quantile_of_rounds(yardstick.subject),

@@ -44,6 +44,7 @@ class PaceMeter {
     Subject subject;
     double then_s;
     Repeatable work;
+    bool is_warm = false;  ///< It has run before.
   };
   void take(CostFamily family, Subject subject, Duration then);
   void take_kernels(const DeviceProfile& profile, PaceScope scope);

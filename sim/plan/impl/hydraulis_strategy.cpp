@@ -102,6 +102,7 @@ StrategySearch::StrategySearch(std::vector<std::int64_t> lengths, std::vector<Pi
     std::vector<double>& costs = costs_.of_kind.emplace_back();
     for (const std::int64_t tokens : costs_.tokens) costs.push_back(kind.of_sequence(tokens));
   }
+  tokens_as_costs_ = {costs_.tokens, {{costs_.tokens.begin(), costs_.tokens.end()}}};
 }
 
 bool StrategySearch::usable(const Strategy& strategy) const {
@@ -272,6 +273,7 @@ StrategySearch::Packed StrategySearch::packed(std::size_t kind, const std::vecto
     const double even = std::max(largest, all.cost / static_cast<double>(count));
     if (pipeline.seconds(even, count) >= best.seconds) continue;
     std::vector<Bin> bins = least_cost_first(empty, count, items, costs_);
+    if (bins.empty() && count < fewest.size()) bins = evenly_filled(empty, count, items, restarts, budget);
     if (bins.empty() && count < fewest.size()) continue;
     if (bins.empty()) {
       bins = fewest;
@@ -283,6 +285,22 @@ StrategySearch::Packed StrategySearch::packed(std::size_t kind, const std::vecto
     if (seconds < best.seconds) best = {seconds, std::move(bins)};
   }
   return best;
+}
+
+// Items whose tokens are exchanged between bins until each holds what it has; empty if that is not found.
+std::vector<Bin> StrategySearch::evenly_filled(const Bin& empty, std::size_t count,
+                                               const std::vector<std::size_t>& items, int restarts,
+                                               std::int64_t& budget) const {
+  Bin boundless;
+  boundless.room = boundless.longest = std::numeric_limits<std::int64_t>::max();
+  std::vector<Bin> by_tokens = least_cost_first(boundless, count, items, tokens_as_costs_);
+  exchange_with_restarts(by_tokens, tokens_as_costs_, static_cast<double>(empty.room), restarts, budget);
+  std::vector<Bin> bins(count, empty);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (by_tokens[i].tokens > empty.room) return {};
+    for (const std::size_t item : by_tokens[i].items) bins[i].add(item, costs_);
+  }
+  return bins;
 }
 
 std::vector<StrategySearch::Packed> StrategySearch::packed_pipelines(const Strategy& strategy,

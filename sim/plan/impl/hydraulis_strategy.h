@@ -93,6 +93,9 @@ class StrategySearch {
   [[nodiscard]] std::vector<std::vector<Bin>> dispatches(const Strategy& strategy, std::int64_t budget) const;
   [[nodiscard]] Packed packed(std::size_t kind, const std::vector<std::size_t>& items, int restarts,
                               std::int64_t& budget) const;
+  [[nodiscard]] std::vector<Bin> evenly_filled(const Bin& empty, std::size_t count,
+                                               const std::vector<std::size_t>& items, int restarts,
+                                               std::int64_t& budget) const;
   [[nodiscard]] std::vector<Packed> packed_pipelines(const Strategy& strategy, const std::vector<Bin>& dispatched,
                                                      int restarts, std::int64_t& budget) const;
   [[nodiscard]] std::vector<Packed> exchanged(const Strategy& strategy, const std::vector<Packed>& pipelines,
@@ -105,6 +108,7 @@ class StrategySearch {
   std::vector<PipelineKind> kinds_;
   SequenceList order_;  // the sequence of every item
   ItemCosts costs_;
+  ItemCosts tokens_as_costs_;  // with one kind
 };
 
 }  // namespace hdpsim
