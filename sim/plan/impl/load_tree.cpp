@@ -23,6 +23,12 @@ void LoadTree::set(std::size_t bin, double load, double used) {
   }
 }
 
+std::size_t LoadTree::emptiest() const {
+  std::size_t node = 1;
+  while (node < leaves_) node = 2 * node + (nodes_[2 * node + 1].used < nodes_[2 * node].used ? 1 : 0);
+  return node - leaves_;
+}
+
 std::size_t LoadTree::first_of(std::size_t node) const {
   return (node << (std::bit_width(leaves_) - std::bit_width(node))) - leaves_;
 }

@@ -30,6 +30,8 @@ class LoadTree {
   /// The first of the open bins of the least load; `none` if none has room. O(log bins) where the least loaded bins
   /// have room or none has, as mostly in packing; O(bins) otherwise.
   [[nodiscard]] std::size_t least(const LoadQuery& query = {}) const;
+  /// The first of the bins that use least. O(log bins).
+  [[nodiscard]] std::size_t emptiest() const;
 
  private:
   struct Node {

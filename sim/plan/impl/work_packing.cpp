@@ -11,17 +11,13 @@ WorkPacks pack_by_work(const Batch& batch, const SequenceList& order, std::size_
   HDPSIM_CHECK(count >= 1, "{} packs", count);
   WorkPacks result{std::vector<SequenceList>(count), std::vector<double>(count), {}};
   std::vector<std::int64_t> tokens_of_pack(count);
-  LoadTree by_work(count);
-  LoadTree by_tokens(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    by_work.set(i, 0, 0);
-    by_tokens.set(i, 0, 0);
-  }
+  LoadTree packs(count);
+  for (std::size_t i = 0; i < count; ++i) packs.set(i, 0, 0);
   for (const std::size_t sequence : order) {
     const std::int64_t tokens = batch.sequences[sequence].tokens;
     const auto fits = [&](std::size_t pack) { return tokens_of_pack[pack] + tokens <= room; };
-    std::size_t chosen = by_work.least();
-    if (!fits(chosen)) chosen = by_tokens.least();
+    std::size_t chosen = packs.least();
+    if (!fits(chosen)) chosen = packs.emptiest();
     if (!fits(chosen)) {
       result.left.push_back(sequence);
       continue;
@@ -29,8 +25,7 @@ WorkPacks pack_by_work(const Batch& batch, const SequenceList& order, std::size_
     result.packs[chosen].push_back(sequence);
     tokens_of_pack[chosen] += tokens;
     result.work[chosen] += work.compute_seconds(causal_pairs(tokens), tokens);
-    by_work.set(chosen, result.work[chosen], 0);
-    by_tokens.set(chosen, static_cast<double>(tokens_of_pack[chosen]), 0);
+    packs.set(chosen, result.work[chosen], static_cast<double>(tokens_of_pack[chosen]));
   }
   return result;
 }

@@ -59,6 +59,8 @@ TEST_CASE("a load tree finds what looking at every bin finds", "[plan][load_tree
     tree.set(bin, bins[bin].load, bins[bin].used);
     const LoadQuery query{double(random.below(9)) - 1, double(random.below(4)), double(random.below(12))};
     CHECK(tree.least(query) == least_of(bins, query));
+    const auto less = [](const Bin& a, const Bin& b) { return a.used < b.used; };
+    CHECK(tree.emptiest() == std::size_t(std::min_element(bins.begin(), bins.end(), less) - bins.begin()));
   }
 }
 
