@@ -55,7 +55,8 @@ DataOptions read_data(const Value& value, Catalog& catalog, Diagnostics& diagnos
   if (reading.is_right("lengths") && value.find("lengths") != nullptr) {
     if (auto lengths = catalog.lengths(*value.find("lengths"), diagnostics)) data.lengths = std::move(*lengths);
   }
-  const BatchOptions& batch = data.batch;
+  BatchOptions& batch = data.batch;
+  if (const Value* context = value.find("context")) batch.context_position = context->position;
   if (batch.context > 0 && batch.tokens_per_step > 0 && batch.tokens_per_step < batch.context) {
     diagnostics.error(value.find("tokens_per_step")->position,
                       fmt::format("a step of {} tokens cannot hold a sequence of the context, {}",

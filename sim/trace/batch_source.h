@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/base/diagnostic.h"
 #include "sim/trace/length_distribution.h"
 #include "sim/trace/length_source.h"
 #include "sim/trace/length_trace.h"
@@ -20,7 +21,8 @@ struct BatchOptions {
   std::int64_t context = 0;          ///< The longest sequence, in tokens.
   std::int64_t tokens_per_step = 0;  ///< Tokens of one batch.
   Overlong overlong = Overlong::split;
-  std::uint64_t seed = 1;  ///< Seed of generated lengths; a trace has its own order.
+  std::uint64_t seed = 1;          ///< Seed of generated lengths; a trace has its own order.
+  Position context_position = {};  ///< Where the context is stated, which messages name.
 };
 
 /// How a run uses a trace: how often it reads it, and how the context changes its documents.

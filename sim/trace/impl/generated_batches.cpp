@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
 
 #include "sim/base/check.h"
@@ -10,8 +11,9 @@
 namespace hdpsim {
 namespace {
 
-// This many dropped documents in a row mean that practically none fits.
-constexpr int most_dropped_in_a_row = 1'000'000;
+// So many dropped documents of a step, and so many for each that fits, mean that practically none fits.
+constexpr std::int64_t most_dropped = 1'000'000;
+constexpr std::int64_t most_dropped_for_each = 1'000;
 
 class GeneratedBatches : public BatchSource {
  public:
@@ -23,21 +25,25 @@ class GeneratedBatches : public BatchSource {
     RandomStream random(options_.seed, "lengths", static_cast<std::uint64_t>(k));
     Batch batch;
     std::int64_t left = options_.tokens_per_step;
-    for (std::int64_t document = 0; left > 0; ++document) {
-      left -= append_pieces(batch, document, 0, draw(random), left, options_.context);
+    std::int64_t dropped = 0;
+    for (std::int64_t document = 0; left > 0;) {
+      const std::int64_t kept = kept_tokens(distribution_->draw(random), options_);
+      if (kept > 0) {
+        left -= append_pieces(batch, document++, 0, kept, left, options_.context);
+      } else if (++dropped >= most_dropped + most_dropped_for_each * document) {
+        refuse(document, dropped + document);
+      }
     }
     return batch;
   }
 
  private:
-  std::int64_t draw(RandomStream& random) const {
-    for (int dropped = 0; dropped < most_dropped_in_a_row; ++dropped) {
-      const std::int64_t kept = kept_tokens(distribution_->draw(random), options_);
-      if (kept > 0) return kept;
-    }
-    throw InputError(
-        fmt::format("none of {} documents fits the context of {} tokens", most_dropped_in_a_row, options_.context),
-        "split or truncate long documents, or take a longer context");
+  [[noreturn]] void refuse(std::int64_t fit, std::int64_t drawn) const {
+    const std::string some = fit == 0 ? "none" : fmt::format("only {}", fit);
+    throw InputError(options_.context_position,
+                     fmt::format("{} of {} documents fit{} the context of {} tokens", some, drawn, fit > 1 ? "" : "s",
+                                 options_.context),
+                     "split or truncate long documents, or take a longer context");
   }
 
   LengthDistributionPtr distribution_;

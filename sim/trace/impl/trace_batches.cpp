@@ -45,7 +45,8 @@ class CutTrace : public BatchSource {
       lap_tokens_ += kept(i);
     }
     if (lap_tokens_ == 0) {
-      throw InputError(fmt::format("no document of the trace fits the context of {} tokens", options_.context),
+      throw InputError(options_.context_position,
+                       fmt::format("no document of the trace fits the context of {} tokens", options_.context),
                        context_help);
     }
   }
@@ -145,7 +146,7 @@ class SteppedTrace : public BatchSource {
                                      rows_.begin() + static_cast<std::ptrdiff_t>(first_[at + 1]),
                                      [&](std::size_t row) { return kept_tokens(trace_->tokens[row], options_) == 0; });
       if (!empty) continue;
-      problems.error({},
+      problems.error(options_.context_position,
                      fmt::format("no document of step {} fits the context of {} tokens",
                                  trace_->steps[rows_[first_[at]]], options_.context),
                      context_help);

@@ -200,6 +200,10 @@ TEST_CASE("batches that cannot be made are refused", "[trace]") {
   CHECK(folder.complaint([&] {
     return make_batches(trace({5, 12, 13}, {1, 2, 2}), dropping);
   }) == "error: no document of step 2 fits the context of 10 tokens\n" + help);
+  BatchOptions in_a_study = dropping;
+  in_a_study.context_position = {"study.yaml", 3, 10};
+  CHECK_THAT(folder.complaint([&] { return make_batches(trace({11}), in_a_study); }),
+             Catch::StartsWith("study.yaml:3:10: error: no document of the trace"));
   CHECK(folder.complaint([&] { return make_batches(trace({}), dropping); }) == "error: the trace holds no lengths\n");
   CHECK_THROWS_AS(make_batches(always(5), dropping)->step(-1), CheckFailure);
 }
