@@ -51,7 +51,7 @@ int tune_command(const TuneOptions& options, const Session& session) {
   const Study study = load_study(options.file, overrides, catalog);
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
-    folder.emplace(options.out, OutputUse{"study", session.command_line, tuning_file_names()}, &session.inputs);
+    folder.emplace(options.out, OutputUse{"study", session.command_line, tuning_file_names(), options.resume}, &session.inputs);
     if (!options.resume) folder->remove_earlier();
     for (const std::string& name : tuning_journal_names()) (void)folder->file(name);
   }

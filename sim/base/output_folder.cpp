@@ -100,6 +100,7 @@ OutputFolder::OutputFolder(fs::path path, OutputUse use, const InputFiles* input
   lock();
   try {
     begin_list();
+    if (!use_.replaces_unlisted) refuse_unlisted();
   } catch (...) {
     close(list_);
     throw;
@@ -115,6 +116,20 @@ void OutputFolder::begin_list() {
     if (is_result_name(name)) earlier_.emplace(line.substr(0, space), name);
   }
   add_line(fmt::format("{}process {} on {}: {}\n", writer_key, getpid(), this_host(), printable(use_.writer)));
+}
+
+void OutputFolder::refuse_unlisted() const {
+  Diagnostics problems;
+  for (const std::string& name : use_.names) {
+    const fs::path path = path_ / name;
+    const auto lists = [&](const Entry& entry) { return entry.second == name; };
+    std::error_code ignored;
+    if (!fs::exists(fs::symlink_status(path, ignored)) || std::any_of(earlier_.begin(), earlier_.end(), lists))
+      continue;
+    problems.error({path.string(), 0, 0}, "this file is there, and no earlier run has written it",
+                   "move it away, or write to another folder");
+  }
+  problems.throw_if_any();
 }
 
 void OutputFolder::lock() {

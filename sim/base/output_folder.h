@@ -22,6 +22,9 @@ struct OutputUse {
   std::string kind;
   std::string writer;              ///< The command line of this process, shown to a second process that is refused.
   std::vector<std::string> names;  ///< Files that will be written, as far as they are known.
+  /// Whether files of these names are replaced that the folder's list does not have, as when a copied folder is
+  /// resumed.
+  bool replaces_unlisted = false;
 };
 
 /// A folder of results. One process at a time writes there: until it ends, in whatever way, the kernel holds a lock on
@@ -30,8 +33,9 @@ struct OutputUse {
 class OutputFolder {
  public:
   /// Creates the folder, and removes unfinished files of processes that were killed. If one of the names is a file that
-  /// was read, throws an InputError and does nothing; MachineError if the folder cannot be written or another process
-  /// writes there. `inputs`, which may be null, must outlive this object.
+  /// was read, or is there and no run of this program has written it, throws an InputError and does nothing;
+  /// MachineError if the folder cannot be written or another process writes there. `inputs`, which may be null, must
+  /// outlive this object.
   OutputFolder(std::filesystem::path path, OutputUse use, const InputFiles* inputs);
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
@@ -58,6 +62,7 @@ class OutputFolder {
   [[noreturn]] void refuse(const std::string& reason) const;
   void lock();
   void begin_list();
+  void refuse_unlisted() const;
   void add_line(const std::string& line);
   void sweep(const std::filesystem::path& folder) const;
 

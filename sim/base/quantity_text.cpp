@@ -17,12 +17,11 @@ struct Unit {
   double scale;
 };
 
-constexpr std::array<Unit, 8> count_units{{{"Ki", 1024.0},
+constexpr std::array<Unit, 7> count_units{{{"Ki", 1024.0},
                                            {"Mi", 1048576.0},
                                            {"Gi", 1073741824.0},
                                            {"Ti", 1099511627776.0},
                                            {"k", 1e3},
-                                           {"K", 1e3},
                                            {"M", 1e6},
                                            {"G", 1e9}}};
 constexpr std::array<Unit, 8> time_units{
@@ -143,6 +142,12 @@ Parsed<std::int64_t> parse_count(std::string_view text) {
   if (!parts) return {{}, fmt::format("\"{}\" is not a whole number", text), help};
   if (parts->unit.empty() && parts->number == std::floor(parts->number) && std::abs(parts->number) < 9e15) {
     return {static_cast<std::int64_t>(parts->number), {}, {}};
+  }
+  if (parts->unit == "K") {  // 1,000 to some, 1,024 to others
+    const std::string_view number = trimmed(trimmed(text).substr(0, trimmed(text).size() - 1));
+    return {{},
+            fmt::format("\"{}\" can be read in two ways", text),
+            fmt::format("write {0}Ki (x 1024) or {0}k (x 1000)", number)};
   }
   for (const Unit& unit : count_units) {
     const double scaled = parts->number * unit.scale;

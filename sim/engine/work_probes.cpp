@@ -7,6 +7,8 @@
 
 #include "sim/engine/impl/group_run.h"
 #include "sim/engine/priced_program.h"
+#include "sim/model/layers.h"
+#include "sim/model/mixing.h"
 #include "sim/plan/expert_waves.h"
 
 namespace hdpsim {
@@ -231,6 +233,13 @@ Curve line_through(const Sample& first, const Sample& second) {
   return {0, second.seconds / second.tokens, 0};
 }
 
+// The tokens that a token of some layer sees at most; 0: no layer has windows or chunks.
+std::int64_t longest_reach(const Transformer& model) {
+  std::int64_t longest = 0;
+  for (const LayerRun& run : layer_runs(model)) longest = std::max(longest, attention_reach(of_kind(model, run.kind)));
+  return longest;
+}
+
 class Reading {
  public:
   /// Probes have half of `size`, `size` and four times `size` tokens.
@@ -298,6 +307,10 @@ class Reading {
       attention[i] = {tokens(i), causal_pairs(tokens_[i]), probes[i].own / stages_};
     }
     const Curve own = curve_through(attention);
+    if (const std::int64_t reach = longest_reach(lowering_.model); reach > 0) {
+      // Of windows longer than the shortest probe some of the area is theirs.
+      work_.windows = StepCost{reach > tokens_.front() ? own.per_area : 0, own.per_token, own.fixed};
+    }
     work_.per_area = own.per_area;
     work_.per_token = linear.per_token + own.per_token;
     work_.per_micro_batch = linear.fixed + own.fixed;
@@ -363,6 +376,7 @@ class Reading {
   // Without a ring all of a rank's area, `ranks` times a block, is one launch. What a rank gathers grows with the other
   // ranks, and of what it trades it keeps its own share. A ring that joins ranks that trade is left out.
   void read_shares(const Three& two, const Three& wide, std::int64_t widest) {
+    work_.ranks_share = true;
     RingPasses passes;
     const auto ranks = static_cast<double>(widest);
     for (const std::size_t direction : {0, 1}) {

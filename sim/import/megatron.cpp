@@ -168,6 +168,8 @@ class MegatronReader {
   }
 
   std::int64_t virtual_stages() {
+    refuse_second_of({"num_virtual_stages_per_pipeline_rank", "num_layers_per_virtual_pipeline_stage",
+                      "virtual_pipeline_model_parallel_size"});
     if (const auto chunks = arguments_.number("num_virtual_stages_per_pipeline_rank", degree)) return *chunks;
     if (const auto each = arguments_.number("num_layers_per_virtual_pipeline_stage", layers)) {
       const std::int64_t of_stage = counted_layers() / run_.pp;
@@ -178,6 +180,20 @@ class MegatronReader {
       return std::max<std::int64_t>(of_stage / *each, 1);
     }
     return arguments_.number("virtual_pipeline_model_parallel_size", degree, 1);
+  }
+
+  // Arguments that say one thing in different ways.
+  void refuse_second_of(const std::vector<std::string_view>& names) {
+    std::string_view first;
+    for (const std::string_view name : names) {
+      if (!arguments_.has(name)) continue;
+      if (first.empty()) {
+        first = name;
+        continue;
+      }
+      diagnostics_.error(arguments_.position(name), fmt::format("'{}' says what '{}' says already", name, first),
+                         "leave one of them out");
+    }
   }
 
   // ---- Context parallelism
@@ -211,7 +227,14 @@ class MegatronReader {
   void read_experts() {
     const std::int64_t ep = arguments_.number("expert_model_parallel_size", degree, 1);
     const std::int64_t cut = arguments_.number("expert_tensor_parallel_size", degree, run_.tp);
-    if (!has_experts_) return;
+    if (!has_experts_) {
+      if (ep > 1) {
+        diagnostics_.error(arguments_.position("expert_model_parallel_size"),
+                           fmt::format("'expert_model_parallel_size' is {}, but the model has no experts", ep),
+                           "state --num-experts, or leave it out");
+      }
+      return;
+    }
     const std::int64_t group = expert_group(ep, cut);
     if (group > 1) put(run_.mesh, "ep", group);
     if (group > 1 && run_.tp % group != 0) {

@@ -81,7 +81,8 @@ const char* StepBounds::reason() const {
   return memory > area ? "memory" : "area";
 }
 
-StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkModel& work) {
+StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkModel& estimate) {
+  const WorkModel work = estimate.lower_bound();
   StepBounds bounds;
   if (batch.sequences.empty()) return bounds;
   std::int64_t longest = 0;

@@ -31,7 +31,7 @@ struct StepBounds {
 
 /// All are 0 for a batch without sequences. A sequence that not even all ranks hold counts as one on all of them.
 /// O(n + ranks).
-[[nodiscard]] StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkModel& work);
+[[nodiscard]] StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkModel& estimate);
 
 /// Those of step_bounds() that hold for this plan of the batch: `area` alone where ranks attend for each other
 /// (is_served()) or a sequence runs chunk after chunk (has_chunks_in_order()), as neither needs ranks that hold a

@@ -47,6 +47,26 @@ WorkModel WorkModel::without_fixed_costs() const {
   return model;
 }
 
+WorkModel WorkModel::lower_bound() const {
+  if (!ranks_share && !windows) return *this;
+  WorkModel model = *this;
+  model.passes = ring();
+  if (windows) {
+    model.per_area -= windows->per_area;
+    model.per_token -= windows->per_token;
+    model.per_micro_batch -= windows->fixed;
+  }
+  for (RingPass* pass : {&model.passes->forward, &model.passes->backward}) {
+    for (StepCost* cost : {&pass->own, &pass->step, &pass->last_step}) {
+      const bool shares = ranks_share && cost != &pass->own;
+      if (windows || shares) cost->per_token = cost->fixed = 0;
+      if (windows && windows->per_area > 0) cost->per_area = 0;
+    }
+    if (ranks_share) pass->traded = {};
+  }
+  return model;
+}
+
 RingPasses WorkModel::one_pass() const {
   const StepCost step{per_area + step_area, step_token, step_fixed};
   return {.forward = {.own = {per_area},

@@ -84,6 +84,11 @@ struct WorkModel {
   std::optional<RingHops> within_node{};  ///< Empty: as any other ring.
   /// Empty: one direction has all of the attention and of the messages above, and the other work is that of one rank.
   std::optional<RingPasses> passes{};
+  /// Ranks gather keys or trade tokens for heads, in a time that depends on where they are: the steps' times per token.
+  bool ranks_share = false;
+  /// Where layers have windows or chunks: how much of `per_area`, `per_token` and `per_micro_batch` is their attention,
+  /// of which sequences shorter than a window have less.
+  std::optional<StepCost> windows{};
 
   /// Seconds of a micro-batch. `area` and `tokens` are those of the whole group, which has `degree` ranks; `near`: they
   /// share a node.
@@ -103,6 +108,8 @@ struct WorkModel {
   /// The same model without what a micro-batch, a step or a hop costs once. Its seconds() of the summed area and tokens
   /// of several micro-batches with groups of one size are a lower bound of the sum of their seconds.
   [[nodiscard]] WorkModel without_fixed_costs() const;
+  /// The same model without what a micro-batch may have less of: what ranks share, and attention within windows.
+  [[nodiscard]] WorkModel lower_bound() const;
   /// The forward part of compute_seconds(). Copies of activations to the host are free if they fit into it.
   [[nodiscard]] double forward_seconds(double area, std::int64_t tokens) const;
   /// Seconds that a rank waits for copies of the share `share` of its activations: those of a layer leave during the

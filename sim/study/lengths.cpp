@@ -57,7 +57,7 @@ KeyTable<LognormalPareto> tailed_keys() {
 void add_mixture(LengthsKeys& keys) {
   keys.word("edges", "convention of class edges", {{"upper", ClassEdges::upper}, {"lower", ClassEdges::lower}},
             at(&LengthsText::mixture, &MixtureOptions::edges), "which edge of a mixture's class its label is");
-  keys.count("lowest", token_counts, at(&LengthsText::mixture, &MixtureOptions::lowest),
+  keys.count("lowest", Range{16, token_counts.most}, at(&LengthsText::mixture, &MixtureOptions::lowest),
              "the shortest length of a mixture's lowest class", {.unit = "tokens"});
 }
 

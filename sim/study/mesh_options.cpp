@@ -77,9 +77,23 @@ class MeshChecks {
     }
   }
 
-  // With one stage there is no schedule, whatever the study states. An impossible schedule is replaced by the default.
+  // With one stage there is no schedule, whatever the study states, but its layers can be stated wrongly. An impossible
+  // schedule is replaced by the default.
   void check_pipeline() {
+    if (point_.mesh.pp == 1) check_only_stage();
     if (point_.mesh.pp == 1 || !fits_pipeline()) point_.pipeline = {};
+  }
+
+  void check_only_stage() {
+    const LayerSplit& split = point_.pipeline.split;
+    for (const auto& [key, layers] :
+         {std::pair("first_stage_layers", split.first_stage), std::pair("last_stage_layers", split.last_stage)}) {
+      if (layers == 0 || layers == point_.model.layers) continue;
+      diagnostics_.error(
+          mesh_.find(key)->position,
+          fmt::format("'{}' is {}, but the only stage has all {} layers", key, layers, point_.model.layers),
+          "leave it out, or write a 'pp' above 1");
+    }
   }
 
   bool fits_pipeline() {

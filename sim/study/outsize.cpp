@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "sim/model/parameters.h"
@@ -22,6 +23,7 @@ constexpr auto usual_link = 1_GBps;
 constexpr auto usual_peak = 1_TFLOPs;
 constexpr auto usual_latency = 10_us;
 constexpr auto usual_overhead = 1_s;
+constexpr double usual_token_bytes = 1e4;
 
 struct Suspect {
   std::string key;
@@ -35,6 +37,37 @@ double slower(Bandwidth rate, Bandwidth usual) {
 
 double longer(Duration time, Duration usual) {
   return time.seconds() / usual.seconds();
+}
+
+// The slowest link and the longest latency of a fabric that is no tiers, under its key.
+std::vector<Suspect> fabric_suspects(const FabricSpec& fabric) {
+  const auto both = [](const std::string& key, Bandwidth slowest, Duration longest) {
+    return std::vector<Suspect>{{key, std::max(slower(slowest, usual_link), longer(longest, usual_latency))}};
+  };
+  if (const auto* torus = std::get_if<TorusSpec>(&fabric)) {
+    return both("cluster.torus", torus->bandwidth, torus->latency);
+  }
+  if (const auto* dragonfly = std::get_if<DragonflySpec>(&fabric)) {
+    return both("cluster.dragonfly", std::min(dragonfly->local, dragonfly->global),
+                std::max(dragonfly->latency, dragonfly->global_latency));
+  }
+  const auto* graph = std::get_if<SwitchGraphSpec>(&fabric);
+  if (graph == nullptr || graph->cables.empty()) return {};
+  const auto is_slower = [](const auto& a, const auto& b) { return a.bandwidth < b.bandwidth; };
+  Duration longest;
+  for (const SwitchGraphSpec::Switch& each : graph->switches) longest = std::max(longest, each.latency);
+  return both("cluster.graph", std::min_element(graph->cables.begin(), graph->cables.end(), is_slower)->bandwidth,
+              longest);
+}
+
+std::vector<Suspect> loading_suspects(const LoadingSpec& loading) {
+  constexpr double usual_rate = 1e6;  // tokens that a process prepares
+  const double rate = loading.tokens_per_s.value_or(usual_rate);
+  return {{"loading.bytes_per_token", static_cast<double>(loading.bytes_per_token.count()) / usual_token_bytes},
+          {"loading.storage", slower(loading.storage.value_or(usual_link), usual_link)},
+          {"loading.network", slower(loading.network.value_or(usual_link), usual_link)},
+          {"loading.tokens_per_s", rate > 0 ? usual_rate / rate : 0},
+          {"loading.planner", longer(loading.planner, usual_overhead)}};
 }
 
 std::vector<Suspect> suspects_of(const PointSpec& spec) {
@@ -54,22 +87,27 @@ std::vector<Suspect> suspects_of(const PointSpec& spec) {
   for (const Fault& fault : spec.conditions.faults) slowdown = std::max(slowdown, fault.slowdown);
   const auto tokens = static_cast<double>(spec.batch.tokens_per_step);
   const auto devices = static_cast<double>(spec.mesh.devices());
-  return {{"data.context", static_cast<double>(spec.batch.context) / usual_context},
-          {"data.tokens_per_step", tokens / (usual_tokens_per_device * devices)},
-          {"mesh.capacity", static_cast<double>(spec.capacity) / usual_capacity},
-          {"model", static_cast<double>(parameter_count(spec.model)) / usual_parameters},
-          {"cluster.speed", 1 / slowest},
-          {"cluster.node_kinds", 1 / slowest_kind},
-          {"cluster.links", 1 / least_share},
-          {"cluster.tiers", longer(latency, usual_latency)},
-          {"cluster.node.nics.bandwidth", slower(cluster.nic, usual_link)},
-          {"cluster.node.nvlink.bandwidth", slower(cluster.nvlink, usual_link)},
-          {"cluster.node.nvlink.latency", longer(cluster.nvlink_latency, usual_latency)},
-          {"cluster.node.pcie.bandwidth", slower(cluster.pcie, usual_link)},
-          {"faults", slowdown},
-          {"overheads.per_step", longer(profile.overheads.per_step.time, usual_overhead)},
-          {"overheads.per_micro_batch", longer(profile.overheads.per_micro_batch.time, usual_overhead)},
-          {"profile", usual_peak.per_second() / profile.datasheet.peak.per_second()}};
+  std::vector<Suspect> all = {
+      {"data.context", static_cast<double>(spec.batch.context) / usual_context},
+      {"data.tokens_per_step", tokens / (usual_tokens_per_device * devices)},
+      {"mesh.capacity", static_cast<double>(spec.capacity) / usual_capacity},
+      {"model", static_cast<double>(parameter_count(spec.model)) / usual_parameters},
+      {"cluster.speed", 1 / slowest},
+      {"cluster.node_kinds", 1 / slowest_kind},
+      {"cluster.links", 1 / least_share},
+      {"cluster.tiers", longer(latency, usual_latency)},
+      {"cluster.node.nics.bandwidth", slower(cluster.nic, usual_link)},
+      {"cluster.node.nvlink.bandwidth", slower(cluster.nvlink, usual_link)},
+      {"cluster.node.nvlink.latency", longer(cluster.nvlink_latency, usual_latency)},
+      {"cluster.node.pcie.bandwidth", slower(cluster.pcie, usual_link)},
+      {"faults", slowdown},
+      {"overheads.per_step", longer(profile.overheads.per_step.time, usual_overhead)},
+      {"overheads.per_micro_batch", longer(profile.overheads.per_micro_batch.time, usual_overhead)},
+      {"profile", usual_peak.per_second() / profile.datasheet.peak.per_second()}};
+  const auto add = [&](const std::vector<Suspect>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  add(fabric_suspects(cluster.fabric));
+  if (spec.loading) add(loading_suspects(*spec.loading));
+  return all;
 }
 
 // The position of the last value on the path that the study has.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/document/reader.h"
+#include "sim/document/values.h"
 #include "sim/study/override.h"
 #include "sim/study/study_keys.h"
 
@@ -21,6 +22,36 @@ bool is_swept(const std::string& path, const Position& position, Diagnostics& di
   return false;
 }
 
+// Reports paths of which one is part of another: the value of one would replace that of the other.
+bool has_overlaps(const std::vector<Value::Entry>& entries, Diagnostics& diagnostics) {
+  bool found = false;
+  const auto holds = [](const std::string& outer, const std::string& inner) {
+    return inner.size() > outer.size() && inner.starts_with(outer) && inner[outer.size()] == '.';
+  };
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      const std::string& first = entries[k].key;
+      const std::string& second = entries[i].key;
+      if (!holds(first, second) && !holds(second, first)) continue;
+      found = true;
+      diagnostics.error(
+          entries[i].position, fmt::format("'{}' and '{}' say the same thing twice", first, second),
+          fmt::format("leave one of them out, or write all keys below '{}'", holds(first, second) ? first : second));
+    }
+  }
+  return found;
+}
+
+// Reports values that stand twice in the list of a path: their points would be one and the same.
+bool has_repeated(const std::string& path, const Value& values, Diagnostics& diagnostics) {
+  std::set<std::string> seen;
+  for (const Value& value : values.items) {
+    if (seen.insert(json_line_of(value)).second) continue;
+    diagnostics.error(value.position, fmt::format("'{}' has {} twice", path, line_of(value)), "leave one of them out");
+  }
+  return seen.size() < values.items.size();
+}
+
 // The number of points; 0 if there is a problem.
 std::size_t count_points(const Value& sweep, Diagnostics& diagnostics) {
   if (!sweep.is_map()) {
@@ -29,13 +60,15 @@ std::size_t count_points(const Value& sweep, Diagnostics& diagnostics) {
                       "write data.context: [256Ki, 512Ki]");
     return 0;
   }
-  std::size_t points = 1;
+  std::size_t points = has_overlaps(sweep.entries, diagnostics) ? 0 : 1;
   for (const auto& [path, position, values] : sweep.entries) {
     if (!is_swept(path, position, diagnostics)) {
       points = 0;
     } else if (!values.is_sequence() || values.items.empty()) {
       diagnostics.error(values.position, fmt::format("the values of '{}' must be a list that is not empty", path),
                         "write [256Ki, 512Ki]");
+      points = 0;
+    } else if (has_repeated(path, values, diagnostics)) {
       points = 0;
     } else if (points > most_points / values.items.size()) {
       diagnostics.error(position, fmt::format("the sweep has more than {} points", most_points));
@@ -103,6 +136,7 @@ std::optional<NamedPoint> read_named_point(const Value& item, Diagnostics& diagn
   for (const Value::Entry& entry : set == nullptr ? std::vector<Value::Entry>{} : set->entries) {
     (void)is_swept(entry.key, entry.position, found);
   }
+  if (set != nullptr && set->is_map()) (void)has_overlaps(set->entries, found);
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;
   return NamedPoint{*label, set == nullptr ? Value::map(item.position) : *set};

@@ -290,15 +290,18 @@ void refuse_plan_files(const Study& study) {
   found.throw_if_any();
 }
 
-void refuse_too_many(const std::vector<Dimension>& dimensions) {
-  std::size_t count = 1;
-  for (const Dimension& dimension : dimensions) {
-    if (count > most_candidates / dimension.choices.size()) {
-      throw InputError(fmt::format("the space has more than {} candidates", most_candidates),
-                       "give fewer values below tune.space");
-    }
-    count *= dimension.choices.size();
-  }
+void refuse_too_many(const std::vector<Dimension>& dimensions, const Value& root) {
+  double count = 1;
+  for (const Dimension& dimension : dimensions) count *= static_cast<double>(dimension.choices.size());
+  if (count <= static_cast<double>(most_candidates)) return;
+  const Value* tune = root.find("tune");
+  const auto largest = std::max_element(dimensions.begin(), dimensions.end(), [](const auto& a, const auto& b) {
+    return a.choices.size() < b.choices.size();
+  });
+  throw InputError(tune != nullptr ? tune->position : root.position,
+                   fmt::format("the space has {:.3g} candidates, at most {} are compared", count, most_candidates),
+                   fmt::format("state below tune.space which values count: '{}' has {}",
+                               largest->choices.front().front().path, largest->choices.size()));
 }
 
 }  // namespace
@@ -311,7 +314,7 @@ std::vector<Candidate> candidates_of(const Study& study, const Value& root) {
   }
   refuse_plan_files(study);
   const std::vector<Dimension> dimensions = dimensions_of(study);
-  refuse_too_many(dimensions);
+  refuse_too_many(dimensions, root);
   const CandidateMaker maker(dimensions, root);
   std::vector<Candidate> candidates;
   Odometer odometer(dimensions);

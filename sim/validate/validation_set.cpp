@@ -129,6 +129,12 @@ class CaseReader {
       diagnostics_.error(row_.position, "a job of sequences of one length needs 'sequence' and 'global_batch'");
     }
     if (sequence == 0 || global_batch == 0) return;  // which was reported
+    if (global_batch % (micro_batch * dp) != 0) {
+      diagnostics_.error(position("global_batch"),
+                         fmt::format("{} sequences are no multiple of {} = {} a micro-batch x {} replicas",
+                                     global_batch, micro_batch * dp, micro_batch, dp),
+                         "every replica trains the same number of whole micro-batches");
+    }
     const std::int64_t context = sequence * micro_batch;
     put("data.lengths.fixed", sequence, "sequence");
     put("data.context", context, "sequence");

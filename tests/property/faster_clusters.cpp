@@ -238,6 +238,30 @@ TEST_CASE("more bandwidth, faster devices and more memory make hardly any plan m
   check_faster_clusters(200, "[faster]");
 }
 
+// step_times() holds every plan to its bound.
+TEST_CASE("no plan beats its bound where ranks gather keys or trade heads, or layers have windows",
+          "[property][shared bounds]") {
+  FasterProfiles profiles;
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  for (const std::uint64_t seed : tests::seeds(80)) {
+    Setting setting = random_setting(seed);
+    RandomStream random(seed, "what ranks share");
+    const std::vector<std::string> models = {"llama-7b", "mistral-7b", "phi-3-mini", "gemma-3-27b"};
+    const std::vector<std::string> ways = {"p2p", "all_gather", "group_cast", "a2a"};
+    setting.model = fmt::format("{{preset: {}, num_hidden_layers: {}}}", models[random.below(models.size())],
+                                one_of(random, {4, 8, 12}));
+    setting.mesh.back() = ',';
+    setting.mesh += fmt::format(" cp_comm_type: {}}}", ways[random.below(ways.size())]);
+    if (random.below(4) == 0) {
+      const std::size_t begin = setting.data.find("preset: ");
+      const std::size_t end = setting.data.find('}', begin);
+      setting.data.replace(begin, end - begin, fmt::format("fixed: {}", one_of(random, {64, 512, 1024})));
+    }
+    INFO(replay_line(seed, "\"[shared bounds]\"", setting));
+    (void)step_times(setting, profiles, catalog);
+  }
+}
+
 TEST_CASE("the same over a thousand studies", "[.thousand][thousand faster]") {
   check_faster_clusters(1000, "\"[thousand faster]\"");
 }

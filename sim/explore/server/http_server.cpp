@@ -98,9 +98,13 @@ class Server final : public HttpServer {
   }
 
  private:
-  // Without the library's own option, with which several servers share a port.
+  // In place of the library's own option, with which several servers share a port: a port is free again as soon as its
+  // server ends, whatever connections the system still remembers.
   int bound(int port) {
-    server_.set_socket_options([](socket_t) {});
+    server_.set_socket_options([](socket_t socket) {
+      constexpr int yes = 1;
+      (void)setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    });
     const int taken = port == 0 ? server_.bind_to_any_port("127.0.0.1") : port;
     if (taken <= 0 || (port != 0 && !server_.bind_to_port("127.0.0.1", port))) {
       throw MachineError(port == 0 ? "no port of 127.0.0.1 is free" : fmt::format("port {} is in use", port));

@@ -165,7 +165,8 @@ std::int64_t MegatronArguments::required(std::string_view key, Range range) cons
 double MegatronArguments::fraction(std::string_view key, double otherwise) const {
   const ArgumentValue* stated = value(key);
   if (stated == nullptr) return otherwise;
-  return read<double>(Value::scalar(stated->text, stated->position), diagnostics_).value_or(otherwise);
+  return read_in<double>(Value::scalar(stated->text, stated->position), fmt::format("'{}'", key), {0, 1}, diagnostics_)
+      .value_or(otherwise);
 }
 
 std::string MegatronArguments::word(std::string_view key, std::string_view otherwise) const {

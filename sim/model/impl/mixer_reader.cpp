@@ -71,6 +71,11 @@ std::vector<Mixer> from_period(ConfigMap& config, const MixerKeys& keys, std::in
   if (std::vector<Mixer> mixers = from_local_letters(config, keys, layers); !mixers.empty()) return mixers;
   const std::int64_t period = config.number_or(keys.period, model_ranges::layers, keys.usual_period);
   const std::int64_t offset = config.number_or(keys.offset_key, {0, model_ranges::layers.most}, keys.offset);
+  if (period > 0 && offset >= period) {
+    config.error_at(keys.offset_key,
+                    fmt::format("'{}' is {}, but a period has {} layers", keys.offset_key, offset, period),
+                    fmt::format("it must be below '{}'", keys.period));
+  }
   std::vector<Mixer> mixers;
   for (std::int64_t i = 0; i < layers; ++i) {
     const bool is_full = period > 0 && (i - offset) % period == 0;

@@ -72,6 +72,19 @@ TEST_CASE("a new run removes what an earlier one of its kind has written and it 
   CHECK(told.empty());
 }
 
+TEST_CASE("files that no run has written are refused by name, unless a run goes on", "[output]") {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() / "runs.csv") << "the user's";
+  OutputUse use{"study", "hdpsim study", {"result.json", "runs.csv"}};
+  CHECK_THROWS_WITH(OutputFolder(folder.path(), use, nullptr),
+                    Catch::Contains("runs.csv: error: this file is there, and no earlier run has written it"));
+  CHECK(text_of(folder.path() / "runs.csv") == "the user's");
+  use.replaces_unlisted = true;
+  OutputFolder(folder.path(), use, nullptr).write("runs.csv", "a run's");
+  use.replaces_unlisted = false;
+  CHECK_NOTHROW(OutputFolder(folder.path(), use, nullptr));
+}
+
 TEST_CASE("the list is the same after the same run, whoever ran it", "[output]") {
   const test::TemporaryFolder folder;
   run(folder.path(), "study", {"b.csv", "a.csv"});

@@ -96,6 +96,17 @@ TEST_CASE("a sweep over nothing, over no list, or over the study as a whole is r
         "                             ^ it belongs to the study as a whole\n");
 }
 
+TEST_CASE("a sweep over paths of which one is part of another, or over a value twice, is refused", "[sweep]") {
+  const std::string twice = "'mesh.tp' and 'mesh' say the same thing twice";
+  CHECK_THAT(problems_of("mesh: {tp: 1}\nsweep:\n  mesh.tp: [2, 4]\n  mesh: [{tp: 1}]\n"),
+             Catch::Contains("study.yaml:4:3: error: " + twice) && Catch::Contains("write all keys below 'mesh'"));
+  CHECK_THAT(problems_of("mesh: {tp: 1}\nsweep: [{label: a, set: {mesh.tp: 2, mesh: {tp: 4}}}]\n"),
+             Catch::Contains(twice));
+  CHECK(points_of("a: {b: 0}\nab: 0\nsweep:\n  a: [1]\n  ab: [2]\n").size() == 1);
+  CHECK_THAT(problems_of("a: 0\nsweep:\n  a: [64Ki, 32Ki, 65536]\n"),
+             Catch::Contains("study.yaml:3:19: error: 'a' has 65536 twice"));
+}
+
 TEST_CASE("points with names have them as their only coordinate, in the order of the list", "[sweep]") {
   Diagnostics diagnostics;
   const auto points =
