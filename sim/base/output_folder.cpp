@@ -124,8 +124,8 @@ void OutputFolder::refuse_unlisted() const {
     const fs::path path = path_ / name;
     const auto lists = [&](const Entry& entry) { return entry.second == name; };
     std::error_code ignored;
-    if (!fs::exists(fs::symlink_status(path, ignored)) || std::any_of(earlier_.begin(), earlier_.end(), lists))
-      continue;
+    const bool is_there = fs::is_regular_file(fs::symlink_status(path, ignored));  // a link is replaced, not followed
+    if (!is_there || std::any_of(earlier_.begin(), earlier_.end(), lists)) continue;
     problems.error({path.string(), 0, 0}, "this file is there, and no earlier run has written it",
                    "move it away, or write to another folder");
   }

@@ -86,7 +86,8 @@ TEST_CASE("a fault slows the kernels of its device by its factor, from its step 
 
 TEST_CASE("a world forgets the faults of another point", "[faults]") {
   const StudyFile file(one_gpu);
-  const Study study = file.load({"sweep.faults=[[], [{device: 5, slowdown: 3}], []]"});
+  const Study study =
+      file.load({"sweep=[{label: before}, {label: slow, set: {faults: [{device: 5, slowdown: 3}]}}, {label: after}]"});
   REQUIRE(study.points[0].world == study.points[2].world);
   const std::vector<Run> runs = runs_of(study, 1);
   CHECK(times_of(runs[0]) == times_of(runs[2]));
