@@ -14,6 +14,7 @@
 
 #include "sim/base/atomic_file.h"
 #include "sim/base/check.h"
+#include "sim/base/diagnostic.h"
 #include "sim/base/printable.h"
 #include "sim/base/text.h"
 

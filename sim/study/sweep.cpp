@@ -42,14 +42,19 @@ bool has_overlaps(const std::vector<Value::Entry>& entries, Diagnostics& diagnos
   return found;
 }
 
-// Reports values that stand twice in the list of a path: their points would be one and the same.
-bool has_repeated(const std::string& path, const Value& values, Diagnostics& diagnostics) {
+// True if a path has values, none of them twice: points would be one and the same. Reports otherwise.
+bool has_values(const std::string& path, const Value& values, Diagnostics& diagnostics) {
+  if (!values.is_sequence() || values.items.empty()) {
+    diagnostics.error(values.position, fmt::format("the values of '{}' must be a list that is not empty", path),
+                      "write [256Ki, 512Ki]");
+    return false;
+  }
   std::set<std::string> seen;
   for (const Value& value : values.items) {
     if (seen.insert(json_line_of(value)).second) continue;
     diagnostics.error(value.position, fmt::format("'{}' has {} twice", path, line_of(value)), "leave one of them out");
   }
-  return seen.size() < values.items.size();
+  return seen.size() == values.items.size();
 }
 
 // The number of points; 0 if there is a problem.
@@ -62,13 +67,7 @@ std::size_t count_points(const Value& sweep, Diagnostics& diagnostics) {
   }
   std::size_t points = has_overlaps(sweep.entries, diagnostics) ? 0 : 1;
   for (const auto& [path, position, values] : sweep.entries) {
-    if (!is_swept(path, position, diagnostics)) {
-      points = 0;
-    } else if (!values.is_sequence() || values.items.empty()) {
-      diagnostics.error(values.position, fmt::format("the values of '{}' must be a list that is not empty", path),
-                        "write [256Ki, 512Ki]");
-      points = 0;
-    } else if (has_repeated(path, values, diagnostics)) {
+    if (!is_swept(path, position, diagnostics) || !has_values(path, values, diagnostics)) {
       points = 0;
     } else if (points > most_points / values.items.size()) {
       diagnostics.error(position, fmt::format("the sweep has more than {} points", most_points));

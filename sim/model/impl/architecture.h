@@ -110,13 +110,13 @@ struct Architecture {
   Trait gated_output = {};
   bool sinks = false;
   std::int64_t norms = 2;
-  bool tied = false;  ///< Default for tied embeddings when the file does not say.
+  bool tied = false;            ///< Default for tied embeddings when the file does not say.
+  bool may_be_outside = false;  ///< Older files have no map `inside`.
   const ExpertKeys* experts = nullptr;
   MixerKeys mixers = {};
   LinearKeys linear = {};
   std::string_view silent = {};  ///< A key that says nothing of a model's shape, or nothing else than others.
-  std::string_view inside = {};  ///< The key of the map that describes the language model, beside a vision tower's ...
-  bool may_be_outside = false;   ///< ... which older files do not have.
+  std::string_view inside = {};  ///< The key of the map that describes the language model, beside a vision tower's.
   std::string_view note = {};    ///< For the table of families: models that have it.
 };
 
