@@ -81,10 +81,12 @@ struct PredictionLayers {
 
 // They are behind all others, and the first of them joins the stream with the embedding of the next token.
 PredictionLayers prediction_layers(const Transformer& model) {
-  for (std::int64_t first = 0; first < model.layers; ++first) {
-    if (!of_kind(model, layer_runs(model, first, 1).front().kind).joins) continue;
+  std::int64_t first = 0;
+  for (const LayerRun& run : model.pattern) {
+    const Layer& layer = run.kind == 0 ? model : model.others[run.kind - 1];
     const std::int64_t layers = model.layers - first;
-    return {layers, parameters_of_runs(model, layer_runs(model, first, layers))};
+    if (layer.joins) return {layers, parameters_of_runs(model, layer_runs(model, first, layers))};
+    first += run.count;
   }
   return {};
 }

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-
 #include "sim/app/command.h"
 #include "sim/app/damage_notes.h"
 #include "sim/app/progress.h"
@@ -53,7 +52,8 @@ int replay_command(const ReplayOptions& options, const Session& session) {
   }
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
-    folder.emplace(options.out, OutputUse{"study", session.command_line, replay_file_names(), options.resume}, &session.inputs);
+    folder.emplace(options.out, OutputUse{"study", session.command_line, replay_file_names(), options.resume},
+                   &session.inputs);
     if (!options.resume) folder->remove_earlier();
     for (const std::string& name : replay_journal_names()) (void)folder->file(name);
   }

@@ -71,7 +71,8 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
   Kept kept;
   std::optional<OutputFolder>& folder = kept.folder;
   if (!options.out.empty()) {
-    folder.emplace(options.out, OutputUse{"study", session.command_line, result_file_names(), options.resume}, &session.inputs);
+    folder.emplace(options.out, OutputUse{"study", session.command_line, result_file_names(), options.resume},
+                   &session.inputs);
     kept.runs.emplace(folder->folder("runs"), &*folder);
     if (options.resume) folder->keep("runs");
     if (options.resume) folder->keep(baselines_folder);

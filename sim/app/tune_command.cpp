@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-
 #include "sim/app/command.h"
 #include "sim/app/damage_notes.h"
 #include "sim/app/progress.h"
@@ -51,7 +50,8 @@ int tune_command(const TuneOptions& options, const Session& session) {
   const Study study = load_study(options.file, overrides, catalog);
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
-    folder.emplace(options.out, OutputUse{"study", session.command_line, tuning_file_names(), options.resume}, &session.inputs);
+    folder.emplace(options.out, OutputUse{"study", session.command_line, tuning_file_names(), options.resume},
+                   &session.inputs);
     if (!options.resume) folder->remove_earlier();
     for (const std::string& name : tuning_journal_names()) (void)folder->file(name);
   }

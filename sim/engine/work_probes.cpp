@@ -308,7 +308,7 @@ class Reading {
     }
     const Curve own = curve_through(attention);
     if (const std::int64_t reach = longest_reach(lowering_.model); reach > 0) {
-      // Of windows longer than the shortest probe some of the area is theirs.
+      // A window longer than the shortest probe grows with the area there, so that it has a part of per_area.
       work_.windows = StepCost{reach > tokens_.front() ? own.per_area : 0, own.per_token, own.fixed};
     }
     work_.per_area = own.per_area;

@@ -22,7 +22,7 @@ namespace hdpsim {
 /// A language model of a known family, inside a model of several modalities that is not known.
 struct InnerModel {
   const Architecture* family = nullptr;
-  std::string_view key;  ///< Of the map that describes it.
+  std::string_view key;  ///< The key of the map that describes it.
   const Value* config = nullptr;
 };
 [[nodiscard]] std::optional<InnerModel> inner_model(const Value& config);

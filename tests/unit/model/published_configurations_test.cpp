@@ -79,7 +79,7 @@ TEST_CASE("models without a preset have as many parameters as their checkpoints"
            Row{"BloomForCausalLM",
                R"("n_embed": 14336, "n_layer": 70, "num_attention_heads": 112, "n_inner": null, "vocab_size": 250880)",
                176'247'271'424.0},
-           // One number a layer, where all are the same.
+           // One number a layer, where all are the same; two of its 32 layers.
            Row{"HunYuanMoEV1ForCausalLM",
                widths(4096, 3072, 2, 32, 8, 128'167) +
                    R"(, "head_dim": 128, "tie_word_embeddings": true, "num_experts": 64, "moe_topk": [8, 8],
