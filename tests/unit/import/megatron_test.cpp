@@ -500,6 +500,17 @@ TEST_CASE("the shape of a shipped model becomes its preset, another one a config
   CHECK(parameter_count(*described) == parameter_count(whole) - 2 * layer_parameter_count(whole));
 }
 
+TEST_CASE("arguments that say one thing twice, or are of experts that a model has not, are refused", "[import]") {
+  const auto problems = [](const std::string& arguments) {
+    return read(std::string(small) + llama + arguments).problems.text();
+  };
+  CHECK_THAT(problems("--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 2 "
+                      "--virtual-pipeline-model-parallel-size 3"),
+             Catch::Contains("'virtual_pipeline_model_parallel_size' says what "
+                             "'num_layers_per_virtual_pipeline_stage' says already"));
+  CHECK_THAT(problems("--expert-model-parallel-size 8"), Catch::Contains("is 8, but the model has no experts"));
+}
+
 TEST_CASE("a file that is no text is refused", "[import]") {
   Catalog catalog(HDPSIM_SOURCE_DIR);
   CHECK_THROWS_AS(import_text("run.sh", std::string("a\0b", 3), "mine.yaml", {}, catalog), InputError);

@@ -204,6 +204,9 @@ TEST_CASE("layers of the first and the last stage must leave every chunk a layer
   };
   CHECK(with("account_for_embedding: true, account_for_loss: true").empty());
   CHECK(with("first_stage_layers: 1, last_stage_layers: 3").empty());
+  CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 1, first_stage_layers: 32}").empty());
+  CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 1, first_stage_layers: 3}") ==
+        Problems{"10:42: 'first_stage_layers' is 3, but the only stage has all 32 layers"});
   CHECK(with("first_stage_layers: 18") ==
         Problems{"10:58: the 32 layers of llama-7b cannot be dealt to 16 stages so: chunk 15 of 16 gets no layer"});
   CHECK(with("first_stage_layers: 1, account_for_embedding: true") ==

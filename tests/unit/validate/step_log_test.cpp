@@ -66,6 +66,13 @@ TEST_CASE("steps of one job that contradict each other are told, with all other 
                            Catch::Contains("steps.csv:4:1: error: a line has 5 cells, one a column; this one has 3"));
 }
 
+TEST_CASE("a batch that replicas cannot share in whole micro-batches is told at its place", "[log]") {
+  std::string problems;
+  CHECK_FALSE(read_log("tp,dp,micro_batch,global_batch,sequence,step_time_s\n1,8,4,72,4Ki,2.0\n", problems));
+  CHECK_THAT(problems,
+             Catch::Contains("steps.csv:2:7: error: 72 sequences are no multiple of 32 = 4 a micro-batch x 8"));
+}
+
 TEST_CASE("a log needs a set that says what its steps have in common, and a set needs none", "[log]") {
   const StudyFile file(test::small_validation_set);
   file.add("steps.csv", "tp\n1\n");
