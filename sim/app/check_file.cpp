@@ -15,9 +15,9 @@
 #include "sim/model/model_config.h"
 #include "sim/model/parameters.h"
 #include "sim/model/work.h"
-#include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
 #include "sim/plan/scheduler_output.h"
+#include "sim/plan/sound_plan.h"
 #include "sim/profile/profile_file.h"
 #include "sim/study/study.h"
 #include "sim/trace/description.h"
@@ -44,10 +44,7 @@ std::string check_study(const std::string& path, Catalog& catalog) {
 
 std::string check_plan_file(const std::string& path) {
   Diagnostics diagnostics;
-  const std::optional<Plan> plan = load_plan(path, diagnostics);
-  if (plan) {
-    for (const std::string& problem : check_plan(*plan)) diagnostics.error({path, 0, 0}, problem);
-  }
+  const std::optional<Plan> plan = load_sound_plan(path, diagnostics);
   diagnostics.throw_if_any();
   return fmt::format("a plan of '{}': {} sequences in {} micro-batches on {} ranks", plan->policy,
                      plan->sequence_tokens.size(), plan->micro_batches.size(), plan->ranks);

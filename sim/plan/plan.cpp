@@ -180,14 +180,16 @@ double resident_share(const MicroBatch& micro_batch, std::int64_t layers) {
   return resident_share(micro_batch.token_wise ? 1 : micro_batch.offload, layers);
 }
 
-std::int64_t tokens_held(const Plan& plan) {
+std::int64_t tokens_held(const MicroBatch& micro_batch, std::int64_t layers) {
   constexpr double rounding = 1 - 1e-9;  // of resident_share(), far below one token
-  double most = 0;
-  for (const MicroBatch& micro_batch : plan.micro_batches) {
-    const double held = static_cast<double>(micro_batch.tokens_per_rank()) * resident_share(micro_batch, plan.layers);
-    most = std::max(most, held);
-  }
-  return static_cast<std::int64_t>(std::ceil(most * rounding));
+  const double held = static_cast<double>(micro_batch.tokens_per_rank()) * resident_share(micro_batch, layers);
+  return static_cast<std::int64_t>(std::ceil(held * rounding));
+}
+
+std::int64_t tokens_held(const Plan& plan) {
+  std::int64_t most = 0;
+  for (const MicroBatch& micro_batch : plan.micro_batches) most = std::max(most, tokens_held(micro_batch, plan.layers));
+  return most;
 }
 
 void raise_capacity(Plan& plan) {

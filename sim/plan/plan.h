@@ -171,8 +171,11 @@ inline constexpr std::uint32_t resident_layers = 2;
 [[nodiscard]] double resident_share(double offload, std::int64_t layers);
 [[nodiscard]] double resident_share(const MicroBatch& micro_batch, std::int64_t layers);
 
-/// The most tokens that a micro-batch leaves on a device of its ranks, rounded up. Groups and ratios must be sound.
-/// O(micro-batches + spans).
+/// The tokens that a micro-batch leaves on a device of its ranks, rounded up. Its group and ratio must be sound.
+/// O(spans).
+[[nodiscard]] std::int64_t tokens_held(const MicroBatch& micro_batch, std::int64_t layers);
+
+/// The most of these of all micro-batches.
 [[nodiscard]] std::int64_t tokens_held(const Plan& plan);
 
 /// Raises the capacity of the plan to tokens_held(), for plans of those who do not look at it; a run of the plan says

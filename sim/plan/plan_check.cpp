@@ -17,15 +17,11 @@
 namespace hdpsim {
 namespace {
 
-// Tolerance for the rounding of resident_share(), far below one token.
-constexpr double capacity_tolerance = 1 + 1e-9;
-
 // What a micro-batch leaves on a rank beyond the capacity; empty if it fits. Its group and its ratio must be sound.
 std::string capacity_problem(const Plan& plan, std::size_t id) {
   const MicroBatch& micro_batch = plan.micro_batches[id];
-  const double share = resident_share(micro_batch, plan.layers);
-  const double held = static_cast<double>(micro_batch.tokens_per_rank()) * share;
-  if (held <= static_cast<double>(plan.capacity) * capacity_tolerance) return "";
+  if (tokens_held(micro_batch, plan.layers) <= plan.capacity) return "";
+  const double held = static_cast<double>(micro_batch.tokens_per_rank()) * resident_share(micro_batch, plan.layers);
   return fmt::format("micro-batch {} leaves {:.1f} of {} tokens on each rank, the capacity is {}", id, held,
                      micro_batch.tokens_per_rank(), plan.capacity);
 }
@@ -34,7 +30,7 @@ class Checker {
  public:
   explicit Checker(const Plan& plan) : plan_(plan) {}
 
-  std::vector<std::string> run() {
+  std::vector<PlanProblem> run() {
     check_header();
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
       check_group(id);
@@ -51,29 +47,50 @@ class Checker {
   }
 
  private:
+  using List = PlanEntry::List;
+
+  void add(List list, std::size_t index, std::string text) { problems_.push_back({{list, index}, std::move(text)}); }
+
   template <class... Values>
-  void problem(fmt::format_string<Values...> text, Values&&... values) {
-    problems_.push_back(fmt::format(text, std::forward<Values>(values)...));
+  void of_plan(fmt::format_string<Values...> text, Values&&... values) {
+    add(List::whole_plan, 0, fmt::format(text, std::forward<Values>(values)...));
+  }
+
+  template <class... Values>
+  void of_sequence(std::size_t index, fmt::format_string<Values...> text, Values&&... values) {
+    add(List::sequences, index,
+        fmt::format("sequence {}{}", index, fmt::format(text, std::forward<Values>(values)...)));
+  }
+
+  template <class... Values>
+  void of_micro_batch(std::size_t id, fmt::format_string<Values...> text, Values&&... values) {
+    add(List::micro_batches, id,
+        fmt::format("micro-batch {} {}", id, fmt::format(text, std::forward<Values>(values)...)));
+  }
+
+  template <class... Values>
+  void of_rank(std::size_t rank, fmt::format_string<Values...> text, Values&&... values) {
+    add(List::schedule, rank, fmt::format("rank {} {}", rank, fmt::format(text, std::forward<Values>(values)...)));
   }
 
   void check_header() {
-    if (plan_.ranks < 1) problem("the pool has {} ranks", plan_.ranks);
-    if (plan_.capacity < 1) problem("the capacity is {} tokens", plan_.capacity);
-    if (plan_.layers < 1) problem("the model has {} layers", plan_.layers);
+    if (plan_.ranks < 1) of_plan("the pool has {} ranks", plan_.ranks);
+    if (plan_.capacity < 1) of_plan("the capacity is {} tokens", plan_.capacity);
+    if (plan_.layers < 1) of_plan("the model has {} layers", plan_.layers);
     for (std::size_t i = 0; i < plan_.sequence_tokens.size(); ++i) {
-      if (plan_.sequence_tokens[i] < 1) problem("sequence {} has {} tokens", i, plan_.sequence_tokens[i]);
+      if (plan_.sequence_tokens[i] < 1) of_sequence(i, " has {} tokens", plan_.sequence_tokens[i]);
     }
   }
 
   void check_group(std::size_t id) {
     std::vector<HdpRank> group = plan_.micro_batches[id].group;
-    if (group.empty()) problem("micro-batch {} has no ranks", id);
+    if (group.empty()) of_micro_batch(id, "has no ranks");
     std::sort(group.begin(), group.end());
     for (std::size_t i = 0; i < group.size(); ++i) {
       const std::size_t rank = group[i].index();
-      if (i > 0 && group[i - 1] == group[i]) problem("micro-batch {} has rank {} twice", id, rank);
+      if (i > 0 && group[i - 1] == group[i]) of_micro_batch(id, "has rank {} twice", rank);
       if (static_cast<std::int64_t>(rank) >= plan_.ranks) {
-        problem("micro-batch {} has rank {}, the pool has {} ranks", id, rank, plan_.ranks);
+        of_micro_batch(id, "has rank {}, the pool has {} ranks", rank, plan_.ranks);
       }
     }
   }
@@ -82,17 +99,17 @@ class Checker {
   void check_local(std::size_t id) {
     const MicroBatch& micro_batch = plan_.micro_batches[id];
     if (micro_batch.local.empty()) return;
-    if (micro_batch.group.size() == 1) problem("micro-batch {} of one rank has local spans", id);
+    if (micro_batch.group.size() == 1) of_micro_batch(id, "of one rank has local spans");
     if (micro_batch.cut != TokenCut::per_document) {
-      problem("micro-batch {} has local spans, and a cut that is not per_document", id);
+      of_micro_batch(id, "has local spans, and a cut that is not per_document");
     }
     for (std::size_t i = 0; i < micro_batch.local.size(); ++i) {
       const std::size_t holder = micro_batch.local[i].holder;
       if (holder >= micro_batch.group.size()) {
-        problem("micro-batch {} has spans on rank {} of its {}", id, holder, micro_batch.group.size());
+        of_micro_batch(id, "has spans on rank {} of its {}", holder, micro_batch.group.size());
       }
       if (i > 0 && micro_batch.local[i - 1].holder >= holder) {
-        problem("micro-batch {} does not state its local spans by rising rank of the group", id);
+        of_micro_batch(id, "does not state its local spans by rising rank of the group");
       }
     }
   }
@@ -101,56 +118,55 @@ class Checker {
     const MicroBatch& micro_batch = plan_.micro_batches[id];
     const std::vector<ServedQueries>& moved = micro_batch.moved;
     if (!moved.empty() && micro_batch.cut != TokenCut::served) {
-      problem("micro-batch {} moves queries, and has a cut that is not served", id);
+      of_micro_batch(id, "moves queries, and has a cut that is not served");
     }
     if (is_served(micro_batch) && micro_batch.offloads()) {
-      problem("micro-batch {} is served and offloads activations, which is not known of its halves", id);
+      of_micro_batch(id, "is served and offloads activations, which is not known of its halves");
     }
     if (is_served(micro_batch) && micro_batch.tokens() < 2 * std::ssize(micro_batch.group)) {
-      problem("micro-batch {} is served with less than two tokens on each of its {} ranks", id,
-              micro_batch.group.size());
+      of_micro_batch(id, "is served with less than two tokens on each of its {} ranks", micro_batch.group.size());
     }
     for (std::size_t i = 0; i < moved.size(); ++i) {
       const ServedQueries& queries = moved[i];
       if (queries.server >= micro_batch.group.size()) {
-        problem("micro-batch {} moves queries to rank {} of its {}", id, queries.server, micro_batch.group.size());
+        of_micro_batch(id, "moves queries to rank {} of its {}", queries.server, micro_batch.group.size());
       }
       if (queries.span >= micro_batch.spans.size()) {
-        problem("micro-batch {} moves queries of span {} of its {}", id, queries.span, micro_batch.spans.size());
+        of_micro_batch(id, "moves queries of span {} of its {}", queries.span, micro_batch.spans.size());
         continue;
       }
       const std::int64_t tokens = micro_batch.spans[queries.span].tokens;
       if (queries.begin < 0 || queries.tokens < 1 || queries.tokens > tokens ||
           queries.begin > tokens - queries.tokens) {
-        problem("micro-batch {} moves {} queries from {} of span {}, which has {} tokens", id, queries.tokens,
-                queries.begin, queries.span, tokens);
+        of_micro_batch(id, "moves {} queries from {} of span {}, which has {} tokens", queries.tokens, queries.begin,
+                       queries.span, tokens);
       }
       if (i > 0 && std::pair(moved[i - 1].span, moved[i - 1].end()) > std::pair(queries.span, queries.begin)) {
-        problem("micro-batch {} moves queries from {} of span {} twice", id, queries.begin, queries.span);
+        of_micro_batch(id, "moves queries from {} of span {} twice", queries.begin, queries.span);
       }
     }
   }
 
   void check_capacity(std::size_t id) {
     const MicroBatch& micro_batch = plan_.micro_batches[id];
-    if (micro_batch.padding < 0) problem("micro-batch {} has {} tokens of padding", id, micro_batch.padding);
+    if (micro_batch.padding < 0) of_micro_batch(id, "has {} tokens of padding", micro_batch.padding);
     const bool belongs = plan_.expert_ranks > 1 && micro_batch.group.size() == 1;
-    if (micro_batch.spans.empty() && !belongs) problem("micro-batch {} has no spans", id);
+    if (micro_batch.spans.empty() && !belongs) of_micro_batch(id, "has no spans");
     if (!(micro_batch.spans.empty() && belongs) && micro_batch.padding > 0) {
-      problem("micro-batch {} has padding: that is for single ranks with nothing else to run in a wave", id);
+      of_micro_batch(id, "has padding: that is for single ranks with nothing else to run in a wave");
     }
     if (!(micro_batch.offload >= 0 && micro_batch.offload <= 1)) {
-      problem("micro-batch {} offloads {}, it must be from 0 to 1", id, micro_batch.offload);
+      of_micro_batch(id, "offloads {}, it must be from 0 to 1", micro_batch.offload);
       return;
     }
     if (micro_batch.repeats_forward && micro_batch.offloads()) {
-      problem("micro-batch {} repeats its forward pass, and has no activations to offload", id);
+      of_micro_batch(id, "repeats its forward pass, and has no activations to offload");
     }
     if (micro_batch.repeats_forward && micro_batch.group.size() > 1) {
-      problem("micro-batch {} repeats its forward pass, which single ranks with chunks in order do alone", id);
+      of_micro_batch(id, "repeats its forward pass, which single ranks with chunks in order do alone");
     }
     if (micro_batch.group.empty()) return;
-    if (std::string text = capacity_problem(plan_, id); !text.empty()) problems_.push_back(std::move(text));
+    if (std::string text = capacity_problem(plan_, id); !text.empty()) add(List::micro_batches, id, std::move(text));
   }
 
   void check_tokens() {
@@ -174,8 +190,7 @@ class Checker {
       for (; piece != pieces.end() && piece->sequence == sequence; ++piece) {
         if (piece->begin > covered) missing(sequence, covered, piece->begin);
         if (piece->begin < covered) {
-          problem("sequence {}: tokens {} to {} are planned twice", sequence, piece->begin,
-                  std::min(covered, piece->end));
+          of_sequence(sequence, ": tokens {} to {} are planned twice", piece->begin, std::min(covered, piece->end));
         }
         covered = std::max(covered, piece->end);
       }
@@ -184,25 +199,24 @@ class Checker {
   }
 
   void missing(std::size_t sequence, std::int64_t begin, std::int64_t end) {
-    problem("sequence {}: tokens {} to {} are in no micro-batch", sequence, begin, end);
+    of_sequence(sequence, ": tokens {} to {} are in no micro-batch", begin, end);
   }
 
   bool is_inside(const Span& span, std::size_t id) {
     const std::size_t sequence = span.sequence.index();
     if (sequence >= plan_.sequence_tokens.size()) {
-      problem("micro-batch {} has sequence {}, the batch has {}", id, sequence, plan_.sequence_tokens.size());
+      of_micro_batch(id, "has sequence {}, the batch has {}", sequence, plan_.sequence_tokens.size());
       return false;
     }
     const std::int64_t tokens = plan_.sequence_tokens[sequence];
     if (span.begin >= 0 && span.tokens >= 1 && span.tokens <= tokens && span.begin <= tokens - span.tokens) return true;
-    problem("micro-batch {} has {} tokens from {} of sequence {}, which has {}", id, span.tokens, span.begin, sequence,
-            tokens);
+    of_micro_batch(id, "has {} tokens from {} of sequence {}, which has {}", span.tokens, span.begin, sequence, tokens);
     return false;
   }
 
   void check_schedule() {
     if (std::ssize(plan_.schedule) != plan_.ranks) {
-      problem("the schedule has {} lists, the pool has {} ranks", plan_.schedule.size(), plan_.ranks);
+      of_plan("the schedule has {} lists, the pool has {} ranks", plan_.schedule.size(), plan_.ranks);
       return;
     }
     // The micro-batches of each rank by the groups, to be compared with its list.
@@ -224,7 +238,7 @@ class Checker {
     auto expected = due.begin();
     for (std::size_t i = 0; i < listed.size(); ++i) {
       if (i > 0 && listed[i] == listed[i - 1]) {
-        problem("rank {} runs micro-batch {} twice", rank, listed[i]);
+        of_rank(rank, "runs micro-batch {} twice", listed[i]);
         continue;
       }
       for (; expected != due.end() && *expected < listed[i]; ++expected) never_run(rank, *expected);
@@ -237,15 +251,13 @@ class Checker {
     for (; expected != due.end(); ++expected) never_run(rank, *expected);
   }
 
-  void never_run(std::size_t rank, std::size_t id) {
-    problem("rank {} never runs micro-batch {} of its group", rank, id);
-  }
+  void never_run(std::size_t rank, std::size_t id) { of_rank(rank, "never runs micro-batch {} of its group", id); }
 
   void not_of_its_own(std::size_t rank, std::size_t id) {
     if (id >= plan_.micro_batches.size()) {
-      problem("rank {} runs micro-batch {}, the plan has {}", rank, id, plan_.micro_batches.size());
+      of_rank(rank, "runs micro-batch {}, the plan has {}", id, plan_.micro_batches.size());
     } else {
-      problem("rank {} runs micro-batch {}, whose group it is not in", rank, id);
+      of_rank(rank, "runs micro-batch {}, whose group it is not in", id);
     }
   }
 
@@ -253,13 +265,13 @@ class Checker {
   void check_waves() {
     const std::int64_t ranks = plan_.expert_ranks;
     if (ranks < 1 || plan_.ranks % std::max<std::int64_t>(1, ranks) != 0) {
-      return problem("expert groups of {} ranks do not divide a pool of {}", ranks, plan_.ranks);
+      return of_plan("expert groups of {} ranks do not divide a pool of {}", ranks, plan_.ranks);
     }
     if (ranks == 1 || std::ssize(plan_.schedule) != plan_.ranks) return;
     for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) {
       const std::size_t first = rank / static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks);
       if (plan_.schedule[rank].size() == plan_.schedule[first].size()) continue;
-      problem("rank {} runs {} micro-batches, rank {} of its expert group {}", rank, plan_.schedule[rank].size(), first,
+      of_rank(rank, "runs {} micro-batches, rank {} of its expert group {}", plan_.schedule[rank].size(), first,
               plan_.schedule[first].size());
     }
   }
@@ -269,13 +281,13 @@ class Checker {
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
       const MicroBatch& micro_batch = plan_.micro_batches[id];
       const std::size_t ranks = micro_batch.group.size();
-      if (ranks > 1) problem("micro-batch {} has {} ranks, in a plan with chunks that continue others", id, ranks);
+      if (ranks > 1) of_micro_batch(id, "has {} ranks, in a plan with chunks that continue others", ranks);
       if (micro_batch.continues && micro_batch.spans.size() != 1) {
-        problem("micro-batch {} continues another one with {} spans, not with one", id, micro_batch.spans.size());
+        of_micro_batch(id, "continues another one with {} spans, not with one", micro_batch.spans.size());
       }
     }
     if (plan_.expert_ranks > 1) {
-      problem("chunks continue others in expert groups of {} ranks, which run waves", plan_.expert_ranks);
+      of_plan("chunks continue others in expert groups of {} ranks, which run waves", plan_.expert_ranks);
     }
     for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) {
       const MicroBatch* before = nullptr;
@@ -283,7 +295,7 @@ class Checker {
         if (id.index() >= plan_.micro_batches.size()) break;
         const MicroBatch& micro_batch = plan_.micro_batches[id.index()];
         if (micro_batch.continues && !follows(micro_batch, before)) {
-          problem("rank {}: micro-batch {} does not continue the one before it", rank, id.index());
+          of_rank(rank, "runs micro-batch {}, which does not continue the one before it", id.index());
         }
         before = &micro_batch;
       }
@@ -323,7 +335,7 @@ class Checker {
       const std::size_t next = i + 1 < path.size() ? path[i + 1] : at;
       waits.push_back(fmt::format("rank {} runs {} before {}", via[i], next, path[i]));
     }
-    problem("deadlock: {}", joined(waits, ", "));
+    of_plan("deadlock: {}", joined(waits, ", "));
   }
 
   // A rank of the micro-batch's group, or of one that runs together with it, that is stuck before an earlier
@@ -343,13 +355,19 @@ class Checker {
   }
 
   const Plan& plan_;
-  std::vector<std::string> problems_;
+  std::vector<PlanProblem> problems_;
 };
 
 }  // namespace
 
-std::vector<std::string> check_plan(const Plan& plan) {
+std::vector<PlanProblem> plan_problems(const Plan& plan) {
   return Checker(plan).run();
+}
+
+std::vector<std::string> check_plan(const Plan& plan) {
+  std::vector<std::string> texts;
+  for (PlanProblem& problem : plan_problems(plan)) texts.push_back(std::move(problem.text));
+  return texts;
 }
 
 std::vector<std::string> over_capacity(const Plan& plan) {

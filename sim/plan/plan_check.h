@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -7,7 +9,20 @@
 
 namespace hdpsim {
 
-/// Every problem of a plan, one sentence each; none if the plan can be executed. The checks are:
+/// The entry of a plan that a problem is about: `index` counts in one of its lists. `schedule` has one entry per rank.
+struct PlanEntry {
+  enum class List : std::uint8_t { whole_plan, sequences, micro_batches, schedule };
+  List list = List::whole_plan;
+  std::size_t index = 0;
+};
+
+/// What is wrong with a plan, as a sentence.
+struct PlanProblem {
+  PlanEntry entry;
+  std::string text;
+};
+
+/// Every problem of a plan; none if the plan can be executed. The checks are:
 ///   tokens     every token of every sequence is in exactly one span, and spans are inside their sequence;
 ///   capacity   no rank holds more than C tokens after its offload ratio (tokens per rank x resident_share <= C);
 ///   groups     at least one rank, none twice, all of the pool; ratios from 0 to 1;
@@ -17,6 +32,9 @@ namespace hdpsim {
 ///   deadlock   the ranks' orders agree: no micro-batches, and no waves, wait for each other in a cycle. A cycle is
 ///              named.
 /// O(n log n) in the size of the plan (spans, group sizes and schedules together).
+[[nodiscard]] std::vector<PlanProblem> plan_problems(const Plan& plan);
+
+/// The sentences of plan_problems().
 [[nodiscard]] std::vector<std::string> check_plan(const Plan& plan);
 
 /// The problems of capacity alone, as check_plan() tells them: micro-batches that leave more tokens on a rank than it

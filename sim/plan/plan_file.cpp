@@ -354,10 +354,4 @@ std::optional<Plan> read_plan(const std::string& file, const std::string& text, 
   return plan;
 }
 
-std::optional<Plan> load_plan(const std::string& path, Diagnostics& diagnostics) {
-  const auto text = read_text_file(path, diagnostics);
-  if (!text) return std::nullopt;
-  return read_plan(path, *text, diagnostics);
-}
-
 }  // namespace hdpsim

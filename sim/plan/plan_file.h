@@ -28,10 +28,7 @@ inline constexpr char plan_schema[] = "hdpsim.plan/1";
 
 /// Reads a plan; the text of plan_text() gives an equal one. Every error is reported with line and column: syntax,
 /// unknown or missing keys, wrong types, ratios out of range, sequences, ranks and micro-batches that do not exist. The
-/// result is then empty. check_plan() checks whether the plan is sound. `file` is the name in positions.
+/// result is then empty. Whether the plan is sound is for report_unsound() to say. `file` is the name in positions.
 [[nodiscard]] std::optional<Plan> read_plan(const std::string& file, const std::string& text, Diagnostics& diagnostics);
-
-/// The same for a file on disk. A missing file is reported; one that exists but cannot be read throws MachineError.
-[[nodiscard]] std::optional<Plan> load_plan(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

@@ -29,7 +29,8 @@ struct StepBounds {
   [[nodiscard]] const char* reason() const;
 };
 
-/// From WorkModel::lower_bound() of the estimate. All are 0 for a batch without sequences. A sequence that not even all ranks hold counts as one on all of them.
+/// From WorkModel::lower_bound() of the estimate. All are 0 for a batch without sequences. A sequence that not even all
+/// ranks hold counts as one on all of them.
 /// O(n + ranks).
 [[nodiscard]] StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkModel& estimate);
 

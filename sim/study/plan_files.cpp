@@ -14,8 +14,8 @@
 #include "sim/base/printable.h"
 #include "sim/base/text.h"
 #include "sim/document/key_table.h"
-#include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
+#include "sim/plan/sound_plan.h"
 #include "sim/study/study_paths.h"
 
 namespace hdpsim {
@@ -150,7 +150,7 @@ class PlanFilesReader {
     if (!text) return;
     std::optional<Plan> plan = read_plan(file, *text, diagnostics_);
     if (!plan) return;
-    check(file, *plan);
+    check(file, *text, *plan);
     const std::int64_t step = plan->step;
     fingerprints_[step] = fingerprint(*text);
     const auto [other, is_new] = plans_.by_step.try_emplace(step, GivenPlan{file, std::move(*plan)});
@@ -160,11 +160,9 @@ class PlanFilesReader {
   }
 
   // What a rank holds is for the study to say.
-  void check(const std::string& file, Plan& plan) {
+  void check(const std::string& file, const std::string& text, Plan& plan) {
     const std::int64_t capacity = std::exchange(plan.capacity, std::numeric_limits<std::int64_t>::max());
-    FirstProblems unsound(diagnostics_);
-    for (std::string& problem : check_plan(plan)) unsound.error({file, 0, 0}, std::move(problem));
-    unsound.finish({file, 0, 0}, "problems of this plan");
+    report_unsound(plan, file, text, diagnostics_);
     plan.capacity = capacity;
   }
 

@@ -8,8 +8,7 @@
 
 #include "kernels/exec/requirements.h"
 #include "sim/app/check_file.h"
-#include "sim/plan/plan_check.h"
-#include "sim/plan/plan_file.h"
+#include "sim/plan/sound_plan.h"
 #include "sim/run/step.h"
 #include "sim/study/study_choice.h"
 
@@ -25,10 +24,7 @@ bool is_plan_file(const std::string& path) {
 
 Plan read_sound_plan(const std::string& path) {
   Diagnostics diagnostics;
-  std::optional<Plan> plan = load_plan(path, diagnostics);
-  if (plan) {
-    for (const std::string& problem : check_plan(*plan)) diagnostics.error({path, 0, 0}, problem);
-  }
+  std::optional<Plan> plan = load_sound_plan(path, diagnostics);
   diagnostics.throw_if_any();
   return std::move(*plan);
 }

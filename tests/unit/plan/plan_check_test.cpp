@@ -190,16 +190,16 @@ TEST_CASE("check: chunks continue the one before them in the list of their rank"
 
   Plan swapped = plan_with_chunks();
   swapped.schedule[0] = {first, third, second};
-  CHECK(check_plan(swapped) == Problems{"rank 0: micro-batch 2 does not continue the one before it",
-                                        "rank 0: micro-batch 1 does not continue the one before it"});
+  CHECK(check_plan(swapped) == Problems{"rank 0 runs micro-batch 2, which does not continue the one before it",
+                                        "rank 0 runs micro-batch 1, which does not continue the one before it"});
 
   Plan without_begin = plan_with_chunks();
   without_begin.micro_batches[1].continues = false;
-  CHECK(check_plan(without_begin) == Problems{"rank 0: micro-batch 2 does not continue the one before it"});
+  CHECK(check_plan(without_begin) == Problems{"rank 0 runs micro-batch 2, which does not continue the one before it"});
 
   Plan other = plan_with_chunks();
   other.micro_batches[3].continues = true;
-  CHECK(check_plan(other) == Problems{"rank 1: micro-batch 3 does not continue the one before it"});
+  CHECK(check_plan(other) == Problems{"rank 1 runs micro-batch 3, which does not continue the one before it"});
 }
 
 TEST_CASE("check: chunks are on single ranks, with one span each, and without expert groups", "[plan][check][chunks]") {

@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 
-#include "tests/support/temporary_folder.h"
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {
@@ -326,19 +323,6 @@ TEST_CASE("plan file: a sequence may be cut, but not into any number of spans", 
   };
   CHECK(problems_of(superfluous + 2).empty());
   CHECK(problems_of(superfluous + 3).find("error: more than 524290 spans of so many sequences") != std::string::npos);
-}
-
-TEST_CASE("plan file: a file on disk, and none", "[plan][file]") {
-  const test::TemporaryFolder folder;
-  const auto path = folder.path() / "plan.json";
-  std::ofstream(path) << some_text;
-  Diagnostics diagnostics;
-  const auto plan = load_plan(path.string(), diagnostics);
-  std::filesystem::remove(path);
-  REQUIRE(plan);
-  CHECK(*plan == some_plan());
-  CHECK(!load_plan(path.string(), diagnostics));
-  CHECK(diagnostics.text() == path.string() + ": error: there is no such file\n");
 }
 
 }  // namespace hdpsim

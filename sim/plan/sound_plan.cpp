@@ -1,0 +1,92 @@
+#include "sim/plan/sound_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/first_problems.h"
+#include "sim/document/document.h"
+#include "sim/document/json_stream.h"
+#include "sim/document/limits.h"
+#include "sim/plan/plan_check.h"
+#include "sim/plan/plan_file.h"
+
+namespace hdpsim {
+namespace {
+
+std::string_view key_of(PlanEntry::List list) {
+  switch (list) {
+    case PlanEntry::List::sequences:
+      return "sequences";
+    case PlanEntry::List::micro_batches:
+      return "micro_batches";
+    case PlanEntry::List::schedule:
+      return "schedule";
+    case PlanEntry::List::whole_plan:
+      break;
+  }
+  return "";
+}
+
+// The positions of some entries of a plan file, by key of the list and index. A file can have millions of others.
+using Positions = std::map<std::pair<std::string_view, std::size_t>, Position>;
+
+void find(const Value& item, std::string_view key, std::size_t index, Positions& positions) {
+  const auto wanted = positions.find({key, index});
+  if (wanted != positions.end()) wanted->second = item.position;
+}
+
+void find_all(const std::string& file, const std::string& text, Positions& positions) {
+  std::map<std::string_view, std::size_t> counts;
+  const TakeItem take = [&](const Value&, std::string_view key, const Value& item) {
+    const auto list =
+        std::find_if(positions.begin(), positions.end(), [&](const auto& wanted) { return wanted.first.first == key; });
+    if (list == positions.end()) return true;
+    find(item, key, counts[list->first.first]++, positions);
+    return true;
+  };
+  Diagnostics ignored;  // the text was read before
+  if (parse_json(file, text, take, ignored)) return;
+  const Value document = parse_document(file, text, ignored);  // YAML
+  for (auto& [place, position] : positions) {
+    const Value* list = document.find(place.first);
+    if (list != nullptr && place.second < list->items.size()) position = list->items[place.second].position;
+  }
+}
+
+}  // namespace
+
+void report_unsound(const Plan& plan, const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  const std::vector<PlanProblem> problems = plan_problems(plan);
+  if (problems.empty()) return;
+  const Position whole{file, 0, 0};
+  Positions positions;
+  const std::size_t told = std::min(problems.size(), FirstProblems::most);
+  for (std::size_t i = 0; i < told; ++i) {
+    positions.try_emplace({key_of(problems[i].entry.list), problems[i].entry.index}, whole);
+  }
+  find_all(file, text, positions);
+  FirstProblems unsound(diagnostics);
+  for (const PlanProblem& problem : problems) {
+    const auto found = positions.find({key_of(problem.entry.list), problem.entry.index});
+    unsound.error(found == positions.end() ? whole : found->second, problem.text);
+  }
+  unsound.finish(whole, "problems of this plan");
+  if (text.size() <= largest_shown_bytes) diagnostics.add_source(file, text);
+}
+
+std::optional<Plan> load_sound_plan(const std::string& path, Diagnostics& diagnostics) {
+  const auto text = read_text_file(path, diagnostics);
+  if (!text) return std::nullopt;
+  Diagnostics found;
+  std::optional<Plan> plan = read_plan(path, *text, found);
+  if (plan) report_unsound(*plan, path, *text, found);
+  if (!found.empty()) plan.reset();
+  diagnostics.append(found);
+  return plan;
+}
+
+}  // namespace hdpsim
