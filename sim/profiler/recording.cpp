@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <system_error>
 #include <utility>
 
 #include "sim/profiler/impl/rank_analysis.h"
@@ -47,6 +49,17 @@ bool is_nsys(const std::filesystem::path& file) {
   return name.ends_with(".csv") || name.ends_with(".csv.gz");
 }
 
+// A trace that is given twice would count as two ranks that always agree.
+void require_different(const std::vector<std::filesystem::path>& files) {
+  std::set<std::filesystem::path> seen;
+  for (const std::filesystem::path& file : files) {
+    std::error_code unknown;
+    const std::filesystem::path where = std::filesystem::weakly_canonical(file, unknown);
+    if (seen.insert(unknown ? file : where).second) continue;
+    throw InputError(Position{file.string(), 0, 0}, "this trace is given twice", "give one trace of each rank");
+  }
+}
+
 }  // namespace
 
 double MessageSamples::transfer_s() const {
@@ -80,6 +93,7 @@ double Recording::kernel_s() const {
 }
 
 Recording read_recording(const std::vector<std::filesystem::path>& files, const RecordingOptions& options) {
+  require_different(files);
   Recording recording;
   MessagesOfGroups groups;
   const auto all = static_cast<double>(files.size());

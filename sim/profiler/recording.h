@@ -116,7 +116,7 @@ struct RecordingOptions {
 /// Reads traces of PyTorch's profiler (kineto_reader.h), or of Nsight Systems where the name ends in .csv or .csv.gz
 /// (nsys_reader.h), one of each rank, one after the other: memory is that of the kernels and launches of one trace,
 /// some 100 bytes each, and of the samples. InputError: what these readers report; a trace without any kernel of a GPU;
-/// more than 20 million kernels or operations in one.
+/// one that is given twice; more than 20 million kernels or operations in one.
 [[nodiscard]] Recording read_recording(const std::vector<std::filesystem::path>& files,
                                        const RecordingOptions& options = {});
 

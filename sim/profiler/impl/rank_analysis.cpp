@@ -194,7 +194,7 @@ class RankAnalysis {
       if (class_of(trace_, kernel) != KernelClass::collective) continue;
       const NamedMessage& message = message_of(kernel);
       const bool is_known = message.kind && message.bytes > 0 && message.bytes <= limits::message.most.count() &&
-                            message.ranks > 1 && message.ranks <= most_ranks;
+                            message.ranks > 1 && message.ranks <= most_ranks && kernel.end > kernel.begin;
       count(i, is_known);
       if (!is_known) continue;
       const TracedMessage traced{*message.kind, message.ranks, message.bytes,

@@ -1,5 +1,6 @@
 #include "sim/profiler/recording.h"
 
+#include <filesystem>
 #include <numeric>
 
 #include "sim/profiler/impl/rank_analysis.h"
@@ -192,6 +193,32 @@ TEST_CASE("kernels of two devices in one trace are refused", "[profiler]") {
   trace.kernel(product_name, 0, 100, 0, 0);
   trace.raw(R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": {"device": 1, "stream": 7}})");
   CHECK_THROWS_WITH(recorded({trace}), Catch::Matchers::Contains("a kernel of device 1 beside those of device 0"));
+}
+
+TEST_CASE("a message that takes no time says nothing of its link", "[profiler]") {
+  KinetoTrace trace;
+  const auto gather = [&](double begin, double took) {
+    trace.kernel(all_gather, begin, took, 0, 0, 17, KinetoTrace::message("_allgather_base", 1000, 8000, 8, node));
+  };
+  gather(0, 0);
+  gather(200, 100);
+  const Recording recording = recorded({trace});
+  REQUIRE(recording.messages.size() == 1);
+  CHECK(recording.messages.begin()->second.seconds.count() == 1);
+  CHECK(recording.messages.begin()->second.transfer_s() == about(100e-6));
+}
+
+TEST_CASE("a trace that is given twice, under whatever name, is refused", "[profiler]") {
+  const test::TemporaryFolder folder;
+  KinetoTrace trace;
+  trace.kernel(product_name, 0, 100, 0, 0);
+  const std::filesystem::path file = trace.write(folder.path() / "rank0.json");
+  const std::filesystem::path link = folder.path() / "rank1.json";
+  std::filesystem::create_symlink(file, link);
+  CHECK_THROWS_WITH(read_recording({file, file}),
+                    Catch::Matchers::Contains("rank0.json: error: this trace is given twice"));
+  CHECK_THROWS_WITH(read_recording({file, link}),
+                    Catch::Matchers::Contains("rank1.json: error: this trace is given twice"));
 }
 
 TEST_CASE("a trace without kernels is refused", "[profiler]") {
