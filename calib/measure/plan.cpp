@@ -46,8 +46,8 @@ constexpr double message_latency_s = 50e-6;
 /// A rough estimate of the time of one run, for planning.
 struct RunEstimate {
   const DeviceSpeed& speed;
-  double operator()(const Attention& op) const { return launch_s + work_of(op) / speed.usual_flops; }
-  double operator()(const Gemm& op) const { return launch_s + work_of(op) / speed.usual_flops; }
+  double operator()(const Attention& op) const { return launch_s + flops_of(op).count() / speed.usual_flops; }
+  double operator()(const Gemm& op) const { return launch_s + flops_of(op).count() / speed.usual_flops; }
   double operator()(const MemoryBoundSubject& op) const {
     return launch_s + static_cast<double>(op.bytes) / speed.usual_bandwidth;
   }

@@ -8,13 +8,6 @@
 namespace hdpsim::calib {
 namespace {
 
-double area_of(const AttentionBlock& block) {
-  const auto queries = static_cast<double>(block.queries);
-  const auto keys = static_cast<double>(block.keys);
-  const double area = block.mask == Mask::causal ? queries * (queries + 1) / 2 : queries * keys;
-  return area * static_cast<double>(block.count);
-}
-
 std::string text_of(const AttentionBlock& block) {
   const std::string count = block.count == 1 ? "" : fmt::format("{} of ", block.count);
   const std::string keys = block.queries == block.keys ? "" : fmt::format("x{}", block.keys);
@@ -65,21 +58,6 @@ std::string_view family_of(const Subject& subject) {
 
 std::string label_of(const Subject& subject) {
   return std::visit(Labels{}, subject);
-}
-
-double area_of(const Attention& op) {
-  double area = 0;
-  for (const AttentionBlock& block : op.blocks) area += area_of(block);
-  return area;
-}
-
-double work_of(const Attention& op) {
-  const double forward = 4 * static_cast<double>(op.heads * op.head_dim) * area_of(op);
-  return op.direction == Direction::forward ? forward : 2.5 * forward;
-}
-
-double work_of(const Gemm& op) {
-  return 2 * static_cast<double>(op.m) * static_cast<double>(op.n) * static_cast<double>(op.k);
 }
 
 }  // namespace hdpsim::calib

@@ -56,10 +56,4 @@ struct Measurement {
 /// One JSON object on one line that reads back as an equal subject; equal subjects have equal texts.
 [[nodiscard]] std::string subject_text(const Subject& subject);
 
-/// The exact number of (query, key) pairs of a launch.
-[[nodiscard]] double area_of(const Attention& op);
-/// Floating-point operations: 4 heads dim area, 2.5 times that backward.
-[[nodiscard]] double work_of(const Attention& op);
-[[nodiscard]] double work_of(const Gemm& op);
-
 }  // namespace hdpsim::calib

@@ -13,8 +13,8 @@ constexpr std::int64_t caches_until_out_of_reach = 4;
 /// The least time on a device of this speed. Zero for transfers, whose peak is not known here.
 struct LeastPossible {
   const DeviceSpeed& speed;
-  double operator()(const Attention& op) const { return work_of(op) / speed.peak_flops; }
-  double operator()(const Gemm& op) const { return work_of(op) / speed.peak_flops; }
+  double operator()(const Attention& op) const { return flops_of(op).count() / speed.peak_flops; }
+  double operator()(const Gemm& op) const { return flops_of(op).count() / speed.peak_flops; }
   double operator()(const MemoryBoundSubject& op) const {
     const bool cached = op.bytes < caches_until_out_of_reach * speed.cache_bytes;
     return cached ? 0 : static_cast<double>(op.bytes) / speed.peak_bandwidth;

@@ -32,4 +32,26 @@ std::string_view memory_kernel_name(MemoryKernel kernel) {
   return "";
 }
 
+double pairs_of(const AttentionBlock& block) {
+  const auto queries = static_cast<double>(block.queries);
+  const auto keys = static_cast<double>(block.keys);
+  const double area = block.mask == Mask::causal ? queries * (queries + 1) / 2 : queries * keys;
+  return static_cast<double>(block.count) * area;
+}
+
+double pairs_of(const Attention& launch) {
+  double pairs = 0;
+  for (const AttentionBlock& block : launch.blocks) pairs += pairs_of(block);
+  return pairs;
+}
+
+Flops flops_of(const Gemm& product) {
+  return Flops(2.0 * static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k));
+}
+
+Flops flops_of(const Attention& launch) {
+  const Flops forward(4 * static_cast<double>(launch.heads * launch.head_dim) * pairs_of(launch));
+  return launch.direction == Direction::forward ? forward : backward_attention * forward;
+}
+
 }  // namespace hdpsim

@@ -13,7 +13,7 @@ namespace hdpsim {
 enum class Direction { forward, backward };
 enum class Mask { causal, full };
 
-/// One matrix product on one device: (m x k) times (k x n), summed in fp32. Work: 2 m n k.
+/// One matrix product on one device: (m x k) times (k x n), summed in fp32.
 struct Gemm {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -34,7 +34,6 @@ struct AttentionBlock {
 };
 
 /// One launch of a variable-length attention kernel on one device, over all its blocks.
-/// Work: forward 4 x heads x head_dim x area, backward 2.5 times that.
 struct Attention {
   std::vector<AttentionBlock> blocks;
   std::int64_t heads = 0;
@@ -43,6 +42,17 @@ struct Attention {
   Direction direction = Direction::forward;
   bool dropout = false;  ///< Of scores; only unfused attention has a kernel for it.
 };
+
+/// The (query, key) pairs of a block, of all `count`, and of all blocks of a launch.
+[[nodiscard]] double pairs_of(const AttentionBlock& block);
+[[nodiscard]] double pairs_of(const Attention& launch);
+
+/// FLOPs of attention's backward in those of its forward: five products of a block in place of two.
+inline constexpr double backward_attention = 2.5;
+
+/// FLOPs of a product, 2 m n k, and of a launch of attention: forward 4 x heads x head_dim x pairs.
+[[nodiscard]] Flops flops_of(const Gemm& product);
+[[nodiscard]] Flops flops_of(const Attention& launch);
 
 /// Memory-bound kernels, by the names under which profiles have them: they do not all reach the same bandwidth. A
 /// kernel that the profile lacks, such as another norm or activation, takes the bandwidth of the kernels like it.

@@ -1,6 +1,8 @@
 #include "sim/profile/device_profile.h"
 
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "sim/base/check.h"
 
@@ -11,9 +13,16 @@ double ratio(Bandwidth achieved, Bandwidth line) {
   return static_cast<double>(achieved.bytes_per_second()) / static_cast<double>(line.bytes_per_second());
 }
 
-double exact_area(const AttentionCurve& curve, std::int64_t queries, std::int64_t keys) {
-  const auto rows = static_cast<double>(queries);
-  return curve.causal ? rows * (rows + 1) / 2 : rows * static_cast<double>(keys);
+AttentionBlock block_of(const AttentionCurve& curve, std::int64_t queries, std::int64_t keys, std::int64_t count = 1) {
+  return {queries, keys, curve.causal ? Mask::causal : Mask::full, count};
+}
+
+Flops work_of(const AttentionCurve& curve, std::vector<AttentionBlock> blocks) {
+  return flops_of({.blocks = std::move(blocks),
+                   .heads = curve.heads,
+                   .kv_heads = curve.kv_heads,
+                   .head_dim = curve.head_dim,
+                   .direction = curve.backward ? Direction::backward : Direction::forward});
 }
 
 }  // namespace
@@ -49,21 +58,19 @@ double CollectiveRate::efficiency() const {
 }
 
 Flops sample_work(const AttentionCurve& curve, const AttentionSample& sample) {
-  const double area = exact_area(curve, sample.queries, sample.keys);
-  const auto width = static_cast<double>(curve.heads * curve.head_dim * sample.count);
-  const Flops forward(4 * width * area);
-  return curve.backward ? 2.5 * forward : forward;
+  return work_of(curve, {block_of(curve, sample.queries, sample.keys, sample.count)});
 }
 
 Flops sample_work(const AttentionCurve& curve, const PackedSample& sample) {
-  double area = 0;
-  for (const PackedDocument& document : sample.documents) area += exact_area(curve, document.queries, document.keys);
-  const Flops forward(4 * static_cast<double>(curve.heads * curve.head_dim) * area);
-  return curve.backward ? 2.5 * forward : forward;
+  std::vector<AttentionBlock> blocks;
+  for (const PackedDocument& document : sample.documents) {
+    blocks.push_back(block_of(curve, document.queries, document.keys));
+  }
+  return work_of(curve, std::move(blocks));
 }
 
 Flops sample_work(const GemmShapeSample& sample) {
-  return Flops(2.0 * static_cast<double>(sample.m) * static_cast<double>(sample.n) * static_cast<double>(sample.k));
+  return flops_of(Gemm{sample.m, sample.n, sample.k});
 }
 
 std::string_view copy_kind_name(CopyKind kind) {

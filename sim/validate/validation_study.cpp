@@ -79,7 +79,7 @@ bool was_fitted_to(const DeviceProfile& profile, const ValidationRow& row) {
 // scores a second time (attention_flops()).
 double flops_per_s(const Run& run, const PointSpec& spec, CountedAttention counted) {
   constexpr double both_published = 1 + 2;
-  constexpr double both_multiplied = 1 + 2.5;
+  constexpr double both_multiplied = 1 + backward_attention;
   constexpr std::int64_t tokens = 1'000'000;
   const double kept = kept_copies(spec.model, spec.experts.layout);
   const double of_tokens = training_linear_flops(spec.model, tokens, kept).count();

@@ -9,14 +9,13 @@ namespace hdpsim::calib {
 namespace {
 
 constexpr std::int64_t half = 2;  // bytes of the elements that a profile's kernels take
-constexpr double backward_work = 2.5;
 
-double work_of(const TracedAttention& op) {
-  const auto q = static_cast<double>(op.queries);
-  const double area = op.mask == Mask::causal ? q * (q + 1) / 2 : q * static_cast<double>(op.keys);
-  const double forward =
-      4.0 * static_cast<double>(op.heads) * static_cast<double>(op.head_dim) * static_cast<double>(op.count) * area;
-  return op.direction == Direction::forward ? forward : backward_work * forward;
+Attention launch_of(const TracedAttention& call) {
+  return {.blocks = {{call.queries, call.keys, call.mask, call.count}},
+          .heads = call.heads,
+          .kv_heads = call.kv_heads,
+          .head_dim = call.head_dim,
+          .direction = call.direction};
 }
 
 /// Adds the samples of one size if they are possible: `least_s` is the time that the data sheet allows.
@@ -54,8 +53,7 @@ Family<GemmTiming> product_samples(const Recording& recording, const Datasheet& 
   for (const auto& [product, samples] : recording.products) {
     if (in_fp8(product.op.format) != fp8 || (!fp8 && product.element_bytes != half)) continue;
     const Gemm& op = product.op;
-    const double work = 2.0 * static_cast<double>(op.m) * static_cast<double>(op.n) * static_cast<double>(op.k);
-    const double least_s = work / ((fp8 ? fp8_speed : 1) * device.peak.per_second());
+    const double least_s = flops_of(op).count() / ((fp8 ? fp8_speed : 1) * device.peak.per_second());
     add(family, samples, least_s, gap_s, [&op] { return GemmTiming{op, {}}; });
   }
   return family;
@@ -68,15 +66,9 @@ AttentionKind kind_of(const Attention& op) {
 Family<AttentionTiming> attention_samples(const Recording& recording, const Datasheet& device, double gap_s) {
   Family<AttentionTiming> family;
   for (const auto& [call, samples] : recording.attention) {
-    const double least_s = work_of(call) / device.peak.per_second();
-    add(family, samples, least_s, gap_s, [&call = call] {
-      return AttentionTiming{Attention{.blocks = {{call.queries, call.keys, call.mask, call.count}},
-                                       .heads = call.heads,
-                                       .kv_heads = call.kv_heads,
-                                       .head_dim = call.head_dim,
-                                       .direction = call.direction},
-                             {}};
-    });
+    const Attention launch = launch_of(call);
+    const double least_s = flops_of(launch).count() / device.peak.per_second();
+    add(family, samples, least_s, gap_s, [&] { return AttentionTiming{launch, {}}; });
   }
   return family;
 }

@@ -18,30 +18,24 @@ Estimate FormulaCostModel::roofline(double flops, double bytes) const {
 }
 
 Estimate FormulaCostModel::gemm(const Gemm& op) const {
-  const double work = 2.0 * static_cast<double>(op.m) * static_cast<double>(op.n) * static_cast<double>(op.k);
-  return roofline(work, gemm_bytes(op));
+  return roofline(flops_of(op).count(), gemm_bytes(op));
 }
 
 Estimate FormulaCostModel::attention(const Attention& op) const {
   if (op.blocks.empty()) return {Duration{}, Evidence::formula};
-  double area = 0;
   double query_rows = 0;
   double key_rows = 0;
   for (const AttentionBlock& block : op.blocks) {
-    const auto queries = static_cast<double>(block.queries);
-    const auto keys = static_cast<double>(block.keys);
     const auto count = static_cast<double>(block.count);
-    area += count * (block.mask == Mask::causal ? queries * (queries + 1) / 2 : queries * keys);
-    query_rows += count * queries;
-    key_rows += count * keys;
+    query_rows += count * static_cast<double>(block.queries);
+    key_rows += count * static_cast<double>(block.keys);
   }
-  const double forward_work = 4 * static_cast<double>(op.heads * op.head_dim) * area;
   // Forward reads Q, K, V and writes O; backward reads Q, O, dO, K, V and writes dQ, dK, dV: twice as much.
   const double forward_bytes =
       bf16 * 2 * static_cast<double>(op.head_dim) *
       (query_rows * static_cast<double>(op.heads) + key_rows * static_cast<double>(op.kv_heads));
   const bool forward = op.direction == Direction::forward;
-  return roofline(forward ? forward_work : 2.5 * forward_work, forward ? forward_bytes : 2 * forward_bytes);
+  return roofline(flops_of(op).count(), forward ? forward_bytes : 2 * forward_bytes);
 }
 
 Estimate FormulaCostModel::memory_bound(const MemoryBound& op) const {

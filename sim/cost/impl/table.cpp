@@ -5,11 +5,6 @@
 #include <cmath>
 
 namespace hdpsim {
-namespace {
-
-constexpr double backward_work = 2.5;  // five products of the block instead of two
-
-}  // namespace
 
 TableCostModel::TableCostModel(const DeviceProfile& profile)
     : measured_(profile.provenance.label == ProfileLabel::measured),
@@ -64,7 +59,7 @@ TableCostModel::Match TableCostModel::match(Mask mask, const Attention& op) cons
       std::min_element(attention_.begin(), attention_.end(),
                        [&](const AttentionKernel& a, const AttentionKernel& b) { return distance(a) < distance(b); });
   double scale = static_cast<double>(op.head_dim) / static_cast<double>(nearest->head_dim());
-  if (nearest->backward() != backward) scale *= backward ? backward_work : 1 / backward_work;
+  if (nearest->backward() != backward) scale *= backward ? backward_attention : 1 / backward_attention;
   const bool exact =
       nearest->causal() == causal && nearest->backward() == backward && nearest->head_dim() == op.head_dim;
   return {&*nearest, scale, exact};

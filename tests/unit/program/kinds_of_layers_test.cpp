@@ -16,17 +16,6 @@ using test::count;
 using test::one_head_model;
 using test::plan_of;
 
-double area_of(const Attention& launch) {
-  double area = 0;
-  for (const AttentionBlock& block : launch.blocks) {
-    const auto queries = static_cast<double>(block.queries);
-    const double each =
-        block.mask == Mask::causal ? queries * (queries + 1) / 2 : queries * static_cast<double>(block.keys);
-    area += each * static_cast<double>(block.count);
-  }
-  return area;
-}
-
 Transformer windowed(std::int64_t window) {
   Transformer model = one_head_model(4);
   model.window = window;
@@ -87,7 +76,7 @@ TEST_CASE("ranks of a ring share the whole area of a window", "[kinds]") {
         const Plan plan = plan_of(static_cast<std::int64_t>(ranks), 4, {{group_of(ranks), tokens}});
         const RingAttention ring = ring_attention(
             plan.micro_batches[0], model, 1, {.parties = std::ssize(plan.micro_batches[0].group)}, Direction::forward);
-        const double shared = static_cast<double>(ranks) * (area_of(ring.own) + area_of(ring.step));
+        const double shared = static_cast<double>(ranks) * (pairs_of(ring.own) + pairs_of(ring.step));
         CHECK(shared == Approx(attention_area(model, tokens)).epsilon(0.02));
       }
     }
@@ -122,7 +111,7 @@ TEST_CASE("chunks that parts do not cut need nothing of other ranks", "[kinds]")
   const RingAttention ring = ring_attention(plan.micro_batches[0], model, 1,
                                             {.parties = std::ssize(plan.micro_batches[0].group)}, Direction::forward);
   CHECK(ring.halo == 1500);
-  CHECK(4 * (area_of(ring.own) + area_of(ring.step)) == Approx(attention_area(model, 8192)).epsilon(0.01));
+  CHECK(4 * (pairs_of(ring.own) + pairs_of(ring.step)) == Approx(attention_area(model, 8192)).epsilon(0.01));
 }
 
 TEST_CASE("linear layers pass the states of all other parts, and nothing that grows with the tokens", "[kinds]") {

@@ -46,14 +46,5 @@ TEST_CASE("labels tell subjects apart", "[subject]") {
   CHECK(label_of(subjects[5]) == "gemm beside d2h, 8 blocks");
 }
 
-TEST_CASE("work of attention is 4 heads dim area, backward 2.5 times that", "[subject]") {
-  Attention op{.blocks = {{4, 4, Mask::causal, 2}, {3, 5, Mask::full, 1}}, .heads = 2, .kv_heads = 1, .head_dim = 64};
-  constexpr double area = 2 * 10 + 3 * 5;
-  CHECK(area_of(op) == area);
-  CHECK(work_of(op) == 4 * 2 * 64 * area);
-  op.direction = Direction::backward;
-  CHECK(work_of(op) == 10 * 2 * 64 * area);
-}
-
 }  // namespace
 }  // namespace hdpsim::calib
