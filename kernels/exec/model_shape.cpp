@@ -25,6 +25,10 @@ class Fingerprint {
     const auto& [query_rank, kv_rank, rotated] = latent;
     add(query_rank, kv_rank, rotated);
   }
+  void add(const KeyIndexer& indexer) {
+    const auto& [heads, head_dim, keys] = indexer;
+    add(heads, head_dim, keys);
+  }
   void add(const LinearMixing& mixing) {
     const auto& [heads, key_heads, key_dim, value_dim, chunk, inputs, convolved, taps, step_rank, delta_rule,
                  parameters] = mixing;
@@ -36,11 +40,12 @@ class Fingerprint {
     if (part) add(*part);
   }
   void add(const Layer& layer) {
-    const auto& [heads, kv_heads, head_dim, value_dim, window, chunk, sinks, gated_output, latent, linear, ffn_hidden,
-                 gated_mlp, moe, biases, qkv_biases, output_bias, qk_norm, norms, joins] = layer;
+    const auto& [heads, kv_heads, head_dim, value_dim, window, chunk, sinks, gated_output, latent, indexer, linear,
+                 ffn_hidden, gated_mlp, moe, biases, qkv_biases, output_bias, qk_norm, norms, joins] = layer;
     add(heads, kv_heads, head_dim, value_dim, window, chunk, sinks, gated_output, ffn_hidden, gated_mlp, biases,
         qkv_biases, output_bias, qk_norm, norms, joins);
     add(latent);
+    add(indexer);
     add(linear);
     add(moe);
   }

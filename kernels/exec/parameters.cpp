@@ -57,6 +57,7 @@ std::vector<std::string> problems_of(const Layer& layer, int devices) {
   if (layer.joins) problems.emplace_back("it has layers that predict further tokens");
   if (layer.norms != 2) problems.push_back(fmt::format("its layers have {} norms", layer.norms));
   if (layer.qkv_biases) problems.emplace_back("its queries, keys and values have biases");
+  if (layer.indexer) problems.emplace_back("an indexer chooses the keys that its tokens see");
   if (layer.qk_norm) problems.emplace_back("its queries and keys have norms");
   if (layer.biases) problems.emplace_back("it has biases");
   if (!layer.gated_mlp) problems.emplace_back("its MLP has no gate");

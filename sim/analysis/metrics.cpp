@@ -76,10 +76,15 @@ Flops model_flops(const Transformer& model, const Batch& batch, double kept) {
   for (const LayerRun& run : layer_runs(model)) {
     const Transformer alike = of_kind(model, run.kind);
     double area = 0;
-    for (const Sequence& sequence : batch.sequences) area += attention_area(alike, sequence.tokens);
+    Flops scores;
+    for (const Sequence& sequence : batch.sequences) {
+      area += attention_area(alike, sequence.tokens);
+      scores += indexer_flops(alike, sequence.tokens, Direction::forward) +
+                indexer_flops(alike, sequence.tokens, Direction::backward);
+    }
     const Flops layer =
         attention_flops(alike, area, Direction::forward) + attention_flops(alike, area, Direction::backward);
-    attention += layer * static_cast<double>(run.count);
+    attention += (layer + scores) * static_cast<double>(run.count);
   }
   return attention + training_linear_flops(model, batch.tokens(), kept);
 }

@@ -233,10 +233,10 @@ Curve line_through(const Sample& first, const Sample& second) {
   return {0, second.seconds / second.tokens, 0};
 }
 
-// The tokens that a token of some layer sees at most; 0: no layer has windows or chunks.
+// The tokens that a token of some layer sees at most; 0: all layers see all tokens.
 std::int64_t longest_reach(const Transformer& model) {
   std::int64_t longest = 0;
-  for (const LayerRun& run : layer_runs(model)) longest = std::max(longest, attention_reach(of_kind(model, run.kind)));
+  for (const LayerRun& run : layer_runs(model)) longest = std::max(longest, most_keys(of_kind(model, run.kind)));
   return longest;
 }
 

@@ -13,6 +13,8 @@
 namespace hdpsim {
 namespace {
 
+constexpr std::int64_t index_bytes = 4;  // of a token's place in its sequence
+
 /// Lists the tensors that a layer keeps, in the order in which forward makes them.
 class KeptList {
  public:
@@ -81,6 +83,9 @@ class KeptList {
     const bool of_core = recipe_.flash_attention && !again(LayerModule::attention);
     const bool of_projection = !again(LayerModule::projection);
     if (of_core || (of_projection && !casts())) cut("output of attention", model_.element_bytes * width);
+    if (of_core && model_.indexer) {
+      cut("output of attention in latents", model_.element_bytes * model_.heads * core_heads(model_).value_dim);
+    }
     // Linear layers exchange states and trade no heads.
     if (!of_core || !of_projection || casts() || model_.linear) return;
     cut("output of attention behind the trade of heads", model_.element_bytes * width);
@@ -90,6 +95,7 @@ class KeptList {
   void inputs() {
     if (model_.linear) return linear_inputs(*model_.linear);
     if (model_.latent) latents(*model_.latent);
+    if (model_.indexer) return chosen(*model_.indexer);
     cut("queries", model_.element_bytes * query_width(model_));
     if (model_.gated_output) cut("gate of attention's output", model_.element_bytes * query_width(model_));
     cut("keys", model_.element_bytes * key_width(model_));
@@ -102,6 +108,15 @@ class KeptList {
   void latents(const LatentAttention& latent) {
     const std::int64_t width = 2 * latent.query_rank + 2 * latent.kv_rank + latent.rotated;
     list_.push_back({"latents of queries, keys and values", model_.element_bytes * width, 0, false});
+  }
+
+  // Keys and values are the latents, and queries as wide as these.
+  void chosen(const KeyIndexer& indexer) {
+    cut("queries of latents", model_.element_bytes * model_.heads * core_heads(model_).key_dim);
+    if (!scores_keys(model_)) return;
+    const std::int64_t columns = indexer.heads * indexer.head_dim + indexer.head_dim + indexer.heads;
+    list_.push_back({"queries, keys and weights of the indexer", model_.element_bytes * columns, 0, false});
+    list_.push_back({"chosen keys", index_bytes * indexer.keys, 0, false});
   }
 
   // Chunks keep the states that they begin with.

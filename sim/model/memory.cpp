@@ -311,10 +311,12 @@ Bytes DeviceMemory::served_buffers(const ServedTokens& served) const {
 // Bytes per token: gradients of the output and of q, k and v in elements, and an fp32 sum of q's; or of the inputs of
 // linear mixing.
 std::int64_t DeviceMemory::attention_gradients() const {
-  const std::int64_t inputs =
-      model_.linear ? model_.linear->inputs : query_width(model_) + key_width(model_) + value_width(model_);
-  const std::int64_t sums = model_.linear ? 0 : query_width(model_);
-  return (output_width(model_) + inputs) * model_.element_bytes + sums * fp32_bytes;
+  if (model_.linear) return (output_width(model_) + model_.linear->inputs) * model_.element_bytes;
+  const CoreHeads core = core_heads(model_);
+  const std::int64_t queries = model_.heads * core.key_dim;
+  const std::int64_t outputs = model_.heads * core.value_dim;
+  const std::int64_t keys = core.kv_heads * (core.key_dim + core.value_dim);
+  return (outputs + queries + keys) * model_.element_bytes + queries * fp32_bytes;
 }
 
 // Without flash attention: the gradients that the kernel between the products reads and writes.

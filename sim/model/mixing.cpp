@@ -30,18 +30,24 @@ std::int64_t attention_reach(const Layer& layer) {
   return std::max(layer.window, layer.attention_chunk);
 }
 
+std::int64_t most_keys(const Layer& layer) {
+  return layer.indexer ? layer.indexer->keys : attention_reach(layer);
+}
+
 double attention_area(const Layer& layer, std::int64_t tokens) {
   if (layer.linear || layer.heads == 0) return 0;
-  const std::int64_t reach = attention_reach(layer);
-  if (reach == 0 || tokens <= reach) return causal_pairs(tokens);
-  if (layer.window > 0) return causal_pairs(reach) + static_cast<double>(tokens - reach) * static_cast<double>(reach);
-  const std::int64_t chunks = tokens / reach;
-  return static_cast<double>(chunks) * causal_pairs(reach) + causal_pairs(tokens % reach);
+  const std::int64_t keys = most_keys(layer);
+  if (keys == 0 || tokens <= keys) return causal_pairs(tokens);
+  if (layer.attention_chunk == 0) {
+    return causal_pairs(keys) + static_cast<double>(tokens - keys) * static_cast<double>(keys);
+  }
+  const std::int64_t chunks = tokens / keys;
+  return static_cast<double>(chunks) * causal_pairs(keys) + causal_pairs(tokens % keys);
 }
 
 std::vector<AttentionBlock> attention_blocks(const Layer& layer, std::int64_t tokens) {
   if (layer.linear || layer.heads == 0) return {};
-  if (layer.window > 0) return band(layer.window, tokens);
+  if (layer.attention_chunk == 0 && most_keys(layer) > 0) return band(most_keys(layer), tokens);
   const std::int64_t chunk = layer.attention_chunk > 0 ? layer.attention_chunk : std::max<std::int64_t>(1, tokens);
   std::vector<AttentionBlock> blocks;
   add_square(blocks, chunk, tokens / chunk);
@@ -51,8 +57,16 @@ std::vector<AttentionBlock> attention_blocks(const Layer& layer, std::int64_t to
 
 Flops attention_flops(const Layer& layer, double area, Direction direction) {
   if (layer.linear) return {};
-  const Flops forward(2.0 * static_cast<double>(layer.heads * (layer.head_dim + value_dim(layer))) * area);
-  return direction == Direction::forward ? forward : 2.5 * forward;
+  const CoreHeads core = core_heads(layer);
+  const Flops forward(2.0 * static_cast<double>(layer.heads * (core.key_dim + core.value_dim)) * area);
+  return direction == Direction::forward ? forward : backward_attention * forward;
+}
+
+Flops indexer_flops(const Layer& layer, std::int64_t tokens, Direction direction) {
+  if (!layer.indexer) return {};
+  const Flops of_pair(2.0 * static_cast<double>(layer.indexer->heads * layer.indexer->head_dim));
+  if (direction == Direction::forward) return of_pair * causal_pairs(tokens);
+  return backward_attention * of_pair * attention_area(layer, tokens);
 }
 
 std::vector<Gemm> mixing_products(const LinearMixing& mixing, std::int64_t tokens, std::int64_t tp) {

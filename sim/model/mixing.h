@@ -16,17 +16,24 @@ namespace hdpsim {
   const auto count = static_cast<double>(tokens);
   return count * (count + 1) / 2;
 }
-/// The (query, key) pairs that a layer's attention computes of one sequence: causal, within its window or its chunks. 0
-/// for a layer without attention.
+/// The (query, key) pairs that a layer's attention computes of one sequence: causal, within its window or its chunks,
+/// or those that its indexer chooses. 0 for a layer without attention.
 [[nodiscard]] double attention_area(const Layer& layer, std::int64_t tokens);
-/// The same pairs as blocks of one launch: of a window, a triangle and the square blocks of the band behind it.
+/// The same pairs as blocks of one launch: of a window, a triangle and the square blocks of the band behind it. Chosen
+/// keys are as many as those of a window.
 [[nodiscard]] std::vector<AttentionBlock> attention_blocks(const Layer& layer, std::int64_t tokens);
-/// The tokens that a token sees at most; 0: all before it.
+/// How many tokens back a token sees at most, itself included; 0: up to the first.
 [[nodiscard]] std::int64_t attention_reach(const Layer& layer);
+/// The tokens that a token sees at most: those within its reach, or as many as its indexer chooses; 0: all before it.
+[[nodiscard]] std::int64_t most_keys(const Layer& layer);
 
 /// FLOPs of attention scores and values over an area of the mask, all heads of one layer: forward 2 h (d_k + d_v) area,
 /// backward 2.5 x that (five matrix products instead of two).
 [[nodiscard]] Flops attention_flops(const Layer& layer, double area, Direction direction);
+/// FLOPs of the scores by which a layer's indexer chooses the keys of one sequence, of which all pairs count forward
+/// and the chosen ones, which have the indexer's loss, in backward: 2 h d a pair forward, 2.5 x that backward. 0
+/// without an indexer.
+[[nodiscard]] Flops indexer_flops(const Layer& layer, std::int64_t tokens, Direction direction);
 
 /// The matrix products of one layer's linear mixing for `tokens` tokens, with the heads cut over `tp` devices; a chunk
 /// of c tokens of a head takes

@@ -31,12 +31,22 @@ Value with_shared_keys(Value language, const Value& config) {
   return language;
 }
 
+// A language model with the keys of its inner maps, as far as it has no keys of these names itself.
+Value with_keys_of_maps(Value language, const Architecture& architecture) {
+  for (const std::string_view name : architecture.maps) {
+    const Value* map = name.empty() ? nullptr : language.find(name);
+    if (map != nullptr && map->is_map()) fill_in(language, Value(*map));
+  }
+  return language;
+}
+
 std::optional<Transformer> read_as(const Architecture& architecture, const Value& config, MapReader& map) {
   const bool may_be_missing = architecture.inside.empty() || architecture.may_be_outside;
   const Value* inside = architecture.inside.empty() ? nullptr : map.find(architecture.inside);
   if (inside == nullptr && !may_be_missing) inside = map.require(architecture.inside);
   if (inside == nullptr && !may_be_missing) return std::nullopt;
-  const Value language = inside == nullptr ? config : with_shared_keys(*inside, config);
+  const Value language =
+      with_keys_of_maps(inside == nullptr ? config : with_shared_keys(*inside, config), architecture);
   refuse_unread(architecture, language, map.diagnostics());
   MapReader of_language(language, inside == nullptr ? "the model" : fmt::format("'{}'", architecture.inside),
                         map.diagnostics());

@@ -51,8 +51,9 @@ std::int64_t attention_extras(const Transformer& model) {
   if (model.linear) return model.linear->convolved * model.linear->taps + model.linear->parameters;
   const std::int64_t biases = model.qkv_biases ? query_width(model) + key_width(model) + value_width(model) : 0;
   const std::int64_t latents = model.latent ? model.latent->query_rank + model.latent->kv_rank : 0;
+  const std::int64_t indexer = scores_keys(model) ? 2 * model.indexer->head_dim : 0;  // a norm of its keys, with biases
   return biases + (model.output_bias ? model.hidden : 0) + (model.qk_norm ? 2 * model.head_dim : 0) + latents +
-         (model.sinks ? model.heads : 0);
+         indexer + (model.sinks ? model.heads : 0);
 }
 
 std::int64_t router_biases(const Transformer& model) {

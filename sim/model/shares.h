@@ -41,6 +41,23 @@ inline constexpr std::int64_t mask_bytes = 1;  ///< Of an element's place in the
   return layer.linear ? layer.linear->heads * layer.linear->value_dim : layer.heads * value_dim(layer);
 }
 
+/// Heads of keys, and widths of a head, as the attention kernel has them: where an indexer chooses keys, all heads read
+/// the latent of a token, and its rotated columns.
+struct CoreHeads {
+  std::int64_t kv_heads = 0;
+  std::int64_t key_dim = 0;
+  std::int64_t value_dim = 0;
+};
+[[nodiscard]] inline CoreHeads core_heads(const Layer& layer) {
+  if (!layer.indexer) return {layer.kv_heads, layer.head_dim, value_dim(layer)};
+  return {1, layer.latent->kv_rank + layer.latent->rotated, layer.latent->kv_rank};
+}
+
+/// Whether the layer scores keys, and takes no choice of another layer.
+[[nodiscard]] inline bool scores_keys(const Layer& layer) {
+  return layer.indexer && layer.indexer->heads > 0;
+}
+
 /// Columns of what an expert reads and writes, and of the copies of tokens that travel to it.
 [[nodiscard]] inline std::int64_t copy_width(const Transformer& model) {
   return model.moe && model.moe->latent > 0 ? model.moe->latent : model.hidden;

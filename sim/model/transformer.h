@@ -34,6 +34,17 @@ struct LatentAttention {
   friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
 };
 
+/// What chooses the keys that a query attends to: heads of small queries score all tokens before by one small key of
+/// each, and attention sees the `keys` tokens of the highest scores (DeepSeek sparse attention: DeepSeek-AI 2025,
+/// DeepSeek-V3.2-Exp, section 2.1). Attention then is to latents, which all heads share, and not to expanded keys and
+/// values: no two queries expand the same ones.
+struct KeyIndexer {
+  std::int64_t heads = 0;  ///< 0: the layer has no scores of its own, and takes the choice of the layer before it.
+  std::int64_t head_dim = 0;
+  std::int64_t keys = 0;  ///< Chosen by a query.
+  friend bool operator==(const KeyIndexer&, const KeyIndexer&) = default;
+};
+
 /// Token mixing in linear time: every head carries a state of key_dim x value_dim from token to token. Lightning
 /// attention, gated delta nets and Mamba-2 compute it in chunks, by matrix products (see mixing_products()); Mamba-1 is
 /// a scan, token by token.
@@ -65,6 +76,7 @@ struct Layer {
   bool sinks = false;         ///< Each head has a learned score that takes part in the softmax (gpt-oss).
   bool gated_output = false;  ///< A gate as wide as the queries scales attention's output (Qwen3-Next).
   std::optional<LatentAttention> latent = {};
+  std::optional<KeyIndexer> indexer = {};   ///< Only with latents.
   std::optional<LinearMixing> linear = {};  ///< In place of attention.
   std::int64_t ffn_hidden = 0;              ///< Inner width of the MLP; 0 and no experts: the layer has none.
   bool gated_mlp = true;                    ///< SwiGLU: three matrices; otherwise two.

@@ -50,6 +50,10 @@ class Matrices {
     add(queries, latent.query_rank > 0 ? latent.query_rank : layer_.hidden);
     add(latent.kv_rank + latent.rotated, layer_.hidden);
     add(divided(layer_.heads * (layer_.head_dim - latent.rotated + value_dim(layer_)), tp_), latent.kv_rank);
+    if (!scores_keys(layer_)) return;
+    add(layer_.indexer->heads * layer_.indexer->head_dim, latent.query_rank > 0 ? latent.query_rank : layer_.hidden);
+    add(layer_.indexer->head_dim, layer_.hidden);
+    add(layer_.indexer->heads, layer_.hidden);
   }
 
   void mlp(std::int64_t inner) {

@@ -30,8 +30,8 @@ struct WeightMatrix {
 /// The weight matrices of a layer of the model's kind 0 on one of `tp` devices: all parameters but biases and the
 /// vectors of norms and of state spaces. A device has rows of the products that make queries, keys, values and the
 /// MLP's inner tensor, and columns of those that follow. Queries, keys and values are a matrix each; the gate is one
-/// matrix with the up projection, as Megatron-Core has them. What makes latents, and the router, is whole on every
-/// device. Experts are cut over tp, or whole where `ep` devices, more than 1, divide them.
+/// matrix with the up projection, as Megatron-Core has them. What makes latents, the indexer and the router are whole
+/// on every device. Experts are cut over tp, or whole where `ep` devices, more than 1, divide them.
 [[nodiscard]] std::vector<WeightMatrix> weight_matrices(const Transformer& layer, std::int64_t tp, std::int64_t ep);
 
 }  // namespace hdpsim

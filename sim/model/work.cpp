@@ -173,7 +173,8 @@ class Stretch {
   }
 
   // Every device of a tensor-parallel group makes the latents, and expands them for its heads. Keys are joined from
-  // their own and their rotated columns.
+  // their own and their rotated columns. Where an indexer chooses keys, these are the latents themselves: what would
+  // expand them then multiplies queries and outputs of attention, with as many FLOPs.
   void latent_inputs(const LatentAttention& latent) {
     const bool has_rank = latent.query_rank > 0;
     if (has_rank) {
@@ -186,7 +187,18 @@ class Stretch {
     const std::int64_t heads = divided(model_.heads, tp_);
     product({tokens_, heads * (model_.head_dim - latent.rotated + value_dim(model_)), latent.kv_rank}, InputOf::norm);
     kernel(MemoryKernel::rope, 2 * tokens_ * (heads + 1) * latent.rotated);
-    kernel(MemoryKernel::other, 2 * tokens_ * shard_.key_width);
+    if (!model_.indexer) kernel(MemoryKernel::other, 2 * tokens_ * shard_.key_width);
+    if (scores_keys(model_)) indexer_inputs(*model_.indexer, latent);
+  }
+
+  // Every device of a tensor-parallel group has the whole indexer: its queries, its key and a weight for each head of
+  // the scores.
+  void indexer_inputs(const KeyIndexer& indexer, const LatentAttention& latent) {
+    product({tokens_, indexer.heads * indexer.head_dim, latent.query_rank > 0 ? latent.query_rank : model_.hidden},
+            InputOf::norm);
+    product({tokens_, indexer.head_dim + indexer.heads, model_.hidden}, InputOf::norm);
+    norm(tokens_ * indexer.head_dim);
+    kernel(MemoryKernel::rope, 2 * tokens_ * (indexer.heads + 1) * latent.rotated);
   }
 
   void linear_inputs(const LinearMixing& linear) {
@@ -483,6 +495,10 @@ std::optional<std::size_t> last_product(const LinearPart& backward, Gradients gr
 }
 
 Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
+  if (model.indexer) {
+    const std::int64_t of_indexer = scores_keys(model) ? model.indexer->head_dim : 0;
+    return Bytes(tokens * (core_heads(model).key_dim + of_indexer) * model.element_bytes);
+  }
   const Shard shard = shard_of(model, tokens, tp);
   return Bytes(tokens * (shard.key_width + shard.value_width) * model.element_bytes);
 }

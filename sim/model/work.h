@@ -94,7 +94,8 @@ struct LinearPart {
 /// (inputs or weights, not all). No value if there is none.
 [[nodiscard]] std::optional<std::size_t> last_product(const LinearPart& backward, Gradients gradients);
 
-/// Bytes of one layer's keys and values for `tokens` tokens on one device: the message of one ring step.
+/// Bytes of one layer's keys and values for `tokens` tokens on one device: the message of one ring step. Where an
+/// indexer chooses keys, those of latents and of the indexer's keys.
 [[nodiscard]] Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp);
 /// Bytes of one tensor-parallel all-gather or reduce-scatter: the hidden states of `tokens` tokens, counted as
 /// gathered.

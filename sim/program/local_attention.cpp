@@ -9,7 +9,6 @@
 #include "sim/model/mixing.h"
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
-#include "sim/program/ring_attention.h"
 
 namespace hdpsim {
 namespace {
@@ -33,14 +32,20 @@ class FlopsAlone {
     Flops flops = of_token_ * static_cast<double>(tokens);
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const double pairs = area_of(layers_[i], spans);
-      flops += (attention_flops(layers_[i], pairs, Direction::forward) +
-                attention_flops(layers_[i], pairs, Direction::backward)) *
+      flops += (of_attention(layers_[i], pairs, spans, Direction::forward) +
+                of_attention(layers_[i], pairs, spans, Direction::backward)) *
                static_cast<double>(runs_[i].count);
     }
     return flops;
   }
 
  private:
+  static Flops of_attention(const Layer& layer, double pairs, const std::vector<Span>& spans, Direction direction) {
+    Flops flops = attention_flops(layer, pairs, direction);
+    for (const Span& span : spans) flops += indexer_flops(layer, span.tokens, direction);
+    return flops;
+  }
+
   Flops of_token_;
   std::vector<LayerRun> runs_;
   std::vector<Transformer> layers_;  // of each run
@@ -72,8 +77,8 @@ LocalWork::LocalWork(const MicroBatch& micro_batch, const Transformer& model)
       shared_tokens_(divided(micro_batch.shared_tokens(), std::ssize(micro_batch.group))),
       alone_(busiest_of(micro_batch, model)) {}
 
-Attention LocalWork::launch(const Transformer& layer, std::int64_t tp, Direction direction) const {
-  return ring_attention(alone_, layer, tp, {}, direction).own;
+RingAttention LocalWork::attention(const Transformer& layer, std::int64_t tp, Direction direction) const {
+  return ring_attention(alone_, layer, tp, {}, direction);
 }
 
 double LocalWork::idle_attention(const Transformer& layer) const {

@@ -6,6 +6,7 @@
 #include "sim/model/operation.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/plan.h"
+#include "sim/program/ring_attention.h"
 
 namespace hdpsim {
 
@@ -20,7 +21,7 @@ class LocalWork {
   [[nodiscard]] std::int64_t tokens() const { return shared_tokens_ + alone_.tokens(); }
   [[nodiscard]] std::int64_t shared_tokens() const { return shared_tokens_; }
   /// Its attention in a layer, on a device of `tp`.
-  [[nodiscard]] Attention launch(const Transformer& layer, std::int64_t tp, Direction direction) const;
+  [[nodiscard]] RingAttention attention(const Transformer& layer, std::int64_t tp, Direction direction) const;
   /// The share of that launch, and of the rank's dense work, that the mean rank has not; 0 if the mean rank has more.
   [[nodiscard]] double idle_attention(const Transformer& layer) const;
   [[nodiscard]] double idle_dense() const;

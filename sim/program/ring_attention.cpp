@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "sim/base/check.h"
 #include "sim/model/mixing.h"
 #include "sim/model/shares.h"
 
@@ -52,10 +53,10 @@ void add_block(Attention& launch, AttentionBlock block, double weight) {
   if (block.count > 0) launch.blocks.push_back(block);
 }
 
-// Lengths of spans, each with its number, for a layer whose tokens see `reach` tokens; empty if they see all.
-std::map<std::int64_t, std::int64_t> spans_by_length(const MicroBatch& micro_batch, std::int64_t reach) {
+// Lengths of spans, each with its number, for a layer whose tokens see `most` tokens; empty if they see all.
+std::map<std::int64_t, std::int64_t> spans_by_length(const MicroBatch& micro_batch, std::int64_t most) {
   std::map<std::int64_t, std::int64_t> counts;
-  if (reach == 0) return counts;
+  if (most == 0) return counts;
   for_each_length(micro_batch, [&](std::int64_t tokens) { ++counts[tokens]; });
   return counts;
 }
@@ -71,6 +72,7 @@ void add_blocks(Attention& launch, const std::vector<AttentionBlock>& blocks, st
 std::int64_t halo_of(const Layer& layer, std::int64_t tokens, std::int64_t ranks) {
   const std::int64_t part = divided(tokens, 2 * ranks);
   const std::int64_t others = tokens - divided(tokens, ranks);
+  if (layer.indexer) return others;
   if (layer.window > 0) return std::min(2 * (layer.window - 1), others);
   return part % layer.attention_chunk == 0 ? 0 : std::min(layer.attention_chunk, others);
 }
@@ -83,7 +85,7 @@ void add_local(const Layer& layer, std::int64_t tokens, std::int64_t count, std:
   const std::int64_t part = divided(tokens, parts);
   add_blocks(ring.own, attention_blocks(layer, part), std::max<std::int64_t>(1, count * parts / ranks));
   const double missed = attention_area(layer, tokens) - static_cast<double>(parts) * attention_area(layer, part);
-  const std::int64_t keys = std::min(attention_reach(layer), tokens);
+  const std::int64_t keys = std::min(most_keys(layer), tokens);
   const double rows = std::max(0.0, missed) / static_cast<double>(keys * ranks);  // of a span on a rank
   const std::int64_t whole = std::llround(rows);
   const std::int64_t all = std::llround(rows * static_cast<double>(count));
@@ -93,7 +95,7 @@ void add_local(const Layer& layer, std::int64_t tokens, std::int64_t count, std:
 }
 
 bool is_cut_short(const Layer& layer, const std::map<std::int64_t, std::int64_t>& spans) {
-  return !spans.empty() && spans.rbegin()->first > attention_reach(layer);
+  return !spans.empty() && spans.rbegin()->first > most_keys(layer);
 }
 
 // What the tokens of a chunk see of the chunks before it: as rows that see all keys which these tokens reach.
@@ -101,10 +103,10 @@ void add_earlier(const Layer& layer, const MicroBatch& micro_batch, Attention& l
   const std::int64_t earlier = micro_batch.earlier_keys();
   const std::int64_t tokens = micro_batch.tokens();
   if (earlier == 0) return;
-  if (attention_reach(layer) == 0) return launch.blocks.push_back({tokens, earlier, Mask::full, 1});
+  if (most_keys(layer) == 0) return launch.blocks.push_back({tokens, earlier, Mask::full, 1});
   const double pairs =
       attention_area(layer, earlier + tokens) - attention_area(layer, earlier) - attention_area(layer, tokens);
-  const std::int64_t keys = std::min(earlier, attention_reach(layer));
+  const std::int64_t keys = std::min(earlier, most_keys(layer));
   const std::int64_t rows = std::llround(pairs / static_cast<double>(keys));
   if (rows > 0) launch.blocks.push_back({rows, keys, Mask::full, 1});
 }
@@ -113,7 +115,7 @@ RingAttention steps_of(const MicroBatch& micro_batch, const Transformer& model, 
                        const Attention& empty) {
   RingAttention ring{empty, empty};
   add_earlier(model, micro_batch, ring.own);
-  if (const auto spans = spans_by_length(micro_batch, attention_reach(model)); is_cut_short(model, spans)) {
+  if (const auto spans = spans_by_length(micro_batch, most_keys(model)); is_cut_short(model, spans)) {
     if (ranks > 1) ring.halo = 0;
     for (const auto& [tokens, count] : spans) add_local(model, tokens, count, ranks, ring);
     return ring;
@@ -136,20 +138,42 @@ void join_steps(RingAttention& ring, std::int64_t ranks) {
   ring.halo.reset();
 }
 
+RingAttention launches_of(const MicroBatch& micro_batch, const Transformer& model, const GroupSharing& sharing,
+                          const Attention& empty) {
+  RingAttention ring = steps_of(micro_batch, model, sharing.parties, empty);
+  if (sharing.gathers) join_steps(ring, sharing.parties);
+  return ring;
+}
+
+// The scores of all tokens that a query could choose, of every head of the indexer: products of queries and keys
+// alone, which are half of an attention as wide. Backward has those of the chosen pairs, `own`.
+Attention scores_of(const MicroBatch& micro_batch, const Transformer& model, const GroupSharing& sharing,
+                    const Attention& own) {
+  HDPSIM_CHECK(sharing.parties == 1 || sharing.gathers, "{} ranks choose keys and gather none", sharing.parties);
+  const Attention empty{{}, model.indexer->heads, 1, model.indexer->head_dim / 2, own.direction};
+  if (own.direction == Direction::backward) {
+    Attention chosen = empty;
+    chosen.blocks = own.blocks;
+    return chosen;
+  }
+  Transformer seeing_all = model;
+  seeing_all.indexer.reset();
+  return launches_of(micro_batch, seeing_all, sharing, empty).own;
+}
+
 }  // namespace
 
 Attention empty_launch(const Transformer& model, std::int64_t tp, const GroupSharing& sharing, Direction direction) {
   const std::int64_t parts = tp * sharing.inner;
-  const std::int64_t kv_heads = std::max<std::int64_t>(1, model.kv_heads / parts);
-  const std::int64_t width = (model.head_dim + value_dim(model)) / 2;
-  return {{}, model.heads / parts, kv_heads, width, direction};
+  const CoreHeads core = core_heads(model);
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, core.kv_heads / parts);
+  return {{}, model.heads / parts, kv_heads, (core.key_dim + core.value_dim) / 2, direction};
 }
 
 RingAttention ring_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,
                              const GroupSharing& sharing, Direction direction) {
-  const Attention empty = empty_launch(model, tp, sharing, direction);
-  RingAttention ring = steps_of(micro_batch, model, sharing.parties, empty);
-  if (sharing.gathers) join_steps(ring, sharing.parties);
+  RingAttention ring = launches_of(micro_batch, model, sharing, empty_launch(model, tp, sharing, direction));
+  if (scores_keys(model)) ring.scores = scores_of(micro_batch, model, sharing, ring.own);
   return ring;
 }
 

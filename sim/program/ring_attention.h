@@ -28,11 +28,16 @@ namespace hdpsim {
 /// themselves, and `step` the rest of the mean rank's area, which the halo brings at once. If parts are shorter than
 /// the window, the halo comes from further ranks than the neighbours, which is not told apart.
 ///
+/// Where an indexer chooses the keys of a query, `scores` is the launch that scores all of them forward, and in
+/// backward has the gradients of the chosen ones; `own` has the chosen pairs. A group must gather keys (checked): which
+/// ones are chosen is known when all are there.
+///
 /// `own` of a chunk (MicroBatch::continues) is on one rank, with the keys of the chunks before it.
 struct RingAttention {
   Attention own;
   Attention step;                         ///< No blocks if N is 1, or with an all-gather.
   std::optional<std::int64_t> halo = {};  ///< Tokens; empty: the keys and values of all ranks pass by.
+  std::optional<Attention> scores = {};   ///< Of a layer that scores keys.
 };
 
 /// A launch without blocks, with the heads of a device: of a rank, or of its part of a party's.

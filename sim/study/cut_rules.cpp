@@ -14,7 +14,7 @@ namespace hdpsim {
 namespace {
 
 bool has_layers_of_few_keys(const Transformer& model) {
-  const auto sees_few = [](const Layer& layer) { return layer.linear || attention_reach(layer) > 0; };
+  const auto sees_few = [](const Layer& layer) { return layer.linear || most_keys(layer) > 0; };
   return sees_few(model) || std::any_of(model.others.begin(), model.others.end(), sees_few);
 }
 

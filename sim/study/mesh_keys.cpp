@@ -256,7 +256,8 @@ void add_overlaps(MeshKeys& mesh) {
        {"group_cast", KeyExchange::group_cast}},
       of_recipe(&Recipe::key_exchange),
       "how the ranks of a group share a sequence: `p2p`, keys and values pass around a ring beside attention; "
-      "`all_gather`, each rank gathers them all before it; `a2a`, ranks trade tokens for heads (Ulysses): as many "
+      "`all_gather`, each rank gathers them all before it, which is the default of models whose queries choose keys; "
+      "`a2a`, ranks trade tokens for heads (Ulysses): as many "
       "consecutive ranks as divide the group and the key-value heads of a device, and where a group has more, a "
       "ring joins these; `group_cast`, each rank gets the keys that its tokens see, and no others (MagiAttention)",
       {.see = "sharing"});

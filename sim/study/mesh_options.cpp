@@ -24,6 +24,7 @@ class MeshChecks {
   bool run() {
     check_parameters();
     check_optimizer();
+    check_key_exchange();
     check_cut();
     check_nics();
     if (point_.model.moe) check_rules_of_experts();
@@ -56,6 +57,23 @@ class MeshChecks {
     if (!problem) return;
     const Value* stated = mesh_.find("cp_cut");
     diagnostics_.unsupported(stated == nullptr ? mesh_.position : stated->position, problem->message, problem->help);
+  }
+
+  // Where an indexer chooses the keys of queries, a group gathers them unless the study says otherwise.
+  void check_key_exchange() {
+    const auto chooses = [](const Layer& layer) { return layer.indexer.has_value(); };
+    const std::vector<Layer>& others = point_.model.others;
+    if (!chooses(point_.model) && std::none_of(others.begin(), others.end(), chooses)) return;
+    const Value* stated = mesh_.find("cp_comm_type");
+    if (stated == nullptr) {
+      point_.recipe.key_exchange = KeyExchange::all_gather;
+    } else if (point_.recipe.key_exchange != KeyExchange::all_gather && reading_.is_right("cp_comm_type")) {
+      diagnostics_.unsupported(
+          stated->position,
+          fmt::format("queries of {} choose among the keys of all ranks of a group, which must have gathered them",
+                      point_.model.name),
+          "write cp_comm_type: all_gather, or leave it out");
+    }
   }
 
   void check_nics() {

@@ -64,6 +64,9 @@ std::vector<std::string> simplifications_of(const Transformer& model) {
   };
   say_if([](const Transformer& kind) { return kind.linear.has_value(); },
          "that no kernel of linear attention was measured: its products are priced as others of their shape");
+  say_if([](const Transformer& kind) { return kind.indexer.has_value(); },
+         "that no kernel of sparse attention was measured: scores of keys and attention to those that an indexer "
+         "chooses are priced as dense attention with heads of their widths");
   say_if([](const Transformer& kind) { return value_dim(kind) != kind.head_dim; },
          "that keys and values have unlike widths: attention is priced with heads of their mean width");
   say_if(

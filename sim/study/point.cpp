@@ -133,6 +133,11 @@ std::string text_of(const LatentAttention& latent) {
   return fmt::format(" {} {} {}", query_rank, kv_rank, rotated);
 }
 
+std::string text_of(const KeyIndexer& indexer) {
+  const auto& [heads, head_dim, keys] = indexer;
+  return fmt::format(" indexer {} {} {}", heads, head_dim, keys);
+}
+
 std::string text_of(const LinearMixing& linear) {
   const auto& [heads, key_heads, key_dim, value_dim, chunk, inputs, convolved, taps, step_rank, delta_rule,
                parameters] = linear;
@@ -142,12 +147,12 @@ std::string text_of(const LinearMixing& linear) {
 }
 
 std::string text_of(const Layer& layer) {
-  const auto& [heads, kv_heads, head_dim, value_dim, window, attention_chunk, sinks, gated_output, latent, linear,
-               ffn_hidden, gated_mlp, moe, biases, qkv_biases, output_bias, qk_norm, norms, joins] = layer;
+  const auto& [heads, kv_heads, head_dim, value_dim, window, attention_chunk, sinks, gated_output, latent, indexer,
+               linear, ffn_hidden, gated_mlp, moe, biases, qkv_biases, output_bias, qk_norm, norms, joins] = layer;
   const auto all = std::tie(heads, kv_heads, head_dim, value_dim, window, attention_chunk, sinks, gated_output,
                             ffn_hidden, gated_mlp, biases, qkv_biases, output_bias, qk_norm, norms, joins);
-  return fmt::format("{}{}{}{}", text_of_all(all), latent ? text_of(*latent) : "", linear ? text_of(*linear) : "",
-                     moe ? text_of(*moe) : "");
+  return fmt::format("{}{}{}{}{}", text_of_all(all), latent ? text_of(*latent) : "", indexer ? text_of(*indexer) : "",
+                     linear ? text_of(*linear) : "", moe ? text_of(*moe) : "");
 }
 
 // A model cannot be taken apart with its base, so that its own members are listed by name.

@@ -366,6 +366,18 @@ def hybrids():
         yield answer("hybrids"), f"| {title} | {layers} | " + " | ".join(["{}"] * 6) + " |", cells
 
 
+def sparse_attention():
+    """Points: of every way to see keys 64Ki, then 1Mi."""
+    runs = Runs("configs/studies/sparse-attention.yaml")
+    for way, title in enumerate(("all (DeepSeek-V3)", "chosen (DeepSeek-V3.2)", "chosen for four layers (GLM-5.2)")):
+        cells = []
+        for point in (2 * way, 2 * way + 1):
+            step = runs.step(point, "hdp-balance")
+            cells += [digits(step), f"{runs.speedup(point, 'hdp-balance'):.2f}",
+                      percent(runs("attention_s", point, "hdp-balance") / step)]
+        yield answer("sparse-attention"), f"| {title} | " + " | ".join(["{}"] * 6) + " |", cells
+
+
 def deepseek_v3():
     """Points: of 1F1B and of DualPipe copies one by one, then tokens once to each node."""
     runs = Runs("configs/studies/deepseek-v3.yaml")
@@ -473,7 +485,8 @@ def check(place, text, figures, write):
 def main():
     write = sys.argv[3:] == ["--write"]
     statements = [statement for command in (main_study, accepted_errors, tiny, two_jobs, straggler, replay, tune,
-                                            nic_bandwidth, sharing, arena, offload_or_recompute, scaling, context_length, hybrids, deepseek_v3, attention_servers, moe, ablation)
+                                            nic_bandwidth, sharing, arena, offload_or_recompute, scaling, context_length, hybrids,
+                                            sparse_attention, deepseek_v3, attention_servers, moe, ablation)
                   for statement in command()]
     wrong = [statement for statement in statements if not check(*statement, write)]
     print(f"{len(statements)} statements, {len(wrong)} of them wrong")

@@ -150,13 +150,14 @@ struct Capacity {
 };
 
 DrawnJob random_job(RandomStream& random, std::uint64_t seed, const Transformer& model, const Capacity& capacity,
-                    DrawnJob job, const Job& placed, const ExpertLayout& experts = {}, std::int64_t padding = 0) {
+                    DrawnJob job, const Job& placed, const ExpertLayout& experts = {}, std::int64_t padding = 0,
+                    const Recipe& recipe = {}) {
   const std::int64_t ranks = job.mesh.hdp;
   const std::int64_t context = capacity.tokens * capacity.contexts * ranks / 4 + capacity.tokens;
   const std::int64_t fits = std::min(context, capacity.tokens * ranks);
   const auto lengths = make_distribution(Lognormal{.mu = std::log(3000.0), .sigma = 0.8 + random.uniform()});
   job.batches = make_batches(lengths, {.context = fits, .tokens_per_step = 4 * ranks * capacity.tokens, .seed = seed});
-  const LoweringOptions lowering{.model = model, .mesh = job.mesh, .experts = experts};
+  const LoweringOptions lowering{.model = model, .mesh = job.mesh, .recipe = recipe, .experts = experts};
   const PlanningContext planning{.ranks = ranks,
                                  .ranks_per_node = placed.ranks_per_node(),
                                  .capacity = capacity.tokens,
@@ -214,6 +215,7 @@ struct Choice {
   bool served = false;      ///< Ranks attend for each other.
   bool experts = false;     ///< A mixture of experts.
   bool kinds = false;       ///< Layers of two kinds.
+  bool indexed = false;     ///< Queries choose keys.
   bool all_nics = false;    ///< Rings use all NICs of a node.
   Communication communication = {};
 };
@@ -266,6 +268,21 @@ std::string random_kinds(std::uint64_t seed, Transformer& model) {
   return fmt::format(", {} but for every layer in {}", names[kind], period);
 }
 
+// An indexer in every layer of a period's begin; the others take its choice.
+std::string random_indexer(std::uint64_t seed, Transformer& model) {
+  RandomStream random(seed, "indexers");
+  model.latent = LatentAttention{.query_rank = 768, .kv_rank = one_of(random, {256, 512}), .rotated = 64};
+  model.indexer = KeyIndexer{
+      .heads = one_of(random, {8, 32}), .head_dim = one_of(random, {64, 128}), .keys = one_of(random, {512, 2048})};
+  Layer sharing = model;
+  sharing.indexer = KeyIndexer{.heads = 0, .head_dim = 0, .keys = model.indexer->keys};
+  const std::int64_t period = one_of(random, {1, 4});
+  std::vector<Layer> layers;
+  for (std::int64_t i = 0; i < model.layers; ++i) layers.push_back(i % period == 0 ? Layer(model) : sharing);
+  set_layers(model, layers);
+  return fmt::format(", {} chosen keys in one layer of {}", model.indexer->keys, period);
+}
+
 struct Pipelines {
   std::int64_t stages = 1;
   PipelineOptions options = {};
@@ -291,7 +308,10 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   if (choice.two_jobs && cluster.nodes() == 1) return std::nullopt;
   const std::string fabric = choice.other_fabrics ? change_fabric(cluster, seed) : "";
   Transformer model = random_model(random);
-  const std::string kinds = choice.kinds ? random_kinds(seed, model) : "";
+  const std::string kinds = choice.kinds     ? random_kinds(seed, model)
+                            : choice.indexed ? random_indexer(seed, model)
+                                             : "";
+  const Recipe shared_keys{.key_exchange = choice.indexed ? KeyExchange::all_gather : KeyExchange::ring};
   const std::int64_t tp = one_of(random, {1, 2});
   const char* const profiles[] = {"a100-published", "h100-published", "h200-published"};
   Diagnostics problems;
@@ -323,9 +343,10 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
     main.policy = seed % 2 == 0 ? "hdp-balance: {offload: token-wise}" : "hdp-naive: {offload: token-wise}";
   if (choice.chunks) main.policy = seed % 2 == 0 ? "chunkflow" : "chunkflow: {kept_chunks: 2}";
   if (choice.served) main.policy = seed % 2 == 0 ? "distca" : "distca: {tolerance: 0.5}";
-  main = random_job(random, seed, model, capacity, std::move(main), world->job(), experts.layout, padding);
+  main = random_job(random, seed, model, capacity, std::move(main), world->job(), experts.layout, padding, shared_keys);
   const Plan plan = main.plan(0);
   LoweringOptions lowering{model, main.mesh, {.dkv_bytes_per_element = one_of(random, {2, 4})}};
+  lowering.recipe.key_exchange = shared_keys.key_exchange;
   lowering.pipeline = pipelines.options;
   lowering.experts = experts.layout;
   if (choice.recomputes) lowering.recipe.recompute = random.below(2) == 0 ? Recompute::selective : Recompute::full;
@@ -403,6 +424,10 @@ TEST_CASE("fluid and exact nearly always agree within 2 % in pipelines of every 
 TEST_CASE("fluid and exact nearly always agree within 2 % where layers are of two kinds", "[grains kinds]") {
   const Compared compared = compare_grains("grains kinds", {.kinds = true}, 0.03);
   CHECK(compared.apart <= 3);
+}
+
+TEST_CASE("fluid and exact agree within 2 % where queries choose among gathered keys", "[grains indexed]") {
+  CHECK(compare_grains("grains indexed", {.pipelines = true, .indexed = true}, tolerance).apart == 0);
 }
 
 // Of 240 such studies two are further apart, by 2.2 and 2.7 %: rings with two slow devices.

@@ -174,6 +174,28 @@ TEST_CASE("planners take a micro-batch to cost what the engine charges for it, w
   CHECK((tests::one_seed() || compared > seeds.size() / 2));
 }
 
+TEST_CASE("planners know that scores of all keys grow with the area, and attention to chosen keys with the tokens",
+          "[probes]") {
+  Catalog catalog{HDPSIM_SOURCE_DIR};
+  const std::string text = fmt::format(R"(name: chosen keys
+cluster: {{preset: h100-rail, gpus: 16}}
+model: {{preset: deepseek-v3.2, num_hidden_layers: 6, num_nextn_predict_layers: 0}}
+profile: h100-published
+data: {{lengths: {{fixed: 4Ki}}, context: 4Ki, tokens_per_step: 256Ki, steps: 1}}
+mesh: {{capacity: {}, tp: 2, ep: 2, cp_comm_type: all_gather}}
+plans: [static: {{cp: 1}}]
+)",
+                                       capacity);
+  const Study study = parse_study("chosen.yaml", text, {}, catalog);
+  const WorkModel& work = study.points[0].work;
+  CHECK(work.per_area > 0);
+  Engine engine(study.points[0]);
+  for (const auto& [tokens, most] : {std::pair{capacity, exact}, {2 * capacity, between}, {4 * capacity, exact}}) {
+    CAPTURE(tokens);
+    CHECK(distance(work.seconds(causal_pairs(tokens), tokens, 1), engine.alone(tokens)) < most);
+  }
+}
+
 // What ranks gather or trade takes another share of the links in a node and between nodes for every shape of a group,
 // of which planners know one: the last rank of a group is on the other node here, the others mostly are not.
 TEST_CASE("planners know what a group gathers or trades within a third, and within a tenth on average", "[probes]") {

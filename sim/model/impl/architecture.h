@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -28,6 +29,7 @@ struct WidthKeys {
   std::string_view positions = {};  ///< Rows of a learned position embedding.
   std::int64_t ffn_ratio = 0;       ///< The inner width, where it is left out, in hidden sizes; 0: it must be stated.
   std::string_view ffn_ratio_key = {};  ///< The key of that ratio, in place of `ffn`.
+  std::int64_t ffn_matrices = 1;        ///< `ffn` counts the columns of so many matrices: of gate and up projection.
 };
 
 /// How a family describes its experts, and which of its layers have them.
@@ -64,10 +66,11 @@ struct MixerKeys {
   std::string_view period = {};   ///< A number; or letters of the layers of a period, L and G for local and full.
   std::int64_t usual_period = 0;  ///< The period if a file leaves it out; 0: only other rules make layers full.
   std::string_view offset_key = {};
-  std::int64_t offset = -1;       ///< The last layer of each period is full.
-  std::string_view list = {};     ///< A list of a number a layer, in place of the period ...
-  std::int64_t full_number = 1;   ///< ... with the number of full layers.
-  std::string_view letters = {};  ///< A letter a layer, each with one branch: M linear, * full, - MLP, E experts.
+  std::int64_t offset = -1;           ///< The last layer of each period is full.
+  std::string_view list = {};         ///< A list of a number a layer, in place of the period ...
+  std::int64_t full_number = 1;       ///< ... with the number of full layers ...
+  std::string_view full_layers = {};  ///< ... or a list of the full layers.
+  std::string_view letters = {};      ///< A letter a layer, each with one branch: M linear, * full, - MLP, E experts.
   std::string_view module_letters = {};  ///< The same of the layers that predict a further token.
   std::string_view window = "sliding_window";
   std::int64_t usual_window = 0;        ///< The window where a file leaves it out; 0: none.
@@ -109,6 +112,7 @@ struct Architecture {
   Trait qk_norm = {};
   Trait gated_output = {};
   bool sinks = false;
+  bool chooses_keys = false;  ///< An indexer may choose the keys of queries (`index_topk`).
   std::int64_t norms = 2;
   bool tied = false;            ///< Default for tied embeddings when the file does not say.
   bool may_be_outside = false;  ///< Older files have no map `inside`.
@@ -117,7 +121,8 @@ struct Architecture {
   LinearKeys linear = {};
   std::string_view silent = {};  ///< A key that says nothing of a model's shape, or nothing else than others.
   std::string_view inside = {};  ///< The key of the map that describes the language model, beside a vision tower's.
-  std::string_view note = {};    ///< For the table of families: models that have it.
+  std::array<std::string_view, 2> maps = {};  ///< Keys of maps within it, whose keys count as its own.
+  std::string_view note = {};                 ///< For the table of families: models that have it.
 };
 
 /// All known families.

@@ -34,6 +34,15 @@ constexpr ExpertKeys llama4_experts{.experts = "num_local_experts",
                                     .dense_hidden = "intermediate_size_mlp",
                                     .period = "interleave_moe_layer_step",
                                     .offset = -1};
+constexpr ExpertKeys dbrx_experts{.experts = "moe_num_experts", .per_token = "moe_top_k"};
+// Beside its experts every layer has an MLP: as wide as the hidden states, or as it says itself.
+constexpr ExpertKeys arctic_experts{.experts = "num_local_experts",
+                                    .shared_hidden = "hidden_size",
+                                    .period = "moe_layer_frequency",
+                                    .usual_period = 2,
+                                    .offset = -1};
+constexpr ExpertKeys grok2_experts{
+    .experts = "num_local_experts", .hidden = "moe_intermediate_size", .shared_hidden = "intermediate_size"};
 constexpr ExpertKeys gpt_oss_experts{.experts = "num_local_experts", .biases = true};
 constexpr ExpertKeys minimax_experts{.experts = "num_local_experts", .shared_hidden = "shared_intermediate_size"};
 constexpr ExpertKeys granite_experts{
@@ -66,6 +75,7 @@ constexpr MixerKeys minimax_m2_mixers{.others = Mixer::linear, .usual_period = 1
 constexpr MixerKeys minimax_mixers{.others = Mixer::linear, .usual_period = 8, .list = "attn_type_list"};
 constexpr MixerKeys minimax_words{.others = Mixer::linear, .usual_period = 2, .offset = 0};
 constexpr MixerKeys granite_mixers{.others = Mixer::linear};
+constexpr MixerKeys bamba_mixers{.others = Mixer::linear, .full_layers = "attn_layer_indices"};
 constexpr MixerKeys jamba_mixers{.others = Mixer::linear,
                                  .period = "attn_layer_period",
                                  .usual_period = 8,
@@ -126,6 +136,18 @@ constexpr WidthKeys mpt_widths{.hidden = {"d_model"},
                                .positions = "max_seq_len",
                                .ffn_ratio = 4,
                                .ffn_ratio_key = "expansion_ratio"};
+constexpr WidthKeys dbrx_widths{.hidden = {"d_model"},
+                                .layers = {"n_layers"},
+                                .heads = {"n_heads"},
+                                .kv_heads = {"kv_n_heads", 1},
+                                .ffn = {"ffn_hidden_size"}};
+constexpr WidthKeys qwen1_widths{.kv_heads = {}, .head_dim = {"kv_channels"}, .ffn_matrices = 2};
+constexpr WidthKeys gptj_widths{.hidden = {"n_embd"},
+                                .layers = {"n_layer"},
+                                .heads = {"n_head"},
+                                .kv_heads = {},
+                                .ffn = {"n_inner"},
+                                .ffn_ratio = 4};
 constexpr WidthKeys falcon_widths{.kv_heads = {"num_kv_heads"}, .ffn = {"ffn_hidden_size"}, .ffn_ratio = 4};
 constexpr WidthKeys chatglm_widths{.layers = {"num_layers"},
                                    .kv_heads = {"multi_query_group_num"},
@@ -180,6 +202,11 @@ constexpr Architecture known_families[] = {
      .experts = &mixtral_experts,
      .mixers = windows,
      .note = "Mixtral 8x7B, 8x22B"},
+    {.name = "QWenLMHeadModel",
+     .widths = qwen1_widths,
+     .qkv_biases = always,
+     .silent = "seq_length",
+     .note = "Qwen, of 2023"},
     {.name = "Qwen2ForCausalLM", .qkv_biases = always, .mixers = qwen2_window, .note = "Qwen 2, 2.5; QwQ"},
     {.name = "Qwen2VLForConditionalGeneration",
      .qkv_biases = always,
@@ -265,6 +292,10 @@ constexpr Architecture known_families[] = {
     {.name = "DeepseekForCausalLM", .experts = &deepseek_experts, .note = "DeepSeek-MoE"},
     {.name = "DeepseekV2ForCausalLM", .experts = &deepseek_experts, .note = "DeepSeek-V2, V2-Lite, V2.5"},
     {.name = "DeepseekV3ForCausalLM", .experts = &deepseek_experts, .note = "DeepSeek-V3, R1; Kimi K2; Moonlight"},
+    {.name = "DeepseekV32ForCausalLM",
+     .chooses_keys = true,
+     .experts = &deepseek_experts,
+     .note = "DeepSeek-V3.2, V3.2-Exp"},
     {.name = "KimiK25ForConditionalGeneration",
      .experts = &deepseek_experts,
      .inside = "text_config",
@@ -330,6 +361,11 @@ constexpr Architecture known_families[] = {
      .inside = "text_config",
      .note = "GLM-4.5V, 4.6V"},
     {.name = "Glm4MoeLiteForCausalLM", .experts = &deepseek_experts, .note = "GLM-4.7-Flash"},
+    {.name = "GlmMoeDsaForCausalLM",
+     .qkv_biases = attention_bias,
+     .chooses_keys = true,
+     .experts = &deepseek_experts,
+     .note = "GLM-5, 5.1, 5.2"},
     {.name = "Dots1ForCausalLM",
      .qkv_biases = attention_bias,
      .qk_norm = always,
@@ -452,6 +488,7 @@ constexpr Architecture known_families[] = {
      .mixers = nemotron_mixers,
      .linear = nemotron_mamba,
      .note = "Nemotron-H, Nemotron Nano 2, Nemotron 3"},
+    {.name = "BambaForCausalLM", .mixers = bamba_mixers, .linear = granite_mamba, .note = "Bamba-9B"},
     {.name = "JambaForCausalLM",
      .experts = &jamba_experts,
      .mixers = jamba_mixers,
@@ -474,6 +511,22 @@ constexpr Architecture known_families[] = {
      .tied = true,
      .mixers = windows,
      .note = "StarCoder2"},
+    {.name = "DbrxForCausalLM",
+     .widths = dbrx_widths,
+     .experts = &dbrx_experts,
+     .maps = {"attn_config", "ffn_config"},
+     .note = "DBRX"},
+    {.name = "ArcticForCausalLM", .experts = &arctic_experts, .note = "Arctic"},
+    {.name = "Grok1ModelForCausalLM", .norms = 4, .tied = true, .experts = &olmoe_experts, .note = "Grok-1"},
+    {.name = "Grok1ForCausalLM", .norms = 4, .experts = &grok2_experts, .note = "Grok-2"},
+    {.name = "MiniCPMForCausalLM", .tied = true, .note = "MiniCPM 1B, 2B"},
+    {.name = "AquilaForCausalLM", .note = "Aquila 2"},
+    {.name = "XverseForCausalLM", .note = "XVERSE"},
+    {.name = "OrionForCausalLM", .note = "Orion-14B"},
+    {.name = "InternLMForCausalLM",
+     .qkv_biases = {.usual = true, .key = "bias"},
+     .output_bias = true,
+     .note = "InternLM"},
     {.name = "InternLM2ForCausalLM", .qkv_biases = {.key = "bias"}, .note = "InternLM 2, 2.5"},
     {.name = "InternLM3ForCausalLM", .qkv_biases = {.key = "qkv_bias"}, .note = "InternLM 3"},
     {.name = "BaichuanForCausalLM", .widths = no_groups, .note = "Baichuan 2"},
@@ -484,6 +537,12 @@ constexpr Architecture known_families[] = {
      .biases = always,
      .tied = true,
      .note = "GPT-2"},
+    {.name = "GPTJForCausalLM",
+     .widths = gptj_widths,
+     .gated_mlp = false,
+     .biases = always,
+     .norms = 1,
+     .note = "GPT-J"},
     {.name = "GPTBigCodeForCausalLM",
      .widths = gpt2_widths,
      .gated_mlp = false,

@@ -60,7 +60,12 @@ class ConfigReader {
       return model_.hidden * config_.number_or(keys.ffn_ratio_key, chosen, keys.ffn_ratio);
     }
     if (keys.ffn_ratio > 0) return config_.number_or(keys.ffn.name, width, keys.ffn_ratio * model_.hidden);
-    return config_.number(keys.ffn, width);
+    const std::int64_t columns = config_.number(keys.ffn, width);
+    if (columns % keys.ffn_matrices != 0) {
+      config_.error_at(keys.ffn.name,
+                       fmt::format("'{}' is {}: columns of {} matrices", keys.ffn.name, columns, keys.ffn_matrices));
+    }
+    return columns / keys.ffn_matrices;
   }
 
   void read_traits() {
@@ -171,6 +176,7 @@ class ConfigReader {
                                  : Experts{.layers = std::vector<bool>(static_cast<std::size_t>(model_.layers)),
                                            .dense_hidden = model_.ffn_hidden};
     read_mixing();
+    if (family_.chooses_keys && model_.latent) indexers_ = read_indexers(config_, model_.layers);
     check_experts();
     need_mlp();
     if (!map_.diagnostics().empty() || std::ssize(pattern_.mixers) != model_.layers + pattern_.module) return;
@@ -242,6 +248,7 @@ class ConfigReader {
     if (mixer == Mixer::linear) of.linear = linear_;
     if (mixer == Mixer::chunk) of.attention_chunk = chunk_;
     if (mixer == Mixer::window) of.window = pattern_.window;
+    if (!indexers_.empty()) of.indexer = indexers_[i];
     if (branches ? branches->experts[i] : experts_.layers[i]) of.moe = experts_.moe;
     if (family_.experts != nullptr && !of.moe) of.ffn_hidden = experts_.dense_hidden;
     if (branches && !branches->mlp[i]) of.ffn_hidden = 0;
@@ -284,6 +291,7 @@ class ConfigReader {
   LayerPattern pattern_;
   std::int64_t chunk_ = 0;
   LinearMixing linear_;
+  std::vector<KeyIndexer> indexers_;  ///< One a layer, or none.
 };
 
 }  // namespace

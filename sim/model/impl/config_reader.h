@@ -67,6 +67,9 @@ struct Experts {
 };
 [[nodiscard]] Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t count, std::int64_t ffn);
 
+/// The indexers of layers that choose keys, one a layer; none where the model's queries see all keys.
+[[nodiscard]] std::vector<KeyIndexer> read_indexers(ConfigMap& config, std::int64_t layers);
+
 [[nodiscard]] LinearMixing read_linear_mixing(ConfigMap& config, const LinearKeys& keys, const Transformer& model);
 
 /// The transformer that a configuration of a known family describes. Problems are reported, and its members are then of

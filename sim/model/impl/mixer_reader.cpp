@@ -54,6 +54,18 @@ std::vector<Mixer> from_numbers(ConfigMap& config, const MixerKeys& keys, const 
   return mixers;
 }
 
+// The places of full layers; what lies beyond the layers of a model says nothing of it.
+std::vector<Mixer> from_places(ConfigMap& config, const MixerKeys& keys, const std::vector<Value>& places,
+                               std::int64_t layers) {
+  std::vector<Mixer> mixers(static_cast<std::size_t>(layers), keys.others);
+  for (const Value& item : places) {
+    const Range range{0, model_ranges::layers.most};
+    const auto place = read_in<std::int64_t>(item, "a layer with attention", range, config.map().diagnostics());
+    if (place && *place < layers) mixers[static_cast<std::size_t>(*place)] = Mixer::full;
+  }
+  return mixers;
+}
+
 // "LLLG": layers with a window and without one, again and again; empty if the period is no such word.
 std::vector<Mixer> from_local_letters(ConfigMap& config, const MixerKeys& keys, std::int64_t layers) {
   const Value* value = keys.period.empty() ? nullptr : config.map().find(keys.period);
@@ -155,6 +167,7 @@ LayerPattern read_pattern(ConfigMap& config, const MixerKeys& keys, std::int64_t
   const std::string_view words = config.list("layer_types").empty() ? layer_words : "layer_types";
   const std::vector<Value>& types = config.list(words);
   const std::vector<Value>& numbers = config.list(keys.list);
+  const std::vector<Value>& places = config.list(keys.full_layers);
   LayerPattern pattern;
   pattern.window = config.number_or(keys.window, model_ranges::positions, keys.usual_window);
   if (!keys.letters.empty()) {
@@ -166,6 +179,8 @@ LayerPattern read_pattern(ConfigMap& config, const MixerKeys& keys, std::int64_t
     check_window(config, pattern);
   } else if (!numbers.empty()) {
     if (has_enough(config, keys.list, numbers.size(), layers)) pattern.mixers = from_numbers(config, keys, numbers);
+  } else if (!places.empty()) {
+    pattern.mixers = from_places(config, keys, places, layers);
   } else {
     pattern.mixers = from_period(config, keys, layers);
     open_windows(config, keys, pattern);

@@ -62,13 +62,18 @@ Keys keys_of(const Architecture& family) {
   add(keys, {widths.hidden.name, widths.layers.name, widths.heads.name, widths.kv_heads.name, widths.head_dim.name,
              widths.ffn.name, widths.vocabulary.name, widths.positions, widths.ffn_ratio_key, widths.hidden.other_name,
              widths.layers.other_name, widths.heads.other_name});
+  add(keys, {family.maps[0], family.maps[1]});
   add(keys, {family.silent, family.biases.key, family.qkv_biases.key, family.qk_norm.key, family.gated_output.key});
   const MixerKeys& mixers = family.mixers;
-  add(keys, {mixers.period, mixers.offset_key, mixers.list, mixers.letters, mixers.module_letters, mixers.window_switch,
-             mixers.first_window});
+  add(keys, {mixers.period, mixers.offset_key, mixers.list, mixers.full_layers, mixers.letters, mixers.module_letters,
+             mixers.window_switch, mixers.first_window});
   if (!mixers.letters.empty()) add(keys, {"mtp_layers_block_type"});
   if (mixers.others == Mixer::window) add(keys, {mixers.window});
   if (mixers.others == Mixer::chunk) add(keys, {"attention_chunk_size"});
+  if (family.chooses_keys) {
+    add(keys, {"index_topk", "index_n_heads", "index_head_dim", "indexer_types", "index_topk_freq",
+               "index_skip_topk_offset", "index_topk_pattern"});
+  }
   const LinearKeys& linear = family.linear;
   add(keys, {linear.heads, linear.key_heads, linear.key_dim, linear.value_dim, linear.taps, linear.expand,
              linear.step_rank, linear.chunk});

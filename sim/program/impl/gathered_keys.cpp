@@ -57,6 +57,7 @@ void gather(PassWriter& writer, const Moved& both, std::optional<Index> needed) 
 void attend_gathered(PassWriter& writer, Direction direction) {
   if (is_uneven(writer.micro_batch())) return void(writer.attend(writer.group_work().with_all_keys(), 0));
   RingAttention all = ring_attention(writer.micro_batch(), writer.layer(), writer.tp(), writer.sharing(), direction);
+  writer.choose_keys(all.scores, 0);
   writer.add_ring(Opcode::attention, Stream::compute, writer.attention(std::move(all.own)), 0);
 }
 

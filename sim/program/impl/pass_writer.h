@@ -103,6 +103,9 @@ class PassWriter {
   [[nodiscard]] Index bytes(Bytes amount);
   [[nodiscard]] Index attention(Attention work);
   [[nodiscard]] Index memory_bound(const MemoryBound& work);
+  /// Adds the scores of the keys among which queries choose (RingAttention::scores), and forward their choice, which
+  /// reads the scores that the former wrote in fp32; nothing where there are none.
+  void choose_keys(const std::optional<Attention>& scores, std::size_t ring_step);
   /// Adds the attention of the busiest rank of the group, which waits for `needed`, and behind it the wait of the mean
   /// rank. Returns the latter.
   Index attend(const BusiestLaunch& busiest, std::size_t ring_step, std::optional<Index> needed = {});

@@ -30,6 +30,7 @@ struct RingWork {
   std::optional<std::int64_t> halo;     ///< RingAttention::halo.
   std::int64_t halo_rows = 0;           ///< Queries that the halo touches.
   std::vector<BusiestLaunch> uneven{};  ///< By step, in place of `own` and `step` where ranks are unequal.
+  std::optional<Attention> scores{};    ///< RingAttention::scores, of a single rank.
 };
 
 RingWork ring_work(PassWriter& writer, Direction direction) {
@@ -41,12 +42,13 @@ RingWork ring_work(PassWriter& writer, Direction direction) {
   std::int64_t rows = 0;
   for (const AttentionBlock& block : ring.step.blocks) rows += block.queries * block.count;
   const Index own = writer.attention(std::move(ring.own));
-  return {own, writer.attention(std::move(ring.step)), ring.halo, rows};
+  return {own, writer.attention(std::move(ring.step)), ring.halo, rows, {}, std::move(ring.scores)};
 }
 
 // The attention of a step, to keys that `received` brings.
 Index attend_step(PassWriter& writer, const RingWork& work, std::size_t step, std::optional<Index> received) {
   if (!work.uneven.empty()) return writer.attend(work.uneven[step], step, received);
+  writer.choose_keys(work.scores, step);
   const Index index = writer.add_ring(Opcode::attention, Stream::compute, step == 0 ? work.own : work.step, step);
   if (received) writer.body().back().after(*received);
   return index;

@@ -220,5 +220,29 @@ TEST_CASE("the grains agree on every way to share, also beside a slow rank", "[s
   }
 }
 
+TEST_CASE("the grains agree where queries choose among gathered keys", "[sharing][indexer]") {
+  const auto world = two_nodes({.hdp = 16});
+  Transformer model = eight_billion();
+  model.layers = 8;
+  model.latent = LatentAttention{.query_rank = 1536, .kv_rank = 512, .rotated = 64};
+  model.indexer = KeyIndexer{.heads = 32, .head_dim = 128, .keys = 2048};
+  Layer sharing = model;
+  sharing.indexer = KeyIndexer{.heads = 0, .head_dim = 0, .keys = 2048};
+  model.others = {sharing};
+  model.pattern = {{2, 0}, {6, 1}};
+  const Recipe recipe{.key_exchange = KeyExchange::all_gather};
+  const Plan plan = test::plan_of(16, 8, {{first_ranks(16), shared_tokens}, {first_ranks(8), shared_tokens / 2}});
+  const Program program(plan, {model, Mesh{.hdp = 16}, recipe});
+  const Timeline exact = simulate(program, world->machine(), Grain::exact);
+  const Timeline fluid = simulate(program, world->machine(), Grain::fluid);
+  CHECK(fluid.step_time.seconds() == Approx(exact.step_time.seconds()).epsilon(0.01));
+  // Scores and their choice are attention, and those of two layers take less than those of eight.
+  Transformer every = model;
+  every.others.clear();
+  every.pattern.clear();
+  const Timeline all_score = simulate(Program(plan, {every, Mesh{.hdp = 16}, recipe}), world->machine(), Grain::fluid);
+  CHECK(2 * all_score.ranks[0][Activity::attention] > 3 * fluid.ranks[0][Activity::attention]);
+}
+
 }  // namespace
 }  // namespace hdpsim

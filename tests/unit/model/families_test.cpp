@@ -8,6 +8,7 @@
 #include "sim/model/impl/near_architecture.h"
 #include "sim/model/layers.h"
 #include "sim/model/parameters.h"
+#include "sim/model/shares.h"
 #include "tests/support/model_presets.h"
 
 namespace hdpsim {
@@ -57,6 +58,7 @@ std::string layers_of(const Transformer& model) {
     if (kind.heads > 0 && kind.window == 0 && kind.attention_chunk == 0) text += " full";
     if (kind.moe) text += " experts";
     if (!kind.moe && kind.ffn_hidden > 0) text += " mlp";
+    if (kind.indexer) text += scores_keys(kind) ? " indexed" : " sharing";
     if (kind.joins) text += " joins";
   }
   return text;
@@ -105,25 +107,14 @@ TEST_CASE("models with experts have as many parameters, and as many active ones,
     double active;
     int tables;  // tables of words that the active count holds: both, the output's, or none
   };
-  for (const Row& row : {Row{"deepseek-v2", 236, 21, 2},
-                         {"deepseek-v3", 671, 37, 1},
-                         {"deepseek-r1", 671, 37, 1},
-                         {"qwen3-235b-a22b", 235, 22, 2},
-                         {"qwen3-30b-a3b", 30.5, 3.3, 2},
-                         {"gpt-oss-120b", 116.83, 5.13, 1},
-                         {"gpt-oss-20b", 20.91, 3.61, 1},
-                         {"glm-4.5", 355, 32, 0},
-                         {"llama4-maverick", 400, 17, 2},
-                         {"minimax-text-01", 456, 45.9, 0},
-                         {"minimax-m1", 456, 45.9, 0},
-                         {"jamba-v0.1", 51.6, 12, 2},
-                         {"granite-4-small", 32, 9, 1},
-                         {"qwen3-vl-30b-a3b", 30.5, 3.3, 2},
-                         {"qwen3.5-397b-a17b", 397, 17, 2},
-                         {"minimax-m2.7", 230, 10, 1},
-                         {"nemotron-3-nano", 31.6, 3.2, 1},
-                         {"nemotron-3-super", 120.6, 12.7, 2},
-                         {"nemotron-3-ultra", 550, 55, 1}}) {
+  for (const Row& row :
+       {Row{"deepseek-v2", 236, 21, 2},       {"deepseek-v3", 671, 37, 1},       {"deepseek-r1", 671, 37, 1},
+        {"qwen3-235b-a22b", 235, 22, 2},      {"qwen3-30b-a3b", 30.5, 3.3, 2},   {"gpt-oss-120b", 116.83, 5.13, 1},
+        {"gpt-oss-20b", 20.91, 3.61, 1},      {"glm-4.5", 355, 32, 0},           {"glm-5.2", 744, 40, 1},
+        {"llama4-maverick", 400, 17, 2},      {"minimax-text-01", 456, 45.9, 0}, {"minimax-m1", 456, 45.9, 0},
+        {"jamba-v0.1", 51.6, 12, 2},          {"granite-4-small", 32, 9, 1},     {"qwen3-vl-30b-a3b", 30.5, 3.3, 2},
+        {"qwen3.5-397b-a17b", 397, 17, 2},    {"minimax-m2.7", 230, 10, 1},      {"nemotron-3-nano", 31.6, 3.2, 1},
+        {"nemotron-3-super", 120.6, 12.7, 2}, {"nemotron-3-ultra", 550, 55, 1}}) {
     INFO(row.name);
     const Transformer model = main_model(row.name);
     const std::int64_t left_out = (model.tied_embeddings ? 1 : 2) - row.tables;
@@ -195,6 +186,9 @@ TEST_CASE("every family's layers alternate as its files say", "[families]") {
   CHECK(layers_of(preset("minimax-m2.7")) == "62 full experts");
   CHECK(layers_of(preset("nemotron-3-nano")) == "6 full, 23 linear, 23 experts");
   CHECK(layers_of(preset("qwen2.5-72b")) == "80 full mlp");  // its windows are switched off
+  CHECK(layers_of(main_model("deepseek-v3.2")) == "3 full mlp indexed, 58 full experts indexed");
+  // Layers 0, 1, 2, 6, 10, ... 74 score keys.
+  CHECK(layers_of(main_model("glm-5.2")) == "3 full mlp indexed, 18 full experts indexed, 57 full experts sharing");
 }
 
 TEST_CASE("a layer's branch is told by a letter or a word, and by which layers a further token is predicted",
@@ -219,6 +213,36 @@ TEST_CASE("experts that work in a latent are as wide as it, and two products of 
   const std::int64_t router = h * 512;
   const std::int64_t shared = 2 * h * 5376;
   CHECK(layer_parameter_count(model) == 512 * expert_parameter_count(model) + latents + router + shared + h);
+}
+
+TEST_CASE("an indexer adds its queries, a key, a weight for each head and a norm to every layer that scores keys",
+          "[families]") {
+  const Transformer model = main_model("deepseek-v3.2");
+  const Transformer dense = main_model("deepseek-v3");
+  const std::int64_t h = 7168;
+  const std::int64_t indexer = 64 * 128 * 1536 + 128 * h + 64 * h + 2 * 128;
+  CHECK(parameter_count(model) - parameter_count(dense) == 61 * indexer);
+  Diagnostics none;
+  const auto without = load_model_preset("deepseek-v3.2", HDPSIM_SOURCE_DIR "/configs/models", {}, none,
+                                         {{"index_topk", {}, Value::scalar("0")}});
+  REQUIRE(without.has_value());
+  CHECK(parameter_count(*without) == parameter_count(preset("deepseek-v3")));
+}
+
+TEST_CASE("which layers score keys is told by words, letters or a period", "[families]") {
+  const auto layers = [](const char* key, const Value& value, Diagnostics& diagnostics) {
+    const auto model = load_model_preset("glm-5.2", HDPSIM_SOURCE_DIR "/configs/models", {}, diagnostics,
+                                         {{"num_hidden_layers", {}, Value::scalar("6")},
+                                          {"num_nextn_predict_layers", {}, Value::scalar("0")},
+                                          {"first_k_dense_replace", {}, Value::scalar("0")},
+                                          {key, {}, value}});
+    return model ? layers_of(*model) : "";
+  };
+  Diagnostics none;
+  CHECK(layers("index_topk_freq", Value::scalar("1"), none) == "6 full experts indexed");
+  CHECK(layers("index_topk_freq", Value::scalar("2"), none) == "4 full experts indexed, 2 full experts sharing");
+  CHECK(layers("index_skip_topk_offset", Value::scalar("1"), none) == "2 full experts indexed, 4 full experts sharing");
+  CHECK(none.text().empty());
 }
 
 TEST_CASE("latent attention has the widths of its files", "[families]") {

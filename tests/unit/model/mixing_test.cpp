@@ -55,6 +55,31 @@ TEST_CASE("the area of every mask is what counting its pairs finds", "[mixing]")
   }
 }
 
+TEST_CASE("as many keys are chosen as a window of that length has", "[mixing][indexer]") {
+  Layer layer = attention(0);
+  layer.latent = LatentAttention{.kv_rank = 16, .rotated = 4};
+  layer.indexer = KeyIndexer{.heads = 3, .head_dim = 6, .keys = 24};
+  for (const std::int64_t tokens : {1, 24, 25, 1000}) {
+    CHECK(attention_area(layer, tokens) == attention_area(attention(24), tokens));
+    CHECK(area_of(attention_blocks(layer, tokens)) == attention_area(layer, tokens));
+  }
+  CHECK(most_keys(layer) == 24);
+  CHECK(attention_reach(layer) == 0);  // they may be any before it
+}
+
+TEST_CASE("a head multiplies the latents of chosen keys, and the indexer's heads the keys of all tokens before",
+          "[mixing][indexer]") {
+  Layer layer = attention(0);
+  layer.latent = LatentAttention{.kv_rank = 16, .rotated = 4};
+  layer.indexer = KeyIndexer{.heads = 3, .head_dim = 6, .keys = 24};
+  CHECK(attention_flops(layer, 10, Direction::forward).count() == 2.0 * 2 * (16 + 4 + 16) * 10);
+  const double pairs = static_cast<double>(causal_area(100));
+  CHECK(indexer_flops(layer, 100, Direction::forward).count() == 2.0 * 3 * 6 * pairs);
+  CHECK(indexer_flops(layer, 100, Direction::backward).count() == 2.5 * 2.0 * 3 * 6 * attention_area(layer, 100));
+  layer.indexer->heads = 0;  // the choice of another layer
+  CHECK(indexer_flops(layer, 100, Direction::forward).count() == 0);
+}
+
 TEST_CASE("a window's area grows with the tokens, not with their square", "[mixing]") {
   const Layer layer = attention(128);
   const double once = attention_area(layer, 1 << 20);

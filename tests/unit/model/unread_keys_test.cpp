@@ -70,17 +70,18 @@ TEST_CASE("what else a file says of its shape and its family does not read is le
 }
 
 TEST_CASE("an unknown architecture names its deciding keys, and can be simulated without them", "[families]") {
-  // DeepSeek-V3.2: the layers of V3 with an indexer before attention.
+  // The layers of DeepSeek-V3 with a latent behind attention.
   const std::string keys = experts + R"(, "kv_lora_rank": 32, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8,
-  "v_head_dim": 16, "index_n_heads": 4, "index_head_dim": 16, "index_topk": )";
-  const std::string problems = read_with("DeepseekV32ForCausalLM", keys + "64").problems;
-  CHECK_THAT(problems, Catch::Contains("there is no known architecture 'DeepseekV32ForCausalLM'"));
-  CHECK_THAT(problems, Catch::Contains("config.json:4:63: error: 'index_topk' says that the model has an indexer"));
+  "v_head_dim": 16, "o_head_dim": 16, "o_lora_rank": )";
+  const std::string problems = read_with("DeepseekNextForCausalLM", keys + "64").problems;
+  CHECK_THAT(problems, Catch::Contains("there is no known architecture 'DeepseekNextForCausalLM'"));
+  CHECK_THAT(problems,
+             Catch::Contains("config.json:4:39: error: 'o_lora_rank' says that the model has an output projection"));
   CHECK_FALSE(read_with("DeepseekV3ForCausalLM", keys + "64").model);
   const ModelAndProblems without = read_with("DeepseekV3ForCausalLM", keys + "0");
   CHECK(without.problems.empty());
   REQUIRE(without.model.has_value());
-  CHECK_THAT(without.model->left_out.at(0), Catch::Contains("'index_n_heads', 'index_head_dim'"));
+  CHECK_THAT(without.model->left_out.at(0), Catch::Contains("'o_head_dim'"));
 }
 
 TEST_CASE("every deciding key stands once in the list", "[families]") {

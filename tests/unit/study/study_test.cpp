@@ -237,6 +237,17 @@ TEST_CASE("a cut of tokens goes with the ways in which keys travel that it needs
                                     "per document alone"});
 }
 
+TEST_CASE("ranks gather keys among which queries choose, and share them in no other way", "[study][indexer]") {
+  const auto with = [](const std::string& mesh) {
+    return StudyFile(changed(changed(good_study, "llama-7b", "deepseek-v3.2"), "{tp: 2}", mesh));
+  };
+  CHECK(with("{tp: 2}").load().points[0].spec.recipe.key_exchange == KeyExchange::all_gather);
+  CHECK(with("{tp: 2, cp_comm_type: all_gather}").problems().empty());
+  CHECK(with("{tp: 2, cp_comm_type: group_cast}").problems() ==
+        Problems{"10:29: queries of deepseek-v3.2 choose among the keys of all ranks of a group, which must have "
+                 "gathered them"});
+}
+
 TEST_CASE("ranks attend for each other where all layers have full attention and a dense MLP, and recompute nothing",
           "[study][served]") {
   const std::string served = changed(good_study, "hdp-naive", "distca");

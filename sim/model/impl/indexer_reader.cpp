@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "sim/model/impl/config_reader.h"
+
+namespace hdpsim {
+namespace {
+
+using namespace model_ranges;
+
+// Which layers score keys, by a word or a letter a layer, or by a period. The others take the choice of the layer
+// before them (IndexShare, arXiv 2603.12201).
+std::vector<bool> scoring_layers(ConfigMap& config, std::int64_t layers) {
+  static const std::vector<std::string> words = {"shared", "full"};
+  Diagnostics& problems = config.map().diagnostics();
+  std::vector<bool> scoring;
+  std::string_view key = "indexer_types";
+  const std::string letters = config.map().optional<std::string>("index_topk_pattern", "");
+  if (!config.list(key).empty()) {
+    for (const Value& word : config.list(key)) {
+      scoring.push_back(read_choice(word, "kind of indexer", words, problems).value_or(1) == 1);
+    }
+  } else if (!letters.empty()) {
+    key = "index_topk_pattern";
+    for (const char letter : letters) scoring.push_back(letter != 'S');
+  } else {
+    const std::int64_t period = config.number_or("index_topk_freq", model_ranges::layers, 1);
+    const std::int64_t offset = config.number_or("index_skip_topk_offset", {0, model_ranges::layers.most}, 2);
+    for (std::int64_t i = 0; i < layers; ++i)
+      scoring.push_back(std::max<std::int64_t>(i - offset + 1, 0) % period == 0);
+  }
+  if (std::ssize(scoring) < layers) {
+    config.error_at(key, fmt::format("'{}' is about {} layers, but the model has {}", key, scoring.size(), layers),
+                    "list every layer, or state fewer layers");
+  }
+  scoring.resize(static_cast<std::size_t>(layers), true);
+  if (!scoring.empty() && !scoring.front()) {
+    config.error_at(key, "the first layer takes the choice of keys of a layer before it", "let it be 'full'");
+  }
+  return scoring;
+}
+
+}  // namespace
+
+std::vector<KeyIndexer> read_indexers(ConfigMap& config, std::int64_t layers) {
+  const std::int64_t keys = config.whole("index_topk", positions);
+  if (keys == 0) return {};
+  const KeyIndexer scoring{.heads = config.number({"index_n_heads"}, heads),
+                           .head_dim = config.number({"index_head_dim"}, heads),
+                           .keys = keys};
+  std::vector<KeyIndexer> indexers;
+  for (const bool scores : scoring_layers(config, layers))
+    indexers.push_back(scores ? scoring : KeyIndexer{.keys = keys});
+  return indexers;
+}
+
+}  // namespace hdpsim
