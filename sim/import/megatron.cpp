@@ -9,8 +9,10 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/import/impl/megatron_arguments.h"
+#include "sim/import/impl/megatron_hybrid.h"
 #include "sim/import/impl/megatron_model.h"
 #include "sim/import/impl/megatron_ranges.h"
+#include "sim/import/impl/megatron_variants.h"
 #include "sim/program/schedule.h"
 
 namespace hdpsim {
@@ -62,7 +64,14 @@ class MegatronReader {
   void check_program(const ArgumentValue& program) {
     const std::string name = program.text.substr(program.text.find_last_of('/') + 1);
     if (!name.starts_with("pretrain_") || name.starts_with("pretrain_gpt")) return;
-    diagnostics_.unsupported(program.position, fmt::format("{} trains another kind of model than GPT", name));
+    const bool trains_hybrids = name.starts_with("pretrain_mamba") || name.starts_with("pretrain_hybrid");
+    if (!trains_hybrids) {
+      diagnostics_.unsupported(program.position, fmt::format("{} trains another kind of model than GPT", name));
+    } else if (!is_hybrid(arguments_)) {
+      diagnostics_.error(
+          program.position, fmt::format("{} trains a hybrid, and nothing states its layers", name),
+          "write --hybrid-layer-pattern, a letter a layer: M (Mamba), * (attention), - (MLP), E (experts)");
+    }
   }
 
   // ---- Degrees, devices, batch
@@ -118,7 +127,8 @@ class MegatronReader {
       const std::vector<std::string> words = arguments_.words(key);
       return words.size() == 1 ? hdpsim::read<std::int64_t>(Value::scalar(words[0]), told_before).value_or(0) : 0;
     };
-    return count(arguments_.has("num_layers") ? "num_layers" : "encoder_num_layers");
+    const std::int64_t stated = count(arguments_.has("num_layers") ? "num_layers" : "encoder_num_layers");
+    return is_hybrid(arguments_) ? std::ssize(hybrid_letters(arguments_, stated)) : stated;
   }
 
   // ---- Pipeline
@@ -200,6 +210,7 @@ class MegatronReader {
 
   // One word for all layers, or one each.
   void read_sharing() {
+    if (attention_variant(arguments_) == AttentionVariant::indexer) return gather_keys();
     const std::vector<std::string> words = arguments_.words("cp_comm_type");
     if (words.empty() || run_.cp == 1) return;
     const std::string& word = words.front();
@@ -220,6 +231,13 @@ class MegatronReader {
       diagnostics_.error(arguments_.position("cp_comm_type"), fmt::format("'{}' is no way to share keys", word),
                          "p2p, all_gather, a2a or a2a+p2p");
     }
+  }
+
+  void gather_keys() {
+    put(run_.mesh, "cp_comm_type", std::string("all_gather"));
+    if (run_.cp == 1 || arguments_.word("cp_comm_type", "p2p") == "all_gather") return;
+    arguments_.assume("ranks all-gather the keys among which their queries choose",
+                      arguments_.has("cp_comm_type") ? arguments_.position("cp_comm_type") : Position{});
   }
 
   // ---- Experts

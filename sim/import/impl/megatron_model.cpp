@@ -7,14 +7,15 @@
 
 #include "sim/base/text.h"
 #include "sim/import/impl/layer_list.h"
+#include "sim/import/impl/megatron_hybrid.h"
 #include "sim/import/impl/megatron_ranges.h"
+#include "sim/import/impl/megatron_variants.h"
+#include "sim/import/impl/megatron_widths.h"
 
 namespace hdpsim {
 namespace {
 
 using namespace megatron_ranges;
-
-constexpr std::int64_t gpt2_entries = 50'257;  // GPT2BPETokenizer, the tokenizer of pretrain_gpt.py without another
 
 // Which layers have a property: all of those of a period, or each as a list says.
 using LayerMarks = std::vector<bool>;
@@ -22,22 +23,24 @@ using LayerMarks = std::vector<bool>;
 class ModelReader {
  public:
   ModelReader(const MegatronArguments& arguments, std::int64_t tp, std::optional<std::int64_t> entries)
-      : arguments_(arguments), tp_(tp), vocabulary_(entries) {}
+      : arguments_(arguments), widths_(megatron_widths(arguments, tp, entries)) {}
 
   Value read() {
     config_.position = {arguments_.file(), 0, 0};
-    read_widths();
     read_traits();
-    if (layers_ == 0 || hidden_ == 0 || heads_ == 0) return config_;
-    if (has_experts(arguments_) || is_latent_) {
+    if (widths_.layers == 0 || widths_.hidden == 0 || widths_.heads == 0) return config_;
+    if (widths_.letters) {
+      hybrid();
+    } else if (has_experts(arguments_) || is_latent_) {
       experts();
-    } else if (is_gated_) {
+    } else if (widths_.is_gated) {
       gated();
     } else {
       plain();
     }
     read_window();
-    if (const std::int64_t further = arguments_.number("mtp_num_layers", {0, 100}, 0); further > 0) {
+    if (const std::int64_t further = arguments_.number("mtp_num_layers", {0, 100}, 0);
+        further > 0 && !widths_.letters) {
       set("num_nextn_predict_layers", further, "mtp_num_layers");
     }
     return std::move(config_);
@@ -46,68 +49,28 @@ class ModelReader {
  private:
   // ---- What the arguments say
 
-  void read_widths() {
-    const bool says_encoder = !arguments_.has("num_layers") && arguments_.has("encoder_num_layers");
-    layers_ = arguments_.required(says_encoder ? "encoder_num_layers" : "num_layers", layers);
-    hidden_ = arguments_.required("hidden_size", hidden);
-    heads_ = arguments_.required("num_attention_heads", heads);
-    is_swiglu_ = arguments_.is_on("swiglu") || arguments_.word("activation_func", "gelu") == "swiglu";
-    is_gated_ = is_swiglu_ || arguments_.is_on("quick_geglu") || arguments_.is_on("gated_linear_unit");
-    is_latent_ = arguments_.is_on("multi_latent_attention");
-    ffn_ = arguments_.number("ffn_hidden_size", width, usual_ffn());
-    kv_heads_ = arguments_.is_on("group_query_attention") ? arguments_.number("num_query_groups", heads, 1) : heads_;
-    if (!arguments_.has("kv_channels") && heads_ > 0 && hidden_ % heads_ != 0) {
-      arguments_.diagnostics().error(arguments_.position("num_attention_heads"),
-                                     fmt::format("{} heads do not divide the hidden size {}", heads_, hidden_),
-                                     "state --kv-channels if the heads do not share the hidden size");
+  void check_variant() {
+    constexpr std::string_view argument = "experimental_attention_variant";
+    if (variant_ == AttentionVariant::other) {
+      no_family(argument, fmt::format("attention of kind '{}'", arguments_.word(argument, "")));
     }
-    head_dim_ = arguments_.number("kv_channels", heads, heads_ > 0 ? hidden_ / heads_ : 0);
-    vocabulary_padded_ = padded_vocabulary();
-  }
-
-  // The width that keeps a gated MLP as large as a plain one of 4 h, a multiple of 64.
-  [[nodiscard]] std::int64_t usual_ffn() const { return is_swiglu_ ? (4 * hidden_ * 2 / 3) / 64 * 64 : 4 * hidden_; }
-
-  [[nodiscard]] std::int64_t padded_vocabulary() const {
-    const auto padded = arguments_.number("padded_vocab_size", vocabulary);
-    if (padded && !vocabulary_) return *padded;
-    const std::int64_t entries = tokenizer_entries();
-    const std::int64_t multiple = arguments_.number("make_vocab_size_divisible_by", {1, 1e6}, 128) * tp_;
-    const std::int64_t rounded = (entries + multiple - 1) / multiple * multiple;
-    if (entries > 0 && rounded != entries) {
-      arguments_.assume(fmt::format("the vocabulary of {} entries is padded to {}, a multiple of {} = {} x tp {}",
-                                    entries, rounded, multiple, multiple / tp_, tp_));
+    if (variant_ == AttentionVariant::indexer && !is_latent_) {
+      no_family(argument, "an indexer of keys without latents", "add --multi-latent-attention");
     }
-    return rounded;
-  }
-
-  [[nodiscard]] std::int64_t tokenizer_entries() const {
-    if (vocabulary_) return *vocabulary_;
-    const std::string tokenizer = arguments_.word("tokenizer_type", "GPT2BPETokenizer");
-    if (tokenizer == "GPT2BPETokenizer") {
-      if (!arguments_.has("tokenizer_type")) {
-        arguments_.assume("the tokenizer is GPT2BPETokenizer, as in pretrain_gpt.py where none is stated");
-      }
-      return gpt2_entries;
+    if (variant_ == AttentionVariant::delta_nets && (is_latent_ || !widths_.is_gated || !has_qk_norm_)) {
+      no_family(argument,
+                "gated delta nets beside attention without norms of queries and keys, or an MLP without a gate",
+                "--qk-layernorm and --swiglu, if the model has them");
     }
-    const auto stated = arguments_.number("vocab_size", vocabulary);
-    if (stated && tokenizer == "NullTokenizer") return *stated + 1;  // and the end of a document
-    if (stated) {
-      arguments_.assume(
-          fmt::format("the {} has the {} entries that {} states", tokenizer, *stated, arguments_.written("vocab_size")),
-          arguments_.position("vocab_size"));
-      return *stated;
-    }
-    arguments_.diagnostics().error(arguments_.position("tokenizer_type"),
-                                   fmt::format("nothing states the vocabulary of the {}", tokenizer),
-                                   "--vocab-size N states it: the entries of the tokenizer, before they are padded");
-    return 0;
   }
 
   void read_traits() {
+    is_latent_ = arguments_.is_on("multi_latent_attention");
+    variant_ = attention_variant(arguments_);
     has_biases_ = arguments_.is_on("add_bias_linear");
     has_qkv_biases_ = has_biases_ || arguments_.is_on("add_qkv_bias");
     has_qk_norm_ = arguments_.is_on("qk_layernorm");
+    check_variant();
     positions_ = arguments_.word("position_embedding_type", "learned_absolute");
     if (arguments_.is_on("use_rotary_position_embeddings")) positions_ = "rope";
     if (positions_ == "none") arguments_.assume("rotary positions are simulated, though there are none");
@@ -126,13 +89,16 @@ class ModelReader {
       return no_family("position_embedding_type", "a gated MLP with learned positions",
                        "--position-embedding-type rope, if they are rotary");
     }
-    const std::string family = has_qk_norm_      ? "Qwen3ForCausalLM"
+    const bool has_nets = variant_ == AttentionVariant::delta_nets;
+    const std::string family = has_nets          ? "Qwen3_5ForCausalLM"
+                               : has_qk_norm_    ? "Qwen3ForCausalLM"
                                : has_qkv_biases_ ? "Qwen2ForCausalLM"
                                                  : "LlamaForCausalLM";
     begin(family);
+    if (has_nets) delta_nets();
     if (has_qk_norm_) set_truth("attention_bias", has_qkv_biases_, "add_qkv_bias");
     set_widths();
-    set("intermediate_size", ffn_, "ffn_hidden_size");
+    set("intermediate_size", widths_.ffn, "ffn_hidden_size");
     finish();
     tell_norms();
   }
@@ -145,14 +111,14 @@ class ModelReader {
       return no_family("add_qkv_bias", "biases of queries and keys alone, beside an MLP without a gate");
     }
     if (positions_ != "learned_absolute") return starcoder();
-    if (has_biases_ && kv_heads_ == heads_) return gpt2();
+    if (has_biases_ && widths_.kv_heads == widths_.heads) return gpt2();
     mpt();
   }
 
   void starcoder() {
     begin("Starcoder2ForCausalLM");
     set_widths();
-    set("intermediate_size", ffn_, "ffn_hidden_size");
+    set("intermediate_size", widths_.ffn, "ffn_hidden_size");
     set_truth("use_bias", has_biases_, "add_bias_linear");
     finish();
     tell_norms();
@@ -160,32 +126,54 @@ class ModelReader {
 
   void gpt2() {
     begin("GPT2LMHeadModel");
-    set("n_embd", hidden_, "hidden_size");
-    set("n_layer", layers_, "num_layers");
-    set("n_head", heads_, "num_attention_heads");
-    if (head_dim_ * heads_ != hidden_) set("head_dim", head_dim_, "kv_channels");
-    set("n_inner", ffn_, "ffn_hidden_size");
+    set("n_embd", widths_.hidden, "hidden_size");
+    set("n_layer", widths_.layers, "num_layers");
+    set("n_head", widths_.heads, "num_attention_heads");
+    if (widths_.head_dim * widths_.heads != widths_.hidden) set("head_dim", widths_.head_dim, "kv_channels");
+    set("n_inner", widths_.ffn, "ffn_hidden_size");
     set("n_positions", arguments_.required("max_position_embeddings", tokens), "max_position_embeddings");
     finish();
   }
 
   void mpt() {
-    if (ffn_ % hidden_ != 0) {
+    if (widths_.ffn % widths_.hidden != 0) {
       return no_family("ffn_hidden_size",
                        "learned positions without biases or with groups of queries, and an MLP that "
                        "is no multiple of the hidden size");
     }
     begin("MPTForCausalLM");
-    set("d_model", hidden_, "hidden_size");
-    set("n_layers", layers_, "num_layers");
-    set("n_heads", heads_, "num_attention_heads");
-    if (head_dim_ * heads_ != hidden_) set("head_dim", head_dim_, "kv_channels");
-    set("expansion_ratio", ffn_ / hidden_, "ffn_hidden_size");
+    set("d_model", widths_.hidden, "hidden_size");
+    set("n_layers", widths_.layers, "num_layers");
+    set("n_heads", widths_.heads, "num_attention_heads");
+    if (widths_.head_dim * widths_.heads != widths_.hidden) set("head_dim", widths_.head_dim, "kv_channels");
+    set("expansion_ratio", widths_.ffn / widths_.hidden, "ffn_hidden_size");
     set("max_seq_len", arguments_.required("max_position_embeddings", tokens), "max_position_embeddings");
     set_truth("no_bias", !has_biases_, "add_bias_linear");
     Value attention = Value::map(arguments_.position("num_query_groups"));
-    attention.set("kv_n_heads", number_at(kv_heads_, "num_query_groups"));
+    attention.set("kv_n_heads", number_at(widths_.kv_heads, "num_query_groups"));
     config_.set("attn_config", std::move(attention));
+    finish();
+    tell_norms();
+  }
+
+  // A layer is one branch behind one norm, and MLPs and experts have no gate.
+  void hybrid() {
+    if (widths_.is_gated) return no_family("swiglu", "Mamba layers and a gated MLP");
+    if (has_biases_) {
+      return no_family("add_bias_linear", "Mamba layers and biases", "--disable-bias-linear, if there are none");
+    }
+    if (is_latent_) return no_family("multi_latent_attention", "Mamba layers and latent attention");
+    if (has_qk_norm_) return no_family("qk_layernorm", "Mamba layers and norms of queries and keys");
+    begin("NemotronHForCausalLM");
+    set("hidden_size", widths_.hidden, "hidden_size");
+    set("num_hidden_layers", widths_.layers, hybrid_argument(arguments_));
+    set("num_attention_heads", widths_.heads, "num_attention_heads");
+    set("num_key_value_heads", widths_.kv_heads, "num_query_groups");
+    set("attention_head_dim", widths_.head_dim, "kv_channels");
+    set("intermediate_size", widths_.ffn, "ffn_hidden_size");
+    set_truth("attention_bias", has_qkv_biases_, "add_qkv_bias");
+    set_hybrid_layers(arguments_, *widths_.letters, widths_.hidden, widths_.ffn, config_);
+    if (positions_ == "learned_absolute") arguments_.assume("there is no table of learned positions");
     finish();
     tell_norms();
   }
@@ -193,7 +181,7 @@ class ModelReader {
   // Mixtral has experts in all layers and nothing else; Qwen3 norms of queries and keys; DeepSeek shared experts and
   // layers without experts; GLM-4.5 all of it.
   void experts() {
-    if (!is_gated_) return no_family("swiglu", "experts without a gate");
+    if (!widths_.is_gated) return no_family("swiglu", "experts without a gate");
     if (has_biases_) {
       return no_family("add_bias_linear", "experts with biases", "--disable-bias-linear, if there are none");
     }
@@ -205,6 +193,8 @@ class ModelReader {
     const bool is_even = std::find(with_experts_.begin(), with_experts_.end(), false) == with_experts_.end();
     if (is_latent_) {
       latent();
+    } else if (variant_ == AttentionVariant::delta_nets) {
+      delta_nets_and_experts();
     } else if (has_shared_gate_) {
       gate_of_shared();
     } else if (has_qk_norm_ && shared_ == 0) {
@@ -225,16 +215,18 @@ class ModelReader {
   void read_experts() {
     experts_ = arguments_.number("num_experts", experts_range, 0);
     per_token_ = arguments_.number("moe_router_topk", chosen, 2);
-    expert_ffn_ = arguments_.number("moe_ffn_hidden_size", width, ffn_);
+    expert_ffn_ = arguments_.number("moe_ffn_hidden_size", width, widths_.ffn);
     shared_ = arguments_.number("moe_shared_expert_intermediate_size", {0, width.most}, 0);
     has_shared_gate_ = shared_ > 0 && arguments_.is_on("moe_shared_expert_gate");
     with_experts_ =
         marks("moe_layer_freq", 1, [](std::int64_t layer, std::int64_t every) { return layer % every == 0; });
-    if (experts_ == 0) with_experts_.assign(static_cast<std::size_t>(layers_), false);
+    if (experts_ == 0) with_experts_.assign(static_cast<std::size_t>(widths_.layers), false);
   }
 
   void latent() {
-    deepseek_experts("DeepseekV3ForCausalLM");
+    const bool chooses = variant_ == AttentionVariant::indexer;
+    deepseek_experts(chooses ? "DeepseekV32ForCausalLM" : "DeepseekV3ForCausalLM");
+    if (chooses) set_indexer(arguments_, config_);
     const auto set_width = [this](std::string_view key, std::string_view argument, std::int64_t usual) {
       set(key, arguments_.number(argument, width, usual), argument);
     };
@@ -252,7 +244,7 @@ class ModelReader {
   void deepseek_experts(const std::string& family) {
     begin(family);
     set_widths();
-    set("intermediate_size", ffn_, "ffn_hidden_size");
+    set("intermediate_size", widths_.ffn, "ffn_hidden_size");
     set("n_routed_experts", experts_, "num_experts");
     set("moe_intermediate_size", expert_ffn_, "moe_ffn_hidden_size");
     set_per_token();
@@ -269,7 +261,7 @@ class ModelReader {
     begin("Qwen3MoeForCausalLM");
     set_truth("attention_bias", has_qkv_biases_, "add_qkv_bias");
     set_widths();
-    set("intermediate_size", ffn_, "ffn_hidden_size");
+    set("intermediate_size", widths_.ffn, "ffn_hidden_size");
     set("num_experts", experts_, "num_experts");
     set("moe_intermediate_size", expert_ffn_, "moe_ffn_hidden_size");
     set_per_token();
@@ -282,13 +274,34 @@ class ModelReader {
       return no_family("moe_shared_expert_gate", "a gate of shared experts without biases of queries and keys");
     }
     begin("Qwen2MoeForCausalLM");
+    gated_experts();
+  }
+
+  void gated_experts() {
     set_widths();
-    set("intermediate_size", ffn_, "ffn_hidden_size");
+    set("intermediate_size", widths_.ffn, "ffn_hidden_size");
     set("num_experts", experts_, "num_experts");
     set("moe_intermediate_size", expert_ffn_, "moe_ffn_hidden_size");
     set("shared_expert_intermediate_size", shared_, "moe_shared_expert_intermediate_size");
     set_per_token();
     set_layers_without_experts();
+  }
+
+  // Megatron-LM counts layers from 1 here, and the last of a period attends.
+  void delta_nets() {
+    const LayerMarks linear = marks("linear_attention_freq", 1,
+                                    [](std::int64_t layer, std::int64_t every) { return (layer + 1) % every != 0; });
+    set_delta_nets(arguments_, linear, config_);
+  }
+
+  void delta_nets_and_experts() {
+    if (shared_ > 0 && !has_shared_gate_) {
+      return no_family("moe_shared_expert_intermediate_size", "delta nets and shared experts without a gate");
+    }
+    begin("Qwen3NextForCausalLM");
+    delta_nets();
+    set_truth("attention_bias", has_qkv_biases_, "add_qkv_bias");
+    gated_experts();
   }
 
   void mixtral() {
@@ -309,11 +322,11 @@ class ModelReader {
   }
 
   void set_widths() {
-    set("hidden_size", hidden_, "hidden_size");
-    set("num_hidden_layers", layers_, "num_layers");
-    set("num_attention_heads", heads_, "num_attention_heads");
-    set("num_key_value_heads", kv_heads_, "num_query_groups");
-    if (!is_latent_) set("head_dim", head_dim_, "kv_channels");
+    set("hidden_size", widths_.hidden, "hidden_size");
+    set("num_hidden_layers", widths_.layers, "num_layers");
+    set("num_attention_heads", widths_.heads, "num_attention_heads");
+    set("num_key_value_heads", widths_.kv_heads, "num_query_groups");
+    if (!is_latent_) set("head_dim", widths_.head_dim, "kv_channels");
   }
 
   void set_per_token() {
@@ -334,7 +347,7 @@ class ModelReader {
   }
 
   void finish() {
-    set("vocab_size", vocabulary_padded_, "vocab_size");
+    set("vocab_size", widths_.vocabulary, "vocab_size");
     set_truth("tie_word_embeddings", !arguments_.is_on("untie_embeddings_and_output_weights"),
               "untie_embeddings_and_output_weights");
   }
@@ -364,7 +377,7 @@ class ModelReader {
   template <class OfPeriod>
   LayerMarks marks(std::string_view key, std::int64_t usual, const OfPeriod& of_period) {
     const std::vector<std::string> words = arguments_.words(key);
-    const auto count = static_cast<std::size_t>(layers_);
+    const auto count = static_cast<std::size_t>(widths_.layers);
     LayerMarks found;
     if (words.size() > 1 || (words.size() == 1 && words[0].find('[') != std::string::npos)) {
       const std::string text = words.size() > 1 ? fmt::format("[{}]", joined(words, ",")) : words[0];
@@ -376,12 +389,12 @@ class ModelReader {
       arguments_.diagnostics().error(
           arguments_.position(key),
           list ? fmt::format("{} is about {} layers, but the model has {}", arguments_.written(key), list->size(),
-                             layers_)
+                             widths_.layers)
                : fmt::format("{} is neither a number nor a list such as [0]*3+[1]*58", arguments_.written(key)));
       return LayerMarks(count, true);
     }
     const std::int64_t period = arguments_.number(key, layers, usual);
-    for (std::int64_t layer = 0; layer < layers_; ++layer) found.push_back(of_period(layer, period));
+    for (std::int64_t layer = 0; layer < widths_.layers; ++layer) found.push_back(of_period(layer, period));
     return found;
   }
 
@@ -405,27 +418,18 @@ class ModelReader {
   // Families without biases have norms without biases.
   void tell_norms() {
     if (has_biases_ || arguments_.word("normalization", "LayerNorm") == "RMSNorm") return;
-    arguments_.assume(
-        fmt::format("norms are simulated without the biases of LayerNorm, {} parameters of each layer", 2 * hidden_),
-        arguments_.has("normalization") ? arguments_.position("normalization") : Position{});
+    arguments_.assume(fmt::format("norms are simulated without the biases of LayerNorm, {} parameters of each layer",
+                                  2 * widths_.hidden),
+                      arguments_.has("normalization") ? arguments_.position("normalization") : Position{});
   }
 
   const MegatronArguments& arguments_;
-  std::int64_t tp_;
-  std::optional<std::int64_t> vocabulary_;
+  MegatronWidths widths_;
   Value config_ = Value::map();
 
-  std::int64_t layers_ = 0;
-  std::int64_t hidden_ = 0;
-  std::int64_t heads_ = 0;
-  std::int64_t kv_heads_ = 0;
-  std::int64_t head_dim_ = 0;
-  std::int64_t ffn_ = 0;
-  std::int64_t vocabulary_padded_ = 0;
   std::string positions_;
-  bool is_swiglu_ = false;
-  bool is_gated_ = false;
   bool is_latent_ = false;
+  AttentionVariant variant_ = AttentionVariant::none;
   bool has_biases_ = false;
   bool has_qkv_biases_ = false;
   bool has_qk_norm_ = false;

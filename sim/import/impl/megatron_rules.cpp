@@ -51,6 +51,31 @@ constexpr std::array said = std::to_array<ArgumentRule>({
     {.option = "qk-head-dim"},
     {.option = "qk-pos-emb-head-dim"},
     {.option = "v-head-dim"},
+    {.option = "is-hybrid-model", .kind = Kind::turns_on},
+    {.option = "hybrid-layer-pattern"},
+    {.option = "hybrid-override-pattern"},
+    {.option = "hybrid-attention-ratio"},
+    {.option = "hybrid-mlp-ratio"},
+    {.option = "mtp-hybrid-override-pattern"},
+    {.option = "mamba-state-dim"},
+    {.option = "mamba-head-dim"},
+    {.option = "mamba-num-groups"},
+    {.option = "mamba-num-heads"},
+    {.option = "moe-latent-size"},
+    {.option = "experimental-attention-variant"},
+    {.option = "attention-output-gate", .kind = Kind::turns_on},
+    {.option = "linear-attention-freq"},
+    {.option = "linear-conv-kernel-dim"},
+    {.option = "linear-key-head-dim"},
+    {.option = "linear-value-head-dim"},
+    {.option = "linear-num-key-heads"},
+    {.option = "linear-num-value-heads"},
+    {.option = "dsa-indexer-n-heads"},
+    {.option = "dsa-indexer-head-dim"},
+    {.option = "dsa-indexer-topk"},
+    {.option = "dsa-indexer-topk-freq"},
+    {.option = "dsa-indexer-skip-topk-offset"},
+    {.option = "dsa-indexer-use-sparse-loss", .kind = Kind::turns_on},
     {.option = "num-experts"},
     {.option = "num-moe-experts", .key = "num_experts"},
     {.option = "moe-layer-freq"},
@@ -202,10 +227,6 @@ constexpr ArgumentRule refused(std::string_view option, Kind kind, std::string_v
 constexpr std::array other_models = std::to_array<ArgumentRule>({
     refused("decoder-num-layers", Kind::value, "of a model with an encoder and a decoder"),
     refused("decoder-seq-length", Kind::value, "of a model with an encoder and a decoder"),
-    refused("is-hybrid-model", Kind::turns_on, "of a model with Mamba layers"),
-    refused("hybrid-override-pattern", Kind::value, "of a model with Mamba layers"),
-    refused("hybrid-attention-ratio", Kind::value, "of a model with Mamba layers", "0.0"),
-    refused("hybrid-mlp-ratio", Kind::value, "of a model with Mamba layers", "0.0"),
     refused("heterogeneous-layers-config-path", Kind::value, "of a model whose layers all differ"),
     refused("heterogeneous-layers-config-encoded-json", Kind::value, "of a model whose layers all differ"),
     refused("retro-add-retriever", Kind::turns_on, "of a model with a retriever"),
@@ -256,7 +277,7 @@ constexpr std::string_view idle_names = R"(
   moe-aux-loss-coeff moe-z-loss-coeff moe-input-jitter-eps moe-per-layer-logging moe-permute-fusion
   moe-token-drop-policy moe-apply-probs-on-input moe-deepep-num-sms moe-use-upcycling moe-upcycling-granularity
   moe-token-dropping mtp-loss-scaling-factor cache-mla-latents use-fused-weighted-squared-relu
-  mamba-state-dim mamba-head-dim mamba-num-groups mamba-num-heads disable-mamba-mem-eff-path
+  disable-mamba-mem-eff-path
   distributed-backend distributed-timeout-minutes distributed-timeout-seconds-after-init local-rank lazy-mpu-init
   nccl-communicator-config-path pipeline-model-parallel-comm-backend high-priority-stream-groups
   bias-activation-fusion memory-efficient-layer-norm tp-comm-atomic-ag tp-comm-atomic-rs batch-p2p-comm batch-p2p-sync
@@ -292,12 +313,12 @@ constexpr std::string_view idle_names = R"(
 )";
 
 // Beginnings of the names of whole families of such arguments.
-constexpr std::array<std::string_view, 31> idle_families = {
+constexpr std::array<std::string_view, 32> idle_families = {
     "adam-",    "muon-",    "lr-",        "log-",       "wandb-",          "tensorboard-", "one-logger-",
     "eval-",    "profile",  "ckpt-",      "dist-ckpt-", "non-persistent-", "tiktoken-",    "sft-",
     "rl-",      "grpo-",    "inference-", "retro-",     "bert-",           "biencoder-",   "ict-",
     "vision-",  "dino-",    "swin-",      "straggler-", "inprocess-",      "ft-",          "consumed-",
-    "kitchen-", "indexer-", "rerun-"};
+    "kitchen-", "indexer-", "rerun-",     "dsa-"};
 
 const ArgumentRule idle_rule{.option = "", .role = Role::idle};
 

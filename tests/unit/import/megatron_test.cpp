@@ -1,16 +1,16 @@
 #include "sim/import/megatron.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <filesystem>
 
 #include "sim/import/imported_study.h"
 #include "sim/model/parameters.h"
 #include "tests/support/file_text.h"
 #include "tests/support/model_presets.h"
 #include "tests/support/study_file.h"
+#include "tests/unit/import/megatron_runs.h"
 
-namespace hdpsim {
+namespace hdpsim::test::megatron {
 namespace {
 
 using Kind = ImportNote::Kind;
@@ -19,204 +19,6 @@ const std::filesystem::path sources(HDPSIM_SOURCE_DIR);
 const std::filesystem::path llama_script = sources / "configs/studies/llama3-8b.sh";
 const std::filesystem::path training = sources / "tests/support/training";
 
-// A dense model without anything unusual. 12 layers of 1024, 16 heads.
-constexpr char small[] =
-    "torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 12 --hidden-size 1024 --num-attention-heads "
-    "16 "
-    "--seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 64 --bf16 "
-    "--hidden-dropout 0 --attention-dropout 0 ";
-constexpr char llama[] =
-    "--swiglu --disable-bias-linear --normalization RMSNorm --position-embedding-type rope "
-    "--untie-embeddings-and-output-weights ";
-
-/// A run with what was told of it.
-struct Read {
-  TrainingRun run;
-  Diagnostics problems;
-
-  [[nodiscard]] std::vector<std::string> notes(Kind kind) const {
-    std::vector<std::string> texts;
-    for (const ImportNote& note : run.notes) {
-      if (note.kind == kind) texts.push_back(note.text);
-    }
-    std::sort(texts.begin(), texts.end());
-    return texts;
-  }
-  [[nodiscard]] std::string mesh(std::string_view key) const { return text(run.mesh, key); }
-  static std::string text(const Value& map, std::string_view key) {
-    const Value* value = map.find(key);
-    if (value == nullptr) return "absent";
-    if (!value->is_sequence()) return value->text;
-    std::string all;
-    for (const Value& item : value->items) all += (all.empty() ? "" : " ") + item.text;
-    return all;
-  }
-};
-
-Read read(const std::string& script, const ImportOptions& options = {}) {
-  Read read;
-  read.problems.add_source("run.sh", script);
-  const ArgumentList list = arguments_of_script("run.sh", script, options.variables, options.command, read.problems);
-  if (read.problems.empty()) read.run = read_megatron(list, "run.sh", options, read.problems);
-  return read;
-}
-
-Read good(const std::string& script, const ImportOptions& options = {}) {
-  Read result = read(script, options);
-  INFO(result.problems.text());
-  REQUIRE(result.problems.empty());
-  return result;
-}
-
-Transformer model(const std::string& script, const ImportOptions& options = {}) {
-  const Read result = good(script, options);
-  Diagnostics problems;
-  const auto described = read_model(result.run.configuration, "mine", problems);
-  INFO(problems.text());
-  REQUIRE(described.has_value());
-  return *described;
-}
-
-std::vector<std::string> problems(const std::string& script, const ImportOptions& options = {}) {
-  std::vector<std::string> told;
-  for (const Diagnostic& each : read(script, options).problems.sorted()) {
-    told.push_back(fmt::format("{}:{}: {}{}", each.position.line, each.position.column,
-                               each.unsupported ? "unsupported: " : "", each.message));
-  }
-  return told;
-}
-
-TEST_CASE("widths that nothing states are those that Megatron derives", "[import]") {
-  const Transformer plain = model(small);
-  CHECK(plain.ffn_hidden == 4 * 1024);
-  CHECK(plain.head_dim == 1024 / 16);
-  CHECK(plain.kv_heads == 16);
-  CHECK(plain.biases);
-  CHECK(plain.tied_embeddings);
-  CHECK(plain.learned_positions == 2048);
-  // 4 x 1024 x 2 / 3 = 2730.7, of which 42 x 64 = 2688 is the multiple below
-  CHECK(model(std::string(small) + llama).ffn_hidden == 2688);
-  CHECK(model(std::string(small) + llama + "--group-query-attention --num-query-groups 4 --kv-channels 128").kv_heads ==
-        4);
-}
-
-TEST_CASE("a model has the parameters that its arguments make", "[import]") {
-  const std::int64_t h = 1024;
-  const std::int64_t layers = 12;
-  const std::int64_t v = 393 * 128;
-  // With biases: 4 h^2 + 4 h of attention, 8 h^2 + 5 h of an MLP of 4 h, two norms of 2 h; one table of tokens, one of
-  // positions, a last norm.
-  CHECK(parameter_count(model(small)) == layers * (12 * h * h + 13 * h) + (v + 2048) * h + 2 * h);
-  // Without: 4 h^2 of attention, three matrices of the MLP, two norms of h; two tables, a last norm.
-  CHECK(parameter_count(model(std::string(small) + llama)) ==
-        layers * (4 * h * h + 3 * h * 2688 + 2 * h) + 2 * v * h + h);
-}
-
-TEST_CASE("a vocabulary is padded to a multiple of 128 x tp", "[import]") {
-  // 50,257 entries: 393 x 128 = 50,304; with tp 8 50 x 1,024 = 51,200
-  CHECK(model(small).vocabulary == 393 * 128);
-  CHECK(model(std::string(small) + "--tensor-model-parallel-size 8").vocabulary == 50 * 1024);
-  CHECK(model(std::string(small) + "--make-vocab-size-divisible-by 1").vocabulary == 50'257);
-  // the end of a document is one more entry of the NullTokenizer: 32,001 is rounded up to 251 x 128
-  CHECK(model(std::string(small) + "--tokenizer-type NullTokenizer --vocab-size 32000").vocabulary == 251 * 128);
-  CHECK(model(std::string(small) + "--tokenizer-type HuggingFaceTokenizer --vocab-size 32000").vocabulary == 32'000);
-  CHECK(model(std::string(small) + "--tokenizer-type HuggingFaceTokenizer", {.vocabulary = 128'256}).vocabulary ==
-        128'256);
-  const Read none = read(std::string(small) + "--tokenizer-type HuggingFaceTokenizer");
-  REQUIRE(none.problems.sorted().size() == 1);
-  CHECK(none.problems.sorted().front().message == "nothing states the vocabulary of the HuggingFaceTokenizer");
-  CHECK(none.problems.sorted().front().help.find("--vocab-size N") == 0);
-}
-
-TEST_CASE("a model is of the family that says what its arguments say", "[import]") {
-  const auto family = [](const std::string& arguments) {
-    return good(std::string(small) + arguments).run.configuration.find("architectures")->items.at(0).text;
-  };
-  const std::string rope = "--position-embedding-type rope ";
-  CHECK(family("") == "GPT2LMHeadModel");
-  CHECK(family(llama) == "LlamaForCausalLM");
-  CHECK(family(std::string(llama) + "--add-qkv-bias") == "Qwen2ForCausalLM");
-  CHECK(family(std::string(llama) + "--qk-layernorm") == "Qwen3ForCausalLM");
-  CHECK(family(rope) == "Starcoder2ForCausalLM");
-  CHECK(family(rope + "--squared-relu --disable-bias-linear") == "Starcoder2ForCausalLM");
-  CHECK(family("--disable-bias-linear") == "MPTForCausalLM");
-  CHECK(family("--group-query-attention --num-query-groups 2") == "MPTForCausalLM");
-  const std::string experts = std::string(llama) + "--num-experts 8 ";
-  CHECK(family(experts) == "MixtralForCausalLM");
-  CHECK(family(experts + "--qk-layernorm") == "Qwen3MoeForCausalLM");
-  CHECK(family(experts + "--moe-layer-freq 2") == "DeepseekForCausalLM");
-  CHECK(family(experts + "--moe-shared-expert-intermediate-size 2688") == "DeepseekForCausalLM");
-  CHECK(family(experts + "--add-qkv-bias") == "Glm4MoeForCausalLM");
-  CHECK(family(experts + "--multi-latent-attention") == "DeepseekV3ForCausalLM");
-}
-
-TEST_CASE("every family has the traits of the arguments", "[import]") {
-  const Transformer qwen = model(std::string(small) + llama + "--qk-layernorm --add-qkv-bias");
-  CHECK(qwen.qk_norm);
-  CHECK(qwen.qkv_biases);
-  const Transformer star = model(std::string(small) +
-                                 "--position-embedding-type rope --disable-bias-linear "
-                                 "--group-query-attention --num-query-groups 2");
-  CHECK_FALSE(star.biases);
-  CHECK_FALSE(star.gated_mlp);
-  CHECK(star.kv_heads == 2);
-  CHECK(star.learned_positions == 0);
-  const Transformer mpt = model(std::string(small) +
-                                "--disable-bias-linear --group-query-attention "
-                                "--num-query-groups 2 --ffn-hidden-size 2048");
-  CHECK_FALSE(mpt.biases);
-  CHECK(mpt.kv_heads == 2);
-  CHECK(mpt.ffn_hidden == 2048);
-  CHECK(mpt.learned_positions == 2048);
-  const Transformer glm = model(std::string(small) + llama +
-                                "--num-experts 8 --moe-ffn-hidden-size 512 --add-qkv-bias "
-                                "--moe-shared-expert-intermediate-size 1024");
-  CHECK(glm.qkv_biases);
-  CHECK_FALSE(glm.qk_norm);
-  CHECK(glm.moe->experts == 8);
-  CHECK(glm.moe->experts_per_token == 2);
-  CHECK(glm.moe->expert_hidden == 512);
-  CHECK(glm.moe->shared_hidden == 1024);
-}
-
-TEST_CASE("layers have experts or windows as a period or a list says", "[import]") {
-  const auto with_experts = [](const Transformer& each) {
-    std::int64_t count = 0;
-    for (const LayerRun& run : each.pattern) {
-      const bool has = run.kind == 0 ? each.moe.has_value() : each.others.at(run.kind - 1).moe.has_value();
-      if (has) count += run.count;
-    }
-    return each.pattern.empty() ? (each.moe ? each.layers : 0) : count;
-  };
-  const std::string experts = std::string(small) + llama + "--num-experts 8 ";
-  CHECK(with_experts(model(experts)) == 12);
-  CHECK(with_experts(model(experts + "--moe-layer-freq 3")) == 4);
-  CHECK(with_experts(model(experts + "--moe-layer-freq ([0]*1+[1]*11)")) == 11);
-  CHECK(problems(experts + "--moe-layer-freq [1]*11").at(0).find("is about 11 layers, but the model has 12") !=
-        std::string::npos);
-
-  const Transformer windows = model(std::string(small) + llama + "--window-size 127,0 --window-attn-skip-freq 4");
-  std::int64_t full = 0;
-  for (const LayerRun& run : windows.pattern) {
-    const std::int64_t window = run.kind == 0 ? windows.window : windows.others.at(run.kind - 1).window;
-    if (window == 0) full += run.count;
-    if (window != 0) CHECK(window == 128);  // a token sees itself, too
-  }
-  CHECK(full == 3);
-}
-
-TEST_CASE("what no family says is unsupported, at the argument", "[import]") {
-  CHECK(problems(std::string(small) + "--swiglu --position-embedding-type rope")
-            .at(0)
-            .find("unsupported: no family of models that is known here has a gated MLP with biases") !=
-        std::string::npos);
-  CHECK(problems(std::string(small) + "\\\n  --swiglu --disable-bias-linear")
-            .at(0)
-            .find("a gated MLP with learned positions") != std::string::npos);
-  CHECK(problems(std::string(small) + "\\\n  --is-hybrid-model") ==
-        std::vector<std::string>{"2:3: unsupported: --is-hybrid-model is of a model with Mamba layers"});
-}
-
 TEST_CASE("a program that trains another kind of model is unsupported", "[import]") {
   std::string script(small);
   script.replace(script.find("pretrain_gpt.py"), 15, "x/pretrain_t5.py");
@@ -224,6 +26,10 @@ TEST_CASE("a program that trains another kind of model is unsupported", "[import
         std::vector<std::string>{"1:40: unsupported: pretrain_t5.py trains another kind of model than GPT"});
   script.replace(script.find("x/pretrain_t5.py"), 16, "my_training.py");
   CHECK(problems(script).empty());
+  script.replace(script.find("my_training.py"), 14, "pretrain_mamba.py");
+  REQUIRE(problems(script).size() == 1);
+  CHECK_THAT(problems(script)[0], Catch::Contains("trains a hybrid, and nothing states its layers"));
+  CHECK(problems(script + "--disable-bias-linear --hybrid-layer-pattern M*-M*-M*-M*-").empty());
 }
 
 TEST_CASE("the batch, the degrees and the devices become tokens and a mesh", "[import]") {
@@ -522,4 +328,4 @@ TEST_CASE("a file that is no text is refused", "[import]") {
 }
 
 }  // namespace
-}  // namespace hdpsim
+}  // namespace hdpsim::test::megatron

@@ -1,0 +1,130 @@
+#include "sim/import/impl/megatron_hybrid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "sim/import/impl/megatron_ranges.h"
+
+namespace hdpsim {
+namespace {
+
+using namespace megatron_ranges;
+
+constexpr std::string_view attention_ratio = "hybrid_attention_ratio";
+constexpr std::string_view mlp_ratio = "hybrid_mlp_ratio";
+
+// Empty if it is wrong, which set_hybrid_layers() reports.
+std::optional<double> ratio(const MegatronArguments& arguments, std::string_view key) {
+  Diagnostics ignored;
+  return read_in<double>(Value::scalar(arguments.word(key, "0"), {}), key, {0, 1}, ignored);
+}
+
+// Changes every layer that is an M and lies behind `gap` of them, on average, to `letter`.
+void deal(std::string& letters, double gap, char letter) {
+  double left = gap;
+  for (char& each : letters) {
+    if (each != 'M') continue;
+    if (left < 0.5) {
+      each = letter;
+      left += gap;
+    } else {
+      left -= 1;
+    }
+  }
+}
+
+std::string from_ratios(std::int64_t layers, double attention, double mlp) {
+  const auto count = static_cast<double>(layers);
+  const double attends = std::nearbyint(count * attention);
+  const double mlps = std::nearbyint(count * mlp);
+  std::string letters(static_cast<std::size_t>(layers), 'M');
+  deal(letters, (count - attends) / (attends + 1), '*');
+  if (mlps > 0) deal(letters, (count - attends - mlps) / mlps, '-');
+  return letters;
+}
+
+std::string_view pattern_key(const MegatronArguments& arguments) {
+  return arguments.has("hybrid_layer_pattern") ? "hybrid_layer_pattern" : "hybrid_override_pattern";
+}
+
+bool has_pattern(const MegatronArguments& arguments) {
+  return arguments.has(pattern_key(arguments));
+}
+
+/// What predicts further tokens: the letters of a module, and the number of modules.
+struct Modules {
+  std::string letters;
+  std::int64_t count = 0;
+};
+
+// "M*M*/MM/MM": behind the layers, those of two modules.
+Modules modules_of(const MegatronArguments& arguments) {
+  const std::string text = arguments.word(pattern_key(arguments), "");
+  if (const std::size_t last = text.rfind('/'); last != std::string::npos) {
+    return {text.substr(last + 1), std::count(text.begin(), text.end(), '/')};
+  }
+  if (!arguments.has("mtp_hybrid_override_pattern")) return {};
+  return {arguments.word("mtp_hybrid_override_pattern", ""), arguments.number("mtp_num_layers", {0, 100}, 0)};
+}
+
+}  // namespace
+
+bool is_hybrid(const MegatronArguments& arguments) {
+  const auto is_stated = [&](std::string_view key) { return ratio(arguments, key) != 0.0; };
+  return has_pattern(arguments) || is_stated(attention_ratio) || is_stated(mlp_ratio) ||
+         arguments.is_on("is_hybrid_model");
+}
+
+std::string hybrid_letters(const MegatronArguments& arguments, std::int64_t layers) {
+  if (!has_pattern(arguments)) {
+    return from_ratios(std::max<std::int64_t>(layers, 0), ratio(arguments, attention_ratio).value_or(0),
+                       ratio(arguments, mlp_ratio).value_or(0));
+  }
+  std::string text = arguments.word(pattern_key(arguments), "");
+  text.resize(std::min(text.find('/'), text.size()));
+  std::erase(text, '|');  // where stages end
+  return text;
+}
+
+std::string_view hybrid_argument(const MegatronArguments& arguments) {
+  return has_pattern(arguments) ? pattern_key(arguments) : attention_ratio;
+}
+
+void set_hybrid_layers(const MegatronArguments& arguments, const std::string& letters, std::int64_t hidden,
+                       std::int64_t ffn, Value& config) {
+  for (const std::string_view key : {attention_ratio, mlp_ratio}) static_cast<void>(arguments.fraction(key, 0));
+  const std::string_view argument = hybrid_argument(arguments);
+  if (arguments.word(argument, "").find('|') != std::string::npos) {
+    arguments.tell_unsaid(argument, "layers are dealt to the stages evenly");
+  }
+  const auto set = [&](std::string_view key, std::string value, std::string_view said_by, bool quoted = false) {
+    Value scalar = Value::scalar(std::move(value), arguments.position(said_by));
+    scalar.quoted = quoted;
+    config.set(key, std::move(scalar));
+  };
+  const auto set_number = [&](std::string_view key, std::string_view said_by, Range range, std::int64_t usual) {
+    set(key, std::to_string(arguments.number(said_by, range, usual)), said_by);
+  };
+  set("hybrid_override_pattern", letters, argument, true);
+  if (const Modules modules = modules_of(arguments); modules.count > 0) {
+    set("mtp_hybrid_override_pattern", modules.letters, argument, true);
+    set("num_nextn_predict_layers", std::to_string(modules.count), argument);
+  }
+  const std::int64_t head = arguments.number("mamba_head_dim", heads, 64);
+  constexpr std::int64_t expansion = 2;
+  set_number("mamba_num_heads", "mamba_num_heads", heads, expansion * hidden / std::max<std::int64_t>(1, head));
+  set("mamba_head_dim", std::to_string(head), "mamba_head_dim");
+  set_number("n_groups", "mamba_num_groups", heads, 8);
+  set_number("ssm_state_size", "mamba_state_dim", heads, 128);
+  if (letters.find('E') == std::string::npos) return;
+  set_number("n_routed_experts", "num_experts", experts_range, 0);
+  set_number("num_experts_per_tok", "moe_router_topk", chosen, 2);
+  set_number("moe_intermediate_size", "moe_ffn_hidden_size", width, ffn);
+  set_number("moe_shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", {0, width.most}, 0);
+  if (arguments.has("moe_latent_size")) set_number("moe_latent_size", "moe_latent_size", model_ranges::hidden, 0);
+}
+
+}  // namespace hdpsim
