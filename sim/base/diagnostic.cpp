@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -137,7 +138,17 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
     return std::tie(a.position.file, a.position.line, a.position.column) <
            std::tie(b.position.file, b.position.line, b.position.column);
   });
-  return entries;
+  std::set<std::string_view> told;  // at one place
+  const Position* place = nullptr;
+  std::vector<Diagnostic> once;
+  for (const Diagnostic& entry : entries) {
+    const bool is_here = place != nullptr && place->file == entry.position.file && place->line == entry.position.line &&
+                         place->column == entry.position.column;
+    if (!is_here) told.clear();
+    place = &entry.position;
+    if (entry.position.line == 0 || told.insert(entry.message).second) once.push_back(entry);
+  }
+  return once;
 }
 
 std::string Diagnostics::text() const {

@@ -36,7 +36,8 @@ class Diagnostics {
   void add_source(const std::string& file, std::string text);
 
   [[nodiscard]] bool empty() const { return entries_.empty(); }
-  /// The problems by file, line and column; problems at one place keep the order in which they were found.
+  /// The problems by file, line and column; problems at one place keep the order in which they were found, and one that
+  /// was reported there several times counts once.
   [[nodiscard]] std::vector<Diagnostic> sorted() const;
   /// The text for people: `file:line:column: error: message`, the source line, a caret and the suggestion; one block
   /// per problem.

@@ -72,6 +72,19 @@ TEST_CASE("a word that is nearly right is suggested, otherwise what is known", "
   CHECK(suggestion("llama", {"llama-7b-chat", "llama-13b-chat"}) == "known: llama-7b-chat, llama-13b-chat");
 }
 
+TEST_CASE("a problem that is reported at one place several times is told once", "[diagnostic]") {
+  Diagnostics found;
+  for (int i = 0; i < 2; ++i) {
+    found.error({"a.yaml", 1, 2}, "wrong");
+    found.error({"a.yaml", 1, 2}, "wrong in another way");
+    found.error({"a.yaml", 2, 2}, "wrong");
+  }
+  const std::vector<Diagnostic> told = found.sorted();
+  REQUIRE(told.size() == 3);
+  CHECK(told[1].message == "wrong in another way");
+  CHECK(told[2].position.line == 2);
+}
+
 TEST_CASE("problems are sorted by file, line and column; those at one place keep their order", "[diagnostic]") {
   Diagnostics problems;
   problems.error({"b.yaml", 1, 1}, "sixth");
