@@ -1,6 +1,5 @@
 #include "kernels/cpu/cpu_backend.h"
 
-#include <cblas.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "kernels/cpu/impl/clock.h"
 #include "kernels/cpu/impl/kernel_table.h"
+#include "kernels/cpu/impl/matrix_library.h"
 #include "kernels/cpu/impl/memory.h"
 #include "kernels/cpu/impl/processor.h"
 #include "kernels/cpu/impl/row_kernels.h"
@@ -68,14 +68,12 @@ void call_progress_hook(void* hook) {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(InstructionSet set) : set_(set), kernels_(cpu::kernels_of(set)) {
-    openblas_set_num_threads(1);  // one backend is one core; ranks are threads of their own
-  }
+  explicit CpuBackend(InstructionSet set) : set_(set), kernels_(cpu::kernels_of(set)) {}
 
   [[nodiscard]] Element element() const override { return Element::fp32; }
   [[nodiscard]] DeviceInfo info() const override {
     DeviceInfo info = cpu::describe_processor(set_);
-    info.matrix_library = fmt::format("OpenBLAS for {}", openblas_get_corename());
+    info.matrix_library = matrices_.name;
     return info;
   }
   [[nodiscard]] DeviceState state() override {
@@ -191,6 +189,7 @@ class CpuBackend final : public Backend {
 
   InstructionSet set_;
   const cpu::KernelTable& kernels_;
+  const cpu::MatrixLibrary& matrices_ = cpu::matrix_library();
   std::function<void()> progress_ = [] {};
   DeviceMemory scratch_;                 ///< Allocated by the first attention.
   std::vector<unsigned char> eviction_;  ///< Larger than all caches, once a cold time was asked for.
@@ -207,9 +206,9 @@ void CpuBackend::run(const MatrixProduct& op) {
   const auto k = static_cast<blasint>(op.k);
   const blasint row_of_a = std::max(1, op.a_transposed ? m : k);
   const blasint row_of_b = std::max(1, op.b_transposed ? k : n);
-  cblas_sgemm(CblasRowMajor, op.a_transposed ? CblasTrans : CblasNoTrans, op.b_transposed ? CblasTrans : CblasNoTrans,
-              m, n, k, 1, static_cast<const float*>(op.a), row_of_a, static_cast<const float*>(op.b), row_of_b, op.beta,
-              static_cast<float*>(op.c), n);
+  matrices_.sgemm(CblasRowMajor, op.a_transposed ? CblasTrans : CblasNoTrans,
+                  op.b_transposed ? CblasTrans : CblasNoTrans, m, n, k, 1, static_cast<const float*>(op.a), row_of_a,
+                  static_cast<const float*>(op.b), row_of_b, op.beta, static_cast<float*>(op.c), n);
 }
 
 void CpuBackend::run(const JoinLogSumExp& op) {

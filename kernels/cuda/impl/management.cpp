@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "kernels/cuda/library.h"
 #include "kernels/spec/error.h"
+#include "kernels/spec/shared_library.h"
 
 namespace hdpsim::kernels::cuda {
 namespace {
@@ -26,7 +26,7 @@ constexpr unsigned long long power_brake = 0x80;
 }  // namespace
 
 struct Management::Functions {
-  Library library{"the state of a GPU needs NVML", {"libnvidia-ml.so.1"}};
+  SharedLibrary library{"the state of a GPU needs NVML", {"libnvidia-ml.so.1"}};
   Result (*initialise)() = library.function<Result (*)()>("nvmlInit_v2");
   Result (*shut_down)() = library.function<Result (*)()>("nvmlShutdown");
   Result (*driver_version)(char*, unsigned int) =

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/cuda/library.h"
 #include "kernels/spec/error.h"
+#include "kernels/spec/shared_library.h"
 
 namespace hdpsim::kernels::cuda {
 namespace {
@@ -33,8 +33,9 @@ std::size_t alignment_of(const MatrixProduct& op) {
 }  // namespace
 
 struct MatrixProducts::CublasLt {
-  Library library{"matrix products need cuBLASLt",
-                  {"libcublasLt.so." HDPSIM_CUDA_MAJOR, "/usr/local/cuda/lib64/libcublasLt.so." HDPSIM_CUDA_MAJOR}};
+  SharedLibrary library{
+      "matrix products need cuBLASLt",
+      {"libcublasLt.so." HDPSIM_CUDA_MAJOR, "/usr/local/cuda/lib64/libcublasLt.so." HDPSIM_CUDA_MAJOR}};
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a part of names, not a value
 #define HDPSIM_CUBLASLT(name) \

@@ -27,7 +27,7 @@ namespace {
 constexpr int least_version = 21800;
 
 template <class Function>
-void load(const Library& library, const char* symbol, Function& function) {
+void load(const SharedLibrary& library, const char* symbol, Function& function) {
   function = library.function<Function>(symbol);
 }
 

@@ -5,7 +5,7 @@
 #include <climits>
 #include <cstddef>
 
-#include "kernels/cuda/library.h"
+#include "kernels/spec/shared_library.h"
 
 /// The part of NCCL's C interface that is used, declared here because the library is opened at run time and its header
 /// need not be installed. From nccl.h of NCCL 2.18, which later versions accept: a configuration says how long it is
@@ -62,7 +62,7 @@ class Api {
 
  private:
   Api();
-  Library library_;
+  SharedLibrary library_;
 };
 
 }  // namespace hdpsim::kernels::cuda::nccl

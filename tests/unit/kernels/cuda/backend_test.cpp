@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "kernels/cuda/library.h"
 #include "kernels/cuda/peak.h"
 #include "kernels/spec/error.h"
 #include "tests/support/catch.h"
@@ -17,18 +16,6 @@ TEST_CASE("without a GPU the error names the call and what to do", "[cuda]") {
   if (cuda_device_count() > 0) return;  // tests/gpu has the rest
   CHECK_THROWS_AS(make_cuda_backend(), DeviceError);
   CHECK_THROWS_WITH(make_cuda_backend(), Contains("cudaGetDeviceCount: "));
-}
-
-TEST_CASE("a library that is missing, or too old, is named", "[cuda]") {
-  CHECK_THROWS_WITH(cuda::Library("rings between GPUs need NCCL", {"libhdpsim-missing.so.2", "libhdpsim-missing.so"}),
-                    Contains("rings between GPUs need NCCL, but none of libhdpsim-missing.so.2, libhdpsim-missing.so "
-                             "can be opened"));
-  const cuda::Library library("mathematics need a library", {"libhdpsim-missing.so", "libm.so.6"});
-  const auto cosine = library.function<double (*)(double)>("cos");
-  CHECK(cosine(0.5) == Approx(std::cos(0.5)));
-  CHECK_FALSE(library.has("hdpsim_no_such_function"));
-  CHECK_THROWS_WITH(library.function<void (*)()>("hdpsim_no_such_function"),
-                    "mathematics need a library, but libm.so.6 has no hdpsim_no_such_function: it is too old");
 }
 
 TEST_CASE("peaks by multiprocessor and clock are those of the data sheets", "[cuda]") {

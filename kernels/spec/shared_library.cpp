@@ -1,4 +1,4 @@
-#include "kernels/cuda/library.h"
+#include "kernels/spec/shared_library.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -8,9 +8,10 @@
 
 #include "kernels/spec/error.h"
 
-namespace hdpsim::kernels::cuda {
+namespace hdpsim::kernels {
 
-Library::Library(std::string purpose, std::initializer_list<const char*> names) : purpose_(std::move(purpose)) {
+SharedLibrary::SharedLibrary(std::string purpose, std::initializer_list<const char*> names)
+    : purpose_(std::move(purpose)) {
   std::string reason;
   for (const char* name : names) {
     handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -25,11 +26,11 @@ Library::Library(std::string purpose, std::initializer_list<const char*> names) 
                   fmt::join(names, ", "), reason));
 }
 
-bool Library::has(const char* symbol) const {
+bool SharedLibrary::has(const char* symbol) const {
   return dlsym(handle_, symbol) != nullptr;
 }
 
-void* Library::address(const char* symbol) const {
+void* SharedLibrary::address(const char* symbol) const {
   void* found = dlsym(handle_, symbol);
   if (found == nullptr) {
     throw DeviceError(fmt::format("{}, but {} has no {}: it is too old", purpose_, name_, symbol));
@@ -37,4 +38,4 @@ void* Library::address(const char* symbol) const {
   return found;
 }
 
-}  // namespace hdpsim::kernels::cuda
+}  // namespace hdpsim::kernels
