@@ -12,7 +12,7 @@
 #include "sim/run/step.h"
 #include "sim/run/study_coverage.h"
 #include "sim/study/lengths.h"
-#include "sim/study/not_modelled.h"
+#include "sim/study/study_notes.h"
 
 namespace hdpsim::app {
 namespace {
@@ -98,9 +98,7 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
   }
   if (!runs || !compare_with_tuned(options, study, catalog, processes.jobs(), kept, *runs))
     return interrupted(options, study, fmt::format("its {} runs were finished", study.run_count()));
-  for (const std::string& line : model_notes(study)) note(line);
-  for (const std::string& line : network_notes(study)) note(line);
-  for (const std::string& warning : cold_step_warnings(study)) note(warning);
+  for (const std::string& line : study_notes(study)) note(line);
   for (const std::string& warning : coverage.warnings(study, *runs)) note(warning);
   if (folder) {
     folder->remove_earlier();

@@ -18,7 +18,7 @@
 #include "sim/run/ordered_work.h"
 #include "sim/run/runner.h"
 #include "sim/run/study_coverage.h"
-#include "sim/study/not_modelled.h"
+#include "sim/study/study_notes.h"
 #include "sim/tune/tuned_baseline.h"
 
 namespace hdpsim::python {
@@ -107,9 +107,7 @@ class StudyRun {
     if (folder_ && study_.tunes_baseline) found.emplace(folder_->folder("baselines"), &*folder_);
     const BaselineRun baselines{search, found ? &*found : nullptr, store_ ? &*store_ : nullptr};
     if (!runs || !compare_with_tuned(study_, root_, catalog_, baselines, *runs)) return nullptr;
-    for (std::string& line : model_notes(study_)) notes.push_back(std::move(line));
-    for (std::string& line : network_notes(study_)) notes.push_back(std::move(line));
-    for (std::string& warning : cold_step_warnings(study_)) notes.push_back(std::move(warning));
+    for (std::string& line : study_notes(study_)) notes.push_back(std::move(line));
     for (std::string& warning : coverage.warnings(study_, *runs)) notes.push_back(std::move(warning));
     if (folder_) {
       folder_->remove_earlier();

@@ -1,0 +1,95 @@
+#include "sim/study/study_notes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "sim/model/layers.h"
+#include "sim/study/mesh_keys.h"
+#include "sim/study/not_modelled.h"
+#include "sim/study/study.h"
+
+namespace hdpsim {
+namespace {
+
+/// A key of `mesh` that matters at some points alone.
+struct IdleRule {
+  std::string_view key;
+  bool (*matters)(const PointSpec& point);
+  std::string_view needs;
+};
+
+bool has_stages(const PointSpec& point) {
+  return point.mesh.pp > 1;
+}
+
+bool has_tensor_parallelism(const PointSpec& point) {
+  return point.mesh.tp > 1;
+}
+
+bool trades_heads(const PointSpec& point) {
+  return point.mesh.hdp > 1 && point.recipe.key_exchange == KeyExchange::all_to_all;
+}
+
+bool has_rings(const PointSpec& point) {
+  const KeyExchange exchange = point.recipe.key_exchange;
+  return point.mesh.hdp > 1 && (exchange == KeyExchange::ring || exchange == KeyExchange::all_to_all);
+}
+
+bool reduces_beside_backward(const PointSpec& point) {
+  return point.recipe.overlap_grad_reduce || point.recipe.overlap_param_gather;
+}
+
+bool mixes_linearly(const PointSpec& point) {
+  const std::vector<Transformer> kinds = of_each_kind(point.model);
+  return std::any_of(kinds.begin(), kinds.end(), [](const Transformer& kind) { return kind.linear.has_value(); });
+}
+
+constexpr IdleRule rules[] = {
+    {"a2a_ranks", trades_heads, "cp_comm_type: a2a"},
+    {"ring_nics", has_rings, "several ranks and cp_comm_type: p2p or a2a"},
+    {"schedule", has_stages, "a pp above 1"},
+    {"virtual_stages", has_stages, "a pp above 1"},
+    {"overlap_p2p_comm", has_stages, "a pp above 1"},
+    {"tp_comm_overlap", has_tensor_parallelism, "a tp above 1"},
+    {"tp_gradient_overlap", has_tensor_parallelism, "a tp above 1"},
+    {"bucket_parameters", reduces_beside_backward, "overlap_grad_reduce: true, or overlap_param_gather: true"},
+    {"mixing_exchange", mixes_linearly, "a model with linear mixing"},
+};
+
+// Whether the mesh states another value than the default, or the sweep gives it values.
+bool is_stated(const Study& study, const IdleRule& rule) {
+  const Value* sweep = study.resolved.find("sweep");
+  if (sweep != nullptr && sweep->find(fmt::format("mesh.{}", rule.key)) != nullptr) return true;
+  const Value* mesh = study.resolved.find("mesh");
+  const Value* stated = mesh == nullptr ? nullptr : mesh->find(rule.key);
+  if (stated == nullptr || !stated->is_scalar()) return false;
+  const std::vector<KeyText>& keys = mesh_keys().texts();
+  return std::none_of(keys.begin(), keys.end(),
+                      [&](const KeyText& key) { return key.name == rule.key && key.fallback == stated->text; });
+}
+
+}  // namespace
+
+std::vector<std::string> idle_key_notes(const Study& study) {
+  std::vector<std::string> lines;
+  for (const IdleRule& rule : rules) {
+    const bool matters = std::any_of(study.points.begin(), study.points.end(),
+                                     [&](const StudyPoint& point) { return rule.matters(point.spec); });
+    if (matters || !is_stated(study, rule)) continue;
+    lines.push_back(fmt::format("note: {}: mesh.{} has no effect: it needs {}", study.name, rule.key, rule.needs));
+  }
+  return lines;
+}
+
+std::vector<std::string> study_notes(const Study& study) {
+  std::vector<std::string> lines = model_notes(study);
+  for (const auto& notes : {network_notes(study), cold_step_warnings(study), idle_key_notes(study)}) {
+    std::copy(notes.begin(), notes.end(), std::back_inserter(lines));
+  }
+  return lines;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,42 @@
+#include "sim/study/study_notes.h"
+
+#include "tests/support/study_file.h"
+
+namespace hdpsim {
+namespace {
+
+using test::changed;
+using test::good_study;
+using test::StudyFile;
+using Notes = std::vector<std::string>;
+
+Notes notes_with(const std::string& mesh, const std::vector<std::string>& overrides = {}) {
+  return idle_key_notes(StudyFile(changed(good_study, "{tp: 2}", mesh)).load(overrides));
+}
+
+TEST_CASE("a key of the mesh that changes nothing is told, with what it needs", "[study][notes]") {
+  CHECK(notes_with("{tp: 2, a2a_ranks: 4}") == Notes{"note: good: mesh.a2a_ranks has no effect: it needs cp_comm_type: "
+                                                     "a2a"});
+  CHECK(notes_with("{tp: 2, a2a_ranks: 4, cp_comm_type: a2a}").empty());
+  CHECK(notes_with("{tp: 1, tp_comm_overlap: true}") ==
+        Notes{"note: good: mesh.tp_comm_overlap has no effect: it needs a tp above 1"});
+  CHECK(notes_with("{tp: 2, pp: 1, schedule: interleaved, virtual_stages: 2}").size() == 2);
+  CHECK(notes_with("{tp: 2, ring_nics: all, cp_comm_type: all_gather}").size() == 1);
+}
+
+TEST_CASE("a default that is stated, and a key that matters at one point of a sweep, are not told", "[study][notes]") {
+  CHECK(notes_with("{tp: 2, schedule: 1f1b, virtual_stages: 1, overlap_p2p_comm: always}").empty());
+  CHECK(notes_with("{tp: 2, a2a_ranks: 4}", {"sweep={mesh.cp_comm_type: [p2p, a2a]}"}).empty());
+  CHECK(notes_with("{tp: 2}", {"sweep={mesh.bucket_parameters: [1000000, 2000000]}"}).size() == 1);
+}
+
+TEST_CASE("notes of a study are those of its models, its clusters, its profiles and its keys", "[study][notes]") {
+  const Study study = StudyFile(changed(changed(good_study, "{tp: 2}", "{tp: 2, a2a_ranks: 4, connections: cold}"),
+                                        "llama-7b", "deepseek-v3.2"))
+                          .load();
+  CHECK(study_notes(study).size() >= 3);
+  CHECK(study_notes(study).back() == idle_key_notes(study).front());
+}
+
+}  // namespace
+}  // namespace hdpsim
