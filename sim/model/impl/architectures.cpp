@@ -1,181 +1,9 @@
 #include "sim/model/impl/architecture.h"
+#include "sim/model/impl/family_keys.h"
 
 namespace hdpsim {
+namespace family_keys {
 namespace {
-
-// ---- Experts
-
-constexpr ExpertKeys mixtral_experts{.experts = "num_local_experts"};
-constexpr ExpertKeys qwen2_experts{.hidden = "moe_intermediate_size",
-                                   .shared_hidden = "shared_expert_intermediate_size",
-                                   .shared_gate = true,
-                                   .period = "decoder_sparse_step",
-                                   .offset = -1};
-constexpr ExpertKeys qwen3_experts{.hidden = "moe_intermediate_size", .period = "decoder_sparse_step", .offset = -1};
-constexpr ExpertKeys deepseek_experts{.experts = "n_routed_experts",
-                                      .hidden = "moe_intermediate_size",
-                                      .shared = "n_shared_experts",
-                                      .leading_dense = "first_k_dense_replace",
-                                      .period = "moe_layer_freq"};
-constexpr ExpertKeys olmoe_experts{};
-constexpr ExpertKeys ling_experts{
-    .hidden = "moe_intermediate_size", .shared = "num_shared_experts", .leading_dense = "first_k_dense_replace"};
-constexpr ExpertKeys hunyuan_experts{
-    .per_token = "moe_topk", .hidden = "moe_intermediate_size", .shared = "num_shared_expert"};
-constexpr ExpertKeys ernie_experts{.experts = "moe_num_experts",
-                                   .per_token = "moe_k",
-                                   .hidden = "moe_intermediate_size",
-                                   .shared = "moe_num_shared_experts",
-                                   .leading_dense = "moe_layer_start_index",
-                                   .period = "moe_layer_interval",
-                                   .offset = -1};
-constexpr ExpertKeys llama4_experts{.experts = "num_local_experts",
-                                    .shared_always = 1,
-                                    .dense_hidden = "intermediate_size_mlp",
-                                    .period = "interleave_moe_layer_step",
-                                    .offset = -1};
-constexpr ExpertKeys dbrx_experts{.experts = "moe_num_experts", .per_token = "moe_top_k"};
-// Beside its experts every layer has an MLP: as wide as the hidden states, or as it says itself.
-constexpr ExpertKeys arctic_experts{.experts = "num_local_experts",
-                                    .shared_hidden = "hidden_size",
-                                    .period = "moe_layer_frequency",
-                                    .usual_period = 2,
-                                    .offset = -1};
-constexpr ExpertKeys grok2_experts{
-    .experts = "num_local_experts", .hidden = "moe_intermediate_size", .shared_hidden = "intermediate_size"};
-constexpr ExpertKeys gpt_oss_experts{.experts = "num_local_experts", .biases = true};
-constexpr ExpertKeys minimax_experts{.experts = "num_local_experts", .shared_hidden = "shared_intermediate_size"};
-constexpr ExpertKeys granite_experts{
-    .experts = "num_local_experts", .shared_hidden = "shared_intermediate_size", .shared_is_mlp = true};
-constexpr ExpertKeys jamba_experts{
-    .least = 2, .period = "expert_layer_period", .usual_period = 2, .offset_key = "expert_layer_offset", .offset = 1};
-constexpr ExpertKeys nemotron_experts{.experts = "n_routed_experts",
-                                      .hidden = "moe_intermediate_size",
-                                      .shared_hidden = "moe_shared_expert_intermediate_size",
-                                      .shared_again = "n_shared_experts",
-                                      .latent = "moe_latent_size"};
-
-// ---- Which layers see which tokens
-
-constexpr MixerKeys windows{.others = Mixer::window};
-constexpr MixerKeys qwen2_window{.others = Mixer::window,
-                                 .window_switch = "use_sliding_window",
-                                 .window_off = true,
-                                 .first_window = "max_window_layers"};
-constexpr MixerKeys alternating_window{.others = Mixer::window, .usual_period = 2};
-constexpr MixerKeys exaone_window{.others = Mixer::window, .period = "sliding_window_pattern", .usual_period = 4};
-constexpr MixerKeys gemma3_window{
-    .others = Mixer::window, .period = "sliding_window_pattern", .usual_period = 6, .usual_window = 4096};
-constexpr MixerKeys cohere2_window{
-    .others = Mixer::window, .period = "sliding_window_pattern", .usual_period = 4, .usual_window = 4096};
-constexpr MixerKeys llama4_chunks{
-    .others = Mixer::chunk, .usual_period = 4, .list = "no_rope_layers", .full_number = 0};
-constexpr MixerKeys qwen3_next_mixers{.others = Mixer::linear, .period = "full_attention_interval", .usual_period = 4};
-constexpr MixerKeys minimax_m2_mixers{.others = Mixer::linear, .usual_period = 1, .list = "attn_type_list"};
-constexpr MixerKeys minimax_mixers{.others = Mixer::linear, .usual_period = 8, .list = "attn_type_list"};
-constexpr MixerKeys minimax_words{.others = Mixer::linear, .usual_period = 2, .offset = 0};
-constexpr MixerKeys granite_mixers{.others = Mixer::linear};
-constexpr MixerKeys bamba_mixers{.others = Mixer::linear, .full_layers = "attn_layer_indices"};
-constexpr MixerKeys jamba_mixers{.others = Mixer::linear,
-                                 .period = "attn_layer_period",
-                                 .usual_period = 8,
-                                 .offset_key = "attn_layer_offset",
-                                 .offset = 4};
-constexpr MixerKeys nemotron_mixers{
-    .others = Mixer::linear, .letters = "hybrid_override_pattern", .module_letters = "mtp_hybrid_override_pattern"};
-
-// ---- Linear mixing
-
-constexpr LinearKeys gated_delta{.kind = LinearKind::gated_delta,
-                                 .heads = "linear_num_value_heads",
-                                 .key_heads = "linear_num_key_heads",
-                                 .key_dim = "linear_key_head_dim",
-                                 .value_dim = "linear_value_head_dim",
-                                 .taps = "linear_conv_kernel_dim",
-                                 .usual_chunk = 64};
-constexpr LinearKeys lightning_keys{.kind = LinearKind::lightning, .usual_chunk = 256};
-constexpr LinearKeys jamba_mamba{.kind = LinearKind::mamba,
-                                 .key_dim = "mamba_d_state",
-                                 .taps = "mamba_d_conv",
-                                 .expand = "mamba_expand",
-                                 .step_rank = "mamba_dt_rank",
-                                 .usual_chunk = 1};
-constexpr LinearKeys nemotron_mamba{.kind = LinearKind::mamba2,
-                                    .heads = "mamba_num_heads",
-                                    .key_heads = "n_groups",
-                                    .key_dim = "ssm_state_size",
-                                    .value_dim = "mamba_head_dim",
-                                    .taps = "conv_kernel",
-                                    .chunk = "chunk_size",
-                                    .usual_chunk = 128};
-constexpr LinearKeys granite_mamba{.kind = LinearKind::mamba2,
-                                   .heads = "mamba_n_heads",
-                                   .key_heads = "mamba_n_groups",
-                                   .key_dim = "mamba_d_state",
-                                   .value_dim = "mamba_d_head",
-                                   .taps = "mamba_d_conv",
-                                   .expand = "mamba_expand",
-                                   .chunk = "mamba_chunk_size",
-                                   .usual_chunk = 256};
-
-// ---- Widths
-
-constexpr WidthKeys no_groups{.kv_heads = {}};
-constexpr WidthKeys gpt2_widths{.hidden = {"n_embd"},
-                                .layers = {"n_layer"},
-                                .heads = {"n_head"},
-                                .kv_heads = {},
-                                .ffn = {"n_inner"},
-                                .positions = "n_positions",
-                                .ffn_ratio = 4};
-constexpr WidthKeys mpt_widths{.hidden = {"d_model"},
-                               .layers = {"n_layers"},
-                               .heads = {"n_heads"},
-                               .kv_heads = {},
-                               .ffn = {},
-                               .positions = "max_seq_len",
-                               .ffn_ratio = 4,
-                               .ffn_ratio_key = "expansion_ratio"};
-constexpr WidthKeys dbrx_widths{.hidden = {"d_model"},
-                                .layers = {"n_layers"},
-                                .heads = {"n_heads"},
-                                .kv_heads = {"kv_n_heads", 1},
-                                .ffn = {"ffn_hidden_size"}};
-constexpr WidthKeys qwen1_widths{.kv_heads = {}, .head_dim = {"kv_channels"}, .ffn_matrices = 2};
-constexpr WidthKeys gptj_widths{.hidden = {"n_embd"},
-                                .layers = {"n_layer"},
-                                .heads = {"n_head"},
-                                .kv_heads = {},
-                                .ffn = {"n_inner"},
-                                .ffn_ratio = 4};
-constexpr WidthKeys falcon_widths{.kv_heads = {"num_kv_heads"}, .ffn = {"ffn_hidden_size"}, .ffn_ratio = 4};
-constexpr WidthKeys chatglm_widths{.layers = {"num_layers"},
-                                   .kv_heads = {"multi_query_group_num"},
-                                   .head_dim = {"kv_channels"},
-                                   .ffn = {"ffn_hidden_size"},
-                                   .vocabulary = {"padded_vocab_size"}};
-constexpr WidthKeys opt_widths{.kv_heads = {}, .ffn = {"ffn_dim"}, .positions = "max_position_embeddings"};
-constexpr WidthKeys bloom_widths{.hidden = {"hidden_size", 0, "n_embed"},
-                                 .layers = {"n_layer", 0, "num_hidden_layers"},
-                                 .heads = {"n_head", 0, "num_attention_heads"},
-                                 .kv_heads = {},
-                                 .ffn = {"n_inner"},
-                                 .ffn_ratio = 4};
-constexpr WidthKeys exaone3_widths{.layers = {"num_layers"}};
-// What files may leave out (transformers, the configuration class of the family).
-constexpr WidthKeys eight_kv_heads{.kv_heads = {"num_key_value_heads", 8}};
-constexpr WidthKeys gpt_oss_widths{.kv_heads = {"num_key_value_heads", 8}, .head_dim = {"head_dim", 64}};
-constexpr WidthKeys qwen3_widths{.kv_heads = {"num_key_value_heads", 32}, .head_dim = {"head_dim", 128}};
-constexpr WidthKeys gemma_widths{.kv_heads = {"num_key_value_heads", 16}, .head_dim = {"head_dim", 256}};
-constexpr WidthKeys gemma2_widths{.kv_heads = {"num_key_value_heads", 4}, .head_dim = {"head_dim", 256}};
-constexpr WidthKeys gemma3_widths{.heads = {"num_attention_heads", 8},
-                                  .kv_heads = {"num_key_value_heads", 4},
-                                  .head_dim = {"head_dim", 256},
-                                  .vocabulary = {"vocab_size", 262'208}};
-
-constexpr Trait always{.usual = true};
-constexpr Trait attention_bias{.key = "attention_bias"};
-constexpr Trait gate{.usual = true, .key = "attn_output_gate"};
 
 // Constants: as code that fills in the members, the table took GCC longer to compile than the rest of the layer.
 constexpr Architecture known_families[] = {
@@ -567,9 +395,10 @@ constexpr Architecture known_families[] = {
 };
 
 }  // namespace
+}  // namespace family_keys
 
 std::span<const Architecture> architectures() {
-  return known_families;
+  return family_keys::known_families;
 }
 
 }  // namespace hdpsim
