@@ -144,7 +144,7 @@ class MegatronReader {
         arguments_.number("microbatch_group_size_per_vp_stage", sequences, run_.pp) != run_.pp) {
       arguments_.tell_unsaid("microbatch_group_size_per_vp_stage", "groups are of as many as there are stages");
     }
-    if (arguments_.has("pipeline_model_parallel_layout")) return;
+    if (arguments_.has("pipeline_model_parallel_layout") || hybrid_segments(arguments_) > 1) return;
     if (layers_ > 0 && !dealt_alike()) {
       diagnostics_.error(arguments_.position("pipeline_model_parallel_size"),
                          fmt::format("{} stages do not divide {} layers", run_.pp, layers_));
@@ -180,6 +180,7 @@ class MegatronReader {
   std::int64_t virtual_stages() {
     refuse_second_of({"num_virtual_stages_per_pipeline_rank", "num_layers_per_virtual_pipeline_stage",
                       "virtual_pipeline_model_parallel_size"});
+    if (const std::int64_t segments = hybrid_segments(arguments_); segments > 1) return chunks_of(segments);
     if (const auto chunks = arguments_.number("num_virtual_stages_per_pipeline_rank", degree)) return *chunks;
     if (const auto each = arguments_.number("num_layers_per_virtual_pipeline_stage", layers)) {
       const std::int64_t of_stage = counted_layers() / run_.pp;
@@ -190,6 +191,15 @@ class MegatronReader {
       return std::max<std::int64_t>(of_stage / *each, 1);
     }
     return arguments_.number("virtual_pipeline_model_parallel_size", degree, 1);
+  }
+
+  // Bars in a hybrid's letters end chunks.
+  std::int64_t chunks_of(std::int64_t segments) {
+    if (segments % run_.pp != 0) {
+      diagnostics_.error(arguments_.position(hybrid_argument(arguments_)),
+                         fmt::format("{} parts between bars are no multiple of {} stages", segments, run_.pp));
+    }
+    return std::max<std::int64_t>(segments / run_.pp, 1);
   }
 
   // Arguments that say one thing in different ways.

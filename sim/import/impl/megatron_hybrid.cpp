@@ -1,5 +1,7 @@
 #include "sim/import/impl/megatron_hybrid.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -60,14 +62,29 @@ struct Modules {
   std::int64_t count = 0;
 };
 
-// "M*M*/MM/MM": behind the layers, those of two modules.
+// "M*M*/MM/MM": behind the layers, those of two modules, which must be alike.
 Modules modules_of(const MegatronArguments& arguments) {
-  const std::string text = arguments.word(pattern_key(arguments), "");
-  if (const std::size_t last = text.rfind('/'); last != std::string::npos) {
-    return {text.substr(last + 1), std::count(text.begin(), text.end(), '/')};
+  const std::string_view key = pattern_key(arguments);
+  const std::string text = arguments.word(key, "");
+  Modules found;
+  for (std::size_t begin = text.find('/'); begin != std::string::npos;) {
+    const std::size_t end = text.find('/', begin + 1);
+    const std::string module = text.substr(begin + 1, end - begin - 1);
+    if (!module.empty() && found.count > 0 && module != found.letters) {
+      arguments.diagnostics().error(
+          arguments.position(key),
+          fmt::format("the layers that predict further tokens are '{}' and '{}'", found.letters, module),
+          "write the same letters behind every /");
+    }
+    if (!module.empty()) found = {module, found.count + 1};
+    begin = end;
   }
-  if (!arguments.has("mtp_hybrid_override_pattern")) return {};
-  return {arguments.word("mtp_hybrid_override_pattern", ""), arguments.number("mtp_num_layers", {0, 100}, 0)};
+  if (found.count > 0 || !arguments.has("mtp_num_layers")) return found;
+  if (arguments.has("mtp_hybrid_override_pattern")) {
+    return {arguments.word("mtp_hybrid_override_pattern", ""), arguments.number("mtp_num_layers", {0, 100}, 0)};
+  }
+  arguments.tell_unsaid("mtp_num_layers", "no letters say which layers predict further tokens: none do");
+  return {};
 }
 
 }  // namespace
@@ -89,17 +106,29 @@ std::string hybrid_letters(const MegatronArguments& arguments, std::int64_t laye
   return text;
 }
 
+bool states_layers(const MegatronArguments& arguments) {
+  return has_pattern(arguments);
+}
+
+std::int64_t hybrid_segments(const MegatronArguments& arguments) {
+  const std::string text = arguments.word(pattern_key(arguments), "");
+  return 1 + std::count(text.begin(), text.end(), '|');
+}
+
 std::string_view hybrid_argument(const MegatronArguments& arguments) {
   return has_pattern(arguments) ? pattern_key(arguments) : attention_ratio;
 }
 
 void set_hybrid_layers(const MegatronArguments& arguments, const std::string& letters, std::int64_t hidden,
                        std::int64_t ffn, Value& config) {
-  for (const std::string_view key : {attention_ratio, mlp_ratio}) static_cast<void>(arguments.fraction(key, 0));
-  const std::string_view argument = hybrid_argument(arguments);
-  if (arguments.word(argument, "").find('|') != std::string::npos) {
-    arguments.tell_unsaid(argument, "layers are dealt to the stages evenly");
+  const double all = arguments.fraction(attention_ratio, 0) + arguments.fraction(mlp_ratio, 0);
+  if (all > 1) {
+    arguments.diagnostics().error(arguments.position(mlp_ratio),
+                                  fmt::format("attention and MLPs are {:g} of all layers together", all),
+                                  "both ratios together are at most 1");
   }
+  const std::string_view argument = hybrid_argument(arguments);
+  if (hybrid_segments(arguments) > 1) arguments.tell_unsaid(argument, "layers are dealt to the stages evenly");
   const auto set = [&](std::string_view key, std::string value, std::string_view said_by, bool quoted = false) {
     Value scalar = Value::scalar(std::move(value), arguments.position(said_by));
     scalar.quoted = quoted;

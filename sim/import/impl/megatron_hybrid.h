@@ -16,8 +16,12 @@ namespace hdpsim {
 /// Megatron-LM deals them (hybrid_layer_allocation.py, pattern_from_ratios). Other letters are for the reader of the
 /// model to report.
 [[nodiscard]] std::string hybrid_letters(const MegatronArguments& arguments, std::int64_t layers);
-/// The argument that says most of them.
+/// The argument that states them: of a pattern, or of the ratio of attention.
 [[nodiscard]] std::string_view hybrid_argument(const MegatronArguments& arguments);
+/// Whether they state their number, too, so that --num-layers may be left out.
+[[nodiscard]] bool states_layers(const MegatronArguments& arguments);
+/// The parts into which bars cut the layers: all chunks of all stages. 1 without bars.
+[[nodiscard]] std::int64_t hybrid_segments(const MegatronArguments& arguments);
 
 /// Adds to a configuration of NemotronHForCausalLM the letters of its layers, and what arguments say of state spaces,
 /// of experts and of the layers that predict further tokens. `ffn` is the inner width of an expert that none states.

@@ -38,7 +38,7 @@ class ModelReader {
     } else {
       plain();
     }
-    read_window();
+    if (!widths_.letters && variant_ == AttentionVariant::none) read_window();
     if (const std::int64_t further = arguments_.number("mtp_num_layers", {0, 100}, 0);
         further > 0 && !widths_.letters) {
       set("num_nextn_predict_layers", further, "mtp_num_layers");
@@ -61,6 +61,16 @@ class ModelReader {
       no_family(argument,
                 "gated delta nets beside attention without norms of queries and keys, or an MLP without a gate",
                 "--qk-layernorm and --swiglu, if the model has them");
+    }
+    if (arguments_.is_on("attention_output_gate") && variant_ != AttentionVariant::delta_nets) {
+      no_family("attention_output_gate", "a gate of attention's output without gated delta nets");
+    }
+    if (arguments_.has("moe_latent_size") && !widths_.letters) {
+      no_family("moe_latent_size", "experts that work in a latent without Mamba layers");
+    }
+    const bool has_other_layers = widths_.letters || variant_ != AttentionVariant::none;
+    if (has_other_layers && arguments_.has("window_size")) {
+      no_family("window_size", "windows beside layers that are no attention to all tokens");
     }
   }
 
@@ -173,7 +183,9 @@ class ModelReader {
     set("intermediate_size", widths_.ffn, "ffn_hidden_size");
     set_truth("attention_bias", has_qkv_biases_, "add_qkv_bias");
     set_hybrid_layers(arguments_, *widths_.letters, widths_.hidden, widths_.ffn, config_);
-    if (positions_ == "learned_absolute") arguments_.assume("there is no table of learned positions");
+    if (positions_ == "learned_absolute") {
+      arguments_.assume("the table of learned positions is left out");
+    }
     finish();
     tell_norms();
   }
@@ -289,6 +301,9 @@ class ModelReader {
 
   // Megatron-LM counts layers from 1 here, and the last of a period attends.
   void delta_nets() {
+    if (!arguments_.has("linear_attention_freq")) {
+      static_cast<void>(arguments_.required("linear_attention_freq", layers));
+    }
     const LayerMarks linear = marks("linear_attention_freq", 1,
                                     [](std::int64_t layer, std::int64_t every) { return (layer + 1) % every != 0; });
     set_delta_nets(arguments_, linear, config_);

@@ -75,6 +75,7 @@ constexpr std::array said = std::to_array<ArgumentRule>({
     {.option = "dsa-indexer-topk"},
     {.option = "dsa-indexer-topk-freq"},
     {.option = "dsa-indexer-skip-topk-offset"},
+    {.option = "dsa-indexer-loss-coeff"},
     {.option = "dsa-indexer-use-sparse-loss", .kind = Kind::turns_on},
     {.option = "num-experts"},
     {.option = "num-moe-experts", .key = "num_experts"},
@@ -216,6 +217,7 @@ constexpr std::array cannot_be_said = std::to_array<ArgumentRule>({
     unsaid_on("sft", one_document),
     unsaid_on("hybrid-context-parallel", "add the plan megatron-hybrid-cp, and your lengths"),
     unsaid_on("dynamic-context-parallel", "add the plan megatron-dynamic-cp, and your lengths"),
+    unsaid("dsa-kernel-backend", "scores and attention to chosen keys are fused kernels", "tilelang"),
     unsaid("manual-gc-interval", "garbage collection is not simulated", "0"),
     unsaid("check-weight-hash-across-dp-replicas-interval", "the check is not simulated"),
 });
@@ -277,7 +279,8 @@ constexpr std::string_view idle_names = R"(
   moe-aux-loss-coeff moe-z-loss-coeff moe-input-jitter-eps moe-per-layer-logging moe-permute-fusion
   moe-token-drop-policy moe-apply-probs-on-input moe-deepep-num-sms moe-use-upcycling moe-upcycling-granularity
   moe-token-dropping mtp-loss-scaling-factor cache-mla-latents use-fused-weighted-squared-relu
-  disable-mamba-mem-eff-path
+  disable-mamba-mem-eff-path dsa-indexer-rope-interleaved dsa-indexer-rotate-activation dsa-indexer-scoring-relu
+  dsa-indexer-k-norm-epsilon dsa-indexer-k-norm-fp32
   distributed-backend distributed-timeout-minutes distributed-timeout-seconds-after-init local-rank lazy-mpu-init
   nccl-communicator-config-path pipeline-model-parallel-comm-backend high-priority-stream-groups
   bias-activation-fusion memory-efficient-layer-norm tp-comm-atomic-ag tp-comm-atomic-rs batch-p2p-comm batch-p2p-sync
@@ -313,12 +316,12 @@ constexpr std::string_view idle_names = R"(
 )";
 
 // Beginnings of the names of whole families of such arguments.
-constexpr std::array<std::string_view, 32> idle_families = {
+constexpr std::array<std::string_view, 31> idle_families = {
     "adam-",    "muon-",    "lr-",        "log-",       "wandb-",          "tensorboard-", "one-logger-",
     "eval-",    "profile",  "ckpt-",      "dist-ckpt-", "non-persistent-", "tiktoken-",    "sft-",
     "rl-",      "grpo-",    "inference-", "retro-",     "bert-",           "biencoder-",   "ict-",
     "vision-",  "dino-",    "swin-",      "straggler-", "inprocess-",      "ft-",          "consumed-",
-    "kitchen-", "indexer-", "rerun-",     "dsa-"};
+    "kitchen-", "indexer-", "rerun-"};
 
 const ArgumentRule idle_rule{.option = "", .role = Role::idle};
 

@@ -23,7 +23,7 @@ class WidthReader {
   MegatronWidths read() {
     const bool says_encoder = !arguments_.has("num_layers") && arguments_.has("encoder_num_layers");
     const std::string_view layers_key = says_encoder ? "encoder_num_layers" : "num_layers";
-    const bool are_letters = is_hybrid(arguments_) && !arguments_.has(layers_key);
+    const bool are_letters = states_layers(arguments_) && !arguments_.has(layers_key);
     widths_.layers = are_letters ? 0 : arguments_.required(layers_key, layers);
     read_hybrid();
     widths_.hidden = arguments_.required("hidden_size", hidden);

@@ -159,26 +159,41 @@ TEST_CASE("a hybrid has a branch a layer, by its letters or dealt by ratios", "[
   const Read older = good(base + "--hybrid-override-pattern 'M-M*|-M-M'");
   CHECK(Read::text(older.run.configuration, "hybrid_override_pattern") == "M-M*-M-M");
   CHECK(older.notes(Kind::unsaid).size() == 1);
+  // Bars end chunks: four of two stages are two virtual stages.
+  const Read chunks = good(base + "--hybrid-layer-pattern 'MM|M*|-M|M-M' --pipeline-model-parallel-size 2");
+  CHECK(chunks.mesh("virtual_stages") == "2");
+  CHECK(problems(base + "--hybrid-layer-pattern 'MM|M*|-M' --pipeline-model-parallel-size 2").size() == 1);
   // Two layers in twelve attend, and each has a third of the ten others before it; five of these are MLPs.
   const Read dealt = good(base + "--num-layers 12 --hybrid-attention-ratio 0.16 --hybrid-mlp-ratio 0.4");
   CHECK(Read::text(dealt.run.configuration, "hybrid_override_pattern") == "M-M*-M-M*-M-");
   CHECK(problems(base + "--num-layers 12 --hybrid-attention-ratio 1.5").size() == 1);
+  CHECK(problems(base + "--num-layers 12 --hybrid-attention-ratio 0.8 --hybrid-mlp-ratio 0.3").size() == 1);
+  CHECK(problems(base + "--hybrid-attention-ratio 0.2").size() == 1);  // of how many layers
+  CHECK(problems(base + "--hybrid-layer-pattern M*M*/MM/M*").size() == 1);
+  CHECK(problems(base + "--hybrid-layer-pattern M*M* --window-size 128,0").size() == 1);
+  CHECK(problems(base + "--num-layers 12 --hybrid-attention-ratio $R").size() == 1);  // told once
+  const Read without = good(base + "--hybrid-layer-pattern M*M*/ --mtp-num-layers 1");
+  CHECK(Read::text(without.run.configuration, "num_nextn_predict_layers") == "absent");
+  CHECK(without.notes(Kind::unsaid).size() == 1);
 }
 
 TEST_CASE("an indexer of keys is that of DeepSeek-V3.2, and its keys are gathered", "[import][indexer]") {
   const std::string latent = std::string(small) + llama + "--multi-latent-attention --context-parallel-size 2 ";
   const std::string indexer =
       "--experimental-attention-variant dsa --dsa-indexer-n-heads 8 --dsa-indexer-head-dim 32 --dsa-indexer-topk 256 ";
-  const Read read = good(latent + indexer + "--dsa-indexer-topk-freq 2 --dsa-indexer-use-sparse-loss");
+  const Read read =
+      good(latent + indexer + "--dsa-indexer-topk-freq 2 --dsa-indexer-use-sparse-loss --dsa-indexer-loss-coeff 0.01");
   CHECK(read.mesh("cp_comm_type") == "all_gather");
   CHECK(Read::text(read.run.configuration, "architectures") == "DeepseekV32ForCausalLM");
   const Transformer made = model(latent + indexer + "--dsa-indexer-topk-freq 2");
   REQUIRE(made.indexer.has_value());
-  CHECK(*made.indexer == KeyIndexer{.heads = 8, .head_dim = 32, .keys = 256});
+  CHECK(*made.indexer == KeyIndexer{.heads = 8, .head_dim = 32, .keys = 256, .is_shared = true});
   CHECK(made.others.size() == 1);                                     // layers that take the choice of the one before
   CHECK(problems(std::string(small) + llama + indexer).size() == 1);  // without latents
   CHECK(problems(latent + "--experimental-attention-variant dsa").size() == 3);
   CHECK(problems(latent + "--experimental-attention-variant other").size() == 1);
+  CHECK(problems(latent + indexer + "--window-size 128,0").size() == 1);
+  CHECK(read.notes(Kind::assumed).size() + 1 == good(latent + indexer).notes(Kind::assumed).size());
 }
 
 TEST_CASE("gated delta nets are those of Qwen3-Next, or of Qwen 3.5 without experts", "[import]") {
@@ -197,7 +212,10 @@ TEST_CASE("gated delta nets are those of Qwen3-Next, or of Qwen 3.5 without expe
   CHECK(layer_runs(listed, 0, 2).size() == 1);
   CHECK(of_kind(listed, layer_runs(listed, 0, 1).front().kind).linear.has_value());
   CHECK_FALSE(of_kind(listed, layer_runs(listed, 2, 1).front().kind).linear.has_value());
-  CHECK(problems(std::string(small) + llama + "--experimental-attention-variant gdn").size() == 1);  // without norms
+  CHECK(problems(std::string(small) + llama + "--attention-output-gate").size() == 1);
+  const std::string without_period = std::string(small) + llama + "--experimental-attention-variant gdn ";
+  CHECK(problems(without_period + "--qk-layernorm").size() == 1);
+  CHECK(problems(without_period + "--linear-attention-freq 2").size() == 1);  // without norms
 }
 
 }  // namespace
