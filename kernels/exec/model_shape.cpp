@@ -26,8 +26,8 @@ class Fingerprint {
     add(query_rank, kv_rank, rotated);
   }
   void add(const KeyIndexer& indexer) {
-    const auto& [heads, head_dim, keys] = indexer;
-    add(heads, head_dim, keys);
+    const auto& [heads, head_dim, keys, is_shared] = indexer;
+    add(heads, head_dim, keys, is_shared);
   }
   void add(const LinearMixing& mixing) {
     const auto& [heads, key_heads, key_dim, value_dim, chunk, inputs, convolved, taps, step_rank, delta_rule,

@@ -234,7 +234,7 @@ Curve line_through(const Sample& first, const Sample& second) {
 }
 
 // The tokens that a token of some layer sees at most; 0: all layers see all tokens.
-std::int64_t longest_reach(const Transformer& model) {
+std::int64_t most_keys_of(const Transformer& model) {
   std::int64_t longest = 0;
   for (const LayerRun& run : layer_runs(model)) longest = std::max(longest, most_keys(of_kind(model, run.kind)));
   return longest;
@@ -307,9 +307,9 @@ class Reading {
       attention[i] = {tokens(i), causal_pairs(tokens_[i]), probes[i].own / stages_};
     }
     const Curve own = curve_through(attention);
-    if (const std::int64_t reach = longest_reach(lowering_.model); reach > 0) {
+    if (const std::int64_t keys = most_keys_of(lowering_.model); keys > 0) {
       // A window longer than the shortest probe grows with the area there, so that it has a part of per_area.
-      work_.windows = StepCost{reach > tokens_.front() ? own.per_area : 0, own.per_token, own.fixed};
+      work_.windows = StepCost{keys > tokens_.front() ? own.per_area : 0, own.per_token, own.fixed};
     }
     work_.per_area = own.per_area;
     work_.per_token = linear.per_token + own.per_token;

@@ -13,8 +13,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t index_bytes = 4;  // of a token's place in its sequence
-
 /// Lists the tensors that a layer keeps, in the order in which forward makes them.
 class KeptList {
  public:
@@ -24,7 +22,10 @@ class KeptList {
   std::vector<KeptTensor> run() {
     input_of_norm("input of the layer", "residual stream before the layer");
     list_.back().goes_whole = true;
-    if (recipe_.recompute == Recompute::full) return std::move(list_);
+    if (recipe_.recompute == Recompute::full) {
+      if (model_.indexer && model_.indexer->is_shared) chosen_keys();
+      return std::move(list_);
+    }
     if (mixes_tokens(model_)) attention_branch();
     if (has_mlp(model_)) mlp_branch();
     return std::move(list_);
@@ -95,7 +96,7 @@ class KeptList {
   void inputs() {
     if (model_.linear) return linear_inputs(*model_.linear);
     if (model_.latent) latents(*model_.latent);
-    if (model_.indexer) return chosen(*model_.indexer);
+    if (model_.indexer) return of_latents(*model_.indexer);
     cut("queries", model_.element_bytes * query_width(model_));
     if (model_.gated_output) cut("gate of attention's output", model_.element_bytes * query_width(model_));
     cut("keys", model_.element_bytes * key_width(model_));
@@ -110,14 +111,16 @@ class KeptList {
     list_.push_back({"latents of queries, keys and values", model_.element_bytes * width, 0, false});
   }
 
-  // Keys and values are the latents, and queries as wide as these.
-  void chosen(const KeyIndexer& indexer) {
+  // Keys and values are the latents; queries are multiplied by what would expand keys.
+  void of_latents(const KeyIndexer& indexer) {
+    cut("queries", model_.element_bytes * query_width(model_));
     cut("queries of latents", model_.element_bytes * model_.heads * core_heads(model_).key_dim);
-    if (!scores_keys(model_)) return;
     const std::int64_t columns = indexer.heads * indexer.head_dim + indexer.head_dim + indexer.heads;
+    if (!scores_keys(model_)) return;
     list_.push_back({"queries, keys and weights of the indexer", model_.element_bytes * columns, 0, false});
-    list_.push_back({"chosen keys", index_bytes * indexer.keys, 0, false});
   }
+
+  void chosen_keys() { list_.push_back({"chosen keys", choice_bytes(*model_.indexer), 0, false}); }
 
   // Chunks keep the states that they begin with.
   void linear_inputs(const LinearMixing& linear) {
@@ -135,6 +138,7 @@ class KeptList {
 
   // Adds the tensors between queries, keys and values and the output.
   void core() {
+    if (scores_keys(model_)) chosen_keys();
     if (recipe_.flash_attention) return cut("log-sum-exp", fp32_bytes * model_.heads);
     scores("softmax of the scores", model_.element_bytes);
     if (!recipe_.dropout) return;

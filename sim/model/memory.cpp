@@ -273,6 +273,7 @@ MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   Bytes& activations = parts[MemoryPart::activations];
   activations = activations - of_layer(kept_by_mlp_, load);
   parts[MemoryPart::workspace] += Bytes(divided(load.tokens * attention_gradients(), shape_.tp));
+  if (model_.indexer) parts[MemoryPart::workspace] += kv_bytes(model_, load.tokens, shape_.tp);  // of latents, whole
   parts[MemoryPart::workspace] += score_gradients(load);
   parts[MemoryPart::communication] += sharing_buffers(load);
   return parts;
@@ -315,7 +316,7 @@ std::int64_t DeviceMemory::attention_gradients() const {
   const CoreHeads core = core_heads(model_);
   const std::int64_t queries = model_.heads * core.key_dim;
   const std::int64_t outputs = model_.heads * core.value_dim;
-  const std::int64_t keys = core.kv_heads * (core.key_dim + core.value_dim);
+  const std::int64_t keys = model_.indexer ? 0 : core.kv_heads * (core.key_dim + core.value_dim);
   return (outputs + queries + keys) * model_.element_bytes + queries * fp32_bytes;
 }
 

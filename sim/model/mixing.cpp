@@ -66,7 +66,7 @@ Flops indexer_flops(const Layer& layer, std::int64_t tokens, Direction direction
   if (!layer.indexer) return {};
   const Flops of_pair(2.0 * static_cast<double>(layer.indexer->heads * layer.indexer->head_dim));
   if (direction == Direction::forward) return of_pair * causal_pairs(tokens);
-  return backward_attention * of_pair * attention_area(layer, tokens);
+  return 3 * of_pair * attention_area(layer, tokens);
 }
 
 std::vector<Gemm> mixing_products(const LinearMixing& mixing, std::int64_t tokens, std::int64_t tp) {

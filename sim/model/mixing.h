@@ -30,8 +30,8 @@ namespace hdpsim {
 /// FLOPs of attention scores and values over an area of the mask, all heads of one layer: forward 2 h (d_k + d_v) area,
 /// backward 2.5 x that (five matrix products instead of two).
 [[nodiscard]] Flops attention_flops(const Layer& layer, double area, Direction direction);
-/// FLOPs of the scores by which a layer's indexer chooses the keys of one sequence, of which all pairs count forward
-/// and the chosen ones, which have the indexer's loss, in backward: 2 h d a pair forward, 2.5 x that backward. 0
+/// FLOPs of the scores by which a layer's indexer chooses the keys of one sequence: 2 h d for all pairs forward, and
+/// three times that for the chosen ones in backward, where these scores are computed again and have two gradients. 0
 /// without an indexer.
 [[nodiscard]] Flops indexer_flops(const Layer& layer, std::int64_t tokens, Direction direction);
 

@@ -58,6 +58,11 @@ struct CoreHeads {
   return layer.indexer && layer.indexer->heads > 0;
 }
 
+/// Bytes of a query's choice of keys: 32 bits for the place of each.
+[[nodiscard]] inline std::int64_t choice_bytes(const KeyIndexer& indexer) {
+  return 4 * indexer.keys;
+}
+
 /// Columns of what an expert reads and writes, and of the copies of tokens that travel to it.
 [[nodiscard]] inline std::int64_t copy_width(const Transformer& model) {
   return model.moe && model.moe->latent > 0 ? model.moe->latent : model.hidden;

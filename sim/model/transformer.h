@@ -41,7 +41,8 @@ struct LatentAttention {
 struct KeyIndexer {
   std::int64_t heads = 0;  ///< 0: the layer has no scores of its own, and takes the choice of the layer before it.
   std::int64_t head_dim = 0;
-  std::int64_t keys = 0;  ///< Chosen by a query.
+  std::int64_t keys = 0;   ///< Chosen by a query.
+  bool is_shared = false;  ///< Other layers take its choice, and need it before it is computed again.
   friend bool operator==(const KeyIndexer&, const KeyIndexer&) = default;
 };
 

@@ -174,7 +174,8 @@ class Stretch {
 
   // Every device of a tensor-parallel group makes the latents, and expands them for its heads. Keys are joined from
   // their own and their rotated columns. Where an indexer chooses keys, these are the latents themselves: what would
-  // expand them then multiplies queries and outputs of attention, with as many FLOPs.
+  // expand them then multiplies queries, which are joined in place of keys, and outputs of attention, with as many
+  // FLOPs.
   void latent_inputs(const LatentAttention& latent) {
     const bool has_rank = latent.query_rank > 0;
     if (has_rank) {
@@ -187,18 +188,20 @@ class Stretch {
     const std::int64_t heads = divided(model_.heads, tp_);
     product({tokens_, heads * (model_.head_dim - latent.rotated + value_dim(model_)), latent.kv_rank}, InputOf::norm);
     kernel(MemoryKernel::rope, 2 * tokens_ * (heads + 1) * latent.rotated);
-    if (!model_.indexer) kernel(MemoryKernel::other, 2 * tokens_ * shard_.key_width);
+    const std::int64_t joined = model_.indexer ? heads * core_heads(model_).key_dim : shard_.key_width;
+    kernel(MemoryKernel::other, 2 * tokens_ * joined);
     if (scores_keys(model_)) indexer_inputs(*model_.indexer, latent);
   }
 
   // Every device of a tensor-parallel group has the whole indexer: its queries, its key and a weight for each head of
-  // the scores.
+  // the scores. Queries and key are rotated, and multiplied by a Hadamard matrix, which spreads outliers over columns.
   void indexer_inputs(const KeyIndexer& indexer, const LatentAttention& latent) {
     product({tokens_, indexer.heads * indexer.head_dim, latent.query_rank > 0 ? latent.query_rank : model_.hidden},
             InputOf::norm);
     product({tokens_, indexer.head_dim + indexer.heads, model_.hidden}, InputOf::norm);
     norm(tokens_ * indexer.head_dim);
     kernel(MemoryKernel::rope, 2 * tokens_ * (indexer.heads + 1) * latent.rotated);
+    kernel(MemoryKernel::other, 2 * tokens_ * (indexer.heads + 1) * indexer.head_dim);
   }
 
   void linear_inputs(const LinearMixing& linear) {

@@ -86,8 +86,8 @@ struct WorkModel {
   std::optional<RingPasses> passes{};
   /// Ranks gather keys or trade tokens for heads, in a time that depends on where they are: the steps' times per token.
   bool ranks_share = false;
-  /// Where layers have windows or chunks: how much of `per_area`, `per_token` and `per_micro_batch` is their attention,
-  /// of which sequences shorter than a window have less.
+  /// Where tokens of some layers see few others (windows, chunks, chosen keys): how much of `per_area`, `per_token` and
+  /// `per_micro_batch` is attention, of which sequences that are shorter than a window have less.
   std::optional<StepCost> windows{};
 
   /// Seconds of a micro-batch. `area` and `tokens` are those of the whole group, which has `degree` ranks; `near`: they

@@ -25,8 +25,8 @@ inline constexpr std::size_t stream_count = 5;
 enum class Opcode : std::uint8_t {
   dense,  ///< Matrix products and the memory-bound kernels between them: work = index into MicroBatchProgram::dense.
   attention,  ///< One attention launch of a ring step: work = index into attention.
-  /// Joins a ring step's output with the running one by its log-sum-exp, or puts gathered keys and values in order:
-  /// work = index into memory_bound.
+  /// Joins a ring step's output with the running one by its log-sum-exp, puts gathered keys and values in order, or
+  /// chooses keys by their scores: work = index into memory_bound.
   merge,
   exchange,     ///< Ring: grouped send/recv to the next and from the previous rank: work = index into bytes.
   collective,   ///< Collective in a tensor-parallel or an expert group: work = index into collectives.

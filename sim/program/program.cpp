@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/model/layers.h"
 #include "sim/model/parameters.h"
+#include "sim/model/shares.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/plan/same_work.h"
 #include "sim/program/expert_layer.h"
@@ -89,6 +91,10 @@ Program::Program(const Plan& plan, LoweringOptions options)
                "experts of {} under rules that are not known for them", options_.model.name);
   for (std::int64_t chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
     layers_.push_back(pipeline_.chunk_map().runs(options_.model, chunk));
+    const std::int64_t first = pipeline_.chunk_map().deal().layers(options_.model.layers, chunk).first;
+    const Transformer& layer = kinds_[layer_runs(options_.model, first, 1).front().kind].model;
+    const bool takes_choice = layer.indexer && !scores_keys(layer);
+    choice_of_token_.emplace_back(takes_choice ? choice_bytes(*layer.indexer) : 0);
   }
   if (options_.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.ep);
   if (options_.recipe.overlap_grad_reduce || options_.recipe.overlap_param_gather) mark_first_and_last();
@@ -171,7 +177,10 @@ MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
 Bytes Program::message(PassId id) const {
   const std::int64_t tp = options_.mesh.tp;
   const std::int64_t tokens = (pipeline_.micro_batch(id).tokens_per_rank() + tp - 1) / tp;
-  return hidden_bytes(options_.model, tokens);
+  const StagePass pass = pipeline_.pass(id);
+  const bool has_next = pass.kind == PassKind::forward && pass.chunk + 1 < pipeline_.chunks();
+  const Bytes choice = has_next ? choice_of_token_[static_cast<std::size_t>(pass.chunk + 1)] : Bytes{};
+  return hidden_bytes(options_.model, tokens) + tokens * choice;
 }
 
 std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage, std::int64_t expert_pool) const {

@@ -88,7 +88,7 @@ class Program {
   /// Whether two passes have the same program on one rank each and run beside such passes, or are one pass. O(spans).
   [[nodiscard]] bool are_alike(PassId a, PassId b) const;
   /// The bytes that every device sends to the device of the pass's target: its share of the hidden states or of their
-  /// gradients.
+  /// gradients, and forward of the choice of keys that the next chunk's first layer takes.
   [[nodiscard]] Bytes message(PassId id) const;
   [[nodiscard]] StepEnd step_end(std::int64_t stage = 0) const;
   /// The data-parallel collectives that overlap with a pass of a pipeline and are not its instructions. Empty with one
@@ -113,6 +113,7 @@ class Program {
   std::vector<bool> first_;  ///< By micro-batch: it is the first of any of its ranks; empty if not needed.
   std::vector<bool> last_;   ///< By micro-batch: any of its ranks runs it backward last; empty if not needed.
   std::vector<ExpertTokens> expert_tokens_;  // by micro-batch; empty without experts
+  std::vector<Bytes> choice_of_token_;       // that a chunk takes from the one before it
 };
 
 }  // namespace hdpsim

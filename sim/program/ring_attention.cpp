@@ -140,17 +140,25 @@ void join_steps(RingAttention& ring, std::int64_t ranks) {
 
 RingAttention launches_of(const MicroBatch& micro_batch, const Transformer& model, const GroupSharing& sharing,
                           const Attention& empty) {
+  HDPSIM_CHECK(!model.indexer || sharing.parties == 1 || sharing.gathers, "{} ranks choose keys and gather none",
+               sharing.parties);
   RingAttention ring = steps_of(micro_batch, model, sharing.parties, empty);
   if (sharing.gathers) join_steps(ring, sharing.parties);
   return ring;
 }
 
-// The scores of all tokens that a query could choose, of every head of the indexer: products of queries and keys
-// alone, which are half of an attention as wide. Backward has those of the chosen pairs, `own`.
+// A launch of as many columns of an attention has the FLOPs of products of `columns` columns alone, without values:
+// one forward, or in backward, which has 2.5 times a forward's, three.
+std::int64_t width_of_scores(std::int64_t columns, Direction direction) {
+  return divided(direction == Direction::forward ? 5 * columns : 6 * columns, 10);
+}
+
+// The scores of all tokens that a query could choose, of every head of the indexer. Backward has those of the chosen
+// pairs, `own`, again, and their two gradients.
 Attention scores_of(const MicroBatch& micro_batch, const Transformer& model, const GroupSharing& sharing,
                     const Attention& own) {
-  HDPSIM_CHECK(sharing.parties == 1 || sharing.gathers, "{} ranks choose keys and gather none", sharing.parties);
-  const Attention empty{{}, model.indexer->heads, 1, model.indexer->head_dim / 2, own.direction};
+  const std::int64_t width = width_of_scores(model.indexer->head_dim, own.direction);
+  const Attention empty{{}, model.indexer->heads, 1, width, own.direction};
   if (own.direction == Direction::backward) {
     Attention chosen = empty;
     chosen.blocks = own.blocks;
@@ -173,7 +181,12 @@ Attention empty_launch(const Transformer& model, std::int64_t tp, const GroupSha
 RingAttention ring_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,
                              const GroupSharing& sharing, Direction direction) {
   RingAttention ring = launches_of(micro_batch, model, sharing, empty_launch(model, tp, sharing, direction));
-  if (scores_keys(model)) ring.scores = scores_of(micro_batch, model, sharing, ring.own);
+  if (!scores_keys(model)) return ring;
+  ring.scores = scores_of(micro_batch, model, sharing, ring.own);
+  if (direction == Direction::forward) return ring;
+  ring.target = ring.own;
+  ring.target->direction = Direction::forward;
+  ring.target->head_dim = width_of_scores(core_heads(model).key_dim, Direction::forward);
   return ring;
 }
 

@@ -38,6 +38,9 @@ struct RingAttention {
   Attention step;                         ///< No blocks if N is 1, or with an all-gather.
   std::optional<std::int64_t> halo = {};  ///< Tokens; empty: the keys and values of all ranks pass by.
   std::optional<Attention> scores = {};   ///< Of a layer that scores keys.
+  /// In its backward: the scores of attention itself, of all heads, from which the indexer learns (DeepSeek-AI 2025,
+  /// eq. 4).
+  std::optional<Attention> target = {};
 };
 
 /// A launch without blocks, with the heads of a device: of a rank, or of its part of a party's.

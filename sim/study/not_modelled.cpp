@@ -66,7 +66,8 @@ std::vector<std::string> simplifications_of(const Transformer& model) {
          "that no kernel of linear attention was measured: its products are priced as others of their shape");
   say_if([](const Transformer& kind) { return kind.indexer.has_value(); },
          "that no kernel of sparse attention was measured: scores of keys and attention to those that an indexer "
-         "chooses are priced as dense attention with heads of their widths");
+         "chooses are priced as dense attention with heads of their widths, without the all-reduce of what the indexer "
+         "learns from, and with gradients of its inputs, of which it has none");
   say_if([](const Transformer& kind) { return value_dim(kind) != kind.head_dim; },
          "that keys and values have unlike widths: attention is priced with heads of their mean width");
   say_if(

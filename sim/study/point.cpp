@@ -134,8 +134,8 @@ std::string text_of(const LatentAttention& latent) {
 }
 
 std::string text_of(const KeyIndexer& indexer) {
-  const auto& [heads, head_dim, keys] = indexer;
-  return fmt::format(" indexer {} {} {}", heads, head_dim, keys);
+  const auto& [heads, head_dim, keys, is_shared] = indexer;
+  return fmt::format(" indexer {} {} {} {}", heads, head_dim, keys, is_shared);
 }
 
 std::string text_of(const LinearMixing& linear) {

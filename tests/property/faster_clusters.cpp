@@ -262,6 +262,21 @@ TEST_CASE("no plan beats its bound where ranks gather keys or trade heads, or la
   }
 }
 
+TEST_CASE("no plan beats its bound where queries choose keys", "[property][bounds of chosen keys]") {
+  FasterProfiles profiles;
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  for (const std::uint64_t seed : tests::seeds(30)) {
+    Setting setting = random_setting(seed);
+    RandomStream random(seed, "chosen keys");
+    setting.model = fmt::format(
+        "{{preset: deepseek-v3.2, num_hidden_layers: {}, num_nextn_predict_layers: 0, n_routed_experts: 0, index_topk: "
+        "{}}}",
+        one_of(random, {4, 8}), one_of(random, {512, 2048, 16'384}));
+    INFO(replay_line(seed, "\"[bounds of chosen keys]\"", setting));
+    (void)step_times(setting, profiles, catalog);
+  }
+}
+
 TEST_CASE("the same over a thousand studies", "[.thousand][thousand faster]") {
   check_faster_clusters(1000, "\"[thousand faster]\"");
 }

@@ -176,7 +176,7 @@ class ConfigReader {
                                  : Experts{.layers = std::vector<bool>(static_cast<std::size_t>(model_.layers)),
                                            .dense_hidden = model_.ffn_hidden};
     read_mixing();
-    if (family_.chooses_keys && model_.latent) indexers_ = read_indexers(config_, model_.layers);
+    if (family_.chooses_keys) read_choice_of_keys();
     check_experts();
     need_mlp();
     if (!map_.diagnostics().empty() || std::ssize(pattern_.mixers) != model_.layers + pattern_.module) return;
@@ -195,6 +195,14 @@ class ConfigReader {
     return std::find(letters.begin(), letters.end(), true) != letters.end();
   }
 
+  void read_choice_of_keys() {
+    indexers_ = read_indexers(config_, model_.layers);
+    if (indexers_.empty() || model_.latent) return;
+    config_.error_at("index_topk", "an indexer chooses among latents, which the file does not describe",
+                     "state 'kv_lora_rank', or index_topk: 0");
+    indexers_.clear();
+  }
+
   // A token further on is predicted by a layer like the last one, unless the file says by which layers.
   void predict(std::vector<Layer>& all) {
     constexpr Range most{0, 100};
@@ -207,6 +215,7 @@ class ConfigReader {
     }
     if (module.empty()) module.push_back(all.back());
     module.front().joins = true;
+    if (!indexers_.empty()) module.front().indexer = indexers_.front();  // of its own, as of the first layer
     for (std::int64_t i = 0; i < further; ++i) all.insert(all.end(), module.begin(), module.end());
   }
 

@@ -67,6 +67,10 @@ struct Experts {
 };
 [[nodiscard]] Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t count, std::int64_t ffn);
 
+/// Whether a list says something of every layer; reported if it does not. A longer one counts as far as there are
+/// layers, as where a study takes fewer layers of a model.
+bool has_enough(ConfigMap& config, std::string_view key, std::size_t items, std::int64_t layers);
+
 /// The indexers of layers that choose keys, one a layer; none where the model's queries see all keys.
 [[nodiscard]] std::vector<KeyIndexer> read_indexers(ConfigMap& config, std::int64_t layers);
 

@@ -33,10 +33,7 @@ std::vector<bool> from_list(ConfigMap& config, std::string_view key, std::int64_
       have.push_back(read_in<std::int64_t>(item, "whether a layer has experts", {0, 1}, problems).value_or(0) == 1);
     }
   }
-  if (std::ssize(have) < count) {
-    config.error_at(key, fmt::format("'{}' is about {} layers, but the model has {}", key, have.size(), count),
-                    "list every layer, or state fewer layers");
-  }
+  has_enough(config, key, have.size(), count);
   have.resize(static_cast<std::size_t>(count));
   return have;
 }

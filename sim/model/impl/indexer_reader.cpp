@@ -24,17 +24,18 @@ std::vector<bool> scoring_layers(ConfigMap& config, std::int64_t layers) {
     }
   } else if (!letters.empty()) {
     key = "index_topk_pattern";
-    for (const char letter : letters) scoring.push_back(letter != 'S');
+    for (const char letter : letters) scoring.push_back(letter == 'F');
+    if (letters.find_first_not_of("FS") != std::string::npos) {
+      config.error_at(key, fmt::format("'{}' has letters that are neither F nor S", key),
+                      "known are F (full) and S (shared)");
+    }
   } else {
     const std::int64_t period = config.number_or("index_topk_freq", model_ranges::layers, 1);
     const std::int64_t offset = config.number_or("index_skip_topk_offset", {0, model_ranges::layers.most}, 2);
     for (std::int64_t i = 0; i < layers; ++i)
       scoring.push_back(std::max<std::int64_t>(i - offset + 1, 0) % period == 0);
   }
-  if (std::ssize(scoring) < layers) {
-    config.error_at(key, fmt::format("'{}' is about {} layers, but the model has {}", key, scoring.size(), layers),
-                    "list every layer, or state fewer layers");
-  }
+  has_enough(config, key, scoring.size(), layers);
   scoring.resize(static_cast<std::size_t>(layers), true);
   if (!scoring.empty() && !scoring.front()) {
     config.error_at(key, "the first layer takes the choice of keys of a layer before it", "let it be 'full'");
@@ -47,12 +48,14 @@ std::vector<bool> scoring_layers(ConfigMap& config, std::int64_t layers) {
 std::vector<KeyIndexer> read_indexers(ConfigMap& config, std::int64_t layers) {
   const std::int64_t keys = config.whole("index_topk", positions);
   if (keys == 0) return {};
-  const KeyIndexer scoring{.heads = config.number({"index_n_heads"}, heads),
-                           .head_dim = config.number({"index_head_dim"}, heads),
-                           .keys = keys};
+  const std::vector<bool> scoring = scoring_layers(config, layers);
+  const bool is_shared = std::find(scoring.begin(), scoring.end(), false) != scoring.end();
+  const KeyIndexer own{.heads = config.number({"index_n_heads"}, heads),
+                       .head_dim = config.number({"index_head_dim"}, heads),
+                       .keys = keys,
+                       .is_shared = is_shared};
   std::vector<KeyIndexer> indexers;
-  for (const bool scores : scoring_layers(config, layers))
-    indexers.push_back(scores ? scoring : KeyIndexer{.keys = keys});
+  for (const bool scores : scoring) indexers.push_back(scores ? own : KeyIndexer{.keys = keys});
   return indexers;
 }
 

@@ -25,14 +25,6 @@ constexpr std::array<std::pair<std::string_view, char>, 6> branch_words = {{{"ma
                                                                             {"moe", 'E'}}};
 constexpr std::string_view module_words = "mtp_layers_block_type";
 
-// A list may be longer, as where a study takes fewer layers of a model: its first entries count.
-bool has_enough(ConfigMap& config, std::string_view key, std::size_t words, std::int64_t layers) {
-  if (static_cast<std::int64_t>(words) >= layers) return true;
-  config.error_at(key, fmt::format("'{}' is about {} layers, but the model has {}", key, words, layers),
-                  "list every layer, or state fewer layers");
-  return false;
-}
-
 std::vector<Mixer> from_words(ConfigMap& config, const std::vector<Value>& types) {
   std::vector<std::string> known;
   known.reserve(mixer_words.size());
@@ -162,6 +154,13 @@ void check_window(ConfigMap& config, const LayerPattern& pattern) {
 }
 
 }  // namespace
+
+bool has_enough(ConfigMap& config, std::string_view key, std::size_t items, std::int64_t layers) {
+  if (static_cast<std::int64_t>(items) >= layers) return true;
+  config.error_at(key, fmt::format("'{}' is about {} layers, but the model has {}", key, items, layers),
+                  "list every layer, or state fewer layers");
+  return false;
+}
 
 LayerPattern read_pattern(ConfigMap& config, const MixerKeys& keys, std::int64_t layers) {
   const std::string_view words = config.list("layer_types").empty() ? layer_words : "layer_types";

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sim/base/check.h"
 #include "sim/model/shares.h"
 #include "sim/program/ring_attention.h"
 
@@ -55,9 +56,10 @@ void gather(PassWriter& writer, const Moved& both, std::optional<Index> needed) 
 }
 
 void attend_gathered(PassWriter& writer, Direction direction) {
+  HDPSIM_CHECK(!writer.layer().indexer || !is_uneven(writer.micro_batch()), "unequal ranks choose keys");
   if (is_uneven(writer.micro_batch())) return void(writer.attend(writer.group_work().with_all_keys(), 0));
   RingAttention all = ring_attention(writer.micro_batch(), writer.layer(), writer.tp(), writer.sharing(), direction);
-  writer.choose_keys(all.scores, 0);
+  writer.choose_keys(all, 0);
   writer.add_ring(Opcode::attention, Stream::compute, writer.attention(std::move(all.own)), 0);
 }
 

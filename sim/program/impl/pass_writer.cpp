@@ -89,12 +89,12 @@ const std::array<ServedHalf, 2>& PassWriter::served_halves() {
   return *served_halves_;
 }
 
-void PassWriter::choose_keys(const std::optional<Attention>& scores, std::size_t ring_step) {
-  if (!scores || scores->blocks.empty()) return;
-  const double pairs = pairs_of(*scores);
-  const bool is_forward = scores->direction == Direction::forward;
-  add_ring(Opcode::attention, Stream::compute, attention(*scores), ring_step);
-  if (!is_forward) return;
+void PassWriter::choose_keys(const RingAttention& all, std::size_t ring_step) {
+  if (!all.scores || all.scores->blocks.empty()) return;
+  if (all.target) add_ring(Opcode::attention, Stream::compute, attention(*all.target), ring_step);
+  add_ring(Opcode::attention, Stream::compute, attention(*all.scores), ring_step);
+  if (all.scores->direction == Direction::backward) return;
+  const double pairs = pairs_of(*all.scores);
   add_ring(Opcode::merge, Stream::compute, memory_bound({Bytes(2 * fp32_bytes).scaled(pairs), 1}), ring_step);
 }
 
@@ -109,7 +109,7 @@ Index PassWriter::attend(const BusiestLaunch& busiest, std::size_t ring_step, st
 void PassWriter::attend_local() {
   if (!local_) return;
   RingAttention alone = local_->attention(layer(), tp(), direction_);
-  choose_keys(alone.scores, local_step);
+  choose_keys(alone, local_step);
   add_ring(Opcode::attention, Stream::compute, attention(std::move(alone.own)), local_step);
   add_idle(local_->idle_attention(layer()), local_step);
 }

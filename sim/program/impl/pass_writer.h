@@ -10,6 +10,7 @@
 #include "sim/plan/served_cut.h"
 #include "sim/program/impl/lowering.h"
 #include "sim/program/local_attention.h"
+#include "sim/program/ring_attention.h"
 #include "sim/program/uneven_attention.h"
 
 namespace hdpsim {
@@ -103,9 +104,10 @@ class PassWriter {
   [[nodiscard]] Index bytes(Bytes amount);
   [[nodiscard]] Index attention(Attention work);
   [[nodiscard]] Index memory_bound(const MemoryBound& work);
-  /// Adds the scores of the keys among which queries choose (RingAttention::scores), and forward their choice, which
-  /// reads the scores that the former wrote in fp32; nothing where there are none.
-  void choose_keys(const std::optional<Attention>& scores, std::size_t ring_step);
+  /// Adds the scores of the keys among which queries choose (RingAttention::scores), and forward their choice, whose
+  /// kernel reads the scores that those before it wrote in fp32; in backward what the indexer learns from. Nothing
+  /// where there are none.
+  void choose_keys(const RingAttention& attention, std::size_t ring_step);
   /// Adds the attention of the busiest rank of the group, which waits for `needed`, and behind it the wait of the mean
   /// rank. Returns the latter.
   Index attend(const BusiestLaunch& busiest, std::size_t ring_step, std::optional<Index> needed = {});

@@ -30,25 +30,27 @@ struct RingWork {
   std::optional<std::int64_t> halo;     ///< RingAttention::halo.
   std::int64_t halo_rows = 0;           ///< Queries that the halo touches.
   std::vector<BusiestLaunch> uneven{};  ///< By step, in place of `own` and `step` where ranks are unequal.
-  std::optional<Attention> scores{};    ///< RingAttention::scores, of a single rank.
+  RingAttention chosen{};               ///< What a single rank scores: RingAttention::scores and target.
 };
 
 RingWork ring_work(PassWriter& writer, Direction direction) {
   if (is_uneven(writer.micro_batch())) {
     HDPSIM_CHECK(!writer.sharing().trades_heads(), "ranks that trade heads have unequal attention");
+    HDPSIM_CHECK(!writer.layer().indexer, "unequal ranks choose keys");
     return {.halo = std::nullopt, .uneven = writer.group_work().in_ring()};
   }
   RingAttention ring = ring_attention(writer.micro_batch(), writer.layer(), writer.tp(), writer.sharing(), direction);
   std::int64_t rows = 0;
   for (const AttentionBlock& block : ring.step.blocks) rows += block.queries * block.count;
   const Index own = writer.attention(std::move(ring.own));
-  return {own, writer.attention(std::move(ring.step)), ring.halo, rows, {}, std::move(ring.scores)};
+  const Index step = writer.attention(std::move(ring.step));
+  return {own, step, ring.halo, rows, {}, std::move(ring)};
 }
 
 // The attention of a step, to keys that `received` brings.
 Index attend_step(PassWriter& writer, const RingWork& work, std::size_t step, std::optional<Index> received) {
   if (!work.uneven.empty()) return writer.attend(work.uneven[step], step, received);
-  writer.choose_keys(work.scores, step);
+  writer.choose_keys(work.chosen, step);
   const Index index = writer.add_ring(Opcode::attention, Stream::compute, step == 0 ? work.own : work.step, step);
   if (received) writer.body().back().after(*received);
   return index;

@@ -188,6 +188,7 @@ TEST_CASE("every family's layers alternate as its files say", "[families]") {
   CHECK(layers_of(preset("qwen2.5-72b")) == "80 full mlp");  // its windows are switched off
   CHECK(layers_of(main_model("deepseek-v3.2")) == "3 full mlp indexed, 58 full experts indexed");
   // Layers 0, 1, 2, 6, 10, ... 74 score keys.
+  CHECK(layers_of(preset("glm-5.2")).ends_with("1 full experts indexed joins"));  // of its own
   CHECK(layers_of(main_model("glm-5.2")) == "3 full mlp indexed, 18 full experts indexed, 57 full experts sharing");
 }
 
@@ -231,16 +232,28 @@ TEST_CASE("an indexer adds its queries, a key, a weight for each head and a norm
 
 TEST_CASE("which layers score keys is told by words, letters or a period", "[families]") {
   const auto layers = [](const char* key, const Value& value, Diagnostics& diagnostics) {
-    const auto model = load_model_preset("glm-5.2", HDPSIM_SOURCE_DIR "/configs/models", {}, diagnostics,
-                                         {{"num_hidden_layers", {}, Value::scalar("6")},
-                                          {"num_nextn_predict_layers", {}, Value::scalar("0")},
-                                          {"first_k_dense_replace", {}, Value::scalar("0")},
-                                          {key, {}, value}});
+    Value config = load_document(HDPSIM_SOURCE_DIR "/configs/models/glm-5.2.json", diagnostics);
+    config.set("num_hidden_layers", Value::scalar("6"));
+    config.set("num_nextn_predict_layers", Value::scalar("0"));
+    config.set("first_k_dense_replace", Value::scalar("0"));
+    config.set(key, value);
+    const auto model = read_model(config, "glm-5.2", diagnostics);
     return model ? layers_of(*model) : "";
   };
   Diagnostics none;
   CHECK(layers("index_topk_freq", Value::scalar("1"), none) == "6 full experts indexed");
   CHECK(layers("index_topk_freq", Value::scalar("2"), none) == "4 full experts indexed, 2 full experts sharing");
+  Value words = Value::sequence({});
+  for (const char* word : {"full", "shared", "shared", "full", "shared", "full"})
+    words.items.push_back(Value::scalar(word));
+  CHECK(layers("indexer_types", words, none) == "3 full experts sharing, 3 full experts indexed");
+  CHECK(layers("index_topk_pattern", Value::scalar("FSSSFS"), none) ==
+        "2 full experts indexed, 4 full experts sharing");
+  for (const char* wrong : {"FXSSFS", "SFFFFF", "FFF"}) {
+    Diagnostics told;
+    CHECK(layers("index_topk_pattern", Value::scalar(wrong), told).empty());
+    CHECK_THAT(told.text(), Catch::Contains("index_topk_pattern") || Catch::Contains("the first layer takes"));
+  }
   CHECK(layers("index_skip_topk_offset", Value::scalar("1"), none) == "2 full experts indexed, 4 full experts sharing");
   CHECK(none.text().empty());
 }

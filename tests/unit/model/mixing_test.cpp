@@ -75,7 +75,7 @@ TEST_CASE("a head multiplies the latents of chosen keys, and the indexer's heads
   CHECK(attention_flops(layer, 10, Direction::forward).count() == 2.0 * 2 * (16 + 4 + 16) * 10);
   const double pairs = static_cast<double>(causal_area(100));
   CHECK(indexer_flops(layer, 100, Direction::forward).count() == 2.0 * 3 * 6 * pairs);
-  CHECK(indexer_flops(layer, 100, Direction::backward).count() == 2.5 * 2.0 * 3 * 6 * attention_area(layer, 100));
+  CHECK(indexer_flops(layer, 100, Direction::backward).count() == 3 * 2.0 * 3 * 6 * attention_area(layer, 100));
   layer.indexer->heads = 0;  // the choice of another layer
   CHECK(indexer_flops(layer, 100, Direction::forward).count() == 0);
 }

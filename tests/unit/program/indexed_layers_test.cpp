@@ -1,5 +1,9 @@
+#include <algorithm>
 #include <numeric>
+#include <vector>
 
+#include "sim/model/kept_tensors.h"
+#include "sim/model/layers.h"
 #include "sim/model/mixing.h"
 #include "sim/model/shares.h"
 #include "sim/program/program.h"
@@ -64,12 +68,19 @@ TEST_CASE("the core has latents for keys and values of all heads, and scores hav
   // An attention of width d / 2 has as many FLOPs as products of d columns alone.
   CHECK(attention.scores->heads == 4);
   CHECK(attention.scores->head_dim == 16 / 2);
+  CHECK(flops_of(*attention.scores).count() == 2.0 * 4 * 16 * pairs_of(*attention.scores));
 }
 
-TEST_CASE("backward has the gradients of the scores of chosen keys", "[indexer]") {
-  const RingAttention attention = attention_of(plan_on(4, 8192), indexed(), Direction::backward);
+TEST_CASE("backward has the scores of chosen keys with two gradients, and those of attention, from which they learn",
+          "[indexer]") {
+  Transformer model = indexed();
+  model.indexer->head_dim = 20;  // of which six tenths are whole columns
+  const RingAttention attention = attention_of(plan_on(4, 8192), model, Direction::backward);
   REQUIRE(attention.scores.has_value());
   CHECK(pairs_of(*attention.scores) == pairs_of(attention.own));
+  CHECK(flops_of(*attention.scores).count() == Approx(3 * 2.0 * 4 * 20 * pairs_of(attention.own)));
+  REQUIRE(attention.target.has_value());
+  CHECK(flops_of(*attention.target).count() == 2.0 * (96 + 32) * pairs_of(attention.own));
 }
 
 TEST_CASE("forward scores keys, chooses them from scores in fp32, and attends; backward chooses nothing", "[indexer]") {
@@ -78,7 +89,7 @@ TEST_CASE("forward scores keys, chooses them from scores in fp32, and attends; b
   for (const Block& block : program.blocks) {
     if (count(block, Opcode::attention) == 0) continue;
     const bool is_forward = block.direction == Direction::forward;
-    CHECK(count(block, Opcode::attention) == 2);
+    CHECK(count(block, Opcode::attention) == (is_forward ? 2 : 3));
     CHECK(count(block, Opcode::merge) == (is_forward ? 1 : 0));
     for (const Instruction& i : block.body) {
       if (i.opcode != Opcode::merge) continue;
@@ -98,6 +109,40 @@ TEST_CASE("a layer that takes the choice of another scores nothing, and gathers 
     if (op.kind == CollectiveKind::all_gather) gathered = std::max(gathered, op.bytes);
   }
   CHECK(gathered == kv_bytes(indexed(0), 8192, 1) / 2);  // keys, then values
+}
+
+TEST_CASE("of a layer whose choice others take, the choice is kept where all else is computed again", "[indexer]") {
+  const auto kept = [](bool is_shared, Recompute recompute) {
+    Transformer model = indexed();
+    model.indexer->is_shared = is_shared;
+    const auto tensors = kept_tensors(model, {.recompute = recompute});
+    return std::count_if(tensors.begin(), tensors.end(), [](const KeptTensor& tensor) {
+      return tensor.name == "chosen keys" && tensor.bytes_per_token == 4 * chosen && !tensor.cut;
+    });
+  };
+  CHECK(kept(false, {}) == 1);
+  CHECK(kept(false, Recompute::full) == 0);
+  CHECK(kept(true, Recompute::full) == 1);
+  CHECK(kept(false, Recompute::selective) == 0);  // the core scores again
+}
+
+TEST_CASE("a stage that begins with a layer that takes a choice receives it with the hidden states", "[indexer]") {
+  Transformer model = indexed();
+  Layer sharing = model;
+  sharing.indexer = KeyIndexer{.heads = 0, .head_dim = 0, .keys = chosen};
+  const Layer scoring = model;
+  const auto message = [&](const std::vector<Layer>& layers) {
+    set_layers(model, layers);
+    const Plan plan = plan_on(1, 4096);
+    const LoweringOptions options{.model = model, .mesh = Mesh{.pp = 2}};
+    const Program program(plan, options);
+    std::vector<Bytes> sent;
+    for (std::size_t id = 0; id < program.pipeline().passes(); ++id) sent.push_back(program.message(PassId(id)));
+    return *std::max_element(sent.begin(), sent.end());
+  };
+  const Bytes hidden = hidden_bytes(model, 4096);
+  CHECK(message({scoring, sharing, scoring, sharing}) == hidden);
+  CHECK(message({scoring, sharing, sharing, sharing}) == hidden + Bytes(4096 * 4 * chosen));
 }
 
 TEST_CASE("a ring brings the keys too late to choose among them", "[indexer]") {
