@@ -197,10 +197,16 @@ class ConfigReader {
 
   void read_choice_of_keys() {
     indexers_ = read_indexers(config_, model_.layers);
-    if (indexers_.empty() || model_.latent) return;
-    config_.error_at("index_topk", "an indexer chooses among latents, which the file does not describe",
-                     "state 'kv_lora_rank', or index_topk: 0");
-    indexers_.clear();
+    if (indexers_.empty()) return;
+    if (!model_.latent) {
+      config_.error_at("index_topk", "an indexer chooses among latents, which the file does not describe",
+                       "state 'kv_lora_rank', or index_topk: 0");
+      return indexers_.clear();
+    }
+    const KeyIndexer& first = indexers_.front();
+    check("index_n_heads", "an indexer with heads of a width", first.heads * first.head_dim);
+    check("kv_lora_rank", "heads that read latents with a width",
+          model_.heads * (model_.latent->kv_rank + model_.latent->rotated));
   }
 
   // A token further on is predicted by a layer like the last one, unless the file says by which layers.

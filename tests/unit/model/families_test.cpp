@@ -258,6 +258,18 @@ TEST_CASE("which layers score keys is told by words, letters or a period", "[fam
   CHECK(none.text().empty());
 }
 
+TEST_CASE("an indexer that is too wide, or has no latents to choose among, is refused", "[families]") {
+  const auto problems = [](const char* key, const char* value) {
+    Diagnostics told;
+    const std::vector<Value::Entry> changes = {{key, {}, Value::scalar(value)}};
+    CHECK_FALSE(load_model_preset("deepseek-v3.2", HDPSIM_SOURCE_DIR "/configs/models", {}, told, changes));
+    return told.text();
+  };
+  CHECK_THAT(problems("index_n_heads", "100000"), Catch::Contains("an indexer with heads of a width of 12800000"));
+  CHECK_THAT(problems("kv_lora_rank", "1000000"), Catch::Contains("heads that read latents with a width"));
+  CHECK_THAT(problems("kv_lora_rank", "0"), Catch::Contains("an indexer chooses among latents"));
+}
+
 TEST_CASE("latent attention has the widths of its files", "[families]") {
   const Transformer model = preset("deepseek-v3");
   REQUIRE(model.latent.has_value());
