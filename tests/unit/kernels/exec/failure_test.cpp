@@ -82,6 +82,10 @@ TEST_CASE("kinds of layers that have no kernels are refused by name", "[exec]") 
   Transformer narrow = tiny_model();
   narrow.moe = MixtureOfExperts{.experts = 4, .experts_per_token = 2, .expert_hidden = 8, .latent = 16};
   CHECK(refused(narrow) == "its experts work in a latent");
+  Transformer indexed = tiny_model();
+  indexed.latent = LatentAttention{.query_rank = 32, .kv_rank = 32, .rotated = 16};
+  indexed.indexer = KeyIndexer{.heads = 2, .head_dim = 16, .keys = 64};
+  CHECK(refused(indexed) == "an indexer chooses the keys that its tokens see");
   Transformer grouped = tiny_model();
   grouped.moe =
       MixtureOfExperts{.experts = 4, .experts_per_token = 2, .expert_hidden = 8, .groups = 2, .groups_per_token = 1};
