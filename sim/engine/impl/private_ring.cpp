@@ -213,14 +213,18 @@ void PrivateRing::book_wait(std::size_t rank, Instant until, Activity waited_for
   outcome_.booked[rank][waited_for] += until - since - for_peers;
 }
 
-// Sums the time until the message began over the exchanges that ended between `since` and `until`. An exchange that
-// ended earlier also began earlier.
+// Sums the time until the message began over the exchanges that ended between `since` and `until`, the last one first:
+// what was posted earlier also began earlier, so that mostly one or two of them are looked at.
 Duration PrivateRing::peer_wait(std::size_t rank, Instant since, Instant until) const {
   Duration sum;
-  for (const Exchange& exchange : exchanges_) {
+  const std::size_t known = std::min(next_exchange_, remembered_exchanges);
+  for (std::size_t back = 1; back <= known; ++back) {
+    const Exchange& exchange = exchanges_[(next_exchange_ - back) % remembered_exchanges];
+    if (exchange.began[rank] <= since) break;
     const Instant waiting_since = std::max(exchange.posted[rank], since);
-    const bool counts = exchange.ended[rank] <= until && exchange.began[rank] > waiting_since;
-    if (counts) sum += exchange.began[rank] - waiting_since;
+    if (exchange.ended[rank] <= until && exchange.began[rank] > waiting_since) {
+      sum += exchange.began[rank] - waiting_since;
+    }
   }
   return sum;
 }
