@@ -29,6 +29,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> recompute
      {"moe_act", "activation"},
      {"mla_up_proj", "qkv"}}};
 
+constexpr std::array<std::string_view, 3> virtual_stage_arguments = {"num_virtual_stages_per_pipeline_rank",
+                                                                     "num_layers_per_virtual_pipeline_stage",
+                                                                     "virtual_pipeline_model_parallel_size"};
+
 class MegatronReader {
  public:
   MegatronReader(const ArgumentList& list, const std::string& file, const ImportOptions& options,
@@ -125,7 +129,8 @@ class MegatronReader {
     Diagnostics told_before;
     const auto count = [&](std::string_view key) -> std::int64_t {
       const std::vector<std::string> words = arguments_.words(key);
-      return words.size() == 1 ? hdpsim::read<std::int64_t>(Value::scalar(words[0]), told_before).value_or(0) : 0;
+      if (words.size() != 1) return 0;
+      return read_in<std::int64_t>(Value::scalar(words[0]), key, layers, told_before).value_or(0);
     };
     const std::int64_t stated = count(arguments_.has("num_layers") ? "num_layers" : "encoder_num_layers");
     return is_hybrid(arguments_) ? std::ssize(hybrid_letters(arguments_, stated)) : stated;
@@ -178,9 +183,11 @@ class MegatronReader {
   }
 
   std::int64_t virtual_stages() {
-    refuse_second_of({"num_virtual_stages_per_pipeline_rank", "num_layers_per_virtual_pipeline_stage",
-                      "virtual_pipeline_model_parallel_size"});
-    if (const std::int64_t segments = hybrid_segments(arguments_); segments > 1) return chunks_of(segments);
+    refuse_second_of({virtual_stage_arguments.begin(), virtual_stage_arguments.end()});
+    if (const std::int64_t segments = hybrid_segments(arguments_); segments > 1) {
+      for (const std::string_view name : virtual_stage_arguments) refuse_beside_bars(name);
+      return chunks_of(segments);
+    }
     if (const auto chunks = arguments_.number("num_virtual_stages_per_pipeline_rank", degree)) return *chunks;
     if (const auto each = arguments_.number("num_layers_per_virtual_pipeline_stage", layers)) {
       const std::int64_t of_stage = counted_layers() / run_.pp;
@@ -191,6 +198,13 @@ class MegatronReader {
       return std::max<std::int64_t>(of_stage / *each, 1);
     }
     return arguments_.number("virtual_pipeline_model_parallel_size", degree, 1);
+  }
+
+  void refuse_beside_bars(std::string_view name) {
+    if (!arguments_.has(name)) return;
+    diagnostics_.error(arguments_.position(name),
+                       fmt::format("'{}' says what the bars of the pattern say already", name),
+                       "leave it out, or the bars");
   }
 
   // Bars in a hybrid's letters end chunks.
@@ -237,14 +251,20 @@ class MegatronReader {
     } else if (word == "a2a+p2p") {
       diagnostics_.error(arguments_.position("cp_comm_type"), "a2a+p2p needs the ranks of both levels",
                          "write --hierarchical-context-parallel-sizes, as in 4 2");
-    } else if (word != "p2p") {
-      diagnostics_.error(arguments_.position("cp_comm_type"), fmt::format("'{}' is no way to share keys", word),
-                         "p2p, all_gather, a2a or a2a+p2p");
+    } else {
+      require_exchange(word);
     }
+  }
+
+  void require_exchange(const std::string& word) {
+    if (word == "p2p" || word == "all_gather" || word == "a2a" || word == "a2a+p2p") return;
+    diagnostics_.error(arguments_.position("cp_comm_type"), fmt::format("'{}' is no way to share keys", word),
+                       "p2p, all_gather, a2a or a2a+p2p");
   }
 
   void gather_keys() {
     put(run_.mesh, "cp_comm_type", std::string("all_gather"));
+    for (const std::string& word : arguments_.words("cp_comm_type")) require_exchange(word);
     if (run_.cp == 1 || arguments_.word("cp_comm_type", "p2p") == "all_gather") return;
     arguments_.assume("ranks all-gather the keys among which their queries choose",
                       arguments_.has("cp_comm_type") ? arguments_.position("cp_comm_type") : Position{});

@@ -91,6 +91,14 @@ void set_layers(Transformer& model, const std::vector<Layer>& layers) {
   if (model.others.empty()) model.pattern.clear();
 }
 
+void bound_choices(Transformer& model, std::int64_t tokens) {
+  const auto bound = [&](Layer& layer) {
+    if (layer.indexer) layer.indexer->keys = std::min(layer.indexer->keys, tokens);
+  };
+  bound(model);
+  for (Layer& layer : model.others) bound(layer);
+}
+
 std::vector<CutPart> cut_parts(const Transformer& model, bool cuts_experts) {
   std::vector<CutPart> parts;
   for (std::size_t kind = 0; kind < layer_kinds(model); ++kind) {

@@ -32,6 +32,9 @@ void add_last(std::vector<LayerRun>& runs, const LayerRun& run);
 /// and of these, and otherwise of all, one with attention to all tokens if any has it. Requires a layer (checked).
 void set_layers(Transformer& model, const std::vector<Layer>& layers);
 
+/// Lets no query choose more than `tokens` keys, those of the longest sequence.
+void bound_choices(Transformer& model, std::int64_t tokens);
+
 /// Something that tensor parallelism cuts into equal parts.
 struct CutPart {
   std::string_view what;  ///< For people: "heads".

@@ -70,11 +70,14 @@ void report_unsound(const Plan& plan, const std::string& file, const std::string
   }
   find_all(file, text, positions);
   FirstProblems unsound(diagnostics);
+  Position last = whole;  // of those told: problems are shown by their places
   for (const PlanProblem& problem : problems) {
     const auto found = positions.find({key_of(problem.entry.list), problem.entry.index});
-    unsound.error(found == positions.end() ? whole : found->second, problem.text);
+    const Position& position = found == positions.end() ? whole : found->second;
+    if (unsound.count() < FirstProblems::most && last.line < position.line) last = position;
+    unsound.error(position, problem.text);
   }
-  unsound.finish(whole, "problems of this plan");
+  unsound.finish(last, "problems of this plan");
   if (text.size() <= largest_shown_bytes) diagnostics.add_source(file, text);
 }
 

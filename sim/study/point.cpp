@@ -46,6 +46,7 @@ class PointReader {
     }
     if (point_.profile != nullptr) take_from(*point_.profile);
     if (const Value* data = study.require("data")) take(read_data(*data, catalog_, diagnostics_));
+    if (point_.batch.context > 0) bound_choices(point_.model, point_.batch.context);
     const Value* mesh = study.find("mesh");
     const bool mesh_is_known = mesh != nullptr && read_mesh(*mesh, point_, diagnostics_);
     point_.experts = read_experts(study_, point_.model, point_.mesh.ep, diagnostics_);

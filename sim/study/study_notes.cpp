@@ -48,7 +48,7 @@ bool mixes_linearly(const PointSpec& point) {
 }
 
 constexpr IdleRule rules[] = {
-    {"a2a_ranks", trades_heads, "cp_comm_type: a2a"},
+    {"a2a_ranks", trades_heads, "several ranks and cp_comm_type: a2a"},
     {"ring_nics", has_rings, "several ranks and cp_comm_type: p2p or a2a"},
     {"schedule", has_stages, "a pp above 1"},
     {"virtual_stages", has_stages, "a pp above 1"},
@@ -59,13 +59,23 @@ constexpr IdleRule rules[] = {
     {"mixing_exchange", mixes_linearly, "a model with linear mixing"},
 };
 
+// A map of keys, or a list of points of which each sets some.
+bool sweeps(const Value& sweep, const std::string& key) {
+  if (sweep.find(key) != nullptr) return true;
+  return std::any_of(sweep.items.begin(), sweep.items.end(), [&](const Value& point) {
+    const Value* set = point.find("set");
+    return set != nullptr && set->find(key) != nullptr;
+  });
+}
+
 // Whether the mesh states another value than the default, or the sweep gives it values.
 bool is_stated(const Study& study, const IdleRule& rule) {
   const Value* sweep = study.resolved.find("sweep");
-  if (sweep != nullptr && sweep->find(fmt::format("mesh.{}", rule.key)) != nullptr) return true;
+  if (sweep != nullptr && sweeps(*sweep, fmt::format("mesh.{}", rule.key))) return true;
   const Value* mesh = study.resolved.find("mesh");
   const Value* stated = mesh == nullptr ? nullptr : mesh->find(rule.key);
-  if (stated == nullptr || !stated->is_scalar()) return false;
+  if (stated == nullptr) return false;
+  if (!stated->is_scalar()) return true;
   const std::vector<KeyText>& keys = mesh_keys().texts();
   return std::none_of(keys.begin(), keys.end(),
                       [&](const KeyText& key) { return key.name == rule.key && key.fallback == stated->text; });

@@ -24,6 +24,9 @@ std::optional<double> ratio(const MegatronArguments& arguments, std::string_view
   return read_in<double>(Value::scalar(arguments.word(key, "0"), {}), key, {0, 1}, ignored);
 }
 
+constexpr std::string_view newer_pattern = "hybrid_layer_pattern";
+constexpr std::string_view older_pattern = "hybrid_override_pattern";
+
 // Changes every layer that is an M and lies behind `gap` of them, on average, to `letter`.
 void deal(std::string& letters, double gap, char letter) {
   double left = gap;
@@ -49,11 +52,17 @@ std::string from_ratios(std::int64_t layers, double attention, double mlp) {
 }
 
 std::string_view pattern_key(const MegatronArguments& arguments) {
-  return arguments.has("hybrid_layer_pattern") ? "hybrid_layer_pattern" : "hybrid_override_pattern";
+  return arguments.has(newer_pattern) ? newer_pattern : older_pattern;
 }
 
 bool has_pattern(const MegatronArguments& arguments) {
   return arguments.has(pattern_key(arguments));
+}
+
+// The letters of the model's layers, with bars where stages end; behind a slash those of other layers begin.
+std::string pattern_of_layers(const MegatronArguments& arguments) {
+  const std::string text = arguments.word(pattern_key(arguments), "");
+  return text.substr(0, text.find('/'));
 }
 
 /// What predicts further tokens: the letters of a module, and the number of modules.
@@ -79,12 +88,61 @@ Modules modules_of(const MegatronArguments& arguments) {
     if (!module.empty()) found = {module, found.count + 1};
     begin = end;
   }
-  if (found.count > 0 || !arguments.has("mtp_num_layers")) return found;
+  if (!arguments.has("mtp_num_layers")) return found;
+  if (found.count > 0) {
+    if (arguments.number("mtp_num_layers", {0, 100}, found.count) != found.count) {
+      arguments.assume(
+          fmt::format("further tokens are predicted by the {} modules of {}", found.count, arguments.written(key)),
+          arguments.position("mtp_num_layers"));
+    }
+    return found;
+  }
   if (arguments.has("mtp_hybrid_override_pattern")) {
     return {arguments.word("mtp_hybrid_override_pattern", ""), arguments.number("mtp_num_layers", {0, 100}, 0)};
   }
   arguments.tell_unsaid("mtp_num_layers", "no letters say which layers predict further tokens: none do");
   return {};
+}
+
+// Megatron-LM compares ratios with a pattern that is stated, too.
+void check_ratio(const MegatronArguments& arguments, std::string_view key, char letter, const std::string& letters) {
+  const double share = arguments.fraction(key, 0);
+  const auto stated = static_cast<std::int64_t>(std::nearbyint(static_cast<double>(letters.size()) * share));
+  const auto listed = std::count(letters.begin(), letters.end(), letter);
+  if (share == 0 || !has_pattern(arguments) || stated == listed) return;
+  arguments.diagnostics().error(
+      arguments.position(key),
+      fmt::format("'{}' is {} of {} layers, the pattern has {}", key, stated, letters.size(), listed),
+      "leave the ratio out: the pattern says it");
+}
+
+void check_arguments(const MegatronArguments& arguments, const std::string& letters) {
+  if (arguments.has(newer_pattern) && arguments.has(older_pattern)) {
+    arguments.diagnostics().error(arguments.position(older_pattern),
+                                  fmt::format("'{}' says what '{}' says already", older_pattern, newer_pattern),
+                                  "leave one of them out");
+  }
+  check_ratio(arguments, attention_ratio, '*', letters);
+  check_ratio(arguments, mlp_ratio, '-', letters);
+  const double all = arguments.fraction(attention_ratio, 0) + arguments.fraction(mlp_ratio, 0);
+  if (all > 1) {
+    arguments.diagnostics().error(arguments.position(mlp_ratio),
+                                  fmt::format("attention and MLPs are {:g} of all layers together", all),
+                                  "both ratios together are at most 1");
+  }
+}
+
+// Channels of all heads are twice the hidden size, unless the number of heads is stated.
+std::int64_t usual_mamba_heads(const MegatronArguments& arguments, std::int64_t hidden, std::int64_t head) {
+  const std::int64_t channels = 2 * hidden;
+  if (head == 0 || arguments.has("mamba_num_heads")) return 0;
+  if (channels % head != 0) {
+    arguments.diagnostics().error(
+        arguments.position("mamba_head_dim"),
+        fmt::format("heads of {} do not divide the {} channels, twice the hidden size", head, channels),
+        "state --mamba-num-heads if the channels are others");
+  }
+  return std::max<std::int64_t>(1, channels / head);
 }
 
 }  // namespace
@@ -100,9 +158,8 @@ std::string hybrid_letters(const MegatronArguments& arguments, std::int64_t laye
     return from_ratios(std::max<std::int64_t>(layers, 0), ratio(arguments, attention_ratio).value_or(0),
                        ratio(arguments, mlp_ratio).value_or(0));
   }
-  std::string text = arguments.word(pattern_key(arguments), "");
-  text.resize(std::min(text.find('/'), text.size()));
-  std::erase(text, '|');  // where stages end
+  std::string text = pattern_of_layers(arguments);
+  std::erase(text, '|');
   return text;
 }
 
@@ -111,7 +168,7 @@ bool states_layers(const MegatronArguments& arguments) {
 }
 
 std::int64_t hybrid_segments(const MegatronArguments& arguments) {
-  const std::string text = arguments.word(pattern_key(arguments), "");
+  const std::string text = pattern_of_layers(arguments);
   return 1 + std::count(text.begin(), text.end(), '|');
 }
 
@@ -121,12 +178,7 @@ std::string_view hybrid_argument(const MegatronArguments& arguments) {
 
 void set_hybrid_layers(const MegatronArguments& arguments, const std::string& letters, std::int64_t hidden,
                        std::int64_t ffn, Value& config) {
-  const double all = arguments.fraction(attention_ratio, 0) + arguments.fraction(mlp_ratio, 0);
-  if (all > 1) {
-    arguments.diagnostics().error(arguments.position(mlp_ratio),
-                                  fmt::format("attention and MLPs are {:g} of all layers together", all),
-                                  "both ratios together are at most 1");
-  }
+  check_arguments(arguments, letters);
   const std::string_view argument = hybrid_argument(arguments);
   if (hybrid_segments(arguments) > 1) arguments.tell_unsaid(argument, "layers are dealt to the stages evenly");
   const auto set = [&](std::string_view key, std::string value, std::string_view said_by, bool quoted = false) {
@@ -143,13 +195,12 @@ void set_hybrid_layers(const MegatronArguments& arguments, const std::string& le
     set("num_nextn_predict_layers", std::to_string(modules.count), argument);
   }
   const std::int64_t head = arguments.number("mamba_head_dim", heads, 64);
-  constexpr std::int64_t expansion = 2;
-  set_number("mamba_num_heads", "mamba_num_heads", heads, expansion * hidden / std::max<std::int64_t>(1, head));
+  set_number("mamba_num_heads", "mamba_num_heads", heads, usual_mamba_heads(arguments, hidden, head));
   set("mamba_head_dim", std::to_string(head), "mamba_head_dim");
   set_number("n_groups", "mamba_num_groups", heads, 8);
   set_number("ssm_state_size", "mamba_state_dim", heads, 128);
   if (letters.find('E') == std::string::npos) return;
-  set_number("n_routed_experts", "num_experts", experts_range, 0);
+  set("n_routed_experts", std::to_string(arguments.required("num_experts", experts)), "num_experts");
   set_number("num_experts_per_tok", "moe_router_topk", chosen, 2);
   set_number("moe_intermediate_size", "moe_ffn_hidden_size", width, ffn);
   set_number("moe_shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", {0, width.most}, 0);

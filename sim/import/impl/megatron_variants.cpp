@@ -1,6 +1,7 @@
 #include "sim/import/impl/megatron_variants.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,7 +39,8 @@ void set_indexer(const MegatronArguments& arguments, Value& config) {
   // Megatron-LM counts layers from 1, and begins with the first at the latest (dsa.py, is_dsa_skip_topk_layer).
   const std::int64_t offset = arguments.number("dsa_indexer_skip_topk_offset", {0, layers.most}, 0);
   set(arguments, "index_skip_topk_offset", std::max<std::int64_t>(offset, 1), "dsa_indexer_skip_topk_offset", config);
-  if (arguments.is_on("dsa_indexer_use_sparse_loss") && arguments.has("dsa_indexer_loss_coeff")) return;
+  const bool learns = std::strtod(arguments.word("dsa_indexer_loss_coeff", "0").c_str(), nullptr) > 0;
+  if (arguments.is_on("dsa_indexer_use_sparse_loss") && learns) return;
   arguments.assume(
       "the indexer learns, from the keys that it chooses, as with --dsa-indexer-loss-coeff and "
       "--dsa-indexer-use-sparse-loss");

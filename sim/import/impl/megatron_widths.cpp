@@ -55,6 +55,10 @@ class WidthReader {
           fmt::format("the model has the {} layers of {}", count, arguments_.written(hybrid_argument(arguments_))),
           arguments_.position("num_layers"));
     }
+    if (count == 0 && states_layers(arguments_)) {
+      arguments_.diagnostics().error(arguments_.position(hybrid_argument(arguments_)), "no letter states a layer",
+                                     "write one a layer: M (Mamba), * (attention), - (MLP), E (experts)");
+    }
     widths_.layers = count;
   }
 

@@ -237,6 +237,10 @@ class ConfigReader {
   }
 
   void check_experts() {
+    if (!experts_.moe && pattern_.branches && has_expert_keys()) {
+      config_.error_at(family_.experts->experts, "layers have the letter E, and the model has no experts",
+                       "state the number of experts, or other letters");
+    }
     if (!experts_.moe) return;
     const ExpertKeys& keys = *family_.experts;
     const MixtureOfExperts& moe = *experts_.moe;

@@ -54,6 +54,7 @@ std::vector<bool> layers_with(ConfigMap& config, const ExpertKeys& keys, std::in
 }
 
 std::int64_t shared_width(ConfigMap& config, const ExpertKeys& keys, std::int64_t expert_hidden) {
+  if (!keys.shared_switch.empty() && !config.map().optional<bool>(std::string(keys.shared_switch), false)) return 0;
   if (keys.shared_always > 0) return keys.shared_always * expert_hidden;
   if (!keys.shared.empty()) return config.whole(keys.shared, experts) * expert_hidden;
   return keys.shared_hidden.empty() ? 0 : config.whole(keys.shared_hidden, width);

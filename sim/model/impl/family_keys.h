@@ -42,11 +42,14 @@ inline constexpr ExpertKeys dbrx_experts{.experts = "moe_num_experts", .per_toke
 // Beside its experts every layer has an MLP: in Arctic as wide as the hidden states, in Grok-2 of a width of its own.
 inline constexpr ExpertKeys arctic_experts{.experts = "num_local_experts",
                                            .shared_hidden = "hidden_size",
+                                           .shared_switch = "parallel_attn_mlp_res",
                                            .period = "moe_layer_frequency",
                                            .usual_period = 2,
                                            .offset = -1};
-inline constexpr ExpertKeys grok2_experts{
-    .experts = "num_local_experts", .hidden = "moe_intermediate_size", .shared_hidden = "intermediate_size"};
+inline constexpr ExpertKeys grok2_experts{.experts = "num_local_experts",
+                                          .hidden = "moe_intermediate_size",
+                                          .shared_hidden = "intermediate_size",
+                                          .shared_switch = "residual_moe"};
 inline constexpr ExpertKeys gpt_oss_experts{.experts = "num_local_experts", .biases = true};
 inline constexpr ExpertKeys minimax_experts{.experts = "num_local_experts",
                                             .shared_hidden = "shared_intermediate_size"};

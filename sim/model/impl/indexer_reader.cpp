@@ -30,6 +30,7 @@ std::vector<bool> scoring_layers(ConfigMap& config, std::int64_t layers) {
                       "known are F (full) and S (shared)");
     }
   } else {
+    key = "index_skip_topk_offset";
     const std::int64_t period = config.number_or("index_topk_freq", model_ranges::layers, 1);
     const std::int64_t offset = config.number_or("index_skip_topk_offset", {0, model_ranges::layers.most}, 2);
     for (std::int64_t i = 0; i < layers; ++i)
@@ -38,7 +39,8 @@ std::vector<bool> scoring_layers(ConfigMap& config, std::int64_t layers) {
   has_enough(config, key, scoring.size(), layers);
   scoring.resize(static_cast<std::size_t>(layers), true);
   if (!scoring.empty() && !scoring.front()) {
-    config.error_at(key, "the first layer takes the choice of keys of a layer before it", "let it be 'full'");
+    config.error_at(key, "the first layer takes the choice of keys of a layer before it",
+                    key == "index_skip_topk_offset" ? "let it be 1 at least" : "let it be 'full'");
   }
   return scoring;
 }

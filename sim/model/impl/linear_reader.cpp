@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/base/check.h"
@@ -38,6 +40,23 @@ LinearMixing mamba(ConfigMap& config, const LinearKeys& keys, const Transformer&
           .parameters = channels * (state + 3) + rank + 2 * state};  // A, D and two biases; three norms
 }
 
+void check_heads(ConfigMap& config, const LinearKeys& keys, const LinearMixing& mixing, std::int64_t channels) {
+  if (mixing.heads == 0 || mixing.key_heads == 0 || mixing.value_dim == 0) return;  // reported
+  if (mixing.heads % mixing.key_heads != 0) {
+    config.error_at(
+        keys.key_heads,
+        fmt::format("'{}' is {}, which does not divide {} heads", keys.key_heads, mixing.key_heads, mixing.heads),
+        "every group of keys serves equally many heads");
+  }
+  if (channels > 0 && mixing.heads * mixing.value_dim != channels) {
+    config.error_at(
+        keys.heads,
+        fmt::format("{} heads of {} are not the {} channels, '{}' x the hidden size", mixing.heads, mixing.value_dim,
+                    channels, keys.expand),
+        fmt::format("state '{}' and '{}' of which the product is the channels", keys.heads, keys.value_dim));
+  }
+}
+
 // Both have values, a gate as wide, keys and queries (B and C of Mamba-2, Dao and Gu 2024), and numbers a head: the
 // step of Mamba-2; the decay and the strength of a delta net (Yang et al. 2024).
 LinearMixing with_gate(ConfigMap& config, const LinearKeys& keys, const Transformer& model) {
@@ -46,6 +65,7 @@ LinearMixing with_gate(ConfigMap& config, const LinearKeys& keys, const Transfor
                       .key_dim = config.number({keys.key_dim}, heads)};
   const std::int64_t channels = keys.expand.empty() ? 0 : config.number_or(keys.expand, chosen, 2) * model.hidden;
   mixing.value_dim = config.number({keys.value_dim, divided(channels, std::max<std::int64_t>(1, mixing.heads))}, heads);
+  check_heads(config, keys, mixing, channels);
   mixing.chunk = config.number_or(keys.chunk, {1, 1e5}, keys.usual_chunk);
   mixing.taps = config.number({keys.taps, 4}, heads);
   mixing.delta_rule = keys.kind == LinearKind::gated_delta;

@@ -106,7 +106,7 @@ void add_branches(ConfigMap& config, std::string_view key, std::string_view lett
     pattern.branches->mlp.push_back(letter == '-');
     pattern.branches->experts.push_back(letter == 'E');
     if (std::string_view("M*-E").find(letter) != std::string_view::npos) continue;
-    config.error_at(key, fmt::format("'{}' has the letter '{}'", key, letter),
+    config.error_at(key, fmt::format("'{}' is no letter of a layer", letter),
                     "known are M (Mamba), * (attention), - (MLP) and E (experts)");
   }
 }

@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 27> shape_words = {
 constexpr std::array<std::string_view, 5> map_words = {"attention", "attn", "block", "blocks", "text"};
 
 // Keys with such words that do not change what a model costs, or repeat what another key says.
-constexpr std::array<std::string_view, 12> saying_nothing = {"qk_head_dim",
+constexpr std::array<std::string_view, 14> saying_nothing = {"qk_head_dim",
                                                              "time_step_rank",
                                                              "ep_size",
                                                              "rotary_dim",
@@ -48,7 +48,9 @@ constexpr std::array<std::string_view, 12> saying_nothing = {"qk_head_dim",
                                                              "experts_per_token",
                                                              "expand",
                                                              "mamba_expand",
-                                                             "num_hidden_layers"};
+                                                             "num_hidden_layers",
+                                                             "moe_train_capacity_factor",
+                                                             "dim_model_base"};
 
 void add(Keys& keys, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
@@ -80,8 +82,8 @@ Keys keys_of(const Architecture& family) {
   if (family.experts == nullptr) return keys;
   const ExpertKeys& experts = *family.experts;
   add(keys, {"mlp_only_layers", "mlp_layer_types", experts.experts, experts.per_token, experts.hidden, experts.shared,
-             experts.shared_hidden, experts.shared_again, experts.latent, experts.dense_hidden, experts.leading_dense,
-             experts.period, experts.offset_key});
+             experts.shared_hidden, experts.shared_switch, experts.shared_again, experts.latent, experts.dense_hidden,
+             experts.leading_dense, experts.period, experts.offset_key});
   return keys;
 }
 

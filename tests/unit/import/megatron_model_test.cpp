@@ -177,6 +177,38 @@ TEST_CASE("a hybrid has a branch a layer, by its letters or dealt by ratios", "[
   CHECK(without.notes(Kind::unsaid).size() == 1);
 }
 
+TEST_CASE("arguments that contradict the letters of a hybrid are told", "[import][hybrid]") {
+  std::string base(small);
+  base.replace(base.find("--num-layers 12 "), 16, "");
+  base += "--disable-bias-linear --position-embedding-type none --normalization RMSNorm --squared-relu ";
+  const auto problem = [&](const std::string& arguments) {
+    const auto all = problems(base + arguments);
+    REQUIRE(all.size() == 1);
+    return all.front();
+  };
+  CHECK_THAT(problem("--hybrid-layer-pattern MM --hybrid-override-pattern M*"), Catch::Contains("says already"));
+  CHECK_THAT(problem("--hybrid-layer-pattern M*M- --hybrid-attention-ratio 0.5"),
+             Catch::Contains("is 2 of 4 layers, the pattern has 1"));
+  CHECK(problems(base + "--hybrid-layer-pattern M*M- --hybrid-attention-ratio 0.25").empty());
+  const std::string bars = "--pipeline-model-parallel-size 2 --hybrid-layer-pattern 'M*|M-' ";
+  CHECK_THAT(problem(bars + "--num-virtual-stages-per-pipeline-rank 2"), Catch::Contains("bars of the pattern"));
+  CHECK_THAT(problem(bars + "--num-layers-per-virtual-pipeline-stage 5"), Catch::Contains("bars of the pattern"));
+  CHECK(problems(base + "--pipeline-model-parallel-size 2 --hybrid-layer-pattern 'M*|M*/M|M'").size() ==
+        1);  // a letter
+  const Read modules = good(base + "--hybrid-layer-pattern M*/*-/*- --mtp-num-layers 5");
+  CHECK(Read::text(modules.run.configuration, "num_nextn_predict_layers") == "2");
+  CHECK_THAT(modules.notes(Kind::assumed).back() + modules.notes(Kind::assumed).front(),
+             Catch::Contains("by the 2 modules of --hybrid-layer-pattern"));
+  CHECK_THAT(problem("--hybrid-layer-pattern M*E"), Catch::Contains("--num-experts is missing"));
+  CHECK_THAT(problem("--num-layers 9000000000000000000 --hybrid-attention-ratio 0.1"),
+             Catch::Contains("it must be from 1 to 10000"));
+  for (const char* none : {"''", "/M*", "'|||'"}) {
+    CHECK_THAT(problem(std::string("--hybrid-layer-pattern ") + none), Catch::Contains("no letter states a layer"));
+  }
+  CHECK_THAT(problem("--hybrid-layer-pattern M*- --mamba-head-dim 1000"),
+             Catch::Contains("heads of 1000 do not divide the 2048 channels"));
+}
+
 TEST_CASE("an indexer of keys is that of DeepSeek-V3.2, and its keys are gathered", "[import][indexer]") {
   const std::string latent = std::string(small) + llama + "--multi-latent-attention --context-parallel-size 2 ";
   const std::string indexer =
@@ -192,8 +224,12 @@ TEST_CASE("an indexer of keys is that of DeepSeek-V3.2, and its keys are gathere
   CHECK(problems(std::string(small) + llama + indexer).size() == 1);  // without latents
   CHECK(problems(latent + "--experimental-attention-variant dsa").size() == 3);
   CHECK(problems(latent + "--experimental-attention-variant other").size() == 1);
+  CHECK(problems(latent + indexer + "--cp-comm-type nonsense").size() == 1);
   CHECK(problems(latent + indexer + "--window-size 128,0").size() == 1);
-  CHECK(read.notes(Kind::assumed).size() + 1 == good(latent + indexer).notes(Kind::assumed).size());
+  const std::size_t assumed = read.notes(Kind::assumed).size();
+  CHECK(good(latent + indexer).notes(Kind::assumed).size() == assumed + 1);  // that it learns
+  const std::string idle = "--dsa-indexer-use-sparse-loss --dsa-indexer-loss-coeff 0";
+  CHECK(good(latent + indexer + idle).notes(Kind::assumed).size() == assumed + 1);
 }
 
 TEST_CASE("gated delta nets are those of Qwen3-Next, or of Qwen 3.5 without experts", "[import]") {

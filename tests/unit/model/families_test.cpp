@@ -258,6 +258,17 @@ TEST_CASE("which layers score keys is told by words, letters or a period", "[fam
   CHECK(none.text().empty());
 }
 
+TEST_CASE("no query chooses more keys than the longest sequence has", "[families][indexer]") {
+  Transformer model = preset("glm-5.2");
+  bound_choices(model, 1000);
+  REQUIRE(!model.others.empty());
+  CHECK(model.indexer->keys == 1000);
+  CHECK(std::all_of(model.others.begin(), model.others.end(),
+                    [](const Layer& layer) { return layer.indexer->keys == 1000; }));
+  bound_choices(model, 5000);
+  CHECK(model.indexer->keys == 1000);
+}
+
 TEST_CASE("an indexer that is too wide, or has no latents to choose among, is refused", "[families]") {
   const auto problems = [](const char* key, const char* value) {
     Diagnostics told;

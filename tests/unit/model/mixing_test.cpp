@@ -63,6 +63,7 @@ TEST_CASE("as many keys are chosen as a window of that length has", "[mixing][in
     CHECK(attention_area(layer, tokens) == attention_area(attention(24), tokens));
     CHECK(area_of(attention_blocks(layer, tokens)) == attention_area(layer, tokens));
   }
+  CHECK(attention_blocks(layer, 1000).size() == 2);  // a triangle, and queries that have as many keys each
   CHECK(most_keys(layer) == 24);
   CHECK(attention_reach(layer) == 0);  // they may be any before it
 }

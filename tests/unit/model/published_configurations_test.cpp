@@ -104,11 +104,13 @@ TEST_CASE("models without a preset have as many parameters as their checkpoints"
                1e-2},
            Row{"Grok1ForCausalLM",
                widths(8192, 32'768, 64, 64, 8, 131'072) +
-                   R"(, "num_local_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 16384)",
+                   R"(, "num_local_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 16384,
+             "residual_moe": true)",
                270e9, 1e-2},
            Row{"ArcticForCausalLM",
                widths(7168, 4864, 35, 56, 8, 32'000) +
-                   R"(, "num_local_experts": 128, "num_experts_per_tok": 2, "moe_layer_frequency": 1)",
+                   R"(, "num_local_experts": 128, "num_experts_per_tok": 2, "moe_layer_frequency": 1,
+             "parallel_attn_mlp_res": true)",
                480e9, 1e-2},
            Row{"BambaForCausalLM",
                widths(4096, 14'336, 32, 32, 8, 128'256) +

@@ -124,10 +124,30 @@ TEST_CASE("branches are told where a word or a letter is of none, and where a fu
   CHECK_THAT(read(R"("layers_block_type": ["mamba", "cache"])").problems, Catch::Contains("config.json:4:56: error"));
   CHECK_THAT(read(R"("layers_block_type": ["mamba"])").problems,
              Catch::Contains("'layers_block_type' is about 1 layers, but the model has 2"));
-  CHECK_THAT(read(R"("hybrid_override_pattern": "MX")").problems, Catch::Contains("has the letter 'X'"));
+  CHECK_THAT(read(R"("hybrid_override_pattern": "MX")").problems, Catch::Contains("'X' is no letter of a layer"));
   CHECK_THAT(read(R"("hybrid_override_pattern": "M-", "mtp_hybrid_override_pattern": ")" + std::string(101, 'M') + "\"")
                  .problems,
              Catch::Contains("'mtp_hybrid_override_pattern' is about 101 layers, at most 100 can be simulated"));
+}
+
+TEST_CASE("state spaces whose heads share neither keys nor channels are told, and letters of experts without any",
+          "[families]") {
+  const auto nemotron = [](const std::string& keys) {
+    return read_with("NemotronHForCausalLM",
+                     R"("ssm_state_size": 8, "mamba_head_dim": 32, "mamba_num_heads": 4, )" + keys)
+        .problems;
+  };
+  CHECK_THAT(nemotron(R"("hybrid_override_pattern": "M-", "n_groups": 3)"),
+             Catch::Contains("'n_groups' is 3, which does not divide 4 heads"));
+  CHECK_THAT(nemotron(R"("hybrid_override_pattern": "ME", "n_groups": 2, "n_routed_experts": 0)"),
+             Catch::Contains("layers have the letter E, and the model has no experts"));
+  const auto bamba = [](const std::string& heads) {
+    return read_with("BambaForCausalLM", R"("mamba_d_state": 8, "mamba_d_head": 32, "mamba_n_groups": 1,
+  "mamba_expand": 2, "attn_layer_indices": [1], "mamba_n_heads": )" +
+                                             heads)
+        .problems;
+  };
+  CHECK_THAT(bamba("5"), Catch::Contains("heads of 32 are not the") && Catch::Contains("'mamba_expand' x"));
 }
 
 TEST_CASE("a file with experts in every layer needs no width of an MLP, and one with others does", "[families]") {

@@ -74,6 +74,7 @@ TEST_CASE("unsound plan: the first twenty problems are told, the others counted"
   for (auto& list : plan.schedule) list = {MicroBatchId(0)};  // which 22 ranks are not of; and nothing is in it
   const std::string problems = problems_of(plan_text(plan));
   CHECK_THAT(problems, Catch::Contains("and 3 more problems of this plan"));
+  CHECK(problems.find("and 3 more") > problems.find("rank 19 "));
 }
 
 TEST_CASE("sound plan: a file on disk, an unsound one, and none", "[plan][file][check]") {
