@@ -132,7 +132,8 @@ void check_arguments(const MegatronArguments& arguments, const std::string& lett
   }
 }
 
-// Channels of all heads are twice the hidden size, unless the number of heads is stated.
+// Channels of all heads are twice the hidden size, unless the number of heads is stated. 0 if that is wrong, which is
+// reported.
 std::int64_t usual_mamba_heads(const MegatronArguments& arguments, std::int64_t hidden, std::int64_t head) {
   const std::int64_t channels = 2 * hidden;
   if (head == 0 || arguments.has("mamba_num_heads")) return 0;
@@ -141,8 +142,9 @@ std::int64_t usual_mamba_heads(const MegatronArguments& arguments, std::int64_t 
         arguments.position("mamba_head_dim"),
         fmt::format("heads of {} do not divide the {} channels, twice the hidden size", head, channels),
         "state --mamba-num-heads if the channels are others");
+    return 0;
   }
-  return std::max<std::int64_t>(1, channels / head);
+  return channels / head;
 }
 
 }  // namespace
@@ -195,9 +197,17 @@ void set_hybrid_layers(const MegatronArguments& arguments, const std::string& le
     set("num_nextn_predict_layers", std::to_string(modules.count), argument);
   }
   const std::int64_t head = arguments.number("mamba_head_dim", heads, 64);
-  set_number("mamba_num_heads", "mamba_num_heads", heads, usual_mamba_heads(arguments, hidden, head));
+  const std::int64_t mamba_heads =
+      arguments.number("mamba_num_heads", heads, usual_mamba_heads(arguments, hidden, head));
+  const std::int64_t groups = arguments.number("mamba_num_groups", heads, 8);
+  if (mamba_heads % groups != 0) {
+    arguments.diagnostics().error(arguments.position("mamba_num_groups"),
+                                  fmt::format("{} groups of keys do not divide {} heads of Mamba", groups, mamba_heads),
+                                  "state --mamba-num-groups, or --mamba-num-heads that they divide");
+  }
+  set("mamba_num_heads", std::to_string(mamba_heads), "mamba_num_heads");
   set("mamba_head_dim", std::to_string(head), "mamba_head_dim");
-  set_number("n_groups", "mamba_num_groups", heads, 8);
+  set("n_groups", std::to_string(groups), "mamba_num_groups");
   set_number("ssm_state_size", "mamba_state_dim", heads, 128);
   if (letters.find('E') == std::string::npos) return;
   set("n_routed_experts", std::to_string(arguments.required("num_experts", experts)), "num_experts");

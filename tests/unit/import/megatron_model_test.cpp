@@ -204,6 +204,8 @@ TEST_CASE("arguments that contradict the letters of a hybrid are told", "[import
   for (const char* none : {"''", "/M*", "'|||'"}) {
     CHECK_THAT(problem(std::string("--hybrid-layer-pattern ") + none), Catch::Contains("no letter states a layer"));
   }
+  CHECK_THAT(problem("--hybrid-layer-pattern M*- --mamba-num-heads 12"),
+             Catch::Contains("8 groups of keys do not divide 12 heads"));
   CHECK_THAT(problem("--hybrid-layer-pattern M*- --mamba-head-dim 1000"),
              Catch::Contains("heads of 1000 do not divide the 2048 channels"));
 }
