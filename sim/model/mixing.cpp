@@ -21,7 +21,7 @@ std::vector<AttentionBlock> band(std::int64_t window, std::int64_t tokens) {
 }
 
 // Every query behind the first ones has `keys` chosen keys of its own.
-std::vector<AttentionBlock> chosen(std::int64_t keys, std::int64_t tokens) {
+std::vector<AttentionBlock> blocks_of_choice(std::int64_t keys, std::int64_t tokens) {
   std::vector<AttentionBlock> blocks;
   add_square(blocks, std::min(keys, tokens), 1);
   if (tokens > keys) blocks.push_back({tokens - keys, keys, Mask::full, 1});
@@ -55,7 +55,7 @@ double attention_area(const Layer& layer, std::int64_t tokens) {
 
 std::vector<AttentionBlock> attention_blocks(const Layer& layer, std::int64_t tokens) {
   if (layer.linear || layer.heads == 0) return {};
-  if (layer.indexer) return chosen(layer.indexer->keys, tokens);
+  if (layer.indexer) return blocks_of_choice(layer.indexer->keys, tokens);
   if (layer.window > 0) return band(layer.window, tokens);
   const std::int64_t chunk = layer.attention_chunk > 0 ? layer.attention_chunk : std::max<std::int64_t>(1, tokens);
   std::vector<AttentionBlock> blocks;
