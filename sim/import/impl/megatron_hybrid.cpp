@@ -155,9 +155,9 @@ bool is_hybrid(const MegatronArguments& arguments) {
          arguments.is_on("is_hybrid_model");
 }
 
-std::string hybrid_letters(const MegatronArguments& arguments, std::int64_t layers) {
+std::string hybrid_letters(const MegatronArguments& arguments, std::int64_t count) {
   if (!has_pattern(arguments)) {
-    return from_ratios(std::max<std::int64_t>(layers, 0), ratio(arguments, attention_ratio).value_or(0),
+    return from_ratios(std::max<std::int64_t>(count, 0), ratio(arguments, attention_ratio).value_or(0),
                        ratio(arguments, mlp_ratio).value_or(0));
   }
   std::string text = pattern_of_layers(arguments);
@@ -178,7 +178,7 @@ std::string_view hybrid_argument(const MegatronArguments& arguments) {
   return has_pattern(arguments) ? pattern_key(arguments) : attention_ratio;
 }
 
-void set_hybrid_layers(const MegatronArguments& arguments, const std::string& letters, std::int64_t hidden,
+void set_hybrid_layers(const MegatronArguments& arguments, const std::string& letters, std::int64_t hidden_size,
                        std::int64_t ffn, Value& config) {
   check_arguments(arguments, letters);
   const std::string_view argument = hybrid_argument(arguments);
@@ -198,7 +198,7 @@ void set_hybrid_layers(const MegatronArguments& arguments, const std::string& le
   }
   const std::int64_t head = arguments.number("mamba_head_dim", heads, 64);
   const std::int64_t mamba_heads =
-      arguments.number("mamba_num_heads", heads, usual_mamba_heads(arguments, hidden, head));
+      arguments.number("mamba_num_heads", heads, usual_mamba_heads(arguments, hidden_size, head));
   const std::int64_t groups = arguments.number("mamba_num_groups", heads, 8);
   if (mamba_heads % groups != 0) {
     arguments.diagnostics().error(arguments.position("mamba_num_groups"),

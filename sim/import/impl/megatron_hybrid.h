@@ -12,10 +12,10 @@ namespace hdpsim {
 [[nodiscard]] bool is_hybrid(const MegatronArguments& arguments);
 
 /// The layers of a hybrid model, a letter each: M Mamba-2, * attention, - MLP, E experts. They are those of a pattern
-/// (--hybrid-layer-pattern, or its older name), or `layers` that ratios of attention and MLPs make of, dealt as
+/// (--hybrid-layer-pattern, or its older name), or `count` that ratios of attention and MLPs make of, dealt as
 /// Megatron-LM deals them (hybrid_layer_allocation.py, pattern_from_ratios). Other letters are for the reader of the
 /// model to report.
-[[nodiscard]] std::string hybrid_letters(const MegatronArguments& arguments, std::int64_t layers);
+[[nodiscard]] std::string hybrid_letters(const MegatronArguments& arguments, std::int64_t count);
 /// The argument that states them: of a pattern, or of the ratio of attention.
 [[nodiscard]] std::string_view hybrid_argument(const MegatronArguments& arguments);
 /// Whether they state their number, too, so that --num-layers may be left out.
@@ -26,7 +26,7 @@ namespace hdpsim {
 /// Adds to a configuration of NemotronHForCausalLM the letters of its layers, and what arguments say of state spaces,
 /// of experts and of the layers that predict further tokens. `ffn` is the inner width of an expert that none states.
 /// Ratios that are wrong are reported.
-void set_hybrid_layers(const MegatronArguments& arguments, const std::string& letters, std::int64_t hidden,
+void set_hybrid_layers(const MegatronArguments& arguments, const std::string& letters, std::int64_t hidden_size,
                        std::int64_t ffn, Value& config);
 
 }  // namespace hdpsim

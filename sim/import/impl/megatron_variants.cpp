@@ -46,7 +46,7 @@ void set_indexer(const MegatronArguments& arguments, Value& config) {
       "--dsa-indexer-use-sparse-loss");
 }
 
-void set_delta_nets(const MegatronArguments& arguments, const std::vector<bool>& layers, Value& config) {
+void set_delta_nets(const MegatronArguments& arguments, const std::vector<bool>& linear, Value& config) {
   const auto set_number = [&](std::string_view key, std::int64_t usual) {
     set(arguments, key, arguments.number(key, heads, usual), key, config);
   };
@@ -57,7 +57,7 @@ void set_delta_nets(const MegatronArguments& arguments, const std::vector<bool>&
   set_number("linear_num_value_heads", 32);
   const Position position = arguments.position("linear_attention_freq");
   Value types = Value::sequence(position);
-  for (const bool is_linear : layers) {
+  for (const bool is_linear : linear) {
     types.items.push_back(Value::scalar(is_linear ? "linear_attention" : "full_attention", position));
     types.items.back().quoted = true;
   }

@@ -19,7 +19,8 @@ enum class AttentionVariant : std::uint8_t {
 /// Adds the indexer to a configuration of DeepseekV32ForCausalLM. Arguments that are missing are reported.
 void set_indexer(const MegatronArguments& arguments, Value& config);
 
-/// Adds gated delta nets, and which layers they are, to a configuration of Qwen3NextForCausalLM or Qwen3_5ForCausalLM.
-void set_delta_nets(const MegatronArguments& arguments, const std::vector<bool>& layers, Value& config);
+/// Adds gated delta nets, and which layers they are (`linear`), to a configuration of Qwen3NextForCausalLM or
+/// Qwen3_5ForCausalLM.
+void set_delta_nets(const MegatronArguments& arguments, const std::vector<bool>& linear, Value& config);
 
 }  // namespace hdpsim

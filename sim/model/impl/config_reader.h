@@ -72,7 +72,7 @@ struct Experts {
 bool has_enough(ConfigMap& config, std::string_view key, std::size_t items, std::int64_t layers);
 
 /// The indexers of layers that choose keys, one a layer; none where the model's queries see all keys.
-[[nodiscard]] std::vector<KeyIndexer> read_indexers(ConfigMap& config, std::int64_t layers);
+[[nodiscard]] std::vector<KeyIndexer> read_indexers(ConfigMap& config, std::int64_t count);
 
 [[nodiscard]] LinearMixing read_linear_mixing(ConfigMap& config, const LinearKeys& keys, const Transformer& model);
 

@@ -47,16 +47,17 @@ std::vector<bool> scoring_layers(ConfigMap& config, std::int64_t layers) {
 
 }  // namespace
 
-std::vector<KeyIndexer> read_indexers(ConfigMap& config, std::int64_t layers) {
+std::vector<KeyIndexer> read_indexers(ConfigMap& config, std::int64_t count) {
   const std::int64_t keys = config.whole("index_topk", positions);
   if (keys == 0) return {};
-  const std::vector<bool> scoring = scoring_layers(config, layers);
+  const std::vector<bool> scoring = scoring_layers(config, count);
   const bool is_shared = std::find(scoring.begin(), scoring.end(), false) != scoring.end();
   const KeyIndexer own{.heads = config.number({"index_n_heads"}, heads),
                        .head_dim = config.number({"index_head_dim"}, heads),
                        .keys = keys,
                        .is_shared = is_shared};
   std::vector<KeyIndexer> indexers;
+  indexers.reserve(scoring.size());
   for (const bool scores : scoring) indexers.push_back(scores ? own : KeyIndexer{.keys = keys});
   return indexers;
 }
