@@ -234,8 +234,8 @@ void add_sharding(MeshKeys& mesh) {
             notes_of(&Recipe::fp32_parameters, {.see = "memory"}));
 }
 
-void add_flag(MeshKeys& mesh, std::string name, bool Recipe::*member, std::string sentence) {
-  mesh.flag(std::move(name), of_recipe(member), std::move(sentence), notes_of(member));
+void add_flag(MeshKeys& mesh, const std::string& name, bool Recipe::*member, const std::string& sentence) {
+  mesh.flag(name, of_recipe(member), sentence, notes_of(member));
 }
 
 void add_overlaps(MeshKeys& mesh) {
@@ -266,7 +266,7 @@ void add_overlaps(MeshKeys& mesh) {
     cuts.emplace_back(token_cut_words().at(static_cast<std::size_t>(cut)), cut);
   }
   cuts.emplace_back("adaptive", std::nullopt);
-  mesh.word("cp_cut", "way in which the ranks of a group divide their tokens", std::move(cuts), at(&PointSpec::cut),
+  mesh.word("cp_cut", "way in which the ranks of a group divide their tokens", cuts, at(&PointSpec::cut),
             "which tokens each rank of a group holds: `per_document`, two of 2N parts of every document, so that all "
             "have equal attention; `per_pack`, two of 2N parts of the whole pack; `dispatch`, chunks of the pack that "
             "are dealt by their attention (MagiAttention); `adaptive`, per document or per pack, whichever is faster "

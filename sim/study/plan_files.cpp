@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
