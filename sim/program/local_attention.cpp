@@ -54,11 +54,11 @@ class FlopsAlone {
 MicroBatch busiest_of(const MicroBatch& micro_batch, const Transformer& model) {
   HDPSIM_CHECK(!micro_batch.local.empty(), "a micro-batch without local spans");
   const FlopsAlone flops(model);
-  const LocalSpans* busiest = nullptr;
+  const LocalSpans* busiest = &micro_batch.local.front();
   Flops most;
   for (const LocalSpans& local : micro_batch.local) {
     const Flops own = flops.of(local.spans);
-    if (busiest != nullptr && own <= most) continue;
+    if (own <= most) continue;
     busiest = &local;
     most = own;
   }
