@@ -72,9 +72,8 @@ class MegatronReader {
     if (!trains_hybrids) {
       diagnostics_.unsupported(program.position, fmt::format("{} trains another kind of model than GPT", name));
     } else if (!is_hybrid(arguments_)) {
-      diagnostics_.error(
-          program.position, fmt::format("{} trains a hybrid, and nothing states its layers", name),
-          "write --hybrid-layer-pattern, a letter a layer: M (Mamba), * (attention), - (MLP), E (experts)");
+      diagnostics_.error(program.position, fmt::format("{} trains a hybrid, and nothing states its layers", name),
+                         fmt::format("write --hybrid-layer-pattern, a letter a layer: {}", hybrid_letters_known));
     }
   }
 
@@ -183,7 +182,7 @@ class MegatronReader {
   }
 
   std::int64_t virtual_stages() {
-    refuse_second_of({virtual_stage_arguments.begin(), virtual_stage_arguments.end()});
+    arguments_.refuse_second_of(virtual_stage_arguments);
     if (const std::int64_t segments = hybrid_segments(arguments_); segments > 1) {
       for (const std::string_view name : virtual_stage_arguments) refuse_beside_bars(name);
       return chunks_of(segments);
@@ -214,20 +213,6 @@ class MegatronReader {
                          fmt::format("{} parts between bars are no multiple of {} stages", segments, run_.pp));
     }
     return std::max<std::int64_t>(segments / run_.pp, 1);
-  }
-
-  // Arguments that say one thing in different ways.
-  void refuse_second_of(const std::vector<std::string_view>& names) {
-    std::string_view first;
-    for (const std::string_view name : names) {
-      if (!arguments_.has(name)) continue;
-      if (first.empty()) {
-        first = name;
-        continue;
-      }
-      diagnostics_.error(arguments_.position(name), fmt::format("'{}' says what '{}' says already", name, first),
-                         "leave one of them out");
-    }
   }
 
   // ---- Context parallelism

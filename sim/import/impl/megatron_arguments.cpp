@@ -196,6 +196,19 @@ void MegatronArguments::tell_unsaid(std::string_view key, std::string_view follo
                     fmt::format("{}: {}", text, follows)});
 }
 
+void MegatronArguments::refuse_second_of(std::span<const std::string_view> keys) const {
+  std::string_view first;
+  for (const std::string_view key : keys) {
+    if (!has(key)) continue;
+    if (first.empty()) {
+      first = key;
+      continue;
+    }
+    diagnostics_.error(position(key), fmt::format("'{}' says what '{}' says already", key, first),
+                       "leave one of them out");
+  }
+}
+
 void MegatronArguments::assume(std::string text, Position position) const {
   notes_.push_back({ImportNote::Kind::assumed, std::move(position), std::move(text)});
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,9 @@ class MegatronArguments {
   [[nodiscard]] std::vector<std::string> words(std::string_view key) const;
   /// Whether a switch of either kind leaves its key true.
   [[nodiscard]] bool is_on(std::string_view key) const;
+
+  /// Reports all but the first stated of arguments that say one thing in different ways.
+  void refuse_second_of(std::span<const std::string_view> keys) const;
 
   /// Tells that a study cannot say an argument, and what it has instead.
   void tell_unsaid(std::string_view key, std::string_view follows) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -90,7 +91,7 @@ Modules modules_of(const MegatronArguments& arguments) {
   }
   if (!arguments.has("mtp_num_layers")) return found;
   if (found.count > 0) {
-    if (arguments.number("mtp_num_layers", {0, 100}, found.count) != found.count) {
+    if (arguments.number("mtp_num_layers", megatron_ranges::modules, found.count) != found.count) {
       arguments.assume(
           fmt::format("further tokens are predicted by the {} modules of {}", found.count, arguments.written(key)),
           arguments.position("mtp_num_layers"));
@@ -98,7 +99,8 @@ Modules modules_of(const MegatronArguments& arguments) {
     return found;
   }
   if (arguments.has("mtp_hybrid_override_pattern")) {
-    return {arguments.word("mtp_hybrid_override_pattern", ""), arguments.number("mtp_num_layers", {0, 100}, 0)};
+    return {arguments.word("mtp_hybrid_override_pattern", ""),
+            arguments.number("mtp_num_layers", megatron_ranges::modules, 0)};
   }
   arguments.tell_unsaid("mtp_num_layers", "no letters say which layers predict further tokens: none do");
   return {};
@@ -117,11 +119,7 @@ void check_ratio(const MegatronArguments& arguments, std::string_view key, char 
 }
 
 void check_arguments(const MegatronArguments& arguments, const std::string& letters) {
-  if (arguments.has(newer_pattern) && arguments.has(older_pattern)) {
-    arguments.diagnostics().error(arguments.position(older_pattern),
-                                  fmt::format("'{}' says what '{}' says already", older_pattern, newer_pattern),
-                                  "leave one of them out");
-  }
+  arguments.refuse_second_of(std::array{newer_pattern, older_pattern});
   check_ratio(arguments, attention_ratio, '*', letters);
   check_ratio(arguments, mlp_ratio, '-', letters);
   const double all = arguments.fraction(attention_ratio, 0) + arguments.fraction(mlp_ratio, 0);

@@ -8,6 +8,9 @@
 
 namespace hdpsim {
 
+/// The letters that a layer can have, for people.
+inline constexpr std::string_view hybrid_letters_known = "M (Mamba), * (attention), - (MLP), E (experts)";
+
 /// Whether the arguments describe a hybrid model.
 [[nodiscard]] bool is_hybrid(const MegatronArguments& arguments);
 

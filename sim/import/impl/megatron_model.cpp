@@ -39,7 +39,7 @@ class ModelReader {
       plain();
     }
     if (!widths_.letters && variant_ == AttentionVariant::none) read_window();
-    if (const std::int64_t further = arguments_.number("mtp_num_layers", {0, 100}, 0);
+    if (const std::int64_t further = arguments_.number("mtp_num_layers", megatron_ranges::modules, 0);
         further > 0 && !widths_.letters) {
       set("num_nextn_predict_layers", further, "mtp_num_layers");
     }

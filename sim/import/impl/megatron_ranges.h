@@ -10,6 +10,7 @@ using namespace model_ranges;
 /// None, too, where there need be no experts.
 inline constexpr Range experts_range{0, model_ranges::experts.most};
 inline constexpr Range tokens = positions;
+inline constexpr Range modules{0, 100};  ///< That predict further tokens.
 // ---- The mesh and the batch of a run
 inline constexpr Range degree{1, 65536};
 inline constexpr Range buckets{1, 1e12};

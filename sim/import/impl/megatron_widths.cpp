@@ -57,7 +57,7 @@ class WidthReader {
     }
     if (count == 0 && states_layers(arguments_)) {
       arguments_.diagnostics().error(arguments_.position(hybrid_argument(arguments_)), "no letter states a layer",
-                                     "write one a layer: M (Mamba), * (attention), - (MLP), E (experts)");
+                                     fmt::format("write one a layer: {}", hybrid_letters_known));
     }
     widths_.layers = count;
   }
