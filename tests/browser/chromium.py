@@ -81,10 +81,15 @@ class Page:
         self._session = browser.call("Target.attachToTarget", targetId=self._target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network", "DOM"):
             self.call(f"{domain}.enable")
-        self.call("Page.navigate", url=address)
+        self.go(address)
 
     def call(self, method, **parameters):
         return self._browser.call(method, self._session, **parameters)
+
+    def go(self, address):
+        """To another page, with an empty console."""
+        self._first_event = len(self._browser.events)
+        self.call("Page.navigate", url=address)
 
     def close(self):
         self._browser.call("Target.closeTarget", targetId=self._target)
@@ -122,6 +127,7 @@ class Page:
     def show_as(self, width, height=900, scheme="light"):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                   mobile=width < 600)
+        self.call("Emulation.setScrollbarsHidden", hidden=True)  # as if all of the width were the page's
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def picture(self, path, whole=True):
@@ -133,7 +139,7 @@ class Page:
         """What the page has said on its console, and what it could not load."""
         found = []
         self.value("1")  # events that have not been read yet come before its answer
-        for event in self._browser.events:
+        for event in self._browser.events[self._first_event:]:
             if event.get("sessionId") != self._session:
                 continue
             parameters = event["params"]
@@ -147,5 +153,5 @@ class Page:
 
     def requests(self):
         """The addresses of all requests."""
-        return [event["params"]["request"]["url"] for event in self._browser.events
+        return [event["params"]["request"]["url"] for event in self._browser.events[self._first_event:]
                 if event.get("sessionId") == self._session and event["method"] == "Network.requestWillBeSent"]

@@ -1,6 +1,6 @@
-// Runs at the end of a page under test and leaves what is wrong with it in data-problems, a line each: nothing is wider
-// than the window, no text of a chart is cut or lies on another one, texts stand out from the ground, and colours of
-// plans are not those of activities.
+// What is `found` on a page whose script has ended: its width, its ground, its charts, and what is wrong with it. Nothing is
+// wider than the window, no text of a chart is cut or lies on another one, texts stand out from the ground, and colours of
+// plans are not those of activities. It is the body of a function.
 "use strict";
 
 const problems = [];
@@ -18,7 +18,6 @@ for (const cell of document.querySelectorAll(".cards td, .cards th, #answer p, #
 // ---- Charts
 
 const charts = [...document.querySelectorAll(".chart")].filter(visible);
-document.documentElement.dataset.charts = String(charts.length);
 for (const chart of charts) {
   const label = chart.getAttribute("aria-label");
   if (!label || chart.getAttribute("role") !== "img") problems.push(`chart ${chart.id} has no name`);
@@ -67,6 +66,4 @@ for (const activity of data.activities ?? []) {
 }
 if (new Set(plan_colors).size !== 8) problems.push("two plans have one colour");
 
-document.documentElement.dataset.ground = luminance(ground) > 0.5 ? "light" : "dark";
-document.documentElement.dataset.width = String(width);
-document.documentElement.dataset.problems = problems.join("\n");
+const found = {width, ground: luminance(ground) > 0.5 ? "light" : "dark", charts: charts.length, problems};
