@@ -31,9 +31,11 @@ cudaMemcpyKind kind_of(CopyDirection direction) {
   return direction == CopyDirection::to_host ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
 }
 
+}  // namespace
+
 /// The two ends of copies in one direction.
-struct Ends {
-  Ends(CopyDirection direction_, std::size_t bytes)
+struct CopyEnds {
+  CopyEnds(CopyDirection direction_, std::size_t bytes)
       : direction(direction_), host(cuda::allocate_pinned(bytes)), device(cuda::allocate_device(bytes)) {}
 
   void copy(std::size_t bytes, cudaStream_t stream) const {
@@ -48,8 +50,6 @@ struct Ends {
   cuda::RawDeviceMemory device;
 };
 
-}  // namespace
-
 struct CopyTimer::State {
   State(Backend& backend_, std::size_t most_bytes_)
       : backend(backend_),
@@ -59,7 +59,7 @@ struct CopyTimer::State {
 
   Backend& backend;
   std::size_t most_bytes;
-  Ends to_host, to_device;
+  CopyEnds to_host, to_device;
   cuda::StreamHandle stream = cuda::make_stream();
   cuda::GatedTimer timer{stream.get()};
 };
@@ -80,7 +80,7 @@ std::vector<double> CopyTimer::time(CopyDirection direction, std::size_t bytes, 
   if (both_ways) {
     other = std::make_unique<const Traffic>(state_->backend, out ? TrafficKind::to_device : TrafficKind::to_host);
   }
-  const Ends& ends = out ? state_->to_host : state_->to_device;
+  const CopyEnds& ends = out ? state_->to_host : state_->to_device;
   return state_->timer.time(
       runs, [] {}, [&] { ends.copy(bytes, state_->stream.get()); });
 }
@@ -124,7 +124,7 @@ class Traffic::Copies {
   }
 
   int device_;
-  Ends ends_;
+  CopyEnds ends_;
   cuda::StreamHandle stream_ = cuda::make_stream();
   std::array<cuda::EventHandle, 4> events_;
   std::size_t oldest_ = 0;  ///< Index of the event of the oldest copy; reused for the next one.

@@ -167,6 +167,14 @@ __device__ __forceinline__ void sin_cos(float x, float& sine, float& cosine) {
   sincosf(x, &sine, &cosine);
 }
 
+// --- Time
+
+__device__ __forceinline__ unsigned long long device_nanoseconds() {
+  unsigned long long now = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
 // --- Registers
 
 /// The same value, hidden from the compiler: computations from it happen here, instead of ahead of a loop where they

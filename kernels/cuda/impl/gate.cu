@@ -1,17 +1,13 @@
 #include "kernels/cuda/impl/gate.h"
 
+#include "kernels/cuda/device/ptx.cuh"
+
 namespace hdpsim::kernels::cuda {
 namespace {
 
-__device__ unsigned long long device_nanoseconds() {
-  unsigned long long now = 0;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
-
 __global__ void spin(const volatile int* opened, int gate, unsigned long long limit_ns) {
-  const unsigned long long begin = device_nanoseconds();
-  while (*opened < gate && device_nanoseconds() - begin < limit_ns) {
+  const unsigned long long begin = ptx::device_nanoseconds();
+  while (*opened < gate && ptx::device_nanoseconds() - begin < limit_ns) {
     __nanosleep(200);
   }
 }

@@ -12,7 +12,7 @@ namespace {
 
 // The little of nvml.h that is needed here, as the NVML API reference gives it: not every CUDA installation has the
 // header.
-using Result = int;  // 0 is success
+using NvmlResult = int;  // 0 is success
 using Handle = void*;
 constexpr unsigned int clock_of_multiprocessors = 1;
 constexpr unsigned int sensor_of_gpu = 0;
@@ -27,22 +27,23 @@ constexpr unsigned long long power_brake = 0x80;
 
 struct Management::Functions {
   SharedLibrary library{"the state of a GPU needs NVML", {"libnvidia-ml.so.1"}};
-  Result (*initialise)() = library.function<Result (*)()>("nvmlInit_v2");
-  Result (*shut_down)() = library.function<Result (*)()>("nvmlShutdown");
-  Result (*driver_version)(char*, unsigned int) =
-      library.function<Result (*)(char*, unsigned int)>("nvmlSystemGetDriverVersion");
-  Result (*find)(const char*,
-                 Handle*) = library.function<Result (*)(const char*, Handle*)>("nvmlDeviceGetHandleByPciBusId_v2");
-  Result (*clock_mhz)(Handle, unsigned int, unsigned int*) =
-      library.function<Result (*)(Handle, unsigned int, unsigned int*)>("nvmlDeviceGetClockInfo");
-  Result (*power_mw)(Handle,
-                     unsigned int*) = library.function<Result (*)(Handle, unsigned int*)>("nvmlDeviceGetPowerUsage");
-  Result (*temperature_c)(Handle, unsigned int, unsigned int*) =
-      library.function<Result (*)(Handle, unsigned int, unsigned int*)>("nvmlDeviceGetTemperature");
+  NvmlResult (*initialise)() = library.function<NvmlResult (*)()>("nvmlInit_v2");
+  NvmlResult (*shut_down)() = library.function<NvmlResult (*)()>("nvmlShutdown");
+  NvmlResult (*driver_version)(char*, unsigned int) =
+      library.function<NvmlResult (*)(char*, unsigned int)>("nvmlSystemGetDriverVersion");
+  NvmlResult (*find)(const char*, Handle*) =
+      library.function<NvmlResult (*)(const char*, Handle*)>("nvmlDeviceGetHandleByPciBusId_v2");
+  NvmlResult (*clock_mhz)(Handle, unsigned int, unsigned int*) =
+      library.function<NvmlResult (*)(Handle, unsigned int, unsigned int*)>("nvmlDeviceGetClockInfo");
+  NvmlResult (*power_mw)(Handle, unsigned int*) =
+      library.function<NvmlResult (*)(Handle, unsigned int*)>("nvmlDeviceGetPowerUsage");
+  NvmlResult (*temperature_c)(Handle, unsigned int, unsigned int*) =
+      library.function<NvmlResult (*)(Handle, unsigned int, unsigned int*)>("nvmlDeviceGetTemperature");
   // Renamed in driver 535.
-  Result (*slowdown_reasons)(Handle, unsigned long long*) = library.function<Result (*)(Handle, unsigned long long*)>(
-      library.has("nvmlDeviceGetCurrentClocksEventReasons") ? "nvmlDeviceGetCurrentClocksEventReasons"
-                                                            : "nvmlDeviceGetCurrentClocksThrottleReasons");
+  NvmlResult (*slowdown_reasons)(Handle, unsigned long long*) =
+      library.function<NvmlResult (*)(Handle, unsigned long long*)>(
+          library.has("nvmlDeviceGetCurrentClocksEventReasons") ? "nvmlDeviceGetCurrentClocksEventReasons"
+                                                                : "nvmlDeviceGetCurrentClocksThrottleReasons");
 };
 
 Management::Management(int device) {

@@ -8,18 +8,12 @@ namespace {
 constexpr int threads = 512;                          // NCCL runs as many for large messages
 constexpr std::size_t piece = std::size_t{16} << 10;  // bytes between two checks of the clock
 
-__device__ unsigned long long device_nanoseconds() {
-  unsigned long long now = 0;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
-
 __global__ void __launch_bounds__(threads) copy_until_stopped(PeerCopy copy) {
   const auto* const from = static_cast<const unsigned char*>(copy.from) + blockIdx.x * copy.bytes_per_block;
   auto* const to = static_cast<unsigned char*>(copy.to) + blockIdx.x * copy.bytes_per_block;
   const double ns_per_piece = static_cast<double>(piece) / copy.bytes_per_second * 1e9;
   __shared__ bool stopped;
-  const unsigned long long begin = device_nanoseconds();
+  const unsigned long long begin = ptx::device_nanoseconds();
   if (threadIdx.x == 0) {
     stopped = false;
     if (blockIdx.x == 0) *copy.started = 1;
@@ -36,8 +30,8 @@ __global__ void __launch_bounds__(threads) copy_until_stopped(PeerCopy copy) {
     __syncthreads();
     if (threadIdx.x == 0) {
       const auto due = static_cast<unsigned long long>(ns_per_piece * static_cast<double>(pieces));
-      unsigned long long elapsed = device_nanoseconds() - begin;
-      while (elapsed < due) elapsed = device_nanoseconds() - begin;
+      unsigned long long elapsed = ptx::device_nanoseconds() - begin;
+      while (elapsed < due) elapsed = ptx::device_nanoseconds() - begin;
       // Reading host memory takes as long as several pieces.
       stopped = elapsed > copy.time_limit_ns || (pieces % 64 == 0 && *copy.stop != 0);
     }

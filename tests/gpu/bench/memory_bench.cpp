@@ -6,9 +6,9 @@
 namespace hdpsim::kernels::bench {
 namespace {
 
-constexpr std::int64_t tokens = 16384;
-constexpr std::int64_t width = 8192;  // 256 MiB a tensor: no cache holds it
-constexpr double element = 2;         // bytes
+constexpr std::int64_t tensor_rows = 16384;  // a token each
+constexpr std::int64_t width = 8192;         // 256 MiB a tensor: no cache holds it
+constexpr double element = 2;                // bytes
 
 double rate_of(const std::vector<double>& seconds, double bytes) {
   return bytes / median(seconds);
@@ -17,22 +17,22 @@ double rate_of(const std::vector<double>& seconds, double bytes) {
 }  // namespace
 
 void measure_memory(Backend& backend, Report& report) {
-  constexpr double tensor = tokens * width * element;
+  constexpr double tensor = tensor_rows * width * element;
   const auto bytes = static_cast<std::size_t>(tensor);
-  const DeviceMemory x = random_bf16(backend, tokens * width, 1);
-  const DeviceMemory d_y = random_bf16(backend, tokens * width, 2);
+  const DeviceMemory x = random_bf16(backend, tensor_rows * width, 1);
+  const DeviceMemory d_y = random_bf16(backend, tensor_rows * width, 2);
   const DeviceMemory weight = random_bf16(backend, width, 3);
   const DeviceMemory y = zeros(backend, bytes);
-  const DeviceMemory inverse_rms = zeros(backend, tokens * sizeof(float));
+  const DeviceMemory inverse_rms = zeros(backend, tensor_rows * sizeof(float));
   const DeviceMemory d_weight = zeros(backend, width * sizeof(float));
   const auto describe = [](const char* kernel) {
-    return nlohmann::ordered_json{{"kernel", kernel}, {"tokens", tokens}, {"width", width}};
+    return nlohmann::ordered_json{{"kernel", kernel}, {"tokens", tensor_rows}, {"width", width}};
   };
 
   const std::vector<double> copy = measure(backend, [&] { backend.copy(y.get(), x.get(), bytes); });
   report.add(describe("copy"), copy, "bytes_per_s", 2 * tensor);
   const std::vector<double> forward = measure(backend, [&] {
-    backend.run(RmsNormForward{.tokens = tokens,
+    backend.run(RmsNormForward{.tokens = tensor_rows,
                                .width = width,
                                .x = x.get(),
                                .weight = weight.get(),
@@ -41,7 +41,7 @@ void measure_memory(Backend& backend, Report& report) {
   });
   report.add(describe("rms_norm_forward"), forward, "bytes_per_s", 2 * tensor);
   const std::vector<double> backward = measure(backend, [&] {
-    backend.run(RmsNormBackward{.tokens = tokens,
+    backend.run(RmsNormBackward{.tokens = tensor_rows,
                                 .width = width,
                                 .x = x.get(),
                                 .weight = weight.get(),
