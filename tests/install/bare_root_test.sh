@@ -25,32 +25,47 @@ not_run() {
 # The packages named in a list of dependencies.
 names_in() { tr ',|' '\n' | sed -E 's/[(:].*//; s/[[:space:]]//g; /^$/d'; }
 
-# What a package needs. Of one that is not installed, such as an empty one that lets others stand in for it, apt may know.
+# What packages need. Of one that is not installed, such as an empty one that lets others stand in for it, apt may know.
 needs_of() {
+  local missing
   # shellcheck disable=SC2016  # dpkg's own variables
-  { dpkg-query -W -f '${Depends},${Pre-Depends}\n' "$1" || apt-cache show --no-all-versions "$1" |
-    sed -n 's/^\(Pre-\)\{0,1\}Depends: //p'; } 2>/dev/null | names_in
+  mapfile -t missing < <(comm -23 <(printf '%s\n' "$@" | sort -u) <(dpkg-query -W -f '${Package}\n' "$@" 2>/dev/null | sort -u))
+  # shellcheck disable=SC2016
+  {
+    dpkg-query -W -f '${Depends},${Pre-Depends}\n' "$@" || true
+    if ((${#missing[@]} > 0)); then
+      apt-cache show --no-all-versions "${missing[@]}" | sed -n 's/^\(Pre-\)\{0,1\}Depends: //p'
+    fi
+  } 2>/dev/null | names_in
 }
 
 # All packages that these need, and they themselves.
 closure() {
   local -A known=()
-  local waiting=("$@") package
+  local waiting=("$@") needs package
   while ((${#waiting[@]} > 0)); do
-    package=${waiting[0]}
-    waiting=("${waiting[@]:1}")
-    [[ -z ${known[$package]:-} ]] || continue
-    known[$package]=yes
-    mapfile -t -O "${#waiting[@]}" waiting < <(needs_of "$package")
+    for package in "${waiting[@]}"; do known[$package]=yes; done
+    mapfile -t needs < <(needs_of "${waiting[@]}" | sort -u)
+    waiting=()
+    for package in "${needs[@]}"; do [[ -n ${known[$package]:-} ]] || waiting+=("$package"); done
   done
   printf '%s\n' "${!known[@]}"
 }
 
-# The package of a library; dpkg knows some by the path that they had before /lib became a link.
-owner_of() {
-  local file
-  file=$(realpath "$1")
-  { dpkg -S "$file" || dpkg -S "${file#/usr}"; } 2>/dev/null | sed 's/:.*//' | head -1
+# owners_of LIBRARY...: a line each, its package and it. dpkg knows some by the path that they had before /lib became a
+# link.
+owners_of() {
+  local -A owners=()
+  local library file line paths=()
+  for library; do
+    file=$(realpath "$library")
+    paths+=("$file" "${file#/usr}")
+  done
+  while read -r line; do owners[${line##*: }]=${line%%[:,]*}; done < <(dpkg -S "${paths[@]}" 2>/dev/null)
+  for library; do
+    file=$(realpath "$library")
+    echo "${owners[$file]:-${owners[${file#/usr}]:-nothing}} $library"
+  done
 }
 
 # libraries_of PROGRAM: the paths of all that the loader maps, itself included.
@@ -58,7 +73,7 @@ libraries_of() { ldd "$1" | sed -nE 's/^[^/]*(\/[^ ]*) \(.*$/\1/p'; }
 
 # check_owners DEB PROGRAM
 check_owners() {
-  local library direct needed package
+  local library direct needed libraries package
   mapfile -t direct < <(dpkg-deb -f "$1" Depends | names_in)
   for package in "${direct[@]}"; do
     [[ -n $(needs_of "$package") ]] && continue
@@ -66,10 +81,11 @@ check_owners() {
     return
   done
   mapfile -t needed < <(closure "${direct[@]}")
-  while read -r library; do
-    printf '%s\n' "${needed[@]}" | grep -qx -- "$(owner_of "$library")" ||
-      fail "$(basename "$1") does not depend on $(owner_of "$library"), which has $library"
-  done < <(libraries_of "$2")
+  mapfile -t libraries < <(libraries_of "$2")
+  while read -r package library; do
+    [[ " ${needed[*]} " == *" $package "* ]] ||
+      fail "$(basename "$1") does not depend on $package, which has $library"
+  done < <(owners_of "${libraries[@]}")
 }
 
 # check_alone ARCHIVE PROGRAM

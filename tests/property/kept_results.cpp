@@ -39,7 +39,7 @@ profile: a100-published
 data: {lengths: {preset: github}, context: 16Ki, tokens_per_step: 64Ki, steps: 3, seed: 1}
 mesh: {tp: 2, capacity: 8Ki}
 plans: [static, hdp-balance]
-tune: {space: {mesh.tp: [2, 4]}}
+tune: {space: {mesh.tp: [2, 4], mesh.pp: [1], mesh.capacity: [8Ki, auto]}}
 )";
 
 const std::vector<std::string> another_seed = {"data.seed=2"};

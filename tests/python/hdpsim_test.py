@@ -344,8 +344,8 @@ class Policies(InFolder):
 
 class Tunings(InFolder):
     # tp 8 leaves four ranks, tp 3 does not divide the heads: one that runs and one that cannot.
-    tuned = {**study, "sweep": {}, "tune": {"space": {"mesh.tp": [2, 3, 8], "mesh.capacity": ["8Ki", "auto"]},
-                                            "price": "2 USD/GPU-hour"}}
+    tuned = {**study, "sweep": {}, "tune": {
+        "space": {"mesh.tp": [2, 3, 8], "mesh.pp": [1], "mesh.capacity": ["8Ki", "auto"]}, "price": "2 USD/GPU-hour"}}
 
     def setUp(self):
         super().setUp()
@@ -360,10 +360,11 @@ class Tunings(InFolder):
         self.assertEqual(unknown, [fate == "infeasible" for fate in tuning.columns()["fate"]])
 
     def test_overrides_mean_what_set_means_and_jobs_change_nothing(self):
-        options = ("--set", "tune.space={mesh.tp: [1, 2]}", "--format", "json")
+        options = ("--set", "tune.space={mesh.tp: [2], mesh.pp: [1], mesh.capacity: [8Ki]}", "--format", "json")
         printed = hdpsim_program("tune", "tune.yaml", *options).stdout
         for jobs in (1, 3):
-            tuning = hdpsim.tune("tune.yaml", overrides={"tune.space": {"mesh.tp": [1, 2]}}, jobs=jobs)
+            space = {"mesh.tp": [2], "mesh.pp": [1], "mesh.capacity": ["8Ki"]}
+            tuning = hdpsim.tune("tune.yaml", overrides={"tune.space": space}, jobs=jobs)
             self.assertEqual(tuning.json(), printed)
 
     def test_out_is_the_folder_that_the_program_writes_and_resumes(self):

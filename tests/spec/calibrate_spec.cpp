@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <nlohmann/json.hpp>
 
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
@@ -12,7 +11,7 @@ namespace {
 
 // Seconds of measurements: enough for a few sizes of everything, far too few for a good profile.
 Outcome calibrate_briefly(const Workplace& here, const std::string& arguments) {
-  return here.hdpsim("calibrate --backend cpu --time-limit 6s " + arguments);
+  return here.hdpsim("calibrate --backend cpu --time-limit 3s " + arguments);
 }
 
 constexpr char study_on_it[] =
@@ -47,7 +46,7 @@ TEST_CASE("a calibration of this CPU writes a profile that studies and reports c
 
 TEST_CASE("a calibration that Ctrl-C stops keeps what it has measured, and --resume goes on with it", "[calibrate]") {
   const Workplace here;
-  const std::string calibrate = "calibrate --backend cpu --time-limit 12s --out it.yaml";
+  const std::string calibrate = "calibrate --backend cpu --time-limit 6s --out it.yaml";
   const fs::path samples = here.folder() / "it.samples.jsonl";
   Background calibration(here, calibrate);
   calibration.await([&] { return line_count(test::text_of(samples)) >= 5; });
@@ -98,23 +97,6 @@ TEST_CASE("messages can come from a file of nccl-tests", "[calibrate]") {
 TEST_CASE("a check says of every family that can be timed whether the profile still holds", "[calibrate]") {
   // What it says depends on the machine and the moment; its form does not.
   const Workplace here;
-  const Outcome outcome = here.hdpsim("calibrate --check epyc-cpu --time-limit 1s --format json");
-  CAPTURE(outcome.err);
-  REQUIRE(outcome.code == 0);
-  const nlohmann::json check = nlohmann::json::parse(outcome.out);
-  CHECK(check.at("schema") == "hdpsim.drift/1");
-  CHECK(check.at("profile") == "epyc-cpu");
-  REQUIRE(check.at("families").size() >= 4);
-  CHECK(check.at("families")[0].at("family") == "attention_forward");
-  bool drifted = false;
-  for (const auto& family : check.at("families")) {
-    CHECK(family.at("rounds") >= 1);
-    CHECK(family.at("p10") <= family.at("p90"));
-    const std::string judgement = family.at("judgement");
-    drifted = drifted || judgement == "slower" || judgement == "faster";
-  }
-  CHECK(drifted == (check.at("verdict") == "drifted"));
-
   const Outcome table = here.hdpsim("calibrate --check epyc-cpu --time-limit 1s");
   CHECK(table.code == 0);
   CHECK_THAT(table.out, Catch::StartsWith("epyc-cpu, measured on AMD EPYC") && Catch::Contains("now / profile") &&

@@ -379,7 +379,7 @@ TEST_CASE("a run that is killed again and again goes on from its last checkpoint
   const std::string endless = "execute fast.yaml --steps 100000 --checkpoint kept --checkpoint-every 1";
   const fs::path kept = here.folder() / "kept";
   std::mt19937 random(7);
-  for (int kill = 0; kill < 100; ++kill) {
+  for (int kill = 0; kill < 40; ++kill) {
     const std::string before = here.read("kept");
     Background run(here, fs::exists(kept) ? endless + " --resume" : endless);
     // At any point of a step, once there is something new to go on from.

@@ -164,8 +164,11 @@ TEST_CASE("the name of a file cannot break a message's line", "[hostile]") {
 TEST_CASE("where nothing can be written every command ends with 3 and leaves nothing but a journal", "[hostile]") {
   const Workplace here;
   here.write("file", "not a folder");
-  for (const char* command : {"study configs/studies/tiny.yaml", "tune configs/studies/tune.yaml --set data.steps=2",
-                              "validate configs/validation/sc21.yaml"}) {
+  const char* tuning =
+      "tune configs/studies/tune.yaml --set data.steps=2 --set 'tune.space={mesh.tp: [2], mesh.pp: [1], mesh.capacity: "
+      "[8Ki]}'";
+  for (const char* command :
+       {"study configs/studies/tiny.yaml", tuning, "validate configs/validation/korthikanti.yaml"}) {
     const Outcome full = here.hdpsim(fmt::format("{} --out results", command), full_disk);
     CAPTURE(command, full.err);
     CHECK(full.code == 3);

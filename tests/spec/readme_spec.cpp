@@ -58,7 +58,10 @@ std::optional<Call> call_of_hdpsim(const std::string& command) {
 void shorten(std::string& arguments) {
   const auto has = [&](const char* text) { return arguments.find(text) != std::string::npos; };
   if (arguments.starts_with("study ")) arguments += " --set data.steps=1";
-  if (arguments.starts_with("execute configs/") && !has("--steps ")) arguments += " --steps 1";
+  if (arguments.starts_with("execute configs/")) {
+    if (!has("--steps ")) arguments += " --steps 1";
+    arguments += " --set data.tokens_per_step=512 --set data.context=512 --set mesh.capacity=256";
+  }
   if (arguments.starts_with("calibrate ")) {
     arguments = std::regex_replace(arguments, std::regex("--time-limit [0-9]+s"), "--time-limit 3s");
   }

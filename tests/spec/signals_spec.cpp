@@ -11,10 +11,10 @@
 namespace hdpsim::spec {
 namespace {
 
-// A step that takes hours, and memory for two million sequences.
+// A thousand steps of ten seconds.
 constexpr char endless_study[] =
     "name: endless\ncluster: {preset: a100-rail-3tier, gpus: 8}\nmodel: {preset: llama-70b}\nprofile: a100-published\n"
-    "data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 4Gi, steps: 2}\n"
+    "data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 1Gi, steps: 1000}\n"
     "plans: [static]\ngrain: exact\n";
 
 bool holds_unfinished(const fs::path& folder) {

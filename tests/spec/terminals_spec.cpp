@@ -76,8 +76,13 @@ TEST_CASE("a standard error that is closed or full changes neither results nor e
   };
   for (const Case& each :
        {Case{"study configs/studies/tiny.yaml --set data.steps=1 --jobs 1", 0, {"runs.csv", "result.json"}},
-        Case{"replay configs/studies/replay.yaml --steps 60 --jobs 1", 0, {"steps.csv", "windows.csv", "replay.json"}},
-        Case{"tune configs/studies/tune.yaml --set data.steps=2 --jobs 1", 0, {"search.jsonl", "candidates.csv"}},
+        Case{"replay configs/studies/tiny.yaml --point 0 --steps 60 --jobs 1",
+             0,
+             {"steps.csv", "windows.csv", "replay.json"}},
+        Case{"tune configs/studies/tune.yaml --set data.steps=2 --set 'tune.space={mesh.tp: [2], mesh.pp: [1], "
+             "mesh.capacity: [8Ki]}' --jobs 1",
+             0,
+             {"search.jsonl", "candidates.csv"}},
         Case{"study nonexistent.yaml", 2, {}}}) {
     REQUIRE(here.hdpsim(fmt::format("{} --out well >.stdout", each.command)).code == each.code);
     for (const char* stream : {"2>/dev/full", "2>&-", "2>&- 0<&-", "2> >(true)"}) {
