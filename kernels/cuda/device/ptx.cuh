@@ -169,6 +169,8 @@ __device__ __forceinline__ void sin_cos(float x, float& sine, float& cosine) {
 
 // --- Time
 
+/// The clock that all multiprocessors of the device share, in nanoseconds from an unknown origin (PTX ISA,
+/// %globaltimer).
 __device__ __forceinline__ unsigned long long device_nanoseconds() {
   unsigned long long now = 0;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
