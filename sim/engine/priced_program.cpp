@@ -270,7 +270,7 @@ void PricedProgram::delay_start(Duration delay) {
 namespace {
 
 // The program of a pass as if no other ran at the same time.
-PricedProgram priced_alone(const Program& program, PassId id, const Machine& machine) {
+PricedProgram priced_alone(const Program& program, PassId id, const std::vector<Hop>& hops, const Machine& machine) {
   PricedProgram priced;
   priced.program = program.pass(id);
   priced.times.reserve(priced.program.blocks.size());
@@ -278,7 +278,7 @@ PricedProgram priced_alone(const Program& program, PassId id, const Machine& mac
   const StagePass pass = pipeline.pass(id);
   Pricer(priced, pipeline.micro_batch(id).group, pass.stage, machine).run();
   if (machine.beside_communication && pass.kind != PassKind::weight_gradient) {
-    slow_beside_exchanges(priced, ring_hops(program, id, machine), *machine.beside_communication);
+    slow_beside_exchanges(priced, hops, *machine.beside_communication);
   }
   return priced;
 }
@@ -286,15 +286,20 @@ PricedProgram priced_alone(const Program& program, PassId id, const Machine& mac
 }  // namespace
 
 PricedProgram price(const Program& program, PassId id, const Machine& machine) {
-  PricedProgram priced = priced_alone(program, id, machine);
+  return price(program, id, ring_hops(program, id, machine), machine);
+}
+
+PricedProgram price(const Program& program, PassId id, const std::vector<Hop>& hops, const Machine& machine) {
+  PricedProgram priced = priced_alone(program, id, hops, machine);
   const Pipeline& pipeline = program.pipeline();
   const std::optional<PassId> beside = pipeline.beside(id);
   if (!beside || !program.options().model.moe) return priced;
-  std::vector<PricedProgram> others{priced_alone(program, *beside, machine)};
+  const std::vector<Hop> hops_beside = ring_hops(program, *beside, machine);
+  std::vector<PricedProgram> others{priced_alone(program, *beside, hops_beside, machine)};
   const StagePass other = pipeline.pass(*beside);
   if (other.kind == PassKind::input_gradient) {
     const PassId weights = pipeline.id_of(other.micro_batch, other.chunk, PassKind::weight_gradient);
-    others.push_back(priced_alone(program, weights, machine));
+    others.push_back(priced_alone(program, weights, hops_beside, machine));
   }
   run_beside(priced, others, machine.beside_communication.value_or(KernelSlowdown{}));
   return priced;

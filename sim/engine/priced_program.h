@@ -32,16 +32,6 @@ struct PricedProgram {
   void delay_start(Duration delay);
 };
 
-[[nodiscard]] PricedProgram price(const Program& program, PassId id, const Machine& machine);
-
-/// What a rank without a ring does during a pass, at this speed: its kernels, and what its compute stream waits for.
-/// Sums to how long the pass takes where nothing shares its links.
-[[nodiscard]] Breakdown time_of_one_rank(const PricedProgram& priced, double speed);
-
-/// Adds the kernel times of a program on these workers, each at the speed of its own device.
-void add_evidence(const PricedProgram& priced, std::span<const WorkerId> workers, const Machine& machine,
-                  EvidenceSums& evidence);
-
 /// A route, and the share of a shard's message that goes over it.
 struct HopRoute {
   Route route;
@@ -69,6 +59,20 @@ struct Hop {
 /// The same for all passes of a micro-batch on a stage.
 [[nodiscard]] std::vector<Hop> ring_hops(const GroupSharing& sharing, const std::vector<HdpRank>& group,
                                          std::int64_t stage, const Machine& machine);
+/// The program of a pass with its prices.
+[[nodiscard]] PricedProgram price(const Program& program, PassId id, const Machine& machine);
+/// The same, of a pass whose ring_hops() are known.
+[[nodiscard]] PricedProgram price(const Program& program, PassId id, const std::vector<Hop>& hops,
+                                  const Machine& machine);
+
+/// What a rank without a ring does during a pass, at this speed: its kernels, and what its compute stream waits for.
+/// Sums to how long the pass takes where nothing shares its links.
+[[nodiscard]] Breakdown time_of_one_rank(const PricedProgram& priced, double speed);
+
+/// Adds the kernel times of a program on these workers, each at the speed of its own device.
+void add_evidence(const PricedProgram& priced, std::span<const WorkerId> workers, const Machine& machine,
+                  EvidenceSums& evidence);
+
 /// The hop from a rank's devices of one stage to its devices of another stage.
 [[nodiscard]] Hop stage_hop(HdpRank rank, std::int64_t from, std::int64_t to, const Machine& machine);
 

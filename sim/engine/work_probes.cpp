@@ -44,11 +44,9 @@ struct Probe {
 
 class PassReader {
  public:
-  PassReader(const Program& program, PassId id, const Machine& machine)
-      : priced_(price(program, id, machine)), ring_(static_cast<std::size_t>(priced_.program.sharing.parties)) {
-    for (const Hop& hop : ring_hops(program, id, machine)) {
-      pace_.add(hop, false);
-    }
+  PassReader(const Program& program, PassId id, const std::vector<Hop>& hops, const Machine& machine)
+      : priced_(price(program, id, hops, machine)), ring_(static_cast<std::size_t>(priced_.program.sharing.parties)) {
+    for (const Hop& hop : hops) pace_.add(hop, false);
   }
 
   void add_to(Probe& probe) const {
@@ -154,7 +152,8 @@ class Probes {
     std::vector<Probe> probes(plan_.micro_batches.size());
     for (std::size_t pass = 0; pass < pipeline.passes(); ++pass) {
       const PassId id(pass);
-      PassReader(program, id, machine).add_to(probes[pipeline.micro_batch_id(id).index()]);
+      PassReader(program, id, ring_hops(program, id, machine), machine)
+          .add_to(probes[pipeline.micro_batch_id(id).index()]);
     }
     return probes;
   }

@@ -8,7 +8,6 @@
 
 #include "sim/base/random.h"
 #include "sim/network/fair_share.h"
-#include "tests/support/catch.h"
 #include "tests/support/random_clusters.h"
 #include "tests/support/seeds.h"
 
@@ -16,16 +15,6 @@ namespace hdpsim::tests {
 
 /// B/s by link.
 using Capacities = std::vector<double>;
-
-/// Runs `law` for seeds(count).
-template <class Law>
-void for_seeds(const char* tag, std::uint64_t count, const Law& law) {
-  for (const std::uint64_t seed : seeds(count)) {
-    INFO("replay: HDPSIM_SEED=" << seed << " test_property [" << tag << "]");
-    RandomStream random(seed, tag);
-    law(random);
-  }
-}
 
 /// Capacities that are all alike, within a factor of ten of each other, or over six powers of ten.
 inline Capacities random_capacities(RandomStream& random) {

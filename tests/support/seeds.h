@@ -6,6 +6,9 @@
 #include <numeric>
 #include <vector>
 
+#include "sim/base/random.h"
+#include "tests/support/catch.h"
+
 namespace hdpsim::tests {
 
 /// Whether HDPSIM_SEED asks for the case of one seed alone, so that what holds over many seeds need not hold.
@@ -23,6 +26,16 @@ inline std::vector<std::uint64_t> seeds(std::uint64_t count) {
   std::vector<std::uint64_t> all(count);
   std::iota(all.begin(), all.end(), 1);
   return all;
+}
+
+/// Runs `law` for seeds(count).
+template <class Law>
+void for_seeds(const char* tag, std::uint64_t count, const Law& law) {
+  for (const std::uint64_t seed : seeds(count)) {
+    INFO("replay: HDPSIM_SEED=" << seed << " test_property [" << tag << "]");
+    RandomStream random(seed, tag);
+    law(random);
+  }
 }
 
 }  // namespace hdpsim::tests

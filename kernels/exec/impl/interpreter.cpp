@@ -152,8 +152,7 @@ InstructionRecord Interpreter::record_of(const Instruction& instruction) const {
 // Compute instructions have ended, or come earlier in the queue, when an instruction is issued; only send/recv and
 // copies need a wait.
 void Interpreter::wait_for_dependencies(const Instruction& instruction) {
-  for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
-    const Dependency& dependency = instruction.dependencies[d];
+  for (const Dependency& dependency : instruction.needed()) {
     const auto is_needed = [&](const UnderWay& what) {
       return dependency.instruction == what.instruction && dependency.iterations_back + what.iteration == at_.iteration;
     };
@@ -186,7 +185,8 @@ void Interpreter::prefetch_ahead(const Block& block) {
   at_.instruction = static_cast<std::uint32_t>(prefetch - block.body.begin());
   // Iterations before this one are done.
   const auto may_start = [&](std::uint32_t iteration) {
-    return std::all_of(prefetch->dependencies.begin(), prefetch->dependencies.begin() + prefetch->dependency_count,
+    const std::span<const Dependency> needed = prefetch->needed();
+    return std::all_of(needed.begin(), needed.end(),
                        [&](const Dependency& d) { return iteration < at_.iteration + d.iterations_back; });
   };
   for (; next_prefetch_ < block.iterations && may_start(next_prefetch_); ++next_prefetch_) {

@@ -14,8 +14,7 @@ class ExchangesUnderWay {
 
   // When a kernel needs an exchange, all earlier exchanges have ended too.
   void await(const Instruction& kernel) {
-    for (std::uint32_t d = 0; d < kernel.dependency_count; ++d) {
-      const Dependency& needed = kernel.dependencies[d];
+    for (const Dependency& needed : kernel.needed()) {
       if (needed.iterations_back > 0) continue;
       const auto needs = [&](const Exchange& exchange) { return exchange.instruction == needed.instruction; };
       const auto last = std::find_if(open_.begin(), open_.end(), needs);

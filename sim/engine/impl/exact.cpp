@@ -128,10 +128,10 @@ class ExactStep final : public StepRun {
     const MicroBatch& micro_batch = pipeline_.micro_batch(id);
     const std::int64_t stage = pipeline_.pass(id).stage;
     const std::size_t ranks = micro_batch.group.size();
-    group = std::make_unique<GroupProgram>(price(program_, id, machine_), pipeline_.group(id));
+    std::vector<Hop> hops = ring_hops(program_, id, machine_);
+    group = std::make_unique<GroupProgram>(price(program_, id, hops, machine_), pipeline_.group(id));
     group->starts_together = set_up_.is_due(micro_batch.group, stage);
     add_evidence(group->priced, pipeline_.group(id), machine_, timeline_.evidence);
-    std::vector<Hop> hops = ring_hops(program_, id, machine_);
     add_ring_traffic(group->priced.program, hops, 1, link_bytes_);
     make_private(hops);
     intervals_[id.index()].begin = queue_.now();
@@ -282,8 +282,7 @@ class ExactStep final : public StepRun {
   static bool ready(const WorkerState& state, const GroupProgram& group, const Instruction& instruction) {
     const std::int64_t iteration = state.streams[static_cast<std::size_t>(instruction.stream)].iteration;
     const std::vector<Instruction>& body = group.priced.program.blocks[state.block].body;
-    for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
-      const Dependency& dependency = instruction.dependencies[d];
+    for (const Dependency& dependency : instruction.needed()) {
       const StreamState& on = state.streams[static_cast<std::size_t>(body[dependency.instruction].stream)];
       const bool in_this_iteration = group.turns[state.block][dependency.instruction] < on.next;
       if (on.iteration + (in_this_iteration ? 1 : 0) + dependency.iterations_back <= iteration) return false;

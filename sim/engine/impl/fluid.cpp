@@ -80,7 +80,7 @@ class FluidStep final : public StepRun {
 
   // Weight gradients need no ring: each worker runs at its own pace.
   void begin_weights(WorkerId worker, PassId id) {
-    const std::shared_ptr<const PricedProgram> priced = prices_.of(id);
+    const std::shared_ptr<const PricedProgram> priced = prices_.of(id, {});
     const auto no_transfer = [](Bytes) { return Duration{}; };
     const LoopTime time = micro_batch_time(*priced, machine_.speed[worker.index()], no_transfer);
     add_evidence(*priced, {&worker, 1}, machine_, timeline_.evidence);
@@ -100,8 +100,9 @@ class FluidStep final : public StepRun {
     const MicroBatch& micro_batch = pipeline_.micro_batch(id);
     const std::int64_t stage = pipeline_.pass(id).stage;
     const std::vector<WorkerId> group = pipeline_.group(id);
+    std::vector<Hop> hops = ring_hops(program_, id, machine_);
     const std::shared_ptr<const PricedProgram> priced =
-        delayed(prices_.of(id), set_up_.connect(micro_batch.group, stage));
+        delayed(prices_.of(id, hops), set_up_.connect(micro_batch.group, stage));
     add_evidence(*priced, group, machine_, timeline_.evidence);
     intervals_[id.index()].begin = queue_.now();
     for (const WorkerId worker : group) {
@@ -109,7 +110,6 @@ class FluidStep final : public StepRun {
       timeline_.ranks[worker.index()][Activity::group_wait] += queue_.now() - free_since;
       free_since = queue_.now();
     }
-    std::vector<Hop> hops = ring_hops(program_, id, machine_);
     add_ring_traffic(priced->program, hops, 1, link_bytes_);
     const bool in_wave = pipeline_.wave_size(id) > 1;
     GroupPace pace = group_pace(group, hops, machine_,

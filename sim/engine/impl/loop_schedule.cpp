@@ -2,17 +2,37 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <span>
 
 #include "sim/engine/impl/waiting.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr std::uint32_t farthest_iterations_back = 2;
+// When the instructions of the newest iterations ended, row by row.
+struct Ends {
+  std::vector<Duration> rows;       // each by instruction
+  std::vector<std::size_t> starts;  // of rows, by iterations before the newest
+
+  void clear(std::int64_t iterations, std::size_t instructions) {
+    rows.assign(static_cast<std::size_t>(iterations) * instructions, Duration{});
+    starts.resize(static_cast<std::size_t>(iterations));
+    for (std::size_t row = 0; row < starts.size(); ++row) starts[row] = row * instructions;
+  }
+
+  void begin_iteration() { std::rotate(starts.begin(), std::prev(starts.end()), starts.end()); }
+  Duration& at(std::size_t iterations_back, std::size_t index) { return rows[starts[iterations_back] + index]; }
+  [[nodiscard]] Duration at(std::size_t iterations_back, std::size_t index) const {
+    return rows[starts[iterations_back] + index];
+  }
+};
 
 // Most schedules are short: they use the memory of the one before.
-std::vector<Duration>& memory_of_thread() {
-  static thread_local std::vector<Duration> memory;
+Ends& memory_of_thread() {
+  static thread_local Ends memory;
   return memory;
 }
 
@@ -31,14 +51,14 @@ class LoopSchedule {
 
   LoopTime run(std::int64_t iterations) {
     const std::int64_t passes = repeats_are_independent() ? 1 : iterations;
-    kept_ = std::min<std::int64_t>(passes, farthest_iterations_back + 1);
-    ends_.assign(static_cast<std::size_t>(kept_) * block_.body.size(), Duration{});
-    for (iteration_ = 0; iteration_ < passes; ++iteration_) {
-      for (std::int64_t back = 0; back < kept_; ++back) {
-        rows_[static_cast<std::size_t>(back)] =
-            static_cast<std::size_t>((iteration_ + kept_ - back) % kept_) * block_.body.size();
-      }
-      for (std::size_t i = range_.first; i < range_.last; ++i) execute(i);
+    farthest_back_ = passes == 1 ? 0 : farthest_back(block_);
+    const bool may_be_steady = passes > farthest_back_ + 2;
+    ends_.clear(std::min(passes, farthest_back_ + 2), block_.body.size());
+    while (iteration_ < passes) {
+      run_iteration();
+      if (may_be_steady) repeat_iteration(passes);
+      breakdown_ += of_iteration_;
+      ++iteration_;
     }
     drain();
     const std::int64_t repeated = passes == 1 ? iterations : 1;
@@ -47,6 +67,7 @@ class LoopSchedule {
 
  private:
   static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
+  using Delays = std::array<std::optional<Duration>, stream_count>;
 
   [[nodiscard]] bool repeats_are_independent() const {
     return std::all_of(block_.body.begin(), block_.body.end(), [this](const Instruction& instruction) {
@@ -56,33 +77,95 @@ class LoopSchedule {
   }
 
   [[nodiscard]] bool waits_for_earlier_message(const Instruction& instruction) const {
-    const auto end = instruction.dependencies.begin() + instruction.dependency_count;
-    return std::any_of(instruction.dependencies.begin(), end, [this](const Dependency& dependency) {
+    const std::span<const Dependency> needed = instruction.needed();
+    return std::any_of(needed.begin(), needed.end(), [this](const Dependency& dependency) {
       return dependency.iterations_back > 0 && block_.body[dependency.instruction].stream == Stream::comm;
     });
   }
 
-  // When an instruction ended, so many iterations before the present one.
-  Duration& end_of(std::size_t iterations_back, std::size_t index) { return ends_[rows_[iterations_back] + index]; }
+  [[nodiscard]] bool is_active(const Instruction& instruction) const {
+    return instruction.active(iteration_, block_.iterations);
+  }
+
+  void run_iteration() {
+    ends_.begin_iteration();
+    of_iteration_ = {};
+    for (std::size_t i = range_.first; i < range_.last; ++i) execute(i);
+  }
+
+  // Goes on to the last iteration that ends as the present one does, only later.
+  void repeat_iteration(std::int64_t passes) {
+    if (iteration_ >= next_change_) find_changes();
+    const std::int64_t times = std::min(passes, next_change_) - 1 - iteration_;
+    if (times == 0 || iteration_ - last_change_ <= farthest_back_) return;
+    const std::optional<Delays> delays = steady_delays();
+    if (!delays) return;
+    for (std::size_t i = range_.first; i < range_.last; ++i) {
+      const auto stream = static_cast<std::size_t>(block_.body[i].stream);
+      if (!is_active(block_.body[i])) continue;
+      for (const std::size_t row : ends_.starts) ends_.rows[row + i] += *(*delays)[stream] * times;
+      free_[stream] = ends_.at(0, i);
+    }
+    of_iteration_ = of_iteration_.repeated(times + 1);
+    iteration_ += times;
+  }
+
+  // The last and the next iteration that begins or ceases to run an instruction.
+  void find_changes() {
+    next_change_ = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t i = range_.first; i < range_.last; ++i) {
+      const Instruction& instruction = block_.body[i];
+      for (const std::int64_t change :
+           {std::int64_t{instruction.first_iteration}, block_.iterations - std::int64_t{instruction.last_skipped}}) {
+        if (change > iteration_) next_change_ = std::min(next_change_, change);
+        if (change <= iteration_) last_change_ = std::max(last_change_, change);
+      }
+    }
+  }
+
+  // How much later than in the iteration before the instructions of each stream end, if that is the same for all of a
+  // stream, has been so in as many iterations as instructions wait back, and will be so as long as the same
+  // instructions run: none waits for one that falls behind faster than its own stream, which would decide on a later
+  // start. One that falls behind more slowly decides on no start: had it done so, the start would be less late.
+  [[nodiscard]] std::optional<Delays> steady_delays() const {
+    Delays delays;
+    for (std::size_t i = range_.first; i < range_.last; ++i) {
+      if (!is_active(block_.body[i])) continue;
+      std::optional<Duration>& delay = delays[static_cast<std::size_t>(block_.body[i].stream)];
+      for (std::size_t back = 0; back + 1 < ends_.starts.size(); ++back) {
+        const Duration here = ends_.at(back, i) - ends_.at(back + 1, i);
+        if (delay.value_or(here) != here) return std::nullopt;
+        delay = here;
+      }
+    }
+    for (std::size_t i = range_.first; i < range_.last; ++i) {
+      if (!is_active(block_.body[i])) continue;
+      const std::optional<Duration>& own = delays[static_cast<std::size_t>(block_.body[i].stream)];
+      for (const Dependency& needed : block_.body[i].needed()) {
+        if (delays[static_cast<std::size_t>(block_.body[needed.instruction].stream)] > own) return std::nullopt;
+      }
+    }
+    return delays;
+  }
 
   void execute(std::size_t index) {
     const Instruction& instruction = block_.body[index];
-    if (!instruction.active(iteration_, block_.iterations)) {
-      end_of(0, index) = Duration{};
+    if (!is_active(instruction)) {
+      ends_.at(0, index) = Duration{};
       return;
     }
     Duration& stream_free = free_[static_cast<std::size_t>(instruction.stream)];
     const auto [start, waited_for] = start_of(instruction, block_, stream_free, [this](const Dependency& dependency) {
       const bool is_outside = dependency.iterations_back > iteration_ || dependency.instruction < range_.first;
-      return is_outside ? Duration{} : end_of(dependency.iterations_back, dependency.instruction);
+      return is_outside ? Duration{} : ends_.at(dependency.iterations_back, dependency.instruction);
     });
     const Duration time = duration(index);
     if (instruction.stream == Stream::compute) {
-      breakdown_[waited_for] += start - stream_free;
-      breakdown_[activity_of(instruction.opcode)] += time;
+      of_iteration_[waited_for] += start - stream_free;
+      of_iteration_[activity_of(instruction.opcode)] += time;
     }
     stream_free = start + time;
-    end_of(0, index) = stream_free;
+    ends_.at(0, index) = stream_free;
   }
 
   [[nodiscard]] Duration duration(std::size_t index) {
@@ -110,12 +193,14 @@ class LoopSchedule {
   double speed_;
   const TransferTime& transfer_;
   std::int64_t iteration_ = 0;
+  std::int64_t last_change_ = 0;    ///< The last iteration that runs other instructions than the one before,
+  std::int64_t next_change_ = 0;    ///< and the next one.
+  std::int64_t farthest_back_ = 0;  ///< The number of iterations to the earliest one that an instruction waits for.
   std::array<Duration, stream_count> free_{};
-  std::int64_t kept_ = 1;                                         ///< Number of newest iterations whose ends are kept.
-  std::array<std::size_t, farthest_iterations_back + 1> rows_{};  ///< In `ends_`, by iterations before this one.
-  std::vector<Duration>& ends_ = memory_of_thread();              ///< By kept iteration and instruction.
+  Ends& ends_ = memory_of_thread();
   Bytes last_exchanged_{-1};
   Duration last_transfer_;
+  Breakdown of_iteration_;
   Breakdown breakdown_;
 };
 

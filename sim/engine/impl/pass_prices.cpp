@@ -10,13 +10,13 @@ PassPrices::PassPrices(const Program& program, const Machine& machine)
       machine_(machine),
       last_(program.pipeline().passes() / std::max<std::size_t>(1, program.plan().micro_batches.size())) {}
 
-std::shared_ptr<const PricedProgram> PassPrices::of(PassId id) {
+std::shared_ptr<const PricedProgram> PassPrices::of(PassId id, const std::vector<Hop>& hops) {
   std::array<Known, kept>& last = last_[id.index() % last_.size()];
   auto known = std::find_if(last.begin(), last.end(),
                             [&](const Known& other) { return other.id && program_.are_alike(*other.id, id); });
   if (known == last.end()) {
     known = std::prev(last.end());
-    known->priced = std::make_shared<const PricedProgram>(price(program_, id, machine_));
+    known->priced = std::make_shared<const PricedProgram>(price(program_, id, hops, machine_));
   }
   known->id = id;
   std::rotate(last.begin(), known, std::next(known));

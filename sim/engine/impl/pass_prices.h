@@ -16,8 +16,9 @@ class PassPrices {
  public:
   /// Both outlive this object.
   PassPrices(const Program& program, const Machine& machine);
-  /// O(spans) if the pass is like one of the last few of its chunk and direction, otherwise the cost of price().
-  [[nodiscard]] std::shared_ptr<const PricedProgram> of(PassId id);
+  /// The price of a pass with these ring_hops(). O(spans) if the pass is like one of the last few of its chunk and
+  /// direction, otherwise the cost of price().
+  [[nodiscard]] std::shared_ptr<const PricedProgram> of(PassId id, const std::vector<Hop>& hops);
 
  private:
   struct Known {

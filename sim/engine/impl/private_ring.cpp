@@ -9,17 +9,6 @@
 namespace hdpsim {
 namespace {
 
-// The number of iterations that dependencies of a block refer to, the current one included.
-std::int64_t iterations_to_keep(const Block& block) {
-  std::uint32_t farthest = 0;
-  for (const Instruction& instruction : block.body) {
-    for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
-      farthest = std::max(farthest, instruction.dependencies[d].iterations_back);
-    }
-  }
-  return std::int64_t{farthest} + 1;
-}
-
 // Computes starts + time by rank. Neither is negative, so that a sum that overflows the clock has its highest bit set.
 // All sums are checked together after the loop, so that the compiler can vectorize it.
 template <class Time>
@@ -68,7 +57,7 @@ PrivateRing::Outcome PrivateRing::run(const std::vector<Instant>& begins) {
 void PrivateRing::run_block(std::size_t block) {
   block_ = block;
   const Block& loop = priced_.program.blocks[block];
-  kept_iterations_ = iterations_to_keep(loop);
+  kept_iterations_ = farthest_back(loop) + 1;
   ends_.resize(std::max(ends_.size(), static_cast<std::size_t>(kept_iterations_) * loop.body.size()));
   for (iteration_ = 0; iteration_ < loop.iterations; ++iteration_) {
     for (std::size_t i = 0; i < loop.body.size(); ++i) execute(i);
@@ -106,8 +95,7 @@ void PrivateRing::execute(std::size_t index) {
 
 void PrivateRing::find_starts(const Instruction& instruction) {
   starts_ = free_[static_cast<std::size_t>(instruction.stream)];
-  for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
-    const Dependency& dependency = instruction.dependencies[d];
+  for (const Dependency& dependency : instruction.needed()) {
     const std::int64_t of = iteration_ - dependency.iterations_back;
     if (of < 0) continue;
     const Row& ended = ends_of(of, dependency.instruction);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,20 +27,28 @@ struct Start {
 template <class Time, class EndOf>
 [[nodiscard]] Start<Time> start_of(const Instruction& instruction, const Block& block, Time stream_free, EndOf end_of) {
   Start<Time> start{stream_free, activity_of(instruction.opcode)};
-  for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
-    const Dependency& dependency = instruction.dependencies[d];
+  for (const Dependency& dependency : instruction.needed()) {
     const Time end = end_of(dependency);
     if (end > start.at) start = {end, activity_of(block.body[dependency.instruction].opcode)};
   }
   return start;
 }
 
+/// The number of iterations to the earliest one that an instruction of a loop waits for.
+[[nodiscard]] inline std::int64_t farthest_back(const Block& block) {
+  std::uint32_t farthest = 0;
+  for (const Instruction& instruction : block.body) {
+    for (const Dependency& needed : instruction.needed()) farthest = std::max(farthest, needed.iterations_back);
+  }
+  return farthest;
+}
+
 /// The activity that the stream of an instruction waits for whenever it waits, if all dependencies on other streams
 /// have the same one. Saves start_of() for every rank.
 [[nodiscard]] inline std::optional<Activity> only_wait_of(const Instruction& instruction, const Block& block) {
   std::optional<Activity> only;
-  for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
-    const Instruction& needed = block.body[instruction.dependencies[d].instruction];
+  for (const Dependency& dependency : instruction.needed()) {
+    const Instruction& needed = block.body[dependency.instruction];
     if (needed.stream == instruction.stream) continue;
     const Activity activity = activity_of(needed.opcode);
     if (only.value_or(activity) != activity) return std::nullopt;

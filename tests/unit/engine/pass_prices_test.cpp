@@ -29,7 +29,7 @@ std::size_t priced_programs(const Program& program, const Machine& machine) {
   PassPrices prices(program, machine);
   std::set<std::shared_ptr<const PricedProgram>> made;
   for (std::size_t p = 0; p < program.pipeline().passes(); ++p) {
-    const auto priced = prices.of(PassId(p));
+    const auto priced = prices.of(PassId(p), ring_hops(program, PassId(p), machine));
     made.insert(priced);
     const PricedProgram own = price(program, PassId(p), machine);
     CHECK(priced->times == own.times);

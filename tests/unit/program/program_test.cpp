@@ -56,8 +56,7 @@ TEST_CASE("no instruction waits for a later one, and every dependency is inside 
   const MicroBatchProgram program = lowered(plan, 4);
   for (const Block& block : program.blocks) {
     for (std::size_t i = 0; i < block.body.size(); ++i) {
-      for (std::uint32_t d = 0; d < block.body[i].dependency_count; ++d) {
-        const Dependency& dependency = block.body[i].dependencies[d];
+      for (const Dependency& dependency : block.body[i].needed()) {
         CHECK(dependency.instruction < block.body.size());
         CHECK((dependency.iterations_back > 0 || dependency.instruction < i));
       }

@@ -76,8 +76,8 @@ TEST_CASE("a block says where its rings are: from the first exchange to what nee
           last = i;
         }
         const Instruction& behind = block->body[ring.last];
-        const auto end = behind.dependencies.begin() + behind.dependency_count;
-        CHECK(std::any_of(behind.dependencies.begin(), end,
+        const std::span<const Dependency> needed = behind.needed();
+        CHECK(std::any_of(needed.begin(), needed.end(),
                           [&](const Dependency& d) { return d.instruction == last && d.iterations_back == 0; }));
       }
       CHECK(inside == count(*block, Opcode::exchange));
@@ -217,8 +217,7 @@ TEST_CASE("whatever is first to compute or to send waits for what comes back fro
       std::vector<bool> waits(body.size());
       waits[0] = true;
       for (std::size_t i = 1; i < body.size(); ++i) {
-        for (std::uint32_t d = 0; d < body[i].dependency_count; ++d) {
-          const Dependency& dependency = body[i].dependencies[d];
+        for (const Dependency& dependency : body[i].needed()) {
           if (dependency.iterations_back == 0 && waits[dependency.instruction]) waits[i] = true;
         }
       }
