@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -135,6 +136,7 @@ class Probes {
     probe.offload = offload;
     probe.token_wise = token_wise;
     const std::size_t index = plan_.micro_batches.size();
+    probes_.insert(index);
     const std::vector<HdpRank> others = beside(probe.group);
     add(std::move(probe), tokens * degree);
     for (const HdpRank rank : others) {
@@ -152,8 +154,9 @@ class Probes {
     std::vector<Probe> probes(plan_.micro_batches.size());
     for (std::size_t pass = 0; pass < pipeline.passes(); ++pass) {
       const PassId id(pass);
-      PassReader(program, id, ring_hops(program, id, machine), machine)
-          .add_to(probes[pipeline.micro_batch_id(id).index()]);
+      const std::size_t micro_batch = pipeline.micro_batch_id(id).index();
+      if (!probes_.contains(micro_batch)) continue;
+      PassReader(program, id, ring_hops(program, id, machine), machine).add_to(probes[micro_batch]);
     }
     return probes;
   }
@@ -185,6 +188,7 @@ class Probes {
 
   const LoweringOptions& lowering_;
   Plan plan_;
+  std::set<std::size_t> probes_;  // among the micro-batches; the others run beside them
 };
 
 // Seconds as a linear function of area and tokens. No coefficient is negative.
