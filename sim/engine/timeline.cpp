@@ -29,6 +29,12 @@ Breakdown& Breakdown::operator+=(const Breakdown& other) {
   return *this;
 }
 
+Breakdown Breakdown::operator-(const Breakdown& other) const {
+  Breakdown result;
+  for (std::size_t i = 0; i < activity_count; ++i) result.times_[i] = times_[i] - other.times_[i];
+  return result;
+}
+
 Breakdown Breakdown::repeated(std::int64_t times) const {
   Breakdown result;
   for (std::size_t i = 0; i < activity_count; ++i) result.times_[i] = times_[i] * times;

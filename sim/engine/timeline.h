@@ -81,6 +81,7 @@ class Breakdown {
   Duration& operator[](Activity activity) { return times_[index_of(activity)]; }
   [[nodiscard]] Duration total() const;
   Breakdown& operator+=(const Breakdown& other);
+  [[nodiscard]] Breakdown operator-(const Breakdown& other) const;
   /// The breakdown of a loop that runs its body `times` times.
   [[nodiscard]] Breakdown repeated(std::int64_t times) const;
 

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <limits>
 #include <optional>
-#include <span>
 
 #include "sim/engine/impl/waiting.h"
 
@@ -55,9 +54,9 @@ class LoopSchedule {
     const bool may_be_steady = passes > farthest_back_ + 2;
     ends_.clear(std::min(passes, farthest_back_ + 2), block_.body.size());
     while (iteration_ < passes) {
+      const Breakdown before = breakdown_;
       run_iteration();
-      if (may_be_steady) repeat_iteration(passes);
-      breakdown_ += of_iteration_;
+      if (may_be_steady) repeat_iteration(passes, before);
       ++iteration_;
     }
     drain();
@@ -77,10 +76,10 @@ class LoopSchedule {
   }
 
   [[nodiscard]] bool waits_for_earlier_message(const Instruction& instruction) const {
-    const std::span<const Dependency> needed = instruction.needed();
-    return std::any_of(needed.begin(), needed.end(), [this](const Dependency& dependency) {
-      return dependency.iterations_back > 0 && block_.body[dependency.instruction].stream == Stream::comm;
-    });
+    for (const Dependency& needed : instruction.needed()) {
+      if (needed.iterations_back > 0 && block_.body[needed.instruction].stream == Stream::comm) return true;
+    }
+    return false;
   }
 
   [[nodiscard]] bool is_active(const Instruction& instruction) const {
@@ -89,12 +88,11 @@ class LoopSchedule {
 
   void run_iteration() {
     ends_.begin_iteration();
-    of_iteration_ = {};
     for (std::size_t i = range_.first; i < range_.last; ++i) execute(i);
   }
 
-  // Goes on to the last iteration that ends as the present one does, only later.
-  void repeat_iteration(std::int64_t passes) {
+  // Goes on to the last iteration that ends as the present one does, only later. `before`: the breakdown without it.
+  void repeat_iteration(std::int64_t passes, const Breakdown& before) {
     if (iteration_ >= next_change_) find_changes();
     const std::int64_t times = std::min(passes, next_change_) - 1 - iteration_;
     if (times == 0 || iteration_ - last_change_ <= farthest_back_) return;
@@ -106,7 +104,7 @@ class LoopSchedule {
       for (const std::size_t row : ends_.starts) ends_.rows[row + i] += *(*delays)[stream] * times;
       free_[stream] = ends_.at(0, i);
     }
-    of_iteration_ = of_iteration_.repeated(times + 1);
+    breakdown_ += (breakdown_ - before).repeated(times);
     iteration_ += times;
   }
 
@@ -161,8 +159,8 @@ class LoopSchedule {
     });
     const Duration time = duration(index);
     if (instruction.stream == Stream::compute) {
-      of_iteration_[waited_for] += start - stream_free;
-      of_iteration_[activity_of(instruction.opcode)] += time;
+      breakdown_[waited_for] += start - stream_free;
+      breakdown_[activity_of(instruction.opcode)] += time;
     }
     stream_free = start + time;
     ends_.at(0, index) = stream_free;
@@ -200,7 +198,6 @@ class LoopSchedule {
   Ends& ends_ = memory_of_thread();
   Bytes last_exchanged_{-1};
   Duration last_transfer_;
-  Breakdown of_iteration_;
   Breakdown breakdown_;
 };
 
