@@ -7,12 +7,14 @@
 namespace hdpsim {
 namespace {
 
-// The value rounded to the nearest integer; `overflows` throws beyond 64 bits. NaN is a bug.
+// std::llround(), which is a call into the C library; `overflows` throws beyond 64 bits. NaN is a bug.
 std::int64_t rounded(double value, void (*overflows)()) {
   HDPSIM_CHECK(!std::isnan(value), "a quantity of {}", value);
   constexpr double most = 9.2e18;
   if (std::abs(value) >= most) overflows();
-  return std::llround(value);
+  const auto whole = static_cast<std::int64_t>(value);
+  const double rest = value - static_cast<double>(whole);
+  return whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0);
 }
 
 }  // namespace

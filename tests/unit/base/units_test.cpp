@@ -1,5 +1,6 @@
 #include "sim/base/units.h"
 
+#include <cmath>
 #include <limits>
 
 #include "sim/base/check.h"
@@ -152,6 +153,16 @@ TEST_CASE("scaling rounds to what 64 bits hold, or is refused", "[units]") {
   CHECK(Duration::max().scaled(0.99) < Duration::max());
   CHECK_THROWS_AS(Duration::max().scaled(1.01), QuantityOverflow);
   CHECK_THROWS_AS(Bytes(INT64_MAX).scaled(-1.01), QuantityOverflow);
+}
+
+TEST_CASE("scaling rounds halves away from zero, and all else to the nearest", "[units]") {
+  const double near_half = std::nextafter(0.5, 0);
+  for (const double value : {0.0, near_half, 0.5, 1.5, 2.5, 4503599627370495.5, 4503599627370497.0, 9.1e18}) {
+    for (const double factor : {value, -value}) {
+      CHECK((1_ps).scaled(factor) == Duration::picoseconds(std::llround(factor)));
+      CHECK((1_B).scaled(std::nextafter(factor, 0)) == Bytes(std::llround(std::nextafter(factor, 0))));
+    }
+  }
 }
 
 TEST_CASE("checked arithmetic is arithmetic of constants, too", "[units]") {
