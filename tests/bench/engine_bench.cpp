@@ -1,5 +1,6 @@
 // The event queue alone, and one step of the published 7B workload: fluid from 1,024 to 65,536 GPUs, exact with and
-// without the queue for rings of whose messages no two meet, with NICs for every GPU and shared ones.
+// without the queue for rings of whose messages no two meet, with NICs for every GPU and shared ones, and loops over
+// layers that copy activations to the host. What it costs to price the work of a model for the planners of a study.
 
 #include <benchmark/benchmark.h>
 
@@ -12,6 +13,7 @@
 #include "sim/model/model_config.h"
 #include "sim/plan/planner.h"
 #include "sim/profile/profile_file.h"
+#include "sim/study/study.h"
 #include "sim/trace/trace.h"
 #include "tests/support/planner_of.h"
 
@@ -60,8 +62,8 @@ struct Workload {
                                    .context = context,
                                    .layers = options.model.layers,
                                    .work = world->job().work_model(options, 8192),
-                                   .host_tokens = {}};
-    plan = test::planner_of(Value::scalar(policy), planning, problems)->plan(batches->step(0), 0);
+                                   .host_tokens = 65536};
+    plan = test::planner_of(parse_document("bench", policy, problems), planning, problems)->plan(batches->step(0), 0);
   }
 
   LoweringOptions options;
@@ -83,6 +85,24 @@ BENCHMARK(fluid_step)
     ->Range(1 << 10, 1 << 16)
     ->Unit(benchmark::kMillisecond)
     ->Complexity(benchmark::oNLogN);
+
+// Micro-batches whose layers do not only follow each other: a layer waits for the copy of an earlier one.
+void fluid_step_offloading(benchmark::State& state) {
+  Workload workload(1 << 10, "hdp-naive: {offload: auto}");
+  const Program program(workload.plan, workload.options);
+  for (auto _ : state) benchmark::DoNotOptimize(simulate(program, workload.world->machine(), Grain::fluid));
+}
+BENCHMARK(fluid_step_offloading)->Unit(benchmark::kMillisecond);
+
+// 256 experts on 64 GPUs, 16 stages, four points.
+void read_study_of_experts(benchmark::State& state) {
+  const std::string root = HDPSIM_SOURCE_DIR;
+  for (auto _ : state) {
+    Catalog catalog(root);
+    benchmark::DoNotOptimize(load_study(root + "/configs/studies/deepseek-v3.yaml", {}, catalog));
+  }
+}
+BENCHMARK(read_study_of_experts)->Unit(benchmark::kMillisecond);
 
 // Rings of 256 ranks that all share NICs: each layer adds and removes 512 flows that change their rates together.
 void fluid_step_shared_nics(benchmark::State& state) {
