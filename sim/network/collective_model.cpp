@@ -82,9 +82,13 @@ CollectiveModel::CollectiveModel(const ClusterLinks& links, const DeviceProfile&
     : links_(links), profile_(profile), sets_(std::move(sets)), span_(span_of(links.cluster(), sets_)) {}
 
 const CollectiveEstimate& CollectiveModel::estimate(CollectiveKind kind, Bytes bytes) const {
-  auto& answers = answers_.at(static_cast<std::size_t>(kind));
-  const auto found = answers.find(bytes.count());
-  if (found != answers.end()) return found->second;
+  Answers& answers = answers_.at(static_cast<std::size_t>(kind));
+  if (answers.last != nullptr && answers.last->first == bytes.count()) return answers.last->second;
+  const auto found = answers.of_bytes.find(bytes.count());
+  if (found != answers.of_bytes.end()) {
+    answers.last = &*found;
+    return found->second;
+  }
   CollectiveEstimate answer;
   if (span_.ranks > 1) {
     const Candidates candidates = candidates_of({links_.cluster(), profile_, span_, kind, bytes.count()});
@@ -94,7 +98,8 @@ const CollectiveEstimate& CollectiveModel::estimate(CollectiveKind kind, Bytes b
       if (other.time < answer.time) answer = other;
     }
   }
-  return answers.emplace(bytes.count(), answer).first->second;
+  answers.last = &*answers.of_bytes.emplace(bytes.count(), answer).first;
+  return answers.last->second;
 }
 
 std::optional<CollectiveEstimate> CollectiveModel::estimate(CollectiveKind kind, Bytes bytes,

@@ -79,6 +79,11 @@ class CollectiveModel {
  public:
   /// `links` are those of the bare cluster. `links` and `profile` must outlive the model.
   CollectiveModel(const ClusterLinks& links, const DeviceProfile& profile, DeviceSets sets);
+  ~CollectiveModel() = default;
+  CollectiveModel(const CollectiveModel&) = delete;
+  CollectiveModel& operator=(const CollectiveModel&) = delete;
+  CollectiveModel(CollectiveModel&&) = default;
+  CollectiveModel& operator=(CollectiveModel&&) = delete;
 
   /// `bytes` is the size by nccl-tests: what each device holds after an all-gather, before a reduce-scatter or an
   /// all-reduce, or sends in an all-to-all, its own part included. Sets of one device take no time. Estimates are
@@ -100,6 +105,12 @@ class CollectiveModel {
     FullestLinks fullest;
   };
 
+  /// The estimates of a kind by bytes. A layer has several collectives of the same bytes.
+  struct Answers {
+    std::unordered_map<std::int64_t, CollectiveEstimate> of_bytes;
+    const std::pair<const std::int64_t, CollectiveEstimate>* last = nullptr;  ///< Asked for.
+  };
+
   [[nodiscard]] CollectiveEstimate priced(CollectiveKind kind, Bytes bytes, const CollectiveTerms& terms) const;
   [[nodiscard]] const Flows& flows_of(CollectiveKind kind, CollectiveAlgorithm algorithm) const;
 
@@ -107,7 +118,7 @@ class CollectiveModel {
   const DeviceProfile& profile_;
   DeviceSets sets_;
   CollectiveSpan span_;
-  mutable std::array<std::unordered_map<std::int64_t, CollectiveEstimate>, collective_kinds> answers_;
+  mutable std::array<Answers, collective_kinds> answers_;
   mutable std::map<std::pair<CollectiveKind, CollectiveAlgorithm>, Flows> flows_;
 };
 
