@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 
@@ -41,9 +43,18 @@ Value parse_at(const std::string& text, std::size_t number, std::size_t skipped,
 
 constexpr std::string_view sweep_prefix = "sweep.";
 
+// Takes `path` and what is below it out of the sweep, whose values would replace the one that is set.
+void end_sweep_of(Value& root, const std::string& path) {
+  Value* sweep = root.find("sweep");
+  if (sweep == nullptr || !sweep->is_map()) return;
+  std::erase_if(sweep->entries, [&](const Value::Entry& swept) {
+    return swept.key == path || (swept.key.starts_with(path) && swept.key[path.size()] == '.');
+  });
+}
+
 void put_assigned(Value& root, const std::string& path, const Value& value, Diagnostics& diagnostics) {
   if (!path.starts_with(sweep_prefix)) {
-    put_at(root, path, value, diagnostics);
+    if (put_at(root, path, value, diagnostics)) end_sweep_of(root, path);
     return;
   }
   Value* sweep = root.find("sweep");

@@ -66,6 +66,12 @@ TEST_CASE("lengths come from a command line, from standard input and from a colu
   CHECK_THAT(named.out, !Contains("lengths are those of"));
   CHECK(here.hdpsim("study configs/studies/tiny.yaml --column n_tokens").code == 2);
   CHECK(here.hdpsim("study configs/studies/tiny.yaml --lengths -").code == 2);
+  // Of the presets and contexts that this study sweeps, the contexts are left.
+  const Outcome swept = here.hdpsim(
+      "study configs/studies/bytescale-7b.yaml --lengths docs.csv --set data.steps=1 --set 'plans=[static]'");
+  CAPTURE(swept.err);
+  REQUIRE(swept.code == 0);
+  CHECK_THAT(swept.out, Contains("\ndata.context 256Ki\n") && Contains("\ndata.context 2Mi\n"));
 
   const Outcome file = here.hdpsim("trace describe docs.csv --format json");
   const Outcome input = here.hdpsim("trace describe - --format json", "cat docs.csv |");

@@ -169,6 +169,18 @@ TEST_CASE("an override of a sweep sets a whole list", "[override]") {
   diagnostics.throw_if_any();
 }
 
+TEST_CASE("what is set is no longer swept, nor what is below it", "[override]") {
+  const auto with = [](const std::string& assignment) {
+    Value study = parsed_sweep("sweep: {data.lengths.preset: [a, b], data.context: [1, 2], data.contexts: [3]}");
+    Diagnostics diagnostics;
+    apply_overrides(study, {assignment}, diagnostics);
+    diagnostics.throw_if_any();
+    return line_of(*study.find("sweep"));
+  };
+  CHECK(with("data.context=4") == "{data.lengths.preset: [a, b], data.contexts: [3]}");
+  CHECK(with("data.lengths={file: c}") == "{data.context: [1, 2], data.contexts: [3]}");
+}
+
 TEST_CASE("a problem of an override is told with its own text", "[override]") {
   Value study = parsed_sweep("a: 1");
   Diagnostics diagnostics;
