@@ -17,7 +17,8 @@ using TransferTime = std::function<Duration(Bytes)>;
 
 /// Schedules a range of a block's body, all iterations, on the streams of one device of the given speed. Without host
 /// copies, data-parallel collectives and messages that a later iteration waits for, the iterations are independent, and
-/// only one is scheduled. O(instructions x scheduled iterations).
+/// only one is scheduled. Otherwise iterations are scheduled until they only repeat, each later by the same time, and
+/// the rest is multiplied. O(instructions x scheduled iterations).
 [[nodiscard]] LoopTime loop_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
                                  const TransferTime& transfer);
 /// The same for a single iteration.
