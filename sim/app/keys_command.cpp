@@ -5,6 +5,7 @@
 #include "sim/app/command.h"
 #include "sim/app/key_page.h"
 #include "sim/base/diagnostic.h"
+#include "sim/study/override.h"
 
 namespace hdpsim::app {
 namespace {
@@ -15,16 +16,12 @@ struct KeysOptions {
   std::string format = "text";
 };
 
-bool is_below(std::string_view path, std::string_view wanted) {
-  return path == wanted || (path.starts_with(wanted) && path[wanted.size()] == '.');
-}
-
 // The key or the section at that path.
 std::vector<StudyKey> keys_below(const std::string& wanted, KeyedFile file) {
   std::vector<StudyKey> found;
   std::vector<std::string> known;
   for (const StudyKey& each : keys_of(file)) {
-    if (is_below(each.path, wanted)) found.push_back(each);
+    if (is_at_or_below(each.path, wanted)) found.push_back(each);
     known.push_back(each.path);
   }
   if (found.empty()) throw InputError(fmt::format("no key '{}' is declared", wanted), suggestion(wanted, known));

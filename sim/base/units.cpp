@@ -7,7 +7,8 @@
 namespace hdpsim {
 namespace {
 
-// std::llround(), which is a call into the C library; `overflows` throws beyond 64 bits. NaN is a bug.
+// The value rounded to the nearest integer, halves away from zero, as std::llround() does with a call into the C
+// library. `overflows` throws beyond 64 bits. NaN is a bug.
 std::int64_t rounded(double value, void (*overflows)()) {
   HDPSIM_CHECK(!std::isnan(value), "a quantity of {}", value);
   constexpr double most = 9.2e18;

@@ -108,7 +108,7 @@ class CollectiveModel {
   /// The estimates of a kind by bytes. A layer has several collectives of the same bytes.
   struct Answers {
     std::unordered_map<std::int64_t, CollectiveEstimate> of_bytes;
-    const std::pair<const std::int64_t, CollectiveEstimate>* last = nullptr;  ///< Asked for.
+    const std::pair<const std::int64_t, CollectiveEstimate>* last = nullptr;  ///< The one asked for last.
   };
 
   [[nodiscard]] CollectiveEstimate priced(CollectiveKind kind, Bytes bytes, const CollectiveTerms& terms) const;

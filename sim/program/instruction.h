@@ -75,6 +75,7 @@ struct Instruction {
     dependencies.at(dependency_count++) = {instruction, iterations_back};
     return *this;
   }
+  /// What must have ended before it starts.
   [[nodiscard]] std::span<const Dependency> needed() const { return {dependencies.data(), dependency_count}; }
   [[nodiscard]] bool active(std::int64_t iteration, std::int64_t iterations) const {
     return iteration >= first_iteration && iteration + last_skipped < iterations;

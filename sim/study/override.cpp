@@ -47,9 +47,7 @@ constexpr std::string_view sweep_prefix = "sweep.";
 void end_sweep_of(Value& root, const std::string& path) {
   Value* sweep = root.find("sweep");
   if (sweep == nullptr || !sweep->is_map()) return;
-  std::erase_if(sweep->entries, [&](const Value::Entry& swept) {
-    return swept.key == path || (swept.key.starts_with(path) && swept.key[path.size()] == '.');
-  });
+  std::erase_if(sweep->entries, [&](const Value::Entry& swept) { return is_at_or_below(swept.key, path); });
 }
 
 void put_assigned(Value& root, const std::string& path, const Value& value, Diagnostics& diagnostics) {
@@ -72,6 +70,10 @@ void put_assigned(Value& root, const std::string& path, const Value& value, Diag
 bool put_at(Value& root, const std::string& path, const Value& value, Diagnostics& diagnostics) {
   prepare_way(root, path, value.position);
   return set_path(root, path, value, value.position, diagnostics);
+}
+
+bool is_at_or_below(std::string_view path, std::string_view outer) {
+  return path.starts_with(outer) && (path.size() == outer.size() || path[outer.size()] == '.');
 }
 
 std::string override_text(const std::vector<std::string>& assignments) {

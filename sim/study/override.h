@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/document/document.h"
@@ -14,6 +15,9 @@ inline constexpr char override_source[] = "--set";
 /// error is then reported as an unknown key where it was written. Returns false, with a problem reported, as
 /// set_path().
 bool put_at(Value& root, const std::string& path, const Value& value, Diagnostics& diagnostics);
+
+/// Whether a dotted path is `outer` or leads to something in it, as data.lengths.preset leads into data.lengths.
+[[nodiscard]] bool is_at_or_below(std::string_view path, std::string_view outer);
 
 /// All assignments, one per line: the text that positions in override_source refer to.
 [[nodiscard]] std::string override_text(const std::vector<std::string>& assignments);

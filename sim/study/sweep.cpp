@@ -25,18 +25,15 @@ bool is_swept(const std::string& path, const Position& position, Diagnostics& di
 // Reports paths of which one is part of another: the value of one would replace that of the other.
 bool has_overlaps(const std::vector<Value::Entry>& entries, Diagnostics& diagnostics) {
   bool found = false;
-  const auto holds = [](const std::string& outer, const std::string& inner) {
-    return inner.size() > outer.size() && inner.starts_with(outer) && inner[outer.size()] == '.';
-  };
   for (std::size_t i = 0; i < entries.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k) {
       const std::string& first = entries[k].key;
       const std::string& second = entries[i].key;
-      if (!holds(first, second) && !holds(second, first)) continue;
+      if (!is_at_or_below(second, first) && !is_at_or_below(first, second)) continue;
       found = true;
-      diagnostics.error(
-          entries[i].position, fmt::format("'{}' and '{}' say the same thing twice", first, second),
-          fmt::format("leave one of them out, or write all keys below '{}'", holds(first, second) ? first : second));
+      diagnostics.error(entries[i].position, fmt::format("'{}' and '{}' say the same thing twice", first, second),
+                        fmt::format("leave one of them out, or write all keys below '{}'",
+                                    is_at_or_below(second, first) ? first : second));
     }
   }
   return found;

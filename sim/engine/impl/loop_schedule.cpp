@@ -124,7 +124,7 @@ class LoopSchedule {
   // How much later than in the iteration before the instructions of each stream end, if that is the same for all of a
   // stream, has been so in as many iterations as instructions wait back, and will be so as long as the same
   // instructions run: none waits for one that falls behind faster than its own stream, which would decide on a later
-  // start. One that falls behind more slowly decides on no start: had it done so, the start would be less late.
+  // start. One that falls behind more slowly decides on no start: that start would fall behind as slowly.
   [[nodiscard]] std::optional<Delays> steady_delays() const {
     Delays delays;
     for (std::size_t i = range_.first; i < range_.last; ++i) {
