@@ -96,6 +96,7 @@ class KeptList {
   void inputs() {
     if (model_.linear) return linear_inputs(*model_.linear);
     if (model_.latent) latents(*model_.latent);
+    if (model_.qk_norm) inputs_of_norms();
     if (model_.indexer) return of_latents(*model_.indexer);
     cut("queries", model_.element_bytes * query_width(model_));
     if (model_.gated_output) cut("gate of attention's output", model_.element_bytes * query_width(model_));
@@ -103,6 +104,12 @@ class KeptList {
     cut("values", model_.element_bytes * value_width(model_));
     weight("weight of the QKV product",
            model_.hidden * (query_width(model_) + key_width(model_) + value_width(model_)));
+  }
+
+  // Attention keeps what these norms make. One of each head and one of the whole width keep the same.
+  void inputs_of_norms() {
+    cut("queries before their norm", model_.element_bytes * query_width(model_));
+    cut("keys before their norm", model_.element_bytes * key_width(model_));
   }
 
   // Inputs and outputs of the norms of latents, which every device of a tensor-parallel group has.

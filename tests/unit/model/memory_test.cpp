@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 #include "sim/model/work.h"
 #include "tests/support/model_presets.h"
@@ -115,6 +116,30 @@ TEST_CASE("with flash attention a layer keeps q, k, v, o and the log-sum-exp ins
   CHECK(bytes("input of the activation") == 2 * 2 * 14'336);  // gate and up
   CHECK(std::none_of(tensors.begin(), tensors.end(), [](const auto& kept) { return kept.bytes_per_pair > 0; }));
   CHECK(kept_bytes(tensors, {.tokens = 8192, .tp = 4}) == activation_bytes(model, 8192, 4));
+}
+
+TEST_CASE("a norm of queries and keys keeps its input beside what attention keeps of its output", "[memory]") {
+  // Norms of each head, with fewer heads of keys, and norms of the whole width.
+  for (const std::string name : {"qwen3-32b", "qwen3-30b-a3b", "gemma-3-27b", "olmo-2-13b", "qwen3-next-80b-a3b"}) {
+    CAPTURE(name);
+    const Transformer model = of_attention(preset(name));
+    REQUIRE(model.qk_norm);
+    Transformer without = model;
+    without.qk_norm = false;
+    const auto added = [&](const Recompute& recompute, std::int64_t tp) {
+      const auto kept = [&](const Transformer& of) {
+        return kept_bytes(kept_tensors(of, {.recompute = recompute}), {.tokens = 1024, .tp = tp});
+      };
+      return kept(model) - kept(without);
+    };
+    const Bytes inputs(1024 * 2 * (model.heads + model.kv_heads) * model.head_dim);
+    CHECK(added(Recompute::none, 1) == inputs);
+    CHECK(added(Recompute::none, 4) == Bytes(inputs.count() / 4));
+    // Megatron-LM's `layernorm` is the norms around the two branches, and `core_attn` begins behind these.
+    CHECK(added({LayerModule::norm, LayerModule::attention, LayerModule::mlp}, 1) == inputs);
+    CHECK(added({LayerModule::qkv}, 1) == Bytes{});
+    CHECK(added(Recompute::full, 1) == Bytes{});
+  }
 }
 
 TEST_CASE("a group that trades heads keeps attention's output as attention wrote it, and as its projection reads it",
