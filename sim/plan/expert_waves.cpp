@@ -24,10 +24,18 @@ std::vector<std::int64_t> slots_of(const Plan& plan) {
   return slots;
 }
 
+// The ratio that all micro-batches have, as where a study states one; 0 where they differ.
+double common_offload(const Plan& plan) {
+  const auto& all = plan.micro_batches;
+  const auto is_alike = [&](const MicroBatch& each) { return !each.token_wise && each.offload == all[0].offload; };
+  return !all.empty() && std::all_of(all.begin(), all.end(), is_alike) ? all[0].offload : 0;
+}
+
 /// Fills the lists of one expert group after the other.
 class Alignment {
  public:
-  Alignment(Plan& plan, std::int64_t padding) : plan_(plan), padding_(padding), slots_(slots_of(plan)) {}
+  Alignment(Plan& plan, std::int64_t padding)
+      : plan_(plan), padding_(padding), offload_(padding > 0 ? common_offload(plan) : 0), slots_(slots_of(plan)) {}
 
   void align(std::size_t first, std::size_t last) {
     std::vector<std::int64_t> waves;
@@ -55,11 +63,13 @@ class Alignment {
     MicroBatch& micro_batch = plan_.micro_batches.emplace_back();
     micro_batch.group = {HdpRank(rank)};
     micro_batch.padding = padding_;
+    micro_batch.offload = offload_;
     return MicroBatchId(plan_.micro_batches.size() - 1);
   }
 
   Plan& plan_;
   std::int64_t padding_;
+  double offload_;                   // of padding; what has no tokens keeps no activations of its own
   std::vector<std::int64_t> slots_;  // of the original micro-batches of the plan
 };
 

@@ -50,12 +50,8 @@ class WaveBalancing : Balancing {
       pairs += causal_pairs(tokens);
       sum += tokens;
     }
-    const RingSize size = sum < context_.capacity ? RingSize{} : sized(sum);
-    const auto seconds = [&](bool near) {  // offload is for single sequences only
-      return size.offload > 0 || size.token_wise ? sizing_.seconds(sum, size, near)
-                                                 : context_.work.seconds(pairs, sum, size.degree, near);
-    };
-    return {pack, size, {seconds(false), seconds(true)}};
+    const RingSize size = sum < context_.capacity ? sizing_.of_pack() : sized(sum);
+    return {pack, size, {sizing_.seconds(pairs, sum, size, false), sizing_.seconds(pairs, sum, size, true)}};
   }
 
   // No rank runs two micro-batches of a wave: ranks are put back after the whole wave.

@@ -88,7 +88,7 @@ class HdpBalance final : public Planner {
         cp_(least_divisor(context.ranks, (context.context - 1) / context.capacity + 1)) {
     if (options.fallback) naive_ = make_hdp_naive(context, {DealOrder::descending, options.offload});
     if (options.fallback && cp_ <= context.ranks)
-      static_ = make_static(context, {.cp = cp_, .order = DealOrder::descending});
+      static_ = make_static(context, {.cp = cp_, .order = DealOrder::descending, .offload = options.offload});
     const bool in_waves = context.stages > 1 || context.expert_ranks > 1;
     if (!options.balance) options_.balance = in_waves ? Balance::pp : Balance::dp;
   }
@@ -196,7 +196,7 @@ struct BalancePolicy final : PolicyOptions, BalanceOptions {
     made.offload = pool.fitting(offload);
     if (rule == BalanceRule::dp) made.balance = Balance::dp;
     if (rule == BalanceRule::pp) made.balance = Balance::pp;
-    if (groups == GroupSizes::uniform) return make_uniform(pool);
+    if (groups == GroupSizes::uniform) return make_uniform(pool, made.offload);
     if (rule == BalanceRule::none) return make_hdp_naive(pool.context(), {DealOrder::data, made.offload});
     return make_hdp_balance(pool.context(), made);
   }

@@ -76,7 +76,7 @@ class HdpNaive final : public Planner {
     placed.reserve(packs.size());
     for (std::size_t i = 0; i < packs.size(); ++i) {
       const std::int64_t tokens = batch.sequences[packs[i].front()].tokens;
-      const RingSize size = tokens < context_.capacity ? RingSize{} : size_of(tokens);
+      const RingSize size = tokens < context_.capacity ? sizing_.of_pack() : size_of(tokens);
       const Waves::Place place = waves.place(size.degree);
       placed.push_back({place.wave, i, static_cast<std::size_t>(place.first_rank), size});
     }
@@ -115,7 +115,8 @@ struct NaivePolicy final : PolicyOptions, NaiveOptions {
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
     const NaiveOptions options{order, pool.fitting(offload)};
-    return groups == GroupSizes::uniform ? make_uniform(pool) : make_hdp_naive(pool.context(), options);
+    return groups == GroupSizes::uniform ? make_uniform(pool, options.offload)
+                                         : make_hdp_naive(pool.context(), options);
   }
 };
 

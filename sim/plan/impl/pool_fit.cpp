@@ -32,12 +32,14 @@ std::int64_t PoolFit::checked_degree(std::int64_t degree) {
   return degree;
 }
 
-std::int64_t PoolFit::least_degree_that_fits(std::string_view option) {
-  const std::int64_t least = least_ranks_for_context(context_.capacity);
-  for (const std::int64_t degree : divisors()) {
-    if (degree >= least) return degree;
+std::int64_t PoolFit::least_degree_that_fits(std::string_view option, const OffloadRule& offload) {
+  const std::int64_t most = RingSizing(context_, offload).most_tokens_per_rank();
+  for (const std::int64_t held : {context_.capacity, most}) {
+    for (const std::int64_t degree : divisors()) {
+      if (degree >= least_ranks_for_context(held)) return degree;
+    }
   }
-  does_not_fit(where(option), context_.capacity);
+  does_not_fit(where(option), most);
   return 1;
 }
 
@@ -122,7 +124,17 @@ OffloadRule PoolFit::allowed(const OffloadRule& stated) {
           "write auto, or a ratio such as 0.5");
     return {};
   }
+  if (stated.mode == Mode::fixed) require_movable_layers(value);
   return has_host ? stated : OffloadRule{};
+}
+
+// `auto` and token-wise offload nothing where nothing can leave.
+void PoolFit::require_movable_layers(const Value& value) {
+  if (context_.layers > resident_layers) return;
+  error(value,
+        fmt::format("'offload' is {}, but the activations of {} layers stay on the device, and a pass has {}",
+                    value.text, resident_layers, context_.layers),
+        "write none, or give a stage more layers");
 }
 
 void PoolFit::does_not_fit(const Value& where, std::int64_t tokens_per_rank) {

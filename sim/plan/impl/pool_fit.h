@@ -28,8 +28,9 @@ class PoolFit {
 
   /// The degree of context parallelism that option `cp` states: it must divide the pool and hold the context.
   std::int64_t checked_degree(std::int64_t degree);
-  /// The smallest divisor of the pool whose ranks hold the context. `option`: the one that asks for it.
-  std::int64_t least_degree_that_fits(std::string_view option);
+  /// The smallest divisor of the pool whose ranks hold the context, or hold it with this offload where they do not
+  /// without. `option`: the one that asks for it.
+  std::int64_t least_degree_that_fits(std::string_view option, const OffloadRule& offload = {});
   /// The smallest divisor of the pool whose ranks hold so many times the context; if there is none, the smallest one
   /// that fits.
   std::int64_t least_degree_with_room(std::int64_t contexts, std::string_view option);
@@ -53,6 +54,7 @@ class PoolFit {
   [[nodiscard]] std::vector<std::int64_t> divisors() const;
   [[nodiscard]] std::string divisors_text() const;
   OffloadRule allowed(const OffloadRule& stated);
+  void require_movable_layers(const Value& value);
   void does_not_fit(const Value& where, std::int64_t tokens_per_rank);
 
   const Value& stated_;

@@ -24,21 +24,21 @@ std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-double RingSizing::seconds(std::int64_t tokens, const RingSize& size, bool near) const {
-  return context_.work.seconds(causal_pairs(tokens), tokens, size.degree, near) + offload_seconds(tokens, size);
+double RingSizing::seconds(double area, std::int64_t tokens, const RingSize& size, bool near) const {
+  return context_.work.seconds(area, tokens, size.degree, near) + offload_seconds(area, tokens, size);
 }
 
-double RingSizing::offload_seconds(std::int64_t tokens, const RingSize& size) const {
+double RingSizing::offload_seconds(double area, std::int64_t tokens, const RingSize& size) const {
   const auto ranks = static_cast<double>(size.degree);
-  return hdpsim::offload_seconds(context_.work, causal_pairs(tokens) / ranks, static_cast<double>(tokens) / ranks,
-                                 context_.layers, size.offload, size.token_wise);
+  return hdpsim::offload_seconds(context_.work, area / ranks, static_cast<double>(tokens) / ranks, context_.layers,
+                                 size.offload, size.token_wise);
 }
 
 double RingSizing::compute(std::int64_t tokens, const RingSize& size) const {
   const WorkModel& work = context_.work;
   const double linear = work.per_token * static_cast<double>(tokens) / static_cast<double>(size.degree);
   const double seconds = work.per_micro_batch + linear + work.attention(causal_pairs(tokens), tokens, size.degree);
-  return std::max(work.least, seconds) + offload_seconds(tokens, size);
+  return std::max(work.least, seconds) + offload_seconds(causal_pairs(tokens), tokens, size);
 }
 
 double RingSizing::work(std::int64_t tokens, const RingSize& size) const {
@@ -85,14 +85,15 @@ double RingSizing::tokens_held(double least_share) const {
   return (1 + unmovable) * static_cast<double>(context_.capacity) / (least_share + unmovable) - rounding();
 }
 
-// T - (C - u (T - C)) = (1 + u) (T - C) of T tokens leave. With token-wise offload, at least the share that is never
-// recomputed goes to the host.
+// T - (C - u (T - C)) = (1 + u) (T - C) of T tokens leave. Of a stated ratio its share of all tokens leaves; with
+// token-wise offload, at least the share that is never recomputed goes to the host.
 double RingSizing::tokens_the_host_holds() const {
   const auto host = static_cast<double>(context_.host_tokens.value_or(0));
   const double unmovable = context_.offload_room ? context_.offload_room->unmovable : 0;
-  if (rule_.mode != OffloadRule::Mode::token_wise)
+  if (rule_.mode == OffloadRule::Mode::automatic)
     return static_cast<double>(context_.capacity) + host / (1 + unmovable);
-  return host / ((1 - resident_share(1, context_.layers)) * context_.work.copied_whole);
+  const double copied = rule_.mode == OffloadRule::Mode::fixed ? rule_.ratio : context_.work.copied_whole;
+  return host / ((1 - resident_share(1, context_.layers)) * copied);
 }
 
 double RingSizing::rounding() const {
@@ -117,16 +118,16 @@ std::int64_t RingSizing::most_tokens_per_rank() const {
   return std::max(context_.capacity, static_cast<std::int64_t>(std::floor(most + 1e-9)));
 }
 
-// The least ratio with which a rank holds its tokens; for a fixed rule its ratio, or less if host memory limits it.
+// The least ratio with which a rank holds its tokens; for a fixed rule its ratio.
 double RingSizing::offload_for(std::int64_t tokens_per_rank) const {
   if (rule_.mode == OffloadRule::Mode::none || context_.layers <= resident_layers) return 0;
+  if (rule_.mode == OffloadRule::Mode::fixed) return rule_.ratio;
   const auto tokens = static_cast<double>(tokens_per_rank);
   const auto movable = tokens * (1 - resident_share(1, context_.layers));
   const double unmovable = context_.offload_room ? context_.offload_room->unmovable : 0;
   const double beyond = std::max(0.0, tokens - static_cast<double>(context_.capacity));
   const double needed = beyond > 0 ? (1 + unmovable) * (beyond + rounding()) / movable : 0;
-  if (rule_.mode == OffloadRule::Mode::automatic) return round_up(needed);
-  return std::min(rule_.ratio, round_down(static_cast<double>(context_.host_tokens.value_or(0)) / movable));
+  return round_up(needed);
 }
 
 RingSize RingSizing::size(std::int64_t tokens, double longest_seconds) const {

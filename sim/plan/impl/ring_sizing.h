@@ -21,7 +21,8 @@ struct RingSize {
 /// forward pass hides the copies (T(s) >= r Act(s) / B; backward is longer), and host memory holds them. The paper
 /// gives no bound from balance, and without one offload leaves a 2M-token sequence on 16 ranks for eight times the
 /// balanced step: here D never falls so low that the micro-batch takes longer than the policy allows. r is then lowered
-/// to what D needs.
+/// to what D needs. A ratio that is stated is that of every micro-batch, whether copies are hidden or not; D is the
+/// least with which device and host hold the sequence.
 ///
 /// Token-wise, as MEMO (Zhao et al. 2024, section 4.2): D is bounded by the room left if only two layers of activations
 /// stay, and r is the largest share of the tokens whose copies, beside those that always go entirely, a forward pass
@@ -31,12 +32,19 @@ class RingSizing {
  public:
   RingSizing(const PlanningContext& context, OffloadRule rule) : context_(context), rule_(rule) {}
 
+  [[nodiscard]] const PlanningContext& context() const { return context_; }
+
   /// The size for a sequence of at least one token. `longest_seconds` bounds D from below unless even r = 0 takes
   /// longer. Memory has priority over the other bounds: D <= ranks of the pool whenever the pool can hold the sequence.
   [[nodiscard]] RingSize size(std::int64_t tokens, double longest_seconds) const;
   /// The size with at most `tokens_per_rank` tokens per rank, as far as the pool and its memory allow, whatever the
   /// time of copies and of other ranks.
   [[nodiscard]] RingSize size_of(std::int64_t tokens, std::int64_t tokens_per_rank) const;
+  /// The size of a micro-batch of `tokens` tokens on `degree` ranks: what is offloaded follows from the rule and from
+  /// what a rank must hold.
+  [[nodiscard]] RingSize on(std::int64_t degree, std::int64_t tokens) const;
+  /// That of a micro-batch of at most C tokens on one rank.
+  [[nodiscard]] RingSize of_pack() const { return on(1, context_.capacity); }
   /// D without offload: ceil(s / C).
   [[nodiscard]] std::int64_t plain_degree(std::int64_t tokens) const;
   /// The least D up to `most` whose compute takes at most `seconds` on each rank (ring transfers hidden); `most` if
@@ -46,7 +54,13 @@ class RingSizing {
   [[nodiscard]] std::int64_t widest_hidden_ring(std::int64_t tokens, std::int64_t degree) const;
   /// Seconds of one rank of a ring of that size, including recompute and waits for copies. `near`: the ranks share a
   /// node.
-  [[nodiscard]] double seconds(std::int64_t tokens, const RingSize& size, bool near = false) const;
+  [[nodiscard]] double seconds(std::int64_t tokens, const RingSize& size, bool near = false) const {
+    return seconds(causal_pairs(tokens), tokens, size, near);
+  }
+  /// The same of several sequences, with so many (query, key) pairs together.
+  [[nodiscard]] double seconds(double area, std::int64_t tokens, const RingSize& size, bool near) const;
+  /// What offload adds to these seconds.
+  [[nodiscard]] double offload_seconds(double area, std::int64_t tokens, const RingSize& size) const;
   /// The total seconds of all ranks of such a ring, with transfers hidden: no plan takes less.
   [[nodiscard]] double work(std::int64_t tokens, const RingSize& size) const;
   /// The maximum tokens of one rank if its host memory may be used entirely.
@@ -60,12 +74,10 @@ class RingSizing {
   [[nodiscard]] double rounding() const;
   [[nodiscard]] std::int64_t least_degree_hidden(std::int64_t tokens) const;
   [[nodiscard]] double offload_for(std::int64_t tokens_per_rank) const;
-  [[nodiscard]] RingSize on(std::int64_t degree, std::int64_t tokens) const;
   [[nodiscard]] bool pays(std::int64_t tokens) const;
   [[nodiscard]] double compute(std::int64_t tokens, const RingSize& size) const;
   [[nodiscard]] double hidden_share(std::int64_t tokens) const;
   [[nodiscard]] double split_of(std::int64_t tokens, std::int64_t degree) const;
-  [[nodiscard]] double offload_seconds(std::int64_t tokens, const RingSize& size) const;
 
   PlanningContext context_;
   OffloadRule rule_;

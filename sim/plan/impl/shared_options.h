@@ -88,8 +88,8 @@ void add_offload(KeyTable<Options>& keys) {
       {"offload",
        either_shape({word_shape({"none", "auto", "token-wise"}), ratio}),
        "none",
-       "the share of activations that goes to the host; `auto`: what pays; `token-wise`: MEMO's split between host "
-       "memory and recomputation",
+       "the share of the activations of every micro-batch that goes to the host, but for two layers of a pass, which "
+       "stay; `auto`: what pays, of long sequences; `token-wise`: MEMO's split between host memory and recomputation",
        {.mechanism = "offload", .off = "none"}},
       [](const Value& value, Options& policy, Diagnostics& diagnostics) {
         policy.offload = offload_of(value, diagnostics);

@@ -260,13 +260,14 @@ void DealtSequences::add_to(PlanBuilder& builder) const {
   const std::size_t pool = ranks.empty() ? 0 : *std::max_element(ranks.begin(), ranks.end()) + std::size_t{1};
   for (const std::size_t pack : by_key(ranks, pool).indices) {
     const std::size_t begin = pack == 0 ? 0 : by_pack.ends[pack - 1];
-    builder.add_consecutive(ranks[pack], {}, std::span(by_pack.indices).subspan(begin, by_pack.ends[pack] - begin));
+    builder.add_consecutive(ranks[pack], size, std::span(by_pack.indices).subspan(begin, by_pack.ends[pack] - begin));
   }
 }
 
-DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, const PlanningContext& context,
+DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, const RingSizing& sizing,
                                     std::vector<double>& loads, const std::vector<double>& speeds) {
-  DealtSequences dealt{.sequences = std::move(sequences), .packs = {}, .ranks = {}};
+  const PlanningContext& context = sizing.context();
+  DealtSequences dealt{.sequences = std::move(sequences), .packs = {}, .ranks = {}, .size = sizing.of_pack()};
   dealt.packs.reserve(dealt.sequences.size());
   const std::vector<std::int64_t> lengths = lengths_of(batch, dealt.sequences);
   if (lengths.empty()) return dealt;
@@ -275,7 +276,8 @@ DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, 
   for (const std::int64_t tokens : lengths) {
     const std::size_t rank = least_loaded.rank();
     open.prefetch(least_loaded.rank_ahead());
-    double seconds = context.work.compute_seconds(causal_pairs(tokens), tokens);
+    const double pairs = causal_pairs(tokens);
+    double seconds = context.work.compute_seconds(pairs, tokens) + sizing.offload_seconds(pairs, tokens, dealt.size);
     std::optional<OpenPack> pack = open.take(rank, tokens);
     double below_least = 0;  // is in the load already
     if (pack) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/plan/impl/plan_builder.h"
+#include "sim/plan/impl/ring_sizing.h"
 #include "sim/plan/planner.h"
 
 namespace hdpsim {
@@ -39,6 +40,7 @@ struct DealtSequences {
   SequenceList sequences;            ///< In the order in which they were dealt.
   std::vector<std::uint32_t> packs;  ///< The micro-batch of each sequence.
   std::vector<std::uint32_t> ranks;  ///< Rank of every micro-batch, in the order in which they were opened.
+  RingSize size = {};                ///< Of every micro-batch.
 
   /// Adds the micro-batches to a plan, rank by rank, those of a rank in the order in which they were opened. O(n + P).
   void add_to(PlanBuilder& builder) const;
@@ -47,11 +49,11 @@ struct DealtSequences {
 /// Deals sequences shorter than C, longest first, each to the rank that is done first: longest processing time first
 /// (Graham 1969) from the loads that the ranks already have, in seconds, which are updated. On the rank, a sequence
 /// goes into the fullest micro-batch that has room for it. A load grows by the sequence's compute and, when a
-/// micro-batch is opened for it, by the fixed time of a micro-batch; that fixed time is the grain of the balance. Both
-/// are divided by the rank's entry in `speeds`; if that is empty, all are 1. O((n + P) log P) plus, for each sequence,
-/// a move of a rank's open micro-batches.
-[[nodiscard]] DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences,
-                                                  const PlanningContext& context, std::vector<double>& loads,
-                                                  const std::vector<double>& speeds = {});
+/// micro-batch is opened for it, by the fixed time of a micro-batch; that fixed time is the grain of the balance. Where
+/// `sizing` offloads packs, it also grows by what the sequence would wait for its own copies. All are divided by the
+/// rank's entry in `speeds`; if that is empty, all are 1. O((n + P) log P) plus, for each sequence, a move of a rank's
+/// open micro-batches.
+[[nodiscard]] DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, const RingSizing& sizing,
+                                                  std::vector<double>& loads, const std::vector<double>& speeds = {});
 
 }  // namespace hdpsim

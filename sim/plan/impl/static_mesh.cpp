@@ -1,6 +1,7 @@
 #include "sim/plan/impl/static_mesh.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/plan/impl/deal_order.h"
 #include "sim/plan/impl/packing.h"
@@ -11,7 +12,8 @@ namespace {
 
 class StaticMesh final : public Planner {
  public:
-  StaticMesh(const PlanningContext& context, const StaticOptions& options) : context_(context), options_(options) {}
+  StaticMesh(const PlanningContext& context, const StaticOptions& options)
+      : context_(context), options_(options), sizing_(context, options.offload) {}
 
   [[nodiscard]] bool may_refuse() const override { return false; }
   Plan plan(const Batch& batch, std::int64_t step) const override {
@@ -19,11 +21,19 @@ class StaticMesh final : public Planner {
     const std::vector<SequenceList> packs = packs_of(batch);
     const auto cp = static_cast<std::size_t>(options_.cp);
     const std::size_t groups = static_cast<std::size_t>(context_.ranks) / cp;
-    for (std::size_t i = 0; i < packs.size(); ++i) builder.add_consecutive(i % groups * cp, {options_.cp}, packs[i]);
+    for (std::size_t i = 0; i < packs.size(); ++i) {
+      builder.add_consecutive(i % groups * cp, sizing_.on(options_.cp, tokens_of(batch, packs[i])), packs[i]);
+    }
     return builder.take();
   }
 
  private:
+  static std::int64_t tokens_of(const Batch& batch, const SequenceList& pack) {
+    return std::accumulate(pack.begin(), pack.end(), std::int64_t{0}, [&](std::int64_t sum, std::size_t sequence) {
+      return sum + batch.sequences[sequence].tokens;
+    });
+  }
+
   [[nodiscard]] std::vector<SequenceList> packs_of(const Batch& batch) const {
     if (options_.packing == StaticPacking::next_fit) return next_fit(batch, context_.context);
     std::vector<SequenceList> packs = best_fit(batch, longest_first(batch), context_.context);
@@ -33,6 +43,7 @@ class StaticMesh final : public Planner {
 
   PlanningContext context_;
   StaticOptions options_;
+  RingSizing sizing_;
 };
 
 /// `static: {cp: auto | N, packing: best_fit | next_fit, order: data | descending}`.
@@ -46,7 +57,7 @@ struct StaticPolicy final : PolicyOptions {
       pool.error(pool.where("order"), "'order' is descending, but next_fit fills packs in the order of the data",
                  "leave out 'order', or write packing: best_fit");
     }
-    return make_static(pool.context(), {pool.degree_of(cp), packing, order});
+    return make_static(pool.context(), {.cp = pool.degree_of(cp), .packing = packing, .order = order});
   }
 };
 
@@ -56,8 +67,8 @@ std::unique_ptr<Planner> make_static(const PlanningContext& context, const Stati
   return std::make_unique<StaticMesh>(context, options);
 }
 
-std::unique_ptr<Planner> make_uniform(PoolFit& pool) {
-  return make_static(pool.context(), {.cp = pool.least_degree_that_fits("groups")});
+std::unique_ptr<Planner> make_uniform(PoolFit& pool, const OffloadRule& offload) {
+  return make_static(pool.context(), {.cp = pool.least_degree_that_fits("groups", offload), .offload = offload});
 }
 
 PolicyKind static_policy() {

@@ -21,9 +21,11 @@ struct StaticOptions {
   std::int64_t cp = 1;  ///< Divides the ranks; cp x capacity >= context. `auto`: the smallest such number.
   StaticPacking packing = StaticPacking::best_fit;
   DealOrder order = DealOrder::data;
+  OffloadRule offload = {};  ///< Of every micro-batch. What pays (`auto`) is only what the ranks cannot hold.
 };
 [[nodiscard]] std::unique_ptr<Planner> make_static(const PlanningContext& context, const StaticOptions& options);
-/// The static mesh with the degree that the longest sequence needs: other policies with `groups: uniform`.
-[[nodiscard]] std::unique_ptr<Planner> make_uniform(PoolFit& pool);
+/// The static mesh with the degree that the longest sequence needs: other policies with `groups: uniform`. `offload`:
+/// their rule, as PoolFit::fitting() has it.
+[[nodiscard]] std::unique_ptr<Planner> make_uniform(PoolFit& pool, const OffloadRule& offload);
 
 }  // namespace hdpsim

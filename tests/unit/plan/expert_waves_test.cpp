@@ -31,6 +31,15 @@ TEST_CASE("a rank with fewer micro-batches joins the others' waves with nothing,
   CHECK(in_expert_waves(plan, 1, 64) == plan);
 }
 
+TEST_CASE("padding is offloaded as all other micro-batches are; what has no tokens keeps nothing", "[waves]") {
+  Plan plan = test::plan_of(2, 4, {{{0}, 100}, {{0}, 200}, {{1}, 300}});
+  for (MicroBatch& micro_batch : plan.micro_batches) micro_batch.offload = 0.5;
+  CHECK(in_expert_waves(plan, 2, 64).micro_batches.back().offload == 0.5);
+  CHECK(in_expert_waves(plan, 2, 0).micro_batches.back().offload == 0);
+  plan.micro_batches[0].offload = 0;
+  CHECK(in_expert_waves(plan, 2, 64).micro_batches.back().offload == 0);
+}
+
 TEST_CASE("a ring is in one wave on all its ranks, and nobody runs before it what stands behind it", "[waves]") {
   // Groups {0, 1} and {2, 3}. Rank 1 has something before the ring of 1 and 2; rank 2 has not.
   const Plan plan = in_expert_waves(test::plan_of(4, 4, {{{1}, 10}, {{1, 2}, 20}, {{2}, 30}, {{3}, 40}}), 2, 0);

@@ -168,6 +168,51 @@ TEST_CASE("offload needs host memory: a ratio is refused, auto does without", "[
   CHECK(plan_of("hdp-naive: {offload: auto}", small_pool(), {800}) == plan_of("hdp-naive", small_pool(), {800}));
 }
 
+TEST_CASE("a stated ratio is that of every micro-batch: of long sequences, packs and uniform groups",
+          "[plan][options]") {
+  // Beyond the capacity of 100, as long as it, shorter ones and packs; the pool holds 10 contexts at once.
+  const std::vector<std::int64_t> lengths = {300, 100, 99, 60, 60, 40, 10, 5, 1};
+  for (const char* options : {"", ", groups: uniform", ", balance: pp", ", balance: none"}) {
+    for (const char* policy : {"hdp-naive", "hdp-balance"}) {
+      const std::string entry = fmt::format("{}: {{offload: 0.5{}}}", policy, options);
+      if (std::string(policy) == "hdp-naive" && entry.find("balance:") != std::string::npos) continue;
+      CAPTURE(entry);
+      const Plan plan = plan_of(entry, with_host(), lengths);
+      for (const MicroBatch& micro_batch : plan.micro_batches) CHECK(micro_batch.offload == 0.5);
+    }
+  }
+}
+
+TEST_CASE("a stated ratio is not lowered where the host is full: memory tells that it does not fit",
+          "[plan][options]") {
+  PlanningContext context = with_host();
+  context.host_tokens = 1;
+  CHECK(plan_of("hdp-naive: {offload: 1}", context, {60}).micro_batches[0].offload == 1);
+}
+
+TEST_CASE("uniform groups have the ranks that hold the context, with offload if they do not without",
+          "[plan][options]") {
+  PlanningContext context = with_host();
+  const auto ranks = [&] { return plan_of("hdp-naive: {groups: uniform, offload: 1}", context, {80}); };
+  context.context = 400;
+  CHECK(ranks().micro_batches[0].group.size() == 4);
+  context.context = 4000;  // 500 tokens a rank: two of ten layers stay
+  CHECK(ranks().micro_batches[0].group.size() == 8);
+}
+
+TEST_CASE("a ratio is refused where all layers of a pass stay on the device", "[plan][options]") {
+  PlanningContext context = with_host();
+  context.layers = 2;
+  for (const char* rest : {"", ", groups: uniform"}) {
+    const std::string entry = fmt::format("hdp-naive: {{offload: 1.0{}}}", rest);
+    CHECK(problems_of_entry(entry, context) ==
+          "study.yaml:1:22: error: 'offload' is 1.0, but the activations of 2 layers stay on the device, and a pass "
+          "has 2\n    1 | " +
+              entry + "\n                             ^ write none, or give a stage more layers\n");
+  }
+  CHECK(plan_of("hdp-naive: {offload: auto}", context, {800}) == plan_of("hdp-naive", context, {800}));
+}
+
 TEST_CASE("token-wise offload needs host memory and layers that can be computed again", "[plan][options]") {
   PlanningContext context = with_host();
   const std::string entry = "hdp-balance: {offload: token-wise}";

@@ -87,6 +87,16 @@ TEST_CASE("sizing: a fixed ratio is used as it is, hidden or not", "[plan][sizin
   CHECK(size.offload == 0.5);
 }
 
+TEST_CASE("sizing: with a fixed ratio a rank holds what device and host hold of it", "[plan][sizing]") {
+  PlanningContext context = pool_with_host();
+  const auto most = [&] { return RingSizing(context, {OffloadRule::Mode::fixed, 0.25}).most_tokens_per_rank(); };
+  CHECK(most() == 125);      // 2 + 0.75 x 8 of 10 layers stay
+  context.host_tokens = 22;  // a quarter of 80 % leaves
+  CHECK(most() == 110);
+  context.host_tokens = 1;  // a rank is given C tokens whatever the host holds
+  CHECK(most() == 100);
+}
+
 // A quarter of what a layer keeps goes to the host whole, and the rest of a token takes 0.3 s to compute again.
 PlanningContext token_wise_pool() {
   PlanningContext context = pool_with_host();
