@@ -58,17 +58,18 @@ void state_kind(NcclTestsRun& run, MessageKind kind) {
 }
 
 std::vector<NcclTestsRun> parse_nccl_tests(const std::string& file, const std::string& text, Diagnostics& diagnostics,
-                                           std::string_view asked) {
+                                           const NcclTestsAsked& asked) {
   diagnostics.add_source(file, text);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const bool is_json = first != std::string::npos && text[first] == '{';
   const auto of_file = nccl_tests_kind(file);
-  const auto otherwise = of_file ? of_file : nccl_tests_kind(asked);
+  const RunUnsaid otherwise{of_file ? of_file : nccl_tests_kind(asked.collective), asked.ranks};
   return is_json ? read_nccl_tests_json(file, text, otherwise, diagnostics)
                  : read_nccl_tests_text(file, text, otherwise, diagnostics);
 }
 
-std::vector<NcclTestsRun> read_nccl_tests(const std::string& path, Diagnostics& diagnostics, std::string_view asked) {
+std::vector<NcclTestsRun> read_nccl_tests(const std::string& path, Diagnostics& diagnostics,
+                                          const NcclTestsAsked& asked) {
   const std::optional<std::string> text = read_text_file(path, largest_output, diagnostics);
   return text ? parse_nccl_tests(path, *text, diagnostics, asked) : std::vector<NcclTestsRun>{};
 }

@@ -18,17 +18,25 @@ struct NcclTestsRun {
   std::vector<MessageTiming> timings;
 };
 
-/// Reads what nccl-tests prints, or the JSON that it writes with -J. Times are those of the out-of-place runs. A file
-/// may hold several runs one after another. Which collective it is comes from the line "# Collective test starting",
-/// which versions before 2.16 do not print, or else from the name of the file (all_reduce.txt), or else it is `asked`,
-/// a name such as "all_reduce"; empty: none. Reported, with line and
-/// column: rows that cannot be read, rows with wrong results, runs of a single rank (a copy, no link), runs without a
-/// row, collectives that training here does not use.
+/// What is asked about, for runs that do not say it themselves.
+struct NcclTestsAsked {
+  std::string_view collective;  ///< Such as "all_reduce"; empty: none.
+  std::int64_t ranks = 0;       ///< 0: none.
+};
+
+/// Reads what nccl-tests prints, of any release and behind the prefixes of launchers and logs (`srun -l`, mpirun's
+/// --tag-output, time stamps), or the JSON that it writes with -J. Times are those of the out-of-place runs. A file may
+/// hold several runs one after another. Which collective it is comes from the line "# Collective test starting", which
+/// versions before 2.16 do not print, or else from the name of the file (all_reduce.txt), or else it is the one that
+/// is asked about. So are the ranks where the list of devices was cut off, unless the bandwidths are those of others.
+/// Reported, with line and column: rows that cannot be read, rows with wrong results, runs of a single rank (a copy, no
+/// link), output of several runs at once, runs without a row, collectives that training here does not use.
 [[nodiscard]] std::vector<NcclTestsRun> read_nccl_tests(const std::string& path, Diagnostics& diagnostics,
-                                                        std::string_view asked = {});
+                                                        const NcclTestsAsked& asked = {});
 
 /// The same for a text in memory; `file` is the name that diagnostics carry.
 [[nodiscard]] std::vector<NcclTestsRun> parse_nccl_tests(const std::string& file, const std::string& text,
-                                                         Diagnostics& diagnostics, std::string_view asked = {});
+                                                         Diagnostics& diagnostics,
+                                                         const NcclTestsAsked& asked = {});
 
 }  // namespace hdpsim::calib

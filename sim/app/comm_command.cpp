@@ -107,7 +107,8 @@ std::map<std::int64_t, double> measured_times(const CommOptions& options, Collec
   std::map<std::int64_t, double> times;
   if (options.compare.empty()) return times;
   Diagnostics diagnostics;
-  const auto runs = calib::read_nccl_tests(options.compare, diagnostics, collective_name(kind));
+  const auto runs = calib::read_nccl_tests(options.compare, diagnostics,
+                                           {.collective = collective_name(kind), .ranks = options.gpus});
   diagnostics.throw_if_any();
   const std::map<calib::MessageKind, CollectiveKind> kinds{
       {calib::MessageKind::all_reduce, CollectiveKind::all_reduce},

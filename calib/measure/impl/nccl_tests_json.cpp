@@ -19,7 +19,7 @@ const Value* found(const Value& map, std::string_view key) {
 
 class JsonReader {
  public:
-  JsonReader(const Value& document, std::optional<MessageKind> otherwise, Diagnostics& diagnostics)
+  JsonReader(const Value& document, const RunUnsaid& otherwise, Diagnostics& diagnostics)
       : document_(document), otherwise_(otherwise), diagnostics_(diagnostics) {}
 
   std::vector<NcclTestsRun> read() {
@@ -34,6 +34,7 @@ class JsonReader {
     bool good = true;
     for (const Value& row : results->items) good = read_row(row, run) && good;
     const std::optional<MessageKind> kind = kind_of_run();
+    if (run.ranks == 0) run.ranks = otherwise_.ranks;
     good = check_nccl_tests_run(run, results->position, diagnostics_) && good;
     if (!good || !kind) return {};
     state_kind(run, *kind);
@@ -46,7 +47,7 @@ class JsonReader {
     const Value* arguments = found(document_, "args");
     const bool stated = arguments != nullptr && !arguments->items.empty();
     const Value& program = stated ? arguments->items.front() : document_;
-    const auto kind = stated ? nccl_tests_kind(program.text) : otherwise_;
+    const auto kind = stated ? nccl_tests_kind(program.text) : otherwise_.kind;
     if (!kind) {
       diagnostics_.error(program.position,
                          stated ? fmt::format("{} is no collective that training here uses", program.text)
@@ -127,7 +128,7 @@ class JsonReader {
   }
 
   const Value& document_;
-  const std::optional<MessageKind> otherwise_;
+  const RunUnsaid& otherwise_;
   Diagnostics& diagnostics_;
   std::int64_t iterations_ = 20;  // the default of nccl-tests
 };
@@ -135,7 +136,7 @@ class JsonReader {
 }  // namespace
 
 std::vector<NcclTestsRun> read_nccl_tests_json(const std::string& file, const std::string& text,
-                                               std::optional<MessageKind> otherwise, Diagnostics& diagnostics) {
+                                               const RunUnsaid& otherwise, Diagnostics& diagnostics) {
   Diagnostics syntax;
   const Value document = parse_document(file, text, syntax);
   diagnostics.append(syntax);

@@ -10,13 +10,15 @@
 
 namespace hdpsim::calib {
 
-/// Both take runs that do not name their collective as of `otherwise`; empty: this is reported.
+/// What runs are of that do not say it; what is empty or 0 is reported where a run does not say it.
+struct RunUnsaid {
+  std::optional<MessageKind> kind;
+  std::int64_t ranks = 0;
+};
 [[nodiscard]] std::vector<NcclTestsRun> read_nccl_tests_text(const std::string& file, const std::string& text,
-                                                             std::optional<MessageKind> otherwise,
-                                                             Diagnostics& diagnostics);
+                                                             const RunUnsaid& otherwise, Diagnostics& diagnostics);
 [[nodiscard]] std::vector<NcclTestsRun> read_nccl_tests_json(const std::string& file, const std::string& text,
-                                                             std::optional<MessageKind> otherwise,
-                                                             Diagnostics& diagnostics);
+                                                             const RunUnsaid& otherwise, Diagnostics& diagnostics);
 
 /// The collective in the name of a program or a file: "all_reduce_perf", "out/alltoall.txt".
 [[nodiscard]] std::optional<MessageKind> nccl_tests_kind(std::string_view name);

@@ -5,28 +5,14 @@
 #include <optional>
 #include <set>
 
+#include "calib/measure/impl/nccl_tests_lines.h"
+#include "calib/measure/impl/nccl_tests_ranks.h"
 #include "calib/measure/impl/nccl_tests_readers.h"
 
 namespace hdpsim::calib {
 namespace {
 
 constexpr std::size_t longest_row = 100'000;  // bytes; lines of a job's other output are mixed with those of nccl-tests
-
-struct Word {
-  std::string_view text;
-  int column;  ///< Counted from 1.
-};
-
-std::vector<Word> words_of(std::string_view line) {
-  std::vector<Word> words;
-  std::size_t at = line.find_first_not_of(" \t");
-  while (at != std::string_view::npos) {
-    const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
-    words.push_back({line.substr(at, end - at), static_cast<int>(at) + 1});
-    at = line.find_first_not_of(" \t\r", end);
-  }
-  return words;
-}
 
 template <class Number>
 std::optional<Number> number_from(std::string_view text) {
@@ -36,21 +22,22 @@ std::optional<Number> number_from(std::string_view text) {
   return number;
 }
 
-bool contains(const std::vector<Word>& words, std::string_view text) {
-  return std::any_of(words.begin(), words.end(), [&](const Word& word) { return word.text == text; });
+auto position_of(const std::vector<Word>& words, std::string_view text) {
+  return std::find_if(words.begin(), words.end(), [&](const Word& word) { return word.text == text; });
 }
 
-/// The columns of a table, by the words of its header line.
+/// The columns of a table, by the words of its header line. Releases before 2.11 have the largest deviation, `error`,
+/// in place of a number of results, `#wrong`.
 struct Columns {
   std::vector<std::string> names;
+  std::string prefix;  ///< What stands before the header.
 
   [[nodiscard]] std::size_t of(std::string_view name) const {
     return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
   }
   [[nodiscard]] std::size_t time() const { return std::min(of("time"), of("cputime")); }
-  [[nodiscard]] bool complete() const {
-    return of("size") == 0 && time() < names.size() && of("#wrong") < names.size();
-  }
+  [[nodiscard]] bool has(std::string_view name) const { return of(name) < names.size(); }
+  [[nodiscard]] bool complete() const { return of("size") == 0 && time() < names.size(); }
   /// A time stamp at the end of a row is two words under one name.
   [[nodiscard]] bool fits(std::size_t words) const {
     return words == names.size() || (names.back() == "timestamp" && words == names.size() + 1);
@@ -59,7 +46,7 @@ struct Columns {
 
 class TextReader {
  public:
-  TextReader(const std::string& file, std::optional<MessageKind> otherwise, Diagnostics& diagnostics)
+  TextReader(const std::string& file, const RunUnsaid& otherwise, Diagnostics& diagnostics)
       : file_(file), otherwise_(otherwise), diagnostics_(diagnostics) {}
 
   std::vector<NcclTestsRun> read(std::string_view text) {
@@ -82,29 +69,53 @@ class TextReader {
 
  private:
   void read_line(std::string_view line) {
-    const std::vector<Word> words = words_of(line);
-    if (words.empty()) return;
-    if (words.front().text == "#") {
-      read_comment(words);
-    } else if (words.size() >= 3 && words[0].text == "NCCL" && words[1].text == "version") {
-      run_.nccl = words[2].text;
-    } else if (columns_.complete() && number_from<std::int64_t>(words.front().text)) {
-      read_row(words);
+    if (const auto comment = comment_begin(line)) {
+      read_comment(words_of(line, *comment), line.substr(0, *comment));
+    } else if (const auto begin = prefix_like(columns_.prefix, line)) {
+      const std::vector<Word> words = words_of(line, *begin);
+      const bool is_row = columns_.complete() && !words.empty() && number_from<std::int64_t>(words.front().text);
+      is_row ? read_row(words) : find_version(line);
+    } else {
+      find_version(line);
     }
   }
 
-  void read_comment(const std::vector<Word>& words) {
-    if (words.size() >= 5 && words[1].text == "Collective" && words[3].text == "starting:") {
+  void find_version(std::string_view line) {
+    constexpr std::string_view before = "NCCL version ";
+    const std::size_t at = line.find(before);
+    if (at == std::string_view::npos) return;
+    const std::vector<Word> words = words_of(line, at + before.size());
+    if (!words.empty()) run_.nccl = words.front().text;
+  }
+
+  void read_comment(const std::vector<Word>& words, std::string_view prefix) {
+    if (words.size() < 2) return;
+    const std::string_view first = words[1].text;
+    if (words.size() >= 5 && first == "Collective" && words[3].text == "starting:") {
       finish_run();
       begin_run(words[4]);
-    } else if (words.size() >= 4 && words[1].text == "Rank") {
+    } else if (words.size() >= 4 && first == "Rank") {
       read_rank(words);
-    } else if (words.size() >= 2 && words[1].text == "size" && contains(words, "#wrong")) {
-      columns_.names.clear();
-      for (std::size_t i = 1; i < words.size(); ++i) columns_.names.emplace_back(words[i].text);
-    } else if (words.size() >= 2 && words[1].text == "nThread") {
+    } else if (first == "size" && std::min(position_of(words, "time"), position_of(words, "cputime")) != words.end()) {
+      read_header(words, prefix);
+    } else if (first == "nThread") {
+      if (run_.ranks > 0 || !run_.timings.empty()) finish_run();
       read_iterations(words);
+    } else if (words.size() >= 7 && first == "Out" && words[4].text == "values") {
+      read_verdict(words[6]);
     }
+  }
+
+  void read_header(const std::vector<Word>& words, std::string_view prefix) {
+    columns_ = {{}, std::string(prefix)};
+    for (std::size_t i = 1; i < words.size(); ++i) columns_.names.emplace_back(words[i].text);
+    if (started_.line == 0) started_ = {file_, line_, words.front().column};
+  }
+
+  // `# Out of bounds values : 3 FAILED` is all that older releases say of wrong results.
+  void read_verdict(const Word& wrong) {
+    if (columns_.has("#wrong") || number_from<std::int64_t>(wrong.text).value_or(0) == 0) return;
+    complain(wrong.column, fmt::format("'{}' results out of bounds: what failed is not measured", wrong.text));
   }
 
   void begin_run(const Word& program) {
@@ -117,9 +128,14 @@ class TextReader {
   /// Parses `#  Rank  0 Group  0 Pid 1584 on host device  0 [0000:0f:00] NVIDIA H100`. Rank 0 begins the list of a run.
   void read_rank(const std::vector<Word>& words) {
     if (!run_.timings.empty()) finish_run();
+    if (!ranks_.emplace(words[2].text).second) {
+      complain(words[2].column, fmt::format("rank {} stands in this list a second time", words[2].text),
+               "are these several runs at once? nccl-tests that is built with MPI=1 makes one run of all processes");
+      return;
+    }
     ++run_.ranks;
     if (started_.line == 0) started_ = {file_, line_, words.front().column};
-    const auto on = std::find_if(words.begin(), words.end(), [](const Word& word) { return word.text == "on"; });
+    const auto on = position_of(words, "on");
     if (on != words.end() && on + 1 != words.end()) hosts_.emplace((on + 1)->text);
   }
 
@@ -139,7 +155,6 @@ class TextReader {
     }
     const Word& size = words.front();
     const Word& time = words[columns_.time()];
-    const Word& wrong = words[columns_.of("#wrong")];
     const auto bytes = number_from<std::int64_t>(size.text);
     const auto microseconds = number_from<double>(time.text);
     if (bytes && *bytes == 0) return;  // a size that rounds to zero on that many ranks
@@ -147,19 +162,32 @@ class TextReader {
       complain(size.column, fmt::format("'{}' is no size in bytes", size.text));
     } else if (!microseconds || !(*microseconds > 0)) {
       complain(time.column, fmt::format("'{}' is no time in microseconds", time.text));
-    } else if (wrong.text != "N/A" && number_from<double>(wrong.text) != 0.0) {
-      complain(wrong.column, fmt::format("'{}' wrong results: what failed is not measured", wrong.text));
-    } else {
+    } else if (is_right(words)) {
       const double seconds = *microseconds * 1e-6;
       run_.timings.push_back({.bytes = *bytes, .timing = {seconds, seconds, seconds, 0, iterations_}});
+      ratio_.add(bandwidth(words, "algbw"), bandwidth(words, "busbw"));
     }
+  }
+
+  bool is_right(const std::vector<Word>& words) {
+    if (!columns_.has("#wrong")) return true;
+    const Word& wrong = words[columns_.of("#wrong")];
+    if (wrong.text == "N/A" || number_from<double>(wrong.text) == 0.0) return true;
+    complain(wrong.column, fmt::format("'{}' wrong results: what failed is not measured", wrong.text));
+    return false;
+  }
+
+  [[nodiscard]] double bandwidth(const std::vector<Word>& words, std::string_view name) const {
+    return columns_.has(name) ? number_from<double>(words[columns_.of(name)].text).value_or(0) : 0;
   }
 
   void finish_run() {
     if (named_ || run_.ranks > 0 || !run_.timings.empty()) check_run();
     run_ = {};
     hosts_.clear();
+    ranks_.clear();
     columns_ = {};
+    ratio_ = {};
     kind_.reset();
     named_ = false;
     started_ = {};
@@ -167,18 +195,33 @@ class TextReader {
   }
 
   void check_run() {
-    if (!named_) kind_ = otherwise_;
+    if (!named_) kind_ = otherwise_.kind;
     if (!kind_ && !named_) {
       complain_at(started_, "which collective this is stands nowhere",
                   "name the file after it, such as all_reduce.txt");
     }
     run_.link = hosts_.size() > 1 ? LinkKind::network : LinkKind::nvlink;
+    if (kind_ && run_.ranks == 0 && !take_ranks(*kind_)) return;
     if (check_nccl_tests_run(run_, started_.line == 0 ? Position{file_, 0, 0} : started_, diagnostics_) && kind_) {
       state_kind(run_, *kind_);
       runs_.push_back(std::move(run_));
     } else {
       complained_ = true;
     }
+  }
+
+  // Where the list of devices is missing, the ranks are those that are asked about. False if that cannot be.
+  bool take_ranks(MessageKind kind) {
+    run_.ranks = otherwise_.ranks;
+    if (run_.ranks == 0 || run_.timings.empty() || ratio_.holds(kind, run_.ranks)) return true;
+    const std::string told = ratio_.ranks_text(kind);
+    const std::string name(message_kind_name(kind));
+    complain_at(started_,
+                told.empty() ? fmt::format("these are not the bandwidths of an {}", name)
+                             : fmt::format("these are the bandwidths of an {} of {}, not of {}", name, told, run_.ranks),
+                told.empty() ? "name the file after its collective, such as reduce_scatter.txt"
+                             : "ask about as many as took part");
+    return false;
   }
 
   void complain(int column, std::string message, std::string help = {}) {
@@ -192,13 +235,15 @@ class TextReader {
   static constexpr std::int64_t default_iterations = 20;  // the default of nccl-tests
 
   const std::string& file_;
-  const std::optional<MessageKind> otherwise_;
+  const RunUnsaid& otherwise_;
   Diagnostics& diagnostics_;
   std::vector<NcclTestsRun> runs_;
   NcclTestsRun run_;
   std::optional<MessageKind> kind_;
   bool named_ = false;
   std::set<std::string, std::less<>> hosts_;
+  std::set<std::string, std::less<>> ranks_;
+  BandwidthRatio ratio_;
   Columns columns_;
   Position started_;
   std::int64_t iterations_ = default_iterations;
@@ -209,7 +254,7 @@ class TextReader {
 }  // namespace
 
 std::vector<NcclTestsRun> read_nccl_tests_text(const std::string& file, const std::string& text,
-                                               std::optional<MessageKind> otherwise, Diagnostics& diagnostics) {
+                                               const RunUnsaid& otherwise, Diagnostics& diagnostics) {
   return TextReader(file, otherwise, diagnostics).read(text);
 }
 
