@@ -88,6 +88,10 @@ void add_import_command(Command app, Session& session) {
   command.add_option("FILE", options.file, "A shell script, arguments as YAML, or torchtitan's TOML").required();
   command.add_option("--out", options.out, "The study to write, a YAML file").required().type_name("STUDY");
   command.add_option("--cluster", options.options.cluster, "The cluster: a shipped one, or a file").type_name("NAME");
+  command
+      .add_option("--model", options.options.model_name,
+                  "The model, whatever the file says: a shipped one, or a HuggingFace config.json")
+      .type_name("NAME");
   add_count(command, "--gpus", options.gpus, "How many GPUs the job has, whatever the file says");
   add_count(command, "--vocab-size", options.vocabulary, "Entries of the tokenizer, before they are padded");
   command.add_option("--var", options.variables, "Give a variable of the script this value, may be repeated")
@@ -100,7 +104,8 @@ void add_import_command(Command app, Session& session) {
   command.footer(
       "The ending of FILE says what it is: .toml is torchtitan's, .yaml, .yml and .json hold arguments of\n"
       "Megatron-LM (the args of a checkpoint), all else is a shell script. Told are all arguments that the study\n"
-      "cannot say, that are not known, and that do not touch the time of a step, and all that is assumed.\n"
+      "cannot say, with their likely effect, that are not known, and that touch neither the time of a step nor its\n"
+      "memory, and all that is assumed.\n"
       "Examples:\n  hdpsim import pretrain.sh --out mine.yaml --cluster h100-rail\n"
       "  hdpsim import llama3_8b.toml --out mine.yaml --gpus 64\n"
       "  hdpsim import pretrain.sh --out mine.yaml --vocab-size 128256 --var NNODES=16");

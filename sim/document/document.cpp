@@ -14,6 +14,7 @@
 #include "sim/document/impl/document_builder.h"
 #include "sim/document/input_file.h"
 #include "sim/document/limits.h"
+#include "sim/document/repeated_keys.h"
 
 namespace hdpsim {
 namespace {
@@ -157,13 +158,16 @@ std::string_view kind_name(Value::Kind kind) {
   return "";
 }
 
-Value parse_document(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+namespace {
+
+Value parsed(const std::string& file, const std::string& text, DocumentBuilder::Repeated repeated,
+             Diagnostics& diagnostics) {
   if (text.size() > largest_yaml_bytes) {
     report_size(file, largest_yaml_bytes, diagnostics);
     return {};
   }
   diagnostics.add_source(file, text);
-  DocumentBuilder builder(file, diagnostics);
+  DocumentBuilder builder(file, diagnostics, repeated);
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
@@ -180,6 +184,16 @@ Value parse_document(const std::string& file, const std::string& text, Diagnosti
   Value document = builder.take();
   if (document.position.file.empty()) document.position = {file, 0, 0};  // an empty file
   return document;
+}
+
+}  // namespace
+
+Value parse_document(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  return parsed(file, text, DocumentBuilder::Repeated::are_errors, diagnostics);
+}
+
+Value parse_repeating_document(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  return parsed(file, text, DocumentBuilder::Repeated::are_kept, diagnostics);
 }
 
 bool is_there(const std::filesystem::path& path) {

@@ -10,6 +10,9 @@
 #include "sim/base/text.h"
 #include "sim/document/document.h"
 #include "sim/document/limits.h"
+#include "sim/document/repeated_keys.h"
+#include "sim/import/impl/foreign_formats.h"
+#include "sim/import/impl/megatron_rules.h"
 #include "sim/import/shell_script.h"
 
 namespace hdpsim {
@@ -25,11 +28,30 @@ std::string with_dashes(std::string text) {
   return text;
 }
 
-bool trains(const std::vector<ShellText>& words) {
+std::string name_of(const ShellText& word) {
+  return word.text.substr(0, word.text.find('='));
+}
+
+// Programs that use a model and do not train it, by parts of their names.
+constexpr std::array<std::string_view, 5> other_uses = {"generate", "inference", "server", "evaluat", "convert"};
+
+bool is_other_use(const ShellText& word) {
+  if (word.text.starts_with("--")) return is_of_inference(name_of(word));
+  if (!word.text.ends_with(".py")) return false;
+  const std::string program = word.text.substr(word.text.find_last_of('/') + 1);
+  return std::any_of(other_uses.begin(), other_uses.end(),
+                     [&](std::string_view use) { return program.find(use) != std::string::npos; });
+}
+
+bool uses_model(const std::vector<ShellText>& words) {
   return std::any_of(words.begin(), words.end(), [](const ShellText& word) {
-    const std::string name = with_dashes(word.text.substr(0, word.text.find('=')));
+    const std::string name = with_dashes(name_of(word));
     return std::find(signs_of_training.begin(), signs_of_training.end(), name) != signs_of_training.end();
   });
+}
+
+bool trains(const std::vector<ShellText>& words) {
+  return uses_model(words) && std::none_of(words.begin(), words.end(), is_other_use);
 }
 
 // A command for another shell (`bash -c "..."`) is one word.
@@ -37,7 +59,7 @@ std::vector<ShellText> taken_apart(const std::vector<ShellText>& words) {
   std::vector<ShellText> all;
   for (const ShellText& word : words) {
     std::vector<ShellText> inside = ShellScript::split(word);
-    if (inside.size() > 1 && trains(inside)) {
+    if (inside.size() > 1 && uses_model(inside)) {
       for (ShellText& each : inside) all.push_back(std::move(each));
     } else {
       all.push_back(word);
@@ -46,8 +68,8 @@ std::vector<ShellText> taken_apart(const std::vector<ShellText>& words) {
   return all;
 }
 
-// Commands that train. Neighbours that begin with an argument are one: a file that only lists arguments.
-std::vector<std::vector<ShellText>> training_commands(const ShellScript& script) {
+// Commands that have a model's shape. Neighbours that begin with an argument are one: a file that only lists arguments.
+std::vector<std::vector<ShellText>> model_commands(const ShellScript& script) {
   std::vector<std::vector<ShellText>> joined;
   bool goes_on = false;
   for (const ShellCommand& command : script.commands) {
@@ -60,8 +82,32 @@ std::vector<std::vector<ShellText>> training_commands(const ShellScript& script)
     }
     goes_on = is_list;
   }
-  std::erase_if(joined, [](const auto& words) { return !trains(words); });
+  std::erase_if(joined, [](const auto& words) { return !uses_model(words); });
   return joined;
+}
+
+// Why no command trains: one generates text, or starts another framework.
+void tell_no_training(const std::vector<std::vector<ShellText>>& with_model, const std::string& file,
+                      const ShellScript& script, Diagnostics& diagnostics) {
+  if (!with_model.empty()) {
+    const auto& words = with_model.front();
+    const ShellText& word = *std::find_if(words.begin(), words.end(), is_other_use);
+    return diagnostics.unsupported(script.position(file, word),
+                                   fmt::format("'{}' is of a program that uses a model and does not train it",
+                                               word.text.substr(0, word.text.find('='))),
+                                   "what is imported trains");
+  }
+  for (const ShellCommand& command : script.commands) {
+    for (const ShellText& word : command.words) {
+      const auto foreign = foreign_command(word.text);
+      if (!foreign) continue;
+      return diagnostics.unsupported(
+          script.position(file, word),
+          fmt::format("this looks like {} ('{}'), which is not imported", foreign->name, foreign->sign), foreign->way);
+    }
+  }
+  diagnostics.error({file, 0, 0}, "no command of this file trains a model",
+                    fmt::format("a command has {}; other formats: .yaml, .toml", joined(signs_of_training, ", ")));
 }
 
 class ScriptArguments {
@@ -116,11 +162,6 @@ class ScriptArguments {
 std::optional<std::size_t> chosen_command(const std::vector<std::vector<ShellText>>& commands, const std::string& file,
                                           const ShellScript& script, std::optional<int> command,
                                           Diagnostics& diagnostics) {
-  if (commands.empty()) {
-    diagnostics.error({file, 0, 0}, "no command of this file trains a model",
-                      fmt::format("a command has {}; other formats: .yaml, .toml", joined(signs_of_training, ", ")));
-    return std::nullopt;
-  }
   const std::size_t number = command ? static_cast<std::size_t>(*command) : 1;
   if (number >= 1 && number <= commands.size() && (command || commands.size() == 1)) return number - 1;
   for (std::size_t i = 0; i < std::min(commands.size(), most_told); ++i) {
@@ -175,7 +216,10 @@ ArgumentList arguments_of_script(const std::string& file, const std::string& tex
                                  Diagnostics& diagnostics) {
   Diagnostics found;
   const ShellScript script = read_shell_script(file, text, variables, found);
-  const auto commands = training_commands(script);
+  const auto with_model = model_commands(script);
+  auto commands = with_model;
+  std::erase_if(commands, [](const auto& words) { return !trains(words); });
+  if (found.empty() && commands.empty()) tell_no_training(with_model, file, script, found);
   const auto which = found.empty() ? chosen_command(commands, file, script, command, found) : std::nullopt;
   diagnostics.append(found);
   if (!which) return {};
@@ -188,7 +232,13 @@ ArgumentList arguments_of_script(const std::string& file, const std::string& tex
 }
 
 ArgumentList arguments_of_document(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
-  const Value root = parse_document(file, text, diagnostics);
+  const Value root = parse_repeating_document(file, text, diagnostics);
+  if (const auto foreign = foreign_document(root)) {
+    diagnostics.unsupported(
+        foreign->position,
+        fmt::format("this looks like {} ('{}'), which is not imported", foreign->name, foreign->sign), foreign->way);
+    return {};
+  }
   const Value* map = &root;
   for (const char* key : {"args", "MODEL_ARGS"}) {
     if (const Value* inner = root.find(key); inner != nullptr && inner->is_map()) map = inner;

@@ -18,7 +18,7 @@ using NoteKind = ImportNote::Kind;
 constexpr std::size_t widest_line = 110;
 
 constexpr std::array<std::pair<NoteKind, std::string_view>, 4> headings = {
-    {{NoteKind::unsaid, "the study cannot say this:"},
+    {{NoteKind::unsaid, "not modelled, and what that likely means for the run:"},
      {NoteKind::unknown, "not known here, and left out:"},
      {NoteKind::repeated, "stated more than once, and the last one counts:"},
      {NoteKind::assumed, "assumed:"}}};
@@ -53,7 +53,7 @@ std::string text_of(const ImportNotes& notes) {
   for (const ImportNote& note : notes) {
     if (note.kind == NoteKind::ignored) ignored.insert(printable(note.text));
   }
-  if (!ignored.empty()) text += "without effect on the time of a step:\n" + folded(ignored);
+  if (!ignored.empty()) text += "without effect on the time and the memory of a step:\n" + folded(ignored);
   return text;
 }
 

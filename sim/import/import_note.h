@@ -16,7 +16,7 @@ struct ImportNote {
     unknown,   ///< Nobody knows the argument here.
     repeated,  ///< An argument with two values, of which the last counts.
     assumed,   ///< What the file does not say.
-    ignored,   ///< The argument does not touch the time of a step; `text` is its name.
+    ignored,   ///< The argument touches neither the time of a step nor its memory; `text` is its name.
   };
   Kind kind = Kind::assumed;
   Position position;  ///< Line 0: the note has no place in the file.

@@ -14,6 +14,8 @@
 #include "sim/document/values.h"
 #include "sim/import/megatron.h"
 #include "sim/import/torchtitan.h"
+#include "sim/model/experts.h"
+#include "sim/model/layers.h"
 #include "sim/model/model_config.h"
 #include "sim/profile/profile_file.h"
 #include "sim/study/commented_study.h"
@@ -253,6 +255,20 @@ class StudyWriter {
   std::string device_;
 };
 
+constexpr char model_source[] = "--model";
+
+// What --model names, if anything.
+std::optional<NamedModel> named_model(const std::string& name, const Catalog& catalog, Diagnostics& diagnostics) {
+  if (name.empty()) return std::nullopt;
+  diagnostics.add_source(model_source, name);
+  Value value = Value::map({model_source, 1, 1});
+  value.set(looks_like_path(name) ? "hf_config" : "preset", Value::scalar(name, {model_source, 1, 1}));
+  const auto model = catalog.model(value, diagnostics);
+  if (!model) return std::nullopt;
+  return NamedModel{std::move(value), model->layers - (model->predictions - 1),
+                    expert_layers(*model, layer_runs(*model)) > 0};
+}
+
 TrainingRun run_of(const std::string& file, const std::string& text, const ImportOptions& options,
                    Diagnostics& diagnostics) {
   const ImportFormat format = import_format_of(file);
@@ -281,7 +297,10 @@ ImportedStudy import_text(const std::string& file, const std::string& text, cons
   if (text.find('\0') != std::string::npos) {
     throw InputError({file, 0, 0}, "this is no text", "a script, YAML or TOML is");
   }
-  TrainingRun run = run_of(file, text, options, diagnostics);
+  ImportOptions with_model = options;
+  with_model.model = named_model(options.model_name, catalog, diagnostics);
+  diagnostics.throw_if_any();
+  TrainingRun run = run_of(file, text, with_model, diagnostics);
   diagnostics.throw_if_any();
   ImportedStudy study = StudyWriter(std::move(run), file, out, options, catalog).write(diagnostics);
   diagnostics.throw_if_any();

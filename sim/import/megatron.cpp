@@ -33,6 +33,11 @@ constexpr std::array<std::string_view, 3> virtual_stage_arguments = {"num_virtua
                                                                      "num_layers_per_virtual_pipeline_stage",
                                                                      "virtual_pipeline_model_parallel_size"};
 
+// Programs of Megatron-LM that train something else than a language model, by the beginning of their names.
+constexpr std::array<std::string_view, 7> other_programs = {"pretrain_bert",  "pretrain_t5",    "pretrain_ict",
+                                                            "pretrain_realm", "pretrain_retro", "pretrain_vision",
+                                                            "pretrain_vlm"};
+
 class MegatronReader {
  public:
   MegatronReader(const ArgumentList& list, const std::string& file, const ImportOptions& options,
@@ -50,9 +55,7 @@ class MegatronReader {
     read_degrees();
     run_.gpus = devices();
     read_batch();
-    run_.configuration = megatron_model(arguments_, run_.tp, options_.vocabulary);
-    has_experts_ = has_experts(arguments_);
-    layers_ = layers_stated();
+    read_model();
     read_pipeline();
     read_sharing();
     read_experts();
@@ -65,12 +68,28 @@ class MegatronReader {
   }
 
  private:
+  void read_model() {
+    if (!options_.model) {
+      run_.configuration = megatron_model(arguments_, run_.tp, options_.vocabulary);
+      has_experts_ = has_experts(arguments_);
+      layers_ = layers_stated();
+      return;
+    }
+    run_.model = options_.model->value;
+    has_experts_ = options_.model->has_experts;
+    layers_ = options_.model->layers;
+    arguments_.assume("the model is that of --model, whatever the arguments say of its shape");
+  }
+
   void check_program(const ArgumentValue& program) {
     const std::string name = program.text.substr(program.text.find_last_of('/') + 1);
-    if (!name.starts_with("pretrain_") || name.starts_with("pretrain_gpt")) return;
-    const bool trains_hybrids = name.starts_with("pretrain_mamba") || name.starts_with("pretrain_hybrid");
-    if (!trains_hybrids) {
+    if (name.starts_with("pretrain_gpt")) return;
+    const auto is_of = [&](std::string_view begin) { return name.starts_with(begin); };
+    const bool trains_hybrids = is_of("pretrain_mamba") || is_of("pretrain_hybrid");
+    if (std::any_of(other_programs.begin(), other_programs.end(), is_of)) {
       diagnostics_.unsupported(program.position, fmt::format("{} trains another kind of model than GPT", name));
+    } else if (!trains_hybrids) {
+      arguments_.assume(fmt::format("{} trains the model that its arguments describe", name), program.position);
     } else if (!is_hybrid(arguments_)) {
       diagnostics_.error(program.position, fmt::format("{} trains a hybrid, and nothing states its layers", name),
                          fmt::format("write --hybrid-layer-pattern, a letter a layer: {}", hybrid_letters_known));
@@ -146,7 +165,8 @@ class MegatronReader {
     put(run_.mesh, "overlap_p2p_comm", std::string(arguments_.is_on("overlap_p2p_comm") ? "interleaved" : "never"));
     if (arguments_.has("microbatch_group_size_per_vp_stage") && chunks_ > 1 &&
         arguments_.number("microbatch_group_size_per_vp_stage", sequences, run_.pp) != run_.pp) {
-      arguments_.tell_unsaid("microbatch_group_size_per_vp_stage", "groups are of as many as there are stages");
+      arguments_.tell_unsaid("microbatch_group_size_per_vp_stage", "groups are of as many as there are stages",
+                             effects::other_both);
     }
     if (arguments_.has("pipeline_model_parallel_layout") || hybrid_segments(arguments_) > 1) return;
     if (layers_ > 0 && !dealt_alike()) {
@@ -224,7 +244,8 @@ class MegatronReader {
     if (words.empty() || run_.cp == 1) return;
     const std::string& word = words.front();
     if (std::any_of(words.begin(), words.end(), [&](const std::string& other) { return other != word; })) {
-      return arguments_.tell_unsaid("cp_comm_type", "in all layers keys and values go around a ring (p2p)");
+      return arguments_.tell_unsaid("cp_comm_type", "in all layers keys and values go around a ring (p2p)",
+                                    effects::other_time);
     }
     const std::vector<std::string> sizes = arguments_.words("hierarchical_context_parallel_sizes");
     const std::int64_t party = sizes.size() == 2 ? parse_count(sizes.front()).value.value_or(0) : 0;
@@ -279,6 +300,10 @@ class MegatronReader {
                                                     arguments_.position("moe_expert_capacity_factor")));
     }
     arguments_.assume("all experts get equally many tokens (moe.routing: uniform)");
+    if (!arguments_.is_on("moe_grouped_gemm")) {
+      arguments_.tell_unsaid("moe_grouped_gemm", "products of a device's experts are grouped without it, too",
+                             effects::slower);
+    }
     if (group > 1) read_dispatch();
   }
 
@@ -288,8 +313,8 @@ class MegatronReader {
     if (arguments_.is_on("moe_enable_deepep") && dispatcher == "flex") {
       put(run_.moe, "dispatch", std::string("per_node"));
     } else if (dispatcher != "alltoall") {
-      arguments_.tell_unsaid("moe_token_dispatcher_type",
-                             "copies of tokens travel in all-to-alls (default: allgather)");
+      arguments_.tell_unsaid("moe_token_dispatcher_type", "copies of tokens travel in all-to-alls (default: allgather)",
+                             effects::slower_and_larger);
     }
   }
 
@@ -298,7 +323,8 @@ class MegatronReader {
     const std::int64_t experts = arguments_.number("num_experts", experts_range, 1);
     if (cut == 1) {
       if (ep == 1 && run_.tp > 1) {
-        arguments_.tell_unsaid("expert_tensor_parallel_size", "each expert is cut over tp, not held whole everywhere");
+        arguments_.tell_unsaid("expert_tensor_parallel_size", "each expert is cut over tp, not held whole everywhere",
+                               effects::larger);
       }
       return ep;
     }
@@ -306,7 +332,8 @@ class MegatronReader {
     const bool divides = experts % (ep * cut) == 0;
     arguments_.tell_unsaid("expert_tensor_parallel_size",
                            fmt::format("experts are not divided and cut as well: {} devices hold whole ones (mesh.ep)",
-                                       divides ? ep * cut : ep));
+                                       divides ? ep * cut : ep),
+                           effects::other_time);
     return divides ? ep * cut : ep;
   }
 
@@ -321,12 +348,15 @@ class MegatronReader {
     if (has_experts_) {
       tell_of_experts("num_distributed_optimizer_instances",
                       arguments_.number("num_distributed_optimizer_instances", degree, 1) > 1,
-                      "the optimizer is sharded over the whole pool");
-      tell_of_experts("use_distributed_optimizer", zero != 1, "the optimizer is sharded (mesh.zero: 1)");
-      tell_of_experts("overlap_grad_reduce", reduces, "gradients are reduced behind the last backward");
-      tell_of_experts("overlap_param_gather", gathers, "parameters are gathered before the first forward");
-      tell_of_experts("grad_reduce_in_bf16", !in_fp32, "gradients are summed in fp32");
-      tell_of_experts("gradient_accumulation_fusion", !fuses, "products add gradients to their sums");
+                      "the optimizer is sharded over the whole pool", effects::larger);
+      tell_of_experts("use_distributed_optimizer", zero != 1, "the optimizer is sharded (mesh.zero: 1)",
+                      zero == 0 ? effects::larger : effects::slower_but_smaller);
+      tell_of_experts("overlap_grad_reduce", reduces, "gradients are reduced behind the last backward",
+                      effects::faster);
+      tell_of_experts("overlap_param_gather", gathers, "parameters are gathered before the first forward",
+                      effects::faster);
+      tell_of_experts("grad_reduce_in_bf16", !in_fp32, "gradients are summed in fp32", effects::faster_and_smaller);
+      tell_of_experts("gradient_accumulation_fusion", !fuses, "products add gradients to their sums", effects::slower);
     } else {
       put(run_.mesh, "zero", zero);
       read_shard_groups(zero);
@@ -360,7 +390,8 @@ class MegatronReader {
     const std::string second = arguments_.word("exp_avg_sq_dtype", "fp32");
     const bool is_known = first == "fp32" || first == "fp16" || first == "bf16" || first == "fp8";
     if (!is_known || first != second) {
-      arguments_.tell_unsaid(first == "fp32" ? "exp_avg_sq_dtype" : "exp_avg_dtype", "both moments are fp32");
+      arguments_.tell_unsaid(first == "fp32" ? "exp_avg_sq_dtype" : "exp_avg_dtype", "both moments are fp32",
+                             effects::smaller);
     } else if (first != "fp32") {
       put(run_.mesh, "moments", std::string(first == "fp8" ? "fp8" : "bf16"));
     }
@@ -375,7 +406,7 @@ class MegatronReader {
     } else if (name == "lamb") {
       put(run_.mesh, "optimizer", name);
     } else if (name != "adam") {
-      arguments_.tell_unsaid("optimizer", "Adam with fp32 states on the device is simulated");
+      arguments_.tell_unsaid("optimizer", "Adam with fp32 states on the device is simulated", effects::other_both);
     }
   }
 
@@ -397,8 +428,8 @@ class MegatronReader {
     return arguments_.is_on("accumulate_allreduce_grads_in_fp32");
   }
 
-  void tell_of_experts(std::string_view key, bool is_other, std::string_view follows) {
-    if (is_other) arguments_.tell_unsaid(key, fmt::format("with experts {}", follows));
+  void tell_of_experts(std::string_view key, bool is_other, std::string_view follows, const LikelyEffect& effect) {
+    if (is_other) arguments_.tell_unsaid(key, fmt::format("with experts {}", follows), effect);
   }
 
   // ---- Tensor parallelism and kernels
@@ -412,7 +443,8 @@ class MegatronReader {
                          fmt::format("{} needs --sequence-parallel", arguments_.written("tp_comm_overlap")));
     }
     if (has_experts_) {
-      tell_of_experts("sequence_parallel", !is_parallel, "norms and residuals are of 1 / tp of the tokens");
+      tell_of_experts("sequence_parallel", !is_parallel, "norms and residuals are of 1 / tp of the tokens",
+                      effects::slower_and_larger);
     } else {
       put_truth(run_.mesh, "sequence_parallel", is_parallel);
     }
@@ -451,7 +483,7 @@ class MegatronReader {
     for (const auto& [name, format] : formats) {
       if (recipe == name) return format;
     }
-    arguments_.tell_unsaid("fp8_recipe", "casts are those of one scale a tensor, known beforehand");
+    arguments_.tell_unsaid("fp8_recipe", "casts are those of one scale a tensor, known beforehand", effects::slower);
     return "fp8";
   }
 
@@ -471,7 +503,8 @@ class MegatronReader {
     if (backend == "unfused" || backend == "local") return "unfused";
     if (backend == "fused")
       arguments_.tell_unsaid("attention_backend",
-                             "the profile's flash attention (kernels.attention: cudnn, where it has that)");
+                             "the profile's flash attention (kernels.attention: cudnn, where it has that)",
+                             effects::other_time);
     if (is_plain && backend == "auto") return arguments_.is_on("use_flash_attn") ? "flash" : "unfused";
     return "flash";
   }
@@ -503,9 +536,11 @@ class MegatronReader {
       arguments_.tell_unsaid("recompute_num_layers",
                              fmt::format("{} of the {} layers of a stage are computed again, here all of them; "
                                          "mesh.recompute: none is the other bound",
-                                         count, of_stage));
+                                         count, of_stage),
+                             effects::faster_but_larger);
     } else if (method == "uniform" && count > 1) {
-      arguments_.tell_unsaid("recompute_num_layers", "each layer keeps what it begins with, not each group of layers");
+      arguments_.tell_unsaid("recompute_num_layers", "each layer keeps what it begins with, not each group of layers",
+                             effects::smaller);
     }
   }
 
@@ -519,7 +554,8 @@ class MegatronReader {
       if (known != recomputed_modules.end()) {
         list.items.push_back(Value::scalar(std::string(known->second), arguments_.position("recompute_modules")));
       } else {
-        arguments_.tell_unsaid("recompute_modules", fmt::format("'{}' is not computed again", word));
+        arguments_.tell_unsaid("recompute_modules", fmt::format("'{}' is not computed again", word),
+                               effects::slower_but_smaller);
       }
     }
     return list.items.empty() ? Value::scalar("none") : list;

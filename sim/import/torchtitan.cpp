@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -19,9 +18,6 @@ namespace hdpsim {
 namespace {
 
 using namespace megatron_ranges;
-
-// Tables in which older releases had keys of `parallelism`.
-constexpr std::array<std::string_view, 3> homes = {"parallelism", "training", "experimental"};
 
 // The product of degrees, up to a number far above what a cluster has.
 std::int64_t product(std::initializer_list<std::int64_t> factors) {
@@ -70,12 +66,10 @@ class TorchtitanReader {
 
   const Value* find(std::string_view table, std::string_view key) {
     const Value* section = root_.find(table);
-    const Value* value = section == nullptr ? nullptr : section->find(key);
-    if (value != nullptr) read_.insert(fmt::format("{}.{}", table, key));
-    return value;
+    return section == nullptr ? nullptr : section->find(key);
   }
   const Value* find_degree(std::string_view key) {
-    for (const std::string_view home : homes) {
+    for (const std::string_view home : homes_of_degrees()) {
       if (const Value* value = find(home, key)) return value;
     }
     return nullptr;
@@ -97,8 +91,9 @@ class TorchtitanReader {
     return value == nullptr ? Position{file_, 0, 0} : value->position;
   }
 
-  void unsaid(std::string_view name, const Value* value, std::string_view follows) {
-    run_.notes.push_back({ImportNote::Kind::unsaid, position(value), fmt::format("{}: {}", name, follows)});
+  void unsaid(std::string_view name, const Value* value, std::string_view follows, const LikelyEffect& effect) {
+    run_.notes.push_back({ImportNote::Kind::unsaid, value == nullptr ? Position{} : value->position,
+                          left_out_text(name, follows, effect)});
   }
   void assume(std::string text, const Value* value = nullptr) {
     run_.notes.push_back({ImportNote::Kind::assumed, value == nullptr ? Position{} : value->position, std::move(text)});
@@ -110,24 +105,33 @@ class TorchtitanReader {
     const Value* flavor_at = find("model", "flavor");
     const std::string name = word(find("model", "name"), "llama3");
     const std::string flavor = word(flavor_at, "debugmodel");
-    const auto all = flavors();
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const Flavor& each) { return each.model == name && each.flavor == flavor; });
-    if (found == all.end()) {
+    if (options_.model) return take_named(*options_.model, name, flavor);
+    const Flavor* found = flavor_named(name, flavor);
+    if (found == nullptr) {
       std::vector<std::string> known;
-      for (const Flavor& each : all) known.push_back(fmt::format("{} {}", each.model, each.flavor));
+      for (const Flavor& each : flavors()) known.push_back(fmt::format("{} {}", each.model, each.flavor));
       diagnostics_.unsupported(position(flavor_at), fmt::format("no preset has the shape of '{} {}'", name, flavor),
-                               fmt::format("known: {}", joined(known, ", ")));
+                               fmt::format("--model NAME states another one; known: {}", joined(known, ", ")));
       return;
     }
-    flavor_ = &*found;
+    layers_ = found->layers;
+    has_experts_ = found->has_experts;
     run_.model = Value::map();
     put(run_.model, "preset", std::string(found->preset));
     if (name == "deepseek_v3") {
       put(run_.model, "num_nextn_predict_layers", 0);
       assume("no layer predicts further tokens, as in torchtitan");
     }
-    if (!found->unlike.empty()) unsaid(fmt::format("flavor = {}", flavor), flavor_at, found->unlike);
+    if (!found->unlike.empty()) {
+      unsaid(fmt::format("flavor = {}", flavor), flavor_at, found->unlike, found->unlike_effect);
+    }
+  }
+
+  void take_named(const NamedModel& model, const std::string& name, const std::string& flavor) {
+    run_.model = model.value;
+    layers_ = model.layers;
+    has_experts_ = model.has_experts;
+    assume(fmt::format("the model is that of --model, whatever the shape of '{} {}'", name, flavor));
   }
 
   // ---- Degrees and batch
@@ -238,8 +242,8 @@ class TorchtitanReader {
 
   std::int64_t virtual_stages(const Value* each_at) {
     const std::int64_t each = number(each_at, "pipeline_parallel_layers_per_stage", layers, 0);
-    if (each == 0 || flavor_ == nullptr) return 2;
-    const std::int64_t stages = (flavor_->layers + counted_ + each - 1) / each;
+    if (each == 0 || layers_ == 0) return 2;
+    const std::int64_t stages = (layers_ + counted_ + each - 1) / each;
     if (stages % run_.pp != 0) {
       diagnostics_.error(position(each_at),
                          fmt::format("{} stages of {} layers are no multiple of {} ranks", stages, each, run_.pp));
@@ -250,7 +254,7 @@ class TorchtitanReader {
   void read_experts() {
     const Value* at = find_degree("expert_parallel_degree");
     const std::int64_t ep = number(at, "expert_parallel_degree", degree, 1);
-    if (flavor_ == nullptr || !flavor_->has_experts) return;
+    if (!has_experts_) return;
     if (ep > 1) put(run_.mesh, "ep", ep);
     if (ep > 1 && run_.tp % ep != 0) put(run_.moe, "across", std::string("waves"));
     assume("all experts get equally many tokens (moe.routing: uniform)");
@@ -263,22 +267,46 @@ class TorchtitanReader {
     const std::string reshard = word(reshard_at, "default");
     const Value* param_at = find("training", "mixed_precision_param");
     const std::string param = word(param_at, "bfloat16");
-    const std::string whole = word(find("training", "dtype"), "float32");
     const bool keeps = reshard == "never" || (reshard == "default" && run_.pp > 1);
     const bool is_sharded = shards_ * run_.cp > 1;
     if (param != "bfloat16") diagnostics_.unsupported(position(param_at), "training in fp32 cannot be simulated");
-    if (flavor_ != nullptr && flavor_->has_experts) {
-      unsaid("FSDP", nullptr, "with experts the optimizer alone is sharded (mesh.zero: 1), and gradients are fp32");
+    if (has_experts_) {
+      unsaid("FSDP", nullptr, "with experts the optimizer alone is sharded (mesh.zero: 1), and gradients are fp32",
+             effects::slower_but_smaller);
+      tell_states();
       return;
     }
     put(run_.mesh, "zero", !is_sharded ? 0 : keeps ? 2 : 3);
     if (replicas_ > 1 && is_sharded) put(run_.mesh, "shard_ranks", shards_ * run_.cp);
-    put(run_.mesh, "gradients", std::string("fp32"));
     run_.remarks["mesh.zero"] = keeps ? "here: FSDP2 that keeps parameters behind the forward" : "here: FSDP2";
-    if (is_sharded && find("training", "mixed_precision_reduce") == nullptr) {
-      assume("gradients are reduced in bf16, half the bytes of torchtitan's fp32 (mixed_precision_reduce)");
+    read_states(is_sharded);
+  }
+
+  // The type of parameters is that of their gradients' sums and of the optimizer's moments, too.
+  void read_states(bool is_sharded) {
+    const Value* reduce_at = find("training", "mixed_precision_reduce");
+    const std::string reduce = word(reduce_at, "float32");
+    const bool is_bf16 = states_are_bf16();
+    put(run_.mesh, "gradients", std::string(is_bf16 ? "bf16" : "fp32"));
+    if (is_bf16) put(run_.mesh, "moments", std::string("bf16"));
+    tell_states();
+    if (is_sharded && reduce == "float32") {
+      unsaid("mixed_precision_reduce = float32", reduce_at, "gradients are reduced in bf16, half the bytes",
+             effects::slower);
     }
-    if (whole == "float32") assume("parameters are sharded as bf16 and an fp32 copy, torchtitan's as fp32 alone");
+  }
+
+  bool states_are_bf16() { return word(find("training", "dtype"), "float32") == "bfloat16"; }
+
+  void tell_states() {
+    const Value* dtype_at = find("training", "dtype");
+    if (!states_are_bf16()) {
+      return assume("parameters are sharded as bf16 and an fp32 copy, torchtitan's as fp32 alone");
+    }
+    unsaid("training.dtype = bfloat16", dtype_at,
+           has_experts_ ? "with experts parameters have an fp32 copy, and gradients and moments are fp32"
+                        : "parameters have an fp32 copy beside them, which the optimizer reads and writes",
+           effects::faster_and_smaller);
   }
 
   // ---- Kernels
@@ -294,8 +322,15 @@ class TorchtitanReader {
       put_truth(run_.mesh, "sequence_parallel", true);
       put_truth(run_.mesh, "tp_comm_overlap", overlaps && compiles);
     }
-    if (overlaps && !compiles)
-      unsaid("enable_async_tensor_parallel", async_at, "it needs compile.enable, and has no effect");
+    if (overlaps && !compiles) {
+      unsaid("enable_async_tensor_parallel", async_at, "it needs compile.enable, and has no effect", {});
+    }
+    if (!compiles) {
+      unsaid("compile.enable = false", find("compile", "enable"),
+             "norms, activations, positions and residuals are one kernel each, as in Transformer Engine; eager PyTorch "
+             "has several, and keeps what is between them",
+             effects::slower_and_larger);
+    }
     read_converters();
   }
 
@@ -315,16 +350,16 @@ class TorchtitanReader {
       const auto known = std::find_if(product_converters.begin(), product_converters.end(),
                                       [&](const ProductConverter& each) { return each.name == item.text; });
       if (known == product_converters.end()) {
-        unsaid(fmt::format("converters: {}", item.text), &item, "products are simulated in bf16");
+        unsaid(fmt::format("converters: {}", item.text), &item, "products are simulated in bf16", effects::faster);
       } else {
         (known->of_experts ? of_experts : of_layers) = known->linear;
       }
     }
-    const bool has_experts = flavor_ != nullptr && flavor_->has_experts;
-    if (has_experts && of_layers != of_experts) {
+    if (has_experts_ && of_layers != of_experts) {
       unsaid("converters", converters,
              fmt::format("products of layers are {}, those of experts {}: all are simulated in bf16", of_layers,
-                         of_experts));
+                         of_experts),
+             effects::faster);
       of_layers = "bf16";
     }
     put(run_.kernels, "linear", std::string(of_layers));
@@ -336,7 +371,9 @@ class TorchtitanReader {
     for (const char* step : {"linear", "float8"}) table = table == nullptr ? nullptr : table->find(step);
     if (table == nullptr) table = root_.find("float8");
     const Value* gather = table == nullptr ? nullptr : table->find("enable_fsdp_float8_all_gather");
-    if (is_fp8 && truth(gather)) unsaid("enable_fsdp_float8_all_gather", gather, "parameters are gathered in bf16");
+    if (is_fp8 && truth(gather)) {
+      unsaid("enable_fsdp_float8_all_gather", gather, "parameters are gathered in bf16", effects::faster);
+    }
   }
 
   // ---- Recomputation
@@ -354,14 +391,16 @@ class TorchtitanReader {
       for (const char* module : {"norm", "activation"}) modules.items.push_back(Value::scalar(module));
       run_.mesh.set("recompute", std::move(modules));
       unsaid("activation_checkpoint: selective, op", mode_at,
-             "norms and activations are computed again; torchtitan does so with every second product, too");
+             "norms and activations are computed again; torchtitan does so with every second product, too",
+             effects::slower_but_smaller);
     } else if (mode == "selective") {
       unsaid(fmt::format("activation_checkpoint: selective, {}", option), mode_at,
              fmt::format("no layer is computed again, where torchtitan does so with one of {}; mesh.recompute: full is "
                          "the other bound",
-                         option));
+                         option),
+             effects::slower_but_smaller);
     } else if (mode == "memory_budget") {
-      unsaid("activation_checkpoint: memory_budget", mode_at, "nothing is computed again");
+      unsaid("activation_checkpoint: memory_budget", mode_at, "nothing is computed again", effects::slower_but_smaller);
     } else {
       diagnostics_.error(position(mode_at), fmt::format("there is no activation checkpoint '{}'", mode),
                          "known: none, selective, full");
@@ -372,25 +411,46 @@ class TorchtitanReader {
 
   void tell_rest() {
     for (const Value::Entry& table : root_.entries) {
-      if (table.key == "quantize" || table.key == "float8") continue;
-      if (!table.value.is_map()) {
-        run_.notes.push_back({ImportNote::Kind::unknown, table.position, table.key});
-        continue;
+      if (table.value.is_map()) {
+        tell_table(table.key, table.key, table.value);
+      } else {
+        tell_unknown(table.key, table);
       }
-      for (const Value::Entry& entry : table.value.entries) tell(table.key, entry);
     }
   }
 
-  void tell(const std::string& table, const Value::Entry& entry) {
-    const std::string name = fmt::format("{}.{}", table, entry.key);
-    const TomlRule* rule = toml_rule(table, entry.key);
-    if (rule == nullptr) {
-      if (read_.count(name) == 0) run_.notes.push_back({ImportNote::Kind::unknown, entry.position, name});
-    } else if (!rule->follows.empty()) {
-      if (entry.value.text != rule->usual) unsaid(name, &entry.value, rule->follows);
-    } else if (read_.count(name) == 0) {
-      run_.notes.push_back({ImportNote::Kind::ignored, entry.position, name});
+  // A table in a table (`quantize.linear.float8`) is known by its last name.
+  void tell_table(const std::string& path, const std::string& table, const Value& map) {
+    for (const Value::Entry& entry : map.entries) {
+      const std::string name = fmt::format("{}.{}", path, entry.key);
+      if (entry.value.is_map() && toml_rule(table, entry.key) == nullptr) {
+        tell_table(name, entry.key, entry.value);
+      } else {
+        tell(name, table, entry);
+      }
     }
+  }
+
+  void tell(const std::string& name, const std::string& table, const Value::Entry& entry) {
+    const TomlRule* rule = toml_rule(table, entry.key);
+    if (rule == nullptr) return tell_unknown(name, entry);
+    if (rule->role == TomlRule::Role::idle) {
+      run_.notes.push_back({ImportNote::Kind::ignored, entry.position, name});
+    } else if (rule->role == TomlRule::Role::unsaid && says_something(entry.value, rule->usual)) {
+      const std::string text = entry.value.is_scalar() ? fmt::format("{} = {}", name, entry.value.text) : name;
+      unsaid(text, &entry.value, rule->follows, rule->effect);
+    }
+  }
+
+  static bool says_something(const Value& value, std::string_view usual) {
+    if (value.is_scalar()) return !value.text.empty() && value.text != usual;
+    return std::any_of(value.items.begin(), value.items.end(), [&](const Value& item) { return item.text != usual; });
+  }
+
+  void tell_unknown(const std::string& name, const Value::Entry& entry) {
+    const NameHint* hint = hint_of_name(name);
+    run_.notes.push_back({ImportNote::Kind::unknown, entry.position,
+                          hint == nullptr ? name : left_out_text(name, hint->follows, hint->effect)});
   }
 
   const Value& root_;
@@ -399,10 +459,10 @@ class TorchtitanReader {
   Diagnostics& diagnostics_;
   TrainingRun run_;
   std::int64_t counted_ = 0;  // layers that stand for embedding and head when layers are dealt
-  const Flavor* flavor_ = nullptr;
+  std::int64_t layers_ = 0;   // 0: not known, which is told
+  bool has_experts_ = false;
   std::int64_t replicas_ = 1;
   std::int64_t shards_ = 1;
-  std::set<std::string> read_;  // keys that are said, `table.key`
 };
 
 }  // namespace

@@ -10,11 +10,20 @@
 
 namespace hdpsim {
 
+/// A model that the user of an import names.
+struct NamedModel {
+  Value value;              ///< A study's `model`.
+  std::int64_t layers = 0;  ///< As its pipeline deals them.
+  bool has_experts = false;
+};
+
 /// What the user of an import says beside the file.
 struct ImportOptions {
   std::string cluster = {};                           ///< A preset or a file; empty: one is assumed.
   std::optional<std::int64_t> gpus = {};              ///< Of the job.
   std::optional<std::int64_t> vocabulary = {};        ///< Entries of the tokenizer, before they are padded.
+  std::string model_name = {};                        ///< A preset or a file; empty: the file describes the model.
+  std::optional<NamedModel> model = {};               ///< What `model_name` stands for, once that is read.
   std::map<std::string, std::string> variables = {};  ///< Of a shell script.
   std::optional<int> command = {};                    ///< Of several commands that train, which one, from 1.
 };

@@ -4,6 +4,7 @@
 #include <yaml-cpp/mark.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -20,7 +21,10 @@ class DocumentBuilder final : public YAML::EventHandler {
   /// Thrown through the parser when a limit is passed, which has been reported by then.
   struct GivenUp {};
 
-  DocumentBuilder(std::string file, Diagnostics& diagnostics) : file_(std::move(file)), diagnostics_(diagnostics) {}
+  enum class Repeated : std::uint8_t { are_errors, are_kept };
+
+  DocumentBuilder(std::string file, Diagnostics& diagnostics, Repeated repeated = Repeated::are_errors)
+      : file_(std::move(file)), diagnostics_(diagnostics), repeated_(repeated) {}
 
   /// The first document. Further documents are reported if they have any content.
   [[nodiscard]] Value take() { return std::move(root_); }
@@ -69,6 +73,7 @@ class DocumentBuilder final : public YAML::EventHandler {
 
   std::string file_;
   Diagnostics& diagnostics_;
+  Repeated repeated_;
   std::size_t documents_ = 0;
   int document_start_ = 0;  ///< Characters before the latest document.
   bool told_second_ = false;

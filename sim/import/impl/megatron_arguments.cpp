@@ -54,7 +54,10 @@ void MegatronArguments::take(const Argument& argument) {
   const ArgumentRule* rule = rule_of(argument.written);
   if (rule == nullptr) {
     if (argument.is_launcher || (argument.is_switch && !argument.is_on)) return;
-    notes_.push_back({ImportNote::Kind::unknown, argument.position, text_of(argument)});
+    const NameHint* hint = hint_of_name(argument.written);
+    const std::string text = text_of(argument);
+    notes_.push_back({ImportNote::Kind::unknown, argument.position,
+                      hint == nullptr ? text : left_out_text(text, hint->follows, hint->effect)});
     return;
   }
   const std::string key = rule->role == Role::idle ? with_underscores(argument.written) : key_of(*rule);
@@ -110,7 +113,7 @@ void MegatronArguments::tell_rule(const Stated& stated) const {
     return;
   } else if (rule->role == Role::unsaid) {
     notes_.push_back(
-        {ImportNote::Kind::unsaid, argument.position, fmt::format("{}: {}", text_of(argument), rule->follows)});
+        {ImportNote::Kind::unsaid, argument.position, left_out_text(text_of(argument), rule->follows, rule->effect)});
   } else if (rule->role == Role::refused) {
     diagnostics_.unsupported(argument.position, fmt::format("{} is {}", argument.written, rule->follows));
   }
@@ -189,11 +192,11 @@ bool MegatronArguments::is_on(std::string_view key) const {
   return rule != nullptr && rule->kind == Kind::turns_off;
 }
 
-void MegatronArguments::tell_unsaid(std::string_view key, std::string_view follows) const {
+void MegatronArguments::tell_unsaid(std::string_view key, std::string_view follows, const LikelyEffect& effect) const {
   const auto found = stated_.find(key);
   const std::string text = found == stated_.end() ? written(key) : text_of(found->second.argument);
   notes_.push_back({ImportNote::Kind::unsaid, found == stated_.end() ? Position{} : found->second.argument.position,
-                    fmt::format("{}: {}", text, follows)});
+                    left_out_text(text, follows, effect)});
 }
 
 void MegatronArguments::refuse_second_of(std::span<const std::string_view> keys) const {

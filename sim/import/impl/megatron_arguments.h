@@ -42,8 +42,8 @@ class MegatronArguments {
   /// Reports all but the first stated of arguments that say one thing in different ways.
   void refuse_second_of(std::span<const std::string_view> keys) const;
 
-  /// Tells that a study cannot say an argument, and what it has instead.
-  void tell_unsaid(std::string_view key, std::string_view follows) const;
+  /// Tells that a study cannot say an argument, what it has instead, and how the run differs.
+  void tell_unsaid(std::string_view key, std::string_view follows, const LikelyEffect& effect) const;
   void assume(std::string text, Position position = {}) const;
   [[nodiscard]] Diagnostics& diagnostics() const { return diagnostics_; }
   [[nodiscard]] const std::string& file() const { return file_; }

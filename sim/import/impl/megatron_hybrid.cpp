@@ -102,7 +102,8 @@ Modules modules_of(const MegatronArguments& arguments) {
     return {arguments.word("mtp_hybrid_override_pattern", ""),
             arguments.number("mtp_num_layers", megatron_ranges::modules, 0)};
   }
-  arguments.tell_unsaid("mtp_num_layers", "no letters say which layers predict further tokens: none do");
+  arguments.tell_unsaid("mtp_num_layers", "no letters say which layers predict further tokens: none do",
+                        effects::slower_and_larger);
   return {};
 }
 
@@ -180,7 +181,9 @@ void set_hybrid_layers(const MegatronArguments& arguments, const std::string& le
                        std::int64_t ffn, Value& config) {
   check_arguments(arguments, letters);
   const std::string_view argument = hybrid_argument(arguments);
-  if (hybrid_segments(arguments) > 1) arguments.tell_unsaid(argument, "layers are dealt to the stages evenly");
+  if (hybrid_segments(arguments) > 1) {
+    arguments.tell_unsaid(argument, "layers are dealt to the stages evenly", effects::other_both);
+  };
   const auto set = [&](std::string_view key, std::string value, std::string_view said_by, bool quoted = false) {
     Value scalar = Value::scalar(std::move(value), arguments.position(said_by));
     scalar.quoted = quoted;

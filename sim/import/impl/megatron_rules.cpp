@@ -89,6 +89,7 @@ constexpr std::array said = std::to_array<ArgumentRule>({
     {.option = "moe-expert-capacity-factor"},
     {.option = "moe-token-dispatcher-type"},
     {.option = "moe-enable-deepep", .kind = Kind::turns_on},
+    {.option = "moe-grouped-gemm", .kind = Kind::turns_on},
     // Batch
     {.option = "micro-batch-size"},
     {.option = "global-batch-size"},
@@ -160,16 +161,25 @@ constexpr std::array said = std::to_array<ArgumentRule>({
     {.option = "data-parallel-sharding-strategy"},
 });
 
-constexpr ArgumentRule unsaid(std::string_view option, std::string_view follows, std::string_view usual = {}) {
-  return {.option = option, .role = Role::unsaid, .usual = usual, .follows = follows};
+constexpr ArgumentRule unsaid(std::string_view option, std::string_view follows, LikelyEffect effect,
+                              std::string_view usual = {}) {
+  return {.option = option, .role = Role::unsaid, .usual = usual, .follows = follows, .effect = effect};
 }
 
-constexpr ArgumentRule unsaid_on(std::string_view option, std::string_view follows, std::string_view key = {}) {
-  return {.option = option, .key = key, .kind = Kind::turns_on, .role = Role::unsaid, .follows = follows};
+constexpr ArgumentRule unsaid_on(std::string_view option, std::string_view follows, LikelyEffect effect,
+                                 std::string_view key = {}) {
+  return {
+      .option = option, .key = key, .kind = Kind::turns_on, .role = Role::unsaid, .follows = follows, .effect = effect};
 }
 
-constexpr ArgumentRule unsaid_off(std::string_view option, std::string_view key, std::string_view follows) {
-  return {.option = option, .key = key, .kind = Kind::turns_off, .role = Role::unsaid, .follows = follows};
+constexpr ArgumentRule unsaid_off(std::string_view option, std::string_view key, std::string_view follows,
+                                  LikelyEffect effect) {
+  return {.option = option,
+          .key = key,
+          .kind = Kind::turns_off,
+          .role = Role::unsaid,
+          .follows = follows,
+          .effect = effect};
 }
 
 constexpr std::string_view as_one_kernel = "the kernels of such a chain are taken as one";
@@ -178,53 +188,100 @@ constexpr std::string_view plain_adam = "Adam with fp32 states on the device is 
 constexpr std::string_view each_alone = "what hides all-to-alls of experts is not simulated";
 constexpr std::string_view in_own_precision = "layers all have the same products";
 constexpr std::string_view one_document = "each sequence is one document, whose tokens all see those before them";
+constexpr std::string_view stays = "activations stay on the device; a plan's offload is something else";
+constexpr std::string_view fast_kernels = "kernels are the fast ones";
+constexpr std::string_view gradients_follow = "weights' gradients follow those of inputs";
+constexpr std::string_view all_trained = "all parameters are trained";
+constexpr std::string_view pictures = "the encoder of pictures and its tokens are left out";
 
 constexpr std::array cannot_be_said = std::to_array<ArgumentRule>({
-    unsaid("rampup-batch-size", "a step with the whole batch is simulated"),
-    unsaid("softmax-type", "the softmax is the usual one", "vanilla"),
-    unsaid("spec", "layers are those that the other arguments describe"),
-    unsaid("main-grads-dtype", plain_adam, "fp32"),
-    unsaid("main-params-dtype", plain_adam, "fp32"),
-    unsaid_on("optimizer-cpu-offload", plain_adam),
-    unsaid("cpu-offloading-num-layers", "activations stay on the device; a plan's offload is something else", "0"),
-    unsaid("pipeline-model-parallel-layout", dealt_evenly),
-    unsaid_on("distribute-saved-activations", "each device keeps what layers begin with whole"),
-    unsaid_on("overlap-moe-expert-parallel-comm", each_alone),
-    unsaid_on("moe-shared-expert-overlap", each_alone),
-    unsaid_on("moe-pad-expert-input-to-capacity", "experts are not padded"),
-    unsaid_on("delay-wgrad-compute", "weights' gradients follow those of inputs"),
-    unsaid_on("defer-embedding-wgrad-compute", "weights' gradients follow those of inputs"),
-    unsaid_on("overlap-param-gather-with-optimizer-step", "the optimizer's step ends before parameters are gathered"),
-    unsaid_on("fp8-param-gather", "parameters are gathered in bf16"),
-    unsaid_off("no-fp8-wgrad", "fp8_wgrad", "weights' gradients are products in fp8, too"),
-    unsaid_on("first-last-layers-bf16", in_own_precision),
-    {.option = "fp4-format", .key = "fp4", .role = Role::unsaid, .follows = "products are simulated in bf16"},
-    unsaid_on("fp32-residual-connection", "the residual stream is bf16"),
-    unsaid_off("no-bias-gelu-fusion", "bias_gelu_fusion", as_one_kernel),
-    unsaid_off("no-bias-swiglu-fusion", "bias_swiglu_fusion", as_one_kernel),
-    unsaid_off("no-bias-dropout-fusion", "bias_dropout_fusion", as_one_kernel),
-    unsaid_off("no-rope-fusion", "apply_rope_fusion", as_one_kernel),
+    unsaid("rampup-batch-size", "a step with the whole batch is simulated", effects::faster),
+    unsaid("softmax-type", "the softmax is the usual one", effects::other_time, "vanilla"),
+    unsaid("spec", "layers are those that the other arguments describe", effects::other_both),
+    unsaid("main-grads-dtype", plain_adam, effects::smaller, "fp32"),
+    unsaid("main-params-dtype", plain_adam, effects::smaller, "fp32"),
+    unsaid_on("optimizer-cpu-offload", plain_adam, effects::slower_but_smaller),
+    unsaid("cpu-offloading-num-layers", stays, effects::slower_but_smaller, "0"),
+    unsaid_on("fine-grained-activation-offloading", stays, effects::slower_but_smaller),
+    unsaid("offload-modules", stays, effects::slower_but_smaller),
+    unsaid("min-offloaded-tensor-size", stays, effects::other_both, "1048576"),
+    unsaid("pipeline-model-parallel-layout", dealt_evenly, effects::other_both),
+    unsaid_on("distribute-saved-activations", "each device keeps what layers begin with whole",
+              effects::slower_but_smaller),
+    unsaid_on("overlap-moe-expert-parallel-comm", each_alone, effects::faster_but_larger),
+    unsaid_on("moe-shared-expert-overlap", each_alone, effects::faster),
+    unsaid_on("moe-pad-expert-input-to-capacity", "experts are not padded", effects::slower_and_larger),
+    unsaid_on("moe-router-padding-for-quantization", "experts are not padded", effects::slower),
+    unsaid_on("moe-router-padding-for-fp8", "experts are not padded", effects::slower),
+    unsaid_on("moe-permute-fusion", "tokens are permuted by kernels of their own", effects::faster),
+    unsaid_on("moe-router-fusion", "the router's kernels are its own", effects::faster),
+    unsaid("moe-deepep-num-sms", "all of the device computes beside messages", effects::other_time, "20"),
+    unsaid_on("moe-layer-recompute", "what is computed again is what --recompute-granularity says",
+              effects::slower_but_smaller),
+    unsaid_on("moe-extended-tp", "experts are cut or divided as the mesh says", effects::other_both),
+    unsaid_on("delay-wgrad-compute", gradients_follow, effects::faster_but_larger),
+    unsaid_on("defer-embedding-wgrad-compute", gradients_follow, effects::faster_but_larger),
+    unsaid_on("overlap-param-gather-with-optimizer-step", "the optimizer's step ends before parameters are gathered",
+              effects::faster),
+    unsaid_on("fp8-param-gather", "parameters are gathered in bf16", effects::faster_and_smaller),
+    unsaid_off("no-fp8-wgrad", "fp8_wgrad", "weights' gradients are products in fp8, too", effects::slower),
+    unsaid_on("first-last-layers-bf16", in_own_precision, effects::slower),
+    unsaid_on("keep-fp8-transpose-cache", "casts of weights stay once", effects::faster_but_larger),
+    unsaid_on("reuse-grad-buf-for-mxfp8-param-ag", "gathered parameters have memory of their own", effects::smaller),
+    unsaid_on("enable-full-sharding-in-hsdp", "replicas of shards hold the same states", effects::smaller),
+    unsaid("cuda-graph-scope", "graphs hold whole passes", effects::other_time, "full"),
+    unsaid("high-priority-stream-groups", "all communicators have the same priority", effects::other_time),
+    unsaid("nccl-communicator-config-path", "communicators are those that NCCL makes by itself", effects::other_time),
+    unsaid_on("fsdp-double-buffer", "parameters that FSDP gathers have no second buffer", effects::larger),
+    {.option = "fp4-format",
+     .key = "fp4",
+     .role = Role::unsaid,
+     .follows = "products are simulated in bf16",
+     .effect = effects::faster},
+    unsaid_on("fp32-residual-connection", "the residual stream is bf16", effects::slower_and_larger),
+    unsaid_on("fp16-lm-cross-entropy", "the loss is computed on fp32 logits, unless it is fused", effects::smaller),
+    unsaid_on("memory-efficient-layer-norm", "norms keep what they read", effects::smaller),
+    unsaid_on("disable-mamba-mem-eff-path", "Mamba layers keep what the fused kernels keep",
+              effects::slower_and_larger),
+    unsaid_off("no-bias-gelu-fusion", "bias_gelu_fusion", as_one_kernel, effects::slower_and_larger),
+    unsaid_off("no-bias-swiglu-fusion", "bias_swiglu_fusion", as_one_kernel, effects::slower_and_larger),
+    unsaid_off("no-bias-dropout-fusion", "bias_dropout_fusion", as_one_kernel, effects::slower_and_larger),
+    unsaid_off("no-rope-fusion", "apply_rope_fusion", as_one_kernel, effects::slower_and_larger),
+    unsaid_off("no-masked-softmax-fusion", "masked_softmax_fusion", as_one_kernel, effects::slower_and_larger),
     unsaid_off("no-scatter-gather-tensors-in-pipeline", "scatter_gather_tensors_in_pipeline",
-               "each device sends its part of what goes to the next stage"),
-    unsaid_on("ddp-reduce-scatter-with-fp32-accumulation", "gradients are reduced in their own type"),
-    unsaid_on("use-sharp", "the network does not reduce"),
-    unsaid_on("use-nccl-ub", "collectives are those without registered buffers", "nccl_ub"),
-    unsaid_on("use-tp-pp-dp-mapping", "stages lie outside of replicas, as usual"),
-    unsaid_on("deterministic-mode", "kernels are the fast ones"),
-    unsaid("empty-unused-memory-level", "the allocator's cache stays", "0"),
-    unsaid_on("apply-residual-connection-post-layernorm", "norms stand before branches"),
-    unsaid_on("reset-attention-mask", one_document),
-    unsaid_on("sft", one_document),
-    unsaid_on("hybrid-context-parallel", "add the plan megatron-hybrid-cp, and your lengths"),
-    unsaid_on("dynamic-context-parallel", "add the plan megatron-dynamic-cp, and your lengths"),
-    unsaid("dsa-kernel-backend", "scores and attention to chosen keys are fused kernels", "tilelang"),
-    unsaid("manual-gc-interval", "garbage collection is not simulated", "0"),
-    unsaid("check-weight-hash-across-dp-replicas-interval", "the check is not simulated"),
+               "each device sends its part of what goes to the next stage", effects::slower),
+    unsaid_on("ddp-reduce-scatter-with-fp32-accumulation", "gradients are reduced in their own type",
+              effects::slower_and_larger),
+    unsaid_on("use-sharp", "the network does not reduce", effects::faster),
+    unsaid_on("use-nccl-ub", "collectives are those without registered buffers", effects::faster_but_larger, "nccl_ub"),
+    unsaid_on("use-tp-pp-dp-mapping", "stages lie outside of replicas, as usual", effects::other_time),
+    unsaid_on("overlap-p2p-communication-warmup-flush", "messages of the first and last passes are waited for",
+              effects::faster, "overlap_p2p_comm_warmup_flush"),
+    unsaid_on("deterministic-mode", fast_kernels, effects::slower),
+    unsaid_on("batch-invariant-mode", fast_kernels, effects::slower),
+    unsaid("empty-unused-memory-level", "the allocator's cache stays", effects::slower_but_smaller, "0"),
+    unsaid_on("apply-residual-connection-post-layernorm", "norms stand before branches", effects::other_memory),
+    unsaid_on("reset-attention-mask", one_document, effects::faster),
+    unsaid_on("sft", one_document, effects::faster),
+    unsaid_on("hybrid-context-parallel", "add the plan megatron-hybrid-cp, and your lengths", effects::other_both),
+    unsaid_on("dynamic-context-parallel", "add the plan megatron-dynamic-cp, and your lengths", effects::other_both),
+    unsaid("sequence-packing-scheduler", "add the plan that packs so, and your lengths", effects::other_both),
+    unsaid("dsa-kernel-backend", "scores and attention to chosen keys are fused kernels", effects::slower, "tilelang"),
+    unsaid("manual-gc-interval", "garbage collection is not simulated", effects::slower, "0"),
+    unsaid("check-weight-hash-across-dp-replicas-interval", "the check is not simulated", effects::slower),
+    unsaid("freeze-LM", all_trained, effects::faster_and_smaller),
+    unsaid("freeze-ViT", all_trained, effects::faster_and_smaller),
+    unsaid("vision-model-type", pictures, effects::slower_and_larger),
+    unsaid("language-model-type", "the model is what the other arguments describe", effects::other_both),
+    unsaid_on("perform-rl-step", "a step of training is simulated, without what generates its samples",
+              effects::slower),
 });
 
 constexpr ArgumentRule refused(std::string_view option, Kind kind, std::string_view what, std::string_view usual = {}) {
   return {.option = option, .kind = kind, .role = Role::refused, .usual = usual, .follows = what};
 }
+
+constexpr std::string_view of_inference = "of a program that generates text: what is imported trains";
 
 constexpr std::array other_models = std::to_array<ArgumentRule>({
     refused("decoder-num-layers", Kind::value, "of a model with an encoder and a decoder"),
@@ -237,6 +294,20 @@ constexpr std::array other_models = std::to_array<ArgumentRule>({
             "an argument that Megatron-LM no longer has: write --tensor-model-parallel-size"),
     refused("checkpoint-activations", Kind::turns_on,
             "an argument that Megatron-LM no longer has: write --recompute-granularity"),
+    refused("model-provider", Kind::value, "of a program whose model stands in its code, not in its arguments"),
+    refused("sample-input-file", Kind::value, of_inference),
+    refused("sample-output-file", Kind::value, of_inference),
+    refused("genfile", Kind::value, of_inference),
+    refused("out-seq-length", Kind::value, of_inference),
+    refused("num-tokens-to-generate", Kind::value, of_inference),
+    refused("max-tokens-to-generate", Kind::value, of_inference),
+    refused("max-new-tokens", Kind::value, of_inference),
+    refused("prompts", Kind::value, of_inference),
+    refused("prompt-file", Kind::value, of_inference),
+    refused("temperature", Kind::value, of_inference),
+    refused("top-k", Kind::value, of_inference),
+    refused("top-p", Kind::value, of_inference),
+    refused("greedy", Kind::turns_on, of_inference),
 });
 
 // Known arguments that decide neither the kernels of a step nor its messages nor its memory, and keys of a checkpoint's
@@ -268,22 +339,22 @@ constexpr std::string_view idle_names = R"(
   add-position-embedding no-position-embedding relative-attention-num-buckets relative-attention-max-distance
   norm-epsilon layernorm-epsilon apply-layernorm-1p layernorm-zero-centered-gamma openai-gelu onnx-safe
   activation-func-clamp-value glu-linear-offset no-persist-layer-norm persist-layer-norm
-  apply-query-key-layer-scaling attention-softmax-in-fp32 masked-softmax-fusion no-masked-softmax-fusion
-  fp16-lm-cross-entropy disable-bf16-reduced-precision-matmul cross-entropy-fusion-impl
+  apply-query-key-layer-scaling attention-softmax-in-fp32
+  disable-bf16-reduced-precision-matmul cross-entropy-fusion-impl
   fp8-margin fp8-interval fp8-amax-history-len fp8-amax-compute-algo fp8-quantizer-factory fp4-recipe
   fp4-quantizer-factory num-layers-at-start-in-bf16 num-layers-at-end-in-bf16 te-rng-tracker inference-rng-tracker
-  keep-fp8-transpose-cache reuse-grad-buf-for-mxfp8-param-ag use-te-activation-func
-  moe-grouped-gemm moe-use-legacy-grouped-gemm moe-extended-tp moe-router-load-balancing-type moe-router-dtype
-  moe-router-fusion moe-router-score-function moe-router-pre-softmax moe-router-topk-scaling-factor
-  moe-router-enable-expert-bias moe-router-bias-update-rate moe-router-force-load-balancing moe-router-padding-for-fp8
-  moe-aux-loss-coeff moe-z-loss-coeff moe-input-jitter-eps moe-per-layer-logging moe-permute-fusion
-  moe-token-drop-policy moe-apply-probs-on-input moe-deepep-num-sms moe-use-upcycling moe-upcycling-granularity
+  use-te-activation-func
+  moe-use-legacy-grouped-gemm moe-router-load-balancing-type moe-router-dtype
+  moe-router-score-function moe-router-pre-softmax moe-router-topk-scaling-factor
+  moe-router-enable-expert-bias moe-router-bias-update-rate moe-router-force-load-balancing
+  moe-aux-loss-coeff moe-z-loss-coeff moe-input-jitter-eps moe-per-layer-logging
+  moe-token-drop-policy moe-apply-probs-on-input moe-use-upcycling moe-upcycling-granularity
   moe-token-dropping mtp-loss-scaling-factor cache-mla-latents use-fused-weighted-squared-relu
-  disable-mamba-mem-eff-path dsa-indexer-rope-interleaved dsa-indexer-rotate-activation dsa-indexer-scoring-relu
+  dsa-indexer-rope-interleaved dsa-indexer-rotate-activation dsa-indexer-scoring-relu
   dsa-indexer-k-norm-epsilon dsa-indexer-k-norm-fp32
   distributed-backend distributed-timeout-minutes distributed-timeout-seconds-after-init local-rank lazy-mpu-init
-  nccl-communicator-config-path pipeline-model-parallel-comm-backend high-priority-stream-groups
-  bias-activation-fusion memory-efficient-layer-norm tp-comm-atomic-ag tp-comm-atomic-rs batch-p2p-comm batch-p2p-sync
+  pipeline-model-parallel-comm-backend
+  bias-activation-fusion tp-comm-atomic-ag tp-comm-atomic-rs batch-p2p-comm batch-p2p-sync
   deallocate-pipeline-outputs cpu-offloading cpu-offloading-weights cpu-offloading-activations
   enable-gloo-process-groups disable-gloo-process-groups tp-comm-bootstrap-backend tp-comm-overlap-cfg
   tp-comm-overlap-ag tp-comm-overlap-rs tp-comm-overlap-rs-dgrad tp-comm-bulk-dgrad tp-comm-bulk-wgrad
@@ -291,9 +362,9 @@ constexpr std::string_view idle_names = R"(
   disable-tp-comm-bulk-wgrad disable-tp-comm-split-ag disable-tp-comm-split-rs
   ddp-num-buckets ddp-pad-buckets-for-high-nccl-busbw ddp-average-in-collective align-grad-reduce
   no-align-grad-reduce align-param-gather no-align-param-gather gradient-reduce-div-fusion
-  no-gradient-reduce-div-fusion fsdp-double-buffer suggested-communication-unit-size
-  disable-symmetric-registration sharp-enabled-group enable-full-sharding-in-hsdp use-ring-exchange-p2p
-  overlap-p2p-communication-warmup-flush overlap-p2p-comm-warmup-flush wgrad-deferral-limit
+  no-gradient-reduce-div-fusion suggested-communication-unit-size
+  disable-symmetric-registration sharp-enabled-group use-ring-exchange-p2p
+  wgrad-deferral-limit
   use-mcore-models deprecated-use-mcore-models clone-scatter-output-in-embedding no-clone-scatter-output-in-embedding
   check-for-nan-in-loss-and-grad no-check-for-nan-in-loss-and-grad check-for-spiky-loss check-for-large-grads
   calculate-per-token-loss manual-gc manual-gc-eval no-manual-gc-eval timing-log-level timing-log-option
@@ -306,7 +377,7 @@ constexpr std::string_view idle_names = R"(
   replication replication-jump replication-factor disable-straggler-on-startup run-workload-inspector-server
   adlr-autoresume adlr-autoresume-interval config-logger-dir test-data flash-decode symmetric-ar-type
   max-tokens-to-oom use-legacy-static-engine decode-only-cuda-graphs disable-chunked-prefill mlp-chunks-for-prefill
-  nccl-all-reduce-for-prefill output-bert-embeddings cuda-graph-warmup-steps cuda-graph-scope perform-rl-step
+  nccl-all-reduce-for-prefill output-bert-embeddings cuda-graph-warmup-steps
   langrl-external-server langrl-inference-server-type langrl-inference-server-conversation-template
   rank data-parallel-size transformer-pipeline-model-parallel-size params-dtype iteration variable-seq-lengths
   do-train do-valid do-test padded-vocab-size-logged model-type encoder-tensor-model-parallel-size
@@ -357,6 +428,19 @@ std::string with_underscores(std::string_view name) {
 
 std::string key_of(const ArgumentRule& rule) {
   return rule.key.empty() ? with_underscores(rule.option) : std::string(rule.key);
+}
+
+std::vector<const ArgumentRule*> telling_rules() {
+  std::vector<const ArgumentRule*> all;
+  for (const ArgumentRule& rule : said) all.push_back(&rule);
+  for (const ArgumentRule& rule : cannot_be_said) all.push_back(&rule);
+  for (const ArgumentRule& rule : other_models) all.push_back(&rule);
+  return all;
+}
+
+bool is_of_inference(std::string_view name) {
+  const ArgumentRule* rule = rule_of(name);
+  return rule != nullptr && rule->role == Role::refused && rule->follows == of_inference;
 }
 
 const ArgumentRule* rule_of(std::string_view name) {

@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "sim/import/impl/likely_effect.h"
 
 namespace hdpsim {
 
@@ -17,8 +20,8 @@ struct ArgumentRule {
   enum class Role : std::uint8_t {
     said,     ///< The study says it.
     unsaid,   ///< It touches the time of a step or its memory, and a study cannot say it.
-    refused,  ///< It is of a model that the simulator does not know.
-    idle,     ///< It does not touch the time of a step.
+    refused,  ///< It is of a model or of a program that the simulator does not know.
+    idle,     ///< It touches neither.
   };
   std::string_view option;    ///< `disable-bias-linear`
   std::string_view key = {};  ///< `add_bias_linear`; empty: the option with underscores.
@@ -26,10 +29,15 @@ struct ArgumentRule {
   Role role = Role::said;
   std::string_view usual = {};    ///< For a value: what needs no telling.
   std::string_view follows = {};  ///< For what is unsaid: what the study has instead.
+  LikelyEffect effect = {};       ///< For what is unsaid: how the run differs.
 };
 
 /// The rule of an argument by its option or its key, with dashes or underscores; null if there is none.
 [[nodiscard]] const ArgumentRule* rule_of(std::string_view name);
+/// Whether an argument is of programs that generate text.
+[[nodiscard]] bool is_of_inference(std::string_view name);
+/// Every rule but those of idle arguments.
+[[nodiscard]] std::vector<const ArgumentRule*> telling_rules();
 /// The key under which an argument is known: `add_bias_linear`.
 [[nodiscard]] std::string key_of(const ArgumentRule& rule);
 /// `name` with underscores, without leading dashes.

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <utility>
 
+#include "sim/import/impl/plain_letters.h"
+
 namespace hdpsim {
 namespace {
 
@@ -17,72 +19,179 @@ constexpr std::array all_flavors = std::to_array<Flavor>({
     {"llama3", "8B_varlen", "llama3-8b", 32},
     {"llama3", "70B", "llama3-70b", 80},
     {"llama3", "405B", "llama3.1-405b", 126},
-    {"llama4", "17bx16e", "llama4-scout", 48, true, no_chunks},
+    {"llama4", "17bx16e", "llama4-scout", 48, true, no_chunks, effects::slower},
     {"llama4", "17bx16e_irope", "llama4-scout", 48, true},
-    {"llama4", "17bx128e", "llama4-maverick", 48, true, no_chunks},
+    {"llama4", "17bx128e", "llama4-maverick", 48, true, no_chunks, effects::slower},
     {"llama4", "17bx128e_irope", "llama4-maverick", 48, true},
     {"deepseek_v3", "671B", "deepseek-v3", 61, true},
+    {"gpt_oss", "20B", "gpt-oss-20b", 24, true},
+    {"gpt_oss", "120B", "gpt-oss-120b", 36, true},
+    {"kimi_k2", "1T", "kimi-k2", 61, true},
+    {"kimi_k2", "1T-A32B", "kimi-k2", 61, true},
     {"qwen3", "32B", "qwen3-32b", 64},
     {"qwen3", "30B-A3B", "qwen3-30b-a3b", 48, true},
     {"qwen3", "235B-A22B", "qwen3-235b-a22b", 94, true},
+    {"qwen3_next", "80B-A3B", "qwen3-next-80b-a3b", 48, true},
 });
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> schedules = {
     {{"1f1b", "1f1b"}, {"gpipe", "gpipe"}, {"interleaved1f1b", "interleaved"}, {"zbvzerobubble", "zb-v"}}};
 
+constexpr std::array<std::string_view, 3> degree_homes = {"parallelism", "training", "experimental"};
+
+using KeyRole = TomlRule::Role;
+
+constexpr TomlRule said_key(std::string_view table, std::string_view key) {
+  return {.table = table, .key = key, .role = KeyRole::said};
+}
+
+constexpr TomlRule idle_key(std::string_view table, std::string_view key = {}) {
+  return {.table = table, .key = key};
+}
+
+constexpr TomlRule unsaid_key(std::string_view table, std::string_view key, std::string_view follows,
+                              LikelyEffect effect, std::string_view usual = {}) {
+  return {.table = table, .key = key, .role = KeyRole::unsaid, .follows = follows, .effect = effect, .usual = usual};
+}
+
 constexpr std::string_view layers_even = "layers are dealt to the stages evenly";
 constexpr std::string_view of_library = "kernels and messages are those of PyTorch's own parallelism";
+constexpr std::string_view usual_kernels = "kernels are the fast ones";
+constexpr std::string_view all_products = "all products of layers are converted";
+constexpr std::string_view by_tensor = "one scale a tensor";
 
 constexpr std::array rules = std::to_array<TomlRule>({
-    {"job", ""},
-    {"profiling", ""},
-    {"metrics", ""},
-    {"lr_scheduler", ""},
-    {"checkpoint", ""},
-    {"comm", ""},
-    {"validation", ""},
-    {"memory_estimation", ""},
-    {"debug", ""},
-    {"fault_tolerance", ""},
-    {"optimizer", "name", "Adam with fp32 states on the device is simulated", "AdamW"},
-    {"optimizer", "early_step_in_backward", "the optimizer's step follows the backward", "false"},
-    {"optimizer", ""},
-    {"model", "hf_assets_path"},
-    {"model", "tokenizer_path"},
-    {"model", "tokenizer_type"},
-    {"model", "norm_type"},
-    {"model", "print_after_conversion"},
-    {"training", "dataset"},
-    {"training", "dataset_path"},
-    {"training", "max_norm"},
-    {"training", "steps"},
-    {"training", "gc_freq"},
-    {"training", "gc_debug"},
-    {"training", "seed"},
-    {"training", "deterministic"},
-    {"training", "dataloader"},
-    {"training", "enable_cpu_offload", "parameters, gradients and states stay on the device", "false"},
-    {"training", "mixed_precision_reduce", "gradients are reduced in bf16, half the bytes", "bfloat16"},
-    {"parallelism", "disable_loss_parallel", "logits are cut over tp", "false"},
-    {"parallelism", "module_fqns_per_model_part", layers_even},
-    {"parallelism", "pipeline_parallel_split_points", layers_even},
-    {"parallelism", "pipeline_parallel_schedule_csv", "the schedule is that of its name", ""},
-    {"parallelism", "pipeline_parallel_expert_parallel_overlap", "what hides all-to-alls of experts is not simulated",
-     "false"},
-    {"parallelism", "context_parallel_load_balancer"},
-    {"parallelism", "enable_compiled_autograd"},
-    {"parallelism", "expert_tensor_parallel_degree", "experts are divided, not cut as well", "1"},
-    {"parallelism", "expert_parallel_comm_backend", "copies of tokens travel in all-to-alls of NCCL", "standard"},
-    {"activation_checkpoint", ""},
-    {"compile", ""},
-    {"experimental", "custom_import", of_library, ""},
-    {"experimental", "custom_args_module", of_library, ""},
+    idle_key("job"),
+    idle_key("profiling"),
+    idle_key("metrics"),
+    idle_key("lr_scheduler"),
+    idle_key("checkpoint"),
+    idle_key("comm"),
+    idle_key("validation"),
+    idle_key("memory_estimation"),
+    said_key("model", "name"),
+    said_key("model", "flavor"),
+    said_key("model", "converters"),
+    idle_key("model", "hf_assets_path"),
+    idle_key("model", "tokenizer_path"),
+    idle_key("model", "tokenizer_type"),
+    idle_key("model", "norm_type"),
+    idle_key("model", "print_after_conversion"),
+    unsaid_key("model", "attn_mask_type", "tokens see all those before them in their sequence", effects::faster,
+               "causal"),
+    unsaid_key("optimizer", "name", "Adam with fp32 states on the device is simulated", effects::other_both, "AdamW"),
+    unsaid_key("optimizer", "early_step_in_backward", "the optimizer's step follows the backward", effects::smaller,
+               "false"),
+    unsaid_key("optimizer", "implementation", "one kernel updates all parameters", effects::slower, "fused"),
+    unsaid_key("optimizer", "state_dtype", "moments have the type that training.dtype says", effects::other_memory,
+               "float32"),
+    idle_key("optimizer"),
+    said_key("training", "local_batch_size"),
+    said_key("training", "batch_size"),
+    said_key("training", "global_batch_size"),
+    said_key("training", "seq_len"),
+    said_key("training", "compile"),
+    said_key("training", "dtype"),
+    said_key("training", "mixed_precision_param"),
+    said_key("training", "mixed_precision_reduce"),
+    idle_key("training", "dataset"),
+    idle_key("training", "dataset_path"),
+    idle_key("training", "max_norm"),
+    idle_key("training", "steps"),
+    idle_key("training", "gc_freq"),
+    idle_key("training", "gc_debug"),
+    idle_key("training", "seed"),
+    idle_key("training", "dataloader"),
+    unsaid_key("training", "deterministic", usual_kernels, effects::slower, "false"),
+    unsaid_key("training", "enable_cpu_offload", "parameters, gradients and states stay on the device",
+               effects::slower_but_smaller, "false"),
+    said_key("parallelism", "data_parallel_shard_degree"),
+    said_key("parallelism", "data_parallel_replicate_degree"),
+    said_key("parallelism", "tensor_parallel_degree"),
+    said_key("parallelism", "pipeline_parallel_degree"),
+    said_key("parallelism", "context_parallel_degree"),
+    said_key("parallelism", "context_parallel_rotate_method"),
+    said_key("parallelism", "expert_parallel_degree"),
+    said_key("parallelism", "fsdp_reshard_after_forward"),
+    said_key("parallelism", "enable_async_tensor_parallel"),
+    said_key("parallelism", "pipeline_parallel_schedule"),
+    said_key("parallelism", "pipeline_parallel_layers_per_stage"),
+    said_key("parallelism", "pipeline_parallel_microbatch_size"),
+    said_key("parallelism", "pipeline_parallel_first_stage_less_layers"),
+    said_key("parallelism", "pipeline_parallel_last_stage_less_layers"),
+    unsaid_key("parallelism", "disable_loss_parallel", "logits are cut over tp", effects::slower_and_larger, "false"),
+    unsaid_key("parallelism", "module_fqns_per_model_part", layers_even, effects::other_both),
+    unsaid_key("parallelism", "pipeline_parallel_split_points", layers_even, effects::other_both),
+    unsaid_key("parallelism", "pipeline_parallel_schedule_csv", "the schedule is that of its name",
+               effects::other_both),
+    unsaid_key("parallelism", "pipeline_parallel_expert_parallel_overlap",
+               "what hides all-to-alls of experts is not simulated", effects::faster, "false"),
+    unsaid_key("parallelism", "context_parallel_load_balancer", "each rank has two of 2N parts of a sequence",
+               effects::slower, "headtail"),
+    idle_key("parallelism", "enable_compiled_autograd"),
+    unsaid_key("parallelism", "expert_tensor_parallel_degree", "experts are divided, not cut as well",
+               effects::other_both, "1"),
+    unsaid_key("parallelism", "expert_parallel_comm_backend", "copies of tokens travel in all-to-alls of NCCL",
+               effects::faster, "standard"),
+    said_key("activation_checkpoint", "mode"),
+    said_key("activation_checkpoint", "selective_ac_option"),
+    unsaid_key("activation_checkpoint", "memory_budget", "the budget decides nothing here", effects::other_both, "0.5"),
+    unsaid_key("activation_checkpoint", "per_op_sac_force_recompute_mm_shapes_by_fqns",
+               "products of these shapes are not computed again", effects::slower_but_smaller, "moe.router.gate"),
+    unsaid_key("activation_checkpoint", "early_stop", "a layer is computed again to its end", effects::faster, "false"),
+    idle_key("activation_checkpoint", "preserve_rng_state"),
+    idle_key("activation_checkpoint", "determinism_check"),
+    idle_key("activation_checkpoint", "debug"),
+    idle_key("activation_checkpoint", "visualize_memory_budget_pareto"),
+    said_key("compile", "enable"),
+    said_key("compile", "components"),
+    unsaid_key("compile", "backend", "what is compiled are the kernels of the default", effects::slower, "inductor"),
+    said_key("float8", "enable_float8_linear"),
+    said_key("float8", "enable_fsdp_float8_all_gather"),
+    unsaid_key("float8", "precompute_float8_dynamic_scale_for_fsdp", "scales are found product by product",
+               effects::faster, "false"),
+    unsaid_key("float8", "force_recompute_fp8_weight_in_bwd", "casts of weights stay from forward to backward",
+               effects::slower_but_smaller, "false"),
+    unsaid_key("float8", "recipe_name", by_tensor, effects::slower, "tensorwise"),
+    unsaid_key("float8", "filter_fqns", all_products, effects::slower, "output"),
+    unsaid_key("float8", "moe_fqns_prototype", "products of experts are bf16", effects::faster),
+    unsaid_key("float8", "fqns", "products of experts are converted as model.converters says", effects::other_time),
+    unsaid_key("float8", "emulate", usual_kernels, effects::slower, "false"),
+    unsaid_key("mx", "filter_fqns", all_products, effects::slower, "output"),
+    unsaid_key("mx", "recipe_name", "products are mxfp8", effects::other_time, "mxfp8_cublas"),
+    idle_key("mx", "mxfp8_dim1_cast_kernel_choice"),
+    unsaid_key("mx", "fqns", "products of experts are converted as model.converters says", effects::other_time),
+    idle_key("debug", "seed"),
+    idle_key("debug", "moe_force_load_balance"),
+    idle_key("debug", "save_config_file"),
+    idle_key("debug", "print_config"),
+    unsaid_key("debug", "deterministic", usual_kernels, effects::slower, "false"),
+    unsaid_key("debug", "deterministic_warn_only", usual_kernels, effects::slower, "false"),
+    unsaid_key("fault_tolerance", "enable", "all ranks are there, in one group that NCCL knows", effects::slower,
+               "false"),
+    unsaid_key("fault_tolerance", "semi_sync_method", "gradients are reduced in every step", effects::faster),
+    idle_key("fault_tolerance"),
+    unsaid_key("experimental", "custom_import", of_library, effects::other_both),
+    unsaid_key("experimental", "custom_args_module", of_library, effects::other_both),
 });
+
+const TomlRule* rule_in(std::string_view table, std::string_view key) {
+  const auto found = std::find_if(rules.begin(), rules.end(),
+                                  [&](const TomlRule& each) { return each.table == table && each.key == key; });
+  return found == rules.end() ? nullptr : &*found;
+}
 
 }  // namespace
 
 std::span<const Flavor> flavors() {
   return all_flavors;
+}
+
+const Flavor* flavor_named(std::string_view model, std::string_view flavor) {
+  const auto found = std::find_if(all_flavors.begin(), all_flavors.end(), [&](const Flavor& each) {
+    return plain_letters(each.model) == plain_letters(model) && plain_letters(each.flavor) == plain_letters(flavor);
+  });
+  return found == all_flavors.end() ? nullptr : &*found;
 }
 
 std::string_view schedule_named(std::string name) {
@@ -93,11 +202,19 @@ std::string_view schedule_named(std::string name) {
   return known == schedules.end() ? std::string_view() : known->second;
 }
 
+std::span<const std::string_view> homes_of_degrees() {
+  return degree_homes;
+}
+
+std::span<const TomlRule> toml_rules() {
+  return rules;
+}
+
 const TomlRule* toml_rule(std::string_view table, std::string_view key) {
-  const auto found = std::find_if(rules.begin(), rules.end(), [&](const TomlRule& each) {
-    return each.table == table && (each.key == key || each.key.empty());
-  });
-  return found == rules.end() ? nullptr : &*found;
+  if (const TomlRule* own = rule_in(table, key)) return own;
+  const bool is_home = std::find(degree_homes.begin(), degree_homes.end(), table) != degree_homes.end();
+  const TomlRule* of_degrees = is_home ? rule_in(degree_homes.front(), key) : nullptr;
+  return of_degrees != nullptr ? of_degrees : rule_in(table, {});
 }
 
 }  // namespace hdpsim

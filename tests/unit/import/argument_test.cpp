@@ -83,6 +83,43 @@ TEST_CASE("a document that is no map is refused", "[import]") {
   }
 }
 
+TEST_CASE("of a key that stands twice the last counts, and both are told", "[import]") {
+  const Document twice("MODEL_ARGS:\n  --num-layers: 12\n  --lr: 1\n  --lr: 2\n  --num-layers: 24\n");
+  CHECK(twice.problems.empty());
+  CHECK(twice.arguments.number("num_layers", {1, 100}) == 24);
+  CHECK(twice.told(Kind::repeated) == std::vector<std::string>{"--num-layers 24 (before: --num-layers 12)"});
+}
+
+TEST_CASE("files of other programs are named by their keys, with the nearest way in", "[import]") {
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"stage: sft\ncutoff_len: 4096\nper_device_train_batch_size: 1\n", "LLaMA-Factory"},
+      {R"({"gradient_accumulation_steps": 8, "zero_optimization": {"stage": 3}})", "DeepSpeed"},
+      {"distributed_type: FSDP\nfsdp_config: {fsdp_version: 2}\nnum_processes: 8\n", "accelerate"},
+      {"per_device_train_batch_size: 1\nbf16: true\n", "HuggingFace's TrainingArguments"},
+      {"trainer: {num_nodes: 2}\nmodel: {num_layers: 12, seq_length: 4096}\n", "NeMo"},
+      {"actor_rollout_ref: {model: {path: x}}\ntrainer: {nnodes: 1}\n", "verl"},
+      {"architectures: [LlamaForCausalLM]\nhidden_size: 1024\n", "a HuggingFace configuration of a model"},
+      {"plans: [static]\nmodel: {preset: llama-7b}\n", "a study of hdpsim"}};
+  for (const auto& [text, name] : files) {
+    CAPTURE(text);
+    const auto problems = Document(text).problems.sorted();
+    REQUIRE(problems.size() == 1);
+    CHECK_THAT(problems[0].message, Catch::StartsWith("this looks like " + name + " ('"));
+    CHECK(problems[0].position.line > 0);
+    CHECK_FALSE(problems[0].help.empty());
+  }
+  CHECK(Document("num_layers: 12\nseq_length: 1\ngradient_checkpointing: true\n").problems.empty());
+}
+
+TEST_CASE("every argument that changes the time or the memory tells how, if it is not said", "[import]") {
+  for (const ArgumentRule* rule : telling_rules()) {
+    CAPTURE(rule->option);
+    const bool is_unsaid = rule->role == ArgumentRule::Role::unsaid;
+    CHECK(rule->effect.is_any() == is_unsaid);
+    CHECK(rule->follows.empty() == (rule->role == ArgumentRule::Role::said));
+  }
+}
+
 TEST_CASE("every option that is known is known with dashes and with underscores", "[import]") {
   for (const char* option :
        {"num-layers", "disable-bias-linear", "lr", "wandb-project", "cp-comm-type", "is-hybrid-model"}) {
@@ -102,8 +139,8 @@ TEST_CASE("notes are told kind by kind, with their places, and ignored ones by n
                              {Kind::unsaid, {"a.sh", 2, 5}, "--b: c"},
                              {Kind::ignored, {"a.sh", 4, 1}, "lr"}};
   CHECK(text_of(notes) ==
-        "the study cannot say this:\n  a.sh:2:5: --b: c\nassumed:\n  the cluster is x\n"
-        "without effect on the time of a step:\n  lr\n");
+        "not modelled, and what that likely means for the run:\n  a.sh:2:5: --b: c\nassumed:\n  the cluster is x\n"
+        "without effect on the time and the memory of a step:\n  lr\n");
 }
 
 }  // namespace

@@ -32,6 +32,24 @@ TEST_CASE("a program that trains another kind of model is unsupported", "[import
   CHECK(problems(script + "--disable-bias-linear --hybrid-layer-pattern M*-M*-M*-M*-").empty());
 }
 
+TEST_CASE("programs that generate text train nothing, whatever the shape of their model", "[import]") {
+  std::string script(small);
+  script.replace(script.find("pretrain_gpt.py"), 15, "tools/generate_samples.py");
+  CHECK(problems(script) == std::vector<std::string>{"1:40: unsupported: 'tools/generate_samples.py' is of a program "
+                                                     "that uses a model and does not train it"});
+  const auto by_argument = problems(std::string(small) + "--top-p 0.9");
+  REQUIRE(by_argument.size() == 1);
+  CHECK_THAT(by_argument[0], Catch::Contains("'--top-p' is of a program"));
+  CHECK(problems(script + "\n" + small).empty());  // the one that trains is taken
+}
+
+TEST_CASE("a program whose name says nothing trains what its arguments describe, which is told", "[import]") {
+  std::string script(small);
+  script.replace(script.find("pretrain_gpt.py"), 15, "pretrain_qwen.py");
+  const auto told = good(script).notes(Kind::assumed);
+  CHECK(std::count(told.begin(), told.end(), "pretrain_qwen.py trains the model that its arguments describe") == 1);
+}
+
 TEST_CASE("the batch, the degrees and the devices become tokens and a mesh", "[import]") {
   const Read result = good(std::string(small) + "--tensor-model-parallel-size 2 --context-parallel-size 2 ");
   CHECK(result.run.gpus == 8);
@@ -183,12 +201,18 @@ TEST_CASE("what is computed again is all, the attention core, or modules", "[imp
   CHECK(partial.notes(Kind::unsaid) ==
         std::vector<std::string>{
             "--recompute-num-layers 4: 4 of the 12 layers of a stage are computed again, here all of "
-            "them; mesh.recompute: none is the other bound"});
+            "them; mesh.recompute: none is the other bound; the run likely takes less time and needs more memory"});
 }
 
 TEST_CASE("experts are divided as the arguments say, and what only dense layers know is told", "[import]") {
-  const std::string experts = std::string(small) + llama + "--num-experts 8 --use-distributed-optimizer ";
+  const std::string experts =
+      std::string(small) + llama + "--num-experts 8 --use-distributed-optimizer --moe-grouped-gemm ";
   CHECK(good(experts).mesh("ep") == "absent");
+  const auto one_by_one =
+      good(std::string(small) + llama + "--num-experts 8 --use-distributed-optimizer").notes(Kind::unsaid);
+  REQUIRE(one_by_one.size() == 1);
+  CHECK_THAT(one_by_one[0],
+             Catch::StartsWith("--moe-grouped-gemm: ") && Catch::EndsWith("the run likely takes longer"));
   const Read divided = good(experts + "--expert-model-parallel-size 4 --moe-token-dispatcher-type alltoall");
   CHECK(divided.mesh("ep") == "4");
   CHECK(Read::text(divided.run.moe, "across") == "waves");
@@ -202,7 +226,8 @@ TEST_CASE("experts are divided as the arguments say, and what only dense layers 
   CHECK(Read::text(overlapped.run.kernels, "linear") == "fp8_blocks");
   CHECK(overlapped.mesh("overlap_grad_reduce") == "absent");
   CHECK(overlapped.notes(Kind::unsaid) ==
-        std::vector<std::string>{"--overlap-grad-reduce: with experts gradients are reduced behind the last backward"});
+        std::vector<std::string>{"--overlap-grad-reduce: with experts gradients are reduced behind the last backward; "
+                                 "the run likely takes less time"});
 }
 
 TEST_CASE("optimizers in groups, moments in bf16 and formats in fp8 are said", "[import]") {
@@ -217,7 +242,7 @@ TEST_CASE("optimizers in groups, moments in bf16 and formats in fp8 are said", "
   CHECK(in_groups.mesh("activation_input") == "fp8");
   CHECK(in_groups.notes(Kind::unsaid).empty());
   CHECK(good(sharded + "--exp-avg-dtype bf16").notes(Kind::unsaid) ==
-        std::vector<std::string>{"--exp-avg-dtype bf16: both moments are fp32"});
+        std::vector<std::string>{"--exp-avg-dtype bf16: both moments are fp32; the run likely needs less memory"});
   CHECK(read(sharded + "--num-distributed-optimizer-instances 3").problems.sorted().front().message ==
         "8 ranks are not 3 groups of at least 2");
   const auto linear = [&](const std::string& recipe) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/diagnostic.h"
+#include "sim/import/impl/torchtitan_rules.h"
 #include "sim/study/catalog.h"
 #include "tests/support/catch.h"
 #include "tests/support/model_presets.h"
@@ -34,6 +35,13 @@ struct ReadJob {
       if (note.kind == kind) texts.push_back(note.text);
     }
     return texts;
+  }
+  // The note of this kind that begins with a text; empty if there is none.
+  [[nodiscard]] std::string note(Kind kind, std::string_view begin) const {
+    for (const ImportNote& note : run.notes) {
+      if (note.kind == kind && note.text.starts_with(begin)) return note.text;
+    }
+    return {};
   }
   static std::string text(const Value& map, std::string_view key) {
     const Value* value = map.find(key);
@@ -159,7 +167,7 @@ TEST_CASE("fp8, compiled losses and asynchronous tensor parallelism are said", "
   CHECK(ReadJob::text(fast.run.memory, "loss") == "fused");
   CHECK(fast.mesh("tp_comm_overlap") == "true");
   CHECK(fast.mesh("sequence_parallel") == "true");
-  CHECK(fast.notes(Kind::unsaid).empty());
+  CHECK(fast.note(Kind::unsaid, "enable_async_tensor_parallel").empty());
 }
 
 TEST_CASE("converters say what layers and experts multiply", "[import]") {
@@ -167,7 +175,8 @@ TEST_CASE("converters say what layers and experts multiply", "[import]") {
     std::string text(small_job);
     text.insert(text.find("flavor"), "converters = [" + converters + "]\n");
     const ReadJob result = good_job(text);
-    return ReadJob::text(result.run.kernels, "linear") + (result.notes(Kind::unsaid).empty() ? "" : ", told");
+    return ReadJob::text(result.run.kernels, "linear") +
+           (result.note(Kind::unsaid, "converters").empty() ? "" : ", told");
   };
   CHECK(linear("\"quantize.linear.float8\"") == "fp8_current");
   CHECK(linear("\"quantize.linear.mx\"") == "mxfp8");
@@ -182,13 +191,87 @@ TEST_CASE("what a study recomputes is told where torchtitan recomputes something
     return good_job(text);
   };
   CHECK(recompute("mode = \"full\"\n").mesh("recompute") == "full");
-  CHECK(recompute("mode = \"full\"\n").notes(Kind::unsaid).empty());
+  constexpr std::string_view told = "activation_checkpoint: selective";
+  CHECK(recompute("mode = \"full\"\n").note(Kind::unsaid, told).empty());
   const ReadJob half = recompute("mode = \"selective\"\nselective_ac_option = \"2\"\n");
   CHECK(half.mesh("recompute") == "none");
-  CHECK(half.notes(Kind::unsaid).size() == 1);
+  CHECK_FALSE(half.note(Kind::unsaid, told).empty());
   const ReadJob operations = recompute("mode = \"selective\"\nselective_ac_option = \"op\"\n");
   CHECK(operations.run.mesh.find("recompute")->items.size() == 2);
-  CHECK(operations.notes(Kind::unsaid).size() == 1);
+  CHECK_FALSE(operations.note(Kind::unsaid, told).empty());
+}
+
+TEST_CASE("states in bf16 are said as far as a study can say them, and the rest is told with what follows",
+          "[import]") {
+  const auto with = [](const std::string& dtype) {
+    std::string text(small_job);
+    text.insert(text.find("seq_len"), dtype);
+    return good_job(text);
+  };
+  for (const char* dtype : {"", "dtype = \"float32\"\n"}) {
+    CAPTURE(dtype);
+    const ReadJob usual = with(dtype);
+    CHECK(usual.mesh("gradients") == "fp32");
+    CHECK(usual.mesh("moments") == "absent");
+    CHECK(usual.note(Kind::unsaid, "training.dtype").empty());
+  }
+  const ReadJob small = with("dtype = \"bfloat16\"\n");
+  CHECK(small.mesh("gradients") == "bf16");
+  CHECK(small.mesh("moments") == "bf16");
+  CHECK_THAT(small.note(Kind::unsaid, "training.dtype"),
+             Catch::EndsWith("the run likely takes less time and needs less memory"));
+}
+
+TEST_CASE("eager kernels and offloaded states are told with their likely effect", "[import]") {
+  const std::string compiled = std::string(small_job) + "[compile]\nenable = true\n";
+  CHECK_THAT(good_job(small_job).note(Kind::unsaid, "compile.enable"),
+             Catch::EndsWith("the run likely takes longer and needs more memory"));
+  CHECK(good_job(compiled).note(Kind::unsaid, "compile.enable").empty());
+  std::string offloads(compiled);
+  offloads.insert(offloads.find("seq_len"), "enable_cpu_offload = true\n");
+  CHECK_THAT(good_job(offloads).note(Kind::unsaid, "training.enable_cpu_offload"),
+             Catch::EndsWith("the run likely takes longer and needs less memory"));
+}
+
+TEST_CASE("a table in a table is told key by key", "[import]") {
+  const ReadJob job =
+      good_job(std::string(small_job) +
+               "[quantize.linear.float8]\nrecipe_name = \"rowwise\"\nfilter_fqns = [\"output\"]\n[mine.deep]\nx = 1\n");
+  CHECK_FALSE(job.note(Kind::unsaid, "quantize.linear.float8.recipe_name = rowwise").empty());
+  CHECK(job.note(Kind::unsaid, "quantize.linear.float8.filter_fqns").empty());  // as usual
+  CHECK(job.notes(Kind::unknown) == std::vector<std::string>{"mine.deep.x"});
+}
+
+TEST_CASE("what the name of an unknown key promises is told beside it", "[import]") {
+  for (const char* key : {"cross_entropy_chunks = 8", "loss_chunk_size = 1024", "num_logits_chunks = 4"}) {
+    CAPTURE(key);
+    std::string text(small_job);
+    text.insert(text.find("seq_len"), std::string(key) + "\n");
+    const auto told = good_job(text).notes(Kind::unknown);
+    REQUIRE(told.size() == 1);
+    CHECK_THAT(told[0],
+               Catch::EndsWith("the loss is computed on all logits at once; the run likely needs less memory"));
+  }
+}
+
+TEST_CASE("every key of the table is said, told with its effect, or without effect", "[import]") {
+  for (const TomlRule& rule : toml_rules()) {
+    CAPTURE(rule.table, rule.key);
+    const bool is_unsaid = rule.role == TomlRule::Role::unsaid;
+    CHECK(rule.effect.is_any() == is_unsaid);
+    CHECK(rule.follows.empty() != is_unsaid);
+    CHECK(toml_rule(rule.table, rule.key) == &rule);
+  }
+}
+
+TEST_CASE("a model that the user names stands for the file's", "[import]") {
+  ImportOptions options{.gpus = 16};
+  options.model = NamedModel{.value = Value::map(), .layers = 12, .has_experts = false};
+  put(options.model->value, "preset", std::string("mine"));
+  Diagnostics problems;
+  const TrainingRun run = read_torchtitan("run.toml", "[model]\nname = \"new\"\nflavor = \"1B\"\n", options, problems);
+  CHECK(problems.empty());
+  CHECK(ReadJob::text(run.model, "preset") == "mine");
 }
 
 TEST_CASE("every flavor that is known has a preset", "[import]") {
@@ -217,8 +300,8 @@ TEST_CASE("every flavor that is known has a preset", "[import]") {
 TEST_CASE("keys that nobody knows and keys without effect are told", "[import]") {
   const ReadJob result =
       good_job(std::string(small_job) + "fancy = 3\n[mine]\nx = 1\n[optimizer]\nlr = 1e-4\n[job]\na = 1\n");
-  CHECK(result.notes(Kind::unknown) == std::vector<std::string>{"mine.x"});
-  const std::vector<std::string> idle = {"optimizer.lr", "job.a", "activation_checkpoint.fancy"};
+  CHECK(result.notes(Kind::unknown) == std::vector<std::string>{"activation_checkpoint.fancy", "mine.x"});
+  const std::vector<std::string> idle = {"optimizer.lr", "job.a"};
   const std::vector<std::string> told = result.notes(Kind::ignored);
   CHECK(std::is_permutation(told.begin(), told.end(), idle.begin(), idle.end()));
 }
@@ -232,6 +315,11 @@ TEST_CASE("errors of TOML stand at their place, and values must be of their kind
   CHECK(read_job(deep + " = 1\n").problems.sorted().size() == 1);
   CHECK(read_job("[" + deep + "]\n").problems.sorted().size() == 1);
   CHECK_FALSE(read_job("a = " + std::string(100'000, '[') + "\n").problems.empty());
+  CHECK(read_job("\"\\\"\"." + deep + " = 1\n").problems.sorted().front().message == "nested too deeply");
+  std::string nested;  // each part is short, and all of them lie in each other
+  for (int i = 0; i < 20; ++i) nested += "{ a.b.c.d = ";
+  CHECK(read_job("x = " + nested + "\n").problems.sorted().front().message == "nested too deeply");
+  CHECK(read_job("long = \"\"\"\n" + deep + "\n\"\"\"\n" + small_job).problems.empty());
   std::string names;
   for (int i = 0; i < 126; ++i) names += "\"layers." + std::to_string(i) + "\", ";
   const std::string parts = "[parallelism]\nmodule_parts = [" + names + "]  # v1.0\n";
