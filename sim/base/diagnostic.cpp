@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -14,9 +14,7 @@
 namespace hdpsim {
 namespace {
 
-// A person reads at most this many; the rest is counted. A file with more than most_kept problems is wrong as a whole.
-constexpr std::size_t most_told = 100;
-constexpr std::size_t most_kept = 10'000;
+constexpr std::size_t most_told = 100;  // a person reads at most this many; the rest is counted
 constexpr std::size_t longest_text = 2000;
 constexpr std::size_t longest_word = 200;  // longer words have no suggestion
 
@@ -105,6 +103,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+bool comes_before(const Position& one, const Position& other) {
+  return std::tie(one.file, one.line, one.column) < std::tie(other.file, other.line, other.column);
+}
+
+bool Diagnostics::keeps(const Position& position) {
+  if (entries_.size() < most_kept || comes_before(position, entries_.rbegin()->position)) return true;
+  ++count_;
+  return false;
+}
+
 void Diagnostics::error(Position position, std::string message, std::string help) {
   add({std::move(position), std::move(message), std::move(help)});
 }
@@ -114,17 +122,25 @@ void Diagnostics::unsupported(Position position, std::string message, std::strin
 }
 
 void Diagnostics::add(Diagnostic problem) {
-  if (entries_.size() >= most_kept) return;
+  if (!keeps(problem.position)) return;
+  ++count_;
   for (std::string* text : {&problem.message, &problem.help}) {
     if (text->size() <= longest_text) continue;
     text->resize(longest_text + 1);  // one byte more tells shortened() that the text is longer
     text->shrink_to_fit();
   }
-  entries_.push_back(std::move(problem));
+  if (is_told(problem)) {
+    ++repeated_;
+    return;
+  }
+  entries_.insert(std::move(problem));
+  if (entries_.size() > most_kept) entries_.erase(std::prev(entries_.end()));
 }
 
 void Diagnostics::append(const Diagnostics& other) {
   for (const Diagnostic& problem : other.entries_) add(problem);
+  count_ += other.count_ - other.entries_.size();
+  repeated_ += other.repeated_;
   sources_.insert(other.sources_.begin(), other.sources_.end());
 }
 
@@ -132,23 +148,14 @@ void Diagnostics::add_source(const std::string& file, std::string text) {
   sources_.insert_or_assign(file, std::move(text));
 }
 
+bool Diagnostics::is_told(const Diagnostic& problem) const {
+  if (problem.position.line == 0) return false;
+  const auto [first, last] = entries_.equal_range(problem);
+  return std::any_of(first, last, [&](const Diagnostic& told) { return told.message == problem.message; });
+}
+
 std::vector<Diagnostic> Diagnostics::sorted() const {
-  auto entries = entries_;
-  std::stable_sort(entries.begin(), entries.end(), [](const Diagnostic& a, const Diagnostic& b) {
-    return std::tie(a.position.file, a.position.line, a.position.column) <
-           std::tie(b.position.file, b.position.line, b.position.column);
-  });
-  std::set<std::string_view> told;  // at one place
-  const Position* place = nullptr;
-  std::vector<Diagnostic> once;
-  for (const Diagnostic& entry : entries) {
-    const bool is_here = place != nullptr && place->file == entry.position.file && place->line == entry.position.line &&
-                         place->column == entry.position.column;
-    if (!is_here) told.clear();
-    place = &entry.position;
-    if (entry.position.line == 0 || told.insert(entry.message).second) once.push_back(entry);
-  }
-  return once;
+  return {entries_.begin(), entries_.end()};
 }
 
 std::string Diagnostics::text() const {
@@ -166,10 +173,8 @@ std::string Diagnostics::text() const {
       text += fmt::format("        {}\n", shortened(d.help));
     }
   }
-  if (problems.size() > most_told) {
-    const bool dropped = problems.size() == most_kept;
-    text += fmt::format("error: and {}{} more\n", dropped ? "at least " : "", problems.size() - most_told);
-  }
+  const std::size_t others = count_ - repeated_ - std::min(problems.size(), most_told);
+  if (others > 0) text += fmt::format("error: and {} more\n", others);
   return text;
 }
 

@@ -161,6 +161,7 @@ class Lines {
     if (text_.size() > longest_record) {
       return problem(1, fmt::format("it is longer than {} characters", longest_record));
     }
+    if (is_nested_too_deeply(text_)) return problem(1, "it is nested too deeply");
     try {
       read(Json::parse(text_));
     } catch (const Json::parse_error& error) {

@@ -12,6 +12,7 @@
 #include "sim/base/check.h"
 #include "sim/base/input_files.h"
 #include "sim/document/impl/document_builder.h"
+#include "sim/document/impl/flow_scan.h"
 #include "sim/document/input_file.h"
 #include "sim/document/limits.h"
 #include "sim/document/repeated_keys.h"
@@ -78,6 +79,28 @@ Value* child_at(Value& parent, std::string_view step) {
 }
 
 constexpr std::size_t chunk = 1 << 16;
+
+void parse_events(const std::string& text, DocumentBuilder& builder) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  while (parser.HandleNextDocument(builder)) continue;
+}
+
+// Whether the beginning of a text shows that all of it asks for too much, which is then reported.
+bool begins_beyond_limits(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  const std::size_t bytes = bytes_to_parse(text);
+  if (bytes == text.size()) return false;
+  Diagnostics found;
+  DocumentBuilder builder(file, found);
+  try {
+    parse_events(text.substr(0, bytes), builder);
+  } catch (const DocumentBuilder::GivenUp&) {
+    diagnostics.append(found);
+    return true;
+  } catch (const YAML::Exception&) {  // the text goes on in another way than it was taken for
+  }
+  return false;
+}
 
 // Appends a part of the file to `text` and returns that part.
 std::string_view append_chunk(std::ifstream& file, std::string& text) {
@@ -167,11 +190,10 @@ Value parsed(const std::string& file, const std::string& text, DocumentBuilder::
     return {};
   }
   diagnostics.add_source(file, text);
+  if (begins_beyond_limits(file, text, diagnostics)) return {};
   DocumentBuilder builder(file, diagnostics, repeated);
   try {
-    std::istringstream stream(text);
-    YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(builder)) continue;
+    parse_events(text, builder);
   } catch (const DocumentBuilder::GivenUp&) {
     return {};
   } catch (const YAML::Exception& error) {
@@ -243,8 +265,15 @@ Value load_document(const std::string& path, Diagnostics& diagnostics) {
   return parse_document(path, *text, diagnostics);
 }
 
+bool is_within_depth(std::string_view dotted_path, const Position& position, Diagnostics& diagnostics) {
+  if (std::count(dotted_path.begin(), dotted_path.end(), '.') < deepest_level) return true;
+  report_limit(position, true, diagnostics);
+  return false;
+}
+
 bool set_path(Value& root, std::string_view dotted_path, Value value, const Position& position,
               Diagnostics& diagnostics) {
+  if (!is_within_depth(dotted_path, position, diagnostics)) return false;
   Value* at = &root;
   std::string_view rest = dotted_path;
   while (!rest.empty()) {

@@ -70,8 +70,11 @@ void fill_in(Value& value, const Value& defaults);
 /// 1 GB; throws a MachineError if it cannot be read.
 [[nodiscard]] std::optional<std::string> read_text_file(const std::string& path, Diagnostics& diagnostics);
 
+/// Whether a dotted path has no more steps than a document has levels; reported otherwise.
+[[nodiscard]] bool is_within_depth(std::string_view dotted_path, const Position& position, Diagnostics& diagnostics);
+
 /// Sets the value at a dotted path (`data.context`, `plans.0`), creating maps on the way. Returns false, with a problem
-/// reported at `position`, if the path runs through a scalar or past the end of a list.
+/// reported at `position`, if the path runs through a scalar, past the end of a list or too deep.
 bool set_path(Value& root, std::string_view dotted_path, Value value, const Position& position,
               Diagnostics& diagnostics);
 

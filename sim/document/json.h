@@ -18,7 +18,11 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] std::string json_line(const Json& value);
 /// The text as a JSON string, in its quotes.
 [[nodiscard]] std::string json_string(std::string_view text);
-/// The value of a text; one for which is_discarded() holds where it is no JSON.
+/// The value of a text; one for which is_discarded() holds where it is no JSON, or nested too deeply (limits.h).
 [[nodiscard]] Json parsed_json(std::string_view text);
+
+/// Whether lists and maps of a JSON text are nested more deeply than a document may be (limits.h). A reader that makes
+/// a tree of a text asks before: brackets by the million take a gigabyte.
+[[nodiscard]] bool is_nested_too_deeply(std::string_view json);
 
 }  // namespace hdpsim

@@ -128,7 +128,7 @@ class ItemBuilder {
     reading_.found_something(end_);
     Nested& map = nested_.back();
     map.key_position = lines_.position(start_of_string());
-    if (!map.keys.insert(text).second) {
+    if (!map.keys.insert(text).second && diagnostics_.keeps(map.key_position)) {
       diagnostics_.error(map.key_position, fmt::format("the key '{}' stands here a second time", text),
                          "remove one of them");
     }

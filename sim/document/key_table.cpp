@@ -51,10 +51,10 @@ KeyReading KeyList::read(const Value& value, void* target, Diagnostics& diagnost
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     const KeyText& text = texts_[i];
     const Value* found = text.notes.required ? map.require(text.name) : map.find(text.name);
-    Diagnostics problems;
-    if (found != nullptr) reads_[i](*found, target, problems);
-    if (!problems.empty() || (found == nullptr && text.notes.required)) reading.add_wrong(text.name);
-    diagnostics.append(problems);
+    const std::size_t before = diagnostics.count();
+    if (found != nullptr) reads_[i](*found, target, diagnostics);
+    const bool is_wrong = diagnostics.count() > before;
+    if (is_wrong || (found == nullptr && text.notes.required)) reading.add_wrong(text.name);
   }
   map.finish();
   return reading;

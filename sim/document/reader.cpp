@@ -13,6 +13,7 @@ namespace {
 
 bool expect_scalar(const Value& value, std::string_view expected, Diagnostics& diagnostics) {
   if (value.is_scalar()) return true;
+  if (!diagnostics.keeps(value.position)) return false;
   diagnostics.error(value.position, fmt::format("expected {}, found {}", expected, kind_name(value.kind)));
   return false;
 }
@@ -113,7 +114,8 @@ std::optional<FlopRate> read(const Value& value, Diagnostics& diagnostics) {
 
 MapReader::MapReader(const Value& value, std::string what, Diagnostics& diagnostics)
     : value_(value), what_(std::move(what)), diagnostics_(diagnostics) {
-  if (!value.is_map()) error(fmt::format("{} must be a map, found {}", what_, kind_name(value.kind)));
+  if (value.is_map() || !diagnostics_.keeps(value.position)) return;
+  error(fmt::format("{} must be a map, found {}", what_, kind_name(value.kind)));
 }
 
 const Value* MapReader::find(std::string_view key) {
@@ -156,6 +158,7 @@ template std::optional<FlopRate> read_in(const Value&, std::string_view, Between
 void MapReader::finish() {
   for (const auto& entry : value_.entries) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
+    if (!diagnostics_.keeps(entry.position)) continue;
     diagnostics_.error(entry.position, fmt::format("{} has no key '{}'", what_, entry.key),
                        suggestion(entry.key, known_));
   }
@@ -171,6 +174,7 @@ std::optional<std::size_t> read_choice(const Value& value, std::string_view what
   if (!word) return std::nullopt;
   const auto found = std::find(words.begin(), words.end(), *word);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  if (!diagnostics.keeps(value.position)) return std::nullopt;
   diagnostics.error(value.position, fmt::format("there is no {} '{}'", what, *word), suggestion(*word, words));
   return std::nullopt;
 }

@@ -68,6 +68,7 @@ void put_assigned(Value& root, const std::string& path, const Value& value, Diag
 }  // namespace
 
 bool put_at(Value& root, const std::string& path, const Value& value, Diagnostics& diagnostics) {
+  if (!is_within_depth(path, value.position, diagnostics)) return false;
   prepare_way(root, path, value.position);
   return set_path(root, path, value, value.position, diagnostics);
 }

@@ -126,6 +126,7 @@ void DocumentBuilder::take_key(Open& map, Value key) {
   if (!key.is_scalar()) {
     diagnostics_.error(key.position, "a key must be a plain word");
   } else if (!map.keys.insert(key.text).second && repeated_ == Repeated::are_errors) {
+    if (!diagnostics_.keeps(key.position)) return;
     diagnostics_.error(key.position, fmt::format("the key '{}' stands here a second time", key.text),
                        "remove one of them");
   } else {

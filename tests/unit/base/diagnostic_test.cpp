@@ -33,17 +33,41 @@ TEST_CASE("a problem without a place or a source is told without a caret", "[dia
         "        look elsewhere\n");
 }
 
-TEST_CASE("of countless problems the first hundred are told, the others counted", "[diagnostic]") {
+TEST_CASE("of countless problems the first hundred by place are told, the others counted", "[diagnostic]") {
   const auto lines_for = [](int count) {
     Diagnostics problems;
     for (int line = count; line > 0; --line) problems.error({"a", line, 1}, "wrong");
     const std::string text = problems.text();
+    CHECK(text.starts_with("a:1:1: error: wrong\n"));
     return std::pair(std::count(text.begin(), text.end(), '\n'), text.substr(text.rfind('\n', text.size() - 2) + 1));
   };
   CHECK(lines_for(100) == std::pair(std::ptrdiff_t{100}, std::string("a:100:1: error: wrong\n")));
-  // No more than 10,000 are kept.
-  CHECK(lines_for(200'000) == std::pair(std::ptrdiff_t{101}, std::string("error: and at least 9900 more\n")));
   CHECK(lines_for(150) == std::pair(std::ptrdiff_t{101}, std::string("error: and 50 more\n")));
+  CHECK(lines_for(200'000) == std::pair(std::ptrdiff_t{101}, std::string("error: and 199900 more\n")));
+}
+
+TEST_CASE("a problem that would not be kept needs no words, and is counted", "[diagnostic]") {
+  constexpr std::size_t found = 5000;
+  Diagnostics problems;
+  std::size_t worded = 0;
+  for (std::size_t i = 0; i < found; ++i) {
+    const Position place{"a", static_cast<int>(i) + 10, 1};
+    if (!problems.keeps(place)) continue;
+    ++worded;
+    problems.error(place, "wrong");
+  }
+  CHECK(worded == Diagnostics::most_kept);
+  CHECK(problems.count() == found);
+  CHECK(problems.sorted().size() == Diagnostics::most_kept);
+  // One at an earlier place takes the place of the last.
+  CHECK(problems.keeps({"a", 1, 1}));
+  problems.error({"a", 1, 1}, "the first");
+  CHECK(problems.sorted().front().message == "the first");
+  CHECK(problems.sorted().size() == Diagnostics::most_kept);
+  Diagnostics all;
+  all.append(problems);
+  CHECK(all.count() == found + 1);
+  CHECK_THAT(all.text(), Catch::EndsWith("error: and 4901 more\n"));
 }
 
 TEST_CASE("names of files and long messages keep to one line of the screen each", "[diagnostic]") {

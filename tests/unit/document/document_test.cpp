@@ -138,6 +138,20 @@ TEST_CASE("a dotted path reaches into maps and lists and makes what is missing",
   CHECK_FALSE(problems.empty());
 }
 
+TEST_CASE("a dotted path has no more steps than a document has levels", "[document]") {
+  const auto path_of = [](int steps) {
+    std::string path = "a";
+    for (int i = 1; i < steps; ++i) path += ".a";
+    return path;
+  };
+  Value root = Value::map();
+  Diagnostics problems;
+  CHECK(set_path(root, path_of(deepest_level), Value::scalar("1"), {}, problems));
+  CHECK(problems.empty());
+  CHECK_FALSE(set_path(root, path_of(1'000'000), Value::scalar("1"), {}, problems));
+  CHECK_THAT(problems.text(), Catch::Contains("nested too deeply"));
+}
+
 TEST_CASE("a reader tells all that is wrong with a map in one go", "[reader]") {
   Diagnostics problems;
   const Value value = parse_document("m.yaml", "steps: many\nrate: 5\nsed: 1\nshare: 1.5\n", problems);

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "sim/document/json.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim {
@@ -81,6 +83,18 @@ TEST_CASE("levels are limited", "[document]") {
   CHECK(diagnostics.empty());
   CHECK(parse_json("x", nested(65), take_none, diagnostics));
   CHECK(diagnostics.text().find("x:1:71: error: nested too deeply") == 0);
+}
+
+TEST_CASE("brackets of a JSON text are counted before a tree is made of them", "[document]") {
+  const auto nested = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+  CHECK(parsed_json(nested(64)).is_array());
+  CHECK(parsed_json(nested(65)).is_discarded());
+  CHECK(parsed_json(std::string(10'000'000, '[')).is_discarded());
+  CHECK_FALSE(is_nested_too_deeply("[\"" + std::string(1000, '[') + "\\\"" + std::string(1000, '{') + "\", []]"));
+  CHECK(is_nested_too_deeply("[\"]\\\\\", " + nested(64) + "]"));
+  std::string side_by_side;
+  for (int i = 0; i < 1000; ++i) side_by_side += "[{}],";
+  CHECK_FALSE(is_nested_too_deeply("[" + side_by_side + "[]]"));
 }
 
 TEST_CASE("a value may have 16 MiB, and no more is read of a longer one", "[document]") {
