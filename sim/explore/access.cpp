@@ -10,6 +10,13 @@
 namespace hdpsim {
 namespace {
 
+constexpr std::string_view scheme = "http://";
+
+template <class Holds>
+bool is_none_or(const std::vector<std::string>& values, const Holds& holds) {
+  return values.empty() || (values.size() == 1 && holds(values.front()));
+}
+
 // Compares all characters, whichever differs first.
 bool equal_in_constant_time(std::string_view one, std::string_view other) {
   if (one.size() != other.size()) return false;
@@ -31,12 +38,13 @@ std::optional<std::string> Access::permitted(const Request& request) const {
   const std::size_t end = path.find('/', 1);
   if (!path.starts_with('/') || end == std::string_view::npos) return std::nullopt;
   if (!equal_in_constant_time(path.substr(1, end - 1), token_)) return std::nullopt;
-  constexpr std::string_view scheme = "http://";
-  const std::string_view origin = request.origin;
-  const bool own_origin = origin.empty() || (origin.starts_with(scheme) && is_own(origin.substr(scheme.size())));
-  const std::string_view site = request.fetch_site;
-  const bool own_site = site.empty() || site == "same-origin" || site == "none";
-  if (!is_own(request.host) || !own_origin || !own_site) return std::nullopt;
+  const bool has_one_host = request.hosts.size() == 1 && is_own(request.hosts.front());
+  const bool is_own_request = is_none_or(request.origins, [this](std::string_view origin) {
+    return origin.starts_with(scheme) && is_own(origin.substr(scheme.size()));
+  });
+  const bool is_own_site =
+      is_none_or(request.fetch_sites, [](std::string_view site) { return site == "same-origin" || site == "none"; });
+  if (!has_one_host || !is_own_request || !is_own_site) return std::nullopt;
   return std::string(path.substr(end + 1));
 }
 

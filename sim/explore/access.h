@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hdpsim {
 
@@ -12,20 +13,22 @@ namespace hdpsim {
 /// site has sent it.
 class Access {
  public:
-  /// A request as far as it decides; headers that it does not have are empty.
+  /// A request as far as it decides, with every value that it has of a header: what reads it behind may look at another
+  /// than the first.
   struct Request {
     std::string path;
-    std::string host;
-    std::string origin;
-    std::string fetch_site;  ///< Sec-Fetch-Site: the relation to the sender's site, as the browser sees it.
+    std::vector<std::string> hosts;
+    std::vector<std::string> origins;
+    std::vector<std::string>
+        fetch_sites;  ///< Sec-Fetch-Site: the relation to the sender's site, as the browser sees it.
   };
 
   Access(std::string token, int port) : token_(std::move(token)), port_(port) {}
 
   /// "http://127.0.0.1:8080/TOKEN/"
   [[nodiscard]] std::string address() const;
-  /// The path of a permitted request below the token: "" for "/TOKEN/". Empty for all others. The time that this takes
-  /// does not depend on how much of the token is right.
+  /// The path of a permitted request, which has one host and no header twice, below the token: "" for "/TOKEN/". Empty
+  /// for all others. The time that this takes does not depend on how much of the token is right.
   [[nodiscard]] std::optional<std::string> permitted(const Request& request) const;
 
  private:

@@ -34,10 +34,11 @@ class HttpService {
 
 /// A server on 127.0.0.1 of one service: GET of `/TOKEN/` is its page, POST of `/TOKEN/ask` a question, POST of
 /// `/TOKEN/lengths?name=NAME` a file. What Access does not permit gets 403, whatever it asks for, and 413 what is
-/// longer than `most_bytes`. No response permits another site anything (CORS).
+/// longer than may be. No response permits another site anything (CORS).
 class HttpServer {
  public:
-  static constexpr std::size_t most_bytes = 64 << 20;
+  static constexpr std::size_t most_bytes = 64 << 20;  ///< Of a file.
+  static constexpr std::size_t most_question_bytes = 1 << 20;
 
   virtual ~HttpServer() = default;
   [[nodiscard]] virtual std::string address() const = 0;

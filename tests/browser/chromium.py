@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-PATIENCE_S = 120
+PATIENCE_S = 600  # ends what hangs, on any machine
 
 
 class Chromium:

@@ -13,7 +13,7 @@ import time
 import unittest
 
 from chromium import Chromium
-from explorer import Explorer
+from explorer import PATIENCE_S, Explorer
 
 HDPSIM, SOURCE, CHROMIUM = sys.argv[1:4]
 PICTURES = sys.argv[4] if len(sys.argv) > 4 else None
@@ -57,7 +57,7 @@ class ExplorePage(unittest.TestCase):
 
     def saved(self, page, button, ending):
         page.value(f"document.getElementById('{button}').click()")
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             found = [each for each in self.downloads.iterdir() if each.suffix == ending]
             if found:
@@ -212,7 +212,7 @@ class ExplorePage(unittest.TestCase):
         self.wait_until_idle()
 
     def wait_until_idle(self):
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             before = self.explorer.processor_s()
             time.sleep(0.5)

@@ -4,6 +4,8 @@ import re
 import signal
 import subprocess
 
+PATIENCE_S = 600  # ends what hangs, on any machine; nothing is measured by it
+
 
 class Explorer:
     """A server about a study, ended with Ctrl-C after `with`."""
@@ -26,7 +28,7 @@ class Explorer:
         """The exit code."""
         if self.process.poll() is None:
             self.process.send_signal(with_signal)
-        code = self.process.wait(timeout=60)
+        code = self.process.wait(timeout=PATIENCE_S)
         self.process.stdout.close()
         return code
 
@@ -41,6 +43,12 @@ class Explorer:
         done = subprocess.run([*self._hdpsim, "study", *arguments], capture_output=True, text=True, check=False)
         assert done.returncode == 2, done
         return done.stderr
+
+    def memory_bytes(self):
+        """The most memory that the server has had so far."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
+            [line] = [line for line in file if line.startswith("VmHWM:")]
+        return int(line.split()[1]) << 10
 
     def processor_s(self):
         """The processor time of the server so far, in ticks."""

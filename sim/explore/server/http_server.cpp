@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <httplib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -9,8 +11,10 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "sim/base/check.h"
+#include "sim/explore/server/connection.h"
 
 namespace hdpsim {
 namespace {
@@ -62,13 +66,52 @@ void set_page_headers(const std::string& nonce, httplib::Response& response) {
   response.set_header("Cross-Origin-Opener-Policy", "same-origin");
 }
 
+/// The library's server, each of whose connections carries one request that is as short as one may be.
+class GuardedServer final : public httplib::Server {
+ public:
+  void end() {
+    stopping_ = true;
+    stop();
+  }
+  [[nodiscard]] bool is_ending() const { return stopping_; }
+
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    Connection connection(socket, {5s, [this] { return is_ending(); }});
+    bool is_closed = false;
+    const bool answered = connection.receive_head() && process_request(connection, true, is_closed, nullptr);
+    (void)shutdown(socket, SHUT_RDWR);
+    (void)close(socket);
+    return answered;
+  }
+
+  std::atomic<bool> stopping_ = false;
+};
+
+std::vector<std::string> values_of(const httplib::Request& request, const char* header) {
+  std::vector<std::string> values;
+  for (std::size_t i = 0; i < request.get_header_value_count(header); ++i) {
+    values.push_back(request.get_header_value(header, i));
+  }
+  return values;
+}
+
+/// Why a request is refused whose body is still to be read; `what` is its path below the token. Bodies are plain, and
+/// their length is known before they are kept.
+std::optional<int> refusal(const httplib::Request& request, std::string_view what) {
+  if (request.method == "GET" || request.method == "HEAD") return std::nullopt;
+  if (request.method != "POST") return 405;
+  if (request.has_header("Transfer-Encoding") || request.get_header_value_count("Content-Length") != 1) return 411;
+  if (request.has_header("Content-Encoding") || request.is_multipart_form_data()) return 415;
+  const auto length = request.get_header_value<std::uint64_t>("Content-Length");
+  if (length > (what == "ask" ? HttpServer::most_question_bytes : HttpServer::most_bytes)) return 413;
+  return std::nullopt;
+}
+
 class Server final : public HttpServer {
  public:
   Server(HttpService& service, int port) : service_(service), access_(new_token(), bound(port)) {
     server_.set_payload_max_length(most_bytes);
-    server_.set_keep_alive_max_count(1);  // connections that wait for more would delay the end of the server
-    server_.set_keep_alive_timeout(1);
-    server_.set_read_timeout(5s);
     server_.set_tcp_nodelay(true);
     server_.new_task_queue = [] { return new httplib::ThreadPool(most_connections); };
     server_.set_default_headers({{"Cache-Control", "no-store"},
@@ -89,7 +132,7 @@ class Server final : public HttpServer {
     std::atomic<bool> over = false;
     std::jthread watch([&] {
       while (!over) {
-        if (stop()) end();
+        if (stop()) server_.end();
         std::this_thread::sleep_for(20ms);
       }
     });
@@ -112,21 +155,18 @@ class Server final : public HttpServer {
     return taken;
   }
 
-  void end() {
-    stopping_ = true;
-    server_.stop();
-  }
-
   httplib::Server::HandlerResponse check(const httplib::Request& request, httplib::Response& response) const {
-    if (access_.permitted({.path = request.path,
-                           .host = request.get_header_value("Host"),
-                           .origin = request.get_header_value("Origin"),
-                           .fetch_site = request.get_header_value("Sec-Fetch-Site")})) {
-      return httplib::Server::HandlerResponse::Unhandled;
-    }
-    response.status = 403;
+    const auto what = access_.permitted({.path = request.path,
+                                         .hosts = values_of(request, "Host"),
+                                         .origins = values_of(request, "Origin"),
+                                         .fetch_sites = values_of(request, "Sec-Fetch-Site")});
+    const std::optional<int> status = what ? refusal(request, *what) : 403;
+    if (!status) return httplib::Server::HandlerResponse::Unhandled;
+    response.status = *status;
     response.set_header("Connection", "close");  // the rest of the request is not read
-    response.set_content("This is not the address that hdpsim explore has printed.\n", "text/plain");
+    response.set_content(what ? "The page of hdpsim explore asks for nothing like this.\n"
+                              : "This is not the address that hdpsim explore has printed.\n",
+                         "text/plain");
     return httplib::Server::HandlerResponse::Handled;
   }
 
@@ -156,15 +196,14 @@ class Server final : public HttpServer {
     });
     while (const std::optional<std::string> text = lines.take()) {
       const std::string_view bytes = text->empty() ? std::string_view("\n") : std::string_view(*text);
-      if (stopping_ || (!lines.is_closed() && !sink.write(bytes.data(), bytes.size()))) lines.close();
+      if (server_.is_ending() || (!lines.is_closed() && !sink.write(bytes.data(), bytes.size()))) lines.close();
     }
     sink.done();
   }
 
   HttpService& service_;
-  httplib::Server server_;
+  GuardedServer server_;
   Access access_;
-  std::atomic<bool> stopping_ = false;
 };
 
 }  // namespace

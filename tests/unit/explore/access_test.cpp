@@ -11,7 +11,7 @@ const std::string token(64, 'a');
 const Access access(token, 8080);
 
 Access::Request good() {
-  return {.path = "/" + token + "/ask", .host = "127.0.0.1:8080", .origin = "", .fetch_site = ""};
+  return {.path = "/" + token + "/ask", .hosts = {"127.0.0.1:8080"}, .origins = {}, .fetch_sites = {}};
 }
 
 TEST_CASE("a request with the token to a name of this machine is permitted", "[access]") {
@@ -19,12 +19,12 @@ TEST_CASE("a request with the token to a name of this machine is permitted", "[a
   CHECK(access.permitted(good()) == "ask");
   Access::Request page = good();
   page.path = "/" + token + "/";
-  page.fetch_site = "none";  // an address that a person opens
+  page.fetch_sites = {"none"};  // an address that a person opens
   CHECK(access.permitted(page) == "");
   Access::Request own = good();
-  own.host = "localhost:8080";
-  own.origin = "http://localhost:8080";
-  own.fetch_site = "same-origin";
+  own.hosts = {"localhost:8080"};
+  own.origins = {"http://localhost:8080"};
+  own.fetch_sites = {"same-origin"};
   CHECK(access.permitted(own) == "ask");
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("a request to another host is refused, as of a site whose name points 
   for (const char* host : {"", "example.com", "example.com:8080", "127.0.0.1", "127.0.0.1:80801", "localhost:80",
                            "127.0.0.1:8080.example.com", "[::1]:8080"}) {
     CAPTURE(host);
-    request.host = host;
+    request.hosts = {host};
     CHECK_FALSE(access.permitted(request));
   }
 }
@@ -54,15 +54,30 @@ TEST_CASE("a request that another site has sent is refused", "[access]") {
                              "http://127.0.0.1:8080.example.com", "file://", "http://"}) {
     CAPTURE(origin);
     Access::Request request = good();
-    request.origin = origin;
+    request.origins = {origin};
     CHECK_FALSE(access.permitted(request));
   }
   for (const char* site : {"cross-site", "same-site", "nonsense"}) {
     CAPTURE(site);
     Access::Request request = good();
-    request.fetch_site = site;
+    request.fetch_sites = {site};
     CHECK_FALSE(access.permitted(request));
   }
+}
+
+TEST_CASE("a header that stands twice is refused, whichever of its values is right", "[access]") {
+  const std::string own = "127.0.0.1:8080";
+  for (const auto& hosts : {std::vector<std::string>{own, "example.com"}, {"example.com", own}, {own, own}, {}}) {
+    Access::Request request = good();
+    request.hosts = hosts;
+    CHECK_FALSE(access.permitted(request));
+  }
+  Access::Request request = good();
+  request.origins = {"http://" + own, "http://example.com"};
+  CHECK_FALSE(access.permitted(request));
+  request = good();
+  request.fetch_sites = {"same-origin", "cross-site"};
+  CHECK_FALSE(access.permitted(request));
 }
 
 TEST_CASE("tokens have 256 bits and differ", "[access]") {
