@@ -72,7 +72,8 @@ Batch random_batch(RandomStream& random, std::int64_t context) {
 std::string random_entry(RandomStream& random, const PlanningContext& context) {
   const bool has_host = context.host_tokens.value_or(0) > 0 && context.work.offload_per_token > 0;
   const char* const offloads[] = {"none", "auto", "0.3", "1"};
-  const std::string offload = offloads[random.below(has_host ? 4 : 2)];
+  const bool can_leave = has_host && context.layers > static_cast<std::int64_t>(resident_layers);
+  const std::string offload = offloads[random.below(can_leave ? 4 : 2)];
   const std::string order = random.below(2) == 0 ? "data" : "descending";
   switch (random.below(3)) {
     case 0:
