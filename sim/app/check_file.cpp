@@ -11,6 +11,7 @@
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/cluster/cluster_config.h"
+#include "sim/cluster/topology_matrix.h"
 #include "sim/document/json_stream.h"
 #include "sim/model/model_config.h"
 #include "sim/model/parameters.h"
@@ -190,6 +191,11 @@ std::optional<FileKind> kind_of_file(const std::string& path, const Value& docum
 }
 
 CheckedFile check_file(const std::string& path, std::optional<FileKind> kind, Catalog& catalog) {
+  if (!kind && is_there(path) && holds_topology_matrix(path)) {
+    Diagnostics diagnostics;
+    refuse_topology_matrix(path, diagnostics);
+    diagnostics.throw_if_any();
+  }
   if (!kind && has_step_a_line(path) && is_there(path) && holds_scheduler_steps(path)) kind = FileKind::scheduler;
   const bool lengths = kind ? *kind == FileKind::lengths : is_length_file(path);
   return lengths ? CheckedFile{check_lengths(path), {}} : check_document(path, kind, catalog);

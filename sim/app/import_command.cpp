@@ -8,6 +8,7 @@
 #include "sim/app/command.h"
 #include "sim/base/atomic_file.h"
 #include "sim/import/imported_study.h"
+#include "sim/import/source_places.h"
 #include "sim/study/study.h"
 
 namespace hdpsim::app {
@@ -55,10 +56,10 @@ void write_checked(const ImportedStudy& study, const std::string& out, Catalog& 
   if (study.model) write_file(study.model_file.string(), *study.model);
   try {
     (void)parse_study(out, study.text, {}, catalog);
-  } catch (const InputError&) {
+  } catch (const InputError& error) {
     if (is_new) fs::remove(study.model_file, ignored);
     note("the study that follows from the file cannot run, and is not written:");
-    throw;
+    throw InputError(at_source(study, out, error.diagnostics()));
   }
   write_file(out, study.text);
 }

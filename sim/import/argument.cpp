@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -13,13 +14,12 @@
 #include "sim/document/repeated_keys.h"
 #include "sim/import/impl/foreign_formats.h"
 #include "sim/import/impl/megatron_rules.h"
+#include "sim/import/impl/shell_builtins.h"
+#include "sim/import/impl/training_signs.h"
 #include "sim/import/shell_script.h"
 
 namespace hdpsim {
 namespace {
-
-// One of these is in every training run.
-constexpr std::array<std::string_view, 3> signs_of_training = {"--num-layers", "--hidden-size", "--micro-batch-size"};
 
 constexpr std::size_t most_told = 20;  // of commands between which to choose
 
@@ -44,28 +44,15 @@ bool is_other_use(const ShellText& word) {
 }
 
 bool uses_model(const std::vector<ShellText>& words) {
-  return std::any_of(words.begin(), words.end(), [](const ShellText& word) {
-    const std::string name = with_dashes(name_of(word));
-    return std::find(signs_of_training.begin(), signs_of_training.end(), name) != signs_of_training.end();
-  });
+  return !words.empty() && !says_words(words.front().text) &&
+         std::any_of(words.begin(), words.end(), [](const ShellText& word) {
+           const std::string name = with_dashes(name_of(word));
+           return std::find(signs_of_training.begin(), signs_of_training.end(), name) != signs_of_training.end();
+         });
 }
 
 bool trains(const std::vector<ShellText>& words) {
   return uses_model(words) && std::none_of(words.begin(), words.end(), is_other_use);
-}
-
-// A command for another shell (`bash -c "..."`) is one word.
-std::vector<ShellText> taken_apart(const std::vector<ShellText>& words) {
-  std::vector<ShellText> all;
-  for (const ShellText& word : words) {
-    std::vector<ShellText> inside = ShellScript::split(word);
-    if (inside.size() > 1 && uses_model(inside)) {
-      for (ShellText& each : inside) all.push_back(std::move(each));
-    } else {
-      all.push_back(word);
-    }
-  }
-  return all;
 }
 
 // Commands that have a model's shape. Neighbours that begin with an argument are one: a file that only lists arguments.
@@ -73,7 +60,7 @@ std::vector<std::vector<ShellText>> model_commands(const ShellScript& script) {
   std::vector<std::vector<ShellText>> joined;
   bool goes_on = false;
   for (const ShellCommand& command : script.commands) {
-    std::vector<ShellText> words = taken_apart(command.words);
+    std::vector<ShellText> words = command.words;
     const bool is_list = !words.empty() && words.front().text.starts_with("--");
     if (is_list && goes_on) {
       for (ShellText& word : words) joined.back().push_back(std::move(word));
@@ -117,12 +104,18 @@ class ScriptArguments {
   ArgumentList of(const std::vector<ShellText>& words) {
     const std::size_t program = program_of(words);
     for (std::size_t i = 0; i < words.size(); ++i) add(words[i], i < program);
+    list_.job = launched_job({words.begin(), words.begin() + static_cast<std::ptrdiff_t>(program)}, script_.directives);
     if (program < words.size() && is_program(words[program])) list_.program = value(words[program]);
     return std::move(list_);
   }
 
   [[nodiscard]] ArgumentValue value(const ShellText& word) const {
-    return {word.text, script_.position(file_, word), word.unset};
+    ArgumentValue value{word.text, script_.position(file_, word), word.unset()};
+    if (word.is_known()) return value;
+    const ShellUnknown& unknown = word.unknowns.front();
+    value.variable = unknown.kind == ShellUnknown::Kind::not_set ? unknown.what.substr(1) : unknown.holder;
+    value.why = unknown.why;
+    return value;
   }
 
  private:
@@ -143,10 +136,7 @@ class ScriptArguments {
     argument.is_launcher = is_launcher;
     list_.arguments.push_back(std::move(argument));
     if (equals == std::string::npos) return;
-    ShellText stated = word;
-    stated.text = word.text.substr(equals + 1);
-    if (!stated.text.empty() && word.from[equals + 1] != ShellText::nowhere) stated.begin = word.from[equals + 1];
-    list_.arguments.back().values.push_back(value(stated));
+    list_.arguments.back().values.push_back(value(word.part(equals + 1, word.text.size())));
   }
 
   // Words before the first argument are the command itself.
@@ -174,7 +164,49 @@ std::optional<std::size_t> chosen_command(const std::vector<std::vector<ShellTex
 
 // ---- Documents
 
-Argument argument_of(const Value::Entry& entry) {
+// A value in which `${NAME}` stands for that of a variable.
+class Substitution {
+ public:
+  explicit Substitution(const std::map<std::string, std::string>& variables) : variables_(variables) {}
+
+  ArgumentValue value(const Value& scalar) {
+    ArgumentValue value{{}, scalar.position, {}};
+    const std::string& text = scalar.text;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = text.compare(at, 2, "${") == 0 ? text.find('}', at) : std::string::npos;
+      if (end == std::string::npos) {
+        value.text += text[at++];
+        continue;
+      }
+      const std::string name = text.substr(at + 2, end - at - 2);
+      const auto found = variables_.find(name);
+      if (found != variables_.end()) {
+        value.text += found->second;
+        used_.insert(name);
+      } else if (value.unset.empty()) {
+        value.unset = "$" + name;
+        value.variable = name;
+      }
+      at = end + 1;
+    }
+    return value;
+  }
+
+  void tell_unused(const std::string& file, ImportNotes& notes) const {
+    for (const auto& [name, text] : variables_) {
+      if (used_.contains(name)) continue;
+      notes.push_back({ImportNote::Kind::assumed,
+                       {},
+                       fmt::format("--var {}=VALUE has no effect: {} has no ${{{}}}", name, file, name)});
+    }
+  }
+
+ private:
+  const std::map<std::string, std::string>& variables_;
+  std::set<std::string> used_;
+};
+
+Argument argument_of(const Value::Entry& entry, Substitution& substitution) {
   Argument argument;
   argument.written = entry.key;
   argument.position = entry.position;
@@ -185,10 +217,10 @@ Argument argument_of(const Value::Entry& entry) {
     argument.is_switch = true;
     argument.is_on = false;
   } else if (value.is_scalar()) {
-    argument.values.push_back({value.text, value.position, {}});
+    argument.values.push_back(substitution.value(value));
   }
   for (const Value& item : value.items) {
-    if (item.is_scalar()) argument.values.push_back({item.text, item.position, {}});
+    if (item.is_scalar()) argument.values.push_back(substitution.value(item));
   }
   return argument;
 }
@@ -199,12 +231,12 @@ bool is_absent(const Value& value) {
 }
 
 // Takes the arguments of a map and of the maps in it, which are its sections.
-void take_arguments(const Value& map, std::vector<Argument>& arguments) {
+void take_arguments(const Value& map, Substitution& substitution, std::vector<Argument>& arguments) {
   for (const Value::Entry& entry : map.entries) {
     if (entry.value.is_map()) {
-      take_arguments(entry.value, arguments);
+      take_arguments(entry.value, substitution, arguments);
     } else if (!is_absent(entry.value)) {
-      arguments.push_back(argument_of(entry));
+      arguments.push_back(argument_of(entry, substitution));
     }
   }
 }
@@ -231,7 +263,8 @@ ArgumentList arguments_of_script(const std::string& file, const std::string& tex
   return list;
 }
 
-ArgumentList arguments_of_document(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+ArgumentList arguments_of_document(const std::string& file, const std::string& text,
+                                   const std::map<std::string, std::string>& variables, Diagnostics& diagnostics) {
   const Value root = parse_repeating_document(file, text, diagnostics);
   if (const auto foreign = foreign_document(root)) {
     diagnostics.unsupported(
@@ -250,7 +283,9 @@ ArgumentList arguments_of_document(const std::string& file, const std::string& t
     }
     return list;
   }
-  take_arguments(*map, list.arguments);
+  Substitution substitution(variables);
+  take_arguments(*map, substitution, list.arguments);
+  substitution.tell_unused(file, list.notes);
   return list;
 }
 

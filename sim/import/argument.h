@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
+#include "sim/import/impl/launched_job.h"
 #include "sim/import/import_note.h"
 
 namespace hdpsim {
@@ -15,7 +16,9 @@ namespace hdpsim {
 struct ArgumentValue {
   std::string text;
   Position position;
-  std::string unset;  ///< What of it the file does not say: `$1`; empty: it is known.
+  std::string unset;          ///< What of it the file does not say: `$1`; empty: it is known.
+  std::string variable = {};  ///< Which variable of the file would say it; may be empty.
+  std::string why = {};       ///< On what it hangs, for people; may be empty.
 };
 
 /// An argument of Megatron-LM as a file states it.
@@ -33,6 +36,7 @@ struct ArgumentList {
   std::vector<Argument> arguments;
   std::optional<ArgumentValue> program;     ///< The Python program that a script starts.
   std::optional<ArgumentValue> world_size;  ///< The script's variable WORLD_SIZE.
+  LaunchedJob job = {};                     ///< What starts the program on many devices says of their number.
   ImportNotes notes;
 };
 
@@ -44,8 +48,10 @@ struct ArgumentList {
                                                std::optional<int> command, Diagnostics& diagnostics);
 
 /// The arguments of a YAML or JSON file: a map of them with dashes or underscores, or one below `args` or
-/// `MODEL_ARGS`, with sections or without. Keys without a value count as absent.
+/// `MODEL_ARGS`, with sections or without. Keys without a value count as absent. `${NAME}` in a value stands for that
+/// of a name of `variables`. Files of other programs are refused by their names.
 [[nodiscard]] ArgumentList arguments_of_document(const std::string& file, const std::string& text,
+                                                 const std::map<std::string, std::string>& variables,
                                                  Diagnostics& diagnostics);
 
 }  // namespace hdpsim

@@ -28,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view assumed_cluster = "h100-rail";
+constexpr char gpus_source[] = "--gpus";
 
 // ---- Models
 
@@ -92,6 +93,9 @@ class StudyWriter {
         fmt::format("all sequences are {} tokens long: with your lengths (data.lengths) plans differ", run_.sequence));
     make_paths_start_at(fs::absolute(out_).parent_path(), study);
     result_.notes = std::move(run_.notes);
+    result_.file = file_;
+    result_.places = std::move(run_.places);
+    if (options_.gpus) result_.places.insert_or_assign("cluster.gpus", Position{gpus_source, 1, 1});
     std::stable_sort(result_.notes.begin(), result_.notes.end(), [](const ImportNote& a, const ImportNote& b) {
       return std::pair(a.position.line, a.position.column) < std::pair(b.position.line, b.position.column);
     });
@@ -275,7 +279,7 @@ TrainingRun run_of(const std::string& file, const std::string& text, const Impor
   if (format == ImportFormat::torchtitan) return read_torchtitan(file, text, options, diagnostics);
   Diagnostics found;
   const ArgumentList list = format == ImportFormat::arguments
-                                ? arguments_of_document(file, text, found)
+                                ? arguments_of_document(file, text, options.variables, found)
                                 : arguments_of_script(file, text, options.variables, options.command, found);
   diagnostics.append(found);
   if (!found.empty()) return {};
@@ -304,6 +308,8 @@ ImportedStudy import_text(const std::string& file, const std::string& text, cons
   diagnostics.throw_if_any();
   ImportedStudy study = StudyWriter(std::move(run), file, out, options, catalog).write(diagnostics);
   diagnostics.throw_if_any();
+  study.sources = {{file, text}, {model_source, options.model_name}};
+  if (options.gpus) study.sources.emplace(gpus_source, std::to_string(*options.gpus));
   return study;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -11,10 +12,13 @@ namespace hdpsim {
 
 /// A training configuration as a study.
 struct ImportedStudy {
-  std::string text;                  ///< The study, with comments; the notes at its end.
-  std::optional<std::string> model;  ///< A HuggingFace configuration (JSON), if no preset has the shape.
-  std::filesystem::path model_file;  ///< Where it belongs: beside the study.
-  ImportNotes notes;                 ///< What is told of the import.
+  std::string text;                                 ///< The study, with comments; the notes at its end.
+  std::optional<std::string> model;                 ///< A HuggingFace configuration (JSON), if no preset has the shape.
+  std::filesystem::path model_file;                 ///< Where it belongs: beside the study.
+  ImportNotes notes;                                ///< What is told of the import.
+  std::string file;                                 ///< Of which it was made.
+  std::map<std::string, Position> places;           ///< Where that states a key of the study, by its path.
+  std::map<std::string, std::string> sources = {};  ///< By name, the texts that these places are in.
 };
 
 /// The format of a file of a training framework, by its name: `.toml` is torchtitan's, `.yaml`, `.yml` and `.json` hold

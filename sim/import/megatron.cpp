@@ -11,6 +11,7 @@
 #include "sim/import/impl/megatron_arguments.h"
 #include "sim/import/impl/megatron_hybrid.h"
 #include "sim/import/impl/megatron_model.h"
+#include "sim/import/impl/megatron_places.h"
 #include "sim/import/impl/megatron_ranges.h"
 #include "sim/import/impl/megatron_variants.h"
 #include "sim/program/schedule.h"
@@ -45,6 +46,7 @@ class MegatronReader {
       : options_(options),
         diagnostics_(diagnostics),
         world_size_(list.world_size),
+        job_(list.job),
         arguments_(list, file, diagnostics, run_.notes) {
     run_.framework = "Megatron-LM";
     if (list.program) check_program(*list.program);
@@ -64,6 +66,7 @@ class MegatronReader {
     read_kernels();
     read_recomputation();
     arguments_.assume("framework: Megatron-Core with Transformer Engine, whose defaults stand for what is not stated");
+    run_.places = places_of(arguments_);
     return std::move(run_);
   }
 
@@ -108,15 +111,20 @@ class MegatronReader {
     const auto per_node = arguments_.number("nproc_per_node", degree);
     if (per_node) run_.gpus_per_node = *per_node;
     if (options_.gpus) return *options_.gpus;
-    const bool is_launched = per_node.has_value() && arguments_.word("nnodes", "1").find(':') == std::string::npos;
-    if (is_launched) return *per_node * arguments_.number("nnodes", degree, 1);
+    const bool counts_nodes = arguments_.has("nnodes") && arguments_.word("nnodes", "1").find(':') == std::string::npos;
+    if (per_node && counts_nodes) return *per_node * arguments_.number("nnodes", degree, 1);
+    if (const auto launched = job_.gpus(per_node)) {
+      if (!per_node) run_.gpus_per_node = job_.per_node;
+      return *launched;
+    }
+    if (per_node && !arguments_.has("nnodes")) return *per_node;
     if (const auto stated = arguments_.number("world_size", gpus)) return *stated;
     if (world_size_ && world_size_->unset.empty()) {
       const Value value = Value::scalar(world_size_->text, world_size_->position);
       return read_in<std::int64_t>(value, "WORLD_SIZE", gpus, diagnostics_).value_or(0);
     }
     diagnostics_.error({arguments_.file(), 0, 0}, "nothing states how many GPUs the job has",
-                       "--gpus N states it; torchrun does with --nnodes and --nproc_per_node");
+                       "--gpus N states it; so do torchrun, srun, mpirun, deepspeed, accelerate and #SBATCH lines");
     return 0;
   }
 
@@ -564,6 +572,7 @@ class MegatronReader {
   const ImportOptions& options_;
   Diagnostics& diagnostics_;
   std::optional<ArgumentValue> world_size_;
+  LaunchedJob job_;
   TrainingRun run_;
   MegatronArguments arguments_;
   std::int64_t layers_ = 0;

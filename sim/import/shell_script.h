@@ -6,19 +6,10 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
+#include "sim/import/impl/shell_text.h"
 #include "sim/import/import_note.h"
 
 namespace hdpsim {
-
-/// A word of a script behind all expansions, with the place of each of its characters.
-struct ShellText {
-  static constexpr std::uint32_t nowhere = UINT32_MAX;
-
-  std::string text;
-  std::vector<std::uint32_t> from;  ///< For each character, its offset in the script; nowhere: it is not from there.
-  std::uint32_t begin = 0;          ///< The offset where the word begins.
-  std::string unset;                ///< What of it is not known: `$DATA`, `$(nproc)`; empty: it is known as a whole.
-};
 
 struct ShellCommand {
   std::vector<ShellText> words;
@@ -27,23 +18,23 @@ struct ShellCommand {
 /// What a shell script does as far as it can be known without running it: the commands that it runs, in order, with
 /// the values of its variables put in.
 struct ShellScript {
-  std::vector<ShellCommand> commands;
-  std::map<std::string, ShellText> variables;  ///< Those with one value, as they are at the end.
-  std::vector<std::uint32_t> lines;            ///< The offset where each line begins.
-  ImportNotes notes;                           ///< Variables that the script does not set, parts that are not followed.
+  std::vector<ShellCommand> commands;           ///< Those of parts that may run, too.
+  std::map<std::string, ShellText> variables;   ///< Those with one value, as they are at the end.
+  std::map<std::string, ShellText> directives;  ///< Of Slurm (`#SBATCH --nodes=16`), by their long names.
+  std::vector<std::uint32_t> lines;             ///< The offset where each line begins.
+  ImportNotes notes;                            ///< Variables that the script does not set, parts that are left out.
 
-  /// The words of a word that is a command for another shell: `text` split at blanks.
-  [[nodiscard]] static std::vector<ShellText> split(const ShellText& text);
   [[nodiscard]] Position position(const std::string& file, std::uint32_t offset) const;
   [[nodiscard]] Position position(const std::string& file, const ShellText& word) const;
 };
 
-/// Reads a script of sh or bash. Known are assignments, arrays and `+=`, quotes, `$X`, `${X:-default}` and its kin,
-/// `$((...))`, comments, here-documents, lists (`&&`, `||`), and `if` with comparisons of known texts and numbers. What
-/// depends on the machine (files, output of commands) is not known: the parts of the script that hang on it are left
-/// out, and so are loops, `case` and functions, which the notes say where something in them could matter. A name of
-/// `variables` has its value there whatever the script assigns to it. Reported are texts that are not closed, and
-/// scripts that ask for more than the limits of sim/document.
+/// Reads a script of sh or bash. Followed are assignments, arrays and `+=`, quotes, `$X`, `${X:-default}` and its kin,
+/// arithmetic, here-documents, lists, `if`, `case`, loops, functions, `eval`, and texts that other shells read (`bash
+/// -c`, `sbatch <<EOF`). What depends on the machine (files, output of commands) is not known. Of parts that hang on it
+/// each may run: a variable has the value that all of them leave, or none that is known; what they only add to it is
+/// left out, and told. A name of `variables` has its value there whatever the script assigns to it; `1` is the script's
+/// first argument. Reported are texts that are not closed, and scripts that ask for more than the limits of
+/// sim/document, in text or in computing.
 [[nodiscard]] ShellScript read_shell_script(const std::string& file, const std::string& text,
                                             const std::map<std::string, std::string>& variables,
                                             Diagnostics& diagnostics);

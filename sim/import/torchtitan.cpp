@@ -12,6 +12,7 @@
 #include "sim/document/reader.h"
 #include "sim/import/impl/megatron_ranges.h"
 #include "sim/import/impl/toml_document.h"
+#include "sim/import/impl/torchtitan_places.h"
 #include "sim/import/impl/torchtitan_rules.h"
 
 namespace hdpsim {
@@ -58,6 +59,7 @@ class TorchtitanReader {
     read_kernels();
     read_recomputation();
     tell_rest();
+    run_.places = places_of_torchtitan(root_);
     return std::move(run_);
   }
 

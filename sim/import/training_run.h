@@ -46,6 +46,7 @@ struct TrainingRun {
   Value memory = Value::map();
   Value moe = Value::map();
   std::map<std::string, std::string> remarks = {};  ///< By path, such as `mesh.zero`.
+  std::map<std::string, Position> places = {};      ///< Where the file states a key of the study, by its path.
   ImportNotes notes = {};
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "sim/document/reader.h"
@@ -21,6 +22,7 @@ void tell_tower(const Value& config, Transformer& model) {
   for (const char* key : {"vision_config", "audio_config"}) {
     if (config.find(key) != nullptr) model.left_out.push_back(fmt::format("its encoder of '{}'", key));
   }
+  if (const Value* thinker = config.find("thinker_config")) tell_tower(*thinker, model);
 }
 
 // A language model with what its file says of it outside its map, as those of several modalities do.
@@ -71,10 +73,34 @@ std::string how_to_read_as(const Architecture& family) {
   return fmt::format("to read it as another says its keys, write model: {{..., architecture: {}}}", family.name);
 }
 
-// What makes a configuration unknown, and how it can be read nevertheless.
-void tell_unknown(const Value& config, const Value& name, Diagnostics& diagnostics) {
-  std::vector<std::string> known;
-  for (const Architecture& architecture : architectures()) known.emplace_back(architecture.name);
+// The keys that no family reads; all of them if each has one that does.
+std::vector<std::string> read_by_none(const std::vector<std::string>& keys) {
+  std::vector<std::string> unread;
+  std::copy_if(keys.begin(), keys.end(), std::back_inserter(unread), [](const auto& key) { return !is_read(key); });
+  return unread.empty() ? keys : unread;
+}
+
+// What makes a configuration unknown. How it can be read nevertheless is told only where a family reads all that it
+// says of its shape: any other would give another model.
+void tell_unknown(const Value& config, const Value& place, std::string message, Diagnostics& diagnostics) {
+  const Resemblance nearest = nearest_family(config);
+  if (!nearest.unread.empty()) {
+    diagnostics.error(
+        place.position,
+        fmt::format("{}; no family that is known reads all of its shape: not {}", message, first_of(nearest.unread)),
+        "`hdpsim list models` shows the models that are known");
+    tell_deciding(config, diagnostics);
+    if (const Value* language = config.find("text_config")) tell_deciding(*language, diagnostics);
+    return;
+  }
+  if (nearest.read > 0) {
+    message += fmt::format("; it is most like {} (gates of MLPs, biases, norms and tied tables would be as there)",
+                           nearest.family->name);
+  }
+  diagnostics.error(place.position, std::move(message), how_to_read_as(*nearest.family));
+}
+
+void tell_unknown_name(const Value& config, const Value& name, Diagnostics& diagnostics) {
   const Value* type = config.find("model_type");
   const bool has_type = type != nullptr && type->is_scalar();
   std::string message = fmt::format("there is no known architecture '{}'", name.text);
@@ -84,18 +110,10 @@ void tell_unknown(const Value& config, const Value& name, Diagnostics& diagnosti
     return;
   }
   if (has_type) message += fmt::format(" (model_type '{}')", type->text);
-  const Resemblance nearest = nearest_family(config);
-  std::string help = suggestion(name.text, known);
-  if (nearest.read > 0) {
-    if (closest(name.text, known).empty()) help.clear();  // which of all that are known, is told here
-    message += fmt::format("; it is most like {}", nearest.family->name);
-    if (!nearest.unread.empty()) message += fmt::format(", which does not read {}", first_of(nearest.unread));
-    message += " (gates of MLPs, biases, norms and tied tables would be as there)";
-  }
-  diagnostics.error(name.position, std::move(message),
-                    fmt::format("{}{}{}", help, help.empty() ? "" : " ", how_to_read_as(*nearest.family)));
-  refuse_unread(*nearest.family, config, diagnostics);
-  if (const Value* language = config.find("text_config")) refuse_unread(*nearest.family, *language, diagnostics);
+  if (by_resemblance(config).front().read > 0) return tell_unknown(config, name, std::move(message), diagnostics);
+  std::vector<std::string> known;
+  for (const Architecture& architecture : architectures()) known.emplace_back(architecture.name);
+  diagnostics.error(name.position, std::move(message), suggestion(name.text, known));
 }
 
 std::optional<Transformer> read_inner(const InnerModel& inner, const Value& config, std::string_view outer,
@@ -121,13 +139,12 @@ std::optional<Transformer> read_known(const Value& config, Diagnostics& diagnost
     return read_inner(*inner, config, name != nullptr ? name->text : has_type ? type->text : "the model", diagnostics);
   }
   if (name != nullptr) {
-    tell_unknown(config, *name, diagnostics);
+    tell_unknown_name(config, *name, diagnostics);
   } else if (has_type) {
-    diagnostics.error(type->position,
-                      fmt::format("there is no known architecture of model_type '{}', and the file has no "
-                                  "'architectures'",
-                                  type->text),
-                      how_to_read_as(*nearest_family(config).family));
+    tell_unknown(config, *type,
+                 fmt::format("there is no known architecture of model_type '{}', and the file has no 'architectures'",
+                             type->text),
+                 diagnostics);
   } else {
     diagnostics.error(config.position, "the model needs 'architectures'",
                       "write \"architectures\": [\"LlamaForCausalLM\"], with the model's own");

@@ -11,6 +11,16 @@ namespace {
 
 constexpr std::array<std::string_view, 4> sections = {"mesh", "kernels", "memory", "overheads"};
 
+// A problem of a key that a preset states is one of the study's line that names the preset.
+void stand_at(Value& value, const Position& position) {
+  value.position = position;
+  for (Value& item : value.items) stand_at(item, position);
+  for (Value::Entry& entry : value.entries) {
+    entry.position = position;
+    stand_at(entry.value, position);
+  }
+}
+
 Value load_preset(const Value& name, const std::filesystem::path& presets, Diagnostics& diagnostics) {
   if (!read_choice(name, "framework", framework_names(presets), diagnostics)) return {};
   Value file = load_document((presets / (name.text + ".yaml")).string(), diagnostics);
@@ -20,6 +30,7 @@ Value load_preset(const Value& name, const std::filesystem::path& presets, Diagn
   for (const std::string_view section : sections) (void)map.find(section);
   map.finish();
   std::erase_if(file.entries, [](const Value::Entry& entry) { return entry.key == "source"; });
+  stand_at(file, name.position);
   return file;
 }
 

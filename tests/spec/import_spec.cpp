@@ -168,9 +168,24 @@ TEST_CASE("a run that cannot be simulated leaves nothing behind", "[import]") {
   const Outcome refused = here.hdpsim("import run.sh --out mine.yaml");
   CHECK(refused.code == 2);
   CHECK(has(refused.err, "'tp' is 8, which does not divide the 12 heads"));
+  CHECK(has(refused.err, "run.sh:1:"));  // where the argument stands, and no line of the study
+  CHECK_FALSE(has(refused.err, "mine.yaml:"));
   for (const char* file : {"mine.yaml", "mine.model.json"}) CHECK_FALSE(fs::exists(here.folder() / file));
   CHECK(here.hdpsim("import run.sh --out mine.yaml --var x").code == 2);
   CHECK(here.hdpsim("import none.sh --out mine.yaml").code == 2);
+}
+
+TEST_CASE("what follows from an option is told at the option", "[import]") {
+  const Workplace here;
+  fs::copy_file(training / "llama3_8b.toml", here.folder() / "run.toml");
+  const Outcome refused = here.hdpsim("import run.toml --out mine.yaml --gpus 12 --model none-such");
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "--model:1:1: error: there is no model preset 'none-such'"));
+  const Outcome uneven = here.hdpsim("import run.toml --out mine.yaml --gpus 12 --model llama3-8b");
+  CAPTURE(uneven.err);
+  CHECK(uneven.code == 2);  // nodes of 8
+  CHECK(has(uneven.err, "--gpus:1:1: error: "));
+  CHECK_FALSE(has(uneven.err, "mine.yaml:"));
 }
 
 TEST_CASE("all problems of a script are told at once, with their places", "[import]") {

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/cluster/cluster_config.h"
+#include "sim/cluster/device_facts.h"
 #include "sim/cluster/impl/nccl_node.h"
+#include "sim/cluster/topology_matrix.h"
 #include "sim/document/limits.h"
 #include "sim/document/reader.h"
 
@@ -50,6 +53,10 @@ Value load_file(const Value& path, Diagnostics& diagnostics) {
   const auto text = read<std::string>(path, diagnostics);
   if (!text) return {};
   const auto file = beside(path, *text);
+  if (is_there(file) && holds_topology_matrix(file)) {
+    refuse_topology_matrix(file, diagnostics);
+    return {};
+  }
   if (is_there(file)) return load_document(file.string(), diagnostics);
   diagnostics.error(path.position, fmt::format("there is no file '{}'", file.string()),
                     "for a shipped cluster write {preset: name}");
@@ -99,6 +106,10 @@ std::optional<NcclTopology> load_topology(const Value& path, Diagnostics& diagno
     diagnostics.error(path.position, fmt::format("there is no file '{}'", file.string()));
     return std::nullopt;
   }
+  if (holds_topology_matrix(file)) {
+    refuse_topology_matrix(file, diagnostics);
+    return std::nullopt;
+  }
   const auto xml = read_text_file(file.string(), largest_topology_bytes, diagnostics);
   return xml ? read_nccl_topology(file.string(), *xml, diagnostics) : std::nullopt;
 }
@@ -122,13 +133,24 @@ void add_notes(Value& cluster, const std::vector<std::string>& notes) {
   cluster.set("notes", std::move(list));
 }
 
+// The compute capability that a cluster states in tenths, or that its device has.
+int capability_of(const Value& cluster) {
+  Diagnostics told_later;
+  const Value* stated = cluster.find("compute_capability");
+  const auto capability = stated == nullptr ? std::nullopt : read<double>(*stated, told_later);
+  if (capability) return static_cast<int>(std::lround(10 * *capability));
+  const Value* device = cluster.find("device");
+  return device == nullptr ? unknown_capability : compute_capability_of(device->text);
+}
+
 // Replaces `node.nccl_topology` by the keys that it stands for. False if it has none that can be used.
 bool import_topology(Value& cluster, Diagnostics& diagnostics) {
   Value* node = cluster.find("node");
   const Value* path = node == nullptr ? nullptr : node->find("nccl_topology");
   if (path == nullptr) return true;
-  const auto topology = load_topology(*path, diagnostics);
+  auto topology = load_topology(*path, diagnostics);
   if (!topology) return false;
+  topology->state_capability(capability_of(cluster));
   Diagnostics problems;
   NcclNode imported = node_of_topology(*topology, *node, has_several_nodes(cluster, *topology), problems);
   diagnostics.append(problems);

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "sim/base/text.h"
 #include "sim/cluster/device_facts.h"
 #include "sim/cluster/impl/nic_assignment.h"
 
@@ -30,8 +31,16 @@ class NodeMaker {
       : topology_(topology), written_(written), needs_nics_(needs_nics), diagnostics_(diagnostics) {}
 
   NcclNode make() {
-    note(fmt::format("{}: {} gpus of sm {} on {} NUMA nodes", topology_.position.file, topology_.gpus.size(),
-                     first().compute_capability, topology_.numa_nodes));
+    const std::int64_t capability = first().compute_capability;
+    note(fmt::format("{}: {} gpus{} on {} NUMA nodes", topology_.position.file, topology_.gpus.size(),
+                     capability == 0 ? "" : fmt::format(" of sm {}", capability), topology_.numa_nodes));
+    if (topology_.of_device && *topology_.of_device != capability) {
+      note(fmt::format("the device of the cluster is of sm {}, the gpus of the file are of sm {}", *topology_.of_device,
+                       capability));
+    }
+    if (!topology_.virtual_nics.empty()) {
+      note(fmt::format("left out: virtual interfaces ({})", joined(topology_.virtual_nics, ", ")));
+    }
     if (topology_.hosts > 1) {
       note(fmt::format("the gpus of {} hosts are one NVLink domain: together they are a node here", topology_.hosts));
     }
@@ -75,6 +84,11 @@ class NodeMaker {
       return;
     }
     const auto rate = nvlink_rate_of(static_cast<int>(first().compute_capability));
+    if (!rate && first().compute_capability == 0) {
+      diagnostics_.error(topology_.position, "the gpus have no 'sm', and the device of the cluster is not known",
+                         "write its compute_capability in the cluster, or node.nvlink");
+      return;
+    }
     if (!rate) {
       diagnostics_.error(first().position,
                          fmt::format("no rate is known for the NVLinks of sm {}", first().compute_capability),

@@ -78,6 +78,15 @@ PciLink pci_link(std::string_view speed, double width) {
   return {Bandwidth::bytes_per_second(static_cast<std::int64_t>(bytes_per_second)), known != pci_generations.end()};
 }
 
+// Interfaces that Linux makes for containers, bridges and tunnels, which have no place in the PCIe tree.
+bool is_virtual(std::string_view interface) {
+  constexpr std::array<std::string_view, 14> beginnings = {"veth",  "docker", "br-",     "virbr", "vnet",
+                                                           "vxlan", "cali",   "flannel", "cni",   "cilium",
+                                                           "lxc",   "tun",    "tap",     "dummy"};
+  return interface == "lo" || std::any_of(beginnings.begin(), beginnings.end(),
+                                          [&](std::string_view begin) { return interface.starts_with(begin); });
+}
+
 /// Reads the tree in one pass.
 class TopologyReader {
  public:
@@ -163,7 +172,7 @@ class TopologyReader {
     if (!has_room(topology_.gpus.size(), node)) return;
     NcclGpu gpu{.position = place(node), .bus = std::move(bus), .path = path_, .pci = links_};
     gpu.dev = number(node, "dev", indices);
-    gpu.compute_capability = number(node, "sm", capabilities);
+    if (node.attribute("sm")) gpu.compute_capability = number(node, "sm", capabilities);
     for (const pugi::xml_node link : node.children("nvlink")) read_nvlink(link, gpu);
     if (const pugi::xml_node link = node.child("c2c")) {
       constexpr std::int64_t megabyte = 1'000'000;
@@ -212,6 +221,11 @@ class TopologyReader {
     for (const pugi::xml_node net : node.children("net")) {
       if (!has_room(topology_.nics.size(), net)) return;
       const std::string name = net.attribute("name").value();
+      if (is_virtual(name)) {
+        auto& all = topology_.virtual_nics;
+        if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+        continue;
+      }
       const bool is_known = std::any_of(topology_.nics.begin(), topology_.nics.end(),
                                         [&](const NcclNic& nic) { return nic.name == name; });
       if (is_known) continue;
@@ -254,6 +268,13 @@ pugi::xml_node system_of(const pugi::xml_document& document, const Places& place
 }
 
 }  // namespace
+
+void NcclTopology::state_capability(std::int64_t tenths) {
+  of_device = tenths > 0 ? std::optional(tenths) : std::nullopt;
+  for (NcclGpu& gpu : gpus) {
+    if (gpu.compute_capability == 0) gpu.compute_capability = tenths;
+  }
+}
 
 std::int64_t NcclGpu::nvlinks() const {
   std::int64_t count = nvlinks_to_switches;

@@ -24,7 +24,7 @@ struct PciLink {
 struct NcclGpu {
   Position position = {};
   std::int64_t dev = 0;
-  std::int64_t compute_capability = 0;  ///< `sm`: 80, 90, 100
+  std::int64_t compute_capability = 0;  ///< `sm`: 80, 90, 100; 0: the file does not say it.
   std::string bus = {};
   std::int64_t nvlinks_to_switches = 0;
   std::map<std::string, std::int64_t> nvlinks_to_gpus = {};  ///< By the GPUs' bus ids.
@@ -55,7 +55,13 @@ struct NcclTopology {
   std::vector<NcclGpu> gpus = {};  ///< In the order of `dev`.
   std::vector<NcclNic> nics = {};  ///< In the order of `dev`.
   std::int64_t numa_nodes = 0;
-  std::int64_t hosts = 1;  ///< More than one where NVLink joins several.
+  std::int64_t hosts = 1;                      ///< More than one where NVLink joins several.
+  std::vector<std::string> virtual_nics = {};  ///< Interfaces that are no NICs, which are left out.
+  std::optional<std::int64_t> of_device = {};  ///< The compute capability of the device that the user names.
+
+  /// Takes the compute capability of a device, in tenths, for that of GPUs that the file does not describe; 0: it is
+  /// not known.
+  void state_capability(std::int64_t tenths);
 };
 
 /// Reads a topology. Empty, with the problem reported at its place, if the text is not XML, not NCCL's, or

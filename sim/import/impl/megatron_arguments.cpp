@@ -37,10 +37,6 @@ bool says_something(const ArgumentRule& rule, const Argument& argument) {
                      [&](const ArgumentValue& value) { return value.text != rule.usual || !value.unset.empty(); });
 }
 
-std::string variable_of(const std::string& unset) {
-  return unset.size() > 1 && unset.find_first_of("(`{") == std::string::npos ? unset.substr(1) : std::string();
-}
-
 }  // namespace
 
 MegatronArguments::MegatronArguments(const ArgumentList& list, std::string file, Diagnostics& diagnostics,
@@ -147,10 +143,11 @@ const ArgumentValue* MegatronArguments::value(std::string_view key) const {
   }
   const ArgumentValue& value = argument.values.front();
   if (value.unset.empty()) return &value;
-  const std::string variable = variable_of(value.unset);
-  diagnostics_.error(
-      value.position, fmt::format("{}: what {} is cannot be told from this file", argument.written, value.unset),
-      variable.empty() ? "write the value itself" : fmt::format("--var {}=VALUE gives it a value", variable));
+  diagnostics_.error(value.position,
+                     fmt::format("{}: what {} is cannot be told from this file{}{}", argument.written, value.unset,
+                                 value.why.empty() ? "" : ": ", value.why),
+                     value.variable.empty() ? "write the value itself"
+                                            : fmt::format("--var {}=VALUE gives it a value", value.variable));
   return nullptr;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,12 +10,19 @@
 
 namespace hdpsim {
 
-/// The value of `8*NODES + 1`: whole numbers, + - * / %, parentheses, and names, whose texts `value_of` gives. Empty if
-/// it is anything else (octal numbers, ten thousand terms), divides by zero or does not fit into 64 bits.
-[[nodiscard]] std::optional<std::int64_t> shell_arithmetic(
-    std::string_view text, const std::function<std::optional<std::string>(const std::string&)>& value_of);
+/// What an expression of a shell's arithmetic comes to.
+struct ShellSum {
+  std::optional<std::int64_t> value;             ///< Empty if the script does not tell it.
+  std::map<std::string, std::int64_t> assigned;  ///< What `=`, `+=`, `++` and the like set, by name.
+  int terms = 0;                                 ///< How many were computed.
+};
 
-/// The names to which an expression such as `G *= 2, --n` assigns, in their order.
+/// The value of an expression in 64 bits: numbers, names, `+ - * / % **`, comparisons, `! && || ?:`, bits, and
+/// assignments. `value_of` is asked for the text of a name, which may be an expression, too.
+[[nodiscard]] ShellSum shell_arithmetic(std::string_view text,
+                                        const std::function<std::optional<std::string>(const std::string&)>& value_of);
+
+/// The names that an expression may set.
 [[nodiscard]] std::vector<std::string> names_set_by_arithmetic(std::string_view text);
 
 }  // namespace hdpsim

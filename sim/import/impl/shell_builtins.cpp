@@ -1,5 +1,7 @@
 #include "sim/import/impl/shell_builtins.h"
 
+#include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -12,10 +14,21 @@ bool declares(const std::string& command) {
          command == "typeset";
 }
 
+bool asks_machine(std::string_view command) {
+  constexpr std::array<std::string_view, 12> all = {"command", "which", "type", "hash", "grep",    "egrep",
+                                                    "pgrep",   "diff",  "cmp",  "nc",   "getopts", "nvidia-smi"};
+  return std::find(all.begin(), all.end(), command) != all.end();
+}
+
+bool says_words(std::string_view command) {
+  constexpr std::array<std::string_view, 5> all = {"echo", "printf", "cat", "logger", "tee"};
+  return std::find(all.begin(), all.end(), command) != all.end();
+}
+
 std::optional<std::vector<std::string>> names_set_by_builtin(const ShellCommand& command) {
   const std::string& name = command.words.front().text;
   std::vector<std::string> names;
-  if (name == "eval") return names;
+  if (name == "getopts" && command.words.size() > 2) return std::vector<std::string>{command.words[2].text, "OPTARG"};
   if (name == "printf") {
     if (command.words.size() < 3 || command.words[1].text != "-v") return std::nullopt;
     return std::vector{command.words[2].text};

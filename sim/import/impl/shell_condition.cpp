@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "sim/import/impl/shell_pattern.h"
+
 namespace hdpsim {
 namespace {
 
@@ -12,9 +14,9 @@ using Truth = std::optional<bool>;
 
 constexpr int deepest_condition = 64;
 
-// `$X` without a value is empty to the shell; what a command prints may be anything.
+// A variable without a value is empty to the shell; what a command prints may be anything.
 bool is_known(const ShellText& word) {
-  return word.unset.empty() || (word.unset.find_first_of("(`{") == std::string::npos && word.text.empty());
+  return !word.is_not_computed();
 }
 
 std::optional<std::int64_t> number(const ShellText& word) {
@@ -38,7 +40,7 @@ Truth both(const ShellText& left, std::string_view sign, const ShellText& right)
   if (!is_known(left) || !is_known(right)) return std::nullopt;
   const bool is_pattern = right.text.find_first_of("*?[") != std::string::npos;
   if (sign == "=" || sign == "==" || sign == "!=") {
-    if (is_pattern) return std::nullopt;
+    if (is_pattern && right.text != left.text) return matches_pattern(left.text, right.text) == (sign != "!=");
     return (left.text == right.text) == (sign != "!=");
   }
   const auto a = number(left);

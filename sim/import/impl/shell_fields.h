@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "sim/import/shell_script.h"
+#include "sim/import/impl/shell_text.h"
 
 namespace hdpsim {
 
@@ -21,27 +20,15 @@ class ShellFields {
 
   void add(char c, std::uint32_t from) {
     if (current_.text.empty() && from != ShellText::nowhere) current_.begin = from;
-    current_.text += c;
-    current_.from.push_back(from);
+    current_.add(c, from);
     is_there_ = true;
   }
-  void add(const ShellText& text) {
-    for (std::size_t i = 0; i < text.text.size(); ++i) add(text.text[i], text.from[i]);
-    if (!text.unset.empty()) add_unset(text.unset);
-  }
+  void add(const ShellText& text) { add_parts(text, false); }
   // As the shell splits what it did not find between quotes.
-  void add_split(const ShellText& text) {
-    for (std::size_t i = 0; i < text.text.size(); ++i) {
-      if (is_shell_blank(text.text[i])) {
-        end_field();
-      } else {
-        add(text.text[i], text.from[i]);
-      }
-    }
-    if (!text.unset.empty()) add_unset(text.unset);
-  }
-  void add_unset(const std::string& what) {
-    if (current_.unset.empty()) current_.unset = what;
+  void add_split(const ShellText& text) { add_parts(text, true); }
+  void add_unknown(ShellUnknown what) {
+    what.at = current_.text.size();
+    current_.unknowns.push_back(std::move(what));
     is_there_ = true;
   }
   void add_quotes() { is_there_ = true; }  // "" is a word, too
@@ -60,16 +47,28 @@ class ShellFields {
   ShellText take_whole() {
     ShellText whole;
     whole.begin = current_.begin;
-    for (ShellText& field : take()) {
+    for (const ShellText& field : take()) {
       if (whole.text.empty()) whole.begin = field.begin;
-      whole.text += field.text;
-      whole.from.insert(whole.from.end(), field.from.begin(), field.from.end());
-      if (whole.unset.empty()) whole.unset = std::move(field.unset);
+      whole.add(field);
     }
     return whole;
   }
 
  private:
+  // What is not known stands in the field that holds it.
+  void add_parts(const ShellText& text, bool splits) {
+    auto unknown = text.unknowns.begin();
+    for (std::size_t i = 0; i <= text.text.size(); ++i) {
+      for (; unknown != text.unknowns.end() && unknown->at == i; ++unknown) add_unknown(*unknown);
+      if (i == text.text.size()) break;
+      if (splits && is_shell_blank(text.text[i])) {
+        end_field();
+      } else {
+        add(text.text[i], text.from[i]);
+      }
+    }
+  }
+
   std::vector<ShellText> done_;
   ShellText current_;
   bool is_there_ = false;

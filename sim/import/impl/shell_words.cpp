@@ -12,34 +12,51 @@
 namespace hdpsim {
 namespace {
 
-// The limit of all expansions together: variables that hold each other twice grow without end.
+// The limit of all that a script computes: variables that hold each other twice grow without end, and so do loops.
 constexpr std::size_t most_expanded_bytes = 2 * largest_yaml_bytes;
-constexpr std::size_t bytes_of_a_word = 64;
+constexpr std::size_t bytes_of_a_step = 64;
+constexpr int most_terms_in_all = 500'000;
 constexpr std::size_t shown_bytes = 40;
+
+constexpr char unknown_here = '\x1a';  // in a text that is read again, in place of what it does not tell
 
 bool ends_word(char c) {
   return c == '\0' || is_shell_blank(c) || std::string_view(";&|()<>").find(c) != std::string_view::npos;
 }
 
-bool begins_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 }  // namespace
 
-ShellWords::ShellWords(const std::string& text, Diagnostics& diagnostics, std::string file)
-    : text_(text), diagnostics_(diagnostics), file_(std::move(file)) {}
-
-char ShellWords::peek(std::size_t ahead) const {
-  return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+ShellSource ShellSource::of(const ShellText& text) {
+  ShellSource source;
+  auto unknown = text.unknowns.begin();
+  for (std::size_t i = 0; i <= text.text.size(); ++i) {
+    for (; unknown != text.unknowns.end() && unknown->at == i; ++unknown) {
+      source.unknowns.emplace(source.text.size(), *unknown);
+      source.text += unknown_here;
+      source.from.push_back(i < text.from.size() && text.from[i] != ShellText::nowhere ? text.from[i] : text.begin);
+    }
+    if (i == text.text.size()) break;
+    source.text += text.text[i];
+    source.from.push_back(text.from[i] == ShellText::nowhere ? text.begin : text.from[i]);
+  }
+  source.from.push_back(source.from.empty() ? text.begin : source.from.back());
+  return source;
 }
 
-bool ShellWords::starts_with(std::string_view begin) const {
-  return rest().starts_with(begin);
+ShellWords::ShellWords(const std::string& script, Diagnostics& diagnostics, std::string file)
+    : script_{.text = script}, diagnostics_(diagnostics), file_(std::move(file)) {}
+
+void ShellWords::go_to(const Spot& spot) {
+  source_ = spot.source;
+  at_ = std::min(spot.at, text().size());
+}
+
+std::uint32_t ShellWords::place_of(std::size_t at) const {
+  return source_->from.empty() ? static_cast<std::uint32_t>(at) : source_->from[std::min(at, source_->from.size() - 1)];
+}
+
+char ShellWords::peek(std::size_t ahead) const {
+  return at_ + ahead < text().size() ? text()[at_ + ahead] : '\0';
 }
 
 void ShellWords::skip_blanks() {
@@ -58,40 +75,49 @@ void ShellWords::skip_blanks() {
   while (!at_end() && peek() != '\n') advance();
 }
 
-void ShellWords::give_up(std::uint32_t at, const std::string& message) {
-  const auto lines = std::count(text_.begin(), text_.begin() + at, '\n');
-  const std::size_t before = at == 0 ? std::string::npos : text_.rfind('\n', at - 1);
+void ShellWords::give_up(std::uint32_t place, const std::string& message) {
+  const std::string& script = script_.text;
+  const std::size_t at = std::min<std::size_t>(place, script.size());
+  const auto lines = std::count(script.begin(), script.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  const std::size_t before = at == 0 ? std::string::npos : script.rfind('\n', at - 1);
   const std::size_t line = before == std::string::npos ? 0 : before + 1;
-  diagnostics_.error({file_, static_cast<int>(lines) + 1, static_cast<int>(at - line) + 1}, message);
-  at_ = text_.size();
+  if (!has_given_up_) {
+    diagnostics_.error({file_, static_cast<int>(lines) + 1, static_cast<int>(at - line) + 1}, message);
+  }
+  has_given_up_ = true;
+  at_ = text().size();
 }
 
-bool ShellWords::spend(std::size_t bytes, std::uint32_t at) {
-  spent_ += bytes + bytes_of_a_word;
+bool ShellWords::spend(std::size_t bytes) {
+  if (has_given_up_) return false;
+  spent_ += bytes + bytes_of_a_step;
   if (spent_ <= most_expanded_bytes) return true;
-  if (!at_end()) give_up(at, fmt::format("the variables expand to more than {} MB", most_expanded_bytes / 1'000'000));
+  give_up(place_of(at_ > 0 ? at_ - 1 : 0), fmt::format("the variables and loops of the script come to more than {} MB",
+                                                       most_expanded_bytes / 1'000'000));
   return false;
 }
 
+// ---- Words
+
 std::vector<ShellText> ShellWords::word() {
-  ShellFields fields(offset());
+  ShellFields fields(place());
   while (!at_end() && !ends_word(peek())) part(fields, Mode::split);
   return fields.take();
 }
 
 ShellText ShellWords::whole_word() {
-  ShellFields fields(offset());
+  ShellFields fields(place());
   while (!at_end() && !ends_word(peek())) part(fields, Mode::whole);
   return fields.take_whole();
 }
 
 std::vector<ShellText> ShellWords::list() {
-  const std::uint32_t begin = offset();
+  const std::uint32_t begin = place_of(at_ > 0 ? at_ - 1 : 0);
   std::vector<ShellText> words;
   while (true) {
     skip_blanks();
     if (at_end()) {
-      if (diagnostics_.empty()) give_up(begin - 1, "a list without an end: ')' is missing");
+      give_up(begin, "a list without an end: ')' is missing");
       return words;
     }
     if (peek() == ')') break;
@@ -103,6 +129,23 @@ std::vector<ShellText> ShellWords::list() {
   }
   advance();
   return words;
+}
+
+ShellText ShellWords::document(std::size_t end) {
+  ShellFields fields(place());
+  while (!at_end() && at_ < end) {
+    if (peek() == '\\') {
+      escaped(fields, Mode::quoted);
+    } else if (peek() == '$') {
+      dollar(fields, Mode::quoted);
+    } else if (peek() == '`') {
+      backticks(fields);
+    } else {
+      fields.add(peek(), place());
+      advance();
+    }
+  }
+  return fields.take_whole();
 }
 
 void ShellWords::part(ShellFields& fields, Mode mode) {
@@ -118,30 +161,41 @@ void ShellWords::part(ShellFields& fields, Mode mode) {
     case '`':
       return backticks(fields);
     default:
-      fields.add(peek(), offset());
-      advance();
+      break;
   }
+  const auto unknown = peek() == unknown_here ? source_->unknowns.find(at_) : source_->unknowns.end();
+  if (unknown != source_->unknowns.end()) {
+    fields.add_unknown(unknown->second);
+  } else {
+    fields.add(peek(), place());
+  }
+  advance();
 }
 
 void ShellWords::escaped(ShellFields& fields, Mode mode) {
   const std::size_t end_of_line = starts_with("\\\n") ? 2 : starts_with("\\\r\n") ? 3 : 0;
   if (end_of_line > 0) return advance(end_of_line);
   const bool is_kept = mode == Mode::quoted && std::string_view("$`\"\\").find(peek(1)) == std::string_view::npos;
-  if (is_kept || at_ + 1 >= text_.size()) {
-    fields.add('\\', offset());
+  if (is_kept || at_ + 1 >= text().size()) {
+    fields.add('\\', place());
     return advance();
   }
   advance();
-  fields.add(peek(), offset());
+  fields.add(peek(), place());
   advance();
 }
 
 void ShellWords::single_quoted(ShellFields& fields) {
-  const std::uint32_t begin = offset();
+  const std::uint32_t begin = place();
   fields.add_quotes();
   advance();
   while (!at_end() && peek() != '\'') {
-    fields.add(peek(), offset());
+    const auto unknown = source_->unknowns.find(at_);
+    if (unknown != source_->unknowns.end()) {
+      fields.add_unknown(unknown->second);
+    } else {
+      fields.add(peek(), place());
+    }
     advance();
   }
   if (at_end()) return give_up(begin, "a text without an end: ' is missing");
@@ -149,7 +203,7 @@ void ShellWords::single_quoted(ShellFields& fields) {
 }
 
 void ShellWords::double_quoted(ShellFields& fields, Mode mode) {
-  const std::uint32_t begin = offset();
+  const std::uint32_t begin = place();
   const Mode inner = mode == Mode::whole ? Mode::whole : Mode::quoted;
   advance();
   if (peek() != '$') fields.add_quotes();  // "${LIST[@]}" may be no word at all
@@ -158,193 +212,20 @@ void ShellWords::double_quoted(ShellFields& fields, Mode mode) {
       escaped(fields, Mode::quoted);
     } else if (peek() == '$') {
       dollar(fields, inner);
-    } else if (peek() == '`') {
-      backticks(fields);
-    } else {
-      fields.add(peek(), offset());
-      advance();
-    }
-  }
-  if (at_end()) {
-    if (diagnostics_.empty()) give_up(begin, "a text without an end: \" is missing");
-    return;
-  }
-  advance();
-}
-
-std::string ShellWords::name_here() {
-  std::string name;
-  while (begins_name(peek()) || (!name.empty() && is_digit(peek()))) {
-    name += peek();
-    advance();
-  }
-  return name;
-}
-
-void ShellWords::dollar(ShellFields& fields, Mode mode) {
-  const std::uint32_t begin = offset();
-  advance();
-  if (starts_with("((")) return arithmetic(fields);
-  if (peek() == '(') return substitution(fields);
-  if (peek() == '{') return braces(fields, mode);
-  if (peek() == '\'' && mode != Mode::quoted) return single_quoted(fields);
-  if (begins_name(peek())) {
-    const std::string name = name_here();
-    return expand(fields, name, mode, false);
-  }
-  if (is_digit(peek()) || (peek() != '\0' && std::string_view("@*#?$!-").find(peek()) != std::string_view::npos)) {
-    fields.add_unset(fmt::format("${}", peek()));
-    return advance();
-  }
-  fields.add('$', begin);
-}
-
-bool ShellWords::is_set(const std::string& name, bool counts_empty) const {
-  const auto found = variables_.find(name);
-  if (found == variables_.end()) return false;
-  const auto& items = found->second.items;
-  const bool is_empty =
-      std::all_of(items.begin(), items.end(), [](const ShellText& each) { return each.text.empty(); });
-  const bool is_unknown =
-      std::any_of(items.begin(), items.end(), [](const ShellText& each) { return !each.unset.empty(); });
-  return !is_empty || (!counts_empty && !is_unknown);
-}
-
-void ShellWords::expand(ShellFields& fields, const std::string& name, Mode mode, bool all_items) {
-  if (muted) return;
-  const auto found = variables_.find(name);
-  if (found == variables_.end()) return fields.add_unset("$" + name);
-  const auto& items = found->second.items;
-  const std::size_t count = all_items ? items.size() : std::min<std::size_t>(items.size(), 1);
-  if (mode == Mode::quoted && count > 0) fields.add_quotes();
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!spend(items[i].text.size(), offset() - 1)) return;
-    if (i > 0 && mode == Mode::whole) fields.add(' ', items[i].begin);
-    if (i > 0 && mode != Mode::whole) fields.end_field();
-    if (mode == Mode::split) {
-      fields.add_split(items[i]);
-    } else {
-      fields.add(items[i]);
-    }
-  }
-}
-
-void ShellWords::braces(ShellFields& fields, Mode mode) {
-  const std::uint32_t begin = offset() - 1;
-  advance();
-  const std::string name = name_here();
-  const bool all_items = starts_with("[@]") || starts_with("[*]");
-  if (all_items) advance(3);
-  if (!name.empty() && peek() == '}') {
-    advance();
-    return expand(fields, name, mode, all_items);
-  }
-  const bool counts_empty = peek() == ':';
-  const char kind = peek(counts_empty ? 1 : 0);
-  if (!name.empty() && kind != '\0' && std::string_view("-=+?").find(kind) != std::string_view::npos) {
-    advance(counts_empty ? 2 : 1);
-    use_default(fields, name, kind, counts_empty, mode);
-  } else if (name.empty() && is_digit(peek()) && (peek(1) == ':' || peek(1) == '-')) {  // ${1:-default}
-    const std::string number(1, peek());
-    const bool has_colon = peek(1) == ':';
-    advance(has_colon ? 3 : 2);
-    use_default(fields, number, '-', has_colon, mode);
-  } else {
-    const bool was_muted = std::exchange(muted, true);
-    ShellFields dropped(begin);
-    operand(dropped, mode);
-    muted = was_muted;
-    const std::size_t size = std::min<std::size_t>(at_ - begin + 1, shown_bytes);
-    fields.add_unset(text_.substr(begin, size));
-  }
-  if (peek() == '}') return advance();
-  if (diagnostics_.empty()) give_up(begin, "an expansion without an end: } is missing");
-}
-
-// `-` and `=`: what stands there if the variable is not set; `+`: if it is; `?`: an error if it is not.
-void ShellWords::use_default(ShellFields& fields, const std::string& name, char kind, bool counts_empty, Mode mode) {
-  const std::uint32_t begin = offset();
-  const bool has = is_set(name, counts_empty);
-  ShellFields other(begin);
-  const bool takes = kind == '+' ? has : !has && kind != '?';
-  const bool was_muted = std::exchange(muted, muted || !takes);
-  operand(other, mode == Mode::quoted ? Mode::quoted : Mode::whole);
-  muted = was_muted;
-  if (muted) return;
-  const ShellText text = other.take_whole();
-  if (kind == '+') {
-    if (takes) fields.add(text);
-    return;
-  }
-  if (has) return expand(fields, name, mode, false);
-  if (kind == '?') return fields.add_unset("$" + name);
-  defaults_.emplace(name, text.text.empty() ? text.unset : text.text);
-  if (mode == Mode::split) {
-    fields.add_split(text);
-  } else {
-    fields.add(text);
-  }
-  if (kind == '=') assign(name, {text}, Assignment::replace);
-}
-
-// What stands in braces behind an operator, up to the brace that ends it.
-void ShellWords::operand(ShellFields& fields, Mode mode) {
-  if (++depth_ > deepest_level) return give_up(offset() - 1, "expansions are nested too deeply");
-  while (!at_end() && peek() != '}') {
-    if (is_shell_blank(peek()) || (mode == Mode::quoted && peek() == '\'')) {
-      fields.add(peek(), offset());
+    } else if (peek() == '\'') {
+      fields.add(peek(), place());
       advance();
     } else {
-      part(fields, mode);
+      part(fields, inner);
     }
   }
-  --depth_;
-}
-
-void ShellWords::arithmetic(ShellFields& fields) {
-  const std::uint32_t begin = offset() - 1;
-  if (++depth_ > deepest_level) return give_up(begin, "expansions are nested too deeply");
-  advance(2);
-  ShellFields inside(offset());
-  int open = 0;
-  while (!at_end() && !(open == 0 && starts_with("))"))) {
-    if (peek() == '(') ++open;
-    if (peek() == ')') --open;
-    if (peek() == '$') {
-      dollar(inside, Mode::whole);
-    } else {
-      inside.add(peek(), offset());
-      advance();
-    }
-  }
-  --depth_;
-  if (at_end()) {
-    if (diagnostics_.empty()) give_up(begin, "arithmetic without an end: )) is missing");
-    return;
-  }
-  advance(2);
-  if (muted) return;
-  const ShellText text = inside.take_whole();
-  const auto value = text.unset.empty()
-                         ? shell_arithmetic(text.text, [this](const std::string& name) { return number_text(name); })
-                         : std::nullopt;
-  if (!value) {
-    const std::size_t size = std::min<std::size_t>(at_ - begin, shown_bytes);
-    return fields.add_unset(text.unset.empty() ? text_.substr(begin, size) : text.unset);
-  }
-  for (const char digit : std::to_string(*value)) fields.add(digit, begin);
-}
-
-std::optional<std::string> ShellWords::number_text(const std::string& name) const {
-  const auto found = variables_.find(name);
-  if (found == variables_.end() || found->second.items.empty()) return std::nullopt;
-  const ShellText& first = found->second.items.front();
-  return first.unset.empty() ? std::optional(first.text) : std::nullopt;
+  if (at_end()) return give_up(begin, "a text without an end: \" is missing");
+  advance();
 }
 
 // What a command would print is not known. Skips to the parenthesis that ends it.
 void ShellWords::substitution(ShellFields& fields) {
-  const std::uint32_t begin = offset() - 1;
+  const std::size_t begin = at_ - 1;
   int open = 0;
   char quote = '\0';
   while (!at_end()) {
@@ -362,67 +243,96 @@ void ShellWords::substitution(ShellFields& fields) {
     }
     advance();
   }
-  if (at_end()) return give_up(begin, "a command without an end: ) is missing");
+  if (at_end()) return give_up(place_of(begin), "a command without an end: ) is missing");
   advance();
-  fields.add_unset(text_.substr(begin, std::min<std::size_t>(at_ - begin, shown_bytes)));
+  add_not_computed(fields, begin, at_);
 }
 
 void ShellWords::backticks(ShellFields& fields) {
-  const std::uint32_t begin = offset();
+  const std::size_t begin = at_;
   advance();
   while (!at_end() && peek() != '`') advance(peek() == '\\' ? 2 : 1);
-  if (at_end()) return give_up(begin, "a command without an end: ` is missing");
+  if (at_end()) return give_up(place_of(begin), "a command without an end: ` is missing");
   advance();
-  fields.add_unset(text_.substr(begin, std::min<std::size_t>(at_ - begin, shown_bytes)));
+  add_not_computed(fields, begin, at_);
 }
 
-std::optional<ShellVariable> ShellWords::assign(const std::string& name, std::vector<ShellText> items, Assignment how) {
-  if (muted || fixed_.count(name) > 0) return std::nullopt;
-  std::size_t bytes = 0;
-  for (const ShellText& item : items) bytes += item.text.size() + bytes_of_a_word;
-  if (!spend(bytes, offset() > 0 ? offset() - 1 : 0)) return std::nullopt;
-  const auto [found, is_new] = variables_.try_emplace(name);
-  auto& mine = found->second.items;
-  if (how == Assignment::replace) {
-    std::vector<ShellText> old = std::exchange(mine, std::move(items));
-    return is_new ? std::nullopt : std::optional(ShellVariable{std::move(old)});
-  }
-  if (how == Assignment::append_items || mine.empty()) {
-    for (ShellText& item : items) mine.push_back(std::move(item));
-  } else {
-    for (const ShellText& item : items) {
-      mine.front().text += item.text;
-      mine.front().from.insert(mine.front().from.end(), item.from.begin(), item.from.end());
-      if (mine.front().unset.empty()) mine.front().unset = item.unset;
+void ShellWords::add_not_computed(ShellFields& fields, std::size_t begin, std::size_t end) {
+  if (muted) return;
+  fields.add_unknown({.what = text().substr(begin, std::min<std::size_t>(end - begin, shown_bytes))});
+}
+
+void ShellWords::arithmetic(ShellFields& fields) {
+  const std::size_t begin = at_ - 1;
+  if (++depth_ > deepest_level) return give_up(place_of(begin), "expansions are nested too deeply");
+  advance(2);
+  ShellFields inside(place());
+  int open = 0;
+  while (!at_end() && !(open == 0 && starts_with("))"))) {
+    if (peek() == '(') ++open;
+    if (peek() == ')') --open;
+    if (peek() == '$') {
+      dollar(inside, Mode::whole);
+    } else {
+      inside.add(peek(), place());
+      advance();
     }
   }
-  return std::nullopt;
+  --depth_;
+  if (at_end()) return give_up(place_of(begin), "arithmetic without an end: )) is missing");
+  advance(2);
+  if (muted) return;
+  const ShellText expression = inside.take_whole();
+  const auto value = evaluated(expression, place_of(begin));
+  if (!value && !expression.is_known()) return fields.add_unknown(expression.unknowns.front());
+  if (!value) return add_not_computed(fields, begin, at_);
+  for (const char digit : std::to_string(*value)) fields.add(digit, place_of(begin));
 }
 
-void ShellWords::put(const std::string& name, std::optional<ShellVariable> value) {
-  if (muted || fixed_.count(name) > 0) return;
-  if (value) {
-    variables_[name] = std::move(*value);
+std::optional<std::int64_t> ShellWords::evaluated(const ShellText& expression, std::uint32_t at) {
+  if (muted || has_given_up_) return std::nullopt;
+  const auto value_of = [this](const std::string& name) -> std::optional<std::string> {
+    const auto* items = items_of(name);
+    if (items == nullptr || items->empty() || !items->front().is_known()) return std::nullopt;
+    return items->front().text;
+  };
+  ShellSum sum;
+  if (expression.is_known()) sum = shell_arithmetic(expression.text, value_of);
+  terms_ += sum.terms;
+  if (terms_ > most_terms_in_all) {
+    give_up(at, fmt::format("the arithmetic of the script has more than {} terms", most_terms_in_all));
+    return std::nullopt;
+  }
+  if (!sum.value) {
+    for (const std::string& name : names_set_by_arithmetic(expression.text)) forget(name, "");
+    return std::nullopt;
+  }
+  for (const auto& [name, value] : sum.assigned) {
+    assign(name, {ShellText::of(std::to_string(value))}, Assignment::replace);
+  }
+  return sum.value;
+}
+
+// ---- Variables
+
+void ShellWords::assign(const std::string& name, std::vector<ShellText> items, Assignment how) {
+  if (muted) return;
+  if (!spend(ShellVariable{items}.bytes())) return;
+  ShellVariable* variable = variables.change(name);
+  if (variable == nullptr) return;
+  auto& mine = variable->items;
+  if (how == Assignment::replace) {
+    mine = std::move(items);
+  } else if (how == Assignment::append_items || mine.empty()) {
+    for (ShellText& item : items) mine.push_back(std::move(item));
   } else {
-    variables_.erase(name);
+    for (const ShellText& item : items) mine.front().add(item);
   }
 }
 
-std::map<std::string, ShellVariable> ShellWords::snapshot() {
-  std::size_t bytes = 0;
-  for (const auto& [name, variable] : variables_) {
-    for (const ShellText& item : variable.items) bytes += item.text.size() + bytes_of_a_word;
-  }
-  if (!spend(bytes, offset() > 0 ? offset() - 1 : 0)) return {};
-  return variables_;
-}
-
-void ShellWords::fix(const std::string& name, const std::string& value) {
-  ShellText text;
-  text.text = value;
-  text.from.assign(value.size(), ShellText::nowhere);
-  variables_[name].items = {std::move(text)};
-  fixed_.insert(name);
+void ShellWords::forget(const std::string& name, const std::string& why) {
+  if (muted) return;
+  variables.set(name, ShellVariable{{ShellText::unknown({.what = "$" + name, .why = why})}});
 }
 
 }  // namespace hdpsim

@@ -1,22 +1,32 @@
 #include "sim/model/impl/family_names.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "sim/model/impl/near_architecture.h"
 
 namespace hdpsim {
 namespace {
 
+// Types of language models in others, that are of a family with another name.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> other_names = {
+    {{"qwen3omnimoe", "qwen3moe"}, {"qwen25omni", "qwen2"}}};
+
 // Letters and digits, in small letters; `_text` at the end of a type says nothing.
 std::string type_text(std::string_view type) {
   constexpr std::string_view text = "_text";
-  if (type.ends_with(text)) type.remove_suffix(text.size());
+  const bool is_inner = type.ends_with(text);
+  if (is_inner) type.remove_suffix(text.size());
   std::string plain;
   for (const char c : type) {
     if (c != '_' && c != '-') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const auto& [name, family] : other_names) {
+    if (is_inner && plain == name) return std::string(family);
   }
   return plain;
 }
@@ -67,7 +77,8 @@ std::optional<InnerModel> inner_model(const Value& config) {
     const Architecture* family = known_family(*inner, stated_name(*inner, unused));
     if (family != nullptr && family->inside.empty()) return InnerModel{family, key, inner};
   }
-  return std::nullopt;
+  const Value* thinker = config.find("thinker_config");  // of a model that speaks, the part that reads and writes
+  return thinker != nullptr && thinker->is_map() ? inner_model(*thinker) : std::nullopt;
 }
 
 }  // namespace hdpsim

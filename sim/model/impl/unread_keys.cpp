@@ -68,17 +68,38 @@ const std::vector<DecidingKey>& deciding_keys() {
   return all;
 }
 
+namespace {
+
+const DecidingKey* deciding_key(const Value::Entry& entry) {
+  const auto& all = deciding_keys();
+  const auto key = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.name == entry.key; });
+  return key == all.end() || !says_something(entry.value) ? nullptr : &*key;
+}
+
+}  // namespace
+
 void refuse_unread(const Architecture& family, const Value& language, Diagnostics& diagnostics) {
   for (const Value::Entry& entry : language.entries) {
-    const auto& all = deciding_keys();
-    const auto key = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.name == entry.key; });
-    if (key == all.end() || !says_something(entry.value)) continue;
-    if (reads_key(family, entry.key) || is_repetition(*key, family)) continue;
+    const DecidingKey* key = deciding_key(entry);
+    if (key == nullptr || reads_key(family, entry.key) || is_repetition(*key, family)) continue;
     diagnostics.error(
         entry.position,
         fmt::format("'{}' says that the model has {}, which {} has not", entry.key, key->what, family.name),
         fmt::format("to simulate it without, write model: {{..., {}: 0}}", entry.key));
   }
+}
+
+void tell_deciding(const Value& language, Diagnostics& diagnostics) {
+  for (const Value::Entry& entry : language.entries) {
+    const DecidingKey* key = deciding_key(entry);
+    if (key == nullptr || is_read(entry.key)) continue;
+    diagnostics.error(entry.position, fmt::format("'{}' says that the model has {}", entry.key, key->what));
+  }
+}
+
+bool is_read(std::string_view key) {
+  const auto all = architectures();
+  return std::any_of(all.begin(), all.end(), [&](const Architecture& family) { return reads_key(family, key); });
 }
 
 void tell_unread(const Architecture& family, const Value& config, Transformer& model) {

@@ -26,6 +26,12 @@ struct DecidingKey {
 /// Reports the deciding keys of a language model that say something and that a family does not read.
 void refuse_unread(const Architecture& family, const Value& language, Diagnostics& diagnostics);
 
+/// Reports those of them that no family reads, of a configuration that is of none.
+void tell_deciding(const Value& language, Diagnostics& diagnostics);
+
+/// Whether any family reads a key.
+[[nodiscard]] bool is_read(std::string_view key);
+
 /// Adds to what a model leaves out the other keys of its configuration that describe a shape and that its family does
 /// not read.
 void tell_unread(const Architecture& family, const Value& config, Transformer& model);

@@ -51,13 +51,14 @@ std::string two_gpus(const std::string& first_nvlinks, const std::string& second
 /// A cluster of `gpus` whose nodes `xml` describes; `more` adds keys to the node.
 class Imported {
  public:
-  explicit Imported(const std::string& xml, int gpus = 16, const std::string& more = "") {
+  explicit Imported(const std::string& xml, int gpus = 16, const std::string& more = "",
+                    const std::string& device = "X") {
     std::ofstream(folder_.path() / "topo.xml") << xml;
     file_ = (folder_.path() / "cluster.yaml").string();
     text_ = fmt::format(
-        "device: X\ngpus: {}\nnode: {{nccl_topology: topo.xml, gpu_memory: 80 GB, host_memory: 1 TB{}}}\n"
+        "device: {}\ngpus: {}\nnode: {{nccl_topology: topo.xml, gpu_memory: 80 GB, host_memory: 1 TB{}}}\n"
         "tiers: {{tor: {{fan_in: 64}}}}\n",
-        gpus, more);
+        device, gpus, more);
   }
   [[nodiscard]] ClusterSpec spec() const {
     Diagnostics diagnostics;
@@ -115,6 +116,35 @@ TEST_CASE("without NVLink the gpus of a switch share its uplink, and both ports 
   CHECK(read.nics_per_node == 2);
   CHECK(read.nic == 200_Gbps);  // two ports of 100
   CHECK(read.ports_per_nic == 2);
+}
+
+TEST_CASE("interfaces of containers and bridges are no NICs, and said to be left out", "[nccl]") {
+  const std::string made =
+      "<nic><net name=\"veth1\" dev=\"2\" speed=\"400000\"/><net name=\"docker0\" dev=\"3\"/></nic>\n";
+  const std::string gpus = bridge(gpu(0, 80, "") + nic("mlx5_0", 0, 200'000));
+  const Imported with(system_of({gpus + made, bridge(gpu(1, 80, "") + nic("mlx5_1", 1, 200'000)) + made}));
+  CHECK(with.spec().nics_per_node == 2);
+  CHECK(with.spec().nic.gigabytes_per_second() == Approx(200.0 / 8));
+  CHECK_THAT(with.notes(), Contains("left out: virtual interfaces (veth1, docker0)"));
+}
+
+TEST_CASE("gpus without an sm have that of the cluster's device, and another sm than its is told", "[nccl]") {
+  std::string bare = two_gpus(to_switches(12), to_switches(12));
+  for (std::size_t at = bare.find(" sm=\"80\""); at != std::string::npos; at = bare.find(" sm=\"80\""))
+    bare.erase(at, 8);
+  const Imported unknown(bare);
+  CHECK(unknown.problems().find("the gpus have no 'sm'") == unknown.problems().rfind("the gpus have no 'sm'"));
+  CHECK_THAT(unknown.problems(), Contains("the gpus have no 'sm', and the device of the cluster is not known"));
+  const Imported known(bare, 16, "", "A100-80GB");
+  CHECK(known.spec().nvlink.gigabytes_per_second() == Approx(12 * 25.0));
+  const Imported other(two_gpus(to_switches(12), to_switches(12)), 16, "", "H100-80GB");
+  CHECK_THAT(other.notes(), Contains("the device of the cluster is of sm 90, the gpus of the file are of sm 80"));
+}
+
+TEST_CASE("what nvidia-smi prints of a node's topology is named, with the file to take instead", "[nccl]") {
+  const Imported matrix("\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV12\tPXB\nGPU1\tNV12\t X \tSYS\n");
+  CHECK_THAT(matrix.problems(),
+             Contains("this is the output of nvidia-smi topo -m") && Contains("NCCL_TOPO_DUMP_FILE"));
 }
 
 TEST_CASE("NVLinks count at the line rate of their generation", "[nccl]") {

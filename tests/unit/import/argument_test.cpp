@@ -13,8 +13,9 @@ using Kind = ImportNote::Kind;
 /// A document of arguments, as they are understood.
 class Document {
  public:
-  explicit Document(const std::string& text)
-      : arguments(arguments_of_document("args.yaml", text, problems), "args.yaml", problems, notes) {}
+  explicit Document(const std::string& text, const std::map<std::string, std::string>& variables = {})
+      : list(arguments_of_document("args.yaml", text, variables, problems)),
+        arguments(list, "args.yaml", problems, notes) {}
 
   [[nodiscard]] std::vector<std::string> told(Kind kind) const {
     std::vector<std::string> texts;
@@ -26,6 +27,7 @@ class Document {
 
   Diagnostics problems;
   ImportNotes notes;
+  ArgumentList list;
   MegatronArguments arguments;
 };
 
@@ -88,6 +90,19 @@ TEST_CASE("of a key that stands twice the last counts, and both are told", "[imp
   CHECK(twice.problems.empty());
   CHECK(twice.arguments.number("num_layers", {1, 100}) == 24);
   CHECK(twice.told(Kind::repeated) == std::vector<std::string>{"--num-layers 24 (before: --num-layers 12)"});
+}
+
+TEST_CASE("names in a document's values have the values that the user gives, and one without an effect is told",
+          "[import]") {
+  const std::string text = "num_layers: 12\ntensor_model_parallel_size: ${TP}\n";
+  const Document given(text, {{"TP", "4"}, {"PP", "2"}});
+  CHECK(given.arguments.number("tensor_model_parallel_size", {1, 100}) == 4);
+  REQUIRE(given.list.notes.size() == 1);
+  CHECK_THAT(given.list.notes[0].text, Catch::StartsWith("--var PP=VALUE has no effect"));
+  const Document asked(text);
+  CHECK_FALSE(asked.arguments.number("tensor_model_parallel_size", {1, 100}).has_value());
+  REQUIRE(asked.problems.sorted().size() == 1);
+  CHECK(asked.problems.sorted()[0].help == "--var TP=VALUE gives it a value");
 }
 
 TEST_CASE("files of other programs are named by their keys, with the nearest way in", "[import]") {

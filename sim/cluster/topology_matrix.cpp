@@ -1,0 +1,43 @@
+#include "sim/cluster/topology_matrix.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace hdpsim {
+namespace {
+
+constexpr int most_lines = 20;  // notes of a job system may stand above it
+constexpr std::size_t most_bytes = 64'000;
+
+}  // namespace
+
+// Its header names the devices, and each row begins with one; `X` stands where a device meets itself.
+bool holds_topology_matrix(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(most_bytes, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  std::istringstream lines(text);
+  bool has_header = false;
+  int count = 0;
+  for (std::string line; count < most_lines && std::getline(lines, line); ++count) {
+    std::istringstream words(line);
+    std::string first;
+    std::string second;
+    words >> first >> second;
+    if (has_header && first == "GPU0" && second == "X") return true;
+    has_header = has_header || (first == "GPU0" && second != "X");
+  }
+  return false;
+}
+
+void refuse_topology_matrix(const std::filesystem::path& file, Diagnostics& diagnostics) {
+  diagnostics.error(
+      {file.string(), 0, 0},
+      "this is the output of nvidia-smi topo -m, which names the ways between devices and not their rates",
+      "NCCL's own file has both: run with NCCL_TOPO_DUMP_FILE=topo.xml, and write "
+      "node: {nccl_topology: topo.xml} in a cluster");
+}
+
+}  // namespace hdpsim

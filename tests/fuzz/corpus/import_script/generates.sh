@@ -1,0 +1,1 @@
+torchrun --nproc_per_node 1 tools/generate_samples.py --num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 --bf16 --tokenizer-type NullTokenizer --vocab-size 32000 --top_p 0.9
