@@ -39,6 +39,7 @@ int replay_command(const ReplayOptions& options, const Session& session) {
   if (options.resume && options.out.empty())
     throw InputError("--resume needs the folder of --out, where steps are kept");
   Catalog catalog(session.data_folder);
+  catalog.keep_order_of_files();
   Study study = load_study(options.file, overrides_of(options.choice, options.overrides), catalog);
   const StudyPoint& point = choose(study, options.choice);
   require_simulable(point);

@@ -235,6 +235,18 @@ std::string_view fate_name(Overlong fate) {
   return "";
 }
 
+std::string_view order_name(TraceOrder order) {
+  switch (order) {
+    case TraceOrder::shuffle:
+      return "shuffle";
+    case TraceOrder::file:
+      return "file";
+    case TraceOrder::steps:
+      return "steps";
+  }
+  return "";
+}
+
 PartText interval_of(const std::string& figure, const std::string& unit = "") {
   return {fmt::format("{}_{{}}_resampled", figure),
           fmt::format("{{}} of `{}` over the samples of a study with `uncertainty`", figure), figure, unit};
@@ -407,6 +419,12 @@ const FigureTable<TraceUse>& trace_figures() {
     FigureTable<TraceUse> all;
     all.add({"", "documents", "documents", "documents of the file of lengths"}, at(&TraceUse::documents));
     all.add({"", "column", "", "the column of the lengths, where it was found by a usual name"}, at(&TraceUse::column));
+    all.add(
+        {"", "order", "", "the order in which documents are read: `shuffle`, `file`, or `steps` that the file names"},
+        [](const TraceUse& use) { return order_name(use.order); });
+    all.add({"", "halves_differ", "",
+             "whether documents of the first half of the file are much shorter or longer than those of the second"},
+            [](const TraceUse& use) { return use.halves.has_value() && use.halves->differ; });
     all.add({"trace_times_read", "times_read", "",
              "how often the steps have read the file of lengths: above 1 it began again"},
             at(&TraceUse::times_read));

@@ -7,8 +7,9 @@
 
 namespace hdpsim {
 
-/// Notes on how a trace was used, a sentence each without a full stop: that it was read more than once, and that
-/// documents are longer than the context. Empty if neither holds.
+/// Notes on how a trace was used, a sentence each without a full stop: which share of it was read in which order, or
+/// how often; that its halves differ; that documents are longer than the context. Empty if it was read once as it
+/// stands and there is nothing to say of it.
 [[nodiscard]] std::vector<std::string> trace_notes(const TraceUse& use);
 
 }  // namespace hdpsim

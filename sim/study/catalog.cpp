@@ -136,6 +136,15 @@ std::optional<Lengths> Catalog::lengths(const Value& value, Diagnostics& diagnos
                     [&](Diagnostics& found) { return read_lengths(value, traces(), found); });
 }
 
+RowOrder Catalog::order_of(const Lengths& lengths, const Value& value, std::uint64_t seed) {
+  if (lengths.trace == nullptr || !lengths.trace->steps.empty()) return nullptr;
+  const TraceOrder otherwise = keeps_order_ ? TraceOrder::file : TraceOrder::shuffle;
+  if (order_of_lengths(value).value_or(otherwise) == TraceOrder::file) return nullptr;
+  RowOrder& order = orders_[{lengths.trace, seed}];
+  if (order == nullptr) order = make_random_order(lengths.trace->tokens.size(), seed);
+  return order;
+}
+
 std::uint64_t Catalog::fingerprint(const Value& lengths, const std::shared_ptr<const DeviceProfile>& profile) {
   Diagnostics none;
   return *remembered(fingerprints_[profile], lengths, none, [&](Diagnostics&) {

@@ -53,8 +53,13 @@ class Catalog {
   /// ... and with_overheads().
   [[nodiscard]] std::shared_ptr<const DeviceProfile> profile_with_overheads(
       const Value& stated, const std::shared_ptr<const DeviceProfile>& profile, Diagnostics& diagnostics);
-  /// The lengths, as read by read_lengths().
+  /// From here on files of lengths are read in their order, unless a study says that they are shuffled.
+  void keep_order_of_files() { keeps_order_ = true; }
+  /// The lengths, as read by read_lengths(). Their order is left to order_of().
   [[nodiscard]] std::optional<Lengths> lengths(const Value& value, Diagnostics& diagnostics);
+  /// The order in which a trace is read that these lengths name: as `value` states, or else a random one. Null for the
+  /// order of the file, a trace that names its steps, and lengths that are drawn.
+  [[nodiscard]] RowOrder order_of(const Lengths& lengths, const Value& value, std::uint64_t seed);
 
   /// The cluster of a study written out in full.
   [[nodiscard]] Value expanded_cluster(const Value& value) const;
@@ -73,8 +78,10 @@ class Catalog {
 
   std::filesystem::path data_;
   ProfileChange change_;
+  bool keeps_order_ = false;
   Answers<std::shared_ptr<const DeviceProfile>> profiles_;
   Answers<Lengths> lengths_;
+  std::map<std::pair<std::shared_ptr<const LengthTrace>, std::uint64_t>, RowOrder> orders_;
   AnswersOfProfiles<std::shared_ptr<const DeviceProfile>> profiles_with_kernels_;
   AnswersOfProfiles<std::shared_ptr<const DeviceProfile>> profiles_with_overheads_;
   AnswersOfProfiles<std::uint64_t> fingerprints_;

@@ -29,15 +29,15 @@ const KeyTable<DataOptions>& data_table() {
     data.count("context", tokens_of_sequence, at(&DataOptions::batch, &BatchOptions::context), "the longest sequence",
                {.unit = "tokens", .required = true});
     data.count("tokens_per_step", tokens_of_step, at(&DataOptions::batch, &BatchOptions::tokens_per_step),
-               "tokens of one optimizer step", {.unit = "tokens", .required = true});
+               "tokens of one optimizer step, which has 64Mi sequences at most", {.unit = "tokens", .required = true});
     data.count("steps", steps_range, at(&DataOptions::steps), "how many steps are simulated",
                {.unit = "steps", .required = true});
     data.word("overlong", "way with overlong sequences",
               {{"split", Overlong::split}, {"truncate", Overlong::truncate}, {"drop", Overlong::drop}},
               at(&DataOptions::batch, &BatchOptions::overlong), "what becomes of documents longer than the context",
               {.written = always_written});
-    data.count("seed", seeds, at(&DataOptions::batch, &BatchOptions::seed), "the seed of generated lengths",
-               {.written = always_written});
+    data.count("seed", seeds, at(&DataOptions::batch, &BatchOptions::seed),
+               "the seed of generated lengths, and of the order of a file's documents", {.written = always_written});
     return data;
   }();
   return made;
@@ -53,10 +53,15 @@ DataOptions read_data(const Value& value, Catalog& catalog, Diagnostics& diagnos
   DataOptions data;
   const KeyReading reading = data_table().read(value, data, diagnostics);
   if (reading.is_right("lengths") && value.find("lengths") != nullptr) {
-    if (auto lengths = catalog.lengths(*value.find("lengths"), diagnostics)) data.lengths = std::move(*lengths);
+    const Value& stated = *value.find("lengths");
+    if (auto lengths = catalog.lengths(stated, diagnostics)) {
+      data.lengths = std::move(*lengths);
+      data.lengths.order = catalog.order_of(data.lengths, stated, data.batch.seed);
+    }
   }
   BatchOptions& batch = data.batch;
   if (const Value* context = value.find("context")) batch.context_position = context->position;
+  if (const Value* tokens = value.find("tokens_per_step")) batch.tokens_position = tokens->position;
   if (batch.context > 0 && batch.tokens_per_step > 0 && batch.tokens_per_step < batch.context) {
     diagnostics.error(value.find("tokens_per_step")->position,
                       fmt::format("a step of {} tokens cannot hold a sequence of the context, {}",

@@ -25,6 +25,7 @@ constexpr Range token_counts{1, static_cast<double>(longest_length)};
 struct LengthsText {
   std::string name;  ///< Name of the preset or the file.
   TraceOptions trace;
+  std::optional<TraceOrder> order;
   MixtureOptions mixture;
   std::int64_t fixed = 0;
   Lognormal lognormal;
@@ -80,6 +81,13 @@ LengthsKeys file_keys() {
             {.otherwise = "`step`, where there is one"});
   keys.word("format", "format", formats, at(&LengthsText::trace, &TraceOptions::format), "the file's format",
             {.otherwise = "by its extension and columns"});
+  keys.word(
+      "order", "order of documents",
+      {{"shuffle", std::optional(TraceOrder::shuffle)}, {"file", std::optional(TraceOrder::file)}},
+      at(&LengthsText::order),
+      "the order in which documents are read, on every pass the same: at random by `data.seed`, or as they stand in "
+      "the file; steps of a file keep theirs",
+      {.otherwise = "`shuffle`; `file` in a replay"});
   add_mixture(keys);
   return keys;
 }
@@ -223,6 +231,16 @@ std::optional<Lengths> read_lengths(const Value& value, const std::filesystem::p
   std::optional<Lengths> lengths = LengthsReader(value, presets, found).read();
   diagnostics.append(found);
   return found.empty() ? lengths : std::nullopt;
+}
+
+std::optional<TraceOrder> order_of_lengths(const Value& lengths) {
+  LengthsText text;
+  Diagnostics told_before;
+  const Value map = as_map(lengths);
+  if (map.find("file") != nullptr) {
+    (void)tables()[static_cast<std::size_t>(Source::file)].read(map, text, told_before);
+  }
+  return text.order;
 }
 
 std::vector<std::string> with_lengths(const std::string& file, const std::string& column,

@@ -16,7 +16,7 @@ namespace hdpsim {
 
 /// The lengths of a study:
 ///   {preset: github, edges: upper, lowest: 256}              a file of `presets`; the last two for mixtures only
-///   {file: lengths.csv, column: tokens, step_column: step, format: csv, edges: upper, lowest: 256}
+///   {file: lengths.csv, column: tokens, step_column: step, format: csv, order: shuffle, edges: upper, lowest: 256}
 ///   lengths.csv                                        the same file, without further keys
 ///   {fixed: 2Ki}                                       every sequence has this length
 ///   {lognormal: {mu: 7.6, sigma: 1.4, min: 1, max: 2Mi}}
@@ -25,6 +25,9 @@ namespace hdpsim {
 /// are reported; the result is then empty.
 [[nodiscard]] std::optional<Lengths> read_lengths(const Value& value, const std::filesystem::path& presets,
                                                   Diagnostics& diagnostics);
+
+/// The order of documents that these lengths state; empty if they state none.
+[[nodiscard]] std::optional<TraceOrder> order_of_lengths(const Value& lengths);
 
 /// The overrides with which a study is read whose lengths a command line names: those that put the file and, unless it
 /// is empty, the column of the lengths into it, then the user's. InputError for a column without a file, and for

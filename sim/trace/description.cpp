@@ -58,7 +58,15 @@ Description describe(const LengthTally& tally) {
 }
 
 Description describe(LengthSource& source) {
-  return describe(tally(source));
+  LengthTally tally;
+  HalvesTally halves;
+  while (const auto length = source.next()) {
+    tally.add(length->tokens);
+    halves.add(length->tokens);
+  }
+  Description description = describe(tally);
+  description.halves = halves.halves();
+  return description;
 }
 
 std::string text_of(const Description& d) {
@@ -74,6 +82,7 @@ std::string text_of(const Description& d) {
     text += fmt::format("{:<12}{:>16.4f}{:>16.4f}{:>16.4f}\n", count_text(s.above), 100 * s.sequences, 100 * s.tokens,
                         100 * s.squares);
   }
+  if (d.halves && d.halves->differ) text += fmt::format("\n{}\n", halves_note(*d.halves));
   return text;
 }
 
@@ -81,6 +90,9 @@ std::string csv_of(const Description& d) {
   std::string text = "quantity,at,value\n";
   text += fmt::format("sequences,,{}\ntokens,,{}\nmean,,{}\ndeviation,,{}\n", d.count, d.tokens, d.mean, d.deviation);
   text += fmt::format("min,,{}\nmax,,{}\n", d.min, d.max);
+  if (d.halves) {
+    text += fmt::format("mean_of_half,first,{}\nmean_of_half,second,{}\n", d.halves->first_mean, d.halves->second_mean);
+  }
   for (const auto& p : d.percentiles) text += fmt::format("percentile,{},{}\n", p.percent, p.length);
   for (const auto& s : d.shares) {
     text += fmt::format("sequence_share_above,{0},{1}\ntoken_share_above,{0},{2}\nsquare_share_above,{0},{3}\n",
@@ -98,6 +110,10 @@ Json json_of(const Description& d) {
   for (const auto& s : d.shares) {
     json["shares"].push_back(
         {{"above", s.above}, {"sequences", s.sequences}, {"tokens", s.tokens}, {"squares", s.squares}});
+  }
+  if (d.halves) {
+    json["halves"] = {
+        {"first_mean", d.halves->first_mean}, {"second_mean", d.halves->second_mean}, {"differ", d.halves->differ}};
   }
   return json;
 }

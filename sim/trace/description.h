@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/document/json.h"
+#include "sim/trace/halves.h"
 #include "sim/trace/length_source.h"
 #include "sim/trace/length_tally.h"
 
@@ -33,6 +35,7 @@ struct Description {
   std::int64_t max = 0;
   std::vector<Percentile> percentiles;  ///< p1 ... p99.99
   std::vector<Share> shares;            ///< Above 4Ki, 8Ki ... 2Mi.
+  std::optional<Halves> halves{};       ///< Of a source, in its order.
 };
 
 /// Adds all lengths of a source.

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/trace/halves.h"
 #include "sim/trace/length_source.h"
 
 namespace hdpsim {
@@ -14,6 +16,7 @@ struct LengthTrace {
   std::vector<std::int64_t> tokens;
   std::vector<std::int64_t> steps;  ///< Empty, or one per document.
   std::string column{};             ///< LengthSource::column().
+  std::optional<Halves> halves{};   ///< In the order of the source.
 };
 
 /// Reads a source to its end. InputError as the source throws it, or if only some of the lengths have a step.

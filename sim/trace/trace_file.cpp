@@ -165,7 +165,8 @@ Lengths load_lengths(const std::filesystem::path& path, const TraceOptions& opti
 
 BatchSourcePtr make_batches(const Lengths& lengths, const BatchOptions& options) {
   HDPSIM_CHECK((lengths.trace == nullptr) != (lengths.distribution == nullptr), "exactly one of the two is set");
-  return lengths.trace ? make_batches(lengths.trace, options) : make_batches(lengths.distribution, options);
+  return lengths.trace ? make_batches(lengths.trace, options, lengths.order)
+                       : make_batches(lengths.distribution, options);
 }
 
 }  // namespace hdpsim

@@ -62,6 +62,7 @@ struct Lengths {
 };
 [[nodiscard]] Lengths load_lengths(const std::filesystem::path& path, const TraceOptions& options = {},
                                    const MixtureOptions& mixture = {});
+  RowOrder order{};  ///< Of a trace without steps.
 
 [[nodiscard]] BatchSourcePtr make_batches(const Lengths& lengths, const BatchOptions& options);
 

@@ -132,7 +132,7 @@ class Pages(unittest.TestCase):
         self.assertGreaterEqual(len(re.findall("<s>[^<]*</s>", text)), 3 * 3, "every figure of a misfit is struck out")
         self.assertIn("struck out: 3 runs of a plan that does not fit", text)
         self.assertRegex(text, r'<span class="misfit">does not fit: [0-9.]* of 30\.0 GB')
-        self.assertIn("The 5 documents of the trace are read 9.13 times.", text)
+        self.assertIn("The 5 documents of the trace are read 9.13 times, each time in the same random order.", text)
         self.assertIn("1 of the 5 documents of the trace (20%), with 87% of its tokens, are longer than the context of 128Ki "
                       "and are", text)
 

@@ -64,6 +64,7 @@ class HeldBackBatches final : public BatchSource {
 
   [[nodiscard]] Batch step(std::int64_t k) const override;
   [[nodiscard]] std::optional<std::int64_t> lap() const override { return data_.lap(); }
+  [[nodiscard]] double sequences_per_step() const override { return data_.sequences_per_step(); }
   [[nodiscard]] std::optional<TraceUse> use(std::int64_t steps) const override { return data_.use(steps); }
 
  private:

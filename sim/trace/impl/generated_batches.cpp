@@ -37,6 +37,19 @@ class GeneratedBatches : public BatchSource {
     return batch;
   }
 
+  // By the middle of every 4096th of the documents.
+  [[nodiscard]] double sequences_per_step() const override {
+    constexpr int parts = 4096;
+    double tokens = 0;
+    double pieces = 0;
+    for (int i = 0; i < parts; ++i) {
+      const std::int64_t kept = kept_tokens(distribution_->quantile((i + 0.5) / parts), options_);
+      tokens += static_cast<double>(kept);
+      pieces += pieces_of(kept, options_.context);
+    }
+    return tokens > 0 ? pieces * static_cast<double>(options_.tokens_per_step) / tokens : 0;
+  }
+
  private:
   [[noreturn]] void refuse(std::int64_t fit, std::int64_t drawn) const {
     const std::string some = fit == 0 ? "none" : fmt::format("only {}", fit);

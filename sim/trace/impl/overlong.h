@@ -13,6 +13,11 @@ namespace hdpsim {
   return options.overlong == Overlong::truncate ? options.context : 0;
 }
 
+/// The sequences that so many tokens of one document become.
+[[nodiscard]] inline double pieces_of(std::int64_t kept, std::int64_t context) {
+  return static_cast<double>(kept / context + (kept % context != 0 ? 1 : 0));
+}
+
 /// Appends the tokens [from, kept) of a document, in pieces that end at multiples of the context, at most `budget`
 /// tokens in all. Returns where it stopped.
 [[nodiscard]] inline std::int64_t append_pieces(Batch& batch, std::int64_t document, std::int64_t from,

@@ -17,11 +17,13 @@ using TracePtr = std::shared_ptr<const LengthTrace>;
 constexpr const char* context_help = "split or truncate long documents, or take a longer context";
 
 // All fields except how often the trace is read.
-TraceUse use_of(const LengthTrace& trace, const BatchOptions& options) {
+TraceUse use_of(const LengthTrace& trace, const BatchOptions& options, TraceOrder order) {
   TraceUse use{.documents = std::ssize(trace.tokens),
+               .order = order,
                .context = options.context,
                .fate = options.overlong,
-               .column = trace.column};
+               .column = trace.column,
+               .halves = trace.halves};
   double tokens = 0;
   double overlong_tokens = 0;
   for (const std::int64_t length : trace.tokens) {
@@ -38,11 +40,15 @@ TraceUse use_of(const LengthTrace& trace, const BatchOptions& options) {
 /// Step k is the tokens [k B, (k+1) B) of the trace repeated for ever.
 class CutTrace : public BatchSource {
  public:
-  CutTrace(TracePtr trace, const BatchOptions& options)
-      : trace_(std::move(trace)), options_(options), use_(use_of(*trace_, options)) {
+  CutTrace(TracePtr trace, const BatchOptions& options, RowOrder order)
+      : trace_(std::move(trace)),
+        order_(std::move(order)),
+        options_(options),
+        use_(use_of(*trace_, options, order_ ? TraceOrder::shuffle : TraceOrder::file)) {
     for (std::size_t i = 0; i < trace_->tokens.size(); ++i) {
       if (i % documents_per_mark == 0) marks_.push_back(lap_tokens_);
       lap_tokens_ += kept(i);
+      lap_pieces_ += pieces_of(kept(i), options_.context);
     }
     if (lap_tokens_ == 0) {
       throw InputError(options_.context_position,
@@ -59,7 +65,7 @@ class CutTrace : public BatchSource {
     const std::size_t rows = trace_->tokens.size();
     Batch batch;
     for (std::int64_t left = options_.tokens_per_step; left > 0;) {
-      const std::int64_t document = lap * static_cast<std::int64_t>(rows) + static_cast<std::int64_t>(row);
+      const std::int64_t document = lap * static_cast<std::int64_t>(rows) + static_cast<std::int64_t>(row_at(row));
       left -= append_pieces(batch, document, from, kept(row), left, options_.context) - from;
       from = 0;
       if (++row == rows) {
@@ -68,6 +74,10 @@ class CutTrace : public BatchSource {
       }
     }
     return batch;
+  }
+
+  [[nodiscard]] double sequences_per_step() const override {
+    return lap_pieces_ * static_cast<double>(options_.tokens_per_step) / static_cast<double>(lap_tokens_);
   }
 
   // The last step may take tokens from the beginning of the trace to be full.
@@ -85,9 +95,13 @@ class CutTrace : public BatchSource {
  private:
   static constexpr std::size_t documents_per_mark = 1024;
 
-  [[nodiscard]] std::int64_t kept(std::size_t row) const { return kept_tokens(trace_->tokens[row], options_); }
+  /// Places are counted in the order in which documents are read.
+  [[nodiscard]] std::size_t row_at(std::size_t place) const { return order_ ? (*order_)[place] : place; }
+  [[nodiscard]] std::int64_t kept(std::size_t place) const {
+    return kept_tokens(trace_->tokens[row_at(place)], options_);
+  }
 
-  /// The document of a token of the lap, and the token's place in it.
+  /// The place of the document of a token of the lap, and the token's place in it.
   [[nodiscard]] std::pair<std::size_t, std::int64_t> place_of(std::int64_t token) const {
     const auto mark = std::upper_bound(marks_.begin(), marks_.end(), token) - 1;
     std::size_t row = static_cast<std::size_t>(mark - marks_.begin()) * documents_per_mark;
@@ -96,17 +110,19 @@ class CutTrace : public BatchSource {
   }
 
   TracePtr trace_;
+  RowOrder order_;
   BatchOptions options_;
   TraceUse use_;
   std::vector<std::int64_t> marks_;  // tokens before every 1024th document
   std::int64_t lap_tokens_ = 0;
+  double lap_pieces_ = 0;
 };
 
 /// Replays the steps that a trace names.
 class SteppedTrace : public BatchSource {
  public:
   SteppedTrace(TracePtr trace, const BatchOptions& options)
-      : trace_(std::move(trace)), options_(options), use_(use_of(*trace_, options)) {
+      : trace_(std::move(trace)), options_(options), use_(use_of(*trace_, options, TraceOrder::steps)) {
     rows_.resize(trace_->tokens.size());
     std::iota(rows_.begin(), rows_.end(), std::size_t{0});
     const auto& steps = trace_->steps;
@@ -131,6 +147,18 @@ class SteppedTrace : public BatchSource {
   }
 
   [[nodiscard]] std::optional<std::int64_t> lap() const override { return std::ssize(first_) - 1; }
+
+  [[nodiscard]] double sequences_per_step() const override {
+    double most = 0;
+    for (std::size_t at = 0; at + 1 < first_.size(); ++at) {
+      double pieces = 0;
+      for (std::size_t i = first_[at]; i < first_[at + 1]; ++i) {
+        pieces += pieces_of(kept_tokens(trace_->tokens[rows_[i]], options_), options_.context);
+      }
+      most = std::max(most, pieces);
+    }
+    return most;
+  }
 
   [[nodiscard]] std::optional<TraceUse> use(std::int64_t steps) const override {
     TraceUse use = use_;
@@ -185,11 +213,13 @@ void check(const BatchOptions& options) {
   problems.throw_if_any();
 }
 
-BatchSourcePtr make_batches(std::shared_ptr<const LengthTrace> trace, const BatchOptions& options) {
+BatchSourcePtr make_batches(std::shared_ptr<const LengthTrace> trace, const BatchOptions& options, RowOrder order) {
   HDPSIM_CHECK(trace != nullptr, "no trace");
+  HDPSIM_CHECK(order == nullptr || order->size() == trace->tokens.size(), "an order of {} of {} documents",
+               order->size(), trace->tokens.size());
   check(options);
   check(*trace);
-  if (trace->steps.empty()) return std::make_unique<CutTrace>(std::move(trace), options);
+  if (trace->steps.empty()) return std::make_unique<CutTrace>(std::move(trace), options, std::move(order));
   return std::make_unique<SteppedTrace>(std::move(trace), options);
 }
 

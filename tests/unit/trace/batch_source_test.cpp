@@ -1,6 +1,7 @@
 #include "sim/trace/batch_source.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <thread>
@@ -62,6 +63,70 @@ TEST_CASE("what steps take of a trace: how often they read it, and what is longe
   const BatchOptions options{.context = 20, .tokens_per_step = 1, .seed = 1};
   CHECK(make_batches(trace(lengths, {3, 3, 8, 8}), options)->use(3)->times_read == 1.5);
   CHECK_FALSE(make_batches(always(25), options)->use(3));
+}
+
+TEST_CASE("a random order reads every document once a pass, on every pass the same, and names the rows of the file",
+          "[trace]") {
+  constexpr std::size_t rows = 1000;
+  Tokens lengths(rows);
+  std::iota(lengths.begin(), lengths.end(), std::int64_t{1});
+  const std::int64_t all = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  const BatchOptions pass{.context = rows, .tokens_per_step = all};
+  const auto batches = make_batches(trace(lengths), pass, make_random_order(rows, 7));
+  const Sequences first = batches->step(0).sequences;
+  const Sequences second = batches->step(1).sequences;
+  REQUIRE(first.size() == rows);
+  REQUIRE(second.size() == rows);
+  std::vector<bool> seen(rows);
+  std::size_t moved = 0;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto row = static_cast<std::size_t>(first[i].document);
+    CHECK(first[i].tokens == lengths[row]);
+    CHECK_FALSE(seen[row]);
+    seen[row] = true;
+    moved += row == i ? 0 : 1;
+    CHECK(second[i] == Sequence{first[i].tokens, first[i].document + static_cast<std::int64_t>(rows)});
+  }
+  CHECK(moved > rows / 2);  // one document is expected to keep its place
+  CHECK(batches->use(1)->order == TraceOrder::shuffle);
+  CHECK(make_batches(trace(lengths), pass)->use(1)->order == TraceOrder::file);
+}
+
+TEST_CASE("an order is that of its seed, and every order of three rows is as likely", "[trace]") {
+  CHECK(*make_random_order(100, 1) == *make_random_order(100, 1));
+  CHECK(*make_random_order(100, 1) != *make_random_order(100, 2));
+  std::map<std::vector<std::uint32_t>, int> seen;
+  constexpr int seeds = 6000;
+  for (int seed = 0; seed < seeds; ++seed) ++seen[*make_random_order(3, static_cast<std::uint64_t>(seed))];
+  REQUIRE(seen.size() == 6);
+  const double deviation = std::sqrt(seeds * (1 / 6.0) * (5 / 6.0));
+  for (const auto& [order, count] : seen) CHECK(std::abs(count - seeds / 6.0) < 5 * deviation);
+}
+
+TEST_CASE("the halves of a trace are those of its file, in whatever order it is read", "[trace]") {
+  std::vector<Length> sorted(100, Length{10});
+  sorted.resize(200, Length{100});
+  ListedLengths source(std::move(sorted));
+  const auto lengths = std::make_shared<LengthTrace>(collect(source));
+  const BatchOptions options{.context = 100, .tokens_per_step = 100};
+  for (const RowOrder& order : {RowOrder(), make_random_order(200, 1)}) {
+    const auto use = make_batches(lengths, options, order)->use(1);
+    REQUIRE(use->halves);
+    CHECK(use->halves->first_mean == 10);
+    CHECK(use->halves->second_mean == 100);
+    CHECK(use->halves->differ);
+  }
+}
+
+TEST_CASE("the sequences of a step are estimated without making it", "[trace]") {
+  const BatchOptions options{.context = 10, .tokens_per_step = 1000, .overlong = Overlong::split, .seed = 1};
+  CHECK(make_batches(always(25), options)->sequences_per_step() == 1000 / 25.0 * 3);
+  CHECK(make_batches(always(1), options)->sequences_per_step() == 1000);
+  CHECK(make_batches(trace({25, 5}), options)->sequences_per_step() == 1000 / 30.0 * 4);
+  CHECK(make_batches(trace({25, 5, 95}, {0, 0, 1}), options)->sequences_per_step() == 10);  // the larger step
+  const BatchOptions large{.context = 1 << 16, .tokens_per_step = 1 << 26, .seed = 1};
+  const auto drawn = make_batches(long_tailed(), large);
+  CHECK(drawn->sequences_per_step() == Approx(static_cast<double>(drawn->step(0).sequences.size())).epsilon(0.1));
 }
 
 TEST_CASE("truncate keeps the first tokens of a long document, and the last sequence is cut to fit", "[trace]") {
