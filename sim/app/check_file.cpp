@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -22,17 +21,11 @@
 #include "sim/profile/profile_file.h"
 #include "sim/study/study.h"
 #include "sim/trace/description.h"
+#include "sim/trace/trace_file.h"
 #include "sim/validate/validation_study.h"
 
 namespace hdpsim::app {
 namespace {
-
-constexpr std::array<std::string_view, 6> length_extensions = {".txt", ".csv", ".jsonl", ".ndjson", ".npy", ".idx"};
-
-bool is_length_file(const std::string& path) {
-  const std::string extension = std::filesystem::path(path).extension().string();
-  return std::find(length_extensions.begin(), length_extensions.end(), extension) != length_extensions.end();
-}
 
 bool has_any(const Value& document, std::initializer_list<std::string_view> keys) {
   return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return document.find(key) != nullptr; });
@@ -120,13 +113,16 @@ std::string check_validation(const std::string& path, Catalog& catalog) {
                      validation.study.points.size());
 }
 
-std::string check_lengths(const std::string& path) {
-  if (holds_distribution(detect_format(path))) {
+CheckedFile check_lengths(const std::string& path) {
+  const TraceFormat format = detect_format(path);
+  if (holds_distribution(format)) {
     (void)read_distribution(path);
-    return "a distribution of lengths";
+    return {fmt::format("a distribution of lengths ({})", name_of(format)), {}};
   }
   const Description description = describe(*open_trace(path));
-  return fmt::format("{} lengths, {} tokens", description.count, description.tokens);
+  CheckedFile checked{fmt::format("{} lengths, {} tokens", description.count, description.tokens), {}};
+  if (description.halves && description.halves->differ) checked.notes.push_back(halves_note(*description.halves));
+  return checked;
 }
 
 FileKind found_kind(const std::string& path) {
@@ -164,7 +160,7 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
     case FileKind::lengths:
       break;
   }
-  return {check_lengths(path), {}};
+  return check_lengths(path);
 }
 
 }  // namespace
@@ -176,7 +172,7 @@ const std::vector<std::string>& file_kind_names() {
 }
 
 std::optional<FileKind> kind_of_file(const std::string& path, const Value& document) {
-  if (is_length_file(path)) return FileKind::lengths;
+  if (is_named_as_lengths(path)) return FileKind::lengths;
   if (const Value* schema = document.find("schema")) {
     if (schema->text == plan_schema) return FileKind::plan;
     if (schema->text.starts_with("hdpsim.profile/")) return FileKind::profile;
@@ -197,8 +193,8 @@ CheckedFile check_file(const std::string& path, std::optional<FileKind> kind, Ca
     diagnostics.throw_if_any();
   }
   if (!kind && has_step_a_line(path) && is_there(path) && holds_scheduler_steps(path)) kind = FileKind::scheduler;
-  const bool lengths = kind ? *kind == FileKind::lengths : is_length_file(path);
-  return lengths ? CheckedFile{check_lengths(path), {}} : check_document(path, kind, catalog);
+  const bool lengths = kind ? *kind == FileKind::lengths : is_named_as_lengths(path);
+  return lengths ? check_lengths(path) : check_document(path, kind, catalog);
 }
 
 }  // namespace hdpsim::app

@@ -49,13 +49,22 @@ struct FigureOptions {
 
 int run_describe(const FigureOptions& options, const Session& /*session*/) {
   std::optional<StandardInput> kept;
-  print(formatted(describe(*options.input.readable(kept).open()), options.format), options.format);
+  print(formatted(describe(*opened(options.input.readable(kept), options.input.file)), options.format), options.format);
   return 0;
 }
+// Opens the lengths, and says so where they are not those of documents.
+std::unique_ptr<LengthSource> opened(const Input& input, const std::string& name) {
+  const TraceFormat format = detect_format(input.file, input.options());
+  if (holds_distribution(format)) {
+    note(fmt::format("{} holds a distribution ({}): {} lengths are drawn from it", name, name_of(format), input.count));
+  }
+  return input.open();
+}
+
 
 int run_fit(const FigureOptions& options, const Session& /*session*/) {
   std::optional<StandardInput> kept;
-  print(formatted(fit(*options.input.readable(kept).open()), options.format), options.format);
+  print(formatted(fit(*opened(options.input.readable(kept), options.input.file)), options.format), options.format);
   return 0;
 }
 

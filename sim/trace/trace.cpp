@@ -6,7 +6,7 @@ namespace hdpsim {
 namespace {
 
 bool is_distribution(const std::filesystem::path& path, const TraceOptions& options) {
-  return holds_distribution(options.format ? *options.format : detect_format(path));
+  return holds_distribution(detect_format(path, options));
 }
 
 bool makes_quantiles(const WriteOptions& write) {

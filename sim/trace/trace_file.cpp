@@ -12,6 +12,7 @@
 #include "sim/document/input_file.h"
 #include "sim/trace/impl/csv_records.h"
 #include "sim/trace/impl/readers.h"
+#include "sim/trace/impl/table_layout.h"
 
 namespace hdpsim {
 namespace {
@@ -28,20 +29,47 @@ constexpr std::array formats{Named{TraceFormat::lines, "lines"},         Named{T
 
 constexpr std::array extensions{std::pair{std::string_view(".txt"), TraceFormat::lines},
                                 std::pair{std::string_view(".csv"), TraceFormat::csv},
+                                std::pair{std::string_view(".tsv"), TraceFormat::csv},
                                 std::pair{std::string_view(".jsonl"), TraceFormat::jsonl},
                                 std::pair{std::string_view(".ndjson"), TraceFormat::jsonl},
                                 std::pair{std::string_view(".npy"), TraceFormat::npy},
                                 std::pair{std::string_view(".idx"), TraceFormat::megatron}};
 
-TraceFormat csv_kind(const std::filesystem::path& path) {
+// Compressions that are not read.
+struct Compression {
+  std::string_view extension;
+  std::string_view name;
+  std::string_view command;  // that decompresses a file
+};
+constexpr std::array compressions{Compression{".zst", "Zstandard", "zstd -d"},
+                                  Compression{".bz2", "bzip2", "bunzip2"},
+                                  Compression{".xz", "xz", "unxz"},
+                                  Compression{".lz4", "LZ4", "lz4 -d"},
+                                  Compression{".zip", "ZIP", "unzip"},
+                                  Compression{".7z", "7z", "7z x"}};
+
+const Compression* compression_of(const std::filesystem::path& path) {
+  const std::string extension = path.extension().string();
+  const auto found = std::find_if(compressions.begin(), compressions.end(),
+                                  [&](const Compression& each) { return each.extension == extension; });
+  return found == compressions.end() ? nullptr : &*found;
+}
+
+std::string extension_of_contents(const std::filesystem::path& path) {
+  const bool is_compressed = path.extension() == ".gz" || compression_of(path) != nullptr;
+  return is_compressed ? path.stem().extension().string() : path.extension().string();
+}
+
+// The kind of a text with a header line, by its columns. One that begins with a number has none, unless several stand
+// in a line.
+TraceFormat text_kind(const std::filesystem::path& path, TraceFormat by_extension, const TraceOptions& options) {
+  if (by_extension == TraceFormat::lines && begins_with_length(path)) return TraceFormat::lines;
   FileProblems problems(path.string());
   const CsvRecords records(path, problems);
   if (is_headerless(records.columns())) return TraceFormat::lines;
-  if (records.has("quantile") && records.has("length")) return TraceFormat::quantiles;
-  if (records.has("edge") && records.has("token_share")) return TraceFormat::mixture;
-  const bool counts = records.has("count") || records.has("number");
-  if (counts && (records.has("range") || records.has("upper"))) return TraceFormat::histogram;
-  return TraceFormat::csv;
+  if (!options.column.empty()) return TraceFormat::csv;
+  const std::optional<TableLayout> table = find_table(path);
+  return table ? table->format : TraceFormat::csv;
 }
 
 // Readers of binary files go back and forth.
@@ -50,19 +78,27 @@ void refuse_compressed(const std::filesystem::path& path) {
   throw InputError(Position{path.string(), 0, 0}, "only texts are read compressed", "decompress it: gunzip");
 }
 
+bool is_column_store(const std::filesystem::path& path) {
+  const std::string extension = path.extension().string();
+  return extension == ".parquet" || extension == ".feather" || extension == ".arrow";
+}
+
 // Formats of data frames are the business of the programs that have them.
 void refuse_column_stores(const std::filesystem::path& path) {
-  const std::string extension = path.extension().string();
-  const bool is_parquet = extension == ".parquet";
-  if (!is_parquet && extension != ".feather" && extension != ".arrow") return;
+  if (!is_column_store(path)) return;
+  const bool is_parquet = path.extension() == ".parquet";
   throw InputError(Position{path.string(), 0, 0}, fmt::format("{} is not read", is_parquet ? "Parquet" : "Arrow"),
                    fmt::format("convert it: python3 -c \"import pandas; "
                                "pandas.read_{}('{}')[['COLUMN']].to_csv('lengths.csv', index=False)\"",
                                is_parquet ? "parquet" : "feather", path.filename().string()));
 }
 
-TraceFormat format_of(const std::filesystem::path& path, const TraceOptions& options) {
-  return options.format ? *options.format : detect_format(path);
+void refuse_compression(const std::filesystem::path& path) {
+  const Compression* compression = compression_of(path);
+  if (compression == nullptr) return;
+  throw InputError(
+      Position{path.string(), 0, 0}, fmt::format("{} is not read", compression->name),
+      fmt::format("decompress it: {} {}, or compress it with gzip", compression->command, path.filename().string()));
 }
 
 // Errors of a file's distribution that only the factory detects are reported with the name of the file.
@@ -103,27 +139,35 @@ bool holds_distribution(TraceFormat format) {
 }
 
 std::optional<TraceFormat> format_of_extension(const std::filesystem::path& path) {
-  const std::string last = path.extension().string();
-  const std::string extension = last == ".gz" ? path.stem().extension().string() : last;
+  if (compression_of(path) != nullptr) return std::nullopt;
+  const std::string extension = extension_of_contents(path);
   for (const auto& [known, format] : extensions) {
     if (known == extension) return format;
   }
   return std::nullopt;
 }
 
-TraceFormat detect_format(const std::filesystem::path& path) {
-  const auto format = format_of_extension(path);
+bool is_named_as_lengths(const std::filesystem::path& path) {
+  const std::string extension = extension_of_contents(path);
+  return is_column_store(path) ||
+         std::any_of(extensions.begin(), extensions.end(), [&](const auto& known) { return known.first == extension; });
+}
+
+TraceFormat detect_format(const std::filesystem::path& path, const TraceOptions& options) {
+  const auto format = options.format ? options.format : format_of_extension(path);
+  if (!format || compression_of(path) != nullptr) static_cast<void>(InputFile(path));  // first of all it must be there
+  refuse_compression(path);
   if (!format) {
-    static_cast<void>(InputFile(path));  // a missing file is reported before a wrong name
     refuse_column_stores(path);
     throw InputError(Position{path.string(), 0, 0}, "the extension does not tell the format",
                      fmt::format("name one of the formats {}", joined(trace_format_names(), ", ")));
   }
-  return *format == TraceFormat::csv ? csv_kind(path) : *format;
+  if (options.format || (*format != TraceFormat::csv && *format != TraceFormat::lines)) return *format;
+  return text_kind(path, *format, options);
 }
 
 std::unique_ptr<LengthSource> open_trace(const std::filesystem::path& path, const TraceOptions& options) {
-  switch (const TraceFormat format = format_of(path, options); format) {
+  switch (const TraceFormat format = detect_format(path, options); format) {
     case TraceFormat::lines:
       return open_lines(path);
     case TraceFormat::csv:
@@ -144,7 +188,7 @@ std::unique_ptr<LengthSource> open_trace(const std::filesystem::path& path, cons
 
 LengthDistributionPtr read_distribution(const std::filesystem::path& path, const TraceOptions& options,
                                         const MixtureOptions& mixture) {
-  switch (const TraceFormat format = format_of(path, options); format) {
+  switch (const TraceFormat format = detect_format(path, options); format) {
     case TraceFormat::histogram:
       return make_distribution(read_histogram(path));
     case TraceFormat::quantiles:
@@ -158,7 +202,7 @@ LengthDistributionPtr read_distribution(const std::filesystem::path& path, const
 }
 
 Lengths load_lengths(const std::filesystem::path& path, const TraceOptions& options, const MixtureOptions& mixture) {
-  const TraceFormat format = format_of(path, options);
+  const TraceFormat format = detect_format(path, options);
   if (holds_distribution(format)) return {nullptr, read_distribution(path, options, mixture)};
   return {std::make_shared<LengthTrace>(collect(*open_trace(path, options))), nullptr};
 }

@@ -24,7 +24,7 @@ enum class TraceFormat { lines, csv, jsonl, npy, megatron, histogram, quantiles,
 [[nodiscard]] bool holds_distribution(TraceFormat format);
 
 struct TraceOptions {
-  std::optional<TraceFormat> format = {};  ///< By default from the extension, and for .csv from its columns.
+  std::optional<TraceFormat> format = {};  ///< By default from the extension, and for texts from their columns.
   /// The column of a CSV, or the field of JSON lines; several are added up: `input_length+output_length`. By default
   /// `length`, `tokens`, the only column, those of a published trace, or the only one with a usual name
   /// (traces/README.md).
@@ -32,12 +32,15 @@ struct TraceOptions {
   std::string step_column = {};  ///< By default `step` if there is one.
 };
 
-/// The format of .txt, .csv, .jsonl, .ndjson, .npy or .idx, the texts among them also compressed (.csv.gz); empty for
-/// others.
+/// The format of .txt, .csv, .tsv, .jsonl, .ndjson, .npy or .idx, the texts among them also compressed (.csv.gz); empty
+/// for others.
 [[nodiscard]] std::optional<TraceFormat> format_of_extension(const std::filesystem::path& path);
-/// The format by extension and, for .csv, by the header line. InputError if the extension is unknown or there is no
-/// such file, MachineError if it cannot be read.
-[[nodiscard]] TraceFormat detect_format(const std::filesystem::path& path);
+/// Whether a file of this name can be meant as one of lengths, be it in a compression or format that is not read.
+[[nodiscard]] bool is_named_as_lengths(const std::filesystem::path& path);
+/// The format that the options name, or else that of the extension and, of a text, of its columns: those of a table
+/// unless a column is named, which says that every row is a document. InputError if the extension is unknown, there is
+/// no such file, or a table leaves a doubt; MachineError if it cannot be read.
+[[nodiscard]] TraceFormat detect_format(const std::filesystem::path& path, const TraceOptions& options = {});
 
 /// Streams a file of documents. Problems of the file as a whole (missing, wrong header, missing column, truncated) are
 /// thrown here; those of single lengths at the end of the stream. InputError or MachineError.
@@ -55,14 +58,14 @@ struct MixtureOptions {
                                                       const TraceOptions& options = {},
                                                       const MixtureOptions& mixture = {});
 
-/// The contents of a file of lengths: exactly one of the two is set.
+/// The contents of a file of lengths: exactly one of the first two is set.
 struct Lengths {
   std::shared_ptr<const LengthTrace> trace;
   LengthDistributionPtr distribution;
+  RowOrder order{};  ///< Of a trace without steps.
 };
 [[nodiscard]] Lengths load_lengths(const std::filesystem::path& path, const TraceOptions& options = {},
                                    const MixtureOptions& mixture = {});
-  RowOrder order{};  ///< Of a trace without steps.
 
 [[nodiscard]] BatchSourcePtr make_batches(const Lengths& lengths, const BatchOptions& options);
 

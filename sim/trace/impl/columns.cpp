@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "sim/base/text.h"
+#include "sim/trace/impl/column_meaning.h"
 #include "sim/trace/impl/readers.h"
 
 namespace hdpsim {
@@ -82,6 +83,25 @@ std::vector<std::string> sure_columns(const std::vector<std::string>& names) {
   return names.size() == 1 ? names : std::vector<std::string>{};
 }
 
+// Two columns may be the parts of a document.
+std::string sum_help(const std::vector<std::string>& names) {
+  std::vector<std::string> parts;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(parts),
+               [](const std::string& name) { return meaning_of_column(name) == ColumnMeaning::length; });
+  return parts.size() == 2 ? fmt::format("if a document is both, {}; ", joined(parts, "+")) : "";
+}
+
+// What keeps the names from telling which column holds the lengths.
+void report_no_column(const std::vector<std::string>& names, const TextPlace& place, FileProblems& problems) {
+  if (std::all_of(names.begin(), names.end(), is_number)) {
+    return problems.add(place, "the first line does not name the columns",
+                        "write their names there, such as id,length");
+  }
+  problems.add(place, "which column holds the lengths?",
+               fmt::format("name it with --column, or as column in data.lengths; {}{}", sum_help(names),
+                           columns_help(names, "")));
+}
+
 // The columns of a published trace, or the only one with a usual name. Empty if there is none, or a choice.
 std::vector<std::string> usual_columns(const std::vector<std::string>& names) {
   for (const PublishedColumns& columns : published) {
@@ -114,8 +134,7 @@ LengthColumns choose_columns(const std::vector<std::string>& names, const TraceO
     chosen.found = chosen.lengths.empty();
     if (chosen.found) chosen.lengths = usual_columns(names);
     if (chosen.lengths.empty()) {
-      problems.add(place, "which column holds the lengths?",
-                   fmt::format("name it with --column, or as column in data.lengths; {}", columns_help(names, "")));
+      report_no_column(names, place, problems);
     } else if (is_headerless(names)) {
       problems.add(place, "the first line does not name a column",
                    "a file of one length a line has the format 'lines'");

@@ -14,9 +14,42 @@ namespace {
 // Bytes of a record after its first line. An unclosed quote would otherwise take the rest of the file for one value.
 constexpr std::size_t longest_quoted = std::size_t{1} << 20;
 
+std::string without_quoted(std::string_view line) {
+  std::string rest;
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') quoted = !quoted;
+    if (!quoted && c != '"') rest += c;
+  }
+  return rest;
+}
+
+std::size_t words_in(std::string_view line) {
+  std::size_t words = 0;
+  for (std::size_t at = line.find_first_not_of(blanks); at != std::string_view::npos; ++words) {
+    at = line.find_first_not_of(blanks, std::min(line.size(), line.find_first_of(blanks, at)));
+  }
+  return words;
+}
+
+// What separates the fields of a file, by its first line. A name may have blanks in it: they separate where the line
+// behind has as many words, and more than one.
+char separator_of(const std::filesystem::path& path) {
+  LineReader lines(path);
+  if (!lines.next_filled('#')) return ',';
+  const std::string header = without_quoted(lines.text());
+  for (const char separator : {',', '\t', ';', '|'}) {
+    if (header.find(separator) != std::string::npos) return separator;
+  }
+  const std::size_t words = words_in(header);
+  if (words < 2 || header.size() != lines.text().size() || !lines.next_filled('#')) return ',';
+  return words_in(lines.text()) == words ? ' ' : ',';
+}
+
 }  // namespace
 
-CsvRecords::CsvRecords(const std::filesystem::path& path, FileProblems& problems) : reader_(path), problems_(problems) {
+CsvRecords::CsvRecords(const std::filesystem::path& path, FileProblems& problems)
+    : reader_(path), problems_(problems), separator_(separator_of(path)) {
   if (!read_record()) problems_.fail("the file is empty", "the first line names the columns");
   for (std::size_t i = 0; i < field_count_; ++i) columns_.push_back(fields_[i].text);
   header_text_ = lines_.front();
@@ -58,24 +91,31 @@ bool CsvRecords::read_record() {
   first_line_ = reader_.number();
   take_line();
   for (std::size_t at = 0; at != std::string::npos;) {
-    const std::size_t first = line().find_first_not_of(blanks, at);
+    const std::size_t first = line().find_first_not_of(around(), at);
     Field& field = new_field(first == std::string::npos ? at : first);
-    at = first != std::string::npos && line()[first] == '"' ? read_quoted(field, first) : read_plain(field, at);
+    const bool is_quoted = first != std::string::npos && line()[first] == '"';
+    at = is_quoted ? read_quoted(field, first) : read_plain(field, separator_ == ' ' ? first : at);
   }
   return true;
 }
 
+// Where the field behind a separator begins, npos if there is none. Blanks may be many.
+std::size_t CsvRecords::behind(std::size_t separator) const {
+  if (separator == std::string::npos) return separator;
+  return separator_ == ' ' ? line().find_first_not_of(blanks, separator) : separator + 1;
+}
+
 // Both return where the next field begins, npos after the last one.
 std::size_t CsvRecords::read_plain(Field& field, std::size_t begin) {
-  const std::size_t comma = line().find(',', begin);
-  std::string_view text = std::string_view(line()).substr(begin, comma == std::string::npos ? comma : comma - begin);
+  const std::size_t end = separator_ == ' ' ? line().find_first_of(blanks, begin) : line().find(separator_, begin);
+  std::string_view text = std::string_view(line()).substr(begin, end == std::string::npos ? end : end - begin);
   const std::size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) {
     field.text.clear();
   } else {
     field.text.assign(text.substr(first, text.find_last_not_of(blanks) + 1 - first));
   }
-  return comma == std::string::npos ? comma : comma + 1;
+  return behind(end);
 }
 
 std::size_t CsvRecords::read_quoted(Field& field, std::size_t open) {
@@ -97,16 +137,15 @@ std::size_t CsvRecords::read_quoted(Field& field, std::size_t open) {
       field.text += '"';
       at = quote + 2;
     } else {
-      at = line().find_first_not_of(blanks, quote + 1);
+      at = separator_ == ' ' ? quote + 1 : line().find_first_not_of(around(), quote + 1);
       break;
     }
   }
-  if (at == std::string::npos) return at;
-  if (line()[at] == ',') return at + 1;
+  if (at >= line().size()) return std::string::npos;
+  if (line()[at] == separator_ || (separator_ == ' ' && line()[at] == '\t')) return behind(at);
   problems_.add({line(), first_line_ + static_cast<int>(line_count_) - 1, static_cast<int>(at) + 1},
                 "there is text after the closing quote", "a quote inside a quoted value is written twice");
-  const std::size_t comma = line().find(',', at);
-  return comma == std::string::npos ? comma : comma + 1;
+  return behind(line().find(separator_, at));
 }
 
 CsvRecords::Field& CsvRecords::new_field(std::size_t at) {

@@ -11,9 +11,10 @@
 
 namespace hdpsim {
 
-/// The records of a CSV file (RFC 4180: commas, double quotes, line ends inside quotes). Empty lines, lines that begin
-/// with # and blanks around unquoted values are skipped. The first record names the columns; a record of another width
-/// is reported to `problems` and skipped, and one above most_columns (limits.h) is fatal.
+/// The records of a CSV file (RFC 4180: commas, double quotes, line ends inside quotes). In place of commas there may
+/// be tabs, semicolons, bars or blanks, of which the first line has the first that it has. Empty lines, lines that
+/// begin with # and blanks around unquoted values are skipped. The first record names the columns; a record of another
+/// width is reported to `problems` and skipped, and one above most_columns (limits.h) is fatal.
 class CsvRecords {
  public:
   /// Reads the header. A file without one is fatal (InputError).
@@ -41,11 +42,14 @@ class CsvRecords {
   std::size_t read_quoted(Field& field, std::size_t open);
   std::size_t read_plain(Field& field, std::size_t begin);
   Field& new_field(std::size_t at);
+  [[nodiscard]] std::string_view around() const { return separator_ == '\t' ? " " : blanks; }
+  [[nodiscard]] std::size_t behind(std::size_t separator) const;
   [[nodiscard]] const std::string& line() const { return lines_[line_count_ - 1]; }
   void take_line();
 
   LineReader reader_;
   FileProblems& problems_;
+  char separator_;
   std::vector<std::string> columns_;
   std::string header_text_;
   int header_line_ = 0;

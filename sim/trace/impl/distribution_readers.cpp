@@ -1,176 +1,96 @@
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 
-#include "sim/document/limits.h"
-#include "sim/trace/impl/csv_records.h"
 #include "sim/trace/impl/readers.h"
+#include "sim/trace/impl/table_layout.h"
+#include "sim/trace/impl/table_rows.h"
 
 namespace hdpsim {
 namespace {
 
-/// A CSV whose rows are all needed, with its problems.
-class Table {
- public:
-  explicit Table(const std::filesystem::path& path) : problems_(path.string()), records_(path, problems_) {}
-
-  CsvRecords& rows() { return records_; }
-  /// Reads the next row; false at the end of the file. A table of more than most_table_rows is fatal.
-  bool next() {
-    if (!records_.next()) return false;
-    if (++read_ > most_table_rows) {
-      problems_.fail(records_.place(0), fmt::format("more than {} rows describe a distribution", most_table_rows));
-    }
-    return true;
-  }
-  FileProblems& problems() { return problems_; }
-
-  /// The first of `names` that is a column; fatal if none is.
-  std::size_t column(const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-      if (records_.has(name)) return records_.index_of(name);
-    }
-    std::string columns;
-    for (const std::string& name : records_.columns()) columns += (columns.empty() ? "" : ", ") + name;
-    problems_.fail(records_.header(), fmt::format("there is no column '{}'", names.front()),
-                   fmt::format("the columns are: {}", columns));
-  }
-
-  template <class T>
-  T value(std::size_t column, Parsed<T> (*parse)(std::string_view), T otherwise) {
-    const Parsed<T> parsed = parse(records_.value(column));
-    if (!parsed.value) add(column, parsed.error, parsed.help);
-    return parsed.value.value_or(otherwise);
-  }
-
-  void add(std::size_t column, std::string message, std::string help = {}) {
-    problems_.add(records_.place(column), std::move(message), std::move(help));
-  }
-
-  /// Checks the table after its last row.
-  void finish(bool empty) {
-    if (empty && problems_.empty()) problems_.add("the file holds no rows under its header");
-    problems_.throw_if_any();
-  }
-
- private:
-  FileProblems problems_;
-  CsvRecords records_;
-  std::int64_t read_ = 0;
-};
-
-constexpr const char* range_help = "write a range as \"[2049, 4096]\"";
-
-// "[2049, 4096]"; a lower end of 0 means 1, since no document is empty.
-std::optional<LengthBin> parse_range(std::string_view text) {
-  const char* const end = text.data() + text.size();
-  if (text.size() < 5 || text.front() != '[' || text.back() != ']') return std::nullopt;
-  LengthBin bin;
-  const auto lower = std::from_chars(text.data() + 1, end, bin.lower);
-  if (lower.ec != std::errc{} || lower.ptr == end || *lower.ptr != ',') return std::nullopt;
-  const char* second = lower.ptr + 1;
-  while (second != end && *second == ' ') ++second;
-  const auto upper = std::from_chars(second, end, bin.upper);
-  if (upper.ec != std::errc{} || upper.ptr + 1 != end) return std::nullopt;
-  if (bin.lower == 0) bin.lower = 1;
-  return bin;
+// 0.5, 50, 50% and p50 are the same quantile.
+Parsed<double> parse_quantile(std::string_view text) {
+  const bool is_named = text.size() > 1 && (text.front() == 'p' || text.front() == 'P');
+  return parse_share(is_named ? text.substr(1) : text);
 }
 
-class HistogramTable {
+/// Reads the rows of a quantile table.
+class QuantileReader {
  public:
-  explicit HistogramTable(const std::filesystem::path& path) : table_(path), ranges_(table_.rows().has("range")) {
-    edge_ = table_.column(ranges_ ? std::vector<std::string>{"range"} : std::vector<std::string>{"upper", "range"});
-    count_ = table_.column({"count", "number"});
-  }
+  QuantileReader(const std::filesystem::path& path, const TableLayout& layout)
+      : rows_(path), layout_(layout), of_one_(rows_.name(layout.weight).starts_with("quantile")) {}
 
-  std::vector<LengthBin> read() {
-    double all = 0;
-    while (table_.next()) {
-      LengthBin bin = ranges_ ? range() : LengthBin{last_ + 1, table_.value(edge_, parse_length, std::int64_t{0}), 0};
-      bin.weight = table_.value(count_, parse_weight, 0.0);
-      all += bin.weight;
-      if (bin.upper < 1) continue;  // reported already
-      check(bin);
-      bins_.push_back(bin);
-      last_ = bin.upper;
+  std::vector<QuantilePoint> read() {
+    while (rows_.next()) take_row();
+    const double all = in_percent() ? 100 : 1;
+    if (!points_.empty() && points_.back().quantile < all) {
+      rows_.add_unless_wrong(fmt::format("the last quantile is not {}", all),
+                             "end with a row of it, which has the longest length");
     }
-    if (!bins_.empty() && !(all > 0) && table_.problems().empty()) table_.problems().add("all counts are 0");
-    table_.finish(bins_.empty());
-    return std::move(bins_);
+    if (points_.size() == 1) rows_.add_unless_wrong("a quantile table has at least two rows");
+    rows_.finish(points_.empty());
+    for (QuantilePoint& point : points_) point.quantile /= all;
+    return std::move(points_);
   }
 
  private:
-  LengthBin range() {
-    const auto bin = parse_range(table_.rows().value(edge_));
-    if (bin && bin->lower >= 1 && bin->upper >= bin->lower && bin->upper <= longest_length) return *bin;
-    table_.add(edge_, fmt::format("\"{}\" is not a range of lengths from 1 to 2^40", table_.rows().value(edge_)),
-               range_help);
-    return {0, 0, 0};
+  void take_row() {
+    const std::size_t quantile = layout_.weight;
+    const std::string& text = rows_.text(quantile);
+    has_percent_ = has_percent_ || text.ends_with('%') || text.starts_with('p') || text.starts_with('P');
+    const QuantilePoint point{rows_.value(quantile, parse_quantile, 0.0),
+                              rows_.value(layout_.length, parse_length, std::int64_t{0})};
+    if (points_.empty() && point.quantile != 0) {
+      rows_.add(quantile, "the first quantile is not 0", "begin with a row of it, which has the shortest length");
+    }
+    if (!points_.empty() && point.quantile < points_.back().quantile) {
+      rows_.add(quantile,
+                fmt::format("the quantile {} is below {}, the one before it", point.quantile, points_.back().quantile));
+    }
+    if (point.quantile > 100 || (of_one_ && !has_percent_ && point.quantile > 1)) {
+      rows_.add(quantile, fmt::format("the quantile {} is above {}", point.quantile, of_one_ ? 1 : 100),
+                of_one_ ? "a column of the name percentile goes from 0 to 100" : "");
+    }
+    if (!points_.empty() && point.length > 0 && point.length < points_.back().length) {
+      rows_.add(layout_.length,
+                fmt::format("the length {} is below {}, the one before it", point.length, points_.back().length));
+    }
+    points_.push_back(point);
   }
 
-  void check(const LengthBin& bin) {
-    if (ranges_ && bin.lower <= last_) {
-      table_.add(edge_, fmt::format("the range begins at {}, but the one before it ends at {}", bin.lower, last_),
-                 "ranges ascend and do not overlap");
-    }
-    if (!ranges_ && bin.upper <= last_) {
-      table_.add(edge_, fmt::format("the upper end {} is not above {}, the one before it", bin.upper, last_));
-    }
+  [[nodiscard]] bool in_percent() const {
+    if (has_percent_ || of_one_) return has_percent_;
+    return std::any_of(points_.begin(), points_.end(), [](const auto& point) { return point.quantile > 1; });
   }
 
-  Table table_;
-  bool ranges_;
-  std::size_t edge_ = 0;
-  std::size_t count_ = 0;
-  std::int64_t last_ = 0;  // end of the previous bin
-  std::vector<LengthBin> bins_;
+  TableRows rows_;
+  const TableLayout layout_;
+  const bool of_one_;         // The column says that its quantiles go from 0 to 1.
+  bool has_percent_ = false;  // A row does.
+  std::vector<QuantilePoint> points_;
 };
 
 }  // namespace
 
-std::vector<LengthBin> read_histogram(const std::filesystem::path& path) {
-  return HistogramTable(path).read();
-}
-
 std::vector<QuantilePoint> read_quantiles(const std::filesystem::path& path) {
-  Table table(path);
-  const std::size_t quantile = table.column({"quantile"});
-  const std::size_t length = table.column({"length"});
-  std::vector<QuantilePoint> points;
-  while (table.next()) {
-    const QuantilePoint point{table.value(quantile, parse_weight, 0.0),
-                              table.value(length, parse_length, std::int64_t{0})};
-    if (points.empty() && point.quantile != 0) table.add(quantile, "the first quantile is not 0");
-    if (!points.empty() && point.quantile < points.back().quantile) {
-      table.add(quantile,
-                fmt::format("the quantile {} is below {}, the one before it", point.quantile, points.back().quantile));
-    }
-    if (point.quantile > 1) table.add(quantile, fmt::format("the quantile {} is above 1", point.quantile));
-    if (!points.empty() && point.length > 0 && point.length < points.back().length) {
-      table.add(length,
-                fmt::format("the length {} is below {}, the one before it", point.length, points.back().length));
-    }
-    points.push_back(point);
-  }
-  if (!points.empty() && points.back().quantile < 1) table.problems().add("the last quantile is not 1");
-  if (points.size() == 1) table.problems().add("a quantile table has at least two rows");
-  table.finish(points.empty());
-  return points;
+  return QuantileReader(path, table_of(path, TraceFormat::quantiles)).read();
 }
 
 std::vector<TokenShareClass> read_mixture(const std::filesystem::path& path) {
-  Table table(path);
-  const std::size_t edge = table.column({"edge"});
-  const std::size_t share = table.column({"token_share"});
+  const TableLayout layout = table_of(path, TraceFormat::mixture);
+  TableRows rows(path);
   std::vector<TokenShareClass> classes;
-  while (table.next()) {
-    const TokenShareClass part{table.value(edge, parse_count, std::int64_t{0}), table.value(share, parse_weight, 0.0)};
+  while (rows.next()) {
+    const TokenShareClass part{rows.value(layout.length, parse_count, std::int64_t{0}),
+                               rows.value(layout.weight, parse_weight, 0.0)};
     if (!classes.empty() && part.edge <= classes.back().edge) {
-      table.add(edge, fmt::format("the edge {} is not above {}, the one before it", part.edge, classes.back().edge));
+      rows.add(layout.length,
+               fmt::format("the edge {} is not above {}, the one before it", part.edge, classes.back().edge));
     }
     classes.push_back(part);
   }
-  table.finish(classes.empty());
+  rows.finish(classes.empty());
   return classes;
 }
 

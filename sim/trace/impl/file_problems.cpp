@@ -118,6 +118,12 @@ Parsed<std::int64_t> parse_step(std::string_view text) {
   return {{}, fmt::format("the step \"{}\" is not a whole number within 64 bits", text), whole_number_help(text, help)};
 }
 
+Parsed<double> parse_share(std::string_view text) {
+  if (!text.ends_with('%')) return parse_weight(text);
+  const std::string_view number = text.substr(0, text.size() - 1);
+  return parse_weight(number.substr(0, number.find_last_not_of(' ') + 1));
+}
+
 Parsed<double> parse_weight(std::string_view text) {
   const auto value = number<double>(text);
   if (value && std::isfinite(*value) && *value >= 0) return {*value, {}, {}};

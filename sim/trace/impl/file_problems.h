@@ -52,6 +52,8 @@ class FileProblems {
 [[nodiscard]] Parsed<std::int64_t> checked_length(std::int64_t tokens);
 /// Parses a step number in decimal digits, from 0.
 [[nodiscard]] Parsed<std::int64_t> parse_step(std::string_view text);
+/// Parses a finite number from 0, with or without a percent sign behind it, which does not change the number.
+[[nodiscard]] Parsed<double> parse_share(std::string_view text);
 /// Parses a finite number from 0.
 [[nodiscard]] Parsed<double> parse_weight(std::string_view text);
 

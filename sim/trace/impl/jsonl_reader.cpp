@@ -10,6 +10,7 @@
 #include "sim/document/limits.h"
 #include "sim/trace/impl/file_source.h"
 #include "sim/trace/impl/readers.h"
+#include "sim/trace/impl/table_layout.h"
 
 namespace hdpsim {
 namespace {
@@ -107,15 +108,24 @@ class JsonlSource : public FileSource {
     while (lines_.next_filled('\0')) {
       const SortedJson object = parsed_line();
       if (!object.is_object()) continue;
-      if (columns_.lengths.empty()) {
-        columns_ = choose_columns(fields_of(object), options_, {lines_.text(), lines_.number(), 1}, problems());
-      }
+      if (columns_.lengths.empty()) choose_fields(fields_of(object));
       Length length;
       bool good = take_tokens(object, length.tokens);
       if (!columns_.step.empty()) good = take(object, columns_.step, parse_step, length.step.emplace()) && good;
       if (good) return length;
     }
     return std::nullopt;
+  }
+
+  void choose_fields(const std::vector<std::string>& names) {
+    const TextPlace place{lines_.text(), lines_.number(), 1};
+    if (options_.column.empty() && is_table_by_name(names)) {
+      problems().fail(
+          place, "these fields tell how many documents have a length: a table is read as CSV",
+          "write a line length,count and a row for each length; if every line is a document, name the field "
+          "of the lengths (--column, or column in data.lengths)");
+    }
+    columns_ = choose_columns(names, options_, place, problems());
   }
 
   bool take_tokens(const SortedJson& object, std::int64_t& tokens) {

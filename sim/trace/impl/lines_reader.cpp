@@ -26,6 +26,18 @@ class LinesSource : public FileSource {
 
 }  // namespace
 
+bool begins_with_length(const std::filesystem::path& path) {
+  LineReader lines(path);
+  if (!lines.next_filled('#')) return true;
+  const std::string_view line = lines.text();
+  const std::size_t first = line.find_first_not_of(blanks);
+  const std::string_view text = line.substr(first, line.find_last_not_of(blanks) + 1 - first);
+  const bool begins = std::string_view("0123456789.+-").find(text.front()) != std::string_view::npos;
+  const bool are_several = text.find_first_of(",;| \t") != std::string_view::npos &&
+                           text.find_first_not_of("0123456789.+-,;| \t") == std::string_view::npos;
+  return begins && !are_several;
+}
+
 std::unique_ptr<LengthSource> open_lines(const std::filesystem::path& path) {
   return std::make_unique<LinesSource>(path);
 }

@@ -26,6 +26,9 @@ namespace hdpsim {
 [[nodiscard]] std::vector<QuantilePoint> read_quantiles(const std::filesystem::path& path);
 [[nodiscard]] std::vector<TokenShareClass> read_mixture(const std::filesystem::path& path);
 
+/// Whether the first line of a text is meant as one length: neither a header nor several numbers.
+[[nodiscard]] bool begins_with_length(const std::filesystem::path& path);
+
 /// Which columns of a CSV or fields of a JSON object hold the length and the step.
 struct LengthColumns {
   std::vector<std::string> lengths;  ///< The tokens of a document are the sum of all; some may be 0, not all.

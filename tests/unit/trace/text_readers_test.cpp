@@ -169,6 +169,51 @@ TEST_CASE("jsonl: a line has 10,000 fields at most", "[trace]") {
         std::string::npos);
 }
 
+TEST_CASE("a text may have a header line, and fields between tabs, semicolons or bars", "[trace]") {
+  const TraceFolder folder;
+  CHECK(read(folder.write("a.txt", "num_tokens\n500\n700\n90000\n")) == Tokens{500, 700, 90000});
+  CHECK(read(folder.write("a.tsv", "id\tnum_tokens\n0\t500\n1\t700\n")) == Tokens{500, 700});
+  CHECK(read(folder.write("b.tsv", "name\tlength\n\t5\n\"a\tb\"\t7\n")) == Tokens{5, 7});
+  CHECK(read(folder.write("a.csv", "id;length\n0;500\n1;700\n")) == Tokens{500, 700});
+  CHECK(read(folder.write("b.csv", "id|length\n0|500\n")) == Tokens{500});
+  CHECK(read(folder.write("b.txt", "id  length\n0  500\n11 700 \n")) == Tokens{500, 700});
+  CHECK(read(folder.write("c.csv", "Request tokens\n500\n700\n")) == Tokens{500, 700});  // one name
+  const auto said = [&](const std::string& name, const std::string& text) {
+    return folder.complaint([&] { return read(folder.write(name, text)); });
+  };
+  CHECK(
+      said("d.txt", "7 # seven\n8\n").starts_with("d.txt:1:1: error: the length \"7 # seven\" is not a whole number"));
+  CHECK_THAT(said("d.csv", "1024,500\n2048,300\n"),
+             Catch::Contains("d.csv:1:1: error: the first line does not name the columns"));
+  CHECK_THAT(said("e.txt", "1024 500\n2048 300\n"),
+             Catch::Contains("e.txt:1:1: error: the first line does not name the columns"));
+}
+
+TEST_CASE("two columns that may be the parts of a document are told how to be added up", "[trace]") {
+  const TraceFolder folder;
+  const auto path = folder.write("a.jsonl", "{\"prompt_len\": 300, \"output_len\": 900}\n");
+  CHECK_THAT(folder.complaint([&] { return read(path); }),
+             Catch::Contains("which column holds the lengths?") &&
+                 Catch::Contains("if a document is both, output_len+prompt_len"));
+  CHECK(read(path, {.column = "output_len+prompt_len"}) == Tokens{1200});
+}
+
+TEST_CASE("a compression that is not read is told with what decompresses it", "[trace]") {
+  const TraceFolder folder;
+  const auto said = [&](const std::string& name, const TraceOptions& options = {}) {
+    return folder.complaint([&] { return read(folder.write(name, "x"), options); });
+  };
+  CHECK(said("a.jsonl.zst") ==
+        "a.jsonl.zst: error: Zstandard is not read\n"
+        "        decompress it: zstd -d a.jsonl.zst, or compress it with gzip\n");
+  CHECK_THAT(said("a.csv.bz2"), Catch::Contains("bzip2 is not read"));
+  CHECK_THAT(said("a.txt.xz", {.format = TraceFormat::lines}), Catch::Contains("decompress it: unxz a.txt.xz"));
+  CHECK(is_named_as_lengths("a.jsonl.zst"));
+  CHECK(is_named_as_lengths("a.csv.gz"));
+  CHECK(is_named_as_lengths("a.parquet"));
+  CHECK_FALSE(is_named_as_lengths("rank0.json.gz"));
+}
+
 TEST_CASE("a file that is not there, empty, a folder or of an unknown extension says so", "[trace]") {
   const TraceFolder folder;
   folder.write("lengths.txt", "5\n");
