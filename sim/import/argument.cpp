@@ -73,6 +73,11 @@ std::vector<std::vector<ShellText>> model_commands(const ShellScript& script) {
   return joined;
 }
 
+bool is_script(const ShellText& word) {
+  constexpr std::array<std::string_view, 4> endings = {".sh", ".bash", ".slurm", ".sbatch"};
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view end) { return word.text.ends_with(end); });
+}
+
 // Why no command trains: one generates text, or starts another framework.
 void tell_no_training(const std::vector<std::vector<ShellText>>& with_model, const std::string& file,
                       const ShellScript& script, Diagnostics& diagnostics) {
@@ -92,6 +97,13 @@ void tell_no_training(const std::vector<std::vector<ShellText>>& with_model, con
           script.position(file, word),
           fmt::format("this looks like {} ('{}'), which is not imported", foreign->name, foreign->sign), foreign->way);
     }
+  }
+  for (const ShellCommand& command : script.commands) {
+    const auto inner = std::find_if(command.words.begin(), command.words.end(), is_script);
+    if (inner == command.words.end()) continue;
+    return diagnostics.error(script.position(file, *inner),
+                             fmt::format("no command of this file trains a model; it runs {}", inner->text),
+                             fmt::format("import {}: --var 1=VALUE is its first argument", inner->text));
   }
   diagnostics.error({file, 0, 0}, "no command of this file trains a model",
                     fmt::format("a command has {}; other formats: .yaml, .toml", joined(signs_of_training, ", ")));
@@ -286,6 +298,12 @@ ArgumentList arguments_of_document(const std::string& file, const std::string& t
   Substitution substitution(variables);
   take_arguments(*map, substitution, list.arguments);
   substitution.tell_unused(file, list.notes);
+  const auto is_known = [](const Argument& argument) { return rule_of(argument.written) != nullptr; };
+  if (!list.arguments.empty() && std::none_of(list.arguments.begin(), list.arguments.end(), is_known)) {
+    diagnostics.error(
+        root.position, "no key of this file is an argument of Megatron-LM",
+        "its args have num_layers, hidden_size, seq_length and so on; files of other programs are not read");
+  }
   return list;
 }
 

@@ -94,8 +94,8 @@ class StudyWriter {
     make_paths_start_at(fs::absolute(out_).parent_path(), study);
     result_.notes = std::move(run_.notes);
     result_.file = file_;
-    result_.places = std::move(run_.places);
-    if (options_.gpus) result_.places.insert_or_assign("cluster.gpus", Position{gpus_source, 1, 1});
+    result_.places = run_.places;
+    result_.places.insert_or_assign("cluster.gpus", place_of_gpus());
     std::stable_sort(result_.notes.begin(), result_.notes.end(), [](const ImportNote& a, const ImportNote& b) {
       return std::pair(a.position.line, a.position.column) < std::pair(b.position.line, b.position.column);
     });
@@ -112,13 +112,19 @@ class StudyWriter {
 
   // ---- Cluster
 
+  [[nodiscard]] Position place_of_gpus() const {
+    if (options_.gpus) return {gpus_source, 1, 1};
+    const auto stated = run_.places.find("cluster");
+    return stated == run_.places.end() ? Position{file_, 0, 0} : stated->second;
+  }
+
   Value cluster(Diagnostics& diagnostics) {
     const std::string name = options_.cluster.empty() ? std::string(assumed_cluster) : options_.cluster;
     Value value = Value::map();
     put(value, looks_like_path(name) ? "file" : "preset", name);
     if (options_.cluster.empty()) assume(fmt::format("the cluster is {}: --cluster NAME states another one", name));
     const auto nominal = catalog_.cluster(value, diagnostics);
-    put(value, "gpus", run_.gpus);
+    value.set("gpus", Value::scalar(std::to_string(run_.gpus), place_of_gpus()));
     if (!nominal) return value;
     set_node(value, *nominal);
     if (const auto chosen = catalog_.cluster(value, diagnostics)) device_ = chosen->device;
@@ -298,6 +304,7 @@ ImportedStudy import_text(const std::string& file, const std::string& text, cons
                           const ImportOptions& options, Catalog& catalog) {
   Diagnostics diagnostics;
   diagnostics.add_source(file, text);
+  if (options.gpus) diagnostics.add_source(gpus_source, std::to_string(*options.gpus));
   if (text.find('\0') != std::string::npos) {
     throw InputError({file, 0, 0}, "this is no text", "a script, YAML or TOML is");
   }

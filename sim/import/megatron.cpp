@@ -13,6 +13,7 @@
 #include "sim/import/impl/megatron_model.h"
 #include "sim/import/impl/megatron_places.h"
 #include "sim/import/impl/megatron_ranges.h"
+#include "sim/import/impl/megatron_recipe.h"
 #include "sim/import/impl/megatron_variants.h"
 #include "sim/program/schedule.h"
 
@@ -20,15 +21,6 @@ namespace hdpsim {
 namespace {
 
 using namespace megatron_ranges;
-
-// Modules of --recompute-modules and what a study calls them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> recomputed_modules = {
-    {{"core_attn", "attention"},
-     {"layernorm", "norm"},
-     {"mlp", "mlp"},
-     {"moe", "experts"},
-     {"moe_act", "activation"},
-     {"mla_up_proj", "qkv"}}};
 
 constexpr std::array<std::string_view, 3> virtual_stage_arguments = {"num_virtual_stages_per_pipeline_rank",
                                                                      "num_layers_per_virtual_pipeline_stage",
@@ -61,10 +53,8 @@ class MegatronReader {
     read_pipeline();
     read_sharing();
     read_experts();
-    read_sharding();
-    read_tensor_parallelism();
-    read_kernels();
-    read_recomputation();
+    read_megatron_recipe(arguments_, {.has_experts = has_experts_, .layers_of_stage = layers_ / (run_.pp * chunks_)},
+                         run_);
     arguments_.assume("framework: Megatron-Core with Transformer Engine, whose defaults stand for what is not stated");
     run_.places = places_of(arguments_);
     return std::move(run_);
@@ -108,7 +98,8 @@ class MegatronReader {
   }
 
   std::int64_t devices() {
-    const auto per_node = arguments_.number("nproc_per_node", degree);
+    const bool is_needed = !options_.gpus || arguments_.is_number("nproc_per_node");
+    const auto per_node = is_needed ? arguments_.number("nproc_per_node", degree) : std::nullopt;
     if (per_node) run_.gpus_per_node = *per_node;
     if (options_.gpus) return *options_.gpus;
     const bool counts_nodes = arguments_.has("nnodes") && arguments_.word("nnodes", "1").find(':') == std::string::npos;
@@ -343,230 +334,6 @@ class MegatronReader {
                                        divides ? ep * cut : ep),
                            effects::other_time);
     return divides ? ep * cut : ep;
-  }
-
-  // ---- Sharding and gradients
-
-  void read_sharding() {
-    const std::int64_t zero = zero_level();
-    const bool reduces = arguments_.is_on("overlap_grad_reduce");
-    const bool gathers = arguments_.is_on("overlap_param_gather");
-    const bool in_fp32 = sums_in_fp32();
-    const bool fuses = arguments_.is_on("gradient_accumulation_fusion");
-    if (has_experts_) {
-      tell_of_experts("num_distributed_optimizer_instances",
-                      arguments_.number("num_distributed_optimizer_instances", degree, 1) > 1,
-                      "the optimizer is sharded over the whole pool", effects::larger);
-      tell_of_experts("use_distributed_optimizer", zero != 1, "the optimizer is sharded (mesh.zero: 1)",
-                      zero == 0 ? effects::larger : effects::slower_but_smaller);
-      tell_of_experts("overlap_grad_reduce", reduces, "gradients are reduced behind the last backward",
-                      effects::faster);
-      tell_of_experts("overlap_param_gather", gathers, "parameters are gathered before the first forward",
-                      effects::faster);
-      tell_of_experts("grad_reduce_in_bf16", !in_fp32, "gradients are summed in fp32", effects::faster_and_smaller);
-      tell_of_experts("gradient_accumulation_fusion", !fuses, "products add gradients to their sums", effects::slower);
-    } else {
-      put(run_.mesh, "zero", zero);
-      read_shard_groups(zero);
-      put(run_.mesh, "gradients", std::string(in_fp32 ? "fp32" : "bf16"));
-      put_truth(run_.mesh, "gradient_accumulation_fusion", fuses);
-      put_truth(run_.mesh, "overlap_grad_reduce", reduces && zero < 2);
-      put_truth(run_.mesh, "overlap_param_gather", gathers && zero == 1);
-      const std::int64_t bucket = arguments_.number("ddp_bucket_size", buckets, 0);
-      if (bucket > 0) put(run_.mesh, "bucket_parameters", bucket);
-    }
-    read_moments();
-    if (zero < 2 || has_experts_) put_truth(run_.mesh, "gradient_buffer", true);
-    read_optimizer(zero);
-    put(run_.memory, "loss", std::string(arguments_.is_on("cross_entropy_loss_fusion") ? "fused" : "fp32"));
-  }
-
-  void read_shard_groups(std::int64_t zero) {
-    const std::int64_t pool = run_.gpus / (run_.tp * run_.pp);
-    const std::int64_t groups = arguments_.number("num_distributed_optimizer_instances", degree, 1);
-    if (zero == 0 || groups == 1 || pool == 0) return;
-    if (pool % groups != 0 || pool == groups) {
-      diagnostics_.error(arguments_.position("num_distributed_optimizer_instances"),
-                         fmt::format("{} ranks are not {} groups of at least 2", pool, groups));
-      return;
-    }
-    put(run_.mesh, "shard_ranks", pool / groups);
-  }
-
-  void read_moments() {
-    const std::string first = arguments_.word("exp_avg_dtype", "fp32");
-    const std::string second = arguments_.word("exp_avg_sq_dtype", "fp32");
-    const bool is_known = first == "fp32" || first == "fp16" || first == "bf16" || first == "fp8";
-    if (!is_known || first != second) {
-      arguments_.tell_unsaid(first == "fp32" ? "exp_avg_sq_dtype" : "exp_avg_dtype", "both moments are fp32",
-                             effects::smaller);
-    } else if (first != "fp32") {
-      put(run_.mesh, "moments", std::string(first == "fp8" ? "fp8" : "bf16"));
-    }
-  }
-
-  // Its distributed Muon deals whole matrices to ranks: the optimizer is sharded.
-  void read_optimizer(std::int64_t zero) {
-    const std::string name = arguments_.word("optimizer", "adam");
-    const bool is_muon = name == "muon" || name == "dist_muon";
-    if (is_muon && zero < 2) {
-      put(run_.mesh, "optimizer", std::string("muon"));
-    } else if (name == "lamb") {
-      put(run_.mesh, "optimizer", name);
-    } else if (name != "adam") {
-      arguments_.tell_unsaid("optimizer", "Adam with fp32 states on the device is simulated", effects::other_both);
-    }
-  }
-
-  std::int64_t zero_level() {
-    if (arguments_.is_on("use_torch_fsdp2")) return arguments_.is_on("torch_fsdp2_reshard_after_forward") ? 3 : 2;
-    if (arguments_.is_on("use_megatron_fsdp") || arguments_.is_on("use_custom_fsdp")) {
-      const std::string strategy = arguments_.word("data_parallel_sharding_strategy", "no_shard");
-      if (strategy == "optim_grads_params") return 3;
-      if (strategy == "optim_grads") return 2;
-      return strategy == "optim" ? 1 : 0;
-    }
-    const bool deals_matrices = arguments_.word("optimizer", "adam") == "dist_muon";
-    return deals_matrices || arguments_.is_on("use_distributed_optimizer") ? 1 : 0;
-  }
-
-  // bf16 sums in fp32 unless it is told not to; fp16 the other way round.
-  [[nodiscard]] bool sums_in_fp32() const {
-    if (arguments_.is_on("bf16")) return !arguments_.is_on("grad_reduce_in_bf16");
-    return arguments_.is_on("accumulate_allreduce_grads_in_fp32");
-  }
-
-  void tell_of_experts(std::string_view key, bool is_other, std::string_view follows, const LikelyEffect& effect) {
-    if (is_other) arguments_.tell_unsaid(key, fmt::format("with experts {}", follows), effect);
-  }
-
-  // ---- Tensor parallelism and kernels
-
-  void read_tensor_parallelism() {
-    const bool is_parallel = arguments_.is_on("sequence_parallel");
-    const bool overlaps = arguments_.is_on("tp_comm_overlap");
-    if (run_.tp == 1) return;
-    if (overlaps && !is_parallel) {
-      diagnostics_.error(arguments_.position("tp_comm_overlap"),
-                         fmt::format("{} needs --sequence-parallel", arguments_.written("tp_comm_overlap")));
-    }
-    if (has_experts_) {
-      tell_of_experts("sequence_parallel", !is_parallel, "norms and residuals are of 1 / tp of the tokens",
-                      effects::slower_and_larger);
-    } else {
-      put_truth(run_.mesh, "sequence_parallel", is_parallel);
-    }
-    put_truth(run_.mesh, "tp_comm_overlap", overlaps);
-    put_truth(run_.mesh, "tp_gradient_overlap", arguments_.is_on("async_tensor_model_parallel_allreduce"));
-  }
-
-  void read_kernels() {
-    read_precision();
-    read_dropout();
-    put(run_.kernels, "attention", std::string(attention()));
-    const std::string graphs = arguments_.word("cuda_graph_impl", "none");
-    const bool has_graphs =
-        graphs != "none" || arguments_.is_on("enable_cuda_graph") || arguments_.is_on("external_cuda_graph");
-    put(run_.kernels, "launch", std::string(has_graphs ? "graphs" : "eager"));
-  }
-
-  void read_precision() {
-    const bool is_half = arguments_.is_on("fp16");
-    if (!arguments_.is_on("bf16") && !is_half) {
-      diagnostics_.unsupported({arguments_.file(), 0, 0}, "training in fp32 cannot be simulated",
-                               "--bf16 or --fp16 states another type");
-    }
-    if (is_half) arguments_.assume("fp16 is simulated as bf16, which costs the same", arguments_.position("fp16"));
-    const bool is_fp8 = arguments_.has("fp8") || arguments_.is_on("fp8_hybrid") || arguments_.is_on("fp8_e4m3");
-    put(run_.kernels, "linear", std::string(is_fp8 ? fp8_format() : "bf16"));
-    if (arguments_.is_on("activation_func_fp8_input_store")) {
-      put(run_.mesh, "activation_input", std::string("fp8"));
-    }
-  }
-
-  std::string_view fp8_format() {
-    constexpr auto formats = std::to_array<std::pair<std::string_view, std::string_view>>(
-        {{"delayed", "fp8"}, {"tensorwise", "fp8_current"}, {"blockwise", "fp8_blocks"}, {"mxfp8", "mxfp8"}});
-    const std::string recipe = arguments_.word("fp8_recipe", "delayed");
-    for (const auto& [name, format] : formats) {
-      if (recipe == name) return format;
-    }
-    arguments_.tell_unsaid("fp8_recipe", "casts are those of one scale a tensor, known beforehand", effects::slower);
-    return "fp8";
-  }
-
-  void read_dropout() {
-    const double attention = arguments_.fraction("attention_dropout", 0.1);
-    const double hidden = arguments_.fraction("hidden_dropout", 0.1);
-    put_truth(run_.mesh, "dropout", attention > 0 || hidden > 0);
-    if ((attention > 0) != (hidden > 0)) {
-      arguments_.assume("dropout is simulated in attention and behind branches, though one of them has none");
-    }
-  }
-
-  std::string_view attention() {
-    const std::string backend = arguments_.word("attention_backend", "auto");
-    const bool is_plain =
-        arguments_.word("transformer_impl", "transformer_engine") == "local" || arguments_.is_on("use_legacy_models");
-    if (backend == "unfused" || backend == "local") return "unfused";
-    if (backend == "fused")
-      arguments_.tell_unsaid("attention_backend",
-                             "the profile's flash attention (kernels.attention: cudnn, where it has that)",
-                             effects::other_time);
-    if (is_plain && backend == "auto") return arguments_.is_on("use_flash_attn") ? "flash" : "unfused";
-    return "flash";
-  }
-
-  // ---- Recomputation
-
-  void read_recomputation() {
-    const std::string granularity =
-        arguments_.word("recompute_granularity", arguments_.is_on("recompute_activations") ? "selective" : "none");
-    if (granularity == "full") {
-      put(run_.mesh, "recompute", std::string("full"));
-      tell_partial();
-    } else if (granularity == "selective") {
-      run_.mesh.set("recompute", modules());
-    } else if (granularity == "none") {
-      put(run_.mesh, "recompute", std::string("none"));
-    } else {
-      diagnostics_.error(arguments_.position("recompute_granularity"),
-                         fmt::format("there is no recomputation '{}'", granularity), "known: full, selective");
-    }
-  }
-
-  // Layers are computed again all or none.
-  void tell_partial() {
-    const std::string method = arguments_.word("recompute_method", "uniform");
-    const std::int64_t count = arguments_.number("recompute_num_layers", layers, 1);
-    const std::int64_t of_stage = layers_ / (run_.pp * chunks_);
-    if (method == "block" && count < of_stage) {
-      arguments_.tell_unsaid("recompute_num_layers",
-                             fmt::format("{} of the {} layers of a stage are computed again, here all of them; "
-                                         "mesh.recompute: none is the other bound",
-                                         count, of_stage),
-                             effects::faster_but_larger);
-    } else if (method == "uniform" && count > 1) {
-      arguments_.tell_unsaid("recompute_num_layers", "each layer keeps what it begins with, not each group of layers",
-                             effects::smaller);
-    }
-  }
-
-  Value modules() {
-    const std::vector<std::string> words = arguments_.words("recompute_modules");
-    if (words.empty() || words == std::vector<std::string>{"core_attn"}) return Value::scalar("selective");
-    Value list = Value::sequence();
-    for (const std::string& word : words) {
-      const auto known = std::find_if(recomputed_modules.begin(), recomputed_modules.end(),
-                                      [&](const auto& module) { return module.first == word; });
-      if (known != recomputed_modules.end()) {
-        list.items.push_back(Value::scalar(std::string(known->second), arguments_.position("recompute_modules")));
-      } else {
-        arguments_.tell_unsaid("recompute_modules", fmt::format("'{}' is not computed again", word),
-                               effects::slower_but_smaller);
-      }
-    }
-    return list.items.empty() ? Value::scalar("none") : list;
   }
 
   const ImportOptions& options_;

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "sim/base/text.h"
-#include "sim/document/reader.h"
 #include "sim/import/impl/megatron_ranges.h"
 #include "sim/import/impl/toml_document.h"
+#include "sim/import/impl/torchtitan_keys.h"
 #include "sim/import/impl/torchtitan_places.h"
 #include "sim/import/impl/torchtitan_rules.h"
 
@@ -42,10 +42,10 @@ constexpr auto product_converters =
                                      {"quantize.linear.mx", "mxfp8"},
                                      {"quantize.grouped_mm.mx", "mxfp8", true}});
 
-class TorchtitanReader {
+class TorchtitanReader : private TorchtitanKeys {
  public:
   TorchtitanReader(const Value& root, const std::string& file, const ImportOptions& options, Diagnostics& diagnostics)
-      : root_(root), file_(file), options_(options), diagnostics_(diagnostics) {}
+      : TorchtitanKeys(root, file, diagnostics), options_(options), diagnostics_(diagnostics) {}
 
   TrainingRun read() {
     run_.framework = "torchtitan";
@@ -59,48 +59,12 @@ class TorchtitanReader {
     read_kernels();
     read_recomputation();
     tell_rest();
-    run_.places = places_of_torchtitan(root_);
+    run_.notes = take_notes();
+    run_.places = places_of_torchtitan(root());
     return std::move(run_);
   }
 
  private:
-  // ---- Keys
-
-  const Value* find(std::string_view table, std::string_view key) {
-    const Value* section = root_.find(table);
-    return section == nullptr ? nullptr : section->find(key);
-  }
-  const Value* find_degree(std::string_view key) {
-    for (const std::string_view home : homes_of_degrees()) {
-      if (const Value* value = find(home, key)) return value;
-    }
-    return nullptr;
-  }
-
-  std::int64_t number(const Value* value, std::string_view name, Range range, std::int64_t otherwise) {
-    if (value == nullptr) return otherwise;
-    return read_in<std::int64_t>(*value, fmt::format("'{}'", name), range, diagnostics_).value_or(otherwise);
-  }
-  std::int64_t degree_of(std::string_view key) { return number(find_degree(key), key, degree, 1); }
-  std::string word(const Value* value, std::string_view otherwise) {
-    if (value == nullptr) return std::string(otherwise);
-    return hdpsim::read<std::string>(*value, diagnostics_).value_or(std::string(otherwise));
-  }
-  bool truth(const Value* value) {
-    return value != nullptr && hdpsim::read<bool>(*value, diagnostics_).value_or(false);
-  }
-  [[nodiscard]] Position position(const Value* value) const {
-    return value == nullptr ? Position{file_, 0, 0} : value->position;
-  }
-
-  void unsaid(std::string_view name, const Value* value, std::string_view follows, const LikelyEffect& effect) {
-    run_.notes.push_back({ImportNote::Kind::unsaid, value == nullptr ? Position{} : value->position,
-                          left_out_text(name, follows, effect)});
-  }
-  void assume(std::string text, const Value* value = nullptr) {
-    run_.notes.push_back({ImportNote::Kind::assumed, value == nullptr ? Position{} : value->position, std::move(text)});
-  }
-
   // ---- Model
 
   void read_model() {
@@ -369,9 +333,9 @@ class TorchtitanReader {
   }
 
   void tell_float8_gather(bool is_fp8) {
-    const Value* table = root_.find("quantize");
+    const Value* table = root().find("quantize");
     for (const char* step : {"linear", "float8"}) table = table == nullptr ? nullptr : table->find(step);
-    if (table == nullptr) table = root_.find("float8");
+    if (table == nullptr) table = root().find("float8");
     const Value* gather = table == nullptr ? nullptr : table->find("enable_fsdp_float8_all_gather");
     if (is_fp8 && truth(gather)) {
       unsaid("enable_fsdp_float8_all_gather", gather, "parameters are gathered in bf16", effects::faster);
@@ -409,54 +373,6 @@ class TorchtitanReader {
     }
   }
 
-  // ---- What nobody has read
-
-  void tell_rest() {
-    for (const Value::Entry& table : root_.entries) {
-      if (table.value.is_map()) {
-        tell_table(table.key, table.key, table.value);
-      } else {
-        tell_unknown(table.key, table);
-      }
-    }
-  }
-
-  // A table in a table (`quantize.linear.float8`) is known by its last name.
-  void tell_table(const std::string& path, const std::string& table, const Value& map) {
-    for (const Value::Entry& entry : map.entries) {
-      const std::string name = fmt::format("{}.{}", path, entry.key);
-      if (entry.value.is_map() && toml_rule(table, entry.key) == nullptr) {
-        tell_table(name, entry.key, entry.value);
-      } else {
-        tell(name, table, entry);
-      }
-    }
-  }
-
-  void tell(const std::string& name, const std::string& table, const Value::Entry& entry) {
-    const TomlRule* rule = toml_rule(table, entry.key);
-    if (rule == nullptr) return tell_unknown(name, entry);
-    if (rule->role == TomlRule::Role::idle) {
-      run_.notes.push_back({ImportNote::Kind::ignored, entry.position, name});
-    } else if (rule->role == TomlRule::Role::unsaid && says_something(entry.value, rule->usual)) {
-      const std::string text = entry.value.is_scalar() ? fmt::format("{} = {}", name, entry.value.text) : name;
-      unsaid(text, &entry.value, rule->follows, rule->effect);
-    }
-  }
-
-  static bool says_something(const Value& value, std::string_view usual) {
-    if (value.is_scalar()) return !value.text.empty() && value.text != usual;
-    return std::any_of(value.items.begin(), value.items.end(), [&](const Value& item) { return item.text != usual; });
-  }
-
-  void tell_unknown(const std::string& name, const Value::Entry& entry) {
-    const NameHint* hint = hint_of_name(name);
-    run_.notes.push_back({ImportNote::Kind::unknown, entry.position,
-                          hint == nullptr ? name : left_out_text(name, hint->follows, hint->effect)});
-  }
-
-  const Value& root_;
-  std::string file_;
   const ImportOptions& options_;
   Diagnostics& diagnostics_;
   TrainingRun run_;

@@ -85,10 +85,10 @@ std::vector<std::string> read_by_none(const std::vector<std::string>& keys) {
 void tell_unknown(const Value& config, const Value& place, std::string message, Diagnostics& diagnostics) {
   const Resemblance nearest = nearest_family(config);
   if (!nearest.unread.empty()) {
-    diagnostics.error(
-        place.position,
-        fmt::format("{}; no family that is known reads all of its shape: not {}", message, first_of(nearest.unread)),
-        "`hdpsim list models` shows the models that are known");
+    diagnostics.error(place.position,
+                      fmt::format("{}; no family that is known reads all of its shape: not {}", message,
+                                  first_of(read_by_none(nearest.unread))),
+                      "`hdpsim list models` shows the models that are known");
     tell_deciding(config, diagnostics);
     if (const Value* language = config.find("text_config")) tell_deciding(*language, diagnostics);
     return;

@@ -180,6 +180,7 @@ class NodeMaker {
     const auto assignment = assign_nics(topology_, diagnostics_);
     if (!assignment) return;
     for (const std::string& text : assignment->notes) note(text);
+    if (topology_.assumes_speeds) note("NICs without a speed: 10 Gbit/s, as NCCL assumes; if not, write node.nics");
     const Position& position = topology_.nics.front().position;
     note(fmt::format("{} NICs of {}{}", assignment->count, network_text_of(assignment->rate),
                      assignment->ports > 1 ? fmt::format(" over {} ports", assignment->ports) : ""));

@@ -202,6 +202,7 @@ class TopologyReader {
   Bandwidth speed_of(pugi::xml_node net) {
     constexpr std::int64_t megabit = 125'000;
     const std::int64_t told = net.attribute("speed") ? number(net, "speed", megabits_per_second) : 0;
+    if (told == 0) topology_.assumes_speeds = true;
     return Bandwidth::bytes_per_second((told > 0 ? told : 10'000) * megabit);
   }
 

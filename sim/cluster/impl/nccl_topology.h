@@ -56,6 +56,7 @@ struct NcclTopology {
   std::vector<NcclNic> nics = {};  ///< In the order of `dev`.
   std::int64_t numa_nodes = 0;
   std::int64_t hosts = 1;                      ///< More than one where NVLink joins several.
+  bool assumes_speeds = false;                 ///< Some NICs have no speed, and NCCL's for such.
   std::vector<std::string> virtual_nics = {};  ///< Interfaces that are no NICs, which are left out.
   std::optional<std::int64_t> of_device = {};  ///< The compute capability of the device that the user names.
 

@@ -157,6 +157,13 @@ std::optional<std::int64_t> MegatronArguments::number(std::string_view key, Rang
   return read_in<std::int64_t>(Value::scalar(stated->text, stated->position), written(key), range, diagnostics_);
 }
 
+bool MegatronArguments::is_number(std::string_view key) const {
+  const auto found = stated_.find(key);
+  if (found == stated_.end() || found->second.argument.values.size() != 1) return false;
+  const ArgumentValue& value = found->second.argument.values.front();
+  return value.unset.empty() && !value.text.empty() && value.text.find_first_not_of("0123456789") == std::string::npos;
+}
+
 std::int64_t MegatronArguments::required(std::string_view key, Range range) const {
   if (!has(key)) diagnostics_.error({file_, 0, 0}, fmt::format("{} is missing", written(key)));
   return number(key, range, 0);

@@ -33,6 +33,8 @@ class MegatronArguments {
   }
   /// The same for an argument that Megatron requires, which is reported where it is absent; then 0.
   [[nodiscard]] std::int64_t required(std::string_view key, Range range) const;
+  /// Whether an argument states one whole number, without a word where it does not.
+  [[nodiscard]] bool is_number(std::string_view key) const;
   [[nodiscard]] double fraction(std::string_view key, double otherwise) const;
   [[nodiscard]] std::string word(std::string_view key, std::string_view otherwise) const;
   [[nodiscard]] std::vector<std::string> words(std::string_view key) const;

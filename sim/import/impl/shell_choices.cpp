@@ -58,6 +58,7 @@ void ShellReader::end_choice(Choice& choice) {
 void ShellReader::join(const std::string& name, const Choice& choice, const std::vector<const Outcome*>& possible) {
   const ShellVariable* found = words_.variables.find(name);
   const auto before = found == nullptr ? std::nullopt : std::optional(*found);
+  if (before && !words_.spend(before->bytes())) return;
   const auto value_in = [&](const Outcome& outcome) -> const std::optional<ShellVariable>& {
     const auto changed = outcome.changes.find(name);
     return changed == outcome.changes.end() ? before : changed->second;

@@ -97,6 +97,24 @@ void ShellWords::expand(ShellFields& fields, const std::string& name, Mode mode,
   expand_items(fields, held, mode);
 }
 
+// The number of `[3]`, which is read; empty, and nothing read, if there is none.
+std::optional<std::size_t> ShellWords::index_here() {
+  constexpr std::size_t most_digits = 4;
+  std::size_t digits = 0;
+  while (peek() == '[' && digits < most_digits && is_digit(peek(1 + digits))) ++digits;
+  if (digits == 0 || peek(1 + digits) != ']') return std::nullopt;
+  const std::size_t index = std::stoul(std::string(rest().substr(1, digits)));
+  advance(digits + 2);
+  return index;
+}
+
+void ShellWords::expand_item(ShellFields& fields, const std::string& name, Mode mode, std::size_t index) {
+  if (muted) return;
+  const auto* items = items_of(name);
+  if (items == nullptr || index >= items->size()) return fields.add_unknown(not_set(name));
+  expand_items(fields, {(*items)[index]}, mode);
+}
+
 void ShellWords::expand_items(ShellFields& fields, const std::vector<ShellText>& items, Mode mode) {
   if (mode == Mode::quoted && !items.empty()) fields.add_quotes();
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -121,8 +139,11 @@ void ShellWords::braces(ShellFields& fields, Mode mode) {
   }
   const bool all_items = starts_with("[@]") || starts_with("[*]");
   if (all_items) advance(3);
+  const auto index = all_items || name.empty() ? std::nullopt : index_here();
   const char sign = peek(peek() == ':' ? 1 : 0);
-  if (!name.empty() && peek() == '}') {
+  if (index && peek() == '}') {
+    expand_item(fields, name, mode, *index);
+  } else if (!name.empty() && peek() == '}') {
     expand(fields, name, mode, all_items);
   } else if (!name.empty() && sign != '\0' && std::string_view("-=+?").find(sign) != std::string_view::npos) {
     use_default(fields, name, mode);

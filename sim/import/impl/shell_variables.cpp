@@ -19,7 +19,7 @@ std::size_t argument_number(const std::string& name) {
 }  // namespace
 
 std::size_t ShellVariable::bytes() const {
-  std::size_t all = bytes_of_a_word;
+  std::size_t all = 0;
   for (const ShellText& item : items) all += item.text.size() + bytes_of_a_word;
   return all;
 }
@@ -33,7 +33,9 @@ const ShellVariable* ShellVariables::find(const std::string& name) const {
 void ShellVariables::note(const std::string& name) {
   if (changed_.empty()) return;
   const auto found = variables_.find(name);
-  changed_.back().try_emplace(name, found == variables_.end() ? std::nullopt : std::optional(found->second));
+  if (changed_.back().count(name) > 0) return;
+  if (found != variables_.end()) noted_ += found->second.bytes();
+  changed_.back().emplace(name, found == variables_.end() ? std::nullopt : std::optional(found->second));
 }
 
 void ShellVariables::set(const std::string& name, std::optional<ShellVariable> value) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/import/impl/shell_text.h"
@@ -29,6 +30,9 @@ class ShellVariables {
   /// The variable, to be changed; made if it is not there, null if its value is fixed.
   [[nodiscard]] ShellVariable* change(const std::string& name);
 
+  /// Bytes of values that were kept to be taken back, since it was last asked.
+  [[nodiscard]] std::size_t take_noted() { return std::exchange(noted_, 0); }
+
   /// From here on changes are noted, until they are taken back; openings may hold each other.
   void open() { changed_.emplace_back(); }
   /// Takes back what changed since the last opening, and returns the values that there were.
@@ -50,6 +54,7 @@ class ShellVariables {
 
   std::map<std::string, ShellVariable> variables_;
   std::vector<Changes> changed_;               // values before the changes, the last opening behind
+  std::size_t noted_ = 0;                      // bytes of them, since take_noted()
   mutable std::map<std::string, bool> fixed_;  // whether it was used
 };
 

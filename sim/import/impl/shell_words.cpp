@@ -320,6 +320,7 @@ void ShellWords::assign(const std::string& name, std::vector<ShellText> items, A
   if (!spend(ShellVariable{items}.bytes())) return;
   ShellVariable* variable = variables.change(name);
   if (variable == nullptr) return;
+  if (const std::size_t noted = variables.take_noted(); noted > 0 && !spend(noted)) return;
   auto& mine = variable->items;
   if (how == Assignment::replace) {
     mine = std::move(items);

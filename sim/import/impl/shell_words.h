@@ -96,6 +96,8 @@ class ShellWords {
   void backticks(ShellFields& fields);
   void argument(ShellFields& fields, Mode mode, char name);
   void expand(ShellFields& fields, const std::string& name, Mode mode, bool all_items);
+  void expand_item(ShellFields& fields, const std::string& name, Mode mode, std::size_t index);
+  std::optional<std::size_t> index_here();
   void expand_items(ShellFields& fields, const std::vector<ShellText>& items, Mode mode);
   void use_default(ShellFields& fields, const std::string& name, Mode mode);
   void add_not_computed(ShellFields& fields, std::size_t begin, std::size_t end);

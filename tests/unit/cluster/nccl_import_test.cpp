@@ -141,6 +141,15 @@ TEST_CASE("gpus without an sm have that of the cluster's device, and another sm 
   CHECK_THAT(other.notes(), Contains("the device of the cluster is of sm 90, the gpus of the file are of sm 80"));
 }
 
+TEST_CASE("NICs without a speed have the one that NCCL assumes, and that is said", "[nccl]") {
+  std::string bare = two_gpus("", "");
+  const std::string speed = " speed=\"200000\"";
+  for (std::size_t at = bare.find(speed); at != std::string::npos; at = bare.find(speed)) bare.erase(at, speed.size());
+  CHECK_THAT(Imported(bare).notes(),
+             Contains("NICs without a speed: 10 Gbit/s, as NCCL assumes; if not, write node.nics"));
+  CHECK_THAT(Imported(two_gpus("", "")).notes(), !Contains("without a speed"));
+}
+
 TEST_CASE("what nvidia-smi prints of a node's topology is named, with the file to take instead", "[nccl]") {
   const Imported matrix("\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV12\tPXB\nGPU1\tNV12\t X \tSYS\n");
   CHECK_THAT(matrix.problems(),
@@ -249,8 +258,8 @@ TEST_CASE("a topology that is none, or not of a node that can be simulated, is r
       Contains("PCIe uplinks with 2 and with 1 gpus") && Contains("3 gpus cannot be divided evenly among 4 NICs"));
   CHECK_THAT(Imported(system_of({bridge("<pci busid=\"b\"><gpu dev=\"x\" sm=\"80\"/></pci>\n")})).problems(),
              Contains("topo.xml:4:") && Contains("'dev' of <gpu> is 'x', not a number from 0 to 1000000"));
-  CHECK_THAT(Imported(system_of({bridge("<pci busid=\"b\"><gpu dev=\"0\"/></pci>\n")})).problems(),
-             Contains("<gpu> has no 'sm'"));
+  CHECK_THAT(Imported(system_of({bridge("<pci busid=\"b\"><gpu sm=\"80\"/></pci>\n")})).problems(),
+             Contains("<gpu> has no 'dev'"));
 }
 
 TEST_CASE("numbers of a topology beyond what any machine has are refused, so that no sum of them can overflow",

@@ -124,6 +124,8 @@ TEST_CASE("files of other programs are named by their keys, with the nearest way
     CHECK_FALSE(problems[0].help.empty());
   }
   CHECK(Document("num_layers: 12\nseq_length: 1\ngradient_checkpointing: true\n").problems.empty());
+  REQUIRE(Document("apples: 3\npears: 4\n").problems.sorted().size() == 1);
+  CHECK(Document("apples: 3\n").problems.sorted()[0].message == "no key of this file is an argument of Megatron-LM");
 }
 
 TEST_CASE("every argument that changes the time or the memory tells how, if it is not said", "[import]") {

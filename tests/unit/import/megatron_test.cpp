@@ -85,6 +85,15 @@ TEST_CASE("how many devices there are comes from the launcher, from WORLD_SIZE, 
   CHECK(good("python " + arguments, {.gpus = 32}).run.gpus == 32);
   CHECK(good("WORLD_SIZE=$((8*2))\npython " + arguments).run.gpus == 16);
   CHECK(good("torchrun --nproc_per_node 4 --nnodes=3 " + arguments + "--global-batch-size 12").run.gpus == 12);
+  // what starts the program says it, too
+  CHECK(good("srun -N 2 --ntasks-per-node=8 python " + arguments).run.gpus == 2 * 8);
+  CHECK(good("#SBATCH --nodes=2\n#SBATCH --gres=gpu:h100:8\nsrun python " + arguments).run.gpus == 2 * 8);
+  CHECK(good("srun --nodes 2 torchrun --nproc_per_node 8 " + arguments).run.gpus == 2 * 8);
+  CHECK(good("mpirun -np 16 -npernode 8 python " + arguments).run.gpus == 16);
+  CHECK(good("mpirun --map-by ppr:8:node -np 16 python " + arguments).run.gpus_per_node == 8);
+  CHECK(good("deepspeed --num_nodes 2 --num_gpus 8 " + arguments).run.gpus == 2 * 8);
+  CHECK(good("accelerate launch --num_processes 16 --num_machines 2 " + arguments).run.gpus == 16);
+  CHECK(good("torchrun --nproc_per_node $(nproc) --nnodes 2 " + arguments, {.gpus = 32}).run.gpus == 32);
   CHECK(problems("python " + arguments) == std::vector<std::string>{"0:0: nothing states how many GPUs the job has"});
 }
 

@@ -52,6 +52,7 @@ TEST_CASE("arrays give a word an item in quotes, and are split without", "[impor
   CHECK(commands("L=(\"--b 2\" --c)\nrun \"${L[@]}\"") == Commands{"run|--b 2|--c"});
   CHECK(commands("L=()\nrun ${L[@]} \"${L[@]}\" end") == Commands{"run|end"});
   CHECK(commands("A=1\nA+=2\nrun $A") == Commands{"run|12"});
+  CHECK(commands("L=(8 16)\nrun ${L[1]} \"${L[0]}\" ${L[2]}") == Commands{"run|16|8|?$L"});
 }
 
 TEST_CASE("arithmetic is computed, and what cannot be is not known", "[import]") {
@@ -85,6 +86,7 @@ TEST_CASE("a branch runs if its condition is known to hold", "[import]") {
   CHECK(commands("D=fp8\nif [[ \"$D\" == fp8 ]]; then A=1; else A=2; fi\nrun $A") == Commands{"run|1"});
   CHECK(commands("N=3\nif [ $N -eq 2 ]; then A=1; elif [ $N -gt 2 ]; then A=2; else A=3; fi; run $A") ==
         Commands{"run|2"});
+  CHECK(commands("[ a = a ] && A=1 || A=2\n[ a = b ] && B=1 || B=2\nrun $A $B") == Commands{"run|1|2"});
   CHECK(commands("if [[ -z $X || a = b ]] && ! [ 1 -eq 2 ]; then run; fi") == Commands{"run"});
   CHECK(commands("[ a = a ] && A=1\n[ a = b ] && A=2\n[ a = b ] || B=3\nrun $A $B") == Commands{"run|1|3"});
 }
@@ -132,6 +134,13 @@ TEST_CASE("a case takes the clause of its word, and one of a word that has no va
   CHECK(commands("M=bx\n" + sizes) == Commands{"run|1"});
   CHECK(commands(sizes) == Commands{"run|?$L"});
   CHECK(commands(sizes, {{"M", "7B"}}) == Commands{"run|32"});
+}
+
+TEST_CASE("a case in a case, and loops that end in branches, are followed to their ends", "[import]") {
+  CHECK(commands("case a in\n  a) case b in b) A=1 ;; esac ;;\n  *) A=2 ;;\nesac\ncase c in a) A=3 ;; esac\nrun $A") ==
+        Commands{"run|1"});
+  CHECK(commands("for i in 1 2; do if [ $i = 1 ]; then break; fi; while [ -f x ]; do sleep 1; done; run $i; done\n"
+                 "run end") == Commands{"run|end"});
 }
 
 TEST_CASE("loops over what is known are run, turn by turn", "[import]") {
@@ -227,6 +236,9 @@ TEST_CASE("what a script may compute is limited", "[import]") {
   REQUIRE(problems.size() == 1);
   CHECK_THAT(problems[0].message, Catch::StartsWith("the arithmetic of the script has more than"));
   CHECK_FALSE(read_script("i=0\nwhile true; do i=$((i+1)); done\n").problems.empty());
+  std::string perhaps;  // each line keeps all that the list had before
+  for (int i = 0; i < 20'000; ++i) perhaps += "[ -f x ] && L+=(--a)\nL+=(--b)\n";
+  CHECK_FALSE(read_script(perhaps).problems.empty());
 }
 
 TEST_CASE("what is set for one command, or in a subshell, ends with it", "[import]") {

@@ -1,11 +1,13 @@
 #include "sim/study/framework.h"
 
+#include <fstream>
 #include <string>
 
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
 #include "tests/support/study_file.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
 namespace {
@@ -56,6 +58,22 @@ TEST_CASE("the framework of models with experts trains one, which others ask too
   const Study study = StudyFile(mixtral("megatron-core-0.8-experts")).load();
   CHECK(study.points.at(0).spec.recipe.gradient_buffer);
   CHECK_FALSE(StudyFile(mixtral("megatron-core-0.8")).problems().empty());
+}
+
+TEST_CASE("what a framework states stands where the study names it", "[study][framework]") {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() / "mine.yaml") << "source: a paper\nmesh:\n  zero: 3\n  recompute: [norm]\n";
+  Diagnostics problems;
+  Value study = parse_document("study.yaml", "name: x\nframework: {preset: mine}\n", problems);
+  fill_in_framework(study, folder.path(), problems);
+  CHECK(problems.empty());
+  const Value* mesh = study.find("mesh");
+  REQUIRE(mesh != nullptr);
+  for (const Position& position : {mesh->entries.at(0).position, mesh->entries.at(0).value.position,
+                                   mesh->entries.at(1).value.items.at(0).position}) {
+    CHECK(position.file == "study.yaml");
+    CHECK(position.line == 2);
+  }
 }
 
 TEST_CASE("a framework that does not exist is told with what there is", "[study][framework]") {
