@@ -91,9 +91,9 @@ bool begins_beyond_limits(const std::string& file, const std::string& text, Diag
   const std::size_t bytes = bytes_to_parse(text);
   if (bytes == text.size()) return false;
   Diagnostics found;
-  DocumentBuilder builder(file, found);
+  DocumentBuilder counter(file, found, DocumentBuilder::Task::count);
   try {
-    parse_events(text.substr(0, bytes), builder);
+    parse_events(text.substr(0, bytes), counter);
   } catch (const DocumentBuilder::GivenUp&) {
     diagnostics.append(found);
     return true;
@@ -183,15 +183,14 @@ std::string_view kind_name(Value::Kind kind) {
 
 namespace {
 
-Value parsed(const std::string& file, const std::string& text, DocumentBuilder::Repeated repeated,
-             Diagnostics& diagnostics) {
+Value parsed(const std::string& file, const std::string& text, DocumentBuilder::Task task, Diagnostics& diagnostics) {
   if (text.size() > largest_yaml_bytes) {
     report_size(file, largest_yaml_bytes, diagnostics);
     return {};
   }
   diagnostics.add_source(file, text);
   if (begins_beyond_limits(file, text, diagnostics)) return {};
-  DocumentBuilder builder(file, diagnostics, repeated);
+  DocumentBuilder builder(file, diagnostics, task);
   try {
     parse_events(text, builder);
   } catch (const DocumentBuilder::GivenUp&) {
@@ -211,11 +210,11 @@ Value parsed(const std::string& file, const std::string& text, DocumentBuilder::
 }  // namespace
 
 Value parse_document(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
-  return parsed(file, text, DocumentBuilder::Repeated::are_errors, diagnostics);
+  return parsed(file, text, DocumentBuilder::Task::build, diagnostics);
 }
 
 Value parse_repeating_document(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
-  return parsed(file, text, DocumentBuilder::Repeated::are_kept, diagnostics);
+  return parsed(file, text, DocumentBuilder::Task::build_repeated, diagnostics);
 }
 
 bool is_there(const std::filesystem::path& path) {

@@ -227,7 +227,7 @@ class OutputReader {
       Plan plan = again.empty() ? from_start.read(whole) : Plan{};
       return keep(std::move(plan), from_start.unread(), again, lines_before);
     }
-    Plan plan = reader.read(*document);
+    Plan plan = document->is_null() ? Plan{} : reader.read(*document);  // refused as a whole, which has been told
     keep(std::move(plan), reader.unread(), of_step, lines_before);
   }
 

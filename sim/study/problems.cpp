@@ -8,6 +8,9 @@
 namespace hdpsim {
 
 void Problems::add(const Diagnostics& found, const Position& where) {
+  const bool are_all_kept = found.count() <= Diagnostics::most_kept;
+  if (!are_all_kept && !counted_) diagnostics_.append(found);
+  counted_ = counted_ || !are_all_kept;
   for (Diagnostic& problem : found.sorted()) {
     if (problem.position.file.empty()) problem.position = where;
     const Position& at = problem.position;

@@ -22,6 +22,7 @@ class Problems {
 
  private:
   Diagnostics diagnostics_;
+  bool counted_ = false;  ///< Whether one of them had more problems than are kept: those are counted once.
   std::set<std::tuple<std::string, int, int, std::string>> seen_;
 };
 

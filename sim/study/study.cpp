@@ -26,6 +26,7 @@
 #include "sim/study/problems.h"
 #include "sim/study/study_defaults.h"
 #include "sim/study/study_identity.h"
+#include "sim/study/study_keys.h"
 #include "sim/study/study_paths.h"
 #include "sim/study/sweep.h"
 #include "sim/study/without.h"
@@ -63,6 +64,17 @@ void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
   if (const Value* replay = reader.find("replay")) study.replay = read_replay(*replay, diagnostics);
   if (const Value* tune = reader.find("tune")) study.tune = read_tune(*tune, diagnostics);
   if (const Value* compare_to = reader.find("compare_to")) read_compare_to(*compare_to, study, diagnostics);
+}
+
+// A key that no section has is told once and left out: points, which hold the whole study each, need not carry it.
+void drop_unknown_keys(Value& root, Diagnostics& diagnostics) {
+  MapReader reader(root, "the study", diagnostics);
+  for (const StudySection& section : study_sections()) (void)reader.find(section.text.name);
+  reader.finish();
+  std::erase_if(root.entries, [](const Value::Entry& entry) {
+    return std::none_of(study_sections().begin(), study_sections().end(),
+                        [&](const StudySection& section) { return section.text.name == entry.key; });
+  });
 }
 
 // The points are known by now, so that ranks and steps can be checked against them.
@@ -401,6 +413,7 @@ using Texts = std::map<std::string, std::string>;
 
 Study study_of(Value root, const Texts& texts, Catalog& catalog, Diagnostics diagnostics) {
   Study study;
+  drop_unknown_keys(root, diagnostics);
   read_whole(root, study, diagnostics);
   fill_in_framework(root, catalog.frameworks(), diagnostics);
   const Value complete = with_defaults(std::move(root));

@@ -166,13 +166,16 @@ std::vector<SweepPoint> named_points(const Value& sweep, const Value& base, Diag
 
 std::vector<SweepPoint> expand_sweep(const Value& study, Diagnostics& diagnostics) {
   const Value* sweep = study.find("sweep");
-  const Value base = without_sweep(study);
-  if (sweep == nullptr || sweep->is_null()) return {{{}, base}};
+  Value base = without_sweep(study);
+  std::vector<SweepPoint> points;
+  if (sweep == nullptr || sweep->is_null()) {
+    points.push_back({{}, std::move(base)});
+    return points;
+  }
   if (sweep->is_sequence()) {
     const bool is_held = fits(base, *sweep, sweep->items.size(), diagnostics);
     return is_held ? named_points(*sweep, base, diagnostics) : std::vector<SweepPoint>{};
   }
-  std::vector<SweepPoint> points;
   const std::size_t count = count_points(*sweep, diagnostics);
   if (!fits(base, *sweep, count, diagnostics)) return {};
   for (std::size_t index = 0; index < count; ++index) {

@@ -4,6 +4,7 @@
 # The Python module beside the program: the same studies, the same results, the same words.
 import contextlib
 import csv
+import functools
 import html
 import io
 import json
@@ -503,6 +504,27 @@ class Problems(InFolder):
         with self.assertRaisesRegex(TypeError, r"study\['plans'\]\[0\]: the key 3 is not text"):
             hdpsim.check({**study, "plans": [{3: 4}]})
 
+    def test_values_that_hold_themselves_or_nest_without_an_end_are_problems(self):
+        cycle = {}
+        cycle["a"] = cycle
+        deep = functools.reduce(lambda inner, _: {"a": inner}, range(20_000), 1)
+        lists = functools.reduce(lambda inner, _: [inner], range(20_000), 1)
+        for value in (cycle, deep, lists):
+            for wrong, overrides in (({**study, "mesh": value}, None), (study, {"mesh": value})):
+                [problem] = hdpsim.check(wrong, overrides=overrides)[:1] or [None]
+                self.assertIn("nested too deeply", str(problem))
+        [problem] = hdpsim.check(study, overrides={".".join(["mesh"] * 20_000): 1})
+        self.assertIn("nested too deeply", problem.message)
+
+    def test_of_countless_unknown_keys_the_first_thousand_are_told(self):
+        unknown = {f"key{i}": 1 for i in range(100_000)}
+        with self.assertRaisesRegex(hdpsim.InputError, "and 99900 more$") as raised:
+            hdpsim.run({**unknown, **study})
+        self.assertEqual(len(raised.exception.problems), 1000)
+        self.assertIn("'key0'", raised.exception.problems[0].message)
+        [problem] = hdpsim.check({**study, "plans": ["static"] * 1_000_000})
+        self.assertIn("too many values", problem.message)
+
     def test_missing_files_are_problems_and_unwritable_folders_are_of_the_machine(self):
         self.assertIn("none.yaml", hdpsim.check("none.yaml")[0].message + hdpsim.check("none.yaml")[0].file)
         Path("file").write_text("")
@@ -535,14 +557,28 @@ class Threads(InFolder):
     forever = json.dumps({**study, "sweep": {}, "data": {**study["data"], "steps": 65536}})
 
     def test_other_threads_run_while_a_study_is_simulated(self):
-        longer = {**study, "sweep": {}, "data": {**study["data"], "steps": 200}}
-        thread = threading.Thread(target=lambda: hdpsim.run(longer, jobs=1))
-        thread.start()
+        class Enough(Exception):
+            pass
+
+        def report(done, steps):
+            begun.set()
+            if turns == 100:
+                raise Enough
+
+        def simulate():
+            with self.assertRaises(Enough):
+                hdpsim.run(json.loads(self.forever), jobs=1, progress=report)
+
         turns = 0
-        while thread.is_alive():
+        begun = threading.Event()
+        thread = threading.Thread(target=simulate)
+        thread.start()
+        begun.wait()
+        while turns < 100:  # only this ends the study
+            self.assertTrue(thread.is_alive())
             turns += 1
             time.sleep(0.001)
-        self.assertGreater(turns, 10)
+        thread.join()
 
     def test_control_c_ends_a_run(self):
         script = """import hdpsim, json, sys

@@ -37,7 +37,7 @@ void DocumentBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, Y
   Value value;
   value.position = position_of(mark);
   count(value.position, room_of(text));
-  if (!tag.empty()) {
+  if (!tag.empty() && task_ != Task::count) {
     value.kind = Value::Kind::scalar;
     value.text = text;
     value.quoted = tag == "!";
@@ -98,6 +98,7 @@ void DocumentBuilder::close() {
 }
 
 void DocumentBuilder::place(Value value) {
+  if (task_ == Task::count) return;
   if (open_.empty()) {
     if (documents_ <= 1) {
       root_ = std::move(value);
@@ -125,7 +126,7 @@ void DocumentBuilder::take_key(Open& map, Value key) {
   map.key_counts = false;
   if (!key.is_scalar()) {
     diagnostics_.error(key.position, "a key must be a plain word");
-  } else if (!map.keys.insert(key.text).second && repeated_ == Repeated::are_errors) {
+  } else if (!map.keys.insert(key.text).second && task_ != Task::build_repeated) {
     if (!diagnostics_.keeps(key.position)) return;
     diagnostics_.error(key.position, fmt::format("the key '{}' stands here a second time", key.text),
                        "remove one of them");

@@ -20,11 +20,14 @@ class DocumentBuilder final : public YAML::EventHandler {
  public:
   /// Thrown through the parser when a limit is passed, which has been reported by then.
   struct GivenUp {};
+  enum class Task : std::uint8_t {
+    build,
+    build_repeated,  ///< A key that stands several times has an entry for each; otherwise that is an error.
+    count,           ///< Nothing is kept: only limits that are passed are reported.
+  };
 
-  enum class Repeated : std::uint8_t { are_errors, are_kept };
-
-  DocumentBuilder(std::string file, Diagnostics& diagnostics, Repeated repeated = Repeated::are_errors)
-      : file_(std::move(file)), diagnostics_(diagnostics), repeated_(repeated) {}
+  DocumentBuilder(std::string file, Diagnostics& diagnostics, Task task = Task::build)
+      : file_(std::move(file)), diagnostics_(diagnostics), task_(task) {}
 
   /// The first document. Further documents are reported if they have any content.
   [[nodiscard]] Value take() { return std::move(root_); }
@@ -73,7 +76,7 @@ class DocumentBuilder final : public YAML::EventHandler {
 
   std::string file_;
   Diagnostics& diagnostics_;
-  Repeated repeated_;
+  Task task_;
   std::size_t documents_ = 0;
   int document_start_ = 0;  ///< Characters before the latest document.
   bool told_second_ = false;

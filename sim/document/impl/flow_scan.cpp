@@ -28,7 +28,7 @@ class FlowScan {
       } else {
         step_in_block();
       }
-      if (depth_ > deepest_level + 1 || commas_ > most_values) return at_;
+      if (depth_ > deepest_level + 1 || values_ > most_values) return at_;
     }
     return text_.size();
   }
@@ -77,7 +77,7 @@ class FlowScan {
     if (pass()) return;
     const char c = text_[at_++];
     depth_ += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
-    commas_ += c == ',' ? 1 : 0;
+    values_ += c == ',' ? 1 : 0;
     starts_ = std::string_view("[{,:?").find(c) != std::string_view::npos || (starts_ && is_blank(c));
   }
 
@@ -91,8 +91,10 @@ class FlowScan {
       return pass_block_scalar();
     } else if (starts_ && (c == '-' || c == '?') && stands_alone) {
       parent_ = column();
+      values_ += c == '-' ? 1 : 0;
     } else if (c == ':' && stands_alone) {
       parent_ = scalar_;
+      values_ += 2;
       starts_ = true;
     } else if (starts_ && !is_blank(c)) {
       scalar_ = column();
@@ -126,7 +128,7 @@ class FlowScan {
   std::size_t line_start_ = 0;
   bool starts_ = true;
   int depth_ = 0;    // of brackets
-  int commas_ = 0;   // between brackets: no more than there are values
+  int values_ = 0;   // no more than there are: one a comma between brackets and a dash, two a colon behind a key
   int scalar_ = -1;  // column where the latest text of this line began
   int parent_ = -1;  // column of the key or the dash that the next value of this line belongs to
 };

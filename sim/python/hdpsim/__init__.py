@@ -343,7 +343,10 @@ def replay(
 def check(
     study: Study, *, overrides: Mapping[str, Any] | None = None, without: Sequence[str] = ()
 ) -> list[Problem]:
-    """Every problem of a study, of what it names and of every point of its sweep; nothing is simulated."""
+    """Every problem of a study, of what it names and of every point of its sweep; of thousands the first 1,000.
+
+    Nothing is simulated.
+    """
     try:
         _native.check(_source(study, overrides, without))
     except InputError as error:
@@ -424,7 +427,7 @@ def _source(
 
 
 def _native_source(study: Study, overrides: Mapping[str, Any], without: Sequence[str]) -> _native.StudySource:
-    changes = [f"{path}={_flow(value)}" for path, value in overrides.items()]
+    changes = [_assignment(path, value) for path, value in overrides.items()]
     name, text = "study", None
     if isinstance(study, Mapping):
         text = _native.study_text(study)
@@ -433,6 +436,14 @@ def _native_source(study: Study, overrides: Mapping[str, Any], without: Sequence
     else:
         name = os.fspath(study)
     return _native.StudySource(name, text, changes, list(without), _data_folder())
+
+
+def _assignment(path: str, value: Any) -> str:
+    try:
+        return f"{path}={_flow(value)}"
+    except RecursionError:
+        problem = f"the value of {path} is nested too deeply"
+        raise InputError(f"--set: error: {problem}", [("--set", 0, 0, problem, "")]) from None
 
 
 def _flow(value: Any) -> str:
