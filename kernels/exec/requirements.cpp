@@ -36,9 +36,14 @@ void require_executable(const Transformer& model, const Mesh& mesh, const Pipeli
   if (!of_model.empty()) {
     problems.push_back(fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(of_model, ", ")));
   }
-  const std::string of_pipeline = ChunkMap(pipeline, mesh.pp).deal().problem(model.layers);
+  const LayerDeal deal = ChunkMap(pipeline, mesh.pp).deal();
+  const std::string of_pipeline = deal.problem(model.layers);
   if (!of_pipeline.empty()) {
     problems.push_back(fmt::format("its {} layers make no such pipeline: {}", model.layers, of_pipeline));
+  } else if (deal.layers(model.layers, 0).count == 0 || deal.layers(model.layers, deal.chunks() - 1).count == 0) {
+    problems.emplace_back(
+        "an embedding or a loss is a chunk without a layer, which is simulated, and not executed: leave "
+        "account_for_embedding and account_for_loss out, or choose fewer stages");
   }
   if (of_pipeline.empty() && splits_backward(pipeline, mesh.pp) && !is_plain(model)) {
     problems.emplace_back(

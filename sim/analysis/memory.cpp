@@ -52,7 +52,8 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
     const MicroBatch& micro_batch = plan_.micro_batches[i];
     const auto of_experts = has_groups ? std::optional((groups[i].all + ep - 1) / ep) : std::nullopt;
     const std::int64_t tokens = micro_batch.tokens_per_rank();
-    const double resident = resident_share(micro_batch, layer_count(own.layers));
+    const double moved = micro_batch.token_wise ? 1 : micro_batch.offload;
+    const double resident = resident_share_of_stage(pipeline_.chunk_map(), setting.model.layers, stage, moved);
     const MemoryLoad load{.tokens = tokens,
                           .ranks = static_cast<std::int64_t>(micro_batch.group.size()),
                           .resident = resident,

@@ -48,6 +48,9 @@ struct KeptLoad {
 /// same tensor, unless the group trades heads (Jacobs et al. 2023), where attention has the output of all tokens for a
 /// part of the heads, and the projection that of the rank's tokens for all heads.
 ///
+/// A norm of queries and keys keeps its input beside its output, which attention keeps (PyTorch's and Transformer
+/// Engine's RMSNorm save their input); recomputed queries and keys are normed again.
+///
 /// With experts a layer keeps the router's probabilities in fp32, and every copy of a token in place of the MLP's
 /// input. The probabilities weight the output of the activation, so that nothing is kept behind the experts' last
 /// product.

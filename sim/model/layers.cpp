@@ -51,6 +51,7 @@ void add_last(std::vector<LayerRun>& runs, const LayerRun& run) {
 }
 
 std::vector<LayerRun> layer_runs(const Transformer& model, std::int64_t first, std::int64_t count) {
+  if (count == 0) return {};
   if (model.pattern.empty()) return {{count, 0}};
   std::vector<LayerRun> runs;
   std::int64_t begin = 0;

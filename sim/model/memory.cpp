@@ -148,7 +148,9 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   // Kernels add weight gradients to the fp32 sums themselves, but autograd wants a tensor of each weight's shape, which
   // Transformer Engine makes once per shape (get_dummy_wgrad): together the weights of a layer, in elements. In fp32
   // they are the gradients that FSDP's flat gradient is assembled from.
-  states_[MemoryPart::workspace] = Bytes(distinct_weights(model_, shape.tp, ep) * parameter_bytes());
+  if (!shape.layers.empty()) {
+    states_[MemoryPart::workspace] = Bytes(distinct_weights(model_, shape.tp, ep) * parameter_bytes());
+  }
   states_[MemoryPart::reserve] = recipe.reserve.value_or(reserve_of(shape, ep));
 }
 
@@ -192,11 +194,16 @@ Bytes DeviceMemory::received(std::int64_t tokens) const {
 }
 
 MemoryParts DeviceMemory::peak(const MemoryLoad& load) const {
-  MemoryParts fullest;
-  for (const MemoryParts& moment :
-       {head_moment(load), activation_moment(load), mlp_moment(load), attention_moment(load), embedding_moment()}) {
+  MemoryParts fullest = head_moment(load);
+  const auto look_at = [&](const MemoryParts& moment) {
     if (moment.total() > fullest.total()) fullest = moment;
+  };
+  if (!shape_.layers.empty()) {
+    look_at(activation_moment(load));
+    look_at(mlp_moment(load));
+    look_at(attention_moment(load));
   }
+  look_at(embedding_moment());
   return with_gaps(fullest);
 }
 
@@ -225,7 +232,6 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
 // gradient of the residual.
 MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load, const std::vector<KeptTensor>& again) const {
   MemoryParts parts = states_;
-  if (shape_.layers.empty()) return parts;
   parts[MemoryPart::activations] = kept(load).scaled(load.resident);
   const Bytes of_stream = hidden(load.tokens, recipe_.sequence_parallel);
   parts[MemoryPart::workspace] += of_stream * parameter_bytes() / model_.element_bytes;
@@ -269,7 +275,6 @@ MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
 // group shares keys and values.
 MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load, again_at_attention_);
-  if (shape_.layers.empty()) return parts;
   Bytes& activations = parts[MemoryPart::activations];
   activations = activations - of_layer(kept_by_mlp_, load);
   parts[MemoryPart::workspace] += Bytes(divided(load.tokens * attention_gradients(), shape_.tp));

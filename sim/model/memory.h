@@ -59,7 +59,8 @@ struct DeviceShape {
   std::int64_t tp = 1;
   std::int64_t pp = 1;
   std::int64_t pool = 1;  ///< Ranks over which ZeRO shards (the data-parallel group): those of HDP, or dp x cp.
-  std::vector<LayerRun> layers = {};  ///< In the order of layer_runs(): the kind of the last layer comes last.
+  /// In the order of layer_runs(): the kind of the last layer comes last. Empty: embedding and head alone.
+  std::vector<LayerRun> layers = {};
   bool embedding = true;
   bool head = true;
 };

@@ -7,6 +7,7 @@
 
 #include "sim/base/check.h"
 #include "sim/model/parameters.h"
+#include "sim/plan/plan.h"
 
 namespace hdpsim {
 
@@ -45,7 +46,7 @@ LayerRange LayerDeal::layers(std::int64_t all, std::int64_t chunk) const {
   const Shares shared = shares(all);
   const std::int64_t first = begin(chunk, shared);
   const LayerRange range{first, begin(chunk + 1, shared) - first};
-  HDPSIM_CHECK(0 <= chunk && chunk < chunks_ && range.count > 0, "chunk {} of {} has no part of {} layers", chunk,
+  HDPSIM_CHECK(0 <= chunk && chunk < chunks_ && range.count >= 0, "chunk {} of {} has no part of {} layers", chunk,
                chunks_, all);
   return range;
 }
@@ -68,7 +69,11 @@ std::string LayerDeal::problem(std::int64_t all) const {
   }
   // The fewest layers have the ends, where something else may count as a layer, or the last chunk between them.
   for (const std::int64_t chunk : {std::int64_t{0}, chunks_ - 2, chunks_ - 1}) {
-    if (chunk < 0 || begin(chunk + 1, shared) > begin(chunk, shared)) continue;
+    if (chunk < 0) continue;
+    const std::int64_t counted =
+        (split_.counts_embedding && chunk == 0 ? 1 : 0) + (split_.counts_loss && chunk + 1 == chunks_ ? 1 : 0);
+    const std::int64_t count = begin(chunk + 1, shared) - begin(chunk, shared);
+    if (count >= 0 && count + counted > 0) continue;
     return fmt::format("chunk {} of {} gets no layer", chunk, chunks_);
   }
   return "";
@@ -123,6 +128,17 @@ bool ChunkMap::has_embedding(std::int64_t stage) const {
 bool ChunkMap::has_head(std::int64_t stage) const {
   const auto& chunks = held(stage);
   return std::find(chunks.begin(), chunks.end(), this->chunks() - 1) != chunks.end();
+}
+
+double resident_share_of_stage(const ChunkMap& chunks, std::int64_t layers, std::int64_t stage, double offload) {
+  double resident = 0;
+  std::int64_t all = 0;
+  for (const std::int64_t chunk : chunks.held(stage)) {
+    const std::int64_t count = chunks.deal().layers(layers, chunk).count;
+    resident += resident_share(offload, count) * static_cast<double>(count);
+    all += count;
+  }
+  return all > 0 ? resident / static_cast<double>(all) : 1;
 }
 
 DeviceShape stage_shape(const Transformer& model, DeviceShape shape, const ChunkMap& chunks, std::int64_t stage) {

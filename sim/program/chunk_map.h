@@ -11,7 +11,8 @@
 
 namespace hdpsim {
 
-/// The layers of a chunk. The first chunk also has the embedding, the last one the output head and the loss.
+/// The layers of a chunk. The first chunk also has the embedding, the last one the output head and the loss. They may
+/// have no layer where these count as one.
 struct LayerRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -25,7 +26,7 @@ class LayerDeal {
       : stages_(stages), chunks_(chunks), split_(split) {}
 
   [[nodiscard]] std::int64_t chunks() const { return chunks_; }
-  /// The layers of a chunk of a model that has `all`; problem() must have none (checked: a chunk has a layer). O(1).
+  /// The layers of a chunk of a model that has `all`; problem() must have none. O(1).
   [[nodiscard]] LayerRange layers(std::int64_t all, std::int64_t chunk) const;
   /// The layers of most chunks: without what is left over, and without what the split gives to the first and the last
   /// stage.
@@ -83,6 +84,11 @@ class ChunkMap {
   std::vector<bool> is_first_;        ///< By copy and chunk.
   std::vector<std::vector<std::int64_t>> held_;
 };
+
+/// Share of the activations of a stage's layers that stays on the device under an offload ratio, in a model of so many
+/// layers: resident_share() of each of its chunks, as each pass leaves two layers there. 1 of a stage without layers.
+[[nodiscard]] double resident_share_of_stage(const ChunkMap& chunks, std::int64_t layers, std::int64_t stage,
+                                             double offload);
 
 /// The part of the model on a device of a stage: `shape` with the layers, the embedding and the head of its chunks.
 [[nodiscard]] DeviceShape stage_shape(const Transformer& model, DeviceShape shape, const ChunkMap& chunks,

@@ -82,8 +82,9 @@ Program::Program(const Plan& plan, LoweringOptions options)
       pipeline_(plan, options_.mesh.pp, options_.pipeline) {
   const Mesh& mesh = options_.mesh;
   HDPSIM_CHECK(mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, mesh.hdp);
-  HDPSIM_CHECK(pipeline_.chunks() <= options_.model.layers, "{} layers in {} chunks of {} stages",
-               options_.model.layers, pipeline_.chunks(), pipeline_.stages());
+  const LayerDeal& deal = pipeline_.chunk_map().deal();
+  HDPSIM_CHECK(deal.problem(options_.model.layers).empty(), "{} layers in {} chunks of {} stages: {}",
+               options_.model.layers, pipeline_.chunks(), pipeline_.stages(), deal.problem(options_.model.layers));
   HDPSIM_CHECK(mesh.ep == options_.experts.ep && expert_ranks(mesh.ep, mesh.tp) == plan.expert_ranks,
                "experts on {} devices, expert groups of {} devices of {} ranks in a plan for {} ranks",
                options_.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
@@ -91,13 +92,17 @@ Program::Program(const Plan& plan, LoweringOptions options)
                "experts of {} under rules that are not known for them", options_.model.name);
   for (std::int64_t chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
     layers_.push_back(pipeline_.chunk_map().runs(options_.model, chunk));
-    const std::int64_t first = pipeline_.chunk_map().deal().layers(options_.model.layers, chunk).first;
-    const Transformer& layer = kinds_[layer_runs(options_.model, first, 1).front().kind].model;
-    const bool takes_choice = layer.indexer && !scores_keys(layer);
-    choice_of_token_.emplace_back(takes_choice ? choice_bytes(*layer.indexer) : 0);
+    choice_of_token_.push_back(choice_taken_by(deal.layers(options_.model.layers, chunk)));
   }
   if (options_.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.ep);
   if (options_.recipe.overlap_grad_reduce || options_.recipe.overlap_param_gather) mark_first_and_last();
+}
+
+Bytes Program::choice_taken_by(const LayerRange& range) const {
+  if (range.count == 0) return {};
+  const Transformer& layer = kinds_[layer_runs(options_.model, range.first, 1).front().kind].model;
+  const bool takes_choice = layer.indexer && !scores_keys(layer);
+  return Bytes(takes_choice ? choice_bytes(*layer.indexer) : 0);
 }
 
 void Program::mark_first_and_last() {

@@ -73,8 +73,8 @@ struct StepEnd {
 /// pass and not per rank.
 class Program {
  public:
-  /// The plan must have passed the checker, and the model must have a layer for each chunk of the pipeline (checked).
-  /// The plan must outlive the program.
+  /// The plan must have passed the checker, and the layers must be dealt without a problem (LayerDeal::problem();
+  /// checked). The plan must outlive the program.
   Program(const Plan& plan, LoweringOptions options);
 
   [[nodiscard]] const Plan& plan() const { return plan_; }
@@ -97,6 +97,8 @@ class Program {
 
  private:
   void mark_first_and_last();
+  /// Bytes a token of the choice of keys that the first of these layers takes from the one before it.
+  [[nodiscard]] Bytes choice_taken_by(const LayerRange& range) const;
   [[nodiscard]] bool are_alike_alone(PassId a, PassId b) const;
   [[nodiscard]] const std::vector<LayerRun>& layers_of(const StagePass& pass) const {
     return layers_[static_cast<std::size_t>(pass.chunk)];

@@ -21,7 +21,8 @@ enum class MessageOverlap : std::uint8_t {
 
 /// How a model's layers are dealt to the chunks of its pipeline: evenly, what is left over one each to the first
 /// chunks, but for what is stated here. Counting the embedding or the loss as a layer makes the first or the last chunk
-/// one layer shorter (Megatron-LM's account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split).
+/// one layer shorter, which may leave it none (Megatron-LM's account_for_embedding_in_pipeline_split and
+/// account_for_loss_in_pipeline_split).
 struct LayerSplit {
   bool counts_embedding = false;
   bool counts_loss = false;
@@ -74,8 +75,7 @@ class Schedule {
   virtual ~Schedule() = default;
 
   [[nodiscard]] std::int64_t stages() const { return stages_; }
-  /// The number of chunks over which the layers of the model are divided (LayerDeal). Each needs at least a
-  /// layer.
+  /// The number of chunks over which the layers of the model are divided (LayerDeal).
   [[nodiscard]] virtual std::int64_t chunks() const { return stages_; }
   /// Copies of the model in one pipeline: one or two. The micro-batch of a slot goes through copy slot mod copies().
   [[nodiscard]] virtual std::int64_t copies() const { return 1; }

@@ -130,13 +130,16 @@ class MeshChecks {
       tell_virtual_stages();
       return false;
     }
-    if (point_.model.layers > 0 && make_schedule(pipeline, pp)->chunks() > point_.model.layers) {
+    const std::int64_t dealt =
+        point_.model.layers + (pipeline.split.counts_embedding ? 1 : 0) + (pipeline.split.counts_loss ? 1 : 0);
+    if (point_.model.layers > 0 && make_schedule(pipeline, pp)->chunks() > dealt) {
       diagnostics_.error(
           mesh_.find("pp")->position,
           fmt::format("'pp' is {}{}, but {} has {} layers", pp,
                       has_virtual_stages ? fmt::format(" with {} virtual stages", pipeline.virtual_stages) : "",
                       point_.model.name, point_.model.layers),
-          "every chunk of a stage needs a layer");
+          "every chunk of a stage needs a layer, or an embedding or a loss that counts as one (account_for_embedding, "
+          "account_for_loss)");
     }
     return pipeline.split.is_even() || fits_split();
   }

@@ -32,7 +32,7 @@ class Lowering {
 
   void compute_forward() {
     if (work_.gathers) {
-      gather_first(writer_, parameters_around(writer_) + writer_.layer_parameters(work_.layers.front()));
+      gather_first(writer_, parameters_around(writer_) + (has_layers() ? parameters_of(work_.layers.front()) : 0));
     }
     if (!work_.embedding) writer_.gather_received(Direction::forward);
     if (work_.embedding && writer_.has_tokens()) embedding_forward();
@@ -45,7 +45,7 @@ class Lowering {
 
   void backward() {
     if (!work_.head) writer_.gather_received(Direction::backward);
-    if (!work_.head && gathers_again(writer_)) gather_first(writer_, writer_.layer_parameters(work_.layers.back()));
+    if (!work_.head && gathers_layers_again()) gather_first(writer_, parameters_of(work_.layers.back()));
     if (work_.head && writer_.has_tokens()) head_backward();
     for (std::size_t i = work_.layers.size(); i-- > 0;) {
       const LayerRun* next = i > 0 ? &work_.layers[i - 1] : nullptr;
@@ -107,7 +107,7 @@ class Lowering {
 
   void head_backward() {
     writer_.open_block(1, Direction::backward);
-    if (gathers_again(writer_)) gather(writer_, writer_.layer_parameters(work_.layers.back()));
+    if (gathers_layers_again()) gather(writer_, parameters_of(work_.layers.back()));
     writer_.run(DensePart::head);
     writer_.gather_input_again(DensePart::head);
     writer_.reduce_scatter(DensePart::head);
@@ -138,6 +138,11 @@ class Lowering {
     if (fetched) wait_for_prefetch(writer_, *fetched);
     reduce(writer_, writer_.layer_parameters(writer_.run()));
   }
+
+  // A chunk that is the embedding or the head alone has no layers.
+  [[nodiscard]] bool has_layers() const { return !work_.layers.empty(); }
+  [[nodiscard]] bool gathers_layers_again() const { return has_layers() && gathers_again(writer_); }
+  [[nodiscard]] std::int64_t parameters_of(const LayerRun& layers) const { return writer_.layer_parameters(layers); }
 
   void end_block() {
     writer_.end_stretch();

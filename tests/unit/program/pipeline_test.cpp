@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
+#include "sim/model/kept_tensors.h"
 #include "sim/model/parameters.h"
 #include "sim/model/work.h"
 #include "sim/program/program.h"
@@ -74,6 +76,22 @@ TEST_CASE("embedding and loss may count as layers", "[pipeline]") {
         Counts{2, 3, 3, 2, 2, 2, 2, 1});
 }
 
+TEST_CASE("a chunk whose embedding or loss counts as its layer needs no other", "[pipeline]") {
+  using Counts = std::vector<std::int64_t>;
+  const LayerSplit both = {.counts_embedding = true, .counts_loss = true};
+  CHECK(dealt(2, 4, {.split = both}) == Counts{0, 1, 1, 0});
+  CHECK(dealt(4, 4, {.split = {.counts_loss = true}}) == Counts{2, 1, 1, 0});
+  CHECK(dealt(3, 4, {.split = {.counts_embedding = true}}) == Counts{0, 1, 1, 1});
+  CHECK(dealt(6, 4, {.schedule = "zb-v", .split = both}) == Counts{0, 1, 1, 1, 1, 1, 1, 0});
+  CHECK(dealt(6, 4, {.schedule = "interleaved", .virtual_stages = 2, .split = both}) == Counts{0, 1, 1, 1, 1, 1, 1, 0});
+  // Llama 3.1 405B on 128 chunks, Qwen3-235B on 32 stages of three.
+  const Counts large = dealt(126, 16, {.schedule = "interleaved", .virtual_stages = 8, .split = both});
+  CHECK(large.front() == 0);
+  CHECK(large.back() == 0);
+  CHECK(std::count(large.begin(), large.end(), 1) == 126);
+  CHECK(std::ssize(dealt(94, 32, {.schedule = "interleaved", .virtual_stages = 3, .split = both})) == 96);
+}
+
 TEST_CASE("the first and the last stage may have layers of their own number", "[pipeline]") {
   using Counts = std::vector<std::int64_t>;
   CHECK(dealt(61, 16, {.split = {.first_stage = 4, .last_stage = 1}}) ==
@@ -89,8 +107,8 @@ TEST_CASE("a split that leaves a chunk without layers is a problem", "[pipeline]
     return ChunkMap(options, stages).deal().problem(layers);
   };
   CHECK(problem(2, 3, {}) == "chunk 2 of 3 gets no layer");
-  CHECK(problem(4, 4, {.split = {.counts_loss = true}}) == "chunk 3 of 4 gets no layer");
-  CHECK(problem(5, 4, {.split = {.counts_embedding = true, .counts_loss = true}}) == "chunk 3 of 4 gets no layer");
+  CHECK(problem(2, 4, {.split = {.counts_loss = true}}) == "chunk 2 of 4 gets no layer");
+  CHECK(problem(5, 8, {.split = {.counts_embedding = true, .counts_loss = true}}) == "chunk 0 of 8 gets no layer");
   CHECK(problem(6, 2, {.split = {.first_stage = 2, .last_stage = 3}}) == "the stages get 5 of 6 layers");
   CHECK(problem(6, 3, {.split = {.first_stage = 5}}) == "chunk 2 of 3 gets no layer");
   CHECK(problem(6, 3, {.split = {.first_stage = 7}}) == "the stages get 7 of 6 layers");
@@ -228,6 +246,63 @@ TEST_CASE("the passes of a micro-batch do together what it does whole, in every 
     std::size_t sum = 0;
     for (std::size_t p = 0; p < program.pipeline().passes(); ++p) sum += products(program.pass(PassId(p)));
     CHECK(sum == whole);
+  }
+}
+
+TEST_CASE("the passes of a micro-batch do together what it does whole where the ends have no layer", "[pipeline]") {
+  const Plan plan = plan_of(2, 5, {{{0, 1}, 4096}});
+  for (const std::int64_t zero : {1, 3}) {
+    for (PipelineOptions pipeline : test::every_schedule(4)) {
+      CAPTURE(pipeline.schedule, zero);
+      const std::int64_t chunks = make_schedule(pipeline, 4)->chunks();
+      LoweringOptions options{one_head_model(chunks - 2), Mesh{.hdp = 2}};
+      options.recipe.zero = zero;
+      const std::size_t whole = products(Program(plan, options).micro_batch(MicroBatchId(0)));
+      pipeline.split = {.counts_embedding = true, .counts_loss = true};
+      options.mesh.pp = 4;
+      options.pipeline = pipeline;
+      const Program program(plan, options);
+      std::size_t sum = 0;
+      for (std::size_t p = 0; p < program.pipeline().passes(); ++p) sum += products(program.pass(PassId(p)));
+      CHECK(sum == whole);
+      std::int64_t parameters = 0;
+      for (std::int64_t stage = 0; stage < 4; ++stage) {
+        parameters += parameters_of_stage(options.model, options.mesh, program.pipeline().chunk_map(), stage);
+      }
+      CHECK(parameters == parameter_count(options.model) * program.pipeline().chunk_map().copies());
+    }
+  }
+}
+
+TEST_CASE("two layers of every chunk stay on the device, and what leaves is copied, in every schedule", "[pipeline]") {
+  Plan plan = plan_of(1, 6, {{{0}, 4096}});
+  plan.micro_batches[0].offload = 1;
+  for (PipelineOptions pipeline : test::every_schedule(2)) {
+    CAPTURE(pipeline.schedule);
+    pipeline.split.counts_loss = true;  // the last chunk has one layer less
+    LoweringOptions options{one_head_model(23), Mesh{.hdp = 1, .pp = 2}};
+    options.pipeline = pipeline;
+    const Program program(plan, options);
+    const ChunkMap& chunks = program.pipeline().chunk_map();
+    const Bytes of_layer = kept_bytes(kept_tensors(options.model, {}), {.tokens = 4096});
+    std::vector<double> copied(2);
+    for (std::size_t p = 0; p < program.pipeline().passes(); ++p) {
+      const MicroBatchProgram pass = program.pass(PassId(p));
+      for (const Block& block : pass.blocks) {
+        for (const Instruction& i : block.body) {
+          if (i.opcode != Opcode::offload) continue;
+          copied[static_cast<std::size_t>(program.pipeline().pass(PassId(p)).stage)] +=
+              (pass.bytes[i.work] * i.runs(block.iterations)).gigabytes();
+        }
+      }
+    }
+    if (chunks.copies() > 1) continue;  // the micro-batch goes through one of them, the stage holds both
+    for (std::int64_t stage = 0; stage < 2; ++stage) {
+      const std::int64_t layers = layer_count(stage_shape(options.model, {}, chunks, stage).layers);
+      const double leaves = 1 - resident_share_of_stage(chunks, 23, stage, 1);
+      CHECK(copied[static_cast<std::size_t>(stage)] ==
+            Approx(of_layer.gigabytes() * static_cast<double>(layers) * leaves));
+    }
   }
 }
 

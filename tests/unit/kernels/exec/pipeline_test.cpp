@@ -337,6 +337,9 @@ TEST_CASE("what cannot be executed of a pipeline is refused, all of it at once",
   model.biases = false;
   refused({.pp = 2}, {.schedule = "interleaved", .virtual_stages = 2},
           "its 2 layers make no such pipeline: chunk 2 of 4 gets no layer");
+  refused({.pp = 3}, {.split = {.counts_loss = true}},
+          "an embedding or a loss is a chunk without a layer, which is simulated, and not executed: leave "
+          "account_for_embedding and account_for_loss out, or choose fewer stages");
   require_executable(model, {.pp = 2}, {.schedule = "gpipe"});
   require_executable(model, {.pp = 1}, {.schedule = "zb-h1"});  // of one stage there is no schedule
 
