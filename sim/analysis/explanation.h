@@ -46,6 +46,7 @@ struct Explanation {
   std::int64_t step = 0;
   Duration step_time;
   std::string excess;  ///< memory_excess() of its run: a step of a plan that does not fit cannot run.
+  std::string risk{};  ///< risk_text() of its run.
   Breakdown mean;      ///< Mean over ranks.
   BusyTimes busy;
   std::int64_t busiest_rank = 0;

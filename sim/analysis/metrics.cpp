@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "sim/analysis/memory_verdict.h"
 #include "sim/base/check.h"
 #include "sim/model/layers.h"
 #include "sim/model/mixing.h"
@@ -116,8 +117,7 @@ RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {
                   mean_over_steps(result, &BusyTimes::max), mean_over_steps(result, &BusyTimes::deviation)};
   metrics.evidence = evidence_shares(result, total_s * static_cast<double>(result.ranks.size()));
   add_totals(result, metrics);
-  metrics.fits = metrics.memory.device <= info.device_memory && metrics.memory.host <= info.host_memory &&
-                 metrics.tokens_held <= info.capacity;
+  metrics.fits = fit_of(metrics.memory, limits_of(info)) != MemoryFit::no && metrics.tokens_held <= info.capacity;
   if (info.failures) metrics.goodput = goodput(*info.failures, info.nodes, metrics.breakdown.total());
   return metrics;
 }

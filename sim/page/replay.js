@@ -43,6 +43,7 @@ function show_plans() {
     ];
   };
   const misfits = data.summaries.filter(({unfit}) => unfit).map(({plan, unfit}) => `${plan} ${unfit}.`);
+  const risks = data.summaries.filter(({risk}) => risk).map(({plan, risk}) => `${plan}: ${risk}.`);
   section(
       "plans", "Plans", {long: true},
       `Step times over ${plural(data.steps, "step")}; speed-ups are over ${data.baseline}, ` +
@@ -53,7 +54,7 @@ function show_plans() {
       table(
           `${plural(data.plans.length, "plan")}; the fastest is bold`, columns, data.summaries.map(row),
           {cards: true, wide: true}),
-      ...misfits.map((text) => element("p", {className: "misfit"}, text)));
+      ...[...misfits, ...risks].map((text) => element("p", {className: "misfit"}, text)));
 }
 
 function show_times() {

@@ -31,7 +31,7 @@ const has_spread = uncertain || step_counts.some((steps) => steps > 1);
 const spread_columns = has_spread ? titles(spread_name) : [];
 const spread_cells = (text) => has_spread ? [soft(text)] : [];
 
-const unless_it_fits = ({memory}) => memory.fits ? "" : "; does not fit";
+const unless_it_fits = ({memory}) => memory.verdict === "fits" ? "" : `; ${memory.verdict}`;
 const compared = data.runs.find(({speedup}) => speedup);
 const versus = compared?.speedup.versus;
 
@@ -76,6 +76,11 @@ function breakdown_bar(run, longest = run.step_time.mean) {
 }
 
 function memory_text({memory}) {
+  if (memory.verdict === "at risk") {
+    const {device, device_at_most, device_limit} = memory;
+    const range = `${digits(device)} to ${digits(device_at_most)} of ${digits(device_limit)} GB`;
+    return element("span", {className: "misfit"}, `at risk: ${range}`);
+  }
   if (memory.fits) return gigabytes(memory.device);
   const too_much = (use, limit, what) =>
       element("span", {className: "misfit"}, `does not fit: ${digits(use)} of ${digits(limit)} ${what}`);
@@ -659,7 +664,10 @@ function verdict_of({memory, stages}) {
                       .slice(0, 3)
                       .map(({size, name}) => `${name} ${gigabytes(size)}`)
                       .join(", ");
-  return `${memory.fits ? "fits" : "does not fit"}: at most ${use}${host}. Largest there: ${largest}.`;
+  const risk = memory.verdict === "at risk" ?
+      `; where the allocator leaves the largest gaps that were measured, ${gigabytes(memory.device_at_most)}` :
+      "";
+  return `${memory.verdict}: at most ${use}${host}${risk}. Largest there: ${largest}.`;
 }
 const device_limit_of = ({device_limit}) => ({at: device_limit, text: `limit of a device: ${gigabytes(device_limit)}`});
 
@@ -687,10 +695,10 @@ function show_memory(run) {
 function memory_table(runs, used) {
   return table(
       "GB on the fullest device at its fullest moment",
-      [{title: "Plan", text: true}, ...titles("peak", "limit", "fits"), ...used.map(({name}) => ({title: name}))],
+      [{title: "Plan", text: true}, ...titles("peak", "limit", "verdict"), ...used.map(({name}) => ({title: name}))],
       runs.map(
           ({plan, memory}) =>
-              [plan, digits(memory.device), digits(memory.device_limit), memory.fits ? "yes" : "no",
+              [plan, digits(memory.device), digits(memory.device_limit), memory.verdict,
                ...used.map(({i}) => digits(memory.parts[i]))]));
 }
 function samples_table(ranks) {

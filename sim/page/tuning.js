@@ -19,7 +19,8 @@ const columns = [
    cell: ({steps}) => steps === data.steps ? "all" :
        steps === 0                         ? "bound" :
                                              String(steps)},
-  {title: "MFU", cell: ({mfu}) => percent(mfu)}, {title: "Memory", cell: ({device_gb}) => gigabytes(device_gb)},
+  {title: "MFU", cell: ({mfu}) => percent(mfu)},
+  {title: "Memory", cell: ({device_gb, at_risk}) => gigabytes(device_gb) + (at_risk ? ", at risk" : "")},
   ...(differs(({gpus}) => gpus) ? [{title: "GPUs", cell: ({gpus}) => gpus.toLocaleString("en")}] : []),
   data.currency ? {title: `${data.currency}/Gtoken`, cell: ({cost}) => digits(cost)} :
                   {title: "GPU-h/Gtoken", cell: ({gpu_hours}) => digits(gpu_hours)},

@@ -29,6 +29,7 @@ Json plan_data(const ReplayResult& result, std::size_t index) {
            {rounded(plan.speedup), rounded(plan.speedups.quantile(0.05)), rounded(plan.speedups.quantile(0.95))}},
           {"fastest", plan.fastest},
           {"unfit", unfit_text(result, index)},
+          {"risk", risk_text(result, index)},
           {"breakdown", breakdown}};
 }
 

@@ -31,6 +31,7 @@ std::string shares_text(const PlanSummary& plan) {
 Row row_of(const ReplayResult& result, std::size_t index) {
   const PlanSummary& plan = result.summary.plans[index];
   const std::string unfit = unfit_text(result, index);
+  const std::string risk = risk_text(result, index);
   const auto time = [&](double p) { return seconds_text(plan.time_s.quantile(p)); };
   return {
       result.plans[index],
@@ -43,7 +44,7 @@ Row row_of(const ReplayResult& result, std::size_t index) {
                                            plan.speedups.quantile(0.95))
                              : "-",
       fmt::format("{:.1f}%", 100 * static_cast<double>(plan.fastest) / static_cast<double>(result.summary.rules.steps)),
-      (unfit.empty() ? "" : unfit + "; ") + shares_text(plan)};
+      (unfit.empty() ? "" : unfit + "; ") + (risk.empty() ? "" : risk + "; ") + shares_text(plan)};
 }
 
 std::string plans_table(const ReplayResult& result) {
@@ -161,8 +162,10 @@ Json plan_json(const ReplayResult& result, std::size_t index) {
           {"speedup", speedups},
           {"breakdown_s", breakdown_json(plan.breakdown_s)},
           {"fastest_steps", plan.fastest},
-          {"memory_gb", {{"device_peak", plan.device_gb}, {"host_peak", plan.host_gb}}},
+          {"memory_gb",
+           {{"device_peak", plan.device_gb}, {"host_peak", plan.host_gb}, {"device_at_most", plan.device_at_most_gb}}},
           {"steps_that_do_not_fit", plan.does_not_fit},
+          {"steps_at_risk", plan.at_risk},
           {"lead_lost", {{"stretches", plan.stretches}, {"steps", plan.steps_in_them}, {"lowest", stretches}}},
           {"worst", worst}};
 }

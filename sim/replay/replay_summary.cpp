@@ -109,6 +109,8 @@ void ReplayFold::add_plan(const StepRow& row, const StepRow& baseline) {
   summary.device_gb = std::max(summary.device_gb, row.device_gb);
   summary.host_gb = std::max(summary.host_gb, row.host_gb);
   summary.does_not_fit += fits(row, rules_) ? 0 : 1;
+  summary.device_at_most_gb = std::max(summary.device_at_most_gb, row.device_at_most_gb);
+  summary.at_risk += fits(row, rules_) && row.device_at_most_gb > rules_.device_gb ? 1 : 0;
   keep_worst(summary.worst, row, rules_.worst);
 }
 

@@ -83,6 +83,16 @@ std::string unfit_text(const ReplayResult& result, std::size_t plan) {
       summary.does_not_fit, rules.steps, summary.device_gb, rules.device_gb, summary.host_gb, rules.host_gb);
 }
 
+std::string risk_text(const ReplayResult& result, std::size_t plan) {
+  const PlanSummary& summary = result.summary.plans[plan];
+  const ReplayRules& rules = result.summary.rules;
+  if (summary.at_risk == 0) return "";
+  return fmt::format(
+      "memory at risk in {} of {} steps: up to {:.1f} of {:.1f} GB on a device where the allocator leaves the largest "
+      "gaps that were measured",
+      summary.at_risk, rules.steps, summary.device_at_most_gb, rules.device_gb);
+}
+
 std::size_t best_plan(const ReplayResult& result) {
   const auto& plans = result.summary.plans;
   const auto better = [](const PlanSummary& a, const PlanSummary& b) {

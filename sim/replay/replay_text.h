@@ -21,6 +21,8 @@ namespace hdpsim {
 /// By how much a plan exceeds the memory, and in how many steps; empty if it fits in all. Its figures then describe
 /// steps that cannot run.
 [[nodiscard]] std::string unfit_text(const ReplayResult& result, std::size_t plan);
+/// In how many steps the memory of a plan is at risk (MemoryFit::at_risk), and by how much; empty if it is in none.
+[[nodiscard]] std::string risk_text(const ReplayResult& result, std::size_t plan);
 /// The plan with the shortest mean step, those that fit in all steps before all others.
 [[nodiscard]] std::size_t best_plan(const ReplayResult& result);
 /// The gain if the fastest plan ran every step.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "sim/analysis/memory_verdict.h"
 #include "sim/analysis/metrics.h"
 #include "sim/results/run_figures.h"
 
@@ -39,6 +40,7 @@ void visit_columns(const Visit& visit) {
   visit("busy_max_s", at(&StepRow::busy_max_s));
   visit("device_peak_gb", at(&StepRow::device_gb));
   visit("host_peak_gb", at(&StepRow::host_gb));
+  visit("device_at_most_gb", at(&StepRow::device_at_most_gb));
 }
 
 // A column that the steps of a study have too means the same here.
@@ -96,6 +98,7 @@ StepRow row_of(const StepResult& result, const BatchFigures& batch, std::size_t 
   row.busy_max_s = seconds_of(result.busy.max);
   row.device_gb = result.memory.device.gigabytes();
   row.host_gb = result.memory.host.gigabytes();
+  row.device_at_most_gb = with_largest_gaps(result.memory).gigabytes();
   for (const Activity activity : all_activities) {
     row.breakdown_s[index_of(activity)] = seconds_of(result.mean[activity]);
   }

@@ -44,6 +44,7 @@ struct StepRow {
   double busy_max_s = 0;
   double device_gb = 0;  ///< At the fullest moment of the fullest device.
   double host_gb = 0;
+  double device_at_most_gb = 0;  ///< The same device with the largest gaps of the allocator (with_largest_gaps()).
 
   friend bool operator==(const StepRow&, const StepRow&) = default;
 };

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sim/analysis/memory_verdict.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/document/json.h"
@@ -149,6 +150,7 @@ Json plan_json(const Explanation& plan) {
       {"step", plan.step},
       {"step_time_s", seconds_of(plan.step_time)},
       {"fits", plan.excess.empty()},
+      {"at_risk", !plan.risk.empty()},
       {"breakdown_s", seconds_json(plan.mean)},
       {"rank_busy_s",
        {{"min", seconds_of(plan.busy.min)}, {"mean", seconds_of(plan.busy.mean)}, {"max", seconds_of(plan.busy.max)}}},
@@ -172,6 +174,7 @@ std::vector<ExplanationLine> lines_of(const Explanation& plan) {
   const auto share = [&](Duration time) { return 100 * ratio(time, plan.step_time); };
   if (!plan.excess.empty())
     say(fmt::format("It does not fit: {}. What follows is of a step that cannot run.", plan.excess));
+  if (!plan.risk.empty()) say(fmt::format("Its memory is at risk: {}.", plan.risk));
   say(fmt::format("The time of a mean rank: {}.", largest_shares(plan.mean)));
   say(fmt::format("Ranks are busy {:.0f} to {:.0f} % of the step, {:.0f} % on the mean; rank {} most.",
                   share(plan.busy.min), share(plan.busy.max), share(plan.busy.mean), plan.busiest_rank));
@@ -222,7 +225,11 @@ std::string explained(const Study& study, const std::vector<Run>& runs, const Ex
                       std::vector<Explanation> plans, Format format) {
   const std::size_t first = static_cast<std::size_t>(choice.point) * study.plans.size();
   const std::vector<std::size_t> numbers = chosen_plans(study, choice);
-  for (std::size_t i = 0; i < plans.size(); ++i) plans[i].excess = memory_excess(runs.at(first + numbers[i]));
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Run& run = runs.at(first + numbers[i]);
+    plans[i].excess = memory_excess(run);
+    if (!run.is_refused()) plans[i].risk = risk_text(run);
+  }
   const RunInfo& info = runs.at(first).info;
   std::string title = fmt::format("{}: {}", study.name, info.setting);
   for (const auto& [path, value] : info.coordinates) title += fmt::format(", {} {}", path, line_of(value));

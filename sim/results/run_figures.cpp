@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/analysis/glossary.h"
+#include "sim/analysis/memory_verdict.h"
 #include "sim/document/json.h"
 #include "sim/document/values.h"
 #include "sim/results/shared_figures.h"
@@ -148,6 +149,11 @@ void add_memory(RunTable& runs) {
   runs.add({"fits", "memory_gb.fits", "",
             "whether devices and hosts have that much memory, and ranks hold no more tokens than the capacity"},
            of_metrics(&RunMetrics::fits));
+  runs.add(
+      {"verdict", "memory_gb.verdict", "",
+       "`fits`, `does not fit`, or `at risk`: it fits, but not where the allocator leaves the largest gaps that were "
+       "measured (`device_at_most_gb`)"},
+      [](const Run& run) { return memory_fit_text(fit_of(run)); });
 }
 
 // The baseline of a speed-up on a mesh of its own. It has no columns: rows are runs of the study.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/analysis/glossary.h"
+#include "sim/analysis/memory_verdict.h"
 
 namespace hdpsim {
 const FigureTable<Breakdown>& breakdown_figures() {
@@ -40,6 +41,9 @@ const FigureTable<MemoryUse>& peak_figures() {
             at(&MemoryUse::device));
     all.add({"host_peak_gb", "host_peak", "", "the most that any device has in its share of the host's memory"},
             at(&MemoryUse::host));
+    all.add({"device_at_most_gb", "device_at_most", "",
+             "memory of the fullest device where the allocator leaves the largest gaps that were measured"},
+            [](const MemoryUse& memory) { return with_largest_gaps(memory); });
     return all;
   }();
   return figures;

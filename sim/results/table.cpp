@@ -9,11 +9,13 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/analysis/memory_verdict.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/document/values.h"
 #include "sim/plan/plan_check.h"
 #include "sim/results/baseline_note.h"
+#include "sim/results/risk_note.h"
 #include "sim/results/trace_notes.h"
 
 namespace hdpsim {
@@ -65,8 +67,9 @@ Row row_of(const Run& run, bool with_speedup) {
     row.push_back(metrics.fits && metrics.speedup ? fmt::format("{:.2f}x", metrics.speedup->mean) : "-");
   }
   row.push_back(figure(fmt::format("{:.1f}%", 100 * metrics.mfu)));
-  const std::string does_not_fit = metrics.fits ? "" : fmt::format("does not fit: {}; ", memory_excess(run));
-  row.push_back(does_not_fit + largest_shares(metrics.breakdown));
+  const std::string excess = metrics.fits ? "" : fmt::format("does not fit: {}; ", memory_excess(run));
+  const std::string risk = fit_of(run) == MemoryFit::at_risk ? "memory at risk; " : "";
+  row.push_back(excess + risk + largest_shares(metrics.breakdown));
   return row;
 }
 
@@ -203,12 +206,14 @@ std::string memory_lines(const std::vector<Run>& runs) {
     const std::string parts = exceeds_capacity(fullest) ? "" : largest_parts(fullest.metrics.memory.parts);
     const std::string of_which = parts.empty() ? "" : fmt::format(", of it {}", parts);
     const std::size_t all = runs_of(runs, misfits.plan);
+    const std::string savings = exceeds_capacity(fullest) ? "" : not_modelled_savings(fullest);
+    const std::string perhaps = savings.empty() ? "" : "; " + savings;
     if (all == 1) {
-      text += fmt::format("{} does not fit: {}{}; {}\n", plan_at_point(fullest), memory_excess(fullest), of_which,
-                          misfits.advice);
+      text += fmt::format("{} does not fit: {}{}; {}{}\n", plan_at_point(fullest), memory_excess(fullest), of_which,
+                          misfits.advice, perhaps);
     } else {
-      text += fmt::format("{} does not fit at {} of {} points: up to {}{}; {}\n", misfits.plan, misfits.count, all,
-                          memory_excess(fullest), of_which, misfits.advice);
+      text += fmt::format("{} does not fit at {} of {} points: up to {}{}; {}{}\n", misfits.plan, misfits.count, all,
+                          memory_excess(fullest), of_which, misfits.advice, perhaps);
     }
   }
   return text;
@@ -336,15 +341,16 @@ std::string uncertainty_lines(const std::vector<Run>& runs) {
 std::string footer(const std::vector<Run>& runs) {
   std::set<std::string> profiles;
   for (const Run& run : runs) profiles.insert(run.info.profile);
-  return refusal_lines(runs) + memory_lines(runs) + baseline_lines(runs) + trace_lines(runs) + starved_line(runs) +
-         goodput_lines(runs) + uncertainty_lines(runs) +
+  return refusal_lines(runs) + memory_lines(runs) + risk_lines(runs) + baseline_lines(runs) + trace_lines(runs) +
+         starved_line(runs) + goodput_lines(runs) + uncertainty_lines(runs) +
          fmt::format("costs: {}\nthe time rests on: {}\n", joined(profiles, "; "), evidence_line(runs));
 }
 
 }  // namespace
 
 std::vector<std::string> result_notes(const std::vector<Run>& runs) {
-  std::istringstream text(refusal_lines(runs) + memory_lines(runs) + baseline_lines(runs) + starved_line(runs));
+  std::istringstream text(refusal_lines(runs) + memory_lines(runs) + risk_lines(runs) + baseline_lines(runs) +
+                          starved_line(runs));
   std::vector<std::string> notes;
   for (std::string line; std::getline(text, line);) notes.push_back(line);
   return notes;
@@ -353,11 +359,7 @@ std::vector<std::string> result_notes(const std::vector<Run>& runs) {
 std::string memory_excess(const Run& run) {
   if (run.metrics.fits) return {};
   if (exceeds_capacity(run)) return excess_of_capacity(run);
-  const MemoryUse& memory = run.metrics.memory;
-  if (memory.device > run.info.device_memory) {
-    return fmt::format("{} of {} on a device", bytes_text(memory.device), bytes_text(run.info.device_memory));
-  }
-  return fmt::format("{} of {} of the host", bytes_text(memory.host), bytes_text(run.info.host_memory));
+  return excess_text(run.metrics.memory, limits_of(run.info));
 }
 
 std::string largest_shares(const Breakdown& breakdown) {

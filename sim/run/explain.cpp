@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string>
 
+#include "sim/analysis/memory_verdict.h"
 #include "sim/run/ordered_work.h"
 #include "sim/run/refusals.h"
 #include "sim/run/step.h"
@@ -166,8 +167,7 @@ std::optional<LargerCapacity> with_larger_capacity(const StudyPoint& larger, std
                                                    const Explanation& told) {
   const std::optional<StepResult> step = step_unless_refused(larger, plan, told.step);
   if (!step) return std::nullopt;
-  const MemoryUse& memory = step->memory;
-  const bool fits = memory.device <= run.info.device_memory && memory.host <= run.info.host_memory;
+  const bool fits = fit_of(step->memory, limits_of(run.info)) == MemoryFit::fits;
   if (!fits || step->time >= told.step_time.scaled(1 - least_gain)) return std::nullopt;
   return LargerCapacity{larger.spec.capacity, run.info.device_memory - run.metrics.memory.device, step->time};
 }

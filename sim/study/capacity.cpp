@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "sim/analysis/memory_verdict.h"
 #include "sim/base/quantity_text.h"
 #include "sim/model/group_sharing.h"
 #include "sim/model/shares.h"
@@ -29,11 +30,15 @@ bool gathers(const Recipe& recipe) {
   return recipe.key_exchange == KeyExchange::all_gather || recipe.key_exchange == KeyExchange::group_cast;
 }
 
+/// The gaps of the allocator for which a capacity leaves room.
+enum class Gaps : std::uint8_t { largest, usual };
+
 /// The memory of the devices of one rank, which are the stages of its pipeline, with full micro-batches in flight.
 class RankRoom {
  public:
-  RankRoom(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch)
-      : pool_(job.mesh.hdp),
+  RankRoom(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch, Gaps gaps)
+      : gaps_(gaps),
+        pool_(job.mesh.hdp),
         trades_heads_(group_sharing(job.model, job.recipe, job.mesh.tp, pool_).trades_heads()),
         longest_(batch.context),
         gathered_(gathers(job.recipe) ? batch.context : 0),
@@ -52,8 +57,8 @@ class RankRoom {
         continue;
       }
       stages_.push_back({own, DeviceMemory(job.model, own, job.recipe, expert_use(job.model, job.experts)),
-                         layer_count(own.layers), in_flight[static_cast<std::size_t>(stage)],
-                         std::ssize(chunks.held(stage))});
+                         resident_share_of_stage(chunks, job.model.layers, stage, 1),
+                         in_flight[static_cast<std::size_t>(stage)], std::ssize(chunks.held(stage))});
     }
   }
 
@@ -69,14 +74,15 @@ class RankRoom {
 
  private:
   [[nodiscard]] bool counted(std::int64_t tokens, double offload, std::int64_t capacity) const {
-    for (const auto& [shape, device, layers, in_flight, held] : stages_) {
+    for (const auto& [shape, device, unmoved, in_flight, held] : stages_) {
       MemoryLoad load = load_of(tokens);
-      load.resident = resident_share(offload, layers);
+      load.resident = 1 - offload * (1 - unmoved);
       const MemoryParts alone = device.peak(load);
       const std::int64_t others = holds_all_ ? std::max<std::int64_t>(0, even_share_ - capacity) : capacity;
       const Bytes kept = device.kept(load_of(others));
       const Bytes beside = holds_all_ ? kept : kept * (in_flight - held) / held;
-      if (device.beside(alone, beside).total() > available_) return false;
+      const MemoryParts parts = device.beside(alone, beside);
+      if ((gaps_ == Gaps::largest ? with_largest_gaps(parts) : parts.total()) > available_) return false;
     }
     return true;
   }
@@ -85,7 +91,7 @@ class RankRoom {
   struct Stage {
     DeviceShape shape;
     DeviceMemory device;
-    std::int64_t layers;
+    double unmoved;          ///< Share of its activations that stays on the device whatever is offloaded.
     std::int64_t in_flight;  ///< Maximum number of chunks with activations, on the fullest of them.
     std::int64_t held;       ///< Number of chunks whose parameters each has.
   };
@@ -111,6 +117,7 @@ class RankRoom {
     return std::min(pool_, std::max(ring_neighbours, divided(gathered_, std::max<std::int64_t>(1, tokens))));
   }
 
+  Gaps gaps_;
   std::int64_t pool_;      ///< Ranks of the pool.
   bool trades_heads_;      ///< Groups do, the one of the whole pool at least.
   std::int64_t longest_;   ///< Most tokens of a sequence.
@@ -136,8 +143,13 @@ std::optional<std::int64_t> largest_fitting(std::int64_t most, const std::functi
 
 std::optional<std::int64_t> largest_capacity(const LoweringOptions& job, const DeviceRoom& room,
                                              const BatchOptions& batch) {
-  const RankRoom rank(job, room, batch);
-  return largest_fitting(batch.tokens_per_step, [&](std::int64_t tokens) { return rank.holds(tokens, 0, tokens); });
+  const auto with = [&](Gaps gaps) {
+    const RankRoom rank(job, room, batch, gaps);
+    return largest_fitting(batch.tokens_per_step, [&](std::int64_t tokens) { return rank.holds(tokens, 0, tokens); });
+  };
+  const std::optional<std::int64_t> safe = with(Gaps::largest);
+  const std::int64_t of_context = divided(batch.context, job.mesh.hdp);  // if the whole pool shares a sequence
+  return safe && *safe >= of_context ? safe : with(Gaps::usual);
 }
 
 void report_no_capacity(const LoweringOptions& job, Bytes memory, const Position& where, Diagnostics& diagnostics) {
@@ -157,7 +169,8 @@ void report_no_capacity(const LoweringOptions& job, Bytes memory, const Position
 
 OffloadRoom offload_room(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch,
                          std::int64_t capacity) {
-  const RankRoom rank(job, room, batch);
+  const bool is_safe = RankRoom(job, room, batch, Gaps::largest).holds(capacity, 0, capacity);
+  const RankRoom rank(job, room, batch, is_safe ? Gaps::largest : Gaps::usual);
   // A device's memory is the maximum of a few sums that are linear in the tokens and in the tokens that stay, so any
   // load between two that fit fits as well. The two are: C tokens that all stay; and the maximum number of tokens, with
   // all activations offloaded that can leave.

@@ -23,8 +23,9 @@ inline constexpr std::int64_t capacity_grain = 256;
 /// its two neighbours and with the other micro-batches that the pipeline's schedule has in flight. A schedule that
 /// holds all micro-batches of a step (GPipe) is assumed to hold an even share of the step's tokens, at least C; whether
 /// the plans of a policy give a rank more is checked when they are made (study.cpp). Ranks that gather keys and values
-/// gather those of the longest sequence. Empty if not even 256 fit. Rings of many sizes have more channels: such plans
-/// may exceed the device, and their runs report it.
+/// gather those of the longest sequence. The largest gaps of the allocator fit as well (with_largest_gaps()), unless
+/// the pool then holds no longest sequence. Empty if not even 256 fit. Rings of many sizes have more channels: such
+/// plans may exceed the device, and their runs report it.
 [[nodiscard]] std::optional<std::int64_t> largest_capacity(const LoweringOptions& job, const DeviceRoom& room,
                                                            const BatchOptions& batch);
 

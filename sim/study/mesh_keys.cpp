@@ -128,7 +128,7 @@ void add_degrees(MeshKeys& mesh) {
             either_shape({word_shape({"auto"}), count_shape(capacity_range, "tokens")}),
             count_text(PointSpec{}.capacity),
             "tokens that one rank holds per micro-batch; `auto`: the largest multiple of 256 that fits the smallest "
-            "device without offload",
+            "device without offload, with the largest gaps of the allocator that were measured",
             {.written = always_written, .see = "memory"}},
            read_capacity);
 }
@@ -159,9 +159,10 @@ void add_places(MeshKeys& mesh) {
 
 void add_split(MeshKeys& mesh) {
   const auto of_split = [](auto member) { return at(&PointSpec::pipeline, &PipelineOptions::split, member); };
-  mesh.flag("account_for_embedding", of_split(&LayerSplit::counts_embedding),
-            "the embedding counts as a layer when layers are dealt to the stages, so that the first chunk has one less "
-            "(Megatron-LM's account_for_embedding_in_pipeline_split)");
+  mesh.flag(
+      "account_for_embedding", of_split(&LayerSplit::counts_embedding),
+      "the embedding counts as a layer when layers are dealt to the stages, so that the first chunk has one less, "
+      "perhaps none (Megatron-LM's account_for_embedding_in_pipeline_split)");
   mesh.flag("account_for_loss", of_split(&LayerSplit::counts_loss),
             "the output head and the loss count as a layer, so that the last chunk has one less");
   mesh.count("first_stage_layers", layers_range, of_split(&LayerSplit::first_stage),

@@ -44,15 +44,11 @@ std::string first_problem(const InputError& error) {
 
 }  // namespace
 
-std::string memory_problem(const MemoryUse& memory, Bytes device, Bytes host) {
-  if (memory.device > device) {
-    return fmt::format("does not fit: {} of {} on a device, most of it {}", bytes_text(memory.device),
-                       bytes_text(device), largest_part(memory.parts));
-  }
-  if (memory.host > host) {
-    return fmt::format("does not fit: {} of {} of the host", bytes_text(memory.host), bytes_text(host));
-  }
-  return "";
+std::string memory_problem(const MemoryUse& memory, const MemoryLimits& limits) {
+  if (fit_of(memory, limits) != MemoryFit::no) return "";
+  const bool is_of_device = memory.device > limits.device;
+  return fmt::format("does not fit: {}{}", excess_text(memory, limits),
+                     is_of_device ? fmt::format(", most of it {}", largest_part(memory.parts)) : "");
 }
 
 Study Evaluator::study_of(std::size_t candidate) {
@@ -76,16 +72,18 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
     evaluation.gpus = spec.mesh.devices();
     evaluation.capacity = spec.capacity;
     evaluation.peak = mean_peak(spec.profile->datasheet.peak, spec.cluster, spec.nodes);
-    const Bytes memory = spec.cluster.least_device_memory();
-    evaluation.problem = states_problem(lowering_of(spec), memory);
+    const MemoryLimits limits{spec.cluster.least_device_memory(), spec.cluster.least_host_share()};
+    evaluation.problem = states_problem(lowering_of(spec), limits.device);
     if (!evaluation.problem.empty()) return evaluation;
     // The closed form does not model other jobs.
     if (evaluation.closed_form && point.spec.background.empty()) point.spec.grain = Grain::closed_form;
     const auto world = point.make_world();
     for (const std::int64_t step : evaluation.steps) {
       const StepResult result = simulate_step(point, 0, step, *world).result;
-      evaluation.results.push_back({result.time, result.memory.device, result.model_flops});
-      evaluation.problem = memory_problem(result.memory, memory, spec.cluster.least_host_share());
+      const bool is_at_risk = fit_of(result.memory, limits) == MemoryFit::at_risk;
+      evaluation.results.push_back(
+          {result.time, result.memory.device, result.model_flops, with_largest_gaps(result.memory), is_at_risk});
+      evaluation.problem = memory_problem(result.memory, limits);
       const std::string excess = capacity_excess(result.tokens_held, spec.capacity);
       if (!excess.empty()) evaluation.problem = fmt::format("does not fit: {}", excess);
       if (!evaluation.problem.empty()) break;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/analysis/memory.h"
+#include "sim/analysis/memory_verdict.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
 #include "sim/tune/tune_space.h"
@@ -15,8 +15,10 @@ namespace hdpsim {
 /// The figures of a simulated step that a search needs.
 struct EvaluatedStep {
   Duration time;
-  Bytes device;            ///< Memory of the fullest device.
-  double model_flops = 0;  ///< Useful FLOPs of the batch.
+  Bytes device;             ///< Memory of the fullest device.
+  double model_flops = 0;   ///< Useful FLOPs of the batch.
+  Bytes device_at_most;     ///< That device with the largest gaps of the allocator (with_largest_gaps()).
+  bool is_at_risk = false;  ///< MemoryFit::at_risk.
 };
 
 /// Steps of one candidate that are to be simulated, or have been.
@@ -50,6 +52,6 @@ class Evaluator {
 };
 
 /// Why the memory of a step is too small; empty if it suffices.
-[[nodiscard]] std::string memory_problem(const MemoryUse& memory, Bytes device, Bytes host);
+[[nodiscard]] std::string memory_problem(const MemoryUse& memory, const MemoryLimits& limits);
 
 }  // namespace hdpsim

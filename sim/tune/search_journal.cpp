@@ -27,14 +27,15 @@ Seal header_seal() {
 }
 
 std::string header_of(std::string_view identity) {
-  return header_seal().closed(json_line({{"schema", "hdpsim.search/2"}, {"identity", identity}}));
+  return header_seal().closed(json_line({{"schema", "hdpsim.search/3"}, {"identity", identity}}));
 }
 
 // Times are whole picoseconds, floating-point numbers the shortest that read back exactly.
 Json json_of(const Evaluation& evaluation) {
   Json results = Json::array();
   for (const EvaluatedStep& step : evaluation.results) {
-    results.push_back({step.time.picoseconds(), step.device.count(), step.model_flops});
+    results.push_back(
+        {step.time.picoseconds(), step.device.count(), step.model_flops, step.device_at_most.count(), step.is_at_risk});
   }
   return {{"candidate", evaluation.candidate}, {"closed_form", evaluation.closed_form},
           {"steps", evaluation.steps},         {"results", results},
@@ -52,7 +53,8 @@ Evaluation evaluation_of(const Json& json) {
                         .peak = FlopRate(json.at("peak").get<double>())};
   for (const Json& step : json.at("results")) {
     evaluation.results.push_back({Duration::picoseconds(step.at(0).get<std::int64_t>()),
-                                  Bytes(step.at(1).get<std::int64_t>()), step.at(2).get<double>()});
+                                  Bytes(step.at(1).get<std::int64_t>()), step.at(2).get<double>(),
+                                  Bytes(step.at(3).get<std::int64_t>()), step.at(4).get<bool>()});
   }
   return evaluation;
 }

@@ -166,6 +166,8 @@ class Search {
     contender.peak = evaluation.peak;
     for (const EvaluatedStep& step : evaluation.results) {
       told.device_gb = std::max(told.device_gb, step.device.gigabytes());
+      told.device_at_most_gb = std::max(told.device_at_most_gb, step.device_at_most.gigabytes());
+      told.is_at_risk = told.is_at_risk || step.is_at_risk;
       if (evaluation.closed_form) {
         told.bound_s = seconds_of(step.time);
       } else {

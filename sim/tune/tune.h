@@ -58,7 +58,9 @@ struct TunedCandidate {
   double ratio_p5 = 1;  ///< ... step by step, over those steps.
   double ratio_p95 = 1;
   double mfu = 0;
-  double device_gb = 0;  ///< Memory of the fullest device in those steps.
+  double device_gb = 0;          ///< Memory of the fullest device in those steps, ...
+  double device_at_most_gb = 0;  ///< ... and with the largest gaps of the allocator (with_largest_gaps()).
+  bool is_at_risk = false;       ///< It may not fit: MemoryFit::at_risk.
   double gpu_hours_per_gigatoken = 0;
   bool on_front = false;
   bool best_of_plan = false;  ///< The best candidate of its policy; simulated over all steps.

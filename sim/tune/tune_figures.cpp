@@ -46,6 +46,10 @@ Candidates figures_of_those_that_can_run() {
   all.add({"mfu", "mfu", "share", "model FLOPs utilization at `step_time_s`"}, of_candidate(&Told::mfu));
   all.add({"device_peak_gb", "device_peak_gb", "GB", "memory of the fullest device in the steps that were simulated"},
           of_candidate(&Told::device_gb));
+  all.add({"device_at_most_gb", "device_at_most_gb", "GB",
+           "the same where the allocator leaves the largest gaps that were measured"},
+          of_candidate(&Told::device_at_most_gb));
+  all.add({"at_risk", "at_risk", "", "whether it fits, but not with such gaps"}, of_candidate(&Told::is_at_risk));
   all.add({"gpu_hours_per_gigatoken", "gpu_hours_per_gigatoken", "GPU-hours", "GPU-hours for 10^9 tokens"},
           of_candidate(&Told::gpu_hours_per_gigatoken));
   all.part({}, cost_figures(), if_it_has_a_price, Missing::blank);
@@ -71,7 +75,8 @@ Candidates figures_of_a_candidate() {
           [](const RankedCandidate& row) { return row.candidate->fate == Fate::infeasible; });
   all.part({}, figures_of_those_that_can_run(), if_it_can_run, Missing::blank);
   all.order_json({"choices", "plan", "fate", "reason", "gpus", "capacity", "steps", "step_time_s", "closed_form_s",
-                  "ratio", "mfu", "device_peak_gb", "gpu_hours_per_gigatoken", "on_front", "best_of_plan"});
+                  "ratio", "mfu", "device_peak_gb", "device_at_most_gb", "at_risk", "gpu_hours_per_gigatoken",
+                  "on_front", "best_of_plan"});
   return all;
 }
 

@@ -30,6 +30,7 @@ Json candidate_json(const TunedCandidate& candidate, std::size_t rank, const std
                {"ratio", {rounded(candidate.ratio), rounded(candidate.ratio_p5), rounded(candidate.ratio_p95)}},
                {"mfu", rounded(candidate.mfu)},
                {"device_gb", rounded(candidate.device_gb)},
+               {"at_risk", candidate.is_at_risk},
                {"gpu_hours", rounded(candidate.gpu_hours_per_gigatoken)},
                {"on_front", candidate.on_front},
                {"best_of_plan", candidate.best_of_plan}};
@@ -88,20 +89,20 @@ std::vector<std::string> plan_names(const TuneResult& result) {
 
 std::string tune_page(const TuneResult& result, const std::optional<Price>& price) {
   const std::vector<std::string> plans = plan_names(result);
-  const Json data = {
-      {"plans", plans},
-      {"colors", plan_colors(plans)},
-      {"definitions", definitions(plans)},
-      {"setting", result.setting},
-      {"steps", result.steps},
-      {"device_memory", result.device_memory_gb},
-      {"currency", price ? Json(price->currency) : Json()},
-      {"answer",
-       {{"lead", lead_of(result)}, {"notes", {tune_effort(result), "Costs are those of " + result.profile + "."}}}},
-      {"all", result.candidates.size()},
-      {"feasible", result.feasible},
-      {"candidates", candidates_json(result, price)},
-      {"reasons", reasons_json(result)}};
+  Json notes = {tune_effort(result), "Costs are those of " + result.profile + "."};
+  if (const std::string risk = tune_risk(result); !risk.empty()) notes.insert(notes.begin(), risk);
+  const Json data = {{"plans", plans},
+                     {"colors", plan_colors(plans)},
+                     {"definitions", definitions(plans)},
+                     {"setting", result.setting},
+                     {"steps", result.steps},
+                     {"device_memory", result.device_memory_gb},
+                     {"currency", price ? Json(price->currency) : Json()},
+                     {"answer", {{"lead", lead_of(result)}, {"notes", notes}}},
+                     {"all", result.candidates.size()},
+                     {"feasible", result.feasible},
+                     {"candidates", candidates_json(result, price)},
+                     {"reasons", reasons_json(result)}};
   return html_page(result.study, page_files::tuning_js, json_line(data));
 }
 

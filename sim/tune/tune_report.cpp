@@ -42,7 +42,7 @@ Row row_of(const TuneResult& result, const TunedCandidate& candidate, const std:
   Row row = {seconds_text(candidate.time_s),
              ratio_text(candidate),
              fmt::format("{:.1f}%", 100 * candidate.mfu),
-             fmt::format("{:.1f}", candidate.device_gb),
+             fmt::format("{:.1f}{}", candidate.device_gb, candidate.is_at_risk ? " at risk" : ""),
              fmt::format("{}", candidate.gpus),
              fmt::format("{:.1f}", candidate.gpu_hours_per_gigatoken),
              steps_text(result, candidate),
@@ -109,18 +109,35 @@ std::string tune_effort(const TuneResult& result) {
       exhaustive);
 }
 
+std::string tune_risk(const TuneResult& result) {
+  const TunedCandidate& best = result.candidates.front();
+  if (!best.is_at_risk) return "";
+  const std::string risk = fmt::format(
+      "The memory of the best is at risk: {:.1f} of {:.1f} GB, {:.1f} GB where the allocator leaves the largest gaps "
+      "that were measured.",
+      best.device_gb, result.device_memory_gb, best.device_at_most_gb);
+  const auto is_safe = [](const TunedCandidate& candidate) {
+    return candidate.fate != Fate::infeasible && !candidate.is_at_risk;
+  };
+  const auto safe = std::find_if(result.candidates.begin(), result.candidates.end(), is_safe);
+  if (safe == result.candidates.end()) return risk + " So is that of all others.";
+  return fmt::format("{} The best without that risk takes {}, {} as long: {}.", risk, seconds_text(safe->time_s),
+                     ratio_text(*safe), safe->text);
+}
+
 std::string tune_table(const TuneResult& result, const std::optional<Price>& price) {
   const auto may_run = [](const TunedCandidate& candidate) { return candidate.fate != Fate::infeasible; };
   const auto is_on_front = [](const TunedCandidate& candidate) { return candidate.on_front; };
   const auto is_best_of_plan = [](const TunedCandidate& candidate) { return candidate.best_of_plan; };
   const std::size_t all = result.candidates.size();
+  const std::string risk = tune_risk(result);
   return fmt::format(
-      "{}: {}\n{}\n\nThe best, by the time of all steps; others by that of the steps they were simulated on:\n{}\n"
+      "{}: {}\n{}\n\nThe best, by the time of all steps; others by that of the steps they were simulated on:\n{}{}\n"
       "The best of each plan, by the time of all steps:\n{}\n"
       "What no other candidate beats in time, memory (in twentieths of a device) and GPUs together:\n{}{}\ncosts: {}\n",
       result.study, result.setting, tune_effort(result), table_of_those(result, price, most_ranked, may_run),
-      table_of_those(result, price, all, is_best_of_plan), table_of_those(result, price, all, is_on_front),
-      infeasible_text(result), result.profile);
+      risk.empty() ? "" : risk + "\n", table_of_those(result, price, all, is_best_of_plan),
+      table_of_those(result, price, all, is_on_front), infeasible_text(result), result.profile);
 }
 
 void write_candidates(const TuneResult& result, const std::optional<Price>& price, TableSink& sink) {

@@ -30,6 +30,8 @@ void write_candidates(const TuneResult& result, const std::optional<Price>& pric
 [[nodiscard]] std::string tune_page(const TuneResult& result, const std::optional<Price>& price);
 /// How many candidates there were, and what the search has cost: a sentence or two.
 [[nodiscard]] std::string tune_effort(const TuneResult& result);
+/// That the memory of the best candidate is at risk, and the best one whose is not; empty if it is not at risk.
+[[nodiscard]] std::string tune_risk(const TuneResult& result);
 
 /// Writes the files of `hdpsim tune --out`: study.yaml, best.yaml, candidates.csv, tune.json and tune.html.
 /// MachineError if a file cannot be written.

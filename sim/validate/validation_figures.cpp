@@ -20,6 +20,9 @@ FigureTable<ValidationRow> figures_of_a_row() {
        "whether the profile or a constant of the set was fitted to the figure: it is then no part of the set's errors"},
       at(&Row::fitted));
   all.add({"fits", "fits", "", "whether the plan fits the memory of devices and hosts, as predicted"}, at(&Row::fits));
+  all.add(
+      {"at_risk", "at_risk", "", "whether it does not where the allocator leaves the largest gaps that were measured"},
+      at(&Row::is_at_risk));
   all.add({"not_predicted", "not_predicted", "", "why there is no prediction"}, at(&Row::not_predicted), {},
           is_not_predicted);
   all.add({"source", "source", "", "where the figure was published"}, at(&Row::source));

@@ -35,7 +35,10 @@ std::string row_line(const ValidationRow& row, std::size_t case_width, std::size
                                        quantity_width, figure(row.published), row.unit);
   if (!row.predicted) return fmt::format("{} not predicted: {}\n", head, row.not_predicted);
   return fmt::format("{} {:>10}  {:>8}{}{}\n", head, figure(*row.predicted), signed_percent(row.error()),
-                     row.fitted ? "  fitted" : "", row.fits ? "" : "  does not fit");
+                     row.fitted ? "  fitted" : "",
+                     !row.fits        ? "  does not fit"
+                     : row.is_at_risk ? "  memory at risk"
+                                      : "");
 }
 
 /// Widths of the columns of names.

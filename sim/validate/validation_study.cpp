@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "sim/analysis/memory_verdict.h"
 #include "sim/base/check.h"
 #include "sim/base/text.h"
 #include "sim/model/parameters.h"
@@ -188,6 +189,7 @@ std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& valida
         const PointSpec& spec = validation.study.points[*validation.points[i]].spec;
         row.predicted = predicted(runs->at(run), figure.quantity, spec, validation.set.attention_flops);
         row.fits = runs->at(run).metrics.fits;
+        row.is_at_risk = fit_of(runs->at(run)) == MemoryFit::at_risk;
         row.fitted = row.fitted || was_fitted_to(*spec.profile, row);
       }
       rows.push_back(std::move(row));

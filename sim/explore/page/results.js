@@ -24,9 +24,11 @@ function lead_text(runs) {
 }
 
 function memory_text(run) {
-  const {fits, device_peak, host_peak} = run.memory_gb;
+  const {verdict, device_peak, device_at_most, host_peak} = run.memory_gb;
   const {device, host} = latest.limits_gb;
-  if (fits) return `${digits(device_peak)} of ${digits(device)} GB`;
+  if (verdict === "at risk")
+    return `${digits(device_peak)} to ${digits(device_at_most)} of ${digits(device)} GB: at risk`;
+  if (verdict === "fits") return `${digits(device_peak)} of ${digits(device)} GB`;
   return device_peak > device ? `${digits(device_peak)} of ${digits(device)} GB: does not fit` :
                                 `${digits(host_peak)} of ${digits(host)} GB of host: does not fit`;
 }
@@ -146,6 +148,7 @@ function figure_button(run, name) {
   const button =
       element("button", {type: "button", className: "figure", "data-plan": run.plan, "data-figure": name}, text);
   if (!run.memory_gb.fits) button.classList.add(name === "memory" ? "misfit" : "struck");
+  if (name === "memory" && run.memory_gb.verdict === "at risk") button.classList.add("misfit");
   button.addEventListener("click", () => {
     const same = explained_figure?.plan === run.plan && explained_figure.figure === name;
     explained_figure = same ? null : {plan: run.plan, figure: name};
@@ -211,13 +214,19 @@ function show_memory(answer) {
   const runs = runs_of(answer);
   const {limits_gb} = answer;
   const used = data.memory_parts.filter((name) => runs.some((run) => run.memory_gb.parts[name] > 0));
-  const misfits = runs.filter((run) => !run.memory_gb.fits);
-  part("memory-verdict").textContent = misfits.length === 0 ?
-      `All plans fit: a device has ${gigabytes(limits_gb.device)}, its share of the host ${
-          gigabytes(limits_gb.host)}.` :
-      `Does not fit: ${
-          misfits.map((run) => `${run.plan} (${memory_text(run).replace(": does not fit", "")})`).join(", ")}.`;
-  part("memory-verdict").classList.toggle("misfit", misfits.length > 0);
+  const those = (verdict) => runs.filter((run) => run.memory_gb.verdict === verdict)
+                                 .map((run) => `${run.plan} (${memory_text(run).replace(`: ${verdict}`, "")})`)
+                                 .join(", ");
+  const misfits = those("does not fit");
+  const risks = those("at risk");
+  part("memory-verdict").textContent = misfits || risks ?
+      [
+        misfits && `Does not fit: ${misfits}.`,
+        risks && `At risk, where the allocator leaves the largest gaps that were measured: ${risks}.`
+      ].filter(Boolean)
+          .join(" ") :
+      `All plans fit: a device has ${gigabytes(limits_gb.device)}, its share of the host ${gigabytes(limits_gb.host)}.`;
+  part("memory-verdict").classList.toggle("misfit", Boolean(misfits || risks));
   draw_stacked(part("memory-chart"), {
     label: "Memory of the fullest device of every plan, by use",
     rows: runs.map(({plan}) => plan),

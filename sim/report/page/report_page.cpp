@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include "sim/analysis/memory_verdict.h"
 #include "sim/document/json.h"
 #include "sim/document/values.h"
 #include "sim/page/page.h"
@@ -251,6 +252,8 @@ Json memory_json(const Run& run) {
           {"host", memory.host.gigabytes()},
           {"host_limit", run.info.host_memory.gigabytes()},
           {"fits", run.metrics.fits},
+          {"verdict", memory_fit_text(fit_of(run))},
+          {"device_at_most", with_largest_gaps(memory).gigabytes()},
           {"parts", parts},
           {"rank", memory.rank.index()},
           {"stage", memory.stage},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 
 #include "sim/base/random.h"
 #include "tests/support/catch.h"
@@ -64,6 +65,21 @@ TEST_CASE("a plan that does not fit in a step is not the fastest of it", "[repla
   CHECK(summary.plans[1].fastest == 1);
   CHECK(summary.plans[0].fastest == 2);
   CHECK(summary.best_mean_s == (2 + 6 + 6) / 3.0);
+}
+
+TEST_CASE("steps that fit, but not with the largest gaps of the allocator, are counted as at risk", "[replay]") {
+  ReplayFold fold({.steps = 3, .plans = 1, .window = 2, .threshold = 1, .worst = 1, .device_gb = 80, .host_gb = 10},
+                  [](const WindowRow&) {});
+  for (const auto& [step, device_gb, at_most_gb] : {std::tuple(0, 70, 79), {1, 78, 83}, {2, 81, 85}}) {
+    StepRow made = row(step, 0, 2);
+    made.device_gb = device_gb;
+    made.device_at_most_gb = at_most_gb;
+    fold.add({made});
+  }
+  const ReplaySummary summary = fold.finish();
+  CHECK(summary.plans[0].at_risk == 1);
+  CHECK(summary.plans[0].does_not_fit == 1);
+  CHECK(summary.plans[0].device_at_most_gb == 85);
 }
 
 TEST_CASE("the slowest steps are kept, slowest first, the earlier of two that are as slow", "[replay]") {

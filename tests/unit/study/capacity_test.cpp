@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/analysis/memory_verdict.h"
 #include "sim/program/activations_in_flight.h"
 #include "sim/study/device_room.h"
 #include "sim/study/study.h"
@@ -20,10 +21,11 @@ PointSpec point_of(const std::vector<std::string>& overrides) {
   return StudyFile(good_study).load(overrides).points.at(0).spec;
 }
 
+// With the largest gaps of the allocator.
 Bytes peak(const PointSpec& point, std::int64_t tokens) {
   const DeviceShape shape{.tp = point.mesh.tp, .pool = point.mesh.hdp};
   const DeviceMemory device(point.model, whole_shape(point.model, shape), point.recipe);
-  return device.peak({.tokens = tokens, .ranks = 2}).total();
+  return with_largest_gaps(device.beside(device.peak({.tokens = tokens, .ranks = 2}), {}));
 }
 
 TEST_CASE("capacity: auto is the largest multiple of 256 tokens that fits a device", "[capacity]") {
@@ -37,6 +39,19 @@ TEST_CASE("capacity: auto is the largest multiple of 256 tokens that fits a devi
     CHECK(peak(point, point.capacity + 256) > point.cluster.least_device_memory());
     CHECK(point.setting().find("(auto)") != std::string::npos);
   }
+}
+
+TEST_CASE("where a capacity with room for the largest gaps does not hold the context, the chosen one is at risk",
+          "[capacity]") {
+  const auto spec = [](const std::string& context) {
+    return point_of({"mesh.capacity=auto", "data.tokens_per_step=64Mi", "data.context=" + context});
+  };
+  const PointSpec usual = spec("8Ki");
+  const std::int64_t held = usual.capacity * usual.mesh.hdp;
+  CHECK(spec(fmt::format("{}", held)).capacity == usual.capacity);
+  const PointSpec longer = spec(fmt::format("{}", held + 1));
+  CHECK(longer.capacity > usual.capacity);
+  CHECK(peak(longer, longer.capacity) > longer.cluster.least_device_memory());
 }
 
 TEST_CASE("what takes memory besides activations lowers the chosen capacity", "[capacity]") {
@@ -98,7 +113,11 @@ TEST_CASE("under every schedule plans for the chosen capacity fit, with offload 
       full.micro_batches.push_back({.group = {HdpRank(0), HdpRank(1)}, .spans = {{SequenceId(0), 0, 2 * tokens}}});
       for (const std::size_t rank : {0, 1}) full.schedule[rank].emplace_back(i);
     }
-    CHECK_FALSE(fits(full, lowering_of(point.spec), room_of(point.spec)));
+    const ConnectionTable connections = connections_of(full, room_of(point.spec).communicators);
+    const Pipeline pipeline(full, point.spec.mesh.pp, point.spec.pipeline);
+    const ChannelMemory channels{&connections, room_of(point.spec).per_connection};
+    const PlanMemory memory = memory_of(pipeline, lowering_of(point.spec), channels);
+    CHECK(fit_of(memory.use(), {room_of(point.spec).memory, memory.use().host}) != MemoryFit::fits);
   }
 }
 

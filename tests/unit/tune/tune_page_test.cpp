@@ -43,6 +43,27 @@ TEST_CASE("the page of a tuning begins with the best candidate, and the best of 
         "times as long: tp 8, static.");
 }
 
+TEST_CASE("a best candidate whose memory is at risk is told with the best one whose is not", "[tune_page]") {
+  CHECK(tune_risk(tuned()).empty());
+  TuneResult result = tuned();
+  TunedCandidate& best = result.candidates[0];
+  best.device_gb = 79.6;
+  best.device_at_most_gb = 83.1;
+  best.is_at_risk = true;
+  const std::string told =
+      "The memory of the best is at risk: 79.6 of 80.0 GB, 83.1 GB where the allocator leaves the largest gaps that "
+      "were "
+      "measured.";
+  CHECK_THAT(tune_risk(result), Catch::StartsWith(told + " The best without that risk takes 3.00 s, ") &&
+                                    Catch::EndsWith(" as long: tp 4, hdp-balance."));
+  CHECK_THAT(tune_table(result, std::nullopt), Catch::Contains("79.6 at risk") && Catch::Contains(told));
+  const auto data = test::page_data(tune_page(result, std::nullopt));
+  CHECK(data.at("answer").at("notes").at(0) == tune_risk(result));
+  CHECK(data.at("candidates").at(0).at("at_risk") == true);
+  result.candidates[1].is_at_risk = result.candidates[2].is_at_risk = true;
+  CHECK(tune_risk(result) == told + " So is that of all others.");
+}
+
 TEST_CASE("the page of a tuning has the candidates that can run, with their plans, and why others cannot",
           "[tune_page]") {
   const std::string page = tune_page(tuned(), Price{.amount = 2, .currency = "EUR"});

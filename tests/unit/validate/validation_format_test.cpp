@@ -102,8 +102,8 @@ TEST_CASE("validation as JSON and CSV: what has no prediction is null, empty, an
   CHECK(json.at("sets").at(0).at("median_abs_error").get<double>() == Approx(0.1));
   CHECK(json.at("sets").at(0).at("worst_abs_error").get<double>() == Approx(0.1));
   CHECK(formatted({row("a", 10, {})}, Format::csv) ==
-        "set,case,quantity,unit,published,predicted,error,fitted,fits,not_predicted,source\n"
-        "a,a case,step_time_s,s,10,,,false,true,it cannot be done yet,\"a paper, with a comma\"\n");
+        "set,case,quantity,unit,published,predicted,error,fitted,fits,at_risk,not_predicted,source\n"
+        "a,a case,step_time_s,s,10,,,false,true,false,it cannot be done yet,\"a paper, with a comma\"\n");
 }
 
 }  // namespace
