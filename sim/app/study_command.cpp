@@ -8,6 +8,7 @@
 #include "sim/app/study_processes.h"
 #include "sim/base/output_folder.h"
 #include "sim/results/result_files.h"
+#include "sim/run/framework_notes.h"
 #include "sim/run/runner.h"
 #include "sim/run/step.h"
 #include "sim/run/study_coverage.h"
@@ -99,6 +100,7 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
   if (!runs || !compare_with_tuned(options, study, catalog, processes.jobs(), kept, *runs))
     return interrupted(options, study, fmt::format("its {} runs were finished", study.run_count()));
   for (const std::string& line : study_notes(study)) note(line);
+  for (const std::string& line : framework_notes(study)) note(line);
   for (const std::string& warning : coverage.warnings(study, *runs)) note(warning);
   if (folder) {
     folder->remove_earlier();

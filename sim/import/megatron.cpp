@@ -16,6 +16,7 @@
 #include "sim/import/impl/megatron_recipe.h"
 #include "sim/import/impl/megatron_variants.h"
 #include "sim/program/schedule.h"
+#include "sim/study/megatron_rules.h"
 
 namespace hdpsim {
 namespace {
@@ -162,6 +163,7 @@ class MegatronReader {
     put(run_.mesh, "schedule", std::string(chunks_ > 1 ? "interleaved" : "1f1b"));
     if (chunks_ > 1) put(run_.mesh, "virtual_stages", chunks_);
     put(run_.mesh, "overlap_p2p_comm", std::string(arguments_.is_on("overlap_p2p_comm") ? "interleaved" : "never"));
+    if (chunks_ > 1) check_interleaving();
     if (arguments_.has("microbatch_group_size_per_vp_stage") && chunks_ > 1 &&
         arguments_.number("microbatch_group_size_per_vp_stage", sequences, run_.pp) != run_.pp) {
       arguments_.tell_unsaid("microbatch_group_size_per_vp_stage", "groups are of as many as there are stages",
@@ -172,6 +174,18 @@ class MegatronReader {
       diagnostics_.error(arguments_.position("pipeline_model_parallel_size"),
                          fmt::format("{} stages do not divide {} layers", run_.pp, layers_));
     }
+  }
+
+  void check_interleaving() {
+    const std::int64_t replicas = run_.gpus / (run_.tp * run_.pp * run_.cp);
+    if (replicas == 0 || run_.global_batch % (run_.micro_batch * replicas) != 0) return;  // told by check_divisions()
+    const std::int64_t micro_batches = run_.global_batch / (run_.micro_batch * replicas);
+    const std::int64_t group = arguments_.number("microbatch_group_size_per_vp_stage", sequences, run_.pp);
+    const std::string problem = interleaving_problem(micro_batches, run_.pp, std::max(group, run_.pp));
+    if (problem.empty()) return;
+    diagnostics_.error(arguments_.position("pipeline_model_parallel_size"),
+                       fmt::format("Megatron-LM does not run {}", problem),
+                       "choose another --global-batch-size, or no virtual stages");
   }
 
   // How many layers the first and the last stage have, and what counts as one.

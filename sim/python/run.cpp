@@ -15,6 +15,7 @@
 #include "sim/report/study_report.h"
 #include "sim/results/format.h"
 #include "sim/results/result_files.h"
+#include "sim/run/framework_notes.h"
 #include "sim/run/ordered_work.h"
 #include "sim/run/runner.h"
 #include "sim/run/study_coverage.h"
@@ -108,6 +109,7 @@ class StudyRun {
     const BaselineRun baselines{search, found ? &*found : nullptr, store_ ? &*store_ : nullptr};
     if (!runs || !compare_with_tuned(study_, root_, catalog_, baselines, *runs)) return nullptr;
     for (std::string& line : study_notes(study_)) notes.push_back(std::move(line));
+    for (std::string& line : framework_notes(study_)) notes.push_back(std::move(line));
     for (std::string& warning : coverage.warnings(study_, *runs)) notes.push_back(std::move(warning));
     if (folder_) {
       folder_->remove_earlier();

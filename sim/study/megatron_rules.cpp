@@ -1,0 +1,89 @@
+#include "sim/study/megatron_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "sim/model/group_sharing.h"
+#include "sim/program/chunk_map.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::string_view interleaved = "interleaved";
+
+// The stages that are not stated have as many layers each: nothing may be left over.
+std::string left_over_layers(const PointSpec& point) {
+  const LayerSplit& split = point.pipeline.split;
+  const std::int64_t counted = (split.counts_embedding ? 1 : 0) + (split.counts_loss ? 1 : 0);
+  const std::int64_t stated = (split.first_stage > 0 ? 1 : 0) + (split.last_stage > 0 ? 1 : 0);
+  const std::int64_t layers = point.model.layers + counted - split.first_stage - split.last_stage;
+  const std::int64_t chunks = (point.mesh.pp - stated) * point.pipeline.virtual_stages;
+  if (chunks == 0 || layers % chunks == 0) return "";
+  const std::string of_chunks =
+      point.pipeline.virtual_stages > 1 ? fmt::format(" of {} chunks", point.pipeline.virtual_stages) : "";
+  return fmt::format("{} layers{} on {} stages{}, as nothing may be left over", layers,
+                     counted > 0 ? ", counting embedding or loss," : "", point.mesh.pp - stated, of_chunks);
+}
+
+std::string unhidden_messages(const PointSpec& point) {
+  if (point.pipeline.schedule != interleaved || point.mesh.pp != 2 || point.pipeline.overlaps_messages()) return "";
+  return "the interleaved schedule on 2 stages without overlap_p2p_comm";
+}
+
+// Ranks that trade heads have whole ones, of keys and values too.
+std::string undivided_heads(const PointSpec& point, const Plan& plan) {
+  if (point.recipe.key_exchange != KeyExchange::all_to_all) return "";
+  const std::int64_t heads = common_kv_heads(point.model, point.mesh.tp);
+  for (const MicroBatch& micro_batch : plan.micro_batches) {
+    const std::int64_t ranks = std::ssize(micro_batch.group);
+    const std::int64_t wanted = point.recipe.a2a_ranks > 0 ? std::min(point.recipe.a2a_ranks, ranks) : ranks;
+    if (ranks == 1 || heads % wanted == 0) continue;
+    const std::int64_t traded = group_sharing(heads, point.recipe, ranks).inner;
+    return fmt::format(
+        "{} ranks that trade heads (cp_comm_type: a2a), as they do not divide the {} key-value heads of a "
+        "device; simulated are {} of them, in a ring of {}",
+        wanted, heads, traded, ranks / traded);
+  }
+  return "";
+}
+
+std::string uneven_micro_batches(const PointSpec& point, const Plan& plan) {
+  const std::int64_t stages = point.mesh.pp;
+  if (point.pipeline.schedule != interleaved || stages == 1) return "";
+  for (std::size_t rank = 0; rank < plan.schedule.size(); ++rank) {
+    const std::string problem = interleaving_problem(std::ssize(plan.schedule[rank]), stages, stages);
+    if (!problem.empty()) return fmt::format("{} (rank {} of step {})", problem, rank, plan.step);
+  }
+  return "";
+}
+
+std::vector<std::string> those(std::initializer_list<std::string> problems) {
+  std::vector<std::string> found(problems);
+  std::erase(found, "");
+  return found;
+}
+
+}  // namespace
+
+std::string interleaving_problem(std::int64_t micro_batches, std::int64_t stages, std::int64_t group) {
+  const std::int64_t last = micro_batches % group;
+  if (micro_batches >= group && (last == 0 || last >= stages)) return "";
+  const std::string rule =
+      group == stages ? fmt::format("must be a multiple of the {} stages", stages)
+                      : fmt::format("must be whole groups of {}, or leave one of at least {} over", group, stages);
+  return fmt::format("{} micro-batches of a replica under the interleaved schedule, which {}", micro_batches, rule);
+}
+
+std::vector<std::string> megatron_mesh_problems(const PointSpec& point) {
+  const std::string_view schedule = point.pipeline.schedule;
+  if (point.mesh.pp == 1 || (schedule != "1f1b" && schedule != interleaved)) return {};
+  return those({left_over_layers(point), unhidden_messages(point)});
+}
+
+std::vector<std::string> megatron_plan_problems(const PointSpec& point, const Plan& plan) {
+  return those({uneven_micro_batches(point, plan), undivided_heads(point, plan)});
+}
+
+}  // namespace hdpsim
