@@ -13,7 +13,7 @@ study = {
     "name": "bandwidth",
     "cluster": {"preset": "a100-rail-3tier", "gpus": 32},
     "model": {"preset": "llama-7b"},
-    "profile": "a100-published",
+    "profile": "bytescale-implied",
     "data": {"lengths": {"preset": "github"}, "context": "128Ki", "tokens_per_step": "1Mi", "steps": 4},
     "mesh": {"tp": 2, "capacity": "8Ki"},
     "plans": [{"static": {"cp": "auto"}}, {"hdp-naive": {"offload": "auto"}}, {"hdp-balance": {"offload": "auto"}}],

@@ -12,6 +12,7 @@
 #include "sim/base/text.h"
 #include "sim/network/collective_pace.h"
 #include "sim/network/fair_share_network.h"
+#include "sim/profile/renamed_profiles.h"
 #include "sim/report/comm_report.h"
 #include "sim/report/simgrid_files.h"
 #include "sim/study/catalog.h"
@@ -92,6 +93,7 @@ std::optional<DeviceProfile> profile_of(const CommOptions& options, Catalog& cat
   Diagnostics diagnostics;
   const auto profile = catalog.profile(Value::scalar(options.profile), diagnostics);
   diagnostics.throw_if_any();
+  if (const std::string renamed = renamed_profile_note(options.profile); !renamed.empty()) note(renamed);
   return *profile;
 }
 

@@ -16,6 +16,7 @@
 #include "sim/document/document.h"
 #include "sim/document/json_stream.h"
 #include "sim/profile/profile_file.h"
+#include "sim/profile/renamed_profiles.h"
 #include "sim/profiler/recording.h"
 #include "sim/study/catalog.h"
 #include "sim/study/profile_choice.h"
@@ -36,7 +37,9 @@ struct Start {
 
 bool is_profile(const std::string& name, const Catalog& catalog) {
   const std::vector<std::string> shipped = profile_names(catalog.profiles().string());
-  if (std::find(shipped.begin(), shipped.end(), name) != shipped.end()) return true;
+  if (std::find(shipped.begin(), shipped.end(), name) != shipped.end() || find_renamed_profile(name) != nullptr) {
+    return true;
+  }
   std::error_code refused;
   if (!fs::is_regular_file(name, refused)) return false;
   Diagnostics ignored;
@@ -49,6 +52,7 @@ Profile named_profile(const std::string& name, Catalog& catalog) {
   Diagnostics diagnostics;
   Profile profile = catalog.profile(Value::scalar(name, {"--like", 0, 0}), diagnostics);
   diagnostics.throw_if_any();
+  if (const std::string renamed = renamed_profile_note(name); !renamed.empty()) note(renamed);
   return profile;
 }
 
@@ -80,6 +84,7 @@ std::string model_of(const std::string& device) {
 }
 
 bool is_of(const DeviceProfile& profile, const ProfiledDevice& device) {
+  if (!profile.provenance.implied_by.empty()) return false;
   return device.name.find(model_of(profile.provenance.device)) != std::string::npos;
 }
 

@@ -72,7 +72,8 @@ List profiles(Catalog& catalog) {
     const auto profile = catalog.profile(Value::scalar(name), none);
     if (profile == nullptr) continue;
     const Provenance& from = profile->provenance;
-    list.push_back({name, fmt::format("{}, {}", from.device, profile_label_name(from.label))});
+    const std::string implied = from.implied_by.empty() ? "" : fmt::format("; implied by {}", from.implied_by);
+    list.push_back({name, fmt::format("{}, {}{}", from.device, profile_label_name(from.label), implied)});
   }
   return list;
 }

@@ -149,6 +149,7 @@ Json profiles_json(Catalog& catalog) {
     if (const auto profile = catalog.profile(Value::scalar(name), found)) {
       profiles.push_back({{"name", name},
                           {"device", profile->provenance.device},
+                          {"is_implied", !profile->provenance.implied_by.empty()},
                           {"label", profile_label_name(profile->provenance.label)}});
     }
   }

@@ -17,9 +17,9 @@
 #include "sim/model/experts.h"
 #include "sim/model/layers.h"
 #include "sim/model/model_config.h"
-#include "sim/profile/profile_file.h"
 #include "sim/study/commented_study.h"
 #include "sim/study/kernel_choice.h"
+#include "sim/study/profile_choice.h"
 #include "sim/study/study_paths.h"
 
 namespace hdpsim {
@@ -150,19 +150,12 @@ class StudyWriter {
   }
 
   void choose_profile(Value& study) {
-    std::vector<std::string> names;
-    std::shared_ptr<const DeviceProfile> chosen;
-    for (const std::string& name : profile_names(catalog_.profiles().string())) {
-      Diagnostics none;
-      const auto profile = catalog_.profile(Value::scalar(name), none);
-      if (profile == nullptr || profile->provenance.device != device_) continue;
-      names.push_back(name);
-      if (names.size() == 1) chosen = profile;
-    }
+    const std::vector<std::string> names = profiles_of(device_, catalog_);
     if (names.empty()) return;  // which the study tells
     put(study, "profile", names.front());
     if (names.size() > 1) assume(fmt::format("the profile is the first of {}", joined(names, ", ")));
-    keep_to_products_of(*chosen);
+    Diagnostics none;
+    keep_to_products_of(*catalog_.profile(Value::scalar(names.front()), none));
   }
 
   void keep_to_products_of(const DeviceProfile& profile) {

@@ -31,7 +31,10 @@ struct Provenance {
   std::string source;        ///< A sentence: who measured what, or which publication.
   std::string device;        ///< Device type, the name that clusters use: "A100-80GB".
   std::int64_t devices = 1;  ///< Number of devices that took part.
-  std::string device_name;   ///< The name by driver or processor: "NVIDIA H200". This and the following may be empty.
+  /// Whose figures of training imply the rates, which need not be those of the device: no study takes such a profile
+  /// unless it names it. Empty: they are the device's.
+  std::string implied_by;
+  std::string device_name;  ///< The name by driver or processor: "NVIDIA H200". This and the following may be empty.
   std::string driver;
   std::string cuda;
   std::string nccl;

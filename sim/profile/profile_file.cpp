@@ -9,6 +9,7 @@
 #include "sim/profile/impl/field_reader.h"
 #include "sim/profile/impl/field_writer.h"
 #include "sim/profile/impl/profile_fields.h"
+#include "sim/profile/renamed_profiles.h"
 
 namespace hdpsim {
 namespace {
@@ -42,12 +43,14 @@ std::optional<DeviceProfile> load_profile(const std::string& name_or_path, const
   if (name_or_path.find('/') != std::string::npos || name_or_path.ends_with(ending)) {
     return load_path(name_or_path, diagnostics);
   }
+  const RenamedProfile* renamed = find_renamed_profile(name_or_path);
+  const std::string name(renamed == nullptr ? name_or_path : renamed->name);
   const std::vector<std::string> names = profile_names(directory);
-  if (std::find(names.begin(), names.end(), name_or_path) == names.end()) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
     diagnostics.error(asked_at, fmt::format("there is no profile '{}'", name_or_path), suggestion(name_or_path, names));
     return std::nullopt;
   }
-  return load_path((std::filesystem::path(directory) / (name_or_path + std::string(ending))).string(), diagnostics);
+  return load_path((std::filesystem::path(directory) / (name + std::string(ending))).string(), diagnostics);
 }
 
 std::vector<KeyText> profile_keys() {

@@ -15,8 +15,8 @@ namespace hdpsim {
 [[nodiscard]] std::optional<DeviceProfile> read_profile(const Value& document, const std::string& name,
                                                         Diagnostics& diagnostics);
 
-/// A profile from a path (anything with a '/' or ending in .yaml) or by its name in `directory`. An unknown name is
-/// reported at `asked_at`, with the names that exist.
+/// A profile from a path (anything with a '/' or ending in .yaml) or by its name in `directory`, of today or an old one
+/// (renamed_profiles.h). An unknown name is reported at `asked_at`, with the names that exist.
 [[nodiscard]] std::optional<DeviceProfile> load_profile(const std::string& name_or_path, const std::string& directory,
                                                         const Position& asked_at, Diagnostics& diagnostics);
 

@@ -15,6 +15,7 @@
 #include "sim/plan/policy.h"
 #include "sim/profile/profile_file.h"
 #include "sim/study/commented_study.h"
+#include "sim/study/profile_choice.h"
 #include "sim/study/study.h"
 #include "sim/study/study_keys.h"
 #include "sim/study/study_paths.h"
@@ -242,12 +243,7 @@ std::int64_t NewStudy::gpus() const {
 std::vector<std::string> NewStudy::profiles_of_device() const {
   Diagnostics told_before;
   const auto cluster = catalog_.cluster(said(NewStudyPart::cluster), told_before);
-  std::vector<std::string> names = names_of(NewStudyPart::profile);
-  std::erase_if(names, [&](const std::string& name) {
-    const auto profile = catalog_.profile(Value::scalar(name), told_before);
-    return !cluster || profile == nullptr || profile->provenance.device != cluster->device;
-  });
-  return names;
+  return cluster ? profiles_of(cluster->device, catalog_) : std::vector<std::string>{};
 }
 
 std::string NewStudy::choice_of(NewStudyPart part) const {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <string_view>
 
 #include "sim/model/layers.h"
+#include "sim/profile/renamed_profiles.h"
 #include "sim/study/mesh_keys.h"
 #include "sim/study/not_modelled.h"
 #include "sim/study/study.h"
@@ -81,6 +83,31 @@ bool is_stated(const Study& study, const IdleRule& rule) {
                       [&](const KeyText& key) { return key.name == rule.key && key.fallback == stated->text; });
 }
 
+// Every text that the study or its sweep gives `key`.
+void collect_texts(const Value& value, std::string_view key, std::set<std::string>& texts) {
+  for (const Value& item : value.items) collect_texts(item, key, texts);
+  for (const auto& [name, position, stated] : value.entries) {
+    if (name != key) {
+      collect_texts(stated, key, texts);
+      continue;
+    }
+    if (stated.is_scalar()) texts.insert(stated.text);
+    for (const Value& item : stated.items) texts.insert(item.text);
+  }
+}
+
+// Profiles that are named as they were called.
+std::vector<std::string> renamed_notes(const Study& study) {
+  std::set<std::string> profiles;
+  collect_texts(study.resolved, "profile", profiles);
+  std::vector<std::string> lines;
+  for (const std::string& name : profiles) {
+    const std::string note = renamed_profile_note(name);
+    if (!note.empty()) lines.push_back(fmt::format("note: {}: {}", study.name, note));
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::vector<std::string> idle_key_notes(const Study& study) {
@@ -96,7 +123,8 @@ std::vector<std::string> idle_key_notes(const Study& study) {
 
 std::vector<std::string> study_notes(const Study& study) {
   std::vector<std::string> lines = model_notes(study);
-  for (const auto& notes : {network_notes(study), cold_step_warnings(study), idle_key_notes(study)}) {
+  for (const auto& notes :
+       {renamed_notes(study), network_notes(study), cold_step_warnings(study), idle_key_notes(study)}) {
     std::copy(notes.begin(), notes.end(), std::back_inserter(lines));
   }
   return lines;

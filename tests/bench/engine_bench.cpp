@@ -48,7 +48,7 @@ struct Workload {
         ", tiers: {core: {fan_in: 64}}, node: {nics: {count: " + std::to_string(nics_per_node) + "}}}";
     const auto cluster =
         read_cluster(parse_document("cluster", cluster_text, problems), root + "/configs/clusters", problems);
-    const auto profile = load_profile("a100-published", root + "/calib/profiles", {}, problems);
+    const auto profile = load_profile("bytescale-implied", root + "/calib/profiles", {}, problems);
     options.model = *load_model(root + "/configs/models/llama-7b.json", problems);
     options.mesh = {.hdp = gpus / 2, .tp = 2, .pp = 1};
     world = World::make(*cluster, *profile, {.mesh = options.mesh}, problems);

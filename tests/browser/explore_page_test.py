@@ -138,7 +138,7 @@ class ExplorePage(unittest.TestCase):
         used = page.value(f"Object.entries({RUNS}[0].breakdown_s).filter(([, time]) => time > 0).map(([name]) => name)")
         for activity in used:
             self.assertIn(activity, text)
-        self.assertIn("a100-published", text)
+        self.assertIn("bytescale-implied", text)
         page.close()
 
     def test_problems_stand_beside_their_controls_all_at_once(self):

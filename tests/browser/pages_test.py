@@ -155,7 +155,7 @@ class Pages(unittest.TestCase):
             "name": name,
             "cluster": {"preset": "a100-rail-3tier", "gpus": 32},
             "model": {"preset": "llama-7b"},
-            "profile": "a100-published",
+            "profile": "bytescale-implied",
             "data": {"lengths": {"file": lengths}, "context": "64Ki", "tokens_per_step": "1Mi", "steps": 2},
             "mesh": {"tp": 2},
             "plans": ["static", "hdp-balance"],
@@ -213,7 +213,7 @@ class Pages(unittest.TestCase):
             "study:\n"
             "  cluster: {preset: a100-rail-3tier}\n"
             "  model: {preset: llama-7b}\n"
-            "  profile: a100-published\n"
+            "  profile: bytescale-implied\n"
             "  plans: [static]\n"
             "columns: [tp, dp, micro_batch, global_batch, sequence, step_time_s, tokens_per_s_per_gpu]\n"
             "rows:\n"

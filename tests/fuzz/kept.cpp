@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr char study_text[] = R"(name: kept
 cluster: {preset: a100-rail-3tier, gpus: 8}
 model: {preset: llama-160m}
-profile: a100-published
+profile: bytescale-implied
 data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 32Ki, steps: 3, seed: 1}
 mesh: {capacity: 4Ki}
 plans: [static, hdp-naive]

@@ -27,7 +27,7 @@ Outcome run_study_itself(std::string_view input) {
 Outcome run_on_cluster(std::string_view input) {
   const std::string file = file_with("cluster.yaml", input);
   return run_sanely(study_of(small_study(
-      fmt::format("cluster: {{file: {}}}\nmodel: {{preset: llama-160m}}\nprofile: a100-published\n", file))));
+      fmt::format("cluster: {{file: {}}}\nmodel: {{preset: llama-160m}}\nprofile: bytescale-implied\n", file))));
 }
 
 Outcome run_with_profile(std::string_view input) {
@@ -39,13 +39,14 @@ Outcome run_with_profile(std::string_view input) {
 Outcome run_model(std::string_view input) {
   const std::string file = file_with("config.json", input);
   return run_sanely(study_of(small_study(fmt::format(
-      "cluster: {{preset: a100-rail-3tier, gpus: 16}}\nmodel: {{hf_config: {}}}\nprofile: a100-published\n", file))));
+      "cluster: {{preset: a100-rail-3tier, gpus: 16}}\nmodel: {{hf_config: {}}}\nprofile: bytescale-implied\n",
+      file))));
 }
 
 Outcome run_lengths(std::string_view input) {
   const std::string file = file_with("lengths.csv", input);
   return run_sanely(study_of(small_study(
-      "cluster: {preset: a100-rail-3tier, gpus: 16}\nmodel: {preset: llama-160m}\nprofile: a100-published\n",
+      "cluster: {preset: a100-rail-3tier, gpus: 16}\nmodel: {preset: llama-160m}\nprofile: bytescale-implied\n",
       fmt::format("{{file: {}}}", file))));
 }
 
@@ -53,7 +54,7 @@ Outcome run_lengths(std::string_view input) {
 std::string planned_study(std::string_view plan) {
   return fmt::format(
       "name: planned\ncluster: {{preset: a100-rail-3tier, gpus: 16}}\nmodel: {{preset: llama-160m}}\n"
-      "profile: a100-published\nmesh: {{tp: 2, capacity: 4Ki}}\nplans: [static, {}]\n"
+      "profile: bytescale-implied\nmesh: {{tp: 2, capacity: 4Ki}}\nplans: [static, {}]\n"
       "data: {{lengths: {{preset: github}}, context: 16Ki, tokens_per_step: 64Ki, steps: 1, seed: 3}}\n",
       plan);
 }
@@ -88,7 +89,7 @@ std::vector<Target> study_targets() {
        ".yaml",
        8,
        longest_simulation_s,
-       {"calib/profiles/a100-published.yaml", "calib/profiles/a100-sxm-published.yaml"},
+       {"calib/profiles/bytescale-implied.yaml", "calib/profiles/a100-sxm-published.yaml"},
        run_with_profile},
       {"model_run",
        ".json",

@@ -20,7 +20,7 @@ namespace {
 constexpr char four_ranks_text[] = R"(name: four-ranks
 cluster: {preset: a100-rail-3tier, gpus: 8}
 model: {preset: llama-160m, num_hidden_layers: 4}
-profile: a100-published
+profile: bytescale-implied
 data: {lengths: {preset: github}, context: 4Ki, tokens_per_step: 16Ki, steps: 1, seed: 1}
 mesh: {tp: 2, capacity: 1Ki}
 plans: [hdp-balance]

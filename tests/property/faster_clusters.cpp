@@ -140,7 +140,7 @@ cluster:
       setting.a100 ? "A100-80GB" : "H100-80GB", setting.per_node * setting.nodes, setting.per_node, setting.gpu_memory,
       setting.host_memory, setting.nvlink, setting.nics, setting.nic, setting.pcie, setting.per_uplink);
   text += fmt::format("model: {}\nprofile: {}\ndata: {}\nmesh: {}\nplans:\n", setting.model,
-                      profiles(setting.a100 ? "a100-published" : "h100-published", setting.speed), setting.data,
+                      profiles(setting.a100 ? "bytescale-implied" : "h100-published", setting.speed), setting.data,
                       setting.mesh);
   for (const std::string& plan : plans) text += plan == "static" ? "  - static\n" : fmt::format("  - {{{}}}\n", plan);
   return text;

@@ -313,7 +313,7 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
                                              : "";
   const Recipe shared_keys{.key_exchange = choice.indexed ? KeyExchange::all_gather : KeyExchange::ring};
   const std::int64_t tp = one_of(random, {1, 2});
-  const char* const profiles[] = {"a100-published", "h100-published", "h200-published"};
+  const char* const profiles[] = {"bytescale-implied", "h100-published", "h200-published"};
   Diagnostics problems;
   auto profile = load_profile(profiles[random.below(3)], HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
   problems.throw_if_any();

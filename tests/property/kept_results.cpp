@@ -35,7 +35,7 @@ using Files = std::map<std::string, std::string>;  // by name
 constexpr char kept_study[] = R"(name: small
 cluster: {preset: a100-rail-3tier, gpus: 8}
 model: {preset: llama-7b}
-profile: a100-published
+profile: bytescale-implied
 data: {lengths: {preset: github}, context: 16Ki, tokens_per_step: 64Ki, steps: 3, seed: 1}
 mesh: {tp: 2, capacity: 8Ki}
 plans: [static, hdp-balance]

@@ -26,7 +26,7 @@ cluster:
   preset: a100-rail-3tier
   gpus: 16
 model: {preset: llama-7b, num_hidden_layers: 4}
-profile: a100-published
+profile: bytescale-implied
 data: {lengths: {fixed: 4Ki}, context: 8Ki, tokens_per_step: 64Ki, steps: 1}
 mesh: {tp: 2, capacity: 4Ki}
 plans: [static: {cp: 2}, hdp-balance: {offload: auto}]
@@ -37,7 +37,7 @@ cluster:
   preset: a100-rail-3tier
   gpus: 16
 model: {preset: mixtral-8x7b, num_hidden_layers: 4}
-profile: a100-published
+profile: bytescale-implied
 data: {lengths: {fixed: 4Ki}, context: 4Ki, tokens_per_step: 64Ki, steps: 1}
 mesh: {tp: 2, ep: 2, capacity: 4Ki}
 plans: [static: {cp: 1}]

@@ -28,7 +28,7 @@ import hdpsim  # noqa: E402
 yaml = """name: two ways
 cluster: {preset: a100-rail-3tier, gpus: 32}
 model: {preset: llama-7b}
-profile: a100-published
+profile: bytescale-implied
 data:
   lengths: {preset: github}
   context: 64Ki
@@ -43,7 +43,7 @@ study = {
     "name": "two ways",
     "cluster": {"preset": "a100-rail-3tier", "gpus": 32},
     "model": {"preset": "llama-7b"},
-    "profile": "a100-published",
+    "profile": "bytescale-implied",
     "data": {"lengths": {"preset": "github"}, "context": "64Ki", "tokens_per_step": "1Mi", "steps": 2},
     "mesh": {"tp": 2},
     "plans": ["static", {"hdp-balance": {"offload": "auto"}}],
@@ -238,7 +238,7 @@ class Results(InFolder):
         for cluster in hdpsim.names("clusters"):
             self.assertTrue((source / f"configs/clusters/{cluster}.yaml").exists(), cluster)
         self.assertIn("llama3-8b", hdpsim.names("models"))
-        self.assertIn("a100-published", hdpsim.names("profiles"))
+        self.assertIn("bytescale-implied", hdpsim.names("profiles"))
         self.assertIn("github", hdpsim.names("lengths"))
         self.assertIn("hdp-balance", hdpsim.names("plans"))
         with self.assertRaisesRegex(ValueError, "'model'.*did you mean 'models'"):
@@ -493,8 +493,8 @@ class Problems(InFolder):
 
     def test_a_dictionary_is_told_of_by_the_lines_of_its_yaml(self):
         with self.assertRaises(hdpsim.InputError) as raised:
-            hdpsim.run({**study, "profile": "a100-publishd"})
-        self.assertIn('profile: a100-publishd\n', str(raised.exception))  # the line, above the caret
+            hdpsim.run({**study, "profile": "bytescale-implid"})
+        self.assertIn('profile: bytescale-implid\n', str(raised.exception))  # the line, above the caret
         [problem] = raised.exception.problems
         self.assertEqual((problem.file, problem.column), ("study", len("profile: ") + 1))
 

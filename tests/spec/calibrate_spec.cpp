@@ -107,10 +107,11 @@ TEST_CASE("a check says of every family that can be timed whether the profile st
 
 TEST_CASE("a profile that cannot be timed again here is refused with a fix", "[calibrate]") {
   const Workplace here;
-  const Outcome published = here.hdpsim("calibrate --check a100-published");
+  const Outcome published = here.hdpsim("calibrate --check bytescale-implied");
   CHECK(published.code == 2);
-  CHECK_THAT(published.err, Catch::Contains("the profile a100-published is published, not measured by a calibration") &&
-                                Catch::Contains("hdpsim calibrate measures one of this machine"));
+  CHECK_THAT(published.err,
+             Catch::Contains("the profile bytescale-implied is published, not measured by a calibration") &&
+                 Catch::Contains("hdpsim calibrate measures one of this machine"));
   std::string text = test::text_of(fs::path(HDPSIM_SOURCE_DIR) / "calib/profiles/epyc-cpu.yaml");
   text.replace(text.find("device: \"CPU\""), 13, "device: \"H200-141GB\"");
   here.write("h200.yaml", text);

@@ -52,7 +52,7 @@ TEST_CASE("all problems of a study are told at once and nothing is written", "[c
              "name: bad\n"
              "cluster: {preset: a100-rail-3tier, gpus: 31, node: {nics: {bandwidth: 200}}}\n"
              "model: {preset: llama-8b}\n"
-             "profile: a100-publishd\n"
+             "profile: bytescale-implid\n"
              "data:\n"
              "  lengths: {preset: github, lowest: 0}\n"
              "  context: 256Ki\n"

@@ -72,10 +72,10 @@ TEST_CASE("kernels timed beside the runs tell a machine that is slower from a pr
   CHECK_THAT(executed.out, Contains("step at pace"));
   CHECK_THAT(here.run("compare real").out, Contains("static at the pace of its kernels beside the runs: "));
   CHECK_THAT(here.read("real/measured-0.jsonl"), Contains("\"at_pace_s\": "));
-  const Outcome refused =
-      here.hdpsim("execute fast.yaml --plan static --pace --set profile=a100-published --set cluster.device=A100-80GB");
+  const Outcome refused = here.hdpsim(
+      "execute fast.yaml --plan static --pace --set profile=bytescale-implied --set cluster.device=A100-80GB");
   CHECK(refused.code == 2);
-  CHECK_THAT(refused.err, Contains("profile a100-published has no kernels that were timed"));
+  CHECK_THAT(refused.err, Contains("profile bytescale-implied has no kernels that were timed"));
 }
 
 TEST_CASE("both plans train the same model, though their runs interleave", "[compare]") {

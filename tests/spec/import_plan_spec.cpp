@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 constexpr char study_text[] = R"(name: outside
 cluster: {preset: a100-rail-3tier, gpus: 16}
 model: {preset: llama-7b}
-profile: a100-published
+profile: bytescale-implied
 data: {lengths: {preset: github}, context: 32Ki, tokens_per_step: 256Ki, steps: 3}
 mesh: {tp: 2}
 compare_to: static

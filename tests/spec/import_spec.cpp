@@ -77,6 +77,7 @@ TEST_CASE("a Llama-3 script with arrays becomes its study, on another cluster an
   const std::string study = here.read("mine.yaml");
   CHECK(has(study, "model: {preset: llama3-8b}"));
   CHECK(has(study, "cluster: {preset: a100-rail-3tier, gpus: 64}"));
+  CHECK(has(study, "profile: a100-sxm-published"));
   CHECK(has(study, "plans: [{static: {cp: 2}}, hdp-balance]"));
   CHECK(has(study, "\n  capacity: 4096\n"));  // 8Ki tokens over two ranks
   CHECK(has(study, "\n  overlap_grad_reduce: true\n"));

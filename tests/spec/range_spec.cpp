@@ -11,7 +11,7 @@ using Catch::Matchers::Contains;
 constexpr char study[] = R"(name: long
 cluster: {preset: a100-rail-3tier, gpus: 32}
 model: {preset: llama-7b}
-profile: a100-published
+profile: bytescale-implied
 data:
   lengths: {fixed: 1Gi}
   context: 1Gi

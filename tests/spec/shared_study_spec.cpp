@@ -18,7 +18,7 @@ std::string many_points() {
   for (int seed = 2; seed <= points; ++seed) seeds += fmt::format(", {}", seed);
   return fmt::format(
       "name: many\ncluster: {{preset: a100-rail-3tier, gpus: 16}}\nmodel: {{preset: llama-7b}}\n"
-      "profile: a100-published\n"
+      "profile: bytescale-implied\n"
       "data: {{lengths: {{preset: github}}, context: 32Ki, tokens_per_step: 256Ki, steps: 20}}\n"
       "mesh: {{tp: 2}}\nplans: [hdp-balance]\nsweep: {{data.seed: [{}]}}\n",
       seeds);

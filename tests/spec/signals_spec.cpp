@@ -13,7 +13,8 @@ namespace {
 
 // A thousand steps, each of which takes seconds on any processor.
 constexpr char endless_study[] =
-    "name: endless\ncluster: {preset: a100-rail-3tier, gpus: 8}\nmodel: {preset: llama-70b}\nprofile: a100-published\n"
+    "name: endless\ncluster: {preset: a100-rail-3tier, gpus: 8}\nmodel: {preset: llama-70b}\nprofile: "
+    "bytescale-implied\n"
     "data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 1Gi, steps: 1000}\n"
     "plans: [static]\ngrain: exact\n";
 

@@ -231,7 +231,7 @@ TEST_CASE("a study that is told to stop keeps its finished runs and nothing half
   // Two runs that are done at once, and two that take too long.
   here.write(
       "long.yaml",
-      "name: long\ncluster: {preset: a100-rail-3tier, gpus: 8}\nmodel: {preset: llama-7b}\nprofile: a100-published\n"
+      "name: long\ncluster: {preset: a100-rail-3tier, gpus: 8}\nmodel: {preset: llama-7b}\nprofile: bytescale-implied\n"
       "data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 64Ki, steps: 1}\nmesh: {tp: 2}\n"
       "plans: [static, hdp-balance]\nsweep: {data.steps: [1, 1000000]}\n");
   Background study(here, "study long.yaml --out results --jobs 2");

@@ -16,7 +16,7 @@ namespace hdpsim::test {
 inline constexpr char good_study[] = R"(name: good
 cluster: {preset: a100-rail-3tier, gpus: 32}
 model: {preset: llama-7b}
-profile: a100-published
+profile: bytescale-implied
 data:
   lengths: {preset: github}
   context: 64Ki

@@ -9,7 +9,7 @@ source: nobody
 study:
   cluster: {preset: a100-rail-3tier}
   model: {preset: llama-7b}
-  profile: a100-published
+  profile: bytescale-implied
   plans: [static]
 columns: [tp, dp, micro_batch, global_batch, sequence, step_time_s, tokens_per_s_per_gpu]
 rows:

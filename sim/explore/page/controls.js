@@ -122,7 +122,8 @@ function choose_cluster(name) {
   const {device} = controls.clusters.find((cluster) => cluster.name === name);
   const profile = preset_of("profile") ?? text_at(study_shown, "profile");
   if (controls.profiles.find((each) => each.name === profile)?.device !== device) {
-    settings.set("profile", controls.profiles.find((each) => each.device === device)?.name ?? profile);
+    settings.set(
+        "profile", controls.profiles.find((each) => each.device === device && !each.is_implied)?.name ?? profile);
   }
   settings.delete("cluster.node.nics.bandwidth");
   set("cluster", `{preset: ${name}}`);

@@ -20,6 +20,10 @@ void fields(Io& io, typename Io::template Of<Provenance>& p) {
   io.text("source", p.source);
   io.meaning("the word by which clusters name the device");
   io.text("device", p.device);
+  io.meaning(
+      "whose figures of training imply the rates, which need not be those of the device: no study takes the profile "
+      "unless it names it");
+  io.optional_text("implied_by", p.implied_by);
   io.meaning("devices that were measured");
   io.count_or_default("devices", p.devices);
   io.optional_text("device_name", p.device_name);

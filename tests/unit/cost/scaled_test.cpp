@@ -4,7 +4,7 @@ namespace hdpsim {
 namespace {
 
 TEST_CASE("a family that takes longer takes longer alone, and its evidence stays", "[cost]") {
-  const std::string name = GENERATE(as<std::string>{}, "a100-published", "epyc-cpu", "cpu-datasheet");
+  const std::string name = GENERATE(as<std::string>{}, "bytescale-implied", "epyc-cpu", "cpu-datasheet");
   DeviceProfile profile = testing::shipped_profile(name);
   const auto nominal = make_cost_model(profile);
   profile.factors[CostFamily::gemm] = 1.5;

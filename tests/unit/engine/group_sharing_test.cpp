@@ -178,7 +178,7 @@ TEST_CASE("a slow rank holds up all that gather or trade with it", "[sharing]") 
 
 std::unique_ptr<World> two_nodes(const Mesh& mesh) {
   Diagnostics problems;
-  const auto profile = load_profile("a100-published", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
+  const auto profile = load_profile("bytescale-implied", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
   problems.throw_if_any();
   auto world = World::make(test::two_nodes(), *profile, {.mesh = mesh}, problems);
   problems.throw_if_any();

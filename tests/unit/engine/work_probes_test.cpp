@@ -34,7 +34,7 @@ class Measured {
       : lowering_{
             .model = seven_billion(), .mesh = {.hdp = 8, .tp = 2}, .recipe = {.recompute = recompute, .zero = zero}} {
     Diagnostics problems;
-    const auto profile = load_profile("a100-published", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
+    const auto profile = load_profile("bytescale-implied", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
     problems.throw_if_any();
     world_ = World::make(test::two_nodes(), *profile, {.mesh = lowering_.mesh}, problems);
     problems.throw_if_any();

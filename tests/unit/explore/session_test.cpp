@@ -260,7 +260,7 @@ TEST_CASE("the page holds the presets that there are, and its script the nonce o
   Explored explored;
   const std::string page = explored.session().page("the-nonce");
   CHECK(page.find("<script nonce=\"the-nonce\">") != std::string::npos);
-  for (const char* name : {"a100-rail-3tier", "llama-7b", "a100-published", "github", "hdp-balance", "mesh.zero"}) {
+  for (const char* name : {"a100-rail-3tier", "llama-7b", "bytescale-implied", "github", "hdp-balance", "mesh.zero"}) {
     CHECK(page.find(std::string("\"") + name + "\"") != std::string::npos);
   }
   CHECK(page.find("{{") == std::string::npos);

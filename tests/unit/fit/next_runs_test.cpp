@@ -113,14 +113,14 @@ TEST_CASE("without a study the run is chosen that tells most of all parameters",
 TEST_CASE("a study of another profile is refused: the rows say nothing of it", "[fit]") {
   std::string other = asked;
   const std::string profile = "a100-sxm-published";
-  other.replace(other.find(profile), profile.size(), "a100-published");
+  other.replace(other.find(profile), profile.size(), "bytescale-implied");
   const StudyFile study(other);
   try {
     (void)fit_to_steps(asking(set_of(small_rows), study.path()));
     FAIL("it was not refused");
   } catch (const InputError& error) {
     CHECK_THAT(error.what(),
-               Catch::Contains("its profile is a100-published, and the fit is one of a100-sxm-published"));
+               Catch::Contains("its profile is bytescale-implied, and the fit is one of a100-sxm-published"));
   }
 }
 

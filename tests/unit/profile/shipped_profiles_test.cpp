@@ -2,6 +2,7 @@
 #include <string>
 
 #include "sim/profile/profile_file.h"
+#include "sim/profile/renamed_profiles.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim {
@@ -21,8 +22,8 @@ DeviceProfile shipped_profile(const std::string& name) {
 TEST_CASE("every shipped profile loads without a problem and reads back equal after writing", "[profile]") {
   const auto names = profile_names(profiles_folder);
   REQUIRE(std::set<std::string>(names.begin(), names.end()) ==
-          std::set<std::string>{"a100-published", "a100-sxm-published", "b200-published", "cpu-datasheet", "epyc-cpu",
-                                "h100-published", "h200-published"});
+          std::set<std::string>{"bytescale-implied", "a100-sxm-published", "b200-published", "cpu-datasheet",
+                                "epyc-cpu", "h100-published", "h200-published"});
   for (const std::string& name : names) {
     INFO(name);
     const DeviceProfile profile = shipped_profile(name);
@@ -51,7 +52,7 @@ TEST_CASE("a shipped profile that claims to be measured says with which program,
 }
 
 TEST_CASE("the A100 profile holds the published ring step and MLP of the case study", "[profile]") {
-  const DeviceProfile a100 = shipped_profile("a100-published");
+  const DeviceProfile a100 = shipped_profile("bytescale-implied");
   // One zigzag step of 8,192 tokens at tp 2: 16 heads of 128 over 8192 x 4096 pairs in 2.8 ms.
   const double rate = 4.0 * 16 * 128 * 8192 * 4096 / 2.8e-3;
   const AttentionCurve& full_forward = a100.attention.at(0);
@@ -69,12 +70,34 @@ TEST_CASE("the A100 profile holds the published ring step and MLP of the case st
   CHECK(network.efficiency() == Approx(11.3 / 25));
 }
 
+TEST_CASE("a profile that had another name is read by it, and the note says what it describes", "[profile]") {
+  CHECK(shipped_profile("a100-published") == shipped_profile("bytescale-implied"));
+  CHECK(
+      renamed_profile_note("a100-published") ==
+      "the profile a100-published is called bytescale-implied now: the device that ByteScale's figures imply, half as "
+      "fast as an A100 in benchmarks; for an A100 write a100-sxm-published");
+  for (const std::string& name : profile_names(profiles_folder)) CHECK(renamed_profile_note(name).empty());
+}
+
+TEST_CASE("the device that ByteScale's figures imply is half as fast as an A100, and says whose figures they are",
+          "[profile]") {
+  const DeviceProfile implied = shipped_profile("bytescale-implied");
+  const DeviceProfile a100 = shipped_profile("a100-sxm-published");
+  CHECK_FALSE(implied.provenance.implied_by.empty());
+  CHECK(a100.provenance.implied_by.empty());
+  const auto rate = [](const DeviceProfile& profile) {
+    const AttentionCurve& curve = profile.attention.at(0);
+    return sample_work(curve, curve.samples.back()).count() / curve.samples.back().time.seconds();
+  };
+  CHECK(rate(a100) > 2 * rate(implied));
+}
+
 TEST_CASE("an unknown profile is reported where the study asks for it", "[profile]") {
   Diagnostics diagnostics;
-  CHECK_FALSE(load_profile("a100-publishd", profiles_folder, {"study.yaml", 4, 10}, diagnostics));
+  CHECK_FALSE(load_profile("bytescale-implid", profiles_folder, {"study.yaml", 4, 10}, diagnostics));
   CHECK(diagnostics.text() ==
-        "study.yaml:4:10: error: there is no profile 'a100-publishd'\n"
-        "        did you mean 'a100-published'?\n");
+        "study.yaml:4:10: error: there is no profile 'bytescale-implid'\n"
+        "        did you mean 'bytescale-implied'?\n");
 }
 
 TEST_CASE("a profile can be given as a path", "[profile]") {

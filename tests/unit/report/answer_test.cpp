@@ -17,7 +17,7 @@ Run a_waiting_run(const std::string& plan, Duration waiting, std::size_t point =
   Run run;
   run.info.plan = plan;
   run.info.point = point;
-  run.info.profile = "a100-published (published)";
+  run.info.profile = "bytescale-implied (published)";
   run.info.gpus = 2;
   run.info.peak = 1_TFLOPs;
   run.info.device_memory = Bytes(80 * gigabyte);
@@ -128,7 +128,7 @@ TEST_CASE("the answer says what its intervals hold, and what the costs rest on",
              Contains("Over 4 steps the speed-up of hdp-naive over static is 1.80 to 2.30 (p5 to p95). That "
                       "is how much batches differ: costs are taken as exact."));
   CHECK_THAT(notes(runs),
-             Contains("Costs are those of a100-published (published). The time of hdp-naive rests to 50% on "
+             Contains("Costs are those of bytescale-implied (published). The time of hdp-naive rests to 50% on "
                       "interpolation between samples, to 30% on extrapolation beyond them, to 20% on "
                       "formulas and waiting."));
   Uncertainty found;

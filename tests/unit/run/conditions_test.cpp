@@ -30,7 +30,7 @@ std::vector<Duration> times_of(const Run& run) {
 constexpr char one_gpu[] = R"(name: one
 cluster: {preset: a100-rail-3tier, gpus: 8}
 model: {preset: llama-7b, num_hidden_layers: 2}
-profile: a100-published
+profile: bytescale-implied
 data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 64Ki, steps: 3}
 mesh: {tp: 1}
 plans: [static]

@@ -20,7 +20,7 @@ Study tiny(const std::vector<std::string>& overrides) {
 
 // A profile like that of the tiny study, which knows as much of connections as `connections` says.
 std::string profile_with(const test::TemporaryFolder& folder, const std::string& connections) {
-  std::ifstream shipped(HDPSIM_SOURCE_DIR "/calib/profiles/a100-published.yaml");
+  std::ifstream shipped(HDPSIM_SOURCE_DIR "/calib/profiles/bytescale-implied.yaml");
   std::string text{std::istreambuf_iterator<char>(shipped), {}};
   const std::size_t begin = text.find("\nconnections:");
   text.replace(begin, text.find("\nbackward_ring:") - begin, "\n" + connections);

@@ -89,7 +89,7 @@ TEST_CASE("parameters that are gathered beside rings on shared links hold the la
   const test::StudyFile file(R"(name: shared
 cluster: {preset: a100-rail-3tier, gpus: 8, node: {nvlink: ~, pcie: {gpus_per_uplink: 2}}}
 model: {preset: llama-7b, num_hidden_layers: 4}
-profile: a100-published
+profile: bytescale-implied
 data: {lengths: {fixed: 2Ki}, context: 2Ki, tokens_per_step: 32Ki, steps: 1}
 mesh: {tp: 4, capacity: 1Ki, zero: 3}
 plans: [static]

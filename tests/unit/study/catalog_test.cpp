@@ -15,7 +15,7 @@ Value parsed(const std::string& file, const std::string& text) {
 TEST_CASE("the same kernels of the same profile are one profile: points that choose them share it", "[catalog]") {
   Catalog catalog(HDPSIM_SOURCE_DIR);
   Diagnostics problems;
-  const auto profile = catalog.profile(parsed("study", "a100-published"), problems);
+  const auto profile = catalog.profile(parsed("study", "bytescale-implied"), problems);
   const auto with = [&](const char* kernels) {
     return catalog.profile_with_kernels(parsed("study", kernels), profile, problems);
   };

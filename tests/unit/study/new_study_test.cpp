@@ -70,6 +70,7 @@ TEST_CASE("what nobody has said is chosen from what was said", "[new]") {
   Made made({{Part::cluster, "h200-rail"}, {Part::gpus, "16"}});
   CHECK(made.study.choice_of(Part::profile) == "h200-published");
   CHECK(made.study.choice_of(Part::tokens_per_step) == "512Ki");  // 16 of 32Ki
+  CHECK(Made({{Part::cluster, "dgx-a100-superpod"}}).study.choice_of(Part::profile) == "a100-sxm-published");
   made.say(Part::context, "1Mi");
   CHECK(made.study.choice_of(Part::tokens_per_step) == "1Mi");  // a step holds a sequence
   Made other({{Part::cluster, "{preset: h200-rail, gpus: 24}"}});

@@ -1,5 +1,7 @@
 #include "sim/study/study_notes.h"
 
+#include <algorithm>
+
 #include "tests/support/study_file.h"
 
 namespace hdpsim {
@@ -29,6 +31,22 @@ TEST_CASE("a default that is stated, and a key that matters at one point of a sw
   CHECK(notes_with("{tp: 2, a2a_ranks: 4}", {"sweep={mesh.cp_comm_type: [p2p, a2a]}"}).empty());
   CHECK(notes_with("{tp: 2}", {"sweep=[{label: a, set: {mesh.a2a_ranks: 2}}, {label: b, set: {}}]"}).size() == 1);
   CHECK(notes_with("{tp: 2}", {"sweep={mesh.bucket_parameters: [1000000, 2000000]}"}).size() == 1);
+}
+
+TEST_CASE("a profile that is named as it was called is told by its name of today, once, in sweeps, too",
+          "[study][notes]") {
+  const auto renamed = [](const std::string& text, const std::vector<std::string>& overrides = {}) {
+    const Study study = StudyFile(text).load(overrides);
+    const Notes notes = study_notes(study);
+    return std::count_if(notes.begin(), notes.end(), [](const std::string& note) {
+      return note.starts_with("note: good: the profile a100-published is called bytescale-implied now: ");
+    });
+  };
+  const std::string old = changed(good_study, "bytescale-implied", "a100-published");
+  CHECK(StudyFile(old).load().points.at(0).spec.profile->name == "bytescale-implied");
+  CHECK(renamed(old) == 1);
+  CHECK(renamed(good_study) == 0);
+  CHECK(renamed(good_study, {"sweep={profile: [a100-published, a100-sxm-published]}"}) == 1);
 }
 
 TEST_CASE("notes of a study are those of its models, its clusters, its profiles and its keys", "[study][notes]") {

@@ -203,6 +203,15 @@ TEST_CASE("layers of the first and the last stage must leave every chunk a layer
     return problems_with("{tp: 2}", "{tp: 1, pp: 16, capacity: 1Mi, " + keys + "}");
   };
   CHECK(with("account_for_embedding: true, account_for_loss: true").empty());
+  // 34 on 32 chunks, of which the first has one layer, and on 48.
+  CHECK(problems_with("{tp: 2}",
+                      "{tp: 1, pp: 16, account_for_embedding: true, account_for_loss: true, "
+                      "schedule: interleaved, virtual_stages: 2, capacity: 1Mi}")
+            .empty());
+  CHECK(problems_with("{tp: 2}",
+                      "{tp: 1, pp: 16, account_for_embedding: true, account_for_loss: true, "
+                      "schedule: interleaved, virtual_stages: 3, capacity: 1Mi}") ==
+        Problems{"10:19: 'pp' is 16 with 3 virtual stages, but llama-7b has 32 layers"});
   CHECK(with("first_stage_layers: 1, last_stage_layers: 3").empty());
   CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 1, first_stage_layers: 32}").empty());
   CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 1, first_stage_layers: 3}") ==
@@ -269,28 +278,29 @@ TEST_CASE("a capacity holds at least a token and a step at least a sequence", "[
 }
 
 TEST_CASE("the profile must be of the cluster's device", "[study]") {
-  CHECK(problems_with("a100-published", "h100-published") ==
+  CHECK(problems_with("bytescale-implied", "h100-published") ==
         Problems{"4:10: the profile is of a H100-80GB, the cluster has A100-80GB"});
 }
 
 TEST_CASE("a study without a profile has the only one of its cluster's device, and states it", "[study]") {
   const std::string silent =
-      changed(changed(good_study, "profile: a100-published\n", ""), "a100-rail-3tier", "h100-rail");
+      changed(changed(good_study, "profile: bytescale-implied\n", ""), "a100-rail-3tier", "h100-rail");
   const Study study = StudyFile(silent).load();
   CHECK(study.points.at(0).spec.profile->name == "h100-published");
   CHECK(study.resolved.find("profile")->text == "h100-published");
   const std::string stated =
-      changed(changed(good_study, "a100-published", "h100-published"), "a100-rail-3tier", "h100-rail");
+      changed(changed(good_study, "bytescale-implied", "h100-published"), "a100-rail-3tier", "h100-rail");
   CHECK(study.run_info(0, 0).profile == StudyFile(stated).load().run_info(0, 0).profile);
-  CHECK(StudyFile(changed(good_study, "profile: a100-published\n", "")).problems() ==
-        Problems{"1:1: the study names no profile, and 2 are of a A100-80GB"});
+  // An A100 is none of those that figures of training imply.
+  const Study of_a100 = StudyFile(changed(good_study, "profile: bytescale-implied\n", "")).load();
+  CHECK(of_a100.points.at(0).spec.profile->name == "a100-sxm-published");
   CHECK(StudyFile(silent).problems({"cluster.device=Z1"}) ==
         Problems{"1:1: the study names no profile, and none is of a Z1"});
 }
 
 TEST_CASE("a sweep over clusters takes the profile of each, and states none", "[study]") {
   const std::string text =
-      changed(good_study, "profile: a100-published\n", "") + "sweep: {cluster.preset: [h100-rail, h200-rail]}\n";
+      changed(good_study, "profile: bytescale-implied\n", "") + "sweep: {cluster.preset: [h100-rail, h200-rail]}\n";
   const Study study = StudyFile(text).load();
   CHECK(study.points.at(0).spec.profile->name == "h100-published");
   CHECK(study.points.at(1).spec.profile->name == "h200-published");
@@ -317,7 +327,8 @@ TEST_CASE("lengths may be the path of a file", "[study]") {
 TEST_CASE("what a study names must exist", "[study]") {
   CHECK(problems_with("preset: github", "preset: gitub") == Problems{"6:21: there is no length preset 'gitub'"});
   CHECK(problems_with("{preset: llama-7b}", "{hf_config: none.json}").at(0).starts_with("3:20: there is no file "));
-  CHECK(problems_with("profile: a100-published", "profile: ./none.yaml").at(0).starts_with("4:10: there is no file "));
+  CHECK(
+      problems_with("profile: bytescale-implied", "profile: ./none.yaml").at(0).starts_with("4:10: there is no file "));
   CHECK(problems_with("{preset: github}", "{file: none.csv}").at(0).starts_with("6:19: there is no file "));
 }
 
@@ -408,8 +419,9 @@ TEST_CASE("ranks shard in groups that divide them, where something is sharded", 
 
 TEST_CASE("tokens travel to experts in fp8 only where experts multiply in fp8", "[study]") {
   const std::string eight = changed(changed(good_study, "llama-7b", "mixtral-8x7b"), "tp: 2", "tp: 2, ep: 2");
-  const std::string h100 = changed(changed(eight, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published") +
-                           "moe: {dispatch: per_node, fp8_sent: true}\n";
+  const std::string h100 =
+      changed(changed(eight, "a100-rail-3tier", "h100-rail"), "bytescale-implied", "h100-published") +
+      "moe: {dispatch: per_node, fp8_sent: true}\n";
   CHECK(StudyFile(h100).problems() == Problems{"12:37: tokens travel in fp8, but experts multiply in bf16"});
   const StudyFile fp8(changed(h100, "mesh:", "kernels: {linear: fp8}\nmesh:"));
   CHECK(fp8.problems().empty());

@@ -32,7 +32,7 @@ TEST_CASE("lines of a log become the rows of a set, with all that the rows of an
   CHECK(set->name == "small");
   CHECK(set->cases[0].name == "plain, long");
   CHECK(set->cases[0].published.front().value == 2.5);
-  CHECK(set->cases[1].study.find("profile")->text == "a100-published");
+  CHECK(set->cases[1].study.find("profile")->text == "bytescale-implied");
   CHECK(set->cases[1].study.find("mesh")->find("tp")->text == "2");
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("predictions of a set are those of a study with the same values", "[va
   const StudyFile same(R"(name: same
 cluster: {preset: a100-rail-3tier, gpus: 8}
 model: {preset: llama-7b}
-profile: a100-published
+profile: bytescale-implied
 data: {lengths: {fixed: 4Ki}, context: 4Ki, tokens_per_step: 64Ki, steps: 1}
 mesh: {tp: 2, capacity: 4Ki}
 plans: [static]
@@ -225,22 +225,22 @@ TEST_CASE("every shipped set can be read, and is worth its name", "[validation]"
 TEST_CASE("kernels are chosen by the study: fp8 products where the profile has them", "[kernels]") {
   const std::string study = changed(test::good_study, "mesh:", "kernels: {linear: fp8}\nmesh:");
   const StudyFile without(study);
-  CHECK(without.problems() == std::vector<std::string>{"10:19: the profile a100-published has no 'gemm_fp8'"});
-  const StudyFile with(changed(changed(study, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published"));
+  CHECK(without.problems() == std::vector<std::string>{"10:19: the profile bytescale-implied has no 'gemm_fp8'"});
+  const StudyFile with(changed(changed(study, "a100-rail-3tier", "h100-rail"), "bytescale-implied", "h100-published"));
   const Study read = with.load();
   const DeviceProfile& profile = *read.points[0].spec.profile;
   CHECK(profile.linear == ProductFormat::fp8);
   CHECK_FALSE(profile.unfused_attention);
   CHECK(lowering_of(read.points[0].spec).recipe.products == ProductFormat::fp8);
   const std::string on_h100 =
-      changed(changed(study, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published");
+      changed(changed(study, "a100-rail-3tier", "h100-rail"), "bytescale-implied", "h100-published");
   CHECK(StudyFile(changed(on_h100, "linear: fp8", "linear: fp8_blocks")).problems().empty());
   CHECK(StudyFile(changed(on_h100, "linear: fp8", "linear: mxfp8")).problems() ==
         std::vector<std::string>{"10:19: the profile h100-published has no 'gemm_mxfp8'"});
 }
 
 TEST_CASE("kernels are chosen by the study: attention in Triton, launches by a graph", "[kernels]") {
-  const std::string published = changed(test::good_study, "a100-published", "a100-sxm-published");
+  const std::string published = changed(test::good_study, "bytescale-implied", "a100-sxm-published");
   const auto spec_of = [&](const std::string& kernels) {
     const StudyFile file(changed(published, "mesh:", "kernels: " + kernels + "\nmesh:"));
     return file.load().points[0].spec;
@@ -254,12 +254,13 @@ TEST_CASE("kernels are chosen by the study: attention in Triton, launches by a g
   CHECK(lowering_of(eager).recipe.host_issues);
   CHECK_FALSE(lowering_of(chosen).recipe.host_issues);
   const StudyFile without(changed(test::good_study, "mesh:", "kernels: {attention: triton}\nmesh:"));
-  CHECK(without.problems() == std::vector<std::string>{"10:22: the profile a100-published has no 'attention_triton'"});
+  CHECK(without.problems() ==
+        std::vector<std::string>{"10:22: the profile bytescale-implied has no 'attention_triton'"});
 }
 
 TEST_CASE("kernels are chosen by the study: every other attention of a profile by its name", "[kernels]") {
   const std::string study =
-      changed(changed(test::good_study, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published");
+      changed(changed(test::good_study, "a100-rail-3tier", "h100-rail"), "bytescale-implied", "h100-published");
   for (std::size_t i = 0; i < other_attentions; ++i) {
     const std::string name(other_attention_name(static_cast<OtherAttention>(i)));
     const StudyFile file(changed(study, "mesh:", "kernels: {attention: " + name + "}\nmesh:"));
