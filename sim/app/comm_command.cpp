@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <map>
 
 #include "calib/measure/nccl_tests.h"
 #include "sim/app/command.h"
 #include "sim/app/named_cluster.h"
 #include "sim/base/output_folder.h"
+#include "sim/base/quantity_limits.h"
 #include "sim/base/text.h"
 #include "sim/network/collective_pace.h"
 #include "sim/network/fair_share_network.h"
@@ -72,8 +72,7 @@ Traffic background_of(const std::string& text) {
   };
   read(at + 1, dash, traffic.first);
   read(dash + 1, text.size(), last);
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 2;  // sums stay within 64 bits
-  if (traffic.first < 0 || last <= traffic.first || last > most) throw wrong;
+  if (traffic.first < 0 || last <= traffic.first || last >= limits::most_devices) throw wrong;
   traffic.devices = last - traffic.first + 1;
   return traffic;
 }
@@ -332,7 +331,8 @@ void add_comm_command(Command app, Session& session) {
       .add_option("--profile", options.profile,
                   "What software gets of the links, and its own lines of collectives (default: all, and NCCL's model)")
       .type_name("NAME|FILE");
-  add_count(command, "-g,--gpus", options.gpus, "GPUs that take part, from the first one on (default: 8)", 2);
+  add_count(command, "-g,--gpus", options.gpus, "GPUs that take part, from the first one on (default: 8)", 2,
+            limits::most_devices);
   command.add_option("-b,--minbytes", options.least, "Smallest size (default: 8)").type_name("SIZE");
   command.add_option("-e,--maxbytes", options.most, "Largest size (default: 128M)").type_name("SIZE");
   command.add_option("-f,--stepfactor", options.factor, "From one size to the next (default: 2)");

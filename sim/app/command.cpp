@@ -11,11 +11,12 @@
 namespace hdpsim::app {
 
 Option add_count(Command command, const std::string& name, std::int64_t& count, const std::string& help,
-                 std::int64_t least) {
-  const auto read = [&count, name, least](const std::string& text) {
+                 std::int64_t least, std::int64_t most) {
+  const auto read = [&count, least, most](const std::string& text) {
     const Parsed<std::int64_t> parsed = parse_count(text);
     if (!parsed.value) throw WrongValue(parsed.error);
     if (*parsed.value < least) throw WrongValue(fmt::format("{} is less than {}", text, least));
+    if (*parsed.value > most) throw WrongValue(fmt::format("{} is more than {}", text, most));
     count = *parsed.value;
   };
   return command.add_option(name, read, help).type_name("COUNT");

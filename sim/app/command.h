@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,9 +72,9 @@ Options& add_command(Command command, Session& session, int (*run)(const Options
   return *options;
 }
 
-/// Adds an option for a count such as 4096, 256Ki or 100M, at least `least`.
+/// Adds an option for a count such as 4096, 256Ki or 100M, from `least` to `most`.
 Option add_count(Command command, const std::string& name, std::int64_t& count, const std::string& help,
-                 std::int64_t least = 1);
+                 std::int64_t least = 1, std::int64_t most = std::numeric_limits<std::int64_t>::max());
 /// Adds `--patience TIME`, at least a millisecond.
 Option add_patience(Command command, Duration& patience, const std::string& help);
 /// Adds `--format table|csv|json`.

@@ -1,8 +1,12 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <new>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 
@@ -11,6 +15,7 @@
 #include "sim/app/data_folder.h"
 #include "sim/app/signals.h"
 #include "sim/app/terminal.h"
+#include "sim/base/atomic_file.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 #include "sim/base/text.h"
@@ -25,6 +30,8 @@ constexpr char exit_codes[] =
     "Example:\n  hdpsim study configs/studies/tiny.yaml\n\n"
     "Exit codes: 0 fine; 2 the input is wrong; 3 the machine refused (no device, no memory, cannot write); 70 a bug;\n"
     "130 and 143 stopped by Ctrl-C and by SIGTERM, within two seconds.";
+
+constexpr char out_of_memory[] = "error: out of memory: this takes more than the machine has";
 
 int ended(ExitCode code, const std::string& text) {
   complain(text);
@@ -99,7 +106,9 @@ int guarded_run(int argc, char** argv) {
   } catch (const kernels::DeviceError& error) {
     return ended(machine_refused, fmt::format("error: {}", error.what()));
   } catch (const std::bad_alloc&) {
-    return ended(machine_refused, "error: out of memory");
+    return ended(machine_refused, out_of_memory);
+  } catch (const std::length_error&) {  // more items than any memory holds
+    return ended(machine_refused, out_of_memory);
   } catch (const std::system_error& error) {
     return ended(machine_refused, fmt::format("error: {}", error.what()));
   } catch (const CheckFailure& error) {
@@ -109,10 +118,25 @@ int guarded_run(int argc, char** argv) {
   }
 }
 
+// The end of memory inside of what may not throw, where no exception gets out. Needs no memory itself.
+[[noreturn]] void terminated() {
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    remove_unfinished_files();
+    (void)!::write(STDERR_FILENO, out_of_memory, sizeof out_of_memory - 1);
+    (void)!::write(STDERR_FILENO, "\n", 1);
+    ::_exit(machine_refused);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a bug, which abort() shows to whoever looks into the core
+  }
+  std::abort();
+}
+
 }  // namespace
 }  // namespace hdpsim::app
 
 int main(int argc, char** argv) {
+  std::set_terminate(hdpsim::app::terminated);
   hdpsim::app::open_closed_streams();
   hdpsim::app::end_on_signals();
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the size limit is then refused like one on a full disk

@@ -5,6 +5,7 @@
 
 #include "sim/app/command.h"
 #include "sim/app/standard_input.h"
+#include "sim/base/machine_limits.h"
 #include "sim/study/catalog.h"
 #include "sim/trace/trace.h"
 
@@ -31,6 +32,9 @@ struct Input {
   [[nodiscard]] std::unique_ptr<LengthSource> open() const { return open_lengths(file, options(), draw()); }
 };
 
+// Draws of ten minutes or so.
+constexpr std::int64_t most_draws = 10'000'000'000;
+
 void add_input(Command command, Input& input) {
   command.add_option("FILE", input.file, "Lengths, in any format of traces/README.md; - is standard input").required();
   command.add_option("--from", input.format, "The format of FILE (default: by its extension and columns)")
@@ -38,7 +42,8 @@ void add_input(Command command, Input& input) {
       .type_name("FORMAT");
   command.add_option("--column", input.column, "Column or field of the lengths").type_name("NAME");
   command.add_option("--step-column", input.step_column, "Column or field of the steps").type_name("NAME");
-  add_count(command, "--count", input.count, "Lengths to draw, if FILE holds a distribution (default: 1,000,000)");
+  add_count(command, "--count", input.count, "Lengths to draw, if FILE holds a distribution (default: 1,000,000)", 1,
+            most_draws);
   add_count(command, "--seed", input.seed, "Seed of the draws (default: 1)", 0);
 }
 
@@ -47,11 +52,6 @@ struct FigureOptions {
   Format format = Format::table;
 };
 
-int run_describe(const FigureOptions& options, const Session& /*session*/) {
-  std::optional<StandardInput> kept;
-  print(formatted(describe(*opened(options.input.readable(kept), options.input.file)), options.format), options.format);
-  return 0;
-}
 // Opens the lengths, and says so where they are not those of documents.
 std::unique_ptr<LengthSource> opened(const Input& input, const std::string& name) {
   const TraceFormat format = detect_format(input.file, input.options());
@@ -61,6 +61,11 @@ std::unique_ptr<LengthSource> opened(const Input& input, const std::string& name
   return input.open();
 }
 
+int run_describe(const FigureOptions& options, const Session& /*session*/) {
+  std::optional<StandardInput> kept;
+  print(formatted(describe(*opened(options.input.readable(kept), options.input.file)), options.format), options.format);
+  return 0;
+}
 
 int run_fit(const FigureOptions& options, const Session& /*session*/) {
   std::optional<StandardInput> kept;
@@ -125,12 +130,24 @@ LengthDistributionPtr distribution_of(const GenerateOptions& options, const Sess
   return load_preset(options.preset, Catalog(session.data_folder).traces(), {edges, options.lowest});
 }
 
+// About as much as a file of so many lengths takes: the digits of the middle one and the end of its line, or the words
+// of JSON; tables take nothing.
+double written_bytes(const std::filesystem::path& path, const WriteOptions& write, const LengthDistribution& lengths,
+                     double count) {
+  const std::optional<TraceFormat> format = write.format ? write.format : format_of_extension(path);
+  if (format == TraceFormat::npy) return 8 * count;
+  if (!format || holds_distribution(*format)) return 0;
+  const auto line = static_cast<double>(fmt::formatted_size("{}\n", lengths.quantile(0.5)));
+  return (line + (format == TraceFormat::jsonl ? 12 : 0)) * count;
+}
+
 int run_generate(const GenerateOptions& options, const Session& session) {
   const LengthDistributionPtr distribution = distribution_of(options, session);
   session.inputs.require_none_at(options.out);
   const WriteOptions write{trace_format(options.to)};
   const auto seed = static_cast<std::uint64_t>(options.seed);
   if (options.steps == 0) {
+    require_disk(options.out, written_bytes(options.out, write, *distribution, static_cast<double>(options.count)));
     say_written(options.out, write_trace(*make_drawn_lengths(distribution, seed, options.count), options.out, write));
     return 0;
   }
@@ -142,6 +159,9 @@ int run_generate(const GenerateOptions& options, const Session& session) {
                            .overlong = Overlong::split,
                            .seed = seed};
   const BatchSourcePtr batches = make_batches(distribution, batch);
+  const double sequences = batches->sequences_per_step() * static_cast<double>(options.steps);
+  require_memory("a step", batches->sequences_per_step() * sizeof(Sequence));
+  require_disk(options.out, written_bytes(options.out, write, *distribution, sequences));
   say_written(options.out, write_trace(*make_batch_lengths(*batches, options.steps), options.out, write));
   return 0;
 }
@@ -159,7 +179,7 @@ void add_generate(Command trace, Session& session) {
       .one_of({"upper", "lower"})
       .type_name("EDGE");
   add_count(command, "--lowest", options.lowest, "Shortest length of the lowest class (default: 256)");
-  add_count(command, "--count", options.count, "How many lengths (default: 1,000,000)");
+  add_count(command, "--count", options.count, "How many lengths (default: 1,000,000)", 1, most_draws);
   add_count(command, "--seed", options.seed, "Seed (default: 1)", 0);
   add_count(command, "--steps", options.steps, "Instead of a number of lengths: the batches of this many steps");
   add_count(command, "--context", options.context, "The longest sequence of a batch; longer ones are split");

@@ -24,6 +24,7 @@
 #include "sim/study/plan_files.h"
 #include "sim/study/planning.h"
 #include "sim/study/problems.h"
+#include "sim/study/step_size.h"
 #include "sim/study/study_defaults.h"
 #include "sim/study/study_identity.h"
 #include "sim/study/study_keys.h"
@@ -197,6 +198,7 @@ class PointMaker {
     World* world = shared_world(point, mesh_position_);
     if (world == nullptr) return;
     point.batches = make_batches(point.spec.lengths, point.spec.batch);
+    if (!has_steps_of_a_size(point.spec.batch, *point.batches)) return;
     Diagnostics problems_of_plans = make_planners(point, world->job());
     if (problems_of_plans.empty() && point.spec.capacity_is_chosen &&
         holds_all_micro_batches(*make_schedule(point.spec.pipeline, point.spec.mesh.pp))) {
@@ -206,6 +208,13 @@ class PointMaker {
     problems_.add(problems_of_plans, mesh_position_);
     add_neighbours(point, *world);
     study_.points.push_back(std::move(point));
+  }
+
+  bool has_steps_of_a_size(const BatchOptions& options, const BatchSource& batches) {
+    Diagnostics found;
+    check_step_size(options, batches, found);
+    problems_.add(found, mesh_position_);
+    return found.empty();
   }
 
   // Makes the planners of all plans for the point's capacity. Returns their problems.
@@ -257,6 +266,7 @@ class PointMaker {
       StudyNeighbour& job = point.neighbours.emplace_back(
           StudyNeighbour{other.name, lowering_of(*other.job), make_batches(other.job->lengths, other.job->batch),
                          planner_of(*other.job, *other.policy, context, found), nullptr});
+      if (!has_steps_of_a_size(other.job->batch, *job.batches)) return;
       if (job.planner) job.held_back = job.planner->held_back(*job.batches, point.spec.steps);
       problems_.add(found, other.plan.position);
     }

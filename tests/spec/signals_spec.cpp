@@ -61,7 +61,7 @@ TEST_CASE("a signal ends a process that waits for its input", "[signals]") {
 
 TEST_CASE("a signal leaves no file half-written", "[signals]") {
   const Workplace here;
-  Background generator(here, "trace generate --preset github --count 1000000000000 --out lengths.csv");
+  Background generator(here, "trace generate --preset github --count 200000000 --out lengths.csv");
   generator.await([&] { return holds_unfinished(here.folder()); });
   generator.send(SIGTERM);
   CHECK(generator.wait() == 128 + SIGTERM);

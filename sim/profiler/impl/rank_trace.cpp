@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t most_events = 20'000'000;  // of a kind, in one trace: some 2 GB of memory
 
+constexpr std::size_t longest_name = 4096;            // of a kernel: what templates add behind it tells nothing
+constexpr std::size_t most_text_bytes = 100'000'000;  // of names and groups in one trace
+
 void require_room(std::size_t count, const ProfilerEvent& event) {
   if (count < most_events) return;
   throw InputError(event.position, fmt::format("the trace has more than {} events of one kind", most_events),
@@ -76,13 +79,26 @@ void RankTrace::add_kernel(ProfilerEvent& event) {
                     .stream = static_cast<std::int32_t>(event.stream >= 0 ? event.stream : event.thread),
                     .bytes = std::max<std::int64_t>(0, event.bytes)};
   if (kind.kind == KernelClass::collective) kernel.message = message_of(event);
-  kernel.name = name_of(event.name, kind);
+  kernel.name = name_of(event, kind);
   kernels.push_back(kernel);
 }
 
-std::uint32_t RankTrace::name_of(std::string& text, KernelKind kind) {
+void RankTrace::keep_text(std::size_t bytes, const ProfilerEvent& event) {
+  text_bytes_ += bytes;
+  if (text_bytes_ <= most_text_bytes) return;
+  throw InputError(event.position,
+                   fmt::format("the trace has more than {} MB of different names", most_text_bytes / 1'000'000),
+                   "is it a trace of kernels?");
+}
+
+std::uint32_t RankTrace::name_of(ProfilerEvent& event, KernelKind kind) {
+  std::string& text = event.name;
+  text.resize(std::min(text.size(), longest_name));
   const auto [at, is_new] = name_index_.try_emplace(text, static_cast<std::uint32_t>(names.size()));
-  if (is_new) names.push_back({std::move(text), kind});
+  if (is_new) {
+    keep_text(text.size(), event);
+    names.push_back({std::move(text), kind});
+  }
   return at->second;
 }
 
@@ -95,7 +111,10 @@ std::uint32_t RankTrace::message_of(const ProfilerEvent& event) {
   message.group = event.group + event.group_ranks;
   message.group_ranks = event.group_ranks;
   const auto [at, is_new] = message_index_.try_emplace(message, static_cast<std::uint32_t>(messages.size()));
-  if (is_new) messages.push_back(std::move(message));
+  if (is_new) {
+    keep_text(message.group.size() + message.group_ranks.size(), event);
+    messages.push_back(std::move(message));
+  }
   return at->second;
 }
 

@@ -72,9 +72,11 @@ class RankTrace {
   void add_kernel(ProfilerEvent& event);
   void add_operation(ProfilerEvent& event);
   void add_call(const ProfilerEvent& event);
-  [[nodiscard]] std::uint32_t name_of(std::string& text, KernelKind kind);
+  [[nodiscard]] std::uint32_t name_of(ProfilerEvent& event, KernelKind kind);
+  void keep_text(std::size_t bytes, const ProfilerEvent& event);
   [[nodiscard]] std::uint32_t message_of(const ProfilerEvent& event);
 
+  std::size_t text_bytes_ = 0;
   std::int64_t device_ = -1;
   std::unordered_map<std::string, std::uint32_t> name_index_;
   std::map<NamedMessage, std::uint32_t> message_index_;

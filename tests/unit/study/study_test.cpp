@@ -324,6 +324,54 @@ TEST_CASE("lengths may be the path of a file", "[study]") {
             .starts_with("6:12: there is no file "));
 }
 
+TEST_CASE("a file of lengths is read at random by the seed of the data, unless the study or a replay keeps its order",
+          "[study]") {
+  const StudyFile study(changed(good_study, "{preset: github}", "{file: sorted.txt}"));
+  std::string sorted;
+  for (int length = 1; length <= 2000; ++length) sorted += fmt::format("{}\n", length);
+  study.add("sorted.txt", sorted);
+  const std::vector<std::string> small = {"data.context=2000", "data.tokens_per_step=100000"};
+  const auto first_step = [&](std::vector<std::string> overrides, bool replays = false) {
+    Catalog catalog(HDPSIM_SOURCE_DIR);
+    if (replays) catalog.keep_order_of_files();
+    overrides.insert(overrides.end(), small.begin(), small.end());
+    return load_study(study.path(), overrides, catalog).points.at(0).batches->step(0).sequences;
+  };
+  const auto in_file = first_step({"data.lengths.order=file"});
+  CHECK(in_file.front().tokens == 1);
+  CHECK(in_file.size() > 400);  // 1 + ... + 446 tokens are 100,000
+  const auto shuffled = first_step({});
+  CHECK(shuffled.size() < 150);  // of 1,000 tokens on average
+  CHECK(first_step({"data.seed=2"}) != shuffled);
+  CHECK(first_step({}) == shuffled);
+  CHECK(first_step({}, true) == in_file);
+  CHECK(first_step({"data.lengths.order=shuffle"}, true) == shuffled);
+  CHECK(study.problems({"data.lengths={preset: github, order: file}"}).at(0).find("order") != std::string::npos);
+}
+
+TEST_CASE("the order of a file is drawn once for its points, whatever else a sweep changes", "[study]") {
+  const StudyFile study(changed(good_study, "{preset: github}", "{file: mine.txt}"));
+  study.add("mine.txt", "100\n200\n300\n400\n");
+  const Study swept = study.load({"sweep={data.context: [8Ki, 16Ki]}"});
+  CHECK(swept.points[0].spec.lengths.order == swept.points[1].spec.lengths.order);
+  const Study seeds = study.load({"sweep={data.seed: [1, 2]}"});
+  CHECK(seeds.points[0].spec.lengths.order != seeds.points[1].spec.lengths.order);
+  study.add("mine.txt", "step,length\n0,100\n1,200\n");
+  CHECK(study.load({"data.lengths.format=csv"}).points[0].spec.lengths.order == nullptr);
+}
+
+TEST_CASE("a step of more sequences than are simulated is told where its tokens are stated, before it is made",
+          "[study]") {
+  const auto problems = StudyFile(changed(good_study, "{preset: github}", "{fixed: 1}"))
+                            .problems({"data.context=256Mi", "data.tokens_per_step=256Mi"});
+  REQUIRE(problems.size() == 1);
+  CHECK_THAT(problems[0], Catch::Contains("a step has about 268M sequences: at most 64Mi are simulated"));
+  CHECK(StudyFile(changed(good_study, "{preset: github}", "{fixed: 1Mi}"))
+            .problems({"data.context=1", "data.tokens_per_step=1000000000000"})
+            .at(0)
+            .find("sequences: at most 64Mi are simulated") != std::string::npos);
+}
+
 TEST_CASE("what a study names must exist", "[study]") {
   CHECK(problems_with("preset: github", "preset: gitub") == Problems{"6:21: there is no length preset 'gitub'"});
   CHECK(problems_with("{preset: llama-7b}", "{hf_config: none.json}").at(0).starts_with("3:20: there is no file "));
