@@ -54,12 +54,18 @@ std::vector<ValidationStudy> load_sets(const ValidateOptions& options, Catalog& 
 // A case is an ordinary study, which `hdpsim study` and `hdpsim explain` take.
 void write_cases(const std::vector<ValidationStudy>& sets, OutputFolder& folder) {
   folder.folder("cases");
+  std::vector<std::string> names;
+  std::vector<const Value*> studies;
   for (const ValidationStudy& set : sets) {
     for (std::size_t i = 0; i < set.resolved.size(); ++i) {
       if (!set.points[i]) continue;
-      const std::string name = as_file_name(fmt::format("{}-{}-{}", set.set.name, i + 1, set.set.cases[i].name));
-      folder.write(fmt::format("cases/{}.yaml", name), to_yaml(set.resolved[i]));
+      names.push_back(fmt::format("{}-{}-{}", set.set.name, i + 1, set.set.cases[i].name));
+      studies.push_back(&set.resolved[i]);
     }
+  }
+  names = as_file_names(names);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    folder.write(fmt::format("cases/{}.yaml", names[i]), to_yaml(*studies[i]));
   }
 }
 

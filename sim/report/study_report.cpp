@@ -27,8 +27,11 @@ constexpr std::int64_t exact_workers = 16;
 // Most records of all ranks together, at 56 bytes each. The simulation keeps them before ranks are chosen.
 constexpr std::int64_t most_records = 10'000'000;
 
-std::string file_name(const Run& run) {
-  return fmt::format("timelines/point-{}-{}.json.gz", run.info.point, as_file_name(run.info.plan));
+// Names of the plans in those of files, in the order of the study.
+std::vector<std::string> file_names_of_plans(const Study& study) {
+  std::vector<std::string> names;
+  for (const StudyPlan& plan : study.plans) names.push_back(plan.name);
+  return as_file_names(names);
 }
 
 /// Simulates one step of a run again and shows it to its viewers.
@@ -98,10 +101,14 @@ class ReportMaker {
   bool write_timelines(OutputFolder& folder) {
     if (!study_.output.perfetto) return true;
     (void)folder.folder("timelines");
+    const std::vector<std::string> names = file_names_of_plans(study_);
     for (std::size_t run = 0; run < runs_.size(); ++run) {
       if (options_.stop()) return false;
-      timelines_.push_back(runs_[run].is_refused() ? "" : file_name(runs_[run]));
-      if (runs_[run].is_refused()) continue;
+      if (runs_[run].is_refused()) {
+        timelines_.emplace_back();
+        continue;
+      }
+      timelines_.push_back(fmt::format("timelines/point-{}-{}.json.gz", runs_[run].info.point, names[plan_of(run)]));
       write_timeline(folder.file(timelines_.back()), point_of(run), plan_of(run), *study_.output.perfetto, options_);
     }
     return true;

@@ -13,5 +13,13 @@ TEST_CASE("a text becomes a part of a file's name that no shell and no folder ta
   CHECK(as_file_name("[/]").empty());
 }
 
+TEST_CASE("texts whose names would be equal are told apart, and a name is no longer than a folder takes",
+          "[file_name]") {
+  CHECK(as_file_names({"a b", "a-b", "a/b", "c", "a  b"}) ==
+        std::vector<std::string>{"a_b", "a-b", "a_b~2", "c", "a_b~3"});
+  CHECK(as_file_name("a_b~2") == "a_b_2");  // so that no text has the name of another one
+  CHECK(as_file_name(std::string(1000, 'x')).size() == 160);
+}
+
 }  // namespace
 }  // namespace hdpsim
