@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "sim/app/command.h"
 #include "sim/app/opener.h"
+#include "sim/app/scratch_folder.h"
 #include "sim/app/signals.h"
 #include "sim/explore/http_server.h"
 #include "sim/explore/session.h"
@@ -19,28 +18,6 @@ struct ExploreCommandOptions {
   bool open = false;
 };
 
-/// A folder of this process alone, gone when the command ends.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "hdpsim-explore-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw MachineError("cannot make a folder like " + name);
-    path_ = name;
-  }
-  ~ScratchFolder() { remove(); }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  void remove() const {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
 // What to do with the address, or what was done with it.
 std::string next_step(const ExploreCommandOptions& options, const std::string& address) {
   if (!options.open) return "Open this address in a browser of this machine. Ctrl-C ends it.";
@@ -53,7 +30,7 @@ std::string next_step(const ExploreCommandOptions& options, const std::string& a
 int explore_command(const ExploreCommandOptions& options, const Session& session) {
   const std::filesystem::path main_study =
       std::filesystem::path(session.data_folder) / "configs/studies/bytescale-7b.yaml";
-  const ScratchFolder scratch;
+  const ScratchFolder scratch("explore");
   ExploreSession explore({.study = options.study.empty() ? main_study.string() : options.study,
                           .data = session.data_folder,
                           .scratch = scratch.path(),

@@ -168,6 +168,7 @@ int calibrate_from_steps(const FromStepsOptions& options, const std::string& out
   if (!out.empty()) {
     session.inputs.require_none_at(out);  // nor the profile, the cluster and whatever else the rows name
     prepare_folder(fs::path(out).has_parent_path() ? fs::path(out).parent_path() : fs::path("."));
+    remove_left_overs(out);
     write_file(out, profile_text(result->profile));
     note(fmt::format("the fitted profile is in {}", out));
   }

@@ -158,6 +158,7 @@ int calibrate_from_trace(const FromTraceOptions& options, const std::string& lik
   if (out.empty()) return 0;
   session.inputs.require_none_at(out);
   prepare_folder(fs::path(out).has_parent_path() ? fs::path(out).parent_path() : fs::path("."));
+  remove_left_overs(out);
   write_file(out, profile_text(profile));
   note(fmt::format("the profile is in {}", out));
   return 0;

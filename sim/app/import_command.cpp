@@ -61,6 +61,7 @@ void write_checked(const ImportedStudy& study, const std::string& out, Catalog& 
     note("the study that follows from the file cannot run, and is not written:");
     throw InputError(at_source(study, out, error.diagnostics()));
   }
+  remove_left_overs(out);
   write_file(out, study.text);
 }
 

@@ -111,6 +111,7 @@ void write_plan(const std::string& file, const Plan& plan) {
   std::error_code error;
   if (!folder.empty()) fs::create_directories(folder, error);
   if (error) throw MachineError(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
+  remove_left_overs(file);
   write_file(file, plan_text(plan));
 }
 

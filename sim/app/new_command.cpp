@@ -69,6 +69,7 @@ int new_command(const NewOptions& options, const Session& session) {
   take_answers(options, study);
   const std::string text = text_to_write(study, options.file);
   session.inputs.require_none_at(options.file);
+  remove_left_overs(options.file);
   write_file(options.file, text);
   note(fmt::format("wrote {}; next: hdpsim study {} --out {}", options.file, options.file,
                    std::filesystem::path(options.file).stem().string()));

@@ -34,6 +34,7 @@ int plan_command(const PlanOptions& options, const Session& session) {
   if (options.out.empty()) {
     print(text, Format::json);
   } else {
+    remove_left_overs(options.out);
     write_file(options.out, text);
   }
   return 0;

@@ -4,12 +4,10 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
 #include <string_view>
-#include <system_error>
 
 #include "sim/base/check.h"
 
@@ -36,31 +34,18 @@ std::string_view name_of(std::string_view begin) {
   return begin.starts_with('{') ? "stdin.jsonl" : "stdin.csv";
 }
 
-fs::path new_folder() {
-  std::string name = (fs::temp_directory_path() / "hdpsim-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) {
-    throw MachineError("cannot make a temporary folder " + name + ": " + std::strerror(errno));
-  }
-  return name;
-}
-
 }  // namespace
 
-StandardInput::StandardInput() : folder_(new_folder()) {
+StandardInput::StandardInput() : folder_("input") {
   const auto block = std::make_unique<Block>();
   std::string_view bytes = next_bytes(*block);
-  path_ = folder_ / name_of(bytes);
+  path_ = folder_.path() / name_of(bytes);
   std::ofstream file(path_, std::ios::binary);
   for (; !bytes.empty(); bytes = next_bytes(*block)) {
     if (!file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()))) break;
   }
   file.close();
   if (!file) throw MachineError("cannot write " + path_.string());
-}
-
-StandardInput::~StandardInput() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
 }
 
 }  // namespace hdpsim::app

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <string>
 
+#include "sim/app/scratch_folder.h"
+
 namespace hdpsim::app {
 
 /// Standard input, read to its end into a temporary file, so that it can be read several times. Its name tells the
@@ -11,15 +13,11 @@ class StandardInput {
  public:
   /// MachineError if it cannot be read or kept.
   StandardInput();
-  /// Removes the file.
-  ~StandardInput();
-  StandardInput(const StandardInput&) = delete;
-  StandardInput& operator=(const StandardInput&) = delete;
 
   [[nodiscard]] std::string path() const { return path_.string(); }
 
  private:
-  std::filesystem::path folder_;
+  ScratchFolder folder_;
   std::filesystem::path path_;
 };
 

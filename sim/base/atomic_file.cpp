@@ -152,6 +152,19 @@ void remove_unfinished_files() noexcept {
   }
 }
 
+void remove_left_overs(const fs::path& path) noexcept {
+  const std::string beginning = fmt::format(".{}.", path.filename().string().substr(0, longest_stem));
+  std::error_code ignored;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored)) {
+    const std::string name = it->path().filename().string();
+    // A longer name may begin the same way: what is left of this one is the number of the process.
+    const bool is_of_file = name.starts_with(beginning) &&
+                            name.find_first_not_of("0123456789", beginning.size()) == name.find('-', beginning.size());
+    if (is_of_file && is_left_over(name)) fs::remove(it->path(), ignored);
+  }
+}
+
 bool is_left_over(const fs::path& name) {
   std::string text = name.filename().string();
   if (!text.starts_with('.') || !text.ends_with(ending)) return false;

@@ -49,6 +49,10 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 /// continues afterwards cannot finish these files.
 void remove_unfinished_files() noexcept;
 
+/// Removes what processes that were killed have left of this file beside it. Its cost is that of listing the folder, so
+/// that it is for those who write one file; OutputFolder sweeps a whole folder.
+void remove_left_overs(const std::filesystem::path& path) noexcept;
+
 /// Whether the name is one that an AtomicFile of a process gave, and that process no longer runs on this machine.
 [[nodiscard]] bool is_left_over(const std::filesystem::path& name);
 

@@ -225,6 +225,7 @@ void check_points(int points) {
 std::int64_t write_trace(LengthSource& source, const std::filesystem::path& path, const WriteOptions& options) {
   const TraceFormat format = format_to_write(path, options);
   check_points(options.points);
+  remove_left_overs(path);
   AtomicFile file(path);
   const auto writer = make_writer(format, file, options.points);
   std::int64_t count = 0;
@@ -237,6 +238,7 @@ std::int64_t write_trace(LengthSource& source, const std::filesystem::path& path
 
 void write_quantiles(const LengthDistribution& distribution, const std::filesystem::path& path, int points) {
   check_points(points);
+  remove_left_overs(path);
   AtomicFile file(path);
   file.write(quantiles_text(quantile_table(distribution, points)));
   file.commit();

@@ -229,6 +229,7 @@ int calibrate_command(const CalibrateOptions& options, const Session& session) {
   tell(result);
   if (result.stopped) return interrupted(samples);
   const DeviceProfile profile = fitted(*device, journal, messages, session);
+  remove_left_overs(path);
   write_file(path, profile_text(profile));
   print(fmt::format("{}\n{}\n", calib::fit_summary(profile), path.string()));
   return 0;
