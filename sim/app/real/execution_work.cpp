@@ -15,11 +15,13 @@
 namespace hdpsim::app {
 namespace {
 
+// A file that has the keys of a plan is read as one, so that its reader says what is missing, such as the schema.
 bool is_plan_file(const std::string& path) {
   Diagnostics diagnostics;
   const Value document = load_document(path, diagnostics);
   if (document.is_null()) diagnostics.throw_if_any();
-  return kind_of_file(path, document) == FileKind::plan;
+  const bool has_keys = document.find("micro_batches") != nullptr && document.find("schedule") != nullptr;
+  return has_keys || kind_of_file(path, document) == FileKind::plan;
 }
 
 Plan read_sound_plan(const std::string& path) {
@@ -169,7 +171,10 @@ Work read_work(const ExecuteOptions& options, const std::optional<int>& processe
     throw InputError(Position{options.file, 0, 0}, "a plan does not say for which model and data it is",
                      "name its study with --study");
   }
-  if (!plan_given && !options.study.empty()) throw InputError("--study belongs to a plan, but a study is given");
+  if (!plan_given && !options.study.empty()) {
+    throw InputError(Position{options.file, 0, 0}, "this is no plan, to which --study belongs",
+                     "to run a study, leave --study out");
+  }
   if (plan_given) work.plan = read_sound_plan(options.file);
   const std::string& study = plan_given ? options.study : options.file;
   const std::int64_t rank_devices = rank_devices_of(study, options, catalog);
