@@ -122,6 +122,10 @@ void DocumentBuilder::place(Value value) {
 }
 
 void DocumentBuilder::take_key(Open& map, Value key) {
+  if (map.keys.size() == most_keys) {
+    diagnostics_.error(key.position, fmt::format("more than {} keys in one map", most_keys), "is it the right file?");
+    throw GivenUp();
+  }
   map.has_key = true;
   map.key_counts = false;
   if (!key.is_scalar()) {

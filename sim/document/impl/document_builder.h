@@ -18,6 +18,8 @@ namespace hdpsim {
 /// fills the memory, and so is one that keeps the parser itself running for ever.
 class DocumentBuilder final : public YAML::EventHandler {
  public:
+  static constexpr std::size_t most_keys = 50'000;  ///< Of one map.
+
   /// Thrown through the parser when a limit is passed, which has been reported by then.
   struct GivenUp {};
   enum class Task : std::uint8_t {

@@ -56,6 +56,22 @@ TEST_CASE("one value too deep or too many values end in an error, not in a crash
   CHECK(problems.sorted().size() == 1);
 }
 
+TEST_CASE("a map has no more than 50,000 keys, and those that it has are all read", "[document]") {
+  const auto read_keys = [](std::size_t count, Diagnostics& problems) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) text += fmt::format("k{}: 1\n", i);
+    return parse_document("keys.yaml", text, problems).entries.size();
+  };
+  Diagnostics none;
+  CHECK(read_keys(50'000, none) == 50'000);
+  CHECK(none.empty());
+  Diagnostics problems;
+  CHECK(read_keys(50'001, problems) == 0);
+  REQUIRE(problems.sorted().size() == 1);
+  CHECK(problems.sorted()[0].position.line == 50'001);
+  CHECK(problems.sorted()[0].message == "more than 50000 keys in one map");
+}
+
 TEST_CASE("what an anchor keeps for its aliases counts as often as it is held", "[document]") {
   const auto problems_of = [](const std::string& text) {
     Diagnostics problems;
