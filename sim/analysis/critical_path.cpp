@@ -167,16 +167,16 @@ std::optional<SlowHop> slowest_hop(const Program& program, PassId pass, const Ma
   const auto slowest =
       std::min_element(hops.begin(), hops.end(), [](const Hop& a, const Hop& b) { return a.alone < b.alone; });
   if (slowest == hops.end()) return std::nullopt;
-  const auto rate = [&](LinkId link) { return machine.network->link_rate(link); };
-  std::optional<LinkId> narrowest;
+  const auto rate = [&](const RouteLink& one) { return machine.network->link_rate(one.link).scaled(1 / one.share); };
+  std::optional<RouteLink> narrowest;
   for (const HopRoute& part : slowest->routes) {
-    for (const LinkId link : part.route.binding_links()) {
-      if (!narrowest || rate(link) < rate(*narrowest)) narrowest = link;
+    for (const RouteLink& one : part.route.binding_links()) {
+      if (!narrowest || rate(one) < rate(*narrowest)) narrowest = one;
     }
   }
   if (!narrowest) return std::nullopt;
   const auto i = static_cast<std::size_t>(slowest - hops.begin());
-  return SlowHop{group[i], group[program.sharing(micro_batch).next(i)], machine.network->link_name(*narrowest),
+  return SlowHop{group[i], group[program.sharing(micro_batch).next(i)], machine.network->link_name(narrowest->link),
                  slowest->alone};
 }
 

@@ -84,8 +84,9 @@ std::vector<LinkLoad> link_loads(const Program& program, const Timeline& timelin
     const double rate = static_cast<double>(bytes.count()) / (end - begin).seconds();
     for (const Hop& hop : ring_hops(program, pass, machine)) {
       for (const HopRoute& part : hop.routes) {
-        for (const LinkId link : part.route.binding_links()) {
-          if (place[link.index()] < links.size()) profiles[place[link.index()]].add(begin, end, rate * part.share);
+        for (const auto& [link, share] : part.route.binding_links()) {
+          const std::size_t own = place[link.index()];
+          if (own < links.size()) profiles[own].add(begin, end, rate * part.share * share);
         }
       }
     }

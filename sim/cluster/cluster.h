@@ -69,6 +69,8 @@ struct ClusterSpec {
   std::string device;        ///< Device type, the name that profiles use: "A100-80GB".
   std::int64_t devices = 0;  ///< Number of devices of the whole cluster.
   std::int64_t devices_per_node = 1;
+  /// Jobs may get a part of a node, in whole trays of so many devices. Empty: whole nodes.
+  std::optional<std::int64_t> devices_per_tray;
   int compute_capability = 80;   ///< Compute capability of the devices, in tenths: see device_facts.h.
   HostCpu cpu = HostCpu::intel;  ///< Vendor of the nodes' CPUs.
   Bytes device_memory;
@@ -83,6 +85,8 @@ struct ClusterSpec {
   Bandwidth pcie;  ///< Per uplink and direction, to host memory.
   std::int64_t devices_per_pcie_uplink = 1;
   std::vector<SwitchTier> tiers;
+  /// NIC i of every node is on a plane of switches of its own. Otherwise all NICs of a node are on the same switches.
+  bool has_rails = true;
   FabricSpec fabric;  ///< The fabric that joins the nodes instead of tiers.
   Routing routing;
   bool in_network_reduction = false;  ///< The switches between nodes reduce (NVIDIA SHARP).
@@ -96,6 +100,9 @@ struct ClusterSpec {
   [[nodiscard]] std::int64_t nodes() const { return devices / devices_per_node; }
   [[nodiscard]] bool has_nvlink() const { return nvlink > Bandwidth{}; }
   [[nodiscard]] std::int64_t devices_per_nic() const { return devices_per_node / nics_per_node; }
+  /// The planes of switches of its tiers, and the one on which a NIC of a node is.
+  [[nodiscard]] std::int64_t rails() const { return has_rails ? nics_per_node : 1; }
+  [[nodiscard]] std::int64_t rail_of(std::int64_t nic_of_node) const { return has_rails ? nic_of_node : 0; }
   [[nodiscard]] NodeId node_of(DeviceId which) const;
   /// The index among all NICs of the cluster: node x nics_per_node + NIC of the node.
   [[nodiscard]] std::int64_t nic_of(DeviceId which) const;

@@ -13,6 +13,7 @@
 #include "sim/cluster/impl/keys.h"
 #include "sim/cluster/impl/link_selector.h"
 #include "sim/cluster/impl/node_reader.h"
+#include "sim/cluster/impl/part_of_node.h"
 #include "sim/cluster/link_shares.h"
 #include "sim/document/key_table.h"
 
@@ -46,7 +47,7 @@ void add_devices(Keys& keys) {
   keys.number("compute_capability", {1, 100}, at(&ClusterText::compute_capability),
               "of a device that `configs/devices.yaml` does not know", {.otherwise = "the device's"});
   keys.count("gpus", {1, most_devices}, at(&ClusterText::spec, &ClusterSpec::devices),
-             "GPUs of the cluster: a whole number of nodes", {.unit = "GPUs", .required = true});
+             "GPUs of the cluster: a whole number of nodes, or of their trays", {.unit = "GPUs", .required = true});
   keys.kept({"node", map_shape(node_keys()), "", "what every node has", {.required = true}}, &ClusterText::node);
   keys.kept({"node_kinds",
              dictionary_shape(map_shape(node_kind_keys())),
@@ -72,6 +73,10 @@ void add_fabrics(Keys& keys) {
              "by name from the nodes up, at most four: levels of switches",
              {.otherwise = "one node needs none"}},
             &ClusterText::tiers);
+  keys.flag(
+      "rails", at(&ClusterText::spec, &ClusterSpec::has_rails),
+      "of `tiers`: NIC i of every node is on switches of its own (rail-optimized); false: all NICs of a node are on "
+      "the same switches (a fat tree)");
   keys.kept({"torus", torus_shape(), "", "nodes on a torus, a torus per rail", {.otherwise = instead}},
             &ClusterText::torus);
   keys.kept(
@@ -166,6 +171,11 @@ class ClusterReader {
         return;
       }
       only = other;
+    }
+    if (!spec_.has_rails && only != nullptr && only != text_.tiers) {
+      problems_.error(value_.find("rails")->position, "'rails' says how tiers are wired, and the nodes have no tiers",
+                      "remove it: this fabric says by itself which NICs it joins");
+      return;
     }
     const FabricExtent extent{spec_.nodes(), spec_.nics_per_node};
     if (text_.torus != nullptr) spec_.fabric = read_torus(*text_.torus, extent, problems_);
@@ -281,12 +291,16 @@ class ClusterReader {
 
   void check_whole_nodes() {
     if (!gpus_ || !node_gpus_ || *gpus_ % *node_gpus_ == 0) return;
-    const std::int64_t fewer = *gpus_ - *gpus_ % *node_gpus_;
-    const std::string counts =
-        fewer == 0 ? fmt::format("{}", *node_gpus_) : fmt::format("{} or {}", fewer, fewer + *node_gpus_);
+    const auto is_possible = [&](std::int64_t gpus) { return devices_of_each_node(spec_, gpus).has_value(); };
+    std::int64_t fewer = *gpus_ - 1;
+    while (fewer > 0 && !is_possible(fewer)) --fewer;
+    std::int64_t more = *gpus_ + 1;
+    while (!is_possible(more)) ++more;
+    const std::string parts = spec_.devices_per_tray ? fmt::format(", in trays of {}", *spec_.devices_per_tray) : "";
     problems_.error(value_.find("gpus")->position,
-                    fmt::format("{} gpus are not a whole number of nodes of {}", *gpus_, *node_gpus_),
-                    fmt::format("write {}, or change node.gpus", counts));
+                    fmt::format("{} gpus are not a whole number of nodes of {}{}", *gpus_, *node_gpus_, parts),
+                    fmt::format("write {}, or change node.gpus",
+                                fewer == 0 ? fmt::format("{}", more) : fmt::format("{} or {}", fewer, more)));
   }
 
   void check_reach() {

@@ -13,8 +13,9 @@ namespace hdpsim {
 /// How switches choose among equal paths.
 struct Routing {
   enum class Policy {
-    adaptive,  ///< Packet by packet, to the least loaded: parallel uplinks of a tier act as one wide link.
-    ecmp,      ///< Flow by flow, by a hash of the two NICs: flows may meet on one uplink while others are idle.
+    /// Packet by packet, to the least loaded: a message is spread over all of them, and parallel links act as one.
+    adaptive,
+    ecmp,  ///< Flow by flow, by a hash of the two NICs: flows may meet on one link while others are idle.
   };
   Policy policy = Policy::adaptive;
   std::uint64_t seed = 0;  ///< Seed of the hash.
@@ -29,8 +30,8 @@ struct TorusSpec {
 };
 
 /// Dragonfly+ (Shpiner et al., HiPINEB 2017): groups of leaf and spine switches, every leaf joined to every spine of
-/// its group, spines joined to those of other groups. Each rail is a dragonfly of its own. Messages take a shortest
-/// way; among the spines and global links that offer one, a hash of the two NICs chooses.
+/// its group, spines joined to those of other groups. Each rail is a dragonfly of its own. Messages take shortest ways,
+/// by the spines and global links that the routing chooses.
 struct DragonflySpec {
   std::int64_t groups = 1;
   std::int64_t leaves = 1;          ///< Per group.
@@ -43,8 +44,8 @@ struct DragonflySpec {
   Duration global_latency;          ///< Added by a link between groups.
 };
 
-/// Switches and cables one by one. A NIC is attached to one switch; a message takes a shortest path in hops, and a hash
-/// of the two NICs chooses among equal ones.
+/// Switches and cables one by one. A NIC is attached to one switch; a message takes shortest paths in hops, among equal
+/// ones those that the routing chooses.
 struct SwitchGraphSpec {
   struct Switch {
     std::string name;

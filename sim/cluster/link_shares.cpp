@@ -76,8 +76,10 @@ std::uint32_t LinkShares::planes_between(const NicPlace& from, const NicPlace& t
   for (std::size_t tier = 0; tier < cluster_.tiers.size(); ++tier) {
     const std::int64_t nodes = cluster_.nodes_per_unit(tier);
     if (from.node / nodes == to.node / nodes) break;
-    up &= planes({DegradedLink::Kind::tier, tier, from.node / nodes, from.rail, LinkDirection::out});
-    up &= planes({DegradedLink::Kind::tier, tier, to.node / nodes, to.rail, LinkDirection::in});
+    const std::int64_t out = cluster_.rail_of(from.rail);
+    const std::int64_t in = cluster_.rail_of(to.rail);
+    up &= planes({DegradedLink::Kind::tier, tier, from.node / nodes, out, LinkDirection::out});
+    up &= planes({DegradedLink::Kind::tier, tier, to.node / nodes, in, LinkDirection::in});
   }
   return up;
 }

@@ -215,7 +215,7 @@ void add_routes(std::vector<HopRoute>& routes, DeviceId from, DeviceId to, const
 Bandwidth rate_of_parts(const std::vector<HopRoute>& parts, const NetworkModel& network) {
   std::vector<std::pair<LinkId, double>> shares;
   for (const HopRoute& part : parts) {
-    for (const LinkId link : part.route.binding_links()) shares.emplace_back(link, part.share);
+    for (const auto& [link, share] : part.route.binding_links()) shares.emplace_back(link, part.share * share);
   }
   std::sort(shares.begin(), shares.end());
   std::optional<Bandwidth> slowest;

@@ -134,7 +134,7 @@ void ClusterLinks::append_between_nodes(Route& route, DeviceId from, DeviceId to
   const FabricPath path = fabric_->path({from_node, rails.from}, {to_node, rails.to});
   route.latency += efficiency_.network_latency + path.latency;
   append(route, first_nic_link_ + 2 * (from_node * nics + rails.from));
-  for (const std::uint32_t link : path.links()) append(route, first_fabric_link_ + link);
+  for (const auto& [link, share] : path.links.view()) append(route, first_fabric_link_ + link.index(), share);
   append(route, first_nic_link_ + 2 * (to_node * nics + rails.to) + 1);
   if (last != to) append_in_node(route, last, to);
 }
@@ -165,10 +165,11 @@ DeviceId ClusterLinks::device_at(std::size_t node, std::size_t rail, DeviceId ow
   return unsigned_of(cluster_.nic_of(own)) == nic ? own : DeviceId(nic * unsigned_of(cluster_.devices_per_nic()));
 }
 
-void ClusterLinks::append(Route& route, std::size_t link) const {
-  const Bandwidth rate = this->rate(LinkId(link));
-  route.alone = route.link_count == 0 ? rate : std::min(route.alone, rate);
-  route.links.at(route.link_count++) = LinkId(link);
+void ClusterLinks::append(Route& route, std::size_t link, double share) const {
+  const Bandwidth own = rate(LinkId(link));
+  const Bandwidth whole = share == 1 ? own : own.scaled(1 / share);
+  route.alone = route.links.size() == 0 ? whole : std::min(route.alone, whole);
+  route.links.append({LinkId(link), share});
 }
 
 ClusterLinks::Parts ClusterLinks::parts(LinkId link) const {

@@ -94,7 +94,7 @@ class ClusterLinks {
   [[nodiscard]] DeviceId device_at(std::size_t node, std::size_t rail, DeviceId own) const;
   void append_in_node(Route& route, DeviceId from, DeviceId to) const;
   void append_between_nodes(Route& route, DeviceId from, DeviceId to, const Rails& rails) const;
-  void append(Route& route, std::size_t link) const;
+  void append(Route& route, std::size_t link, double share = 1) const;
 
   ClusterSpec cluster_;  ///< Without its stragglers.
   LinkEfficiency efficiency_;

@@ -18,9 +18,13 @@ std::unique_ptr<Fabric> make_fabric(const ClusterSpec& cluster, double efficienc
     return make_torus_fabric(*torus, cluster.nics_per_node, efficiency);
   }
   if (const auto* dragonfly = std::get_if<DragonflySpec>(&cluster.fabric)) {
-    return make_dragonfly_fabric(*dragonfly, cluster.nics_per_node, cluster.routing.seed, efficiency);
+    return make_dragonfly_fabric(*dragonfly, cluster.nics_per_node, cluster.routing, efficiency);
   }
   if (const auto* graph = std::get_if<SwitchGraphSpec>(&cluster.fabric)) {
+    if (cluster.routing.policy == Routing::Policy::adaptive) {
+      const Bandwidth nic = cluster.fastest_nic().scaled(efficiency);
+      return make_spread_graph_fabric(*graph, cluster.nics_per_node, nic, efficiency);
+    }
     return make_graph_fabric(*graph, cluster.nics_per_node, cluster.routing.seed, efficiency);
   }
   return make_clos_fabric(cluster, efficiency);

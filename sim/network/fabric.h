@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "sim/cluster/cluster.h"
+#include "sim/network/route_links.h"
 
 namespace hdpsim {
 
@@ -27,15 +27,11 @@ struct Port {
 };
 
 /// The links of a fabric that a message passes, and the latency of its switches.
-class FabricPath {
- public:
-  void append(std::size_t link) { links_.at(count_++) = static_cast<std::uint32_t>(link); }
-  [[nodiscard]] std::span<const std::uint32_t> links() const { return {links_.data(), count_}; }
+struct FabricPath {
+  RouteLinks links;  ///< With the fabric's numbers of its links.
   Duration latency;
 
- private:
-  std::array<std::uint32_t, most_fabric_hops> links_{};
-  std::size_t count_ = 0;
+  void append(std::size_t link, double share = 1) { links.append({LinkId(link), share}); }
 };
 
 /// The number of flows over one link of the fabric.

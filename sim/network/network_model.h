@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -9,8 +8,8 @@
 
 #include "sim/base/id.h"
 #include "sim/base/units.h"
-#include "sim/cluster/fabric_spec.h"
 #include "sim/network/fair_share.h"
+#include "sim/network/route_links.h"
 
 namespace hdpsim {
 
@@ -26,15 +25,12 @@ enum class NicUse : std::uint8_t {
 /// The links that a message passes, without those that can never be a bottleneck, and the rate that it gets alone on
 /// them.
 struct Route {
-  /// The links of the fabric, two NICs, and on either side four links to the NIC of another device over PCIe switches.
-  static constexpr std::size_t most_links = most_fabric_hops + 2 + 8;
-  std::array<LinkId, most_links> links{};
-  std::size_t link_count = 0;
+  RouteLinks links;
   Duration latency;  ///< Message start-up and hops, once per message.
-  Bandwidth alone;   ///< Minimum over its links.
+  Bandwidth alone;   ///< Minimum of rate / share over its links.
 
-  [[nodiscard]] std::span<const LinkId> binding_links() const& { return {links.data(), link_count}; }
-  std::span<const LinkId> binding_links() const&& = delete;  ///< They would be gone with the route.
+  [[nodiscard]] std::span<const RouteLink> binding_links() const& { return links.view(); }
+  std::span<const RouteLink> binding_links() const&& = delete;  ///< They would be gone with the route.
 };
 
 /// The network of one simulated world: the route of a message, and how flows under way share the links.

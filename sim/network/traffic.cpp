@@ -32,9 +32,16 @@ std::vector<Message> permutation(const Traffic& traffic) {
 }
 
 Transfer transfer(const Route& route, double bytes) {
+  const auto used = route.binding_links();
+  const auto is_whole = [](const RouteLink& one) { return one.share == 1; };
   Transfer transfer{{}, bytes};
-  transfer.links.reserve(route.link_count);
-  for (const LinkId link : route.binding_links()) transfer.links.push_back(static_cast<FairShare::Link>(link.index()));
+  if (std::all_of(used.begin(), used.end(), is_whole)) {
+    for (const RouteLink& one : used) transfer.links.push_back(static_cast<FairShare::Link>(one.link.index()));
+  } else {
+    for (const auto& [link, share] : used) {
+      transfer.loads.push_back({static_cast<FairShare::Link>(link.index()), share});
+    }
+  }
   return transfer;
 }
 
@@ -176,6 +183,7 @@ TrafficResult simulate_traffic(const ClusterLinks& links, const Traffic& traffic
   std::vector<double> bytes(links.count());
   for (const Transfer& transfer : messages.transfers) {
     for (const FairShare::Link link : transfer.links) bytes[link] += transfer.bytes;
+    for (const FairShare::Load& load : transfer.loads) bytes[load.link] += load.flows * transfer.bytes;
   }
   std::vector<double> arrivals = arrivals_beside(links, std::move(messages), background);
   const auto [first, last] = std::minmax_element(arrivals.begin(), arrivals.end());
@@ -188,7 +196,8 @@ double bisection_rate(const ClusterLinks& links) {
   std::vector<FairShare::Variable> flows;
   const Traffic traffic{.pattern = TrafficPattern::bisection, .devices = links.cluster().devices};
   for (const Message& message : messages_of(traffic)) {
-    flows.push_back(network.add(transfer(links.route(message.from, message.to), for_ever).links, for_ever));
+    const Transfer one = transfer(links.route(message.from, message.to), for_ever);
+    flows.push_back(one.loads.empty() ? network.add(one.links, for_ever) : network.add_coupled(one.loads, for_ever));
   }
   double sum = 0;
   for (const FairShare::Variable flow : flows) sum += network.rate(flow);

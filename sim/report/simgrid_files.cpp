@@ -91,7 +91,8 @@ SimgridTraffic simgrid_traffic(const ClusterLinks& links, std::span<const Messag
     message.transfer.bytes = messages[i].bytes;
     message.latency_s = route.latency.seconds();
     message.arrival_s = arrivals_s[i];
-    for (const LinkId link : route.binding_links()) {
+    for (const auto& [link, share] : route.binding_links()) {
+      if (share < 1) throw InputError("SimGrid has one way for a message, and this fabric spreads it over several");
       if (place[link.index()] == unused) {
         place[link.index()] = static_cast<FairShare::Link>(traffic.links.size());
         traffic.links.push_back({links.name(link), static_cast<double>(links.rate(link).bytes_per_second())});

@@ -59,7 +59,7 @@ void ring_all_reduce_beside_a_message(benchmark::State& state) {
   FairShare network(rates);
   std::vector<FairShare::Link> across;
   const Route message = links.route(DeviceId(0), DeviceId(devices.size() - 1));
-  for (const LinkId link : message.binding_links()) {
+  for (const auto& [link, share] : message.binding_links()) {
     across.push_back(static_cast<FairShare::Link>(link.index()));
   }
   for (auto _ : state) {

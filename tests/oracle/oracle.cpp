@@ -77,6 +77,14 @@ std::vector<Case> large_cases() {
   return cases;
 }
 
+/// SimGrid has one way for a message.
+Case flow_by_flow(Case subject) {
+  if (!std::holds_alternative<std::monostate>(subject.cluster.fabric)) {
+    subject.cluster.routing.policy = Routing::Policy::ecmp;
+  }
+  return subject;
+}
+
 /// Simulates the case in both; prints a line; false if they differ.
 bool agrees(const Case& subject) {
   constexpr int repetitions = 5;
@@ -101,7 +109,7 @@ int run(bool large) {
   fmt::print("{:<34} {:>8} {:>10} {:>14} {:>14} {:>8}\n", "case", "flows", "difference", "flows/s", "SimGrid's",
              "ratio");
   int disagree = 0;
-  for (const Case& subject : large ? large_cases() : small_cases()) disagree += agrees(subject) ? 0 : 1;
+  for (const Case& subject : large ? large_cases() : small_cases()) disagree += agrees(flow_by_flow(subject)) ? 0 : 1;
   if (disagree > 0) fmt::print("{} cases differ by more than {}\n", disagree, tolerance);
   return disagree > 0 ? 1 : 0;
 }

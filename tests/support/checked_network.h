@@ -35,7 +35,10 @@ class CheckedNetwork final : public NetworkModel {
   FlowId add(const Route& route, Bandwidth cap, double weight) override {
     const FlowId id = network_.add(route, cap, weight);
     SharedFlow flow;
-    for (const LinkId link : route.binding_links()) flow.links.push_back(static_cast<std::uint32_t>(link.index()));
+    for (const auto& [link, share] : route.binding_links()) {
+      flow.links.push_back(static_cast<std::uint32_t>(link.index()));
+      flow.shares.push_back(share);
+    }
     flow.weight = weight;
     if (cap < route.alone) flow.cap = static_cast<double>(cap.bytes_per_second());
     flows_[id] = {std::move(flow), Bandwidth{}};

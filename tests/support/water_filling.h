@@ -17,6 +17,9 @@ struct SharedFlow {
   double cap = std::numeric_limits<double>::infinity();  ///< B/s of each flow.
   double weight = 1;
   double flows = 1;
+  std::vector<double> shares = {};  ///< By link: the share of its rate that crosses it. Empty: all of it.
+
+  [[nodiscard]] double share(std::size_t hop) const { return shares.empty() ? 1 : shares[hop]; }
 };
 
 /// The level, rate / weight, of the open flows of each link at which it is full.
@@ -25,8 +28,10 @@ inline std::vector<double> full_at(const std::vector<double>& capacities, const 
   std::vector<double> left = capacities;
   std::vector<double> weight(capacities.size());
   for (std::size_t f = 0; f < flows.size(); ++f) {
-    for (const std::uint32_t link : flows[f].links) {
-      (open[f] ? weight[link] : left[link]) += open[f] ? flows[f].weight * flows[f].flows : -rates[f] * flows[f].flows;
+    for (std::size_t hop = 0; hop < flows[f].links.size(); ++hop) {
+      const std::uint32_t link = flows[f].links[hop];
+      const double on_link = flows[f].flows * flows[f].share(hop);
+      (open[f] ? weight[link] : left[link]) += open[f] ? flows[f].weight * on_link : -rates[f] * on_link;
     }
   }
   std::vector<double> levels(capacities.size(), std::numeric_limits<double>::infinity());
@@ -74,8 +79,9 @@ class LinkLoads {
             const std::vector<double>& rates, const RateSlack& slack)
       : capacities_(capacities), slack_(slack), loads_(capacities.size()), tops_(loads_), counts_(loads_) {
     for (std::size_t f = 0; f < flows.size(); ++f) {
-      for (const std::uint32_t link : flows[f].links) {
-        loads_[link] += rates[f] * flows[f].flows;
+      for (std::size_t hop = 0; hop < flows[f].links.size(); ++hop) {
+        const std::uint32_t link = flows[f].links[hop];
+        loads_[link] += rates[f] * flows[f].flows * flows[f].share(hop);
         tops_[link] = std::max(tops_[link], rates[f] / flows[f].weight);
         counts_[link] += flows[f].flows;
       }

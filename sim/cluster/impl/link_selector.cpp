@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view forms =
     "write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up, TIER 1 rail 0 "
-    "plane 1 or, in a graph, SWITCH to SWITCH";
+    "plane 1 or, without rails, TIER 1 up or, in a graph, SWITCH to SWITCH";
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -65,7 +65,9 @@ std::optional<std::size_t> take_rest(const std::vector<std::string_view>& words,
 }
 
 std::optional<Words> take_apart(std::string_view text, const ClusterSpec& cluster) {
-  const std::vector<std::string_view> words = words_of(text);
+  std::vector<std::string_view> words = words_of(text);
+  const bool is_of_tier = !words.empty() && words[0] != "node";
+  if (is_of_tier && !cluster.has_rails && words.size() > 1) words.insert(words.begin() + 2, {"rail", "0"});
   if (words.size() < 4) return std::nullopt;
   const auto unit = number_of(words[1]);
   const auto index = number_of(words[3]);
@@ -87,6 +89,7 @@ std::string why_not(const DegradedLink& link, const ClusterSpec& cluster) {
   std::int64_t indices = cluster.nics_per_node;
   if (link.kind == DegradedLink::Kind::nvlink) indices = cluster.devices_per_node;
   if (link.kind == DegradedLink::Kind::tier) {
+    indices = cluster.rails();
     const std::int64_t nodes_per_unit = cluster.nodes_per_unit(link.tier);
     units = (nodes + nodes_per_unit - 1) / nodes_per_unit;
     if (units == 1) {

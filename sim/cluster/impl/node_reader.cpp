@@ -6,6 +6,7 @@
 
 #include "sim/base/quantity_limits.h"
 #include "sim/cluster/impl/keys.h"
+#include "sim/cluster/impl/part_of_node.h"
 
 namespace hdpsim {
 
@@ -68,6 +69,10 @@ const KeyTable<ClusterSpec>& node_table() {
     KeyTable<ClusterSpec> keys("the node");
     keys.count("gpus", gpus_range, at(&ClusterSpec::devices_per_node), "GPUs of a node",
                {.unit = "GPUs", .required = true});
+    keys.count(
+        "gpus_per_tray", gpus_range, at(&ClusterSpec::devices_per_tray),
+        "a cluster may have a part of its nodes, in trays of so many GPUs: equally many of as few nodes as possible",
+        {.unit = "GPUs", .otherwise = "a cluster has whole nodes"});
     keys.quantity("gpu_memory", limits::memory, at(&ClusterSpec::device_memory), "memory of a GPU", {.required = true});
     keys.quantity("host_memory", limits::memory, at(&ClusterSpec::host_memory), "memory of a node's host",
                   {.required = true});
@@ -147,6 +152,18 @@ void NodeReader::read_node(const Value& value) {
   }
   check_divides_node(nics, "count", "nics", spec_.nics_per_node);
   check_divides_node(value.find("pcie"), "gpus_per_uplink", "gpus per PCIe uplink", spec_.devices_per_pcie_uplink);
+  if (diagnostics_.empty()) take_part();
+}
+
+void NodeReader::take_part() {
+  if (!gpus_ || !node_gpus_) return;
+  const auto each = devices_of_each_node(spec_, *gpus_);
+  if (!each || *each == *node_gpus_) return;  // the cluster checks for whole nodes
+  const std::int64_t nodes = *gpus_ / *each;
+  spec_.notes.push_back(fmt::format("{} gpus are {} of the {} of {}", *gpus_, *each, *node_gpus_,
+                                    nodes == 1 ? "one node" : fmt::format("each of {} nodes", nodes)));
+  take_part_of_nodes(spec_, *each);
+  node_gpus_ = *each;
 }
 
 void NodeReader::check_divides_node(const Value* map, std::string_view key, std::string_view what, std::int64_t count) {

@@ -26,6 +26,7 @@ class NodeReader {
   [[nodiscard]] std::optional<std::int64_t> gpus_per_node() const { return node_gpus_; }
 
  private:
+  void take_part();
   void check_divides_node(const Value* map, std::string_view key, std::string_view what, std::int64_t count);
   void read_kind(const Value::Entry& entry);
   void read_kind_nodes(const Value& value, std::size_t kind);

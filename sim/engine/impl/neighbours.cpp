@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/engine/impl/ring_traffic.h"
 #include "sim/engine/impl/simulation.h"
 
 namespace hdpsim {
@@ -81,8 +82,7 @@ class TrafficNeighbour final : public Neighbour {
   void add_bytes(std::vector<Bytes>& link_bytes) override {
     for (Stream& stream : streams_) {
       count(stream);
-      const Bytes sent(static_cast<std::int64_t>(stream.sent));
-      for (const LinkId link : stream.route.binding_links()) link_bytes[link.index()] += sent;
+      add_route_bytes(stream.route, Bytes(static_cast<std::int64_t>(stream.sent)), link_bytes);
     }
   }
 

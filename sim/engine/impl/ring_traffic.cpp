@@ -2,6 +2,12 @@
 
 namespace hdpsim {
 
+void add_route_bytes(const Route& route, Bytes bytes, std::vector<Bytes>& link_bytes) {
+  for (const auto& [link, share] : route.binding_links()) {
+    link_bytes[link.index()] += share == 1 ? bytes : bytes.scaled(share);
+  }
+}
+
 void add_ring_traffic(const MicroBatchProgram& program, const std::vector<Hop>& hops, double share,
                       std::vector<Bytes>& link_bytes) {
   if (hops.empty()) return;
@@ -9,7 +15,7 @@ void add_ring_traffic(const MicroBatchProgram& program, const std::vector<Hop>& 
   const Bytes bytes = share == 1 ? whole : whole.scaled(share);
   for (const Hop& hop : hops) {
     for (const HopRoute& part : hop.routes) {
-      for (const LinkId link : part.route.binding_links()) link_bytes[link.index()] += part.part(bytes);
+      add_route_bytes(part.route, part.part(bytes), link_bytes);
     }
   }
 }

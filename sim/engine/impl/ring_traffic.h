@@ -6,6 +6,9 @@
 
 namespace hdpsim {
 
+/// Adds to every link of a route its share of a message. `link_bytes` is by LinkId.
+void add_route_bytes(const Route& route, Bytes bytes, std::vector<Bytes>& link_bytes);
+
 /// Adds to every link of a ring's hops the share `share` of the bytes that the program sends over it. `link_bytes` is
 /// by LinkId.
 void add_ring_traffic(const MicroBatchProgram& program, const std::vector<Hop>& hops, double share,

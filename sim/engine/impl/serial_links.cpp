@@ -9,7 +9,7 @@ namespace {
 std::int64_t shards_on(const Hop& hop, LinkId link) {
   return std::count_if(hop.routes.begin(), hop.routes.end(), [&](const HopRoute& of_shard) {
     const auto links = of_shard.route.binding_links();
-    return std::find(links.begin(), links.end(), link) != links.end();
+    return std::any_of(links.begin(), links.end(), [&](const RouteLink& one) { return one.link == link; });
   });
 }
 
@@ -63,7 +63,7 @@ void SerialLinks::add(const Hop& hop, std::uint32_t sender, std::uint32_t receiv
     known = known == Users::nobody || known == user ? user : Users::several;
   };
   for (const HopRoute& part : hop.routes) {
-    for (const LinkId link : part.route.binding_links()) {
+    for (const auto& [link, share] : part.route.binding_links()) {
       join(users_[link.index()].sender, sender);
       join(users_[link.index()].receiver, receiver);
     }
@@ -82,8 +82,8 @@ void SerialLinks::make_private(Hop& hop) const {
   if (hop.is_private || has_parts) return;
   Bandwidth slowest = hop.alone;
   for (const HopRoute& of_shard : hop.routes) {
-    for (const LinkId link : of_shard.route.binding_links()) {
-      if (!is_serial(link)) return;
+    for (const auto& [link, share] : of_shard.route.binding_links()) {
+      if (!is_serial(link) || share < 1) return;
       slowest = std::min(slowest, machine_.network->link_rate(link) / shards_on(hop, link));
     }
   }

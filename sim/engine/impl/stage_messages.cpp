@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/engine/impl/ring_traffic.h"
 
 namespace hdpsim {
 namespace {
@@ -150,7 +151,7 @@ double StageMessages::share_left(const Lane& lane) const {
 void StageMessages::add_bytes(const Lane& lane, double share) {
   const Bytes bytes = share == 1 ? lane.bytes : lane.bytes.scaled(share);
   for (const HopRoute& of_shard : lane.hop.routes) {
-    for (const LinkId link : of_shard.route.binding_links()) link_bytes_[link.index()] += bytes;
+    add_route_bytes(of_shard.route, bytes, link_bytes_);
   }
 }
 

@@ -13,12 +13,8 @@
 namespace hdpsim {
 namespace {
 
-// Far above any real rate, and low enough that sums of two do not overflow.
-constexpr std::int64_t highest_rate = INT64_MAX / 2;
-
 Bandwidth product(Bandwidth rate, std::int64_t links) {
-  const Int128 exact = Int128{rate.bytes_per_second()} * links;
-  return Bandwidth::bytes_per_second(exact > highest_rate ? highest_rate : static_cast<std::int64_t>(exact));
+  return Bandwidth::bytes_per_second(bounded_rate(Int128{rate.bytes_per_second()} * links));
 }
 
 // The rate of the uplinks of a full unit; exact without oversubscription, so that they then never seem to bind.
@@ -31,18 +27,19 @@ std::int64_t units_of(std::int64_t nodes, std::int64_t nodes_per_unit) {
   return (nodes + nodes_per_unit - 1) / nodes_per_unit;
 }
 
-/// Tiers of switches over rail-wired nodes: NIC i of every node is on rail i, and each rail is a switch plane of its
-/// own up to the last tier. A unit of a tier (a ToR, ...) has uplinks and downlinks for each rail, with a total rate of
-/// fan_in x (rate of one link below) / oversubscription. With adaptive routing they act as one link, which exists only
-/// if the unit can send more, or if it is degraded. With ECMP the number of uplinks is that total over the rate of a
-/// NIC (or as the tier says), and a flow takes one of them: the path up fixes the switches of the path down. Where NICs
-/// have several ports, one link stands for its counterparts in all planes.
+/// Tiers of switches. NIC i of every node is on rail i, and each rail is a switch plane of its own up to the last tier;
+/// or there is one plane, on which all NICs are. A unit of a tier (a ToR, ...) has uplinks and downlinks for each rail,
+/// with a total rate of fan_in x (rate of one link below) / oversubscription. With adaptive routing they act as one
+/// link, which exists only if the unit can send more, or if it is degraded. With ECMP the number of uplinks is that
+/// total over the rate of a NIC (or as the tier says), and a flow takes one of them: the path up fixes the switches of
+/// the path down. Where NICs have several ports, one link stands for its counterparts in all planes.
 class ClosFabric final : public Fabric {
  public:
   ClosFabric(const ClusterSpec& cluster, double efficiency)
       : tiers_(cluster.tiers),
         routing_(cluster.routing),
-        rails_(unsigned_of(cluster.nics_per_node)),
+        has_rails_(cluster.has_rails),
+        rails_(unsigned_of(cluster.rails())),
         nic_(cluster.fastest_nic().scaled(efficiency)) {
     for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
       nodes_per_unit_.push_back(unsigned_of(cluster.nodes_per_unit(tier)));
@@ -68,8 +65,8 @@ class ClosFabric final : public Fabric {
       const std::size_t ways = nested ? links.uplinks / chosen_of : links.uplinks;
       chosen = (nested ? chosen * ways : 0) + (ways > 1 ? hash.choose(ways) : 0);
       chosen_of = links.uplinks;
-      path.append(links.id(from.node / nodes_per_unit_[links.tier], from.rail, chosen, 0));
-      path.append(links.id(to.node / nodes_per_unit_[links.tier], to.rail, chosen, 1));
+      path.append(links.id(from.node / nodes_per_unit_[links.tier], plane_of(from.rail), chosen, 0));
+      path.append(links.id(to.node / nodes_per_unit_[links.tier], plane_of(to.rail), chosen, 1));
     }
     return path;
   }
@@ -87,8 +84,8 @@ class ClosFabric final : public Fabric {
         const double flows = static_cast<double>(last - first) * static_cast<double>(nodes.size() - (last - first));
         first = last;
         if (flows == 0) continue;
-        loads.push_back({links.id(unit, rail, 0, 0), flows});
-        loads.push_back({links.id(unit, rail, 0, 1), flows});
+        loads.push_back({links.id(unit, plane_of(rail), 0, 0), flows});
+        loads.push_back({links.id(unit, plane_of(rail), 0, 1), flows});
       }
     }
     return loads;
@@ -109,7 +106,8 @@ class ClosFabric final : public Fabric {
     const TierLinks& links = links_[part.links];
     const std::string_view direction = part.direction == 0 ? "up" : "down";
     const std::string which = links.uplinks > 1 ? fmt::format(" {}", part.uplink) : "";
-    return fmt::format("{} {} rail {} {}{}", tiers_[links.tier].name, part.unit, part.rail, direction, which);
+    const std::string rail = has_rails_ ? fmt::format(" rail {}", part.rail) : "";
+    return fmt::format("{} {}{} {}{}", tiers_[links.tier].name, part.unit, rail, direction, which);
   }
 
  private:
@@ -133,9 +131,13 @@ class ClosFabric final : public Fabric {
     std::size_t direction;  ///< 0: up. 1: down.
   };
 
+  [[nodiscard]] std::size_t plane_of(std::size_t nic) const { return has_rails_ ? nic : 0; }
+
   void add_links(const ClusterSpec& cluster) {
-    Bandwidth below = nic_;             // Total uplink rate of a unit of the tier below ...
-    Bandwidth most_from_below = below;  // ... and the maximum that can ever pass over them.
+    // Of a node, all of whose NICs on a plane send over its switches.
+    Bandwidth below =
+        product(nic_, cluster.nics_per_node / cluster.rails());  // Total uplink rate of a unit of the tier below ...
+    Bandwidth most_from_below = below;                           // ... and the maximum that can ever pass over them.
     for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
       const std::int64_t units = units_of(cluster.nodes(), cluster.nodes_per_unit(tier));
       if (units == 1) return;
@@ -195,6 +197,7 @@ class ClosFabric final : public Fabric {
 
   std::vector<SwitchTier> tiers_;
   Routing routing_;
+  bool has_rails_;
   std::size_t rails_;
   Bandwidth nic_;
   std::vector<std::size_t> nodes_per_unit_;  ///< By tier.

@@ -27,7 +27,7 @@ CollectivePlanBuilder::~CollectivePlanBuilder() {
 
 void CollectivePlanBuilder::send(DeviceId from, DeviceId to, double flows) {
   const Route route = watch(from, to);
-  for (const LinkId link : route.binding_links()) load(link, flows);
+  for (const auto& [link, share] : route.binding_links()) load(link, flows * share);
 }
 
 Route CollectivePlanBuilder::watch(DeviceId from, DeviceId to) {
@@ -42,8 +42,8 @@ void CollectivePlanBuilder::pass_nvswitch(std::span<const DeviceId> members, dou
   HDPSIM_CHECK(links_.cluster().has_nvlink() && members.size() > 1, "an NVSwitch of {} devices", members.size());
   for (std::size_t place = 0; place < members.size(); ++place) {
     const Route to_next = watch(members[place], members[(place + 1) % members.size()]);
-    load(to_next.links[0], out);
-    load(to_next.links[to_next.link_count - 1], in);
+    load(to_next.binding_links().front().link, out);
+    load(to_next.binding_links().back().link, in);
   }
 }
 

@@ -27,8 +27,8 @@ void add_copies(CollectivePlanBuilder& builder, const MembersByNode& members, st
     const DeviceId port = members.port(node, nic);
     const Route up = builder.watch(port, root);
     const Route down = builder.watch(root, port);
-    for (const LinkId link : up.binding_links()) below_up[link] += 1;
-    for (const LinkId link : down.binding_links()) below_down[link] += 1;
+    for (const auto& [link, share] : up.binding_links()) below_up[link] += share;
+    for (const auto& [link, share] : down.binding_links()) below_down[link] += share;
   }
   const auto all = static_cast<double>(members.nodes());
   for (const auto& [link, below] : below_up) builder.load(link, gathers ? below : all - below);

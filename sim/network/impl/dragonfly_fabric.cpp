@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <vector>
 
 #include "sim/network/impl/fabrics.h"
 #include "sim/network/impl/flow_hash.h"
@@ -11,14 +13,14 @@ namespace {
 /// The links of a rail are those from leaf to spine and back in all groups, then one per global link and direction.
 class DragonflyFabric final : public Fabric {
  public:
-  DragonflyFabric(const DragonflySpec& spec, std::int64_t rails, std::uint64_t seed, double efficiency)
+  DragonflyFabric(const DragonflySpec& spec, std::int64_t rails, const Routing& routing, double efficiency)
       : groups_(unsigned_of(spec.groups)),
         leaves_(unsigned_of(spec.leaves)),
         spines_(unsigned_of(spec.spines)),
         nodes_per_leaf_(unsigned_of(spec.nodes_per_leaf)),
         global_links_(unsigned_of(spec.global_links)),
         rails_(unsigned_of(rails)),
-        seed_(seed),
+        routing_(routing),
         local_(spec.local.scaled(efficiency)),
         global_(spec.global.scaled(efficiency)),
         latency_(spec.latency),
@@ -30,20 +32,23 @@ class DragonflyFabric final : public Fabric {
     FabricPath path;
     path.latency = latency_;
     if (from_leaf == to_leaf) return path;
-    FlowHash hash(seed_, from, to);
     const std::size_t from_group = from_leaf / leaves_;
     const std::size_t to_group = to_leaf / leaves_;
     if (from_group == to_group) {
-      const std::size_t spine = hash.choose(spines_);
-      path.append(local_link(from_leaf, spine, from.rail, 0));
-      path.append(local_link(to_leaf, spine, from.rail, 1));
+      for (const Way& way : ways_of(from, to, spines_)) {
+        path.append(local_link(from_leaf, way.which, from.rail, 0), way.share);
+        path.append(local_link(to_leaf, way.which, from.rail, 1), way.share);
+      }
       path.latency += latency_ * 2;
       return path;
     }
-    const std::size_t which = hash.choose(global_links_);
-    path.append(local_link(from_leaf, spine_of(from_group, to_group, which), from.rail, 0));
-    path.append(global_link(from_group, to_group, which, from.rail));
-    path.append(local_link(to_leaf, spine_of(to_group, from_group, which), from.rail, 1));
+    const std::vector<Way> ways = ways_of(from, to, global_links_);
+    append(path, ways, [&](std::size_t which) {
+      return local_link(from_leaf, spine_of(from_group, to_group, which), from.rail, 0);
+    });
+    append(path, ways, [&](std::size_t which) { return global_link(from_group, to_group, which, from.rail); });
+    append(path, ways,
+           [&](std::size_t which) { return local_link(to_leaf, spine_of(to_group, from_group, which), from.rail, 1); });
     path.latency += latency_ * 3 + global_latency_;
     return path;
   }
@@ -71,6 +76,28 @@ class DragonflyFabric final : public Fabric {
   }
 
  private:
+  /// One of the equal ways of a message, and its share of it.
+  struct Way {
+    std::size_t which;
+    double share;
+  };
+
+  // The one that a hash of the two NICs chooses, or all of them.
+  [[nodiscard]] std::vector<Way> ways_of(const Port& from, const Port& to, std::size_t ways) const {
+    if (routing_.policy == Routing::Policy::ecmp) return {{FlowHash(routing_.seed, from, to).choose(ways), 1}};
+    std::vector<Way> all;
+    for (std::size_t which = 0; which < ways; ++which) all.push_back({which, 1 / static_cast<double>(ways)});
+    return all;
+  }
+
+  // Several ways may have a link in common.
+  template <class LinkOf>
+  static void append(FabricPath& path, const std::vector<Way>& ways, const LinkOf& link_of) {
+    std::map<std::size_t, double> shares;
+    for (const Way& way : ways) shares[link_of(way.which)] += way.share;
+    for (const auto& [link, share] : shares) path.append(link, share);
+  }
+
   [[nodiscard]] std::size_t local_links() const { return groups_ * leaves_ * spines_ * 2; }
   [[nodiscard]] std::size_t links_of_a_rail() const {
     return local_links() + (groups_ > 1 ? groups_ * (groups_ - 1) * global_links_ : 0);
@@ -98,7 +125,7 @@ class DragonflyFabric final : public Fabric {
   std::size_t nodes_per_leaf_;
   std::size_t global_links_;
   std::size_t rails_;
-  std::uint64_t seed_;
+  Routing routing_;
   Bandwidth local_;
   Bandwidth global_;
   Duration latency_;
@@ -107,9 +134,9 @@ class DragonflyFabric final : public Fabric {
 
 }  // namespace
 
-std::unique_ptr<Fabric> make_dragonfly_fabric(const DragonflySpec& dragonfly, std::int64_t rails, std::uint64_t seed,
-                                              double efficiency) {
-  return std::make_unique<DragonflyFabric>(dragonfly, rails, seed, efficiency);
+std::unique_ptr<Fabric> make_dragonfly_fabric(const DragonflySpec& dragonfly, std::int64_t rails,
+                                              const Routing& routing, double efficiency) {
+  return std::make_unique<DragonflyFabric>(dragonfly, rails, routing, efficiency);
 }
 
 }  // namespace hdpsim

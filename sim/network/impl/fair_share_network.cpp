@@ -1,7 +1,6 @@
 #include "sim/network/impl/fair_share_network.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "sim/base/check.h"
@@ -27,13 +26,15 @@ FairShareNetwork::FairShareNetwork(const ClusterSpec& cluster, const LinkEfficie
     : links_(cluster, efficiency), shares_(capacities(links_)) {}
 
 FlowId FairShareNetwork::add(const Route& route, Bandwidth cap, double weight) {
-  HDPSIM_CHECK(cap > Bandwidth{} && route.link_count > 0, "a flow of {} B/s over {} links", cap.bytes_per_second(),
-               route.link_count);
-  std::array<FairShare::Link, Route::most_links> links{};
-  for (std::size_t k = 0; k < route.link_count; ++k) links[k] = static_cast<FairShare::Link>(route.links[k].index());
+  HDPSIM_CHECK(cap > Bandwidth{} && route.links.size() > 0, "a flow of {} B/s over {} links", cap.bytes_per_second(),
+               route.links.size());
+  loads_.clear();
+  for (const auto& [link, share] : route.binding_links()) {
+    loads_.push_back({static_cast<FairShare::Link>(link.index()), share});
+  }
   const double limit =
       cap < route.alone ? static_cast<double>(cap.bytes_per_second()) : std::numeric_limits<double>::infinity();
-  return FlowId(shares_.add({links.data(), route.link_count}, limit, weight));
+  return FlowId(shares_.add_coupled(loads_, limit, weight));
 }
 
 FlowId FairShareNetwork::add(std::span<const FairShare::Load> part, Bandwidth cap) {
@@ -58,7 +59,7 @@ void FairShareNetwork::take_changed(std::vector<FlowId>& changed) {
 
 bool FairShareNetwork::is_private(const Route& route) const {
   const auto used = route.binding_links();
-  return std::all_of(used.begin(), used.end(), [&](LinkId link) { return links_.has_one_owner(link); });
+  return std::all_of(used.begin(), used.end(), [&](const RouteLink& one) { return links_.has_one_owner(one.link); });
 }
 
 }  // namespace hdpsim

@@ -30,7 +30,8 @@ class FairShareNetwork final : public NetworkModel {
 
  private:
   ClusterLinks links_;
-  mutable FairShare shares_;  ///< Repairs its rates when they are queried.
+  mutable FairShare shares_;            ///< Repairs its rates when they are queried.
+  std::vector<FairShare::Load> loads_;  ///< Of the flow that is being added.
   std::vector<FairShare::Variable> changed_;
 };
 

@@ -7,6 +7,14 @@
 
 namespace hdpsim {
 
+/// A number that looks drawn, the same for the same argument: splitmix64 (Steele, Lea and Flood 2014).
+[[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t z) {
+  z += 0x9E3779B97F4A7C15U;
+  z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31U);
+}
+
 /// The choices that switches make for the flow from one NIC to another: independent of each other, and reproducible.
 class FlowHash {
  public:
@@ -21,14 +29,6 @@ class FlowHash {
   }
 
  private:
-  // splitmix64 (Steele, Lea and Flood 2014).
-  static std::uint64_t mixed(std::uint64_t z) {
-    z += 0x9E3779B97F4A7C15U;
-    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31U);
-  }
-
   std::uint64_t state_;
 };
 

@@ -1,7 +1,7 @@
 #include "sim/network/impl/shared_flows.h"
 
 #include <algorithm>
-#include <vector>
+#include <map>
 
 namespace hdpsim {
 
@@ -22,17 +22,15 @@ void add_chains(CollectivePlanBuilder& builder, std::span<const DeviceId> member
 }
 
 void add_switch_tree(CollectivePlanBuilder& builder, const MembersByNode& members, std::size_t nic) {
-  std::vector<LinkId> used;
+  std::map<LinkId, double> used;
   const DeviceId root = members.port(0, nic);
   for (std::size_t node = 1; node < members.nodes(); ++node) {
     const DeviceId port = members.port(node, nic);
     for (const Route& route : {builder.watch(port, root), builder.watch(root, port)}) {
-      used.insert(used.end(), route.binding_links().begin(), route.binding_links().end());
+      for (const auto& [link, share] : route.binding_links()) used[link] = std::max(used[link], share);
     }
   }
-  std::sort(used.begin(), used.end());
-  used.erase(std::unique(used.begin(), used.end()), used.end());
-  for (const LinkId link : used) builder.load(link, 1);
+  for (const auto& [link, share] : used) builder.load(link, share);
 }
 
 }  // namespace hdpsim

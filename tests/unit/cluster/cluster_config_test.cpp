@@ -341,3 +341,30 @@ TEST_CASE("the rail presets give each gpu a NIC and reach hundreds of thousands 
   // 8 gpus x 64 nodes x 32 ToR sets x 64 pods.
   CHECK(cluster_from("{preset: a100-rail-3tier, gpus: 1Mi}").devices == std::int64_t{8} * 64 * 32 * 64);
 }
+
+TEST_CASE("a cluster of racks has a part of one, or equal parts of as few as possible", "[cluster]") {
+  const auto racks = [](std::int64_t gpus) {
+    return cluster_from("{preset: gb200-nvl72, gpus: " + std::to_string(gpus) + "}");
+  };
+  struct Expected {
+    std::int64_t gpus;
+    std::int64_t nodes;
+  };
+  for (const auto& [gpus, nodes] :
+       {Expected{1, 1}, {2, 1}, {4, 1}, {8, 1}, {64, 1}, {72, 1}, {128, 2}, {144, 2}, {256, 4}, {512, 8}, {576, 8}}) {
+    CAPTURE(gpus);
+    const ClusterSpec spec = racks(gpus);
+    CHECK(spec.devices == gpus);
+    CHECK(spec.nodes() == nodes);
+    CHECK(spec.nics_per_node == spec.devices_per_node);
+    // 17 TB of host memory for 72 GPUs, of which each has its share.
+    CHECK(static_cast<double>(spec.host_memory.count()) == Approx(17e12 / 72 * static_cast<double>(gpus / nodes)));
+  }
+  CHECK(racks(8).devices_per_pcie_uplink == 2);
+  CHECK(racks(1).devices_per_pcie_uplink == 1);
+  // 76 is 19 trays, which no two, three or four racks share evenly; three GPUs are one and a half superchips.
+  CHECK_THAT(problems_of("{preset: gb200-nvl72, gpus: 76}"),
+             Contains("76 gpus are not a whole number of nodes of 72, in trays of 4") && Contains("write 72 or 80"));
+  CHECK_THAT(problems_of("{preset: gb200-nvl72, gpus: 3}"), Contains("write 2 or 4"));
+  CHECK_THAT(problems_of("{preset: h100-rail, gpus: 12}"), Contains("write 8 or 16"));
+}

@@ -175,3 +175,16 @@ links: )" + links +
   CHECK_THAT(problems_of(graph("{left to right 3: 0}")), Contains("'left to right 3' names no link"));
   CHECK_THAT(problems_of(graph("{left to nowhere: 0}")), Contains("'left to nowhere' names no link"));
 }
+
+TEST_CASE("tiers may be wired without rails, and other fabrics say themselves what they join", "[cluster]") {
+  const std::string tiers = eight_nodes + "tiers: {leaf: {fan_in: 2, oversubscription: 2}, spine: {fan_in: 4}}\n";
+  CHECK(cluster_from(tiers).has_rails);
+  CHECK(cluster_from(tiers).rails() == 2);
+  CHECK(cluster_from(tiers + "rails: false\n").rails() == 1);
+  // The links of a plane that all NICs have in common are named without a rail.
+  CHECK(cluster_from(tiers + "rails: false\nlinks: {leaf 3 up: 0.5}\n").degraded.size() == 1);
+  CHECK_THAT(problems_of(tiers + "rails: false\nlinks: {leaf 3 rail 1 up: 0.5}\n"), Contains("names no link"));
+  CHECK_THAT(problems_of(tiers + "links: {leaf 3 up: 0.5}\n"), Contains("names no link"));
+  CHECK_THAT(problems_of(eight_nodes + "torus: {shape: [8], bandwidth: 1 GB/s}\nrails: false\n"),
+             Contains("the nodes have no tiers"));
+}

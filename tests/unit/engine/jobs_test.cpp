@@ -161,7 +161,7 @@ CollectivePlan ring_of_two(const NetworkModel& network, DeviceId first, DeviceId
   CollectivePlan plan;
   CollectivePlan::Part& part = plan.parts.emplace_back();
   for (const Route& route : {network.route(first, second), network.route(second, first)}) {
-    for (const LinkId link : route.binding_links()) {
+    for (const auto& [link, share] : route.binding_links()) {
       part.push_back({static_cast<FairShare::Link>(link.index()), flows});
     }
   }

@@ -10,7 +10,7 @@ namespace {
 
 std::vector<std::string> names_of_route(const ClusterLinks& links, const Route& route) {
   std::vector<std::string> names;
-  for (const LinkId link : route.binding_links()) names.push_back(links.name(link));
+  for (const auto& [link, share] : route.binding_links()) names.push_back(links.name(link));
   return names;
 }
 
@@ -65,7 +65,9 @@ TEST_CASE("devices that have one NIC together use it by turns", "[links]") {
   ClusterSpec spec = rail_cluster(2);
   spec.nics_per_node = 4;
   const ClusterLinks links(spec, {});
-  const auto first_link = [&](std::size_t local) { return links.route(device_at(0, local), device_at(1, 0)).links[0]; };
+  const auto first_link = [&](std::size_t local) {
+    return link_at(links.route(device_at(0, local), device_at(1, 0)), 0);
+  };
   CHECK(links.name(first_link(4)) == "node 0 nic 2 out");
   CHECK(first_link(4) == first_link(5));
   CHECK(first_link(5) != first_link(6));
@@ -96,7 +98,7 @@ TEST_CASE("switch links that can never bind are not there", "[links]") {
   const ClusterLinks links(three_tiers(16, 1, 1), {});
   const std::size_t devices = 16 * 8;
   CHECK(links.count() == 2 * devices + 2 * devices);  // NVLinks and NICs
-  CHECK(links.route(device_at(0, 0), device_at(15, 0)).link_count == 2);
+  CHECK(links.route(device_at(0, 0), device_at(15, 0)).links.size() == 2);
 }
 
 TEST_CASE("an oversubscribed tier has an uplink and a downlink for each unit and rail", "[links]") {
@@ -108,7 +110,7 @@ TEST_CASE("an oversubscribed tier has an uplink and a downlink for each unit and
   const std::size_t tor_sets = 16 / 4;
   CHECK(links.count() == 4 * devices + tor_sets * 8 * 2);
   // 4 nodes x 25 GB/s, oversubscribed twofold. One flow alone is still limited by its NIC.
-  CHECK(links.rate(route.links[1]) == 50_GBps);
+  CHECK(links.rate(link_at(route, 1)) == 50_GBps);
   CHECK(route.alone == 25_GBps);
 }
 
@@ -147,7 +149,7 @@ TEST_CASE("a degraded uplink of a tier that cannot bind otherwise is there", "[l
 
 TEST_CASE("inside a ToR set its uplinks are not used", "[links]") {
   const ClusterLinks links(three_tiers(16, 2, 1), {});
-  CHECK(links.route(device_at(0, 0), device_at(3, 0)).link_count == 2);
+  CHECK(links.route(device_at(0, 0), device_at(3, 0)).links.size() == 2);
 }
 
 TEST_CASE("oversubscription of several tiers multiplies", "[links]") {
@@ -157,7 +159,7 @@ TEST_CASE("oversubscription of several tiers multiplies", "[links]") {
                                               "aggregation 0 rail 0 up", "aggregation 1 rail 0 down",
                                               "node 15 nic 0 in"});
   // A ToR set sends 4 x 25 / 2 = 50 GB/s a rail; two of them 100, of which a quarter passes.
-  CHECK(links.rate(route.links[3]) == 25_GBps);
+  CHECK(links.rate(link_at(route, 3)) == 25_GBps);
 }
 
 TEST_CASE("an uplink narrower than a NIC limits even a flow alone", "[links]") {
@@ -187,7 +189,7 @@ TEST_CASE("one node has no NICs to pass, one device a node no NVLink", "[links]"
   spec.nics_per_node = 1;
   const ClusterLinks links(spec, {});
   CHECK(links.count() == 2 * 4);
-  CHECK(links.name(links.route(DeviceId(0), DeviceId(3)).links[1]) == "node 3 nic 0 in");
+  CHECK(links.name(link_at(links.route(DeviceId(0), DeviceId(3)), 1)) == "node 3 nic 0 in");
 }
 
 TEST_CASE("a route to itself or out of the cluster is a bug", "[links]") {

@@ -410,7 +410,7 @@ TEST_CASE("beside other traffic a ring gets its fair share of the slowest hop, a
   FairShare network = network_of(links);
   std::vector<FairShare::Link> out_of_node_1;
   const Route message = links.route(device_at(1, 0), device_at(3, 0));
-  for (const LinkId link : message.binding_links()) {
+  for (const auto& [link, share] : message.binding_links()) {
     out_of_node_1.push_back(static_cast<FairShare::Link>(link.index()));
   }
   std::vector<Transfer> transfers = transfers_of(plan, 1e9);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sim/network/cluster_links.h"
+#include "sim/network/traffic.h"
 #include "tests/support/catch.h"
 #include "tests/unit/network/small_clusters.h"
 
@@ -17,7 +18,7 @@ using Names = std::vector<std::string>;
 Names names_on(const ClusterLinks& links, DeviceId from, DeviceId to) {
   Names names;
   const Route route = links.route(from, to);
-  for (const LinkId link : route.binding_links()) names.push_back(links.name(link));
+  for (const auto& [link, share] : route.binding_links()) names.push_back(links.name(link));
   return names;
 }
 
@@ -39,7 +40,7 @@ std::map<LinkId, int> loads_of_shift(const ClusterLinks& links, std::size_t node
   std::map<LinkId, int> loads;
   for (std::size_t n = 0; n < nodes; ++n) {
     const Route route = links.route(node(n), node((n + by) % nodes));
-    for (const LinkId link : route.binding_links()) ++loads[link];
+    for (const auto& [link, share] : route.binding_links()) ++loads[link];
   }
   return loads;
 }
@@ -56,7 +57,7 @@ TEST_CASE("nodes without NVLink send by their PCIe links, and past the switch th
   CHECK(names_on(links, node(2), node(7)) ==
         Names{"node 0 gpu 2 pcie out", "node 0 pcie switch 1 out", "node 0 pcie switch 3 in", "node 0 gpu 7 pcie in"});
   CHECK(links.route(node(2), node(7)).alone == 32_GBps);
-  CHECK_FALSE(links.has_one_owner(links.route(node(2), node(7)).links[1]));
+  CHECK_FALSE(links.has_one_owner(link_at(links.route(node(2), node(7)), 1)));
   CHECK(links.count() == 2 * 8 + 2 * 4);
 }
 
@@ -71,7 +72,7 @@ TEST_CASE("with ECMP a unit has as many uplinks as NICs below it, fewer when it 
   }
   // 4 nodes x 25 GB/s, oversubscribed twofold: 2 uplinks of 25 GB/s.
   CHECK(uplinks == std::set<std::string>{"tor 0 rail 0 up 0", "tor 0 rail 0 up 1"});
-  CHECK(links.rate(links.route(device_at(0, 0), device_at(5, 0)).links[1]) == 25_GBps);
+  CHECK(links.rate(link_at(links.route(device_at(0, 0), device_at(5, 0)), 1)) == 25_GBps);
 }
 
 TEST_CASE("the uplink that a flow takes fixes the switches of its way down", "[fabric]") {
@@ -150,6 +151,7 @@ TEST_CASE("a dragonfly takes one spine in a group and one global link between tw
                               .global = 5_GBps,
                               .latency = 100_ns,
                               .global_latency = 1_us};
+  spec.routing.policy = Routing::Policy::ecmp;
   const ClusterLinks links(spec, {});
   CHECK(names_on(links, node(0), node(1)) == Names{"node 0 nic 0 out", "node 1 nic 0 in"});
   CHECK(links.route(node(0), node(1)).latency == 100_ns);
@@ -191,6 +193,7 @@ TEST_CASE("a graph's ways are the shortest, over cables that a hash chooses", "[
   graph.cables = {{0, 1, 10_GBps, 2}, {0, 2, 100_GBps, 1}, {2, 1, 100_GBps, 1}};
   graph.attached = {0, 0, 1, 1};
   spec.fabric = graph;
+  spec.routing.policy = Routing::Policy::ecmp;
   const ClusterLinks links(spec, {});
   CHECK(names_on(links, node(0), node(1)) == Names{"node 0 nic 0 out", "node 1 nic 0 in"});
   CHECK(links.route(node(0), node(1)).latency == 1_us);
@@ -210,6 +213,7 @@ TEST_CASE("parallel cables have numbers of their own, however they were written 
   graph.switches = {{"left", {}}, {"right", {}}, {"other", {}}};
   graph.cables = {{0, 1, 10_GBps, 2}, {1, 2, 10_GBps, 1}, {1, 0, 20_GBps, 1}};
   graph.attached = {0, 1};
+  spec.routing.policy = Routing::Policy::ecmp;
   spec.fabric = graph;
   const ClusterLinks links(spec, {});
   Names names;
@@ -226,6 +230,7 @@ TEST_CASE("past a cable that is missing messages go another way, and the others 
   graph.switches = {{"left", {}}, {"right", {}}, {"detour", {}}};
   graph.cables = {{0, 1, {}, 1}, {0, 1, 10_GBps, 1}, {0, 2, 20_GBps, 1}, {2, 1, 20_GBps, 1}};
   graph.attached = {0, 1};
+  spec.routing.policy = Routing::Policy::ecmp;
   spec.fabric = graph;
   CHECK(names_on(ClusterLinks(spec, {}), node(0), node(1))[1] == "left to right 1");
   graph.cables[1].bandwidth = {};
@@ -241,11 +246,12 @@ TEST_CASE("a hash spreads flows evenly over a bundle of 65,536 cables", "[fabric
   graph.cables = {{0, 1, 1_GBps, 65536}};
   graph.attached.assign(256, 0);
   graph.attached.resize(512, 1);
+  spec.routing.policy = Routing::Policy::ecmp;
   spec.fabric = graph;
   const ClusterLinks links(spec, {});
   CHECK(links.count() == 2 * 512 + 2 * 65536);
   std::set<LinkId> used;
-  for (std::size_t n = 0; n < 256; ++n) used.insert(links.route(node(n), node(n + 256)).links[1]);
+  for (std::size_t n = 0; n < 256; ++n) used.insert(link_at(links.route(node(n), node(n + 256)), 1));
   CHECK(used.size() > 250);  // 256 balls in 65,536 bins: one pair meets with a chance of 0.4
 }
 
@@ -259,4 +265,145 @@ TEST_CASE("rails that have no way to each other are changed inside the sender's 
   CHECK(names_on(links, device_at(0, 3), device_at(1, 3)) == Names{"node 0 nic 3 out", "node 1 nic 3 in"});
   CHECK(names_on(links, device_at(0, 3), device_at(1, 5)) ==
         Names{"node 0 gpu 3 nvlink out", "node 0 gpu 5 nvlink in", "node 0 nic 5 out", "node 1 nic 5 in"});
+}
+
+namespace {
+
+/// Nodes of 8 devices and NICs of 50 GB/s, four on each of `leaves` leaves, each joined to `spines` spines by as many
+/// cables as carry all that its NICs send.
+ClusterSpec fat_tree(std::size_t leaves, std::size_t spines) {
+  ClusterSpec spec = rail_cluster(static_cast<std::int64_t>(4 * leaves));
+  spec.tiers.clear();
+  spec.nic = 50_GBps;
+  SwitchGraphSpec graph;
+  for (std::size_t leaf = 0; leaf < leaves; ++leaf) graph.switches.push_back({"leaf" + std::to_string(leaf), 1_us});
+  for (std::size_t spine = 0; spine < spines; ++spine) {
+    graph.switches.push_back({"spine" + std::to_string(spine), 2_us});
+    for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
+      graph.cables.push_back({leaf, leaves + spine, 50_GBps, static_cast<std::int64_t>(32 / spines)});
+    }
+  }
+  for (std::size_t nic = 0; nic < 32 * leaves; ++nic) graph.attached.push_back(nic / 32);
+  spec.fabric = graph;
+  return spec;
+}
+
+SwitchGraphSpec& graph_of(ClusterSpec& spec) {
+  return std::get<SwitchGraphSpec>(spec.fabric);
+}
+
+double bisection_of_a_device(const ClusterSpec& spec) {
+  return bisection_rate(ClusterLinks(spec, {})) / static_cast<double>(spec.devices);
+}
+
+/// By link, what a message from one device to another puts on it.
+std::map<std::string, double> shares_on(const ClusterLinks& links, DeviceId from, DeviceId to) {
+  std::map<std::string, double> shares;
+  const Route route = links.route(from, to);
+  for (const auto& [link, share] : route.binding_links()) shares[links.name(link)] = share;
+  return shares;
+}
+
+}  // namespace
+
+TEST_CASE("packet by packet a non-blocking fat tree has its full bisection; flow by flow some meet", "[fabric]") {
+  ClusterSpec spec = fat_tree(4, 8);
+  CHECK(bisection_of_a_device(spec) == Approx(50e9));
+  // Nothing but NICs and NVLink can ever be full, as in tiers without oversubscription.
+  CHECK(ClusterLinks(spec, {}).count() == 2 * 2 * 16 * 8);
+  CHECK(ClusterLinks(spec, {}).route(device_at(0, 0), device_at(15, 0)).latency == 4_us);
+  spec.routing = {Routing::Policy::ecmp, 3};
+  CHECK(bisection_of_a_device(spec) < 40e9);
+}
+
+TEST_CASE("the uplinks of a leaf to all spines are one link, as wide as all of its cables", "[fabric]") {
+  ClusterSpec spec = fat_tree(4, 8);
+  for (SwitchGraphSpec::Cable& cable : graph_of(spec).cables) cable.count = 2;  // half of what the NICs send
+  const ClusterLinks links(spec, {});
+  CHECK(names_on(links, device_at(0, 0), device_at(15, 0)) ==
+        Names{"node 0 nic 0 out", "leaf0 to spine0 and 15 more cables", "spine0 to leaf3 and 15 more cables",
+              "node 15 nic 0 in"});
+  CHECK(links.rate(link_at(links.route(device_at(0, 0), device_at(15, 0)), 1)) == 800_GBps);
+  CHECK(bisection_of_a_device(spec) == Approx(25e9));
+}
+
+TEST_CASE("three levels of switches are as wide as what joins them, with links for what can be full alone",
+          "[fabric]") {
+  // Two groups of two leaves and two spines each; two cores over them, half as wide.
+  ClusterSpec spec = rail_cluster(4);
+  spec.tiers.clear();
+  spec.nic = 10_GBps;
+  SwitchGraphSpec graph;
+  for (const char* name : {"l0", "l1", "l2", "l3", "s0", "s1", "s2", "s3", "c0", "c1"}) {
+    graph.switches.push_back({name, {}});
+  }
+  for (std::size_t leaf = 0; leaf < 4; ++leaf) {
+    for (std::size_t spine = 0; spine < 2; ++spine) {
+      graph.cables.push_back({leaf, 4 + leaf / 2 * 2 + spine, 10_GBps, 4});
+    }
+  }
+  for (std::size_t spine = 4; spine < 8; ++spine) {
+    for (std::size_t core = 8; core < 10; ++core) graph.cables.push_back({spine, core, 10_GBps, 2});
+  }
+  for (std::size_t nic = 0; nic < 32; ++nic) graph.attached.push_back(nic / 8);
+  spec.fabric = graph;
+  const ClusterLinks links(spec, {});
+  // The four spines' cables of a group are one link: 8 cables for 16 NICs.
+  CHECK(names_on(links, device_at(0, 0), device_at(3, 0)) ==
+        Names{"node 0 nic 0 out", "s0 to c0 and 7 more cables", "c0 to s2 and 7 more cables", "node 3 nic 0 in"});
+  CHECK(links.count() == 2 * 2 * 32 + 4);
+  CHECK(bisection_of_a_device(spec) == Approx(5e9));
+  CHECK(names_on(links, device_at(0, 0), device_at(1, 0)).size() == 2);
+}
+
+TEST_CASE("a degraded cable gets less of every message that would cross it, and holds none back alone", "[fabric]") {
+  ClusterSpec spec = fat_tree(4, 8);
+  // The cables from spine 2 to leaf 3 carry a quarter: leaf 3 keeps 7.25 of 8 parts.
+  for (SwitchGraphSpec::Cable& cable : graph_of(spec).cables) {
+    if (cable.from == 3 && cable.to == 4 + 2) cable.bandwidth = 100_Gbps;
+  }
+  const ClusterLinks links(spec, {});
+  const auto shares = shares_on(links, device_at(0, 0), device_at(12, 0));
+  double down = 0;
+  for (const auto& [name, share] : shares) down += name.find("to leaf3") != std::string::npos ? share : 0;
+  CHECK(down == Approx(1));
+  CHECK(shares.count("spine2 to leaf3 and 3 more cables") == 1);
+  CHECK(shares.at("spine2 to leaf3 and 3 more cables") == Approx(0.25 / 7.25));
+  // All of leaf 3's 32 NICs receive over 7.25 parts of four cables.
+  std::vector<Message> messages;
+  for (std::size_t i = 0; i < 32; ++i) messages.push_back({DeviceId(i), DeviceId(96 + i), 50e9});
+  for (const double end : arrival_times(links, messages)) CHECK(end == Approx(8 / 7.25).epsilon(1e-3));
+}
+
+TEST_CASE("without rails all NICs of a node are on one switch, and share its uplinks", "[fabric]") {
+  ClusterSpec spec = three_tiers(16, 2, 1);
+  CHECK(names_on(ClusterLinks(spec, {}), device_at(0, 1), device_at(8, 1))[1] == "tor 0 rail 1 up");
+  spec.has_rails = false;
+  const ClusterLinks links(spec, {});
+  CHECK(names_on(links, device_at(0, 1), device_at(8, 1)) ==
+        Names{"node 0 nic 1 out", "tor 0 up", "tor 2 down", "node 8 nic 1 in"});
+  // Four nodes of eight NICs of 25 GB/s, oversubscribed twofold, have 400 GB/s, all of which one NIC of each may use.
+  CHECK(links.rate(link_at(links.route(device_at(0, 1), device_at(8, 1)), 1)) == 400_GBps);
+  spec.degraded = {{.kind = DegradedLink::Kind::tier, .tier = 0, .unit = 2, .index = 0, .factor = 0.5}};
+  const ClusterLinks degraded(spec, {});
+  CHECK(degraded.rate(link_at(degraded.route(device_at(8, 1), device_at(0, 1)), 1)) == 200_GBps);
+}
+
+TEST_CASE("a dragonfly spreads messages over all spines and all links between two groups", "[fabric]") {
+  ClusterSpec spec = single_devices(2 * 2 * 2);
+  spec.fabric = DragonflySpec{.groups = 2,
+                              .leaves = 2,
+                              .spines = 2,
+                              .nodes_per_leaf = 2,
+                              .global_links = 4,
+                              .local = 25_GBps,
+                              .global = 5_GBps,
+                              .latency = 100_ns,
+                              .global_latency = 1_us};
+  const ClusterLinks links(spec, {});
+  CHECK(links.route(node(0), node(2)).alone == 25_GBps);
+  const auto shares = shares_on(links, node(0), node(7));
+  CHECK(shares.at("group 0 leaf 0 spine 1 rail 0 up") == 0.5);
+  CHECK(shares.at("group 0 to group 1 link 3 rail 0") == 0.25);
+  CHECK(links.route(node(0), node(7)).alone == 20_GBps);
 }

@@ -207,7 +207,7 @@ TEST_CASE("rates of flows that are not under way and flows without demand are bu
 
 TEST_CASE("links have names for reports", "[network]") {
   const auto network = make_fair_share_network(rail_cluster(4));
-  CHECK(network->link_name(network->route(device_at(3, 2), device_at(0, 0)).links[0]) == "node 3 nic 2 out");
+  CHECK(network->link_name(link_at(network->route(device_at(3, 2), device_at(0, 0)), 0)) == "node 3 nic 2 out");
   CHECK(network->link_count() == ClusterLinks(rail_cluster(4), {}).list().size());
 }
 
@@ -243,7 +243,8 @@ class Ledger {
     const Bandwidth rate = network->rate(flow);
     if (rate == flows.at(flow).cap) return true;
     const auto used = flows.at(flow).route.binding_links();
-    return std::any_of(used.begin(), used.end(), [&](LinkId link) {
+    return std::any_of(used.begin(), used.end(), [&](const RouteLink& one) {
+      const LinkId link = one.link;
       std::int64_t left = links_.rate(link).bytes_per_second();
       std::int64_t most = 0;
       for (const auto& [id, entry] : flows) {
@@ -258,7 +259,7 @@ class Ledger {
   [[nodiscard]] bool no_link_above_its_rate() const {
     std::map<LinkId, Bandwidth> load;
     for (const auto& [id, entry] : flows) {
-      for (const LinkId link : entry.route.binding_links()) load[link] = load[link] + network->rate(id);
+      for (const RouteLink& one : entry.route.binding_links()) load[one.link] = load[one.link] + network->rate(id);
     }
     return std::all_of(load.begin(), load.end(), [&](const auto& on) { return on.second <= links_.rate(on.first); });
   }
@@ -273,7 +274,7 @@ class Ledger {
  private:
   [[nodiscard]] static bool uses(const Entry& entry, LinkId link) {
     const auto used = entry.route.binding_links();
-    return std::find(used.begin(), used.end(), link) != used.end();
+    return std::any_of(used.begin(), used.end(), [&](const RouteLink& one) { return one.link == link; });
   }
 
   ClusterLinks links_;

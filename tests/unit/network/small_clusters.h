@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/cluster/cluster.h"
+#include "sim/network/network_model.h"
 
 namespace hdpsim {
 
@@ -26,6 +27,11 @@ inline ClusterSpec three_tiers(std::int64_t nodes, double tor_oversubscription, 
                 {.name = "aggregation", .fan_in = 2, .oversubscription = aggregation_oversubscription, .latency = 4_us},
                 {.name = "core", .fan_in = 1 << 20, .oversubscription = 1, .latency = 6_us}};
   return spec;
+}
+
+/// The link of a route at this place.
+inline LinkId link_at(const Route& route, std::size_t place) {
+  return route.binding_links()[place].link;
 }
 
 inline DeviceId device_at(std::size_t node, std::size_t local) {

@@ -11,7 +11,7 @@ using Names = std::vector<std::string>;
 Names unequal_names(const ClusterLinks& links, DeviceId from, DeviceId to) {
   Names names;
   const Route route = links.route(from, to);
-  for (const LinkId link : route.binding_links()) names.push_back(links.name(link));
+  for (const auto& [link, share] : route.binding_links()) names.push_back(links.name(link));
   return names;
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("switches are built for the fastest NIC", "[links]") {
   const ClusterLinks links(spec, {});
   const Route across = links.route(device_at(0, 0), device_at(9, 0));
   CHECK(across.alone == 100_Gbps);
-  CHECK(links.rate(across.links[1]) == 50_GBps);  // 4 nodes x 25 GB/s, oversubscribed twofold
+  CHECK(links.rate(link_at(across, 1)) == 50_GBps);  // 4 nodes x 25 GB/s, oversubscribed twofold
 }
 
 TEST_CASE("a port that is down halves its NIC and nothing else", "[links]") {
@@ -71,8 +71,8 @@ TEST_CASE("a plane that is down halves the uplinks of its unit and rail", "[link
   spec.degraded = {{.kind = DegradedLink::Kind::tier, .tier = 0, .unit = 0, .index = 2, .factor = 0, .port = 0}};
   const ClusterLinks links(spec, {});
   // 4 nodes x 25 GB/s, oversubscribed twofold: 50 GB/s up on each rail.
-  CHECK(links.rate(links.route(device_at(0, 1), device_at(8, 1)).links[1]) == 50_GBps);
-  CHECK(links.rate(links.route(device_at(0, 2), device_at(8, 2)).links[1]) == 25_GBps);
+  CHECK(links.rate(link_at(links.route(device_at(0, 1), device_at(8, 1)), 1)) == 50_GBps);
+  CHECK(links.rate(link_at(links.route(device_at(0, 2), device_at(8, 2)), 1)) == 25_GBps);
 }
 
 TEST_CASE("past a NIC that is down messages go through the next one of the node", "[links]") {
@@ -120,7 +120,7 @@ TEST_CASE("an uplink that is down is avoided by those that leave its unit alone"
 TEST_CASE("where messages may go through other devices, no link has one owner", "[links]") {
   ClusterSpec spec = rail_cluster(2);
   const Route whole = ClusterLinks(spec, {}).route(device_at(0, 0), device_at(1, 0));
-  CHECK(ClusterLinks(spec, {}).has_one_owner(whole.links[0]));
+  CHECK(ClusterLinks(spec, {}).has_one_owner(link_at(whole, 0)));
   spec.degraded = {down(0, 7, LinkDirection::out)};
-  CHECK_FALSE(ClusterLinks(spec, {}).has_one_owner(whole.links[0]));
+  CHECK_FALSE(ClusterLinks(spec, {}).has_one_owner(link_at(whole, 0)));
 }
