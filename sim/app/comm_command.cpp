@@ -16,6 +16,7 @@
 #include "sim/report/comm_report.h"
 #include "sim/report/simgrid_files.h"
 #include "sim/study/catalog.h"
+#include "sim/study/profile_choice.h"
 
 namespace hdpsim::app {
 namespace {
@@ -82,14 +83,27 @@ ClusterSpec cluster_of(const CommOptions& options, const std::vector<Traffic>& b
   std::int64_t needed = options.gpus;
   for (const Traffic& traffic : background) needed = std::max(needed, traffic.first + traffic.devices);
   ClusterSpec as_written = named_cluster(options.cluster, {}, catalog);
-  if (as_written.devices >= needed) return as_written;
   const std::int64_t per_node = as_written.devices_per_node;
+  const bool takes_part = as_written.devices_per_tray && needed > per_node && needed % per_node != 0;
+  if (takes_part) return named_cluster(options.cluster, needed, catalog);
+  if (as_written.devices >= needed) return as_written;
   return named_cluster(options.cluster, (needed + per_node - 1) / per_node * per_node, catalog);
 }
 
-std::optional<DeviceProfile> profile_of(const CommOptions& options, Catalog& catalog) {
-  if (options.profile.empty()) return std::nullopt;
+constexpr std::string_view no_profile = "none";
+
+// The one that is named or else, as in a study, that of the cluster's device. Empty: the bare fabric.
+std::optional<DeviceProfile> profile_of(const CommOptions& options, const ClusterSpec& cluster, Catalog& catalog) {
+  if (options.profile == no_profile) return std::nullopt;
   Diagnostics diagnostics;
+  if (options.profile.empty()) {
+    const auto own = profile_of_device(cluster.device, {}, catalog, diagnostics);
+    if (own != nullptr) return *own;
+    note(
+        fmt::format("note: not one shipped profile is of a {}: rates are those of the bare fabric; --profile names one",
+                    cluster.device));
+    return std::nullopt;
+  }
   const auto profile = catalog.profile(Value::scalar(options.profile), diagnostics);
   diagnostics.throw_if_any();
   if (const std::string renamed = renamed_profile_note(options.profile); !renamed.empty()) note(renamed);
@@ -208,6 +222,14 @@ std::vector<std::int64_t> sizes_of(const CommOptions& options) {
   return sizes;
 }
 
+std::string profile_name(const std::optional<DeviceProfile>& profile) {
+  return profile ? profile->name : "";
+}
+
+LinkEfficiency efficiency_of(const std::optional<DeviceProfile>& profile) {
+  return profile ? message_efficiency(*profile) : LinkEfficiency{};
+}
+
 CommReport collective_report(const CommOptions& options, CollectiveKind kind, const ClusterSpec& cluster,
                              const std::optional<DeviceProfile>& profile, const std::vector<Traffic>& background) {
   const std::vector<std::int64_t> sizes = sizes_of(options);
@@ -216,16 +238,17 @@ CommReport collective_report(const CommOptions& options, CollectiveKind kind, co
   const std::string left_out = why_no_in_network_reduction(cluster);
   if (!left_out.empty()) note(fmt::format("note: {}: {}", cluster.name, left_out));
   CommRows rows(options, kind, cluster, known, background);
-  CommReport report{.kind = kind, .ranks = options.gpus, .nodes = nodes, .cluster = cluster.name, .rows = {}};
+  CommReport report{.kind = kind,
+                    .ranks = options.gpus,
+                    .nodes = nodes,
+                    .cluster = cluster.name,
+                    .profile = profile_name(profile),
+                    .rows = {}};
   const auto measured = measured_times(options, kind);
   for (const auto& [bytes, seconds] : measured) report.rows.push_back(rows.row(bytes, seconds));
   if (!measured.empty()) return report;
   for (const std::int64_t bytes : sizes) report.rows.push_back(rows.row(bytes, std::nullopt));
   return report;
-}
-
-LinkEfficiency efficiency_of(const std::optional<DeviceProfile>& profile) {
-  return profile ? message_efficiency(*profile) : LinkEfficiency{};
 }
 
 TrafficReport traffic_report(const CommOptions& options, const ClusterSpec& cluster,
@@ -235,6 +258,7 @@ TrafficReport traffic_report(const CommOptions& options, const ClusterSpec& clus
   const ClusterLinks links(cluster, efficiency);
   TrafficReport report;
   report.cluster = cluster.name;
+  report.profile = profile_name(profile);
   report.traffic = {.pattern = traffic_pattern(options.what),
                     .devices = options.gpus,
                     .bytes = size_of(options.size, "--size"),
@@ -291,7 +315,7 @@ int comm_command(const CommOptions& options, const Session& session) {
   std::vector<Traffic> background;
   for (const std::string& text : options.background) background.push_back(background_of(text));
   const ClusterSpec cluster = cluster_of(options, background, catalog);
-  const std::optional<DeviceProfile> profile = profile_of(options, catalog);
+  const std::optional<DeviceProfile> profile = profile_of(options, cluster, catalog);
   if (profile && !cluster.device.empty() && profile->provenance.device != cluster.device) {
     note(fmt::format("the profile is of a {}, the cluster has {}", profile->provenance.device, cluster.device));
   }
@@ -329,7 +353,8 @@ void add_comm_command(Command app, Session& session) {
       .type_name("NAME|FILE");
   command
       .add_option("--profile", options.profile,
-                  "What software gets of the links, and its own lines of collectives (default: all, and NCCL's model)")
+                  "What software gets of the links, and its own lines of collectives (default: the profile of the "
+                  "cluster's device); none: the bare fabric and NCCL's model")
       .type_name("NAME|FILE");
   add_count(command, "-g,--gpus", options.gpus, "GPUs that take part, from the first one on (default: 8)", 2,
             limits::most_devices);

@@ -10,12 +10,6 @@
 namespace hdpsim {
 namespace {
 
-/// The first basis that covers a collective, in the order of CollectiveModel, and what may be faster instead.
-struct Candidates {
-  CollectiveTerms first;
-  std::optional<CollectiveTerms> other{};
-};
-
 // Lines are made of large messages: those of rings, or in a node of switches that reduce, with the Simple protocol.
 bool is_like_lines(const CollectiveTerms& way, const CollectiveSpan& span) {
   const bool is_nvls = span.nodes == 1 && way.algorithm == CollectiveAlgorithm::nvls;
@@ -23,15 +17,22 @@ bool is_like_lines(const CollectiveTerms& way, const CollectiveSpan& span) {
   return way.protocol == Protocol::simple && (is_nvls || is_plain);
 }
 
-Candidates candidates_of(const CollectiveQuestion& question) {
-  if (const auto terms = measured_curve(question)) return {*terms};
-  if (const auto terms = in_network_way(question)) return {*terms};
+bool reduces_in_network(const CollectiveTerms& way, const CollectiveSpan& span) {
+  return span.nodes > 1 && algorithms.at(static_cast<std::size_t>(way.algorithm)).in_network;
+}
+
+// The ways of the first basis that covers a collective, without measured curves.
+std::vector<CollectiveTerms> ways_of(const CollectiveQuestion& question) {
+  std::vector<CollectiveTerms> ways = nccl_ways(question, {});
   const std::optional<CollectiveTerms> line = profile_line(question);
-  std::optional<CollectiveTerms> way = nccl_way(question, {});
-  if (!line) return {way ? *way : closed_form(question)};
-  if (!way || is_like_lines(*way, question.span)) return {*line};
-  way->seconds_a_byte = std::max(way->seconds_a_byte, line->seconds_a_byte);
-  return {*line, way};
+  if (!line) return ways.empty() ? std::vector{closed_form(question)} : ways;
+  std::erase_if(ways, [&](const CollectiveTerms& way) { return is_like_lines(way, question.span); });
+  for (CollectiveTerms& way : ways) {
+    if (reduces_in_network(way, question.span)) continue;
+    way.seconds_a_byte = std::max(way.seconds_a_byte, line->seconds_a_byte);
+  }
+  ways.insert(ways.begin(), *line);
+  return ways;
 }
 
 // A link never exceeds its rate, however much faster a study makes collectives.
@@ -42,12 +43,18 @@ double slowed_share(double share, double factor) {
 CollectiveTerms slowed(CollectiveTerms terms, double factor) {
   if (factor == 1) return terms;
   terms.start_s *= factor;
+  terms.messages_s *= factor;
   terms.seconds_a_byte *= factor;
   terms.links.nvlink = slowed_share(terms.links.nvlink, factor);
   terms.links.network = slowed_share(terms.links.network, factor);
   terms.links.nvlink_latency = terms.links.nvlink_latency.scaled(factor);
   terms.links.network_latency = terms.links.network_latency.scaled(factor);
   return terms;
+}
+
+// The time before the links of the cluster are taken into account, which only makes it longer.
+double least_seconds(const CollectiveTerms& terms, Bytes bytes) {
+  return terms.start_s + std::max(static_cast<double>(bytes.count()) * terms.seconds_a_byte, terms.messages_s);
 }
 
 }  // namespace
@@ -90,14 +97,7 @@ const CollectiveEstimate& CollectiveModel::estimate(CollectiveKind kind, Bytes b
     return found->second;
   }
   CollectiveEstimate answer;
-  if (span_.ranks > 1) {
-    const Candidates candidates = candidates_of({links_.cluster(), profile_, span_, kind, bytes.count()});
-    answer = priced(kind, bytes, candidates.first);
-    if (candidates.other) {
-      const CollectiveEstimate other = priced(kind, bytes, *candidates.other);
-      if (other.time < answer.time) answer = other;
-    }
-  }
+  if (span_.ranks > 1) answer = price(kind, bytes);
   answers.last = &*answers.of_bytes.emplace(bytes.count(), answer).first;
   return answers.last->second;
 }
@@ -105,12 +105,49 @@ const CollectiveEstimate& CollectiveModel::estimate(CollectiveKind kind, Bytes b
 std::optional<CollectiveEstimate> CollectiveModel::estimate(CollectiveKind kind, Bytes bytes,
                                                             const NcclChoice& choice) const {
   if (choice.is_free()) return estimate(kind, bytes);
-  const auto terms = nccl_way({links_.cluster(), profile_, span_, kind, bytes.count()}, choice);
-  return terms ? std::optional(priced(kind, bytes, *terms)) : std::nullopt;
+  const auto ways = nccl_ways({links_.cluster(), profile_, span_, kind, bytes.count()}, choice);
+  return ways.empty() ? std::nullopt : std::optional(cheapest(kind, bytes, ways));
 }
 
-CollectiveEstimate CollectiveModel::priced(CollectiveKind kind, Bytes bytes, const CollectiveTerms& terms) const {
-  const CollectiveTerms actual = slowed(terms, profile_.factors[CostFamily::collectives]);
+CollectiveEstimate CollectiveModel::price(CollectiveKind kind, Bytes bytes) const {
+  const CollectiveQuestion question{links_.cluster(), profile_, span_, kind, bytes.count()};
+  const std::optional<MeasuredSizes> sizes = measured_sizes(question);
+  if (!sizes) return cheapest(kind, bytes, ways_of(question));
+  const auto measured = [&](std::int64_t size) {
+    return cheapest(kind, Bytes(size), {measured_curve({links_.cluster(), profile_, span_, kind, size})});
+  };
+  if (bytes.count() >= sizes->least && bytes.count() <= sizes->most) return measured(bytes.count());
+  CollectiveEstimate answer = cheapest(kind, bytes, ways_of(question));
+  const bool is_larger = bytes.count() > sizes->most;
+  const CollectiveEstimate nearest = measured(is_larger ? sizes->most : sizes->least);
+  if (is_larger && answer.time < nearest.time) {
+    answer.latency_s += (nearest.time - answer.time).seconds();
+    answer.time = nearest.time;
+  } else if (!is_larger && answer.time > nearest.time) {
+    answer.latency_s = nearest.time.seconds();
+    answer.seconds_a_byte = 0;
+    answer.time = nearest.time;
+  }
+  return answer;
+}
+
+// A way that could not be faster than the best so far, whatever the links, is not looked at: its flows may be many.
+CollectiveEstimate CollectiveModel::cheapest(CollectiveKind kind, Bytes bytes,
+                                             std::vector<CollectiveTerms> ways) const {
+  HDPSIM_CHECK(!ways.empty(), "no way to price {}", collective_name(kind));
+  for (CollectiveTerms& way : ways) way = slowed(way, profile_.factors[CostFamily::collectives]);
+  std::stable_sort(ways.begin(), ways.end(), [&](const CollectiveTerms& a, const CollectiveTerms& b) {
+    return least_seconds(a, bytes) < least_seconds(b, bytes);
+  });
+  CollectiveEstimate best = priced(kind, bytes, ways.front());
+  for (std::size_t i = 1; i < ways.size() && least_seconds(ways[i], bytes) < best.time.seconds(); ++i) {
+    const CollectiveEstimate other = priced(kind, bytes, ways[i]);
+    if (other.time < best.time) best = other;
+  }
+  return best;
+}
+
+CollectiveEstimate CollectiveModel::priced(CollectiveKind kind, Bytes bytes, const CollectiveTerms& actual) const {
   const Flows& flows = flows_of(kind, actual.algorithm);
   const Duration steps = actual.steps_inside * (actual.links.nvlink_latency + flows.plan.hop_inside) +
                          actual.steps_between * (actual.links.network_latency + flows.plan.hop_between);
@@ -124,7 +161,9 @@ CollectiveEstimate CollectiveModel::priced(CollectiveKind kind, Bytes bytes, con
                             .wire_bytes = actual.wire_bytes,
                             .latency_s = actual.start_s + steps.seconds(),
                             .seconds_a_byte = std::max(actual.seconds_a_byte, actual.wire_bytes * on_links)};
-  answer.time = Duration::seconds(answer.latency_s + static_cast<double>(bytes.count()) * answer.seconds_a_byte);
+  const double on_the_way = static_cast<double>(bytes.count()) * answer.seconds_a_byte;
+  answer.latency_s += std::max(0.0, actual.messages_s - on_the_way);
+  answer.time = Duration::seconds(answer.latency_s + on_the_way);
   return answer;
 }
 
@@ -137,6 +176,10 @@ const CollectiveModel::Flows& CollectiveModel::flows_of(CollectiveKind kind, Col
   Flows flows{together(plans), {}};
   flows.fullest = fullest_links(flows.plan, links_);
   return flows_.emplace(std::pair(kind, algorithm), std::move(flows)).first->second;
+}
+
+const CollectivePlan& CollectiveModel::plan(CollectiveKind kind, CollectiveAlgorithm algorithm) const {
+  return flows_of(kind, algorithm).plan;
 }
 
 CollectivePlan CollectiveModel::flows(CollectiveKind kind, const CollectiveEstimate& estimate) const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "sim/cost/cost_model.h"
 #include "sim/network/collective_plan.h"
@@ -62,15 +63,18 @@ struct CollectiveSpan {
 /// The first entry of this list that covers the collective decides its start-up, its rate and its algorithm:
 ///
 /// 1. measured: the profile was measured on the cluster's device, and has a curve of this kind for the same number of
-///    devices, inside a node or between nodes as here, whose range includes the size.
-/// 2. NCCL's model of itself, if the switches between the nodes add up (ClusterSpec::in_network_reduction) and it
-///    chooses an algorithm that makes them do so: the lines of a profile are those of rings.
-/// 3. profile: the profile has a line for this kind (CollectiveRate, SendRecvRate): that of NVLink within one node, or
-///    that of the network over several. Where NCCL's model of itself chooses something else than the rings of large
-///    messages for which lines are made (trees, LL, LL128), and that is faster at no higher rate than the line's, it is
-///    priced by that model.
-/// 4. NCCL's model of itself: NCCL runs on the device (ClusterSpec::compute_capability is known).
-/// 5. closed form: a ring, or direct messages, at the rate that messages of the profile reach.
+///    devices, inside a node or between nodes as here, whose range includes the size. What the rest of the list says of
+///    larger sizes is at least the time of the largest measured one, of smaller sizes at most that of the smallest.
+/// 2. profile: the profile has a line for this kind (CollectiveRate, SendRecvRate): that of NVLink within one node, or
+///    that of the network over several. It stands for the rings of large messages for which lines are made. NCCL's
+///    other ways (trees, LL, LL128), by its model of itself and at no higher rate than the line's, stand beside it, and
+///    so do those of switches between the nodes that add up (ClusterSpec::in_network_reduction), at their own rate.
+/// 3. NCCL's model of itself: NCCL runs on the device (ClusterSpec::compute_capability is known).
+/// 4. closed form: a ring, or direct messages, at the rate that messages of the profile reach.
+///
+/// Of several ways the cheapest is taken, by the price on the links of the cluster: NCCL's own choice knows neither the
+/// lines nor the links above the NICs. As each way gets no cheaper with size, nor dearer with a faster link, the price
+/// does not, either.
 ///
 /// In every case the bytes cross the links of the cluster on the routes of that algorithm, all sets at once, and the
 /// fullest link bounds the rate: devices behind one NIC share it, and a degraded or oversubscribed link slows all of
@@ -89,12 +93,15 @@ class CollectiveModel {
   /// all-reduce, or sends in an all-to-all, its own part included. Sets of one device take no time. Estimates are
   /// cached; a new algorithm costs O(devices) routes (see plan_collective()), a new size O(1).
   [[nodiscard]] const CollectiveEstimate& estimate(CollectiveKind kind, Bytes bytes) const;
-  /// The estimate with NCCL's choice restricted, always by NCCL's model, whatever the profile contains. Returns no
-  /// value if NCCL has no such combination.
+  /// The estimate with NCCL's choice restricted, always by NCCL's model, at the rates that the profile states of links.
+  /// Returns no value if NCCL has no such combination.
   [[nodiscard]] std::optional<CollectiveEstimate> estimate(CollectiveKind kind, Bytes bytes,
                                                            const NcclChoice& choice) const;
   /// The load of a collective on the links, with one part per set.
   [[nodiscard]] CollectivePlan flows(CollectiveKind kind, const CollectiveEstimate& estimate) const;
+  /// The same of an algorithm, without the flags of a protocol. Valid as long as the model.
+  [[nodiscard]] const CollectivePlan& plan(CollectiveKind kind, CollectiveAlgorithm algorithm) const;
+  [[nodiscard]] const DeviceSets& sets() const { return sets_; }
 
   [[nodiscard]] const CollectiveSpan& span() const { return span_; }
 
@@ -111,7 +118,9 @@ class CollectiveModel {
     const std::pair<const std::int64_t, CollectiveEstimate>* last = nullptr;  ///< The one asked for last.
   };
 
-  [[nodiscard]] CollectiveEstimate priced(CollectiveKind kind, Bytes bytes, const CollectiveTerms& terms) const;
+  [[nodiscard]] CollectiveEstimate price(CollectiveKind kind, Bytes bytes) const;
+  [[nodiscard]] CollectiveEstimate cheapest(CollectiveKind kind, Bytes bytes, std::vector<CollectiveTerms> ways) const;
+  [[nodiscard]] CollectiveEstimate priced(CollectiveKind kind, Bytes bytes, const CollectiveTerms& actual) const;
   [[nodiscard]] const Flows& flows_of(CollectiveKind kind, CollectiveAlgorithm algorithm) const;
 
   const ClusterLinks& links_;

@@ -102,12 +102,21 @@ std::string_view pattern_name(TrafficPattern pattern) {
   return names.at(static_cast<std::size_t>(pattern));
 }
 
+std::string rates_line(const std::string& profile) {
+  return profile.empty() ? "rates of the bare fabric, without a profile" : "rates of the profile " + printable(profile);
+}
+
+Json profile_json(const std::string& profile) {
+  return profile.empty() ? Json() : Json(profile);
+}
+
 }  // namespace
 
 std::string comm_table(const CommReport& report) {
   const Columns columns(report);
   std::string text = fmt::format("# {} of {} ranks on {} nodes of {}, simulated\n", collective_name(report.kind),
                                  report.ranks, report.nodes, printable(report.cluster));
+  text += fmt::format("# {}\n", rates_line(report.profile));
   text += fmt::format("#{:>13} {:>13} {:>7} {:>7} {:>6} {:>10} {:>8} {:>8}  {:>9} {:>7}", "size", "count", "type",
                       "redop", "root", "time", "algbw", "busbw", "algo", "proto");
   text += columns.first_heads() + "\n";
@@ -130,7 +139,11 @@ std::string comm_json(const CommReport& report, std::string_view version) {
   Json json = {{"version", version},
                {"simulated", true},
                {"args", {fmt::format("{}_perf", collective_name(report.kind))}},
-               {"config", {{"ranks", report.ranks}, {"nodes", report.nodes}, {"cluster", report.cluster}}},
+               {"config",
+                {{"ranks", report.ranks},
+                 {"nodes", report.nodes},
+                 {"cluster", report.cluster},
+                 {"profile", profile_json(report.profile)}}},
                {"results", Json::array()}};
   for (const CommRow& row : report.rows) {
     const double algbw = algorithm_bandwidth(row);
@@ -163,6 +176,7 @@ std::string traffic_table(const TrafficReport& report) {
   std::string text =
       fmt::format("{} of {} gpus on {}: {} messages of {:.0f} B\n", pattern_name(report.traffic.pattern),
                   report.traffic.devices, printable(report.cluster), result.messages, report.traffic.bytes);
+  text += fmt::format("  {}\n", rates_line(report.profile));
   text += fmt::format("  first {}, mean {}, last {}; {:.4g} GB/s a gpu\n", three_digits(result.first_s),
                       three_digits(result.mean_s), three_digits(result.last_s),
                       all / result.last_s / static_cast<double>(report.traffic.devices) / 1e9);
@@ -180,6 +194,7 @@ std::string traffic_json(const TrafficReport& report, std::string_view version) 
                {"simulated", true},
                {"pattern", pattern_name(report.traffic.pattern)},
                {"cluster", report.cluster},
+               {"profile", profile_json(report.profile)},
                {"gpus", report.traffic.devices},
                {"bytes", report.traffic.bytes},
                {"messages", report.result.messages},

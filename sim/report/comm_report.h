@@ -26,6 +26,7 @@ struct CommReport {
   std::int64_t ranks = 0;
   std::int64_t nodes = 0;
   std::string cluster;
+  std::string profile;  ///< Empty: the bare fabric.
   std::vector<CommRow> rows;
 };
 
@@ -39,6 +40,7 @@ struct CommReport {
 struct TrafficReport {
   Traffic traffic;
   std::string cluster;
+  std::string profile;  ///< Empty: the bare fabric.
   TrafficResult result;
   std::vector<LinkUse> busiest;
 };

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -105,7 +107,8 @@ TEST_CASE("a pattern names the links that hold it back", "[comm]") {
 TEST_CASE("other traffic slows what shares links with it, by what it takes of the fullest", "[comm]") {
   const Workplace here;
   // GPUs 7 and 8, of two nodes, send to each other for ever: the rings of their NICs keep half of 50 GB/s.
-  const auto row = rows_of(here, "all_gather -g 16 --algo ring --proto simple -b 1G -e 1G --background ring@7-8")[0];
+  const auto row =
+      rows_of(here, "all_gather -g 16 --profile none --algo ring --proto simple -b 1G -e 1G --background ring@7-8")[0];
   const double over_a_nic_us = 1073741824.0 * 15 / 16 / 8 / 50e9 * 1e6;
   CHECK(row.at("out_of_place").at("time").get<double>() - row.at("alone_us").get<double>() == Approx(over_a_nic_us));
   CHECK(row.at("bottleneck").at("used") == 1.0);
@@ -133,7 +136,7 @@ tiers:
   leaf: {fan_in: 32, latency: 0.3 us}
 links: {node 1 nic 3 in: 0.25}
 )";
-  const std::string ring = " -g 32 --algo ring --proto simple -b 1G -e 1G";
+  const std::string ring = " -g 32 --profile none --algo ring --proto simple -b 1G -e 1G";
   const auto narrow = rows_of(here, "all_gather --cluster cluster.yaml" + ring)[0];
   const auto whole = rows_of(here, "all_gather" + ring)[0];
   CHECK(narrow.at("bottleneck").at("links") == 1);
@@ -157,6 +160,55 @@ TEST_CASE("with a profile its own lines come first, and every row says what it r
         "measured");
 }
 
+TEST_CASE("without --profile the profile of the cluster's device counts, as in a study, and the output says which",
+          "[comm]") {
+  const Workplace here;
+  const std::string eight = "comm all_reduce -g 8 -b 8G -e 8G";
+  const Outcome own = here.hdpsim(eight);
+  CHECK_THAT(own.out, Contains("# rates of the profile h100-published"));
+  const Outcome named = here.hdpsim(eight + " --profile h100-published");
+  CHECK(own.out == named.out);
+  const Outcome bare = here.hdpsim(eight + " --profile none");
+  CHECK_THAT(bare.out, Contains("# rates of the bare fabric, without a profile"));
+  // 478 GB/s of bus bandwidth by the profile; the fabric alone would carry more.
+  const auto bus = [&](const std::string& arguments) {
+    return rows_of(here, arguments)[0].at("out_of_place").at("bus_bw").get<double>();
+  };
+  CHECK(bus("all_reduce -g 8 -b 8G -e 8G") == Approx(478).epsilon(0.01));
+  CHECK(bus("all_reduce -g 8 -b 8G -e 8G --profile none") > 550);
+  const Outcome pattern = here.hdpsim("comm permutation -g 16");
+  CHECK_THAT(pattern.out, Contains("rates of the profile h100-published"));
+  const auto json = nlohmann::json::parse(here.hdpsim(eight + " --profile none --format json").out);
+  CHECK(json.at("config").at("profile").is_null());
+  // A device of which nobody has a profile is simulated bare, and this is said.
+  std::ofstream(here.folder() / "own.yaml") << "{preset: h100-rail, device: X1, compute_capability: 9.0}\n";
+  const Outcome unknown = here.hdpsim(eight + " --cluster own.yaml");
+  CHECK(unknown.code == 0);
+  CHECK_THAT(unknown.err, Contains("not one shipped profile is of a X1"));
+}
+
+TEST_CASE("rings reach on the NICs what the profile's lines of collectives say, whoever chooses them", "[comm]") {
+  const Workplace here;
+  const auto row = rows_of(here, "all_reduce -g 16 --algo ring -b 8G -e 8G")[0];
+  const double of_a_nic = row.at("out_of_place").at("bus_bw").get<double>() / 8;
+  CHECK(of_a_nic > 44);
+  CHECK(of_a_nic < 48);
+}
+
+TEST_CASE("an all-to-all costs something for each peer, and for each round of messages", "[comm]") {
+  const Workplace here;
+  const auto us = [&](int gpus, const std::string& size) {
+    const auto row = rows_of(here, fmt::format("alltoall -g {} -b {} -e {}", gpus, size, size))[0];
+    return row.at("out_of_place").at("time").get<double>();
+  };
+  // 2.8 us of the proxy for each peer of another node.
+  CHECK(us(64, "128K") > 56 * 2.8);
+  CHECK(us(8192, "128K") > 8184 * 2.8);
+  CHECK(us(8192, "128K") - us(1024, "128K") >= (8184 - 1016) * 2.8);
+  // Large messages are as fast as their bytes on the NICs allow, 36 of 50 GB/s by the profile.
+  CHECK(us(64, "8G") == Approx(8 * 1073741824.0 * 56 / 64 / 36e9 * 1e6).epsilon(0.01));
+}
+
 TEST_CASE("the device of a cluster decides what NCCL may do on it", "[comm]") {
   const Workplace here;
   const std::string nvls = "all_reduce --algo nvls -g 8 -b 1G -e 1G";
@@ -168,7 +220,7 @@ TEST_CASE("the device of a cluster decides what NCCL may do on it", "[comm]") {
 
 TEST_CASE("a pattern is written for SimGrid: its links, its messages and when they arrive here", "[comm]") {
   const Workplace here;
-  const Outcome outcome = here.hdpsim("comm incast -g 16 --size 1M --simgrid incast");
+  const Outcome outcome = here.hdpsim("comm incast -g 16 --size 1M --profile none --simgrid incast");
   REQUIRE(outcome.code == 0);
   CHECK(files_in(here.folder() / "incast") == std::vector<std::string>{"messages.csv", "platform.xml"});
   const std::string platform = here.read("incast/platform.xml");

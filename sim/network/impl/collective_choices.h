@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "sim/network/collective_model.h"
 #include "sim/network/impl/algorithms.h"
@@ -23,8 +24,10 @@ struct CollectiveQuestion {
 ///
 ///     latency = start + inside x (a_inside + hop) + between x (a_between + hop)
 ///     seconds per byte = max(seconds_a_byte, wire_bytes x time of a byte on the fullest link at its share of its rate)
+///     time = latency + max(bytes x seconds per byte, messages)
 ///
-/// with the step latencies a and the shares of `links`, and the hops of the cluster's own switches.
+/// with the step latencies a and the shares of `links`, and the hops of the cluster's own switches. Every term grows
+/// with the size and with latencies, and falls with rates, and so does the least of several times.
 struct CollectiveTerms {
   CollectiveBasis basis = CollectiveBasis::closed_form;
   Evidence evidence = Evidence::formula;
@@ -32,17 +35,30 @@ struct CollectiveTerms {
   Protocol protocol = Protocol::simple;
   double wire_bytes = 1;
   double start_s = 0;
+  double messages_s = 0;           ///< What the messages cost that processor which handles most of them.
   std::int64_t steps_inside = 0;   ///< Sequential messages inside a node,
   std::int64_t steps_between = 0;  ///< and between nodes.
   LinkEfficiency links = {};
   double seconds_a_byte = 0;
 };
 
-[[nodiscard]] std::optional<CollectiveTerms> measured_curve(const CollectiveQuestion& question);
-[[nodiscard]] std::optional<CollectiveTerms> in_network_way(const CollectiveQuestion& question);
+/// The sizes for which a measured curve covers a kind.
+struct MeasuredSizes {
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+};
+[[nodiscard]] std::optional<MeasuredSizes> measured_sizes(const CollectiveQuestion& question);
+/// `question.bytes` must be one of the measured sizes (checked).
+[[nodiscard]] CollectiveTerms measured_curve(const CollectiveQuestion& question);
 [[nodiscard]] std::optional<CollectiveTerms> profile_line(const CollectiveQuestion& question);
-[[nodiscard]] std::optional<CollectiveTerms> nccl_way(const CollectiveQuestion& question, const NcclChoice& choice);
+/// The ways that NCCL's model of itself has, of those that the choice allows; none where NCCL does not run. Its
+/// protocols get shares of what rings reach on the links (ring_efficiency).
+[[nodiscard]] std::vector<CollectiveTerms> nccl_ways(const CollectiveQuestion& question, const NcclChoice& choice);
 [[nodiscard]] CollectiveTerms closed_form(const CollectiveQuestion& question);
+
+/// The shares of the links' rates that collectives of a kind reach: by the profile's lines of this kind, or of an
+/// all-gather where switches reduce, or else of its messages. Latencies are left out.
+[[nodiscard]] LinkEfficiency ring_efficiency(const CollectiveQuestion& question);
 
 /// Counts the sequential messages of a ring of all devices, which an all-reduce passes twice: one less than there are
 /// devices, of which one less than there are nodes go from node to node (NCCL, tuning.cc).

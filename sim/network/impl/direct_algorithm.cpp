@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/check.h"
 #include "sim/network/impl/algorithms.h"
@@ -105,12 +106,25 @@ CollectivePlan plan_direct(CollectivePlanBuilder builder, const PlanTask& task) 
   return plan_all_to_all(std::move(builder), task.members);
 }
 
+namespace {
+
+// Rounds of messages, of which a channel has some under way at once and a rank one for each peer.
+double rounds_of(const NcclGroup& group, double peers) {
+  static const double channels_of_a_ring = nccl::number("p2p.channels_of_a_ring");
+  static const double peers_of_a_channel = nccl::number("p2p.peers_of_a_channel");
+  return std::ceil(peers / (static_cast<double>(group.channels) * channels_of_a_ring * peers_of_a_channel));
+}
+
+}  // namespace
+
 void append_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways) {
   static const nccl::ByProtocol base = nccl::microseconds_by_protocol("base.ring");
+  static const double proxy_us = nccl::microseconds("p2p.proxy_message");
   if (plain_algorithm(question.kind) != CollectiveAlgorithm::direct) return;
   const NcclGroup& group = question.group;
   const bool is_pair = question.kind == CollectiveKind::send_recv;
   const auto ranks = static_cast<double>(group.ranks);
+  const double rounds = is_pair ? 1 : rounds_of(group, ranks - 1);
   const double step =
       group.nodes > 1 ? hidden_ring_step_between_us(Protocol::simple) : ring_step_inside_us(group, Protocol::simple);
   double seconds_a_byte = 0;
@@ -121,9 +135,12 @@ void append_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime
     const double share = is_pair ? 1 : (ranks - group.in_node()) / ranks;
     seconds_a_byte = std::max(seconds_a_byte, share / group.network_bytes_per_s);
   }
-  ways.push_back(nccl_time(CollectiveAlgorithm::direct, Protocol::simple,
-                           base.at(static_cast<std::size_t>(Protocol::simple)) + step, 1 / seconds_a_byte,
-                           question.bytes));
+  CollectiveTime way = nccl_time(CollectiveAlgorithm::direct, Protocol::simple,
+                                 base.at(static_cast<std::size_t>(Protocol::simple)) + rounds * step,
+                                 1 / seconds_a_byte, question.bytes);
+  if (!is_pair) way.messages_s = (ranks - group.in_node()) * proxy_us * 1e-6;
+  way.seconds = way.latency_s + std::max(question.bytes * seconds_a_byte, way.messages_s);
+  ways.push_back(way);
 }
 
 }  // namespace hdpsim

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sim/base/check.h"
 #include "sim/cost/fitted_transfer.h"
 #include "sim/network/impl/collective_choices.h"
 
@@ -37,15 +38,25 @@ bool is_sample(const DeviceProfile& profile, const MessageFit& fit, std::int64_t
   });
 }
 
+// Null: none was measured.
+const MessageFit* fit_of(const CollectiveQuestion& question) {
+  const std::optional<MessageKind> kind = message_kind(question.kind);
+  if (!kind || question.profile.provenance.device != question.cluster.device) return nullptr;
+  const LinkKind link = question.span.nodes > 1 ? LinkKind::network : LinkKind::nvlink;
+  return message_fit(question.profile.fits, link, *kind, question.span.ranks);
+}
+
 }  // namespace
 
-std::optional<CollectiveTerms> measured_curve(const CollectiveQuestion& question) {
-  const std::optional<MessageKind> kind = message_kind(question.kind);
-  if (!kind || question.profile.provenance.device != question.cluster.device) return std::nullopt;
-  const LinkKind link = question.span.nodes > 1 ? LinkKind::network : LinkKind::nvlink;
-  const MessageFit* fit = message_fit(question.profile.fits, link, *kind, question.span.ranks);
-  const Bytes size(question.bytes);
-  if (fit == nullptr || size < fit->least || size > fit->most) return std::nullopt;
+std::optional<MeasuredSizes> measured_sizes(const CollectiveQuestion& question) {
+  const MessageFit* fit = fit_of(question);
+  if (fit == nullptr) return std::nullopt;
+  return MeasuredSizes{fit->least.count(), fit->most.count()};
+}
+
+CollectiveTerms measured_curve(const CollectiveQuestion& question) {
+  const MessageFit* fit = fit_of(question);
+  HDPSIM_CHECK(fit != nullptr, "no curve of {} was measured", collective_name(question.kind));
   const double seconds = fitted_seconds(*fit, static_cast<double>(question.bytes));
   CollectiveTerms terms;
   terms.basis = CollectiveBasis::measured;

@@ -91,10 +91,4 @@ std::vector<CollectiveTime> nccl_ways(const NcclGroup& group, CollectiveKind kin
   return ways;
 }
 
-CollectiveTime fastest(const std::vector<CollectiveTime>& ways) {
-  HDPSIM_CHECK(!ways.empty(), "NCCL has no way");
-  return *std::min_element(ways.begin(), ways.end(),
-                           [](const CollectiveTime& a, const CollectiveTime& b) { return a.seconds < b.seconds; });
-}
-
 }  // namespace hdpsim

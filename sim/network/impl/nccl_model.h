@@ -34,14 +34,15 @@ struct NcclGroup {
   [[nodiscard]] double levels() const;
 };
 
-/// One algorithm and protocol for a collective: seconds = latency + size / rate, with the size as nccl-tests counts it.
-/// Latency and rate may depend on the size.
+/// One algorithm and protocol for a collective: seconds = latency + max(size / rate, messages), with the size as
+/// nccl-tests counts it. Latency and rate may depend on the size.
 struct CollectiveTime {
   CollectiveAlgorithm algorithm = {};
   Protocol protocol = Protocol::simple;
   double latency_s = 0;
   double bytes_per_s = 0;
   double seconds = 0;
+  double messages_s = 0;  ///< What the proxy of a rank takes to send and receive its messages.
 };
 [[nodiscard]] CollectiveTime nccl_time(CollectiveAlgorithm algorithm, Protocol protocol, double latency_us,
                                        double bytes_per_s, double bytes);
@@ -71,11 +72,11 @@ struct CollectiveTime {
 /// NVLink or of all NICs of its node, whichever is slower. The caps per channel need that search and are left out, and
 /// so is the latency that a topology may add to a network hop. For CollNet, links inside nodes reach up to twice the
 /// rate of the NICs. NCCL has no such model of all_to_all and send_recv, for which it has no choice: `direct` is a base
-/// latency, one step and the bytes over the slowest link.
+/// latency, a step for each round of messages and the bytes over the slowest link. A round is what the channels have
+/// room for at once, and every message between nodes passes the proxy, one thread of the host.
 ///
-/// Returns all variants that NCCL has for a collective, in the order of algorithm and protocol. At least one.
+/// Returns all variants that NCCL has for a collective, in the order of algorithm and protocol. At least one. NCCL
+/// chooses the fastest by this model.
 [[nodiscard]] std::vector<CollectiveTime> nccl_ways(const NcclGroup& group, CollectiveKind kind, std::int64_t bytes);
-/// The fastest variant, which NCCL chooses; at least one must be given (checked).
-[[nodiscard]] CollectiveTime fastest(const std::vector<CollectiveTime>& ways);
 
 }  // namespace hdpsim

@@ -37,33 +37,25 @@ std::string why_no_in_network_reduction(const ClusterSpec& cluster) {
   return {};
 }
 
-std::optional<CollectiveTerms> nccl_way(const CollectiveQuestion& question, const NcclChoice& choice) {
-  if (question.cluster.compute_capability == unknown_capability) return std::nullopt;
-  LinkEfficiency efficiency = message_efficiency(question.profile);
-  efficiency.nvlink_latency = efficiency.network_latency = {};  // NCCL's model has its own
-  std::vector<CollectiveTime> ways = nccl_ways(group_of(question, efficiency), question.kind, question.bytes);
-  std::erase_if(ways, [&](const CollectiveTime& way) {
-    return way.algorithm != choice.algorithm.value_or(way.algorithm) ||
-           way.protocol != choice.protocol.value_or(way.protocol);
-  });
-  if (ways.empty()) return std::nullopt;
-  const CollectiveTime best = fastest(ways);
-  CollectiveTerms terms;
-  terms.basis = CollectiveBasis::nccl_model;
-  terms.algorithm = best.algorithm;
-  terms.protocol = best.protocol;
-  terms.wire_bytes = wire_bytes(best.protocol);
-  terms.start_s = best.latency_s;
-  terms.links = efficiency;
-  terms.seconds_a_byte = 1 / best.bytes_per_s;
-  return terms;
-}
-
-std::optional<CollectiveTerms> in_network_way(const CollectiveQuestion& question) {
-  if (!question.cluster.in_network_reduction || question.span.nodes == 1) return std::nullopt;
-  const std::optional<CollectiveTerms> terms = nccl_way(question, {});
-  const bool in_network = terms && algorithms.at(static_cast<std::size_t>(terms->algorithm)).in_network;
-  return in_network ? terms : std::nullopt;
+std::vector<CollectiveTerms> nccl_ways(const CollectiveQuestion& question, const NcclChoice& choice) {
+  if (question.cluster.compute_capability == unknown_capability) return {};
+  const LinkEfficiency efficiency = ring_efficiency(question);  // without latencies: NCCL's model has its own
+  std::vector<CollectiveTerms> all;
+  for (const CollectiveTime& way : nccl_ways(group_of(question, efficiency), question.kind, question.bytes)) {
+    const bool is_allowed = way.algorithm == choice.algorithm.value_or(way.algorithm) &&
+                            way.protocol == choice.protocol.value_or(way.protocol);
+    if (!is_allowed) continue;
+    CollectiveTerms& terms = all.emplace_back();
+    terms.basis = CollectiveBasis::nccl_model;
+    terms.algorithm = way.algorithm;
+    terms.protocol = way.protocol;
+    terms.wire_bytes = wire_bytes(way.protocol);
+    terms.start_s = way.latency_s;
+    terms.messages_s = way.messages_s;
+    terms.links = efficiency;
+    terms.seconds_a_byte = 1 / way.bytes_per_s;
+  }
+  return all;
 }
 
 }  // namespace hdpsim

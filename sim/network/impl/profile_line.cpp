@@ -46,6 +46,14 @@ double efficiency_of_ring(const std::optional<LinkProfile>& link) {
   return half ? std::min(1.0, half->efficiency) : 1.0;
 }
 
+// A broadcast is a ring like an all-gather, and has no line of its own.
+double share_of_ring(const std::optional<LinkProfile>& link, CollectiveKind kind, double of_messages) {
+  const bool is_broadcast = kind == CollectiveKind::broadcast;
+  const std::optional<Line> line = line_for(link, is_broadcast ? CollectiveKind::all_gather : kind);
+  if (!line) return of_messages;
+  return line->efficiency > 1 ? efficiency_of_ring(link) : line->efficiency;
+}
+
 // The rate is that of NVLink or of the NICs, whichever is lower; where the devices of a node divide the data, all NICs
 // of the node together.
 double rate_of(const CollectiveQuestion& question, const Line& inside, const Line& between) {
@@ -60,6 +68,12 @@ double rate_of(const CollectiveQuestion& question, const Line& inside, const Lin
 }
 
 }  // namespace
+
+LinkEfficiency ring_efficiency(const CollectiveQuestion& question) {
+  const LinkEfficiency messages = message_efficiency(question.profile);
+  return {.nvlink = share_of_ring(question.profile.nvlink, question.kind, messages.nvlink),
+          .network = share_of_ring(question.profile.network, question.kind, messages.network)};
+}
 
 // Steps inside nodes cost what the line of NVLink says, those between nodes what the line of the network says; the
 // slower of the two sets the rate. Bus bandwidth is that of a ring; only switches that reduce themselves (NVLS) exceed

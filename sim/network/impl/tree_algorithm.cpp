@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 #include "sim/base/check.h"
 #include "sim/network/impl/algorithms.h"
@@ -79,15 +80,17 @@ CollectivePlan plan_nvls_tree(CollectivePlanBuilder builder, const PlanTask& tas
 
 namespace {
 
-// The share of its rate that a tree reaches at a size.
+// The share of its rate that a tree reaches at a size. NCCL steps from one entry to the next; in between, so that a
+// larger collective never takes less.
 double correction_of_tree(Protocol protocol, double bytes) {
   static const std::array<std::vector<double>, protocols> by_protocol = {nccl::numbers("tree_correction.ll"),
                                                                          nccl::numbers("tree_correction.ll128"),
                                                                          nccl::numbers("tree_correction.simple")};
   const std::vector<double>& shares = by_protocol.at(static_cast<std::size_t>(protocol));
-  const int doublings = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes) >> 6U)) - 1;
-  const bool is_listed = doublings >= 0 && static_cast<std::size_t>(doublings) < shares.size();
-  return is_listed ? shares[static_cast<std::size_t>(doublings)] : 1.0;
+  const double doublings = std::max(0.0, std::log2(bytes / 64));
+  const auto share = [&](std::size_t entry) { return entry < shares.size() ? shares[entry] : 1.0; };
+  const auto entry = static_cast<std::size_t>(doublings);
+  return std::lerp(share(entry), share(entry + 1), doublings - std::floor(doublings));
 }
 
 CollectiveTime tree_way(const NcclQuestion& question, Protocol protocol) {
