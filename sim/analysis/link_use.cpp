@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "sim/network/link_kind.h"
 
@@ -18,11 +19,14 @@ double seconds_on(const NetworkModel& network, LinkId link, Bytes carried) {
   return static_cast<double>(carried.count()) / static_cast<double>(network.link_rate(link).bytes_per_second());
 }
 
+using KindAndRate = std::pair<std::string, Bandwidth>;
+
 LinkKindUse& kind_of(const NetworkModel& network, LinkId link, std::vector<LinkKindUse>& kinds,
-                     std::map<std::string, std::size_t>& places) {
+                     std::map<KindAndRate, std::size_t>& places) {
   const std::string name = network.link_name(link);
-  const auto [place, is_new] = places.try_emplace(link_kind(name), kinds.size());
-  if (is_new) kinds.push_back({.kind = place->first, .busiest = name, .rate = network.link_rate(link)});
+  const Bandwidth rate = network.link_rate(link);
+  const auto [place, is_new] = places.try_emplace({link_kind(name), rate}, kinds.size());
+  if (is_new) kinds.push_back({.kind = place->first.first, .busiest = name, .rate = rate});
   return kinds[place->second];
 }
 
@@ -57,7 +61,7 @@ std::vector<LinkUse> busiest_links(const LinkBytes& bytes, double seconds, const
 
 std::vector<LinkKindUse> use_by_kind(const LinkBytes& bytes, Duration time, const NetworkModel& network) {
   std::vector<LinkKindUse> kinds;
-  std::map<std::string, std::size_t> places;
+  std::map<KindAndRate, std::size_t> places;
   for (std::size_t i = 0; i < bytes.main.size(); ++i) {
     const LinkId link(i);
     LinkKindUse& kind = kind_of(network, link, kinds, places);
@@ -69,7 +73,6 @@ std::vector<LinkKindUse> use_by_kind(const LinkBytes& bytes, Duration time, cons
     if (share <= kind.most) continue;
     kind.most = share;
     kind.busiest = network.link_name(link);
-    kind.rate = network.link_rate(link);
   }
   for (LinkKindUse& kind : kinds) {
     kind.mean /= static_cast<double>(kind.links);

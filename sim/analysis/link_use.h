@@ -9,7 +9,7 @@
 
 namespace hdpsim {
 
-/// The traffic of a link in a run: `bytes` and `utilisation` count the rings of the main job.
+/// The traffic of a link in a run: `bytes` and `utilisation` count what the main job sends.
 struct LinkUse {
   std::string name;
   Bandwidth rate;                ///< The rate that software reaches on it.
@@ -31,8 +31,8 @@ struct LinkBytes {
 [[nodiscard]] std::vector<LinkUse> busiest_links(const LinkBytes& bytes, double seconds, const NetworkModel& network,
                                                  std::size_t most);
 
-/// All links of one kind (link_kind) together, those without traffic among them. Shares are of a link's rate over the
-/// whole time, by all jobs.
+/// All links of one kind (link_kind) and rate together, those without traffic among them: a degraded link is not
+/// counted with the others of its kind. Shares are of a link's rate over the whole time, by all jobs.
 struct LinkKindUse {
   std::string kind;
   std::size_t links = 0;
@@ -40,7 +40,7 @@ struct LinkKindUse {
   double others = 0;    ///< ... and the part of it that is other jobs'.
   double most = 0;      ///< Share of the busiest link, the first of several.
   std::string busiest;  ///< Its name.
-  Bandwidth rate;       ///< Its rate.
+  Bandwidth rate;       ///< Of each.
 };
 
 /// Every kind of link of the network, in the order of their first ids. O(links).

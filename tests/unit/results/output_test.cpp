@@ -323,6 +323,29 @@ TEST_CASE("links of one kind are told together, with the busiest of them", "[rep
   CHECK(kinds[1].most == 0);
 }
 
+TEST_CASE("a degraded link is told from the others of its kind", "[report]") {
+  ClusterSpec spec;
+  spec.devices = 4;
+  spec.devices_per_node = 4;
+  spec.nvlink = 100_GBps;
+  spec.degraded = {{.kind = DegradedLink::Kind::nvlink, .unit = 0, .index = 2, .factor = 0.25}};
+  const auto network = make_fair_share_network(spec);
+  LinkBytes bytes{std::vector<Bytes>(network->link_count()), {}};
+  bytes.main[0] = Bytes(20'000'000'000);
+  bytes.main[4] = Bytes(20'000'000'000);  // out of gpu 2
+  const std::vector<LinkKindUse> kinds = use_by_kind(bytes, 1_s, *network);
+  REQUIRE(kinds.size() == 3);  // out, in, and out of gpu 2
+  CHECK(kinds[0].links == 3);
+  CHECK(kinds[0].rate == 100_GBps);
+  CHECK(kinds[0].most == Approx(0.2));
+  CHECK(kinds[1].links == 4);
+  CHECK(kinds[2].kind == kinds[0].kind);
+  CHECK(kinds[2].links == 1);
+  CHECK(kinds[2].rate == 25_GBps);
+  CHECK(kinds[2].most == Approx(0.8));
+  CHECK(kinds[2].busiest == "node 0 gpu 2 nvlink out");
+}
+
 TEST_CASE("result.json names what runs beside the main job", "[json]") {
   std::vector<Run> runs = two_runs();
   runs[1].info.background = {{"neighbour", "small with static", 4}};
