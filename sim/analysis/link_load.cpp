@@ -74,6 +74,8 @@ std::vector<LinkLoad> link_loads(const Program& program, const Timeline& timelin
   std::vector<std::size_t> place(timeline.link_bytes.size(), links.size());
   for (std::size_t i = 0; i < links.size(); ++i) place[links[i].index()] = i;
   std::vector<RateProfile> profiles(links.size(), RateProfile(window, stretches));
+  std::vector<double> left;  // bytes that go around no ring
+  for (const LinkId link : links) left.push_back(static_cast<double>(timeline.link_bytes[link.index()].count()));
   const Pipeline& pipeline = program.pipeline();
   for (std::size_t p = 0; p < pipeline.passes(); ++p) {
     const PassId pass(p);
@@ -86,13 +88,17 @@ std::vector<LinkLoad> link_loads(const Program& program, const Timeline& timelin
       for (const HopRoute& part : hop.routes) {
         for (const auto& [link, share] : part.route.binding_links()) {
           const std::size_t own = place[link.index()];
-          if (own < links.size()) profiles[own].add(begin, end, rate * part.share * share);
+          if (own == links.size()) continue;
+          profiles[own].add(begin, end, rate * part.share * share);
+          left[own] -= static_cast<double>(bytes.count()) * part.share * share;
         }
       }
     }
   }
   std::vector<LinkLoad> loads;
+  const double window_s = (window.to - window.from).seconds();
   for (std::size_t i = 0; i < links.size(); ++i) {
+    profiles[i].add(window.from, window.to, std::max(0.0, left[i]) / window_s);
     LinkLoad& load = loads.emplace_back(LinkLoad{machine.network->link_name(links[i]), profiles[i].means()});
     const auto full = static_cast<double>(machine.network->link_rate(links[i]).bytes_per_second());
     for (double& share : load.shares) share = std::max(0.0, share / full);  // rounding may leave a value below zero

@@ -18,16 +18,16 @@ struct TimeWindow {
   Instant to;
 };
 
-/// The share of its rate that the rings of a step used of a link, for consecutive intervals of equal length.
+/// The share of its rate that a step used of a link, for consecutive intervals of equal length.
 struct LinkLoad {
   std::string name;
   std::vector<double> shares;
 };
 
-/// The load of the links that the step's rings used most, at most `most` of them, busiest first, as means over each of
-/// `stretches` equal parts of the window. The bytes of a micro-batch are spread evenly over its interval, because a
-/// timeline does not follow every message: shares are means, and a peak within a micro-batch does not show. Requires
-/// the link bytes of a simulated timeline. O(sum of the groups' sizes x their hops' links + stretches).
+/// The load of the links that the step used most, at most `most` of them, busiest first, as means over each of
+/// `stretches` equal parts of the window. What a micro-batch sends around rings is spread evenly over its interval, and
+/// all else over the window, because a timeline does not follow every message: shares are means, and a peak does not
+/// show. Requires the link bytes of a simulated timeline. O(sum of the groups' sizes x their hops' links + stretches).
 [[nodiscard]] std::vector<LinkLoad> link_loads(const Program& program, const Timeline& timeline, const Machine& machine,
                                                TimeWindow window, std::size_t most, std::size_t stretches);
 

@@ -84,7 +84,7 @@ struct Refusal {
 struct RunResult {
   std::vector<StepResult> steps;
   std::vector<Breakdown> ranks;  ///< Mean over steps by worker (HDP rank, stage); each sums to the mean step time.
-  std::vector<LinkUse> links;    ///< The links that rings used most, busiest first.
+  std::vector<LinkUse> links;    ///< The links that were used most, busiest first.
   StepMemory memory{};           ///< The memory in the step with the fullest device, the first of several.
   std::optional<Refusal> refusal{};
 };

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/engine/collective_traffic.h"
 #include "sim/engine/impl/group_collectives.h"
 #include "sim/engine/impl/node_exchange.h"
 #include "sim/engine/work_probes.h"
@@ -65,35 +66,64 @@ std::vector<DeviceId> tensor_parallel_devices(const Mesh& mesh, const Placement&
   return devices;
 }
 
-HybridSharding hybrid_sharding(const Site& site, const Mesh& mesh, const Placement& placement) {
-  HybridSharding hybrid;
-  hybrid.ranks = mesh.ranks_of_a_shard_group();
-  hybrid.within = collective_of(model_among(shard_groups(mesh, placement), site));
-  hybrid.across = collective_of(model_among(shard_replicas(mesh, placement), site));
-  return hybrid;
+// By worker.
+DeviceSets all_tensor_parallel_devices(const Mesh& mesh, const Placement& placement) {
+  DeviceSets sets;
+  for (std::int64_t worker = 0; worker < mesh.hdp * mesh.pp; ++worker) {
+    std::vector<DeviceId>& devices = sets.emplace_back();
+    const HdpRank rank(static_cast<std::size_t>(worker / mesh.pp));
+    for (std::int64_t shard = 0; shard < mesh.tp; ++shard) {
+      devices.push_back(placement.device(rank, worker % mesh.pp, shard));
+    }
+  }
+  return sets;
 }
 
-// `site` lives as long as the machine.
-void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
+HybridSharding hybrid_sharding(const Site& site, const Mesh& mesh, const Placement& placement,
+                               CollectiveTraffic& traffic) {
+  const Model within = model_among(shard_groups(mesh, placement), site);
+  const Model across = model_among(shard_replicas(mesh, placement), site);
+  traffic.set(TrafficSets::shard_groups, within);
+  traffic.set(TrafficSets::shard_replicas, across);
+  return {mesh.ranks_of_a_shard_group(), collective_of(within), collective_of(across)};
+}
+
+void add_experts(Machine& machine, const Site& site, const Mesh& mesh, CollectiveTraffic& traffic) {
   const Placement& placement = *machine.placement;
-  machine.tensor_parallel = collective_of(model_among({tensor_parallel_devices(mesh, placement)}, site));
-  const Model pool = model_among(pools(mesh, placement), site);
-  machine.pool = collective_of(pool);
-  machine.pool_flows = [pool](CollectiveKind kind, Bytes bytes) {
-    return pool->flows(kind, pool->estimate(kind, bytes));
-  };
-  if (mesh.shards_in_groups()) machine.hybrid = hybrid_sharding(site, mesh, placement);
-  const auto groups = std::make_shared<GroupCollectives>(site, mesh, placement);
-  machine.sharing = [groups](const SharingRanks& ranks, CollectiveKind kind, Bytes bytes) {
-    return groups->estimate(ranks, kind, bytes);
-  };
-  if (mesh.ep == 1) return;
-  machine.experts = collective_of(model_among(expert_groups(mesh, placement), site));
+  const Model groups = model_among(expert_groups(mesh, placement), site);
+  const Model pools = model_among(expert_pools(mesh, placement), site);
   const auto exchange = std::make_shared<const NodeExchange>(site, expert_groups(mesh, placement));
+  machine.experts = collective_of(groups);
   machine.experts_per_node = [exchange](const MixtureOfExperts& moe, Bytes tokens) {
     return exchange->estimate(moe, tokens);
   };
-  machine.expert_pools = collective_of(model_among(expert_pools(mesh, placement), site));
+  machine.expert_pools = collective_of(pools);
+  traffic.set(TrafficSets::experts, groups);
+  traffic.set_exchange(exchange);
+  traffic.set(TrafficSets::expert_pools, pools);
+}
+
+// `site` and the placement live as long as the machine.
+void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
+  const Placement& placement = *machine.placement;
+  const auto groups = std::make_shared<GroupCollectives>(site, mesh, placement);
+  const auto traffic = std::make_shared<CollectiveTraffic>(groups);
+  const Model shards = model_among({tensor_parallel_devices(mesh, placement)}, site);
+  machine.tensor_parallel = collective_of(shards);
+  traffic->set(TrafficSets::tensor_parallel, shards,
+               [&site, &placement, mesh] { return model_among(all_tensor_parallel_devices(mesh, placement), site); });
+  const Model pool = model_among(pools(mesh, placement), site);
+  machine.pool = collective_of(pool);
+  traffic->set(TrafficSets::pool, pool);
+  machine.pool_flows = [pool](CollectiveKind kind, Bytes bytes) {
+    return pool->flows(kind, pool->estimate(kind, bytes));
+  };
+  if (mesh.shards_in_groups()) machine.hybrid = hybrid_sharding(site, mesh, placement, *traffic);
+  machine.sharing = [groups](const SharingRanks& ranks, CollectiveKind kind, Bytes bytes) {
+    return groups->estimate(ranks, kind, bytes);
+  };
+  if (mesh.ep > 1) add_experts(machine, site, mesh, *traffic);
+  machine.traffic = traffic;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct HybridSharding {
   Collective across;       ///< Among the ranks that hold the same shard, for all shards at once.
 };
 
+class CollectiveTraffic;
+
 /// The simulated cluster as one job sees it. The machines of concurrent jobs share one network. A network serves one
 /// simulation at a time, because it holds the flows.
 struct Machine {
@@ -74,6 +77,7 @@ struct Machine {
   /// The load of a collective over the data-parallel group on the network, needed only where jobs share the network. If
   /// empty, these collectives do not load it.
   std::function<CollectivePlan(CollectiveKind, Bytes)> pool_flows;
+  std::shared_ptr<const CollectiveTraffic> traffic{};  ///< The links that collectives load; null: they are not counted.
   /// Record Timeline::instructions, in the order in which they end. Only Grain::exact supports it.
   bool record_instructions = false;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/engine/collective_traffic.h"
 #include "sim/engine/impl/beside_exchanges.h"
 #include "sim/engine/impl/beside_passes.h"
 #include "sim/engine/impl/loop_schedule.h"
@@ -31,9 +32,48 @@ class Pricer {
       slow_beside_pool(block, times);
       wait_for_host(block, times);
     }
+    if (machine_.traffic != nullptr) add_traffic(*machine_.traffic);
   }
 
  private:
+  // How often each of `works` of an opcode runs.
+  [[nodiscard]] std::vector<std::int64_t> runs_of(Opcode opcode, std::size_t works) const {
+    std::vector<std::int64_t> runs(works);
+    for (const Block& block : priced_.program.blocks) {
+      for (const Instruction& instruction : block.body) {
+        if (instruction.opcode == opcode) runs[instruction.work] += instruction.runs(block.iterations);
+      }
+    }
+    return runs;
+  }
+
+  void add_traffic(const CollectiveTraffic& links) const {
+    const MicroBatchProgram& program = priced_.program;
+    std::vector<SetTraffic>& sets = priced_.traffic.sets;
+    const std::vector<std::int64_t> runs = runs_of(Opcode::collective, program.collectives.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const TensorParallelCollective& op = program.collectives[i];
+      const auto times = static_cast<double>(runs[i]);
+      if (op.once_per_node) {
+        links.add_exchange(sets, program.mixtures[*op.once_per_node], op.bytes, times);
+      } else {
+        const bool is_of_experts = op.among == CollectiveGroup::experts;
+        links.add(sets, is_of_experts ? TrafficSets::experts : TrafficSets::tensor_parallel, op.kind, op.bytes, times);
+      }
+    }
+    if (!program.shares.empty()) priced_.traffic.share_runs = runs_of(Opcode::share, program.shares.size());
+    for (const Block& block : program.blocks) {
+      for (const Instruction& instruction : block.body) {
+        if (instruction.stream != Stream::pool) continue;
+        const auto times = static_cast<double>(instruction.runs(block.iterations));
+        const Bytes bytes = program.bytes[instruction.work];
+        if (instruction.opcode == Opcode::gather) links.add_gather(sets, bytes, times, program.gather_bucket);
+        if (instruction.opcode != Opcode::reduce) continue;
+        links.add_reduction(sets, bytes, program.all_reduce, times, program.reduce_bucket);
+      }
+    }
+  }
+
   Duration time(const Instruction& instruction) {
     // A ring repeats the same launches in every step, so that the last answer of each opcode is worth keeping.
     Answer& answer = answers_[static_cast<std::size_t>(instruction.opcode)];

@@ -7,6 +7,7 @@
 
 #include "sim/base/id.h"
 #include "sim/engine/machine.h"
+#include "sim/engine/set_traffic.h"
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
 
@@ -21,6 +22,7 @@ struct PricedProgram {
   MicroBatchProgram program;
   std::vector<std::vector<Duration>> times;  ///< By block and instruction.
   EvidenceTimes evidence{};                  ///< Times of one rank's kernels over all iterations.
+  PassTraffic traffic{};                     ///< Empty where the machine does not know what collectives load.
 
   [[nodiscard]] Duration time(std::size_t block, std::size_t instruction, double speed) const {
     const Duration nominal = times[block][instruction];

@@ -128,7 +128,7 @@ struct Timeline {
   std::vector<MicroBatchInterval> micro_batches;  ///< In the order of the plan.
   std::vector<MicroBatchInterval> passes;         ///< By PassId; empty where every micro-batch is one pass.
   EvidenceSums evidence{};                        ///< Times of the kernels, summed over ranks.
-  std::vector<Bytes> link_bytes;                  ///< Bytes of rings and stage messages, by LinkId.
+  std::vector<Bytes> link_bytes;                  ///< All bytes of the job, by LinkId.
   std::vector<Bytes> other_link_bytes;            ///< All bytes of other jobs, by LinkId; empty without any.
   std::uint64_t events = 0;                       ///< Events of all jobs.
   std::vector<InstructionRecord> instructions;    ///< Empty unless they were asked for.

@@ -334,7 +334,7 @@ FigureTable<RunLink> figures_of_a_link() {
   all.add({"link", "", "", "name of the link"}, [](const RunLink& row) { return row.link->name; });
   all.add({"gb_per_s", "", "GB/s", "the rate that software reaches on the link"},
           [](const RunLink& row) { return static_cast<double>(row.link->rate.bytes_per_second()) / 1e9; });
-  all.add({"gb", "", "GB", "bytes of the main job's rings over all steps"},
+  all.add({"gb", "", "GB", "bytes of the main job over all steps: rings, messages between stages, collectives"},
           [](const RunLink& row) { return row.link->bytes.gigabytes(); });
   all.add({"utilisation", "", "share", "share of what the link can carry over the run that `gb` is"},
           [](const RunLink& row) { return row.link->utilisation; });

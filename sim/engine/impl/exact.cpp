@@ -133,6 +133,7 @@ class ExactStep final : public StepRun {
     group->starts_together = set_up_.is_due(micro_batch.group, stage);
     add_evidence(group->priced, pipeline_.group(id), machine_, timeline_.evidence);
     add_ring_traffic(group->priced.program, hops, 1, link_bytes_);
+    count_collectives(id, group->priced, pipeline_.group(id));
     make_private(hops);
     intervals_[id.index()].begin = queue_.now();
     // Weight gradients need no ring: each worker runs at its own pace.

@@ -84,6 +84,7 @@ class FluidStep final : public StepRun {
     const auto no_transfer = [](Bytes) { return Duration{}; };
     const LoopTime time = micro_batch_time(*priced, machine_.speed[worker.index()], no_transfer);
     add_evidence(*priced, {&worker, 1}, machine_, timeline_.evidence);
+    count_collectives(id, *priced, {&worker, 1});
     timeline_.ranks[worker.index()] += time.breakdown;
     MicroBatchInterval& interval = intervals_[id.index()];
     if (interval.end == Instant{}) interval.begin = queue_.now();
@@ -111,6 +112,7 @@ class FluidStep final : public StepRun {
       free_since = queue_.now();
     }
     add_ring_traffic(priced->program, hops, 1, link_bytes_);
+    count_collectives(id, *priced, group);
     const bool in_wave = pipeline_.wave_size(id) > 1;
     GroupPace pace = group_pace(group, hops, machine_,
                                 {.contention = contention_,

@@ -23,6 +23,28 @@ Estimate GroupCollectives::estimate(const SharingRanks& ranks, CollectiveKind ki
   return {answer.time, answer.evidence};
 }
 
+void GroupCollectives::add_traffic(const SharingRanks& ranks, CollectiveKind kind, Bytes bytes, double times,
+                                   std::vector<Bytes>& link_bytes) {
+  const CollectiveModel& model = model_of(ranks);
+  if (model.span().ranks == 1) return;
+  const CollectiveEstimate& chosen = model.estimate(kind, bytes);
+  const CollectivePlan& plan = model.plan(kind, chosen.algorithm);
+  const double each = times * static_cast<double>(bytes.count()) * chosen.wire_bytes * plan.bytes_per_flow;
+  // The parts are those of the sets: stage by stage, party by party, shard by shard.
+  const auto parties = std::ssize(ranks.group) / ranks.party;
+  std::int64_t first = 0;
+  if (is_aligned(ranks.group)) {
+    const std::int64_t size = std::ssize(ranks.group);
+    const std::int64_t parties_of_stage = mesh_.hdp / size * size / ranks.party;
+    first = ranks.stage * parties_of_stage + static_cast<std::int64_t>(ranks.group.front().index()) / ranks.party;
+  }
+  for (std::int64_t set = first * mesh_.tp; set < (first + parties) * mesh_.tp; ++set) {
+    for (const FairShare::Load& load : plan.parts.at(static_cast<std::size_t>(set))) {
+      link_bytes[load.link] += Bytes(static_cast<std::int64_t>(load.flows * each));
+    }
+  }
+}
+
 const CollectiveModel& GroupCollectives::model_of(const SharingRanks& ranks) {
   if (is_aligned(ranks.group)) {
     const Parties key{std::ssize(ranks.group), ranks.party};

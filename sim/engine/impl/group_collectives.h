@@ -26,6 +26,9 @@ class GroupCollectives {
 
   /// A new set costs O(its devices) routes; otherwise O(ranks of the group).
   [[nodiscard]] Estimate estimate(const SharingRanks& ranks, CollectiveKind kind, Bytes bytes);
+  /// Adds what such a collective of this group sends `times` times over each link. O(devices of the group).
+  void add_traffic(const SharingRanks& ranks, CollectiveKind kind, Bytes bytes, double times,
+                   std::vector<Bytes>& link_bytes);
 
  private:
   using Parties = std::pair<std::int64_t, std::int64_t>;                        ///< Ranks of a group and of a party.

@@ -38,7 +38,7 @@ NodeExchange::NodeExchange(const Site& site, const DeviceSets& groups) : profile
   const CollectiveSpan span = span_of(site.cluster, groups);
   devices_ = span.ranks;
   const auto among = [&](DeviceSets sets) {
-    return std::make_unique<CollectiveModel>(*site.links, profile_, std::move(sets));
+    return std::make_shared<const CollectiveModel>(*site.links, profile_, std::move(sets));
   };
   // A group on fewer nodes than another has more of its devices in each.
   if (!span.is_even || span.nodes * span.in_node != span.ranks) {
@@ -60,16 +60,21 @@ NodeExchange::NodeExchange(const Site& site, const DeviceSets& groups) : profile
   if (span.in_node > 1) inside_ = among(std::move(nodes));
 }
 
+const NodeExchange::Parts& NodeExchange::parts_of(const MixtureOfExperts& moe) const {
+  if (known_.moe != moe) known_ = {moe, {mean_parts(moe, nodes_), mean_parts(moe, devices_)}};
+  return known_.parts;
+}
+
 Estimate NodeExchange::estimate(const MixtureOfExperts& moe, Bytes tokens) const {
-  if (known_.moe != moe) known_ = {moe, mean_parts(moe, nodes_), mean_parts(moe, devices_)};
+  const Parts& parts = parts_of(moe);
   Estimate slower;
-  const auto add = [&](const CollectiveModel* model, double parts) {
+  const auto add = [&](const CollectiveModel* model, double of_tokens) {
     if (model == nullptr) return;
-    const CollectiveEstimate& part = model->estimate(CollectiveKind::all_to_all, tokens.scaled(parts));
+    const CollectiveEstimate& part = model->estimate(CollectiveKind::all_to_all, tokens.scaled(of_tokens));
     if (part.time > slower.time) slower = {part.time, part.evidence};
   };
-  add(between_.get(), known_.nodes);
-  add(inside_.get(), known_.devices);
+  add(between_.get(), parts.nodes);
+  add(inside_.get(), parts.devices);
   return slower;
 }
 

@@ -26,18 +26,29 @@ class NodeExchange {
   /// `tokens`: bytes of a device's tokens, each counted once. mean_parts() is kept for the mixture asked about last.
   [[nodiscard]] Estimate estimate(const MixtureOfExperts& moe, Bytes tokens) const;
 
+  /// The sizes of the two all-to-alls per byte of tokens: the nodes, and the devices, that have an expert of a token,
+  /// on average.
+  struct Parts {
+    double nodes = 0;
+    double devices = 0;
+  };
+  [[nodiscard]] const Parts& parts_of(const MixtureOfExperts& moe) const;
+  /// The models that price the two; null where there is no such exchange.
+  [[nodiscard]] const std::shared_ptr<const CollectiveModel>& between() const { return between_; }
+  [[nodiscard]] const std::shared_ptr<const CollectiveModel>& inside() const { return inside_; }
+
  private:
   struct Known {
     MixtureOfExperts moe;
-    double nodes = 0;    ///< That have an expert of a token, on average.
-    double devices = 0;  ///< The same.
+    Parts parts;
   };
 
   DeviceProfile profile_;  ///< That of the site, with the rates of these exchanges as those of all-to-alls.
   std::int64_t devices_ = 1;
   std::int64_t nodes_ = 1;
-  std::unique_ptr<CollectiveModel> between_;  ///< Among devices in the same place of their nodes; null: one node.
-  std::unique_ptr<CollectiveModel> inside_;   ///< Among the devices of a node, or of an uneven group; null: one each.
+  std::shared_ptr<const CollectiveModel> between_;  ///< Among devices in the same place of their nodes; null: one node.
+  std::shared_ptr<const CollectiveModel>
+      inside_;  ///< Among the devices of a node, or of an uneven group; null: one each.
   mutable Known known_;
 };
 

@@ -14,6 +14,7 @@ StepRun::StepRun(const StepSetting& setting, bool contention)
       queue_(setting.port.queue),
       flows_(setting.port.flows),
       link_bytes_(setting.link_bytes),
+      collectives_(setting.collectives),
       progress_(pipeline_),
       free_since_(pipeline_.workers(), queue_.now()),
       intervals_(pipeline_.passes()),
@@ -51,6 +52,18 @@ void StepRun::sent(WorkerId worker) {
 void StepRun::rate_changed(std::uint32_t key) {
   if ((key & StageMessages::key_bit) != 0) return messages_.rate_changed(key);
   pass_rate_changed(key);
+}
+
+void StepRun::count_collectives(PassId id, const PricedProgram& priced, std::span<const WorkerId> workers,
+                                double share) {
+  collectives_.add(priced.traffic.sets, workers, share);
+  const std::vector<std::int64_t>& runs = priced.traffic.share_runs;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const SharingCollective& op = priced.program.shares[i];
+    const SharingRanks ranks{pipeline_.micro_batch(id).group, pipeline_.pass(id).stage,
+                             op.party(priced.program.sharing)};
+    collectives_.traffic()->add_sharing(ranks, op, share * static_cast<double>(runs[i]), link_bytes_);
+  }
 }
 
 void StepRun::end_pass(WorkerId worker) {
@@ -91,6 +104,11 @@ bool StepRun::parameters_are_there(WorkerId worker, PassId pass) {
   gathered_for_[w] = pass;
   const Bytes parameters = program_.pool_work(pass).gather;
   if (parameters == Bytes{}) return true;
+  if (const CollectiveTraffic* links = collectives_.traffic()) {
+    std::vector<SetTraffic> sent;
+    links->add_gather(sent, parameters);
+    collectives_.add(sent, {&worker, 1});
+  }
   Instant& there = pool_free_[w];
   there += gather_of(parameters, machine_).time;
   if (there <= queue_.now()) return true;
@@ -101,6 +119,11 @@ bool StepRun::parameters_are_there(WorkerId worker, PassId pass) {
 void StepRun::reduce_gradients(WorkerId worker, PassId pass) {
   const Bytes gradients = program_.pool_work(pass).reduction;
   if (gradients == Bytes{}) return;
+  if (const CollectiveTraffic* links = collectives_.traffic()) {
+    std::vector<SetTraffic> sent;
+    links->add_reduction(sent, gradients, program_.options().recipe.zero == 0);
+    collectives_.add(sent, {&worker, 1});
+  }
   Instant& free = pool_free_[worker.index()];
   free = std::max(free, queue_.now()) + reduction_of(gradients, program_.options().recipe.zero == 0, machine_).time;
 }
@@ -139,9 +162,10 @@ void StepRun::take_back_unsent() {
     const PassId id(p);
     const double left = 1 - share_sent(id);
     if (!(left > 0)) continue;
-    const MicroBatchProgram program = program_.pass(id);
     const std::vector<Hop> hops = ring_hops(program_, id, machine_);
-    add_ring_traffic(program, hops, -left, link_bytes_);
+    const PricedProgram priced = price(program_, id, hops, machine_);
+    add_ring_traffic(priced.program, hops, -left, link_bytes_);
+    count_collectives(id, priced, pipeline_.group(id), -left);
   }
   messages_.take_back_unsent();
 }

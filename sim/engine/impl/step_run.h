@@ -2,13 +2,16 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "sim/engine/collective_traffic.h"
 #include "sim/engine/event_queue.h"
 #include "sim/engine/impl/job_port.h"
 #include "sim/engine/impl/schedule_progress.h"
 #include "sim/engine/impl/stage_messages.h"
 #include "sim/engine/machine.h"
+#include "sim/engine/priced_program.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
@@ -21,6 +24,7 @@ struct StepSetting {
   const Machine& machine;
   JobPort& port;
   std::vector<Bytes>& link_bytes;  ///< By LinkId; the bytes of the job's rings and stage messages are added.
+  TrafficCount& collectives;       ///< What collectives send is added, except at the end of the step.
   bool alone = false;              ///< The job has the network to itself.
 };
 
@@ -59,6 +63,8 @@ class StepRun {
   virtual void handle_pass(const Event& event) = 0;
   virtual void pass_rate_changed(std::uint32_t key) = 0;
 
+  /// Counts `share` of what the collectives of a pass send, for these workers of its group.
+  void count_collectives(PassId id, const PricedProgram& priced, std::span<const WorkerId> workers, double share = 1);
   /// The worker's pass ends now, and its result is sent to the next stage.
   void end_pass(WorkerId worker);
   /// The worker goes on to its next pass as soon as it has sent what no pass runs beside, and the message that this
@@ -71,6 +77,7 @@ class StepRun {
   JobQueue& queue_;
   JobFlows& flows_;
   std::vector<Bytes>& link_bytes_;
+  TrafficCount& collectives_;
   ScheduleProgress progress_;
   std::vector<Instant> free_since_;            ///< By worker: when it ended its last pass, or could begin the next one.
   std::vector<MicroBatchInterval> intervals_;  ///< By pass.

@@ -23,7 +23,10 @@ StepEnd longest_end(const Program& program, const Machine& machine,
 }  // namespace
 
 TrainingJob::TrainingJob(const Setting& setting, const Program& first_step, JobPort& port, std::size_t links)
-    : setting_(setting), port_(port), ring_bytes_(links) {
+    : setting_(setting),
+      port_(port),
+      ring_bytes_(links),
+      collectives_(setting.machine.traffic.get(), first_step.options().mesh) {
   if (setting_.alone) return;
   const Machine& machine = setting_.machine;
   const StepEnd reduced = longest_end(first_step, machine, gradient_reduction);
@@ -47,8 +50,8 @@ void TrainingJob::begin_step(const Program& program) {
   phase_ = Phase::micro_batches;
   step_began_ = port_.queue.now();
   sync_ = Duration{};
-  micro_batches_ =
-      make_step({program, setting_.machine, port_, ring_bytes_, setting_.alone}, setting_.grain, setting_.queue_all);
+  micro_batches_ = make_step({program, setting_.machine, port_, ring_bytes_, collectives_, setting_.alone},
+                             setting_.grain, setting_.queue_all);
   micro_batches_->begin();
   if (!setting_.alone && micro_batches_->progress().all_ended()) next_phase();
 }
@@ -128,7 +131,28 @@ void TrainingJob::end_step(std::optional<Duration> sync) {
   timeline_ = micro_batches_->take_timeline();
   const std::vector<Instant>& finished = micro_batches_->finished();
   finish_step(micro_batches_->program(), setting_.machine, {step_began_, finished, sync}, timeline_);
+  if (setting_.alone) count_end_of_step();
   phase_ = Phase::ended;
+}
+
+// What the pool sends after the last pass, as gradient_reduction() and parameter_gather() price it.
+void TrainingJob::count_end_of_step() {
+  const CollectiveTraffic* links = collectives_.traffic();
+  if (links == nullptr) return;
+  const Program& program = micro_batches_->program();
+  std::vector<std::vector<SetTraffic>> sent;  // by stage
+  for (std::int64_t stage = 0; stage < program.pipeline().stages(); ++stage) {
+    const StepEnd end = program.step_end(stage);
+    std::vector<SetTraffic>& of_stage = sent.emplace_back();
+    links->add_reduction(of_stage, end.gradient, end.all_reduce);
+    links->add_gather(of_stage, end.parameters);
+    links->add(of_stage, TrafficSets::expert_pools, CollectiveKind::reduce_scatter, end.expert_gradient);
+    links->add(of_stage, TrafficSets::expert_pools, CollectiveKind::all_gather, end.expert_parameters);
+  }
+  for (std::size_t w = 0; w < program.pipeline().workers(); ++w) {
+    const WorkerId worker(w);
+    collectives_.add(sent[w % sent.size()], {&worker, 1});
+  }
 }
 
 PoolTraffic* TrainingJob::running_collective() {
@@ -137,6 +161,8 @@ PoolTraffic* TrainingJob::running_collective() {
 }
 
 Timeline TrainingJob::take_timeline() {
+  collectives_.add_to(ring_bytes_);
+  for (std::size_t link = 0; link < collective_bytes_.size(); ++link) ring_bytes_[link] += collective_bytes_[link];
   timeline_.link_bytes = std::move(ring_bytes_);
   return std::move(timeline_);
 }
@@ -144,6 +170,7 @@ Timeline TrainingJob::take_timeline() {
 std::vector<Bytes> TrainingJob::all_bytes() {
   if (phase_ == Phase::micro_batches) micro_batches_->take_back_unsent();
   if (const PoolTraffic* collective = running_collective()) collective->add_traffic(collective_bytes_);
+  collectives_.add_to(ring_bytes_);
   std::vector<Bytes> sum = std::move(ring_bytes_);
   for (std::size_t link = 0; link < collective_bytes_.size(); ++link) sum[link] += collective_bytes_[link];
   return sum;

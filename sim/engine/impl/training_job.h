@@ -37,8 +37,8 @@ class TrainingJob {
 
   /// The time of the step that has ended.
   [[nodiscard]] Duration step_time() const { return timeline_.step_time; }
-  /// The timeline of the step that has ended, with the bytes of rings and stage messages of all steps. Call once, at
-  /// the end.
+  /// The timeline of the step that has ended, with the bytes of rings, stage messages and collectives of all steps.
+  /// Call once, at the end.
   [[nodiscard]] Timeline take_timeline();
   /// The bytes that the job has sent so far, by LinkId: rings, stage messages and collectives, which count as far as
   /// they have been sent. Call once, at the end.
@@ -55,6 +55,7 @@ class TrainingJob {
   void begin_collective(PoolTraffic& collective);
   void end_collective(const PoolTraffic& collective);
   void end_step(std::optional<Duration> sync);
+  void count_end_of_step();
   [[nodiscard]] PoolTraffic* running_collective();
 
   Setting setting_;
@@ -64,6 +65,7 @@ class TrainingJob {
   std::unique_ptr<PoolTraffic> reduction_;  ///< Reduction of gradients; null if the job is alone.
   std::unique_ptr<PoolTraffic> all_gather_;
   std::vector<Bytes> ring_bytes_;        ///< By LinkId.
+  TrafficCount collectives_;             ///< Without those at the end of a step that `collective_bytes_` has.
   std::vector<Bytes> collective_bytes_;  ///< By LinkId; empty if the job is alone.
 
   Phase phase_ = Phase::ended;

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sim/engine/machine.h"
+#include "sim/engine/set_traffic.h"
+#include "sim/model/transformer.h"
+#include "sim/network/collective_model.h"
+#include "sim/program/instruction.h"
+#include "sim/program/pipeline.h"
+
+namespace hdpsim {
+
+class GroupCollectives;
+class NodeExchange;
+
+/// The links that the collectives of a job load. It asks the models that price them, so that bytes cross the links of
+/// the algorithm that was priced.
+class CollectiveTraffic {
+ public:
+  using Model = std::shared_ptr<const CollectiveModel>;
+
+  /// `groups` have the collectives within the groups of micro-batches.
+  explicit CollectiveTraffic(std::shared_ptr<GroupCollectives> groups) : groups_(std::move(groups)) {}
+
+  /// The model that prices collectives in these sets. `of_all` makes that of all sets of the job, where one stands for
+  /// all in the prices; if empty, `price` has all of them.
+  void set(TrafficSets sets, Model price, std::function<Model()> of_all = {});
+
+  /// A collective of `bytes` as a part of one of at least `bucket`; nothing where the job has no such sets.
+  void add(std::vector<SetTraffic>& traffic, TrafficSets sets, CollectiveKind kind, Bytes bytes, double times = 1,
+           Bytes bucket = {}) const;
+  /// All-to-alls in expert groups that send a token once to each node.
+  void set_exchange(std::shared_ptr<const NodeExchange> exchange);
+  void add_exchange(std::vector<SetTraffic>& traffic, const MixtureOfExperts& moe, Bytes tokens, double times) const;
+  /// The reduction of gradients over the pool, and the all-gather of parameters.
+  void add_reduction(std::vector<SetTraffic>& traffic, Bytes gradients, bool all_reduce, double times = 1,
+                     Bytes bucket = {}) const;
+  void add_gather(std::vector<SetTraffic>& traffic, Bytes parameters, double times = 1, Bytes bucket = {}) const;
+
+  /// Adds what a collective within a group sends `times` times, by LinkId.
+  void add_sharing(const SharingRanks& ranks, const SharingCollective& collective, double times,
+                   std::vector<Bytes>& link_bytes) const;
+  /// The load of a collective on the links, with one part per set.
+  [[nodiscard]] const CollectivePlan& plan(const SetTraffic& traffic) const;
+
+ private:
+  struct Models {
+    Model price;
+    std::function<Model()> of_all;
+    Model all;  ///< Made when it is first asked for.
+  };
+
+  std::shared_ptr<GroupCollectives> groups_;
+  std::shared_ptr<const NodeExchange> exchange_;
+  mutable std::array<Models, traffic_sets> models_;
+};
+
+/// Counts what the collectives of a job's steps send. Of sets that span ranks, all are taken to send as much as the
+/// average rank, of a pool the average rank of its stage.
+class TrafficCount {
+ public:
+  /// `traffic` may be null: then nothing is counted.
+  TrafficCount(const CollectiveTraffic* traffic, const Mesh& mesh);
+
+  /// Adds `share` of this traffic of each of the workers.
+  void add(std::span<const SetTraffic> traffic, std::span<const WorkerId> workers, double share = 1);
+  [[nodiscard]] const CollectiveTraffic* traffic() const { return traffic_; }
+  /// Adds all that was counted, by LinkId.
+  void add_to(std::vector<Bytes>& link_bytes) const;
+
+ private:
+  struct Count {
+    SetTraffic of;              ///< Its bytes do not matter.
+    std::vector<double> bytes;  ///< By worker.
+  };
+  [[nodiscard]] Count& count_of(const SetTraffic& traffic);
+  [[nodiscard]] std::vector<double> bytes_of_sets(const Count& count, std::size_t sets) const;
+
+  const CollectiveTraffic* traffic_;
+  std::size_t workers_;
+  std::size_t stages_;
+  std::size_t shards_;
+  std::vector<Count> counts_;
+};
+
+}  // namespace hdpsim
