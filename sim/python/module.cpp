@@ -85,11 +85,12 @@ PYBIND11_MODULE(_native, module) {
 
   py::class_<StudySource>(module, "StudySource")
       .def(py::init([](std::string name, std::optional<std::string> text, std::vector<std::string> overrides,
-                       std::vector<std::string> without, std::string data_folder) {
-             return StudySource{std::move(name), std::move(text), std::move(overrides), std::move(without),
-                                std::move(data_folder)};
+                       std::vector<std::string> without, std::string data_folder, bool keeps_order) {
+             return StudySource{std::move(name),    std::move(text),        std::move(overrides),
+                                std::move(without), std::move(data_folder), keeps_order};
            }),
-           py::arg("name"), py::arg("text"), py::arg("overrides"), py::arg("without"), py::arg("data_folder"));
+           py::arg("name"), py::arg("text"), py::arg("overrides"), py::arg("without"), py::arg("data_folder"),
+           py::arg("keeps_order"));
 
   py::class_<RunOptions>(module, "RunOptions")
       .def(py::init([](std::size_t jobs, std::string out, bool resume,

@@ -19,6 +19,7 @@
 #include "sim/run/ordered_work.h"
 #include "sim/run/runner.h"
 #include "sim/run/study_coverage.h"
+#include "sim/study/study_choice.h"
 #include "sim/study/study_notes.h"
 #include "sim/tune/tuned_baseline.h"
 
@@ -55,6 +56,7 @@ class Result {
   [[nodiscard]] std::pair<std::string, std::string> explain(const ExplainChoice& choice) const {
     const py::gil_scoped_release no_gil;
     (void)chosen_plans(study_, choice);
+    (void)chosen_point(study_, choice.point);
     Catalog catalog(data_folder_);
     const auto larger = with_twice_the_capacity(study_, static_cast<std::size_t>(choice.point), catalog);
     const auto told = hdpsim::explain(study_, runs_, choice, larger ? &*larger : nullptr, one_a_processor());

@@ -17,9 +17,11 @@ struct StudySource {
   std::vector<std::string> overrides;
   std::vector<std::string> without;
   std::string data_folder;
+  bool keeps_order = false;  ///< Catalog::keep_order_of_files().
 
   /// Loads the study. InputError as for load_study().
   [[nodiscard]] Study load(Catalog& catalog) const {
+    if (keeps_order) catalog.keep_order_of_files();
     if (text) return parse_study(name, *text, overrides, catalog, without);
     return load_study(name, overrides, catalog, without);
   }

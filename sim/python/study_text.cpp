@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,8 +22,8 @@ class StudyReader {
     count();
     if (object.is_none()) return {};
     if (py::isinstance<py::bool_>(object)) return Value::scalar(object.cast<bool>() ? "true" : "false");
-    if (py::isinstance<py::str>(object)) return Value::scalar(object.cast<std::string>());
-    if (py::isinstance(object, path_)) return Value::scalar(py::str(object).cast<std::string>());
+    if (py::isinstance<py::str>(object)) return Value::scalar(text_of(object));
+    if (py::isinstance(object, path_)) return Value::scalar(text_of(py::str(object)));
     if (py::isinstance(object, mapping_)) return map_of(object);
     if (py::isinstance(object, real_) || PyIndex_Check(object.ptr()) != 0) return number_of(object);
     if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) return sequence_of(object);
@@ -55,7 +56,7 @@ class StudyReader {
         throw py::type_error(
             fmt::format("{}: the key {} is not text", place(), py::repr(entry[0]).cast<std::string>()));
       }
-      map.entries.push_back({entry[0].cast<std::string>(), {}, inner(entry[0], entry[1])});
+      map.entries.push_back({text_of(entry[0], "a key of "), {}, inner(entry[0], entry[1])});
     }
     return map;
   }
@@ -64,6 +65,16 @@ class StudyReader {
     Value sequence = Value::sequence();
     for (const py::handle& item : object) sequence.items.push_back(inner(py::int_(sequence.items.size()), item));
     return sequence;
+  }
+
+  // A text in UTF-8. ValueError with its place (behind `what`) for one of lone surrogates, which has no such form.
+  [[nodiscard]] std::string text_of(const py::handle& text, std::string_view what = "") const {
+    Py_ssize_t bytes = 0;
+    const char* utf8 = PyUnicode_AsUTF8AndSize(text.ptr(), &bytes);
+    if (utf8 != nullptr) return {utf8, static_cast<std::size_t>(bytes)};
+    PyErr_Clear();
+    const auto ascii = py::reinterpret_steal<py::object>(PyObject_ASCII(text.ptr()));
+    throw py::value_error(fmt::format("{}{}: {} has no form in UTF-8", what, place(), PyUnicode_AsUTF8(ascii.ptr())));
   }
 
   static Value number_of(const py::handle& object) {

@@ -17,7 +17,7 @@ std::size_t chosen_plan(const Study& study, const std::string& name) {
 }
 
 const StudyPoint& chosen_point(const Study& study, std::int64_t point) {
-  if (point < std::ssize(study.points)) return study.points[static_cast<std::size_t>(point)];
+  if (point >= 0 && point < std::ssize(study.points)) return study.points[static_cast<std::size_t>(point)];
   throw InputError(fmt::format("there is no point {}: the study has {}, counted from 0", point, study.points.size()));
 }
 

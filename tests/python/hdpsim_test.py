@@ -7,6 +7,7 @@ import csv
 import functools
 import html
 import io
+import itertools
 import json
 import os
 import re
@@ -232,7 +233,89 @@ class Results(InFolder):
         with self.assertRaisesRegex(TypeError, "not int"):
             hdpsim.replay("study.yaml", trace=7)
         [problem] = hdpsim.check(study, overrides={"data.lengths": [5, -3]})
-        self.assertEqual(problem.line, 2)  # of the file that they are read from
+        self.assertEqual(problem.message, "lengths[1] is -3: a length is a whole number of tokens from 1 to 2^40")
+        with self.assertRaisesRegex(hdpsim.InputError, r"lengths\[0\] is 9223372036854775808: "):
+            hdpsim.run(study, overrides={"data.lengths": [2**63]})
+
+    def test_truth_values_and_bytes_are_no_lengths(self):
+        class Mask:  # as an element of NumPy's or PyTorch's masks
+            dtype = "torch.bool"
+
+            def __index__(self):
+                return 1
+
+        for lengths, place in (([5, True], r"lengths\[1\] is True"), ([Mask()], r"lengths\[0\] is ")):
+            with self.assertRaisesRegex(TypeError, place):
+                hdpsim.run({**study, "data": {**study["data"], "lengths": lengths}})
+            with self.assertRaisesRegex(TypeError, place):
+                hdpsim.replay(study, trace=lengths)
+        for lengths in (b"abc", bytearray(b"abc"), memoryview(b"abc")):
+            with self.assertRaisesRegex(TypeError, type(lengths).__name__):
+                hdpsim.run({**study, "data": {**study["data"], "lengths": lengths}})
+            with self.assertRaisesRegex(TypeError, type(lengths).__name__):
+                hdpsim.run(study, overrides={"data.lengths": lengths})
+            with self.assertRaisesRegex(TypeError, type(lengths).__name__):
+                hdpsim.replay(study, trace=lengths)
+
+    def test_iterables_without_an_end_are_refused(self):
+        with mock.patch("hdpsim._lengths.MOST_WITHOUT_LENGTH", 1000):
+            with self.assertRaisesRegex(hdpsim.InputError, "does it end?"):
+                hdpsim.run(study, overrides={"data.lengths": itertools.count(1)})
+
+        def endless(lengths, pool):
+            while True:
+                yield {"ranks": [0], "sequences": [0]}
+
+        def endless_group(lengths, pool):
+            return [{"ranks": [0], "sequences": itertools.repeat(0)}]
+
+        with mock.patch("hdpsim._policies.MOST_ITEMS", 1000):
+            for plan in (endless, endless_group):
+                with self.assertRaisesRegex(hdpsim.PolicyError, "does this end?"):
+                    hdpsim.run({**study, "plans": [hdpsim.policy("mine", plan)], "compare_to": None})
+
+    def test_lengths_are_read_at_random_unless_the_study_keeps_their_order(self):
+        rising = list(range(100, 4100))
+        half = {"sweep": None, "data.steps": 1}  # a step reads a part of them
+
+        def longest(**order):
+            ran = hdpsim.run(study, overrides={**half, "data.lengths": rising, **order})
+            return json.loads(ran.json())["runs"][0]["trace"]
+
+        self.assertEqual(longest()["order"], "shuffle")
+        kept = longest(**{"data.lengths.order": "file"})
+        self.assertEqual(kept["order"], "file")
+        self.assertTrue(kept["halves_differ"])
+
+    def test_lengths_of_the_study_and_of_its_overrides_are_not_taken_for_each_other(self):
+        short, long = [100] * 50, [4000] * 50
+        of_study = {**study, "data": {**study["data"], "lengths": short}}
+        wanted = hdpsim.run(study, overrides={"data.lengths": long}).columns()
+        self.assertEqual(hdpsim.run(of_study, overrides={"data.lengths": long}, out="both").columns(), wanted)
+
+    def test_policies_whose_names_look_alike_keep_their_own_plans(self):
+        def one_rank_each(lengths, pool):
+            return [{"ranks": [i % pool.ranks], "sequences": [i]} for i in range(len(lengths))]
+
+        def all_ranks_each(lengths, pool):
+            return [{"ranks": list(range(pool.ranks)), "sequences": [i]} for i in range(len(lengths))]
+
+        names = ("a b", "a-b", "a/b", "a%20b", "..", "a" * 300)
+        plans = [hdpsim.policy(name, (one_rank_each, all_ranks_each)[i % 2]) for i, name in enumerate(names)]
+        several = {**study, "plans": plans, "compare_to": None, "sweep": None}
+        columns = [hdpsim.run(several, **out).columns() for out in ({}, {"out": "two_names"})]
+        self.assertEqual(columns[0], columns[1])
+        self.assertEqual(len(list(Path("two_names/plans").iterdir())), len(names))
+
+    def test_texts_without_a_form_in_utf_8_are_named(self):
+        with self.assertRaisesRegex(ValueError, r"study\['name'\]: '\\ud800' has no form in UTF-8"):
+            hdpsim.check({**study, "name": "\ud800"})
+
+    def test_a_point_that_is_not_there_is_named(self):
+        result = hdpsim.run(study, overrides={"sweep": {}})
+        for point in (-1, 7):
+            with self.assertRaisesRegex(hdpsim.InputError, f"there is no point {point}"):
+                result.explain(point=point)
 
     def test_the_names_of_what_is_shipped_are_those_that_a_study_can_use(self):
         for cluster in hdpsim.names("clusters"):

@@ -278,7 +278,8 @@ def run(
 
     Paths in a dictionary and in a text are relative to the working folder, those in a file to its folder. In a
     dictionary and in ``overrides``, ``data.lengths`` may also be the lengths themselves, in tokens: a list or a NumPy
-    array. They are read in their order from a file, ``lengths.txt`` in ``out`` or else one that is gone with this process.
+    array. They become a file, ``lengths.txt`` in ``out`` or else one that is gone with this process, and are read as one:
+    in a random order that ``data.seed`` decides, unless ``data.lengths.order`` is ``file``.
     ``overrides`` sets values by their dotted paths: ``{"data.context": "1Mi"}``. ``without`` leaves mechanisms out, as
     the program's option does. ``jobs`` is the number of threads, by default one a processor; results do not depend on
     it. ``out`` is a folder for all files that ``hdpsim study --out`` writes; ``resume`` then goes on with the runs that
@@ -325,7 +326,8 @@ def replay(
     """Runs the plans of a study over a long trace of lengths, step by step, as ``hdpsim replay`` does.
 
     ``trace`` is a file of lengths instead of the study's, in any format that the program reads, and ``column`` the
-    column or columns in it; or the lengths themselves, as for ``run``. ``plans`` names those of the study's plans that run, by default all. ``steps`` is by
+    column or columns in it; or the lengths themselves, as for ``run``. They are read in their order. ``plans`` names those
+    of the study's plans that run, by default all. ``steps`` is by
     default one pass through ``trace``, otherwise the study's ``data.steps``. ``point`` chooses one of a study that has
     a sweep, counted from 0. ``out`` is a folder for the files of the program; ``resume`` then goes on after the last
     step there, and with more ``steps`` makes the replay longer. The result holds every step. All else is as of ``run``.
@@ -333,11 +335,17 @@ def replay(
     for name, count, least in (("steps", steps, 1), ("point", point, 0)):
         if count is not None and count < least:
             raise ValueError(f"{name} is {count}, it must be at least {least}")
-    choice = _native.ReplayChoice(
-        "" if trace is None else os.fspath(_lengths.as_path(trace, out)), column or "", list(plans), steps or 0, -1 if point is None else point
-    )
     options = _options("steps", jobs, out, resume, progress)
-    return Replay(_native.replay(_source(study, overrides, (), out), choice, options))
+    # One file has the name of the lengths in `out`: the trace's, where there is one.
+    source = _source(study, overrides, (), out if trace is None else None, keeps_order=True)
+    choice = _native.ReplayChoice(
+        "" if trace is None else os.fspath(_lengths.as_path(trace, out)),
+        column or "",
+        list(plans),
+        steps or 0,
+        -1 if point is None else point,
+    )
+    return Replay(_native.replay(source, choice, options))
 
 
 def check(
@@ -419,14 +427,17 @@ def _source(
     overrides: Mapping[str, Any] | None,
     without: Sequence[str],
     out: str | os.PathLike | None = None,
+    keeps_order: bool = False,
 ) -> _native.StudySource:
     overrides = _lengths.in_overrides(overrides or {}, out)
     if isinstance(study, Mapping):
-        study = _lengths.in_study(study, out)
-    return _policies.in_study(study, overrides, lambda *changed: _native_source(*changed, without), out)
+        study = _lengths.in_study(study, None if "data.lengths" in overrides else out)
+    return _policies.in_study(study, overrides, lambda *changed: _native_source(*changed, without, keeps_order), out)
 
 
-def _native_source(study: Study, overrides: Mapping[str, Any], without: Sequence[str]) -> _native.StudySource:
+def _native_source(
+    study: Study, overrides: Mapping[str, Any], without: Sequence[str], keeps_order: bool
+) -> _native.StudySource:
     changes = [_assignment(path, value) for path, value in overrides.items()]
     name, text = "study", None
     if isinstance(study, Mapping):
@@ -435,7 +446,7 @@ def _native_source(study: Study, overrides: Mapping[str, Any], without: Sequence
         text = study
     else:
         name = os.fspath(study)
-    return _native.StudySource(name, text, changes, list(without), _data_folder())
+    return _native.StudySource(name, text, changes, list(without), _data_folder(), keeps_order)
 
 
 def _assignment(path: str, value: Any) -> str:
@@ -454,6 +465,8 @@ def _flow(value: Any) -> str:
         return "[" + ", ".join(_flow(item) for item in value) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"overrides: a study has no place for a {type(value).__name__}")
     return "null" if value is None else str(value)
 
 

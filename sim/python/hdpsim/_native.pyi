@@ -8,7 +8,13 @@ Columns = dict[str, list[str | int | float | bool | None]]
 
 class StudySource:
     def __init__(
-        self, name: str, text: str | None, overrides: Sequence[str], without: Sequence[str], data_folder: str
+        self,
+        name: str,
+        text: str | None,
+        overrides: Sequence[str],
+        without: Sequence[str],
+        data_folder: str,
+        keeps_order: bool,
     ) -> None: ...
 
 class RunOptions:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import operator
 import os
+import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from . import _lengths, _native
+
+
+GROUPS_A_SEQUENCE = 100  # of a policy, in the mean; more of them may never end
+MOST_ITEMS = 2**24  # of a list in a group
+LONGEST_NAME = 200  # bytes of a folder's name, which may have 255
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,8 @@ class Policy:
         lengths = steps.lengths(step)
         try:
             groups = self._plan(lengths, pool)
-            stated = groups if isinstance(groups, Mapping) else {"micro_batches": list(groups)}
+            most = GROUPS_A_SEQUENCE * (len(lengths) + pool.ranks)
+            stated = groups if isinstance(groups, Mapping) else {"micro_batches": _at_most(most, groups)}
             text = json.dumps(stated, default=_plain)
         except Exception as error:
             raise PolicyError(self.name, step, error) from error
@@ -95,12 +103,22 @@ def in_study(
     return make_source({**study, "plans": entries}, overrides)
 
 
+def _at_most(most: int, items: Iterable[Any]) -> list[Any]:
+    """The items as a list. ValueError for more than so many, of which there may be no end."""
+    if isinstance(items, list):
+        return items
+    listed = list(itertools.islice(items, most + 1))
+    if len(listed) > most:
+        raise ValueError(f"more than {most:,} items: does this end?")
+    return listed
+
+
 def _plain(value: Any) -> Any:
     """Numbers and arrays of other libraries as JSON has them."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Iterable):
-        return list(value)
+        return _at_most(MOST_ITEMS, value)
     return operator.index(value)
 
 
@@ -114,7 +132,16 @@ def _quoted(entry: Any) -> Any:
 
 
 def _place(name: str, step: int, text: str, out: str | os.PathLike | None) -> Path:
-    folder = "".join(c if c.isalnum() or c in "._-" else "-" for c in name)
     if out is not None:
-        return Path(out) / "plans" / folder / f"{step}.json"
+        return Path(out) / "plans" / _folder_of(name) / f"{step}.json"
     return _lengths.own_folder() / f"plan-{hashlib.sha256(text.encode()).hexdigest()[:16]}-{step}.json"
+
+
+def _folder_of(name: str) -> str:
+    """A name for a folder, of which no two policies have the same: what may not stand there is written as %20."""
+    quoted = urllib.parse.quote(name, safe="", errors="surrogatepass")
+    if quoted.startswith(".") or not quoted:
+        quoted = f"%{quoted}"
+    if len(quoted) <= LONGEST_NAME:
+        return quoted
+    return f"{quoted[:LONGEST_NAME]}%-{hashlib.sha256(quoted.encode()).hexdigest()[:32]}"
