@@ -105,12 +105,12 @@ Outcome run_beside_measured(std::string_view input) {
 
 std::vector<Target> comm_targets() {
   return {
-      {"comm", ".args", 8, longest_simulation_s, {}, run_arguments},
-      {"comm_cluster", ".yaml", 4, longest_simulation_s, {"tests/fuzz/corpus/cluster_run"}, run_comm_on_cluster},
+      {"comm", ".args", 8, longest_simulation, {}, run_arguments},
+      {"comm_cluster", ".yaml", 4, longest_simulation, {"tests/fuzz/corpus/cluster_run"}, run_comm_on_cluster},
       {"comm_measured",
        ".txt",
        5,
-       longest_simulation_s,
+       longest_simulation,
        {"tests/fuzz/corpus/nccl_tests/all_reduce.txt", "tests/fuzz/corpus/nccl_tests/json.txt"},
        run_beside_measured},
   };

@@ -117,10 +117,10 @@ Outcome read_checkpoint(std::string_view input) {
 
 std::vector<Target> kept_targets() {
   return {
-      {"kept_run", ".json", 8, 1, {}, read_run, run_of_study},
-      {"kept_replay", ".csv", 3, 10, {}, resume_replay, steps_of_replay},
-      {"kept_search", ".jsonl", 3, 10, {}, resume_search, lines_of_search},
-      {"checkpoint", ".bin", 5, 1, {}, read_checkpoint, written_checkpoint},
+      {"kept_run", ".json", 8, longest_reading, {}, read_run, run_of_study},
+      {"kept_replay", ".csv", 3, longest_simulation, {}, resume_replay, steps_of_replay},
+      {"kept_search", ".jsonl", 3, longest_simulation, {}, resume_search, lines_of_search},
+      {"checkpoint", ".bin", 5, longest_reading, {}, read_checkpoint, written_checkpoint},
   };
 }
 

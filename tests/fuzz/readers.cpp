@@ -5,6 +5,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/cluster/impl/nccl_node.h"
 #include "sim/compare/timeline_file.h"
+#include "sim/explore/question.h"
 #include "sim/import/imported_study.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
@@ -56,6 +57,11 @@ Outcome read_one_timeline(std::string_view input) {
   return Outcome::accepted;
 }
 
+Outcome read_a_question(std::string_view input) {
+  (void)read_question(std::string(input));
+  return Outcome::accepted;
+}
+
 // The study that follows from a training configuration, which says all of what is needed or is refused.
 template <const char* extension>
 Outcome import_configuration(std::string_view input) {
@@ -101,14 +107,14 @@ Outcome read_steps(std::string_view input) {
 
 template <app::FileKind kind, const char* extension>
 Target checked(std::string_view name, unsigned share, std::vector<std::string_view> seeds = {}) {
-  return {name, extension, share, 1, std::move(seeds), check<kind, extension>};
+  return {name, extension, share, longest_reading, std::move(seeds), check<kind, extension>};
 }
 
 }  // namespace
 
 std::vector<Target> reader_targets() {
   Target study = checked<app::FileKind::study, yaml>("study", 10, {"configs/studies"});
-  study.longest_s = 5;  // the machines of all of its points are made
+  study.longest = 5 * longest_reading;  // the machines of all of its points are made
   return {
       study,
       checked<app::FileKind::plan, json>("plan", 10),
@@ -116,20 +122,21 @@ std::vector<Target> reader_targets() {
       checked<app::FileKind::model, json>("model", 8, {"configs/models"}),
       checked<app::FileKind::profile, yaml>("profile", 8),
       checked<app::FileKind::validation, yaml>("validation", 8),
-      {"step_log", csv, 6, 1, {}, read_steps},
+      {"step_log", csv, 6, longest_reading, {}, read_steps},
       checked<app::FileKind::lengths, txt>("lengths_text", 6),
       checked<app::FileKind::lengths, csv>("lengths_csv", 8, {"traces"}),
       checked<app::FileKind::lengths, jsonl>("lengths_jsonl", 8),
       checked<app::FileKind::lengths, npy>("lengths_npy", 6),
       checked<app::FileKind::lengths, idx>("lengths_megatron", 6),
-      {"nccl_topology", ".xml", 8, 1, {}, read_topology},
-      {"nccl_tests", txt, 8, 1, {}, read_nccl_tests},
-      {"timeline", jsonl, 8, 1, {}, read_one_timeline},
-      {"import_plan", json, 8, 1, {}, import_plans<false>},
-      {"import_plan_lines", jsonl, 6, 1, {}, import_plans<true>},
-      {"import_script", sh, 4, 1, {training, "configs/studies"}, import_configuration<sh>},
-      {"import_arguments", yaml, 4, 1, {training}, import_configuration<yaml>},
-      {"import_torchtitan", toml, 4, 1, {training}, import_configuration<toml>},
+      {"nccl_topology", ".xml", 8, longest_reading, {}, read_topology},
+      {"nccl_tests", txt, 8, longest_reading, {}, read_nccl_tests},
+      {"timeline", jsonl, 8, longest_reading, {}, read_one_timeline},
+      {"question", json, 4, longest_reading, {}, read_a_question},
+      {"import_plan", json, 8, longest_reading, {}, import_plans<false>},
+      {"import_plan_lines", jsonl, 6, longest_reading, {}, import_plans<true>},
+      {"import_script", sh, 4, longest_reading, {training, "configs/studies"}, import_configuration<sh>},
+      {"import_arguments", yaml, 4, longest_reading, {training}, import_configuration<yaml>},
+      {"import_torchtitan", toml, 4, longest_reading, {training}, import_configuration<toml>},
   };
 }
 

@@ -91,8 +91,8 @@ std::optional<TuneResult> tune_sanely(std::string_view text, const std::filesyst
 
 std::vector<Target> search_targets() {
   return {
-      {"replay_run", ".yaml", 5, longest_simulation_s, {}, run_replay},
-      {"tune_run", ".yaml", 3, longest_simulation_s, {}, run_tune},
+      {"replay_run", ".yaml", 5, longest_simulation, {}, run_replay},
+      {"tune_run", ".yaml", 3, longest_simulation, {}, run_tune},
   };
 }
 

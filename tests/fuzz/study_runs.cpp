@@ -83,23 +83,23 @@ Outcome run_validation(std::string_view input) {
 
 std::vector<Target> study_targets() {
   return {
-      {"study_run", ".yaml", 10, longest_simulation_s, {}, run_study_itself},
-      {"cluster_run", ".yaml", 8, longest_simulation_s, {}, run_on_cluster},
+      {"study_run", ".yaml", 10, longest_simulation, {}, run_study_itself},
+      {"cluster_run", ".yaml", 8, longest_simulation, {}, run_on_cluster},
       {"profile_run",
        ".yaml",
        8,
-       longest_simulation_s,
+       longest_simulation,
        {"calib/profiles/bytescale-implied.yaml", "calib/profiles/a100-sxm-published.yaml"},
        run_with_profile},
       {"model_run",
        ".json",
        6,
-       longest_simulation_s,
+       longest_simulation,
        {"configs/models/llama-160m.json", "configs/models/byte-3m.json"},
        run_model},
-      {"lengths_run", ".csv", 6, longest_simulation_s, {}, run_lengths},
-      {"given_plan_run", ".json", 6, longest_simulation_s, {}, run_given_plan, plan_of_policy},
-      {"validation_run", ".yaml", 3, longest_simulation_s, {}, run_validation},
+      {"lengths_run", ".csv", 6, longest_simulation, {}, run_lengths},
+      {"given_plan_run", ".json", 6, longest_simulation, {}, run_given_plan, plan_of_policy},
+      {"validation_run", ".yaml", 3, longest_simulation, {}, run_validation},
   };
 }
 

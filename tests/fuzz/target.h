@@ -25,15 +25,16 @@ class Find : public std::logic_error {
   std::string kind_;
 };
 
-/// Processor time that one simulation of a small study may take, where mutations made it larger.
-inline constexpr unsigned longest_simulation_s = 10;
+// What one execution may compute, as a multiple of a piece of work that its process measures (tests/support/pace.h).
+inline constexpr double longest_reading = 50;      ///< Of a file.
+inline constexpr double longest_simulation = 500;  ///< Of a small study, where mutations made it larger.
 
 /// One kind of input that users hand in, and what is done with it.
 struct Target {
   std::string_view name;                ///< Also the folder of its corpus.
   std::string_view extension;           ///< Of the files that it is given, and of its seeds.
   unsigned share;                       ///< Of an attack's executions, by how fast it is.
-  unsigned longest_s;                   ///< Of processor time that one execution may take.
+  double longest;                       ///< What one execution may compute, in the same multiples.
   std::vector<std::string_view> seeds;  ///< Folders and files of the sources, beside its corpus.
   /// What InputError and MachineError say is a refusal; every other exception is a find.
   Outcome (*run)(std::string_view input);

@@ -119,8 +119,8 @@ Outcome compare(std::string_view input) {
 
 std::vector<Target> timeline_targets() {
   return {
-      {"plan_run", ".json", 6, longest_simulation_s, {"tests/fuzz/corpus/plan/small.json"}, run_plan},
-      {"compare", ".jsonl", 8, longest_simulation_s, {}, compare, timeline_of_plan},
+      {"plan_run", ".json", 6, longest_simulation, {"tests/fuzz/corpus/plan/small.json"}, run_plan},
+      {"compare", ".jsonl", 8, longest_simulation, {}, compare, timeline_of_plan},
   };
 }
 

@@ -55,11 +55,11 @@ Outcome fit(std::string_view input) {
 }  // namespace
 
 std::vector<Target> trace_targets() {
-  constexpr unsigned longest_s = 2;
+  constexpr double longest = 2 * longest_reading;
   return {
-      {"trace_kineto", kineto, 6, longest_s, {}, fit<kineto>},
-      {"trace_compressed", ".gz", 3, longest_s, {"calib/traces"}, fit<compressed>},
-      {"trace_nsight", nsight, 4, longest_s, {}, fit<nsight>},
+      {"trace_kineto", kineto, 6, longest, {}, fit<kineto>},
+      {"trace_compressed", ".gz", 3, longest, {"calib/traces"}, fit<compressed>},
+      {"trace_nsight", nsight, 4, longest, {}, fit<nsight>},
   };
 }
 

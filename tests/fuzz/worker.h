@@ -37,7 +37,7 @@ struct Report {
 };
 
 /// A process that goes through a batch, so that no input can end the attack or spoil the next one. It ends with the
-/// first find: an exception that is no refusal, a signal, more processor time than the target has, more memory than
+/// first find: an exception that is no refusal, a signal, more work than the target has, more memory than
 /// 1 GiB, or no end at all.
 class Worker {
  public:

@@ -19,7 +19,7 @@ namespace hdpsim::kernels {
 namespace {
 
 constexpr int skipped = 77;  // as ctest is told
-constexpr std::chrono::seconds limit_of_a_test{60};
+constexpr std::chrono::seconds limit_of_a_test{600};
 
 /// Ends the program if one test case takes longer than the limit: a kernel that waits for itself never returns, and
 /// CUDA calls behind it neither.

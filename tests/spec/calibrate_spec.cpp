@@ -9,9 +9,8 @@
 namespace hdpsim::spec {
 namespace {
 
-// Seconds of measurements: enough for a few sizes of everything, far too few for a good profile.
 Outcome calibrate_briefly(const Workplace& here, const std::string& arguments) {
-  return here.hdpsim("calibrate --backend cpu --time-limit 3s " + arguments);
+  return here.hdpsim(fmt::format("calibrate --backend cpu --time-limit {} {}", brief_time_limit(), arguments));
 }
 
 constexpr char study_on_it[] =
@@ -46,7 +45,8 @@ TEST_CASE("a calibration of this CPU writes a profile that studies and reports c
 
 TEST_CASE("a calibration that Ctrl-C stops keeps what it has measured, and --resume goes on with it", "[calibrate]") {
   const Workplace here;
-  const std::string calibrate = "calibrate --backend cpu --time-limit 6s --out it.yaml";
+  const std::string calibrate =
+      fmt::format("calibrate --backend cpu --time-limit {} --out it.yaml", brief_time_limit());
   const fs::path samples = here.folder() / "it.samples.jsonl";
   Background calibration(here, calibrate);
   calibration.await([&] { return line_count(test::text_of(samples)) >= 5; });

@@ -91,6 +91,28 @@ int Background::wait() {
   return exit_code(*status_);
 }
 
+std::string patience_for(std::chrono::seconds least, const std::function<void()>& work) {
+  constexpr int times = 10;
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  const auto taken = std::chrono::ceil<std::chrono::seconds>(times * (std::chrono::steady_clock::now() - begin));
+  return fmt::format("{}s", std::max(least, taken).count());
+}
+
+std::string brief_time_limit() {
+  static const int limit_s = [] {
+    constexpr int longest_s = 400;
+    int enough_s = 2;
+    const auto is_enough = [&] {
+      const std::string command = fmt::format("calibrate --backend cpu --time-limit {}s --name probe", enough_s);
+      return Workplace().hdpsim(command).code == 0;
+    };
+    while (enough_s < longest_s && !is_enough()) enough_s *= 2;
+    return 2 * enough_s;
+  }();
+  return fmt::format("{}s", limit_s);
+}
+
 void run_through_kills(const Workplace& here, const std::string& arguments, const std::string& begun,
                        const Kills& kills) {
   CAPTURE(kills.seed);

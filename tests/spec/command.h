@@ -57,6 +57,14 @@ class Background {
   std::optional<int> status_;  ///< Of a process that has ended.
 };
 
+/// The time for --patience after which a process that says nothing is taken for lost, "3s": a multiple of what `work`
+/// takes, which processes that are well do many times in it, on a machine as busy as this one; `least` if that is more.
+[[nodiscard]] std::string patience_for(std::chrono::seconds least, const std::function<void()>& work);
+
+/// The text of a --time-limit in which a calibration of the CPU measures a few sizes of everything, far too few for a
+/// good profile: twice what was enough when this was first asked, on a machine as busy as this one.
+[[nodiscard]] std::string brief_time_limit();
+
 /// When a run is killed: so many times, each at most so long after it has begun, evenly drawn.
 struct Kills {
   int times = 6;

@@ -25,7 +25,8 @@ std::string stand_in(const Workplace& here) {
 
 std::string opened(const Workplace& here) {
   const fs::path file = here.folder() / "opened";
-  for (int tenths = 0; tenths < 600 && !fs::exists(file); ++tenths) (void)std::system("sleep 0.1");
+  constexpr int most_tenths = 6000;  // ends what hangs
+  for (int tenths = 0; tenths < most_tenths && !fs::exists(file); ++tenths) (void)std::system("sleep 0.1");
   return here.read("opened");
 }
 

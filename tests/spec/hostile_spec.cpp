@@ -1,21 +1,47 @@
 #include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
 
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
 #include "tests/support/not_run.h"
+#include "tests/support/pace.h"
 
 namespace hdpsim::spec {
 namespace {
 
-// What a command may take: seconds of a core, and memory, which sanitizers reserve much more of.
+// What a command may take of memory, which sanitizers reserve much more of. The time ends what hangs.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr char bounds[] = "ulimit -t 20;";
-constexpr char narrow_bounds[] = "ulimit -t 20;";
+constexpr char bounds[] = "ulimit -t 600;";
+constexpr char narrow_bounds[] = "ulimit -t 600;";
+constexpr double slower = 10;
 #else
-constexpr char bounds[] = "ulimit -t 3; ulimit -v 1500000;";
+constexpr char bounds[] = "ulimit -t 600; ulimit -v 1500000;";
 // 256 MB beside what a process reserves for its libraries and threads.
-constexpr char narrow_bounds[] = "ulimit -t 3; ulimit -v 600000;";
+constexpr char narrow_bounds[] = "ulimit -t 600; ulimit -v 600000;";
+constexpr double slower = 1;
 #endif
+
+/// Of all commands that have ended.
+double processor_s() {
+  rusage used{};
+  getrusage(RUSAGE_CHILDREN, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+/// Whether what a command has computed is a small multiple of what is measured here and now.
+bool is_moderate(double computed_s) {
+  constexpr double most_paces = 50;
+  static double pace_s = test::pace_s();
+  for (int attempt = 0; attempt < 5 && computed_s > slower * most_paces * pace_s; ++attempt) {
+    pace_s = std::max(pace_s, test::pace_s());
+  }
+  return computed_s <= slower * most_paces * pace_s;
+}
 
 // No file may grow beyond 4 blocks of 512 bytes.
 constexpr char full_disk[] = "ulimit -f 4;";
@@ -28,9 +54,12 @@ std::string repeated(const std::string& text, std::size_t times) {
 }
 
 void check_refused(const Workplace& here, const std::string& arguments, const char* within = bounds) {
+  const double before_s = processor_s();
   const Outcome outcome = here.hdpsim(arguments, within);
-  CAPTURE(arguments, outcome.err.substr(0, 500));
+  const double computed_s = processor_s() - before_s;
+  CAPTURE(arguments, outcome.err.substr(0, 500), computed_s);
   CHECK(outcome.code == 2);
+  CHECK(is_moderate(computed_s));
   CHECK(outcome.out.empty());
   CHECK(outcome.err.find("error: ") != std::string::npos);
   CHECK(outcome.err.size() < 40'000);
@@ -78,7 +107,11 @@ TEST_CASE("files as large as they may be are refused as fast, however many their
     anchors += fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}]\n", i, i - 1);
   }
   here.write("anchors.yaml", anchors);
-  for (const char* file : {"brackets", "twice", "plans", "keys", "anchors"}) {
+  here.write("words.yaml", "plans: [" + repeated("hpd-balanse, ", largest / 13 - 2) + "x]\n");
+  here.write("maps.yaml", "plans:\n" + repeated("  - {hpd-balanse: {offlod: 1}}\n", largest / 31 - 1));
+  here.write("documents.yaml", repeated("--- 1\n", largest / 6));
+  here.write("lists.yaml", repeated("- ", largest / 2 - 1) + "x\n");
+  for (const char* file : {"brackets", "twice", "plans", "keys", "anchors", "words", "maps", "documents", "lists"}) {
     for (const char* kind : {"study", "cluster", "profile"}) {
       check_refused(here, fmt::format("check {}.yaml --kind {}", file, kind));
     }
@@ -142,6 +175,16 @@ TEST_CASE("numbers of things that are far too many are refused before they are m
   const std::string sweep = fmt::format("--set sweep.data.seed=[{0}] --set sweep.data.steps=[{0}]", values);
   check_refused(here, fmt::format("study configs/studies/tiny.yaml {}", sweep), narrow_bounds);
   check_refused(here, "study configs/studies/tiny.yaml" + repeated(" --set data.seed=1", 3000), narrow_bounds);
+}
+
+TEST_CASE("what is set on the command line nests no deeper than a file", "[hostile]") {
+  const Workplace here;
+  for (const std::string& setting : {repeated("mesh.", 20'000) + "tp=2", "mesh=" + std::string(60'000, '['),
+                                     "sweep." + repeated("mesh.", 20'000) + "tp=[2]"}) {
+    for (const char* command : {"study", "replay", "tune", "validate"}) {
+      check_refused(here, fmt::format("{} configs/studies/tiny.yaml --set '{}'", command, setting), narrow_bounds);
+    }
+  }
 }
 
 TEST_CASE("lengths that no integer holds are refused in every format", "[hostile]") {

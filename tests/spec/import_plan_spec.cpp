@@ -159,8 +159,9 @@ TEST_CASE("a plan that needs more memory than a device has is simulated and does
   const Workplace& here = outside.here;
   std::string all_on_one_rank;
   for (int step = 0; step < 3; ++step) {
+    const std::size_t count = outside.plan(step).at("sequences").size();
     Json sequences = Json::array();
-    for (std::size_t i = 0; i < outside.plan(step).at("sequences").size(); ++i) sequences.push_back(i);
+    for (std::size_t i = 0; i < count; ++i) sequences.push_back(i);
     all_on_one_rank += Json{{"micro_batches", {{1, sequences}}}}.dump() + "\n";
   }
   here.write("mine.jsonl", all_on_one_rank);

@@ -63,7 +63,7 @@ void shorten(std::string& arguments) {
     arguments += " --set data.tokens_per_step=512 --set data.context=512 --set mesh.capacity=256";
   }
   if (arguments.starts_with("calibrate ")) {
-    arguments = std::regex_replace(arguments, std::regex("--time-limit [0-9]+s"), "--time-limit 3s");
+    arguments = std::regex_replace(arguments, std::regex("--time-limit [0-9]+s"), "--time-limit " + brief_time_limit());
   }
 }
 

@@ -35,6 +35,11 @@ const Workplace& made_alone() {
   return *here;
 }
 
+// One point takes as long as little more than the start of a process.
+std::string patience() {
+  return patience_for(3s, [] { CHECK(made_alone().hdpsim("study many.yaml --set sweep={data.seed:[1]}").code == 0); });
+}
+
 /// A study of many small points in a folder of its own, and the results that it must have.
 class ManyPoints : public Workplace {
  public:
@@ -68,7 +73,7 @@ class ManyPoints : public Workplace {
     Outcome outcome;
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
       fs::remove_all(folder() / "shared");
-      outcome = hdpsim("study many.yaml --out shared --patience 3s",
+      outcome = hdpsim(fmt::format("study many.yaml --out shared --patience {}", patience()),
                        mpirun(fmt::format("-n {} {} sh struck", ranks, options)));
       if (struck_at() < points) break;
     }
