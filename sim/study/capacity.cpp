@@ -152,19 +152,16 @@ std::optional<std::int64_t> largest_capacity(const LoweringOptions& job, const D
   return safe && *safe >= of_context ? safe : with(Gaps::usual);
 }
 
-void report_no_capacity(const LoweringOptions& job, Bytes memory, const Position& where, Diagnostics& diagnostics) {
+std::string no_capacity_text(const LoweringOptions& job, Bytes memory) {
   const auto schedule = make_schedule(job.pipeline, job.mesh.pp);
   const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.ranks_of_a_shard_group()};
   const DeviceMemory device(job.model, stage_shape(job.model, shape, ChunkMap(*schedule, job.pipeline.split), 0),
                             job.recipe, expert_use(job.model, job.experts));
-  const bool holds_all = holds_all_micro_batches(*schedule);
-  diagnostics.error(
-      where,
-      fmt::format("no capacity fits: of the {} of a device, {} are full before the first token{}", bytes_text(memory),
-                  bytes_text(device.states().total()),
-                  holds_all ? ", and its schedule keeps the activations of all micro-batches of a step" : ""),
-      holds_all ? "use schedule: 1f1b, recompute: full or fewer tokens a step"
-                : "use a larger 'tp' or a higher level of 'zero'");
+  return fmt::format("no capacity fits: of the {} of a device, {} are full before the first token{}",
+                     bytes_text(memory), bytes_text(device.states().total()),
+                     holds_all_micro_batches(*schedule)
+                         ? ", and its schedule keeps the activations of all micro-batches of a step"
+                         : "");
 }
 
 OffloadRoom offload_room(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch,

@@ -29,8 +29,8 @@ inline constexpr std::int64_t capacity_grain = 256;
 [[nodiscard]] std::optional<std::int64_t> largest_capacity(const LoweringOptions& job, const DeviceRoom& room,
                                                            const BatchOptions& batch);
 
-/// Reports that largest_capacity() found no capacity for devices of this memory, or that no plans fit.
-void report_no_capacity(const LoweringOptions& job, Bytes memory, const Position& where, Diagnostics& diagnostics);
+/// That largest_capacity() found no capacity for devices of this memory, or that no plans fit.
+[[nodiscard]] std::string no_capacity_text(const LoweringOptions& job, Bytes memory);
 
 /// The room for offload in plans for a chosen capacity: every rank that holds more than C tokens with it still fits
 /// the device, its logits and buffers included.

@@ -21,19 +21,6 @@ void stand_at(Value& value, const Position& position) {
   }
 }
 
-Value load_preset(const Value& name, const std::filesystem::path& presets, Diagnostics& diagnostics) {
-  if (!read_choice(name, "framework", framework_names(presets), diagnostics)) return {};
-  Value file = load_document((presets / (name.text + ".yaml")).string(), diagnostics);
-  if (file.is_null()) return file;
-  MapReader map(file, "the framework", diagnostics);
-  (void)map.required<std::string>("source");
-  for (const std::string_view section : sections) (void)map.find(section);
-  map.finish();
-  std::erase_if(file.entries, [](const Value::Entry& entry) { return entry.key == "source"; });
-  stand_at(file, name.position);
-  return file;
-}
-
 }  // namespace
 
 const std::vector<KeyText>& framework_keys() {
@@ -51,6 +38,19 @@ std::vector<std::string> framework_names(const std::filesystem::path& presets) {
   return names_in(presets, ".yaml");
 }
 
+Value framework_preset(const Value& name, const std::filesystem::path& presets, Diagnostics& diagnostics) {
+  if (!read_choice(name, "framework", framework_names(presets), diagnostics)) return {};
+  Value file = load_document((presets / (name.text + ".yaml")).string(), diagnostics);
+  if (file.is_null()) return file;
+  MapReader map(file, "the framework", diagnostics);
+  (void)map.required<std::string>("source");
+  for (const std::string_view section : sections) (void)map.find(section);
+  map.finish();
+  std::erase_if(file.entries, [](const Value::Entry& entry) { return entry.key == "source"; });
+  stand_at(file, name.position);
+  return file;
+}
+
 void fill_in_framework(Value& study, const std::filesystem::path& presets, Diagnostics& diagnostics) {
   const Value* framework = study.is_map() ? study.find("framework") : nullptr;
   if (framework == nullptr || framework->is_null()) return;
@@ -58,7 +58,7 @@ void fill_in_framework(Value& study, const std::filesystem::path& presets, Diagn
   const Value* name = map.require("preset");
   map.finish();
   if (name == nullptr || !read<std::string>(*name, diagnostics)) return;
-  fill_in(study, load_preset(*name, presets, diagnostics));
+  fill_in(study, framework_preset(*name, presets, diagnostics));
 }
 
 }  // namespace hdpsim

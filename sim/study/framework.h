@@ -14,6 +14,9 @@ namespace hdpsim {
 /// The names that `framework.preset` may have: the files of the folder, without `.yaml`.
 [[nodiscard]] std::vector<std::string> framework_names(const std::filesystem::path& presets);
 
+/// The sections of the preset of this name, without its source. Null, with a problem reported, if there is none.
+[[nodiscard]] Value framework_preset(const Value& name, const std::filesystem::path& presets, Diagnostics& diagnostics);
+
 /// Fills in what a study with `framework: {preset: NAME}` leaves out from the file of that name: how a release of a
 /// training framework trains, as sections `mesh`, `kernels`, `memory` and `overheads` of a study, with their source.
 /// What the study states itself wins, key by key. Problems are reported.

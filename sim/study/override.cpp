@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "sim/base/quantity_text.h"
@@ -42,6 +44,7 @@ Value parse_at(const std::string& text, std::size_t number, std::size_t skipped,
 }
 
 constexpr std::string_view sweep_prefix = "sweep.";
+constexpr std::string_view plans_prefix = "plans.";
 
 // Takes `path` and what is below it out of the sweep, whose values would replace the one that is set.
 void end_sweep_of(Value& root, const std::string& path) {
@@ -50,9 +53,31 @@ void end_sweep_of(Value& root, const std::string& path) {
   std::erase_if(sweep->entries, [&](const Value::Entry& swept) { return is_at_or_below(swept.key, path); });
 }
 
+bool names_policy(const Value& entry, std::string_view policy) {
+  return entry.is_map() ? entry.entries.size() == 1 && entry.entries.front().key == policy : entry.text == policy;
+}
+
+// `plans.hdp-balance.offload`, as the key is called, leads to the only plan of that policy, which may be a bare word:
+// the path by its place in the list.
+std::string path_of_plan(Value& root, const std::string& path) {
+  Value* plans = path.starts_with(plans_prefix) ? root.find("plans") : nullptr;
+  const auto end = path.find('.', plans_prefix.size());
+  if (plans == nullptr || !plans->is_sequence() || end == std::string::npos) return path;
+  const std::string policy = path.substr(plans_prefix.size(), end - plans_prefix.size());
+  const auto is_it = [&](const Value& entry) { return names_policy(entry, policy); };
+  const auto plan = std::find_if(plans->items.begin(), plans->items.end(), is_it);
+  if (std::count_if(plans->items.begin(), plans->items.end(), is_it) != 1) return path;
+  if (!plan->is_map()) {
+    Value with_options = Value::map(plan->position);
+    with_options.set(policy, Value::map(plan->position));
+    *plan = std::move(with_options);
+  }
+  return fmt::format("{}{}.{}", plans_prefix, plan - plans->items.begin(), path.substr(plans_prefix.size()));
+}
+
 void put_assigned(Value& root, const std::string& path, const Value& value, Diagnostics& diagnostics) {
   if (!path.starts_with(sweep_prefix)) {
-    if (put_at(root, path, value, diagnostics)) end_sweep_of(root, path);
+    if (put_at(root, path_of_plan(root, path), value, diagnostics)) end_sweep_of(root, path);
     return;
   }
   Value* sweep = root.find("sweep");

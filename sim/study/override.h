@@ -22,8 +22,9 @@ bool put_at(Value& root, const std::string& path, const Value& value, Diagnostic
 /// All assignments, one per line: the text that positions in override_source refer to.
 [[nodiscard]] std::string override_text(const std::vector<std::string>& assignments);
 
-/// Applies `key=value` texts in order; a value is YAML: `data.context=1Mi`, `plans=[hdp-naive]`. What is set is no
-/// longer swept. After `sweep.`, the rest is one key that is itself a path: `sweep.data.context=[1Mi, 2Mi]`.
+/// Applies `key=value` texts in order; a value is YAML: `data.context=1Mi`, `plans=[hdp-naive]`. Options of the only
+/// plan of a policy are set by its name: `plans.hdp-balance.offload=auto`. What is set is no longer swept. After
+/// `sweep.`, the rest is one key that is itself a path: `sweep.data.context=[1Mi, 2Mi]`.
 void apply_overrides(Value& root, const std::vector<std::string>& assignments, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

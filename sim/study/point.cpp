@@ -166,13 +166,14 @@ std::string text_of(const Transformer& model) {
   return text;
 }
 
-void choose_capacity(const Value& study, PointSpec& point, Diagnostics& diagnostics) {
+void choose_capacity(const Value& study, PointSpec& point, const RoomHelp& help, Diagnostics& diagnostics) {
   const LoweringOptions job = lowering_of(point);
   const DeviceRoom room = room_of(point);
   if (const auto tokens = largest_capacity(job, room, point.batch)) {
     point.capacity = *tokens;
   } else {
-    report_no_capacity(job, room.memory, study.find("mesh")->find("capacity")->position, diagnostics);
+    diagnostics.error(study.find("mesh")->find("capacity")->position, no_capacity_text(job, room.memory),
+                      help ? help(point) : "");
   }
 }
 
@@ -212,11 +213,12 @@ FlopRate mean_peak(FlopRate peak, const ClusterSpec& cluster, const NodeList& no
   return FlopRate(peak.per_second() * (sum / static_cast<double>(devices)));
 }
 
-std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics) {
+std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics,
+                                    const RoomHelp& help) {
   Diagnostics found;
   PointSpec point = PointReader(study, catalog, found).read();
   point.background = read_background(study, point, catalog, found);
-  if (found.empty() && point.capacity_is_chosen) choose_capacity(study, point, found);
+  if (found.empty() && point.capacity_is_chosen) choose_capacity(study, point, help, found);
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;
   point.fingerprint = catalog.fingerprint(*study.find("data")->find("lengths"), point.profile);

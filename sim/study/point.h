@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -103,9 +104,13 @@ struct PointSpec {
 /// speed of a device that is faster than the profile's. A slower device still has the peak of its data sheet.
 [[nodiscard]] FlopRate mean_peak(FlopRate peak, const ClusterSpec& cluster, const NodeList& nodes);
 
+/// What could be changed so that a device has room, for a point whose `capacity: auto` finds none; may be empty.
+using RoomHelp = std::function<std::string(const PointSpec&)>;
+
 /// Reads one point of a study, whose defaults have been put in. Values of the study as a whole are left to
 /// load_study().
-/// All problems are reported; the result is empty if there is one.
-[[nodiscard]] std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics);
+/// All problems are reported, one of room with what `help` says; the result is empty if there is one.
+[[nodiscard]] std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics,
+                                                  const RoomHelp& help = {});
 
 }  // namespace hdpsim

@@ -25,6 +25,7 @@
 #include "sim/study/planning.h"
 #include "sim/study/problems.h"
 #include "sim/study/step_size.h"
+#include "sim/study/study_changes.h"
 #include "sim/study/study_defaults.h"
 #include "sim/study/study_identity.h"
 #include "sim/study/study_keys.h"
@@ -170,8 +171,9 @@ void state_profile(const std::vector<StudyPoint>& points, Value& resolved) {
 /// Makes the points of one study. Points that agree in all keys with Decides::world share a world.
 class PointMaker {
  public:
-  PointMaker(Study& study, Catalog& catalog, Problems& problems)
-      : study_(study), catalog_(catalog), problems_(problems) {}
+  /// `advises`: problems of room come with changes of the study that solve them.
+  PointMaker(Study& study, Catalog& catalog, Problems& problems, bool advises)
+      : study_(study), catalog_(catalog), problems_(problems), advises_(advises) {}
 
   void add(SweepPoint&& sweep_point) {
     StudyPoint point;
@@ -188,7 +190,7 @@ class PointMaker {
   void add(SweepPoint&& sweep_point, StudyPoint& point) {
     Diagnostics found;
     mesh_position_ = sweep_point.study.position;
-    std::optional<PointSpec> spec = read_point(sweep_point.study, catalog_, found);
+    std::optional<PointSpec> spec = read_point(sweep_point.study, catalog_, found, room_help(sweep_point.study));
     problems_.add(found, sweep_point.study.position);
     if (!spec) return;
     point.coordinates = std::move(sweep_point.coordinates);
@@ -215,6 +217,15 @@ class PointMaker {
     check_step_size(options, batches, found);
     problems_.add(found, mesh_position_);
     return found.empty();
+  }
+
+  // For the first point alone: a sweep has many.
+  [[nodiscard]] RoomHelp room_help(const Value& study) {
+    if (!advises_) return {};
+    return [&](const PointSpec& spec) {
+      advises_ = false;
+      return changes_with_room(study, spec, catalog_);
+    };
   }
 
   // Makes the planners of all plans for the point's capacity. Returns their problems.
@@ -254,7 +265,7 @@ class PointMaker {
     if (capacity) {
       (void)all_fit(*capacity);  // makes its planners
     } else {
-      report_no_capacity(lowering_of(point.spec), room_of(point.spec).memory, mesh_position_, problems);
+      problems.error(mesh_position_, no_capacity_text(lowering_of(point.spec), room_of(point.spec).memory));
     }
   }
 
@@ -300,6 +311,7 @@ class PointMaker {
   Study& study_;
   Catalog& catalog_;
   Problems& problems_;
+  bool advises_;
   std::map<std::string, std::pair<std::size_t, std::unique_ptr<World>>> worlds_;
   std::set<std::string> data_;  // `data` of the points so far, as text
   std::string world_key_;
@@ -421,7 +433,7 @@ namespace {
 /// By name, the texts of a study that are not files, for messages.
 using Texts = std::map<std::string, std::string>;
 
-Study study_of(Value root, const Texts& texts, Catalog& catalog, Diagnostics diagnostics) {
+Study study_of(Value root, const Texts& texts, Catalog& catalog, Diagnostics diagnostics, bool advises) {
   Study study;
   drop_unknown_keys(root, diagnostics);
   read_whole(root, study, diagnostics);
@@ -431,7 +443,7 @@ Study study_of(Value root, const Texts& texts, Catalog& catalog, Diagnostics dia
   if (sweep.empty()) sweep.push_back({{}, complete});  // to report what else is wrong
 
   Problems problems(diagnostics);
-  PointMaker maker(study, catalog, problems);
+  PointMaker maker(study, catalog, problems, advises);
   for (SweepPoint& point : sweep) maker.add(std::move(point));
   read_output_of(complete, study, problems);
   problems.throw_if_any(texts);
@@ -452,7 +464,7 @@ Study study_with(const Changes& changes, Value root, Texts texts, Catalog& catal
   apply_without(root, changes.without, diagnostics);
   texts.emplace(override_source, override_text(changes.overrides));
   texts.emplace(without_source, override_text(changes.without));
-  return study_of(std::move(root), texts, catalog, std::move(diagnostics));
+  return study_of(std::move(root), texts, catalog, std::move(diagnostics), true);
 }
 
 }  // namespace
@@ -472,7 +484,7 @@ Study parse_study(const std::string& name, const std::string& text, const std::v
 }
 
 Study read_study(Value root, Catalog& catalog) {
-  return study_of(std::move(root), {}, catalog, {});
+  return study_of(std::move(root), {}, catalog, {}, false);
 }
 
 }  // namespace hdpsim

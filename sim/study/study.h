@@ -81,7 +81,8 @@ struct Study {
 [[nodiscard]] Study parse_study(const std::string& name, const std::string& text,
                                 const std::vector<std::string>& overrides, Catalog& catalog,
                                 const std::vector<std::string>& without = {});
-/// The same for a study without a file of its own; its paths are relative to the files of their positions.
+/// The same for a study without a file of its own; its paths are relative to the files of their positions. Who reads
+/// many of them is not told what would leave room.
 [[nodiscard]] Study read_study(Value root, Catalog& catalog);
 
 }  // namespace hdpsim
