@@ -21,7 +21,7 @@ NewStudyPart part_at(int number) {
   return static_cast<NewStudyPart>(number);
 }
 
-// Asks until the answer is right; an empty one takes what is proposed.
+// Asks until the answer is right; an empty one leaves what is proposed, as if nothing had been asked.
 void ask_for(NewStudyPart part, NewStudy& study) {
   note(fmt::format("\n{}", text_of(part).question));
   if (const auto names = study.names_of(part); !names.empty()) note(fmt::format("  {}", joined(names, ", ")));
@@ -29,8 +29,9 @@ void ask_for(NewStudyPart part, NewStudy& study) {
   while (true) {
     const auto line = ask(fmt::format("{} [{}]: ", text_of(part).name, proposal));
     if (!line) throw InputError("the input has ended before all questions were answered: nothing is written");
+    if (line->empty() && !proposal.empty()) return;
     Diagnostics problems;
-    study.answer(part, line->empty() ? proposal : *line, problems);
+    study.answer(part, *line, problems);
     if (problems.empty()) return;
     complain(problems.text());
   }
@@ -71,6 +72,10 @@ int new_command(const NewOptions& options, const Session& session) {
   session.inputs.require_none_at(options.file);
   remove_left_overs(options.file);
   write_file(options.file, text);
+  for (const std::string& guess : study.guesses()) {
+    note(fmt::format("tokens per step: {} is {}: --tokens-per-step", study.choice_of(NewStudyPart::tokens_per_step),
+                     guess));
+  }
   note(fmt::format("wrote {}; next: hdpsim study {} --out {}", options.file, options.file,
                    std::filesystem::path(options.file).stem().string()));
   return 0;
@@ -91,7 +96,7 @@ void add_new_command(Command app, Session& session) {
   }
   command.add_flag("--force", options.force, "Replace FILE if it is there");
   command.footer(
-      "On a terminal it asks for the first five that are not given; elsewhere it takes the shipped ones that it would\n"
+      "On a terminal it asks for the first six that are not given; elsewhere it takes the shipped ones that it would\n"
       "propose. A value is what the key of a study may have: a name, a file, a number, or YAML on one line.\n"
       "Examples:\n  hdpsim new mine.yaml\n"
       "  hdpsim new h100.yaml --cluster h100-rail --gpus 512 --model llama3-8b --lengths github --context 256Ki");

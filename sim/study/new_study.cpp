@@ -36,7 +36,7 @@ constexpr std::array<NewStudyPartText, new_study_parts> part_texts = {{
     {"model", "The model: a shipped one, or a HuggingFace config.json"},
     {"lengths", "The lengths of your sequences: a file, or a shipped distribution"},
     {"context", "The longest sequence, in tokens"},
-    {"tokens-per-step", "Tokens of one optimizer step"},
+    {"tokens-per-step", "Tokens of one optimizer step: your global batch, on which the lead of plans depends"},
     {"steps", "How many steps are simulated"},
     {"plans", "The plans that are compared, separated by commas"},
     {"profile", "What the device takes: a shipped profile, or a file"},
@@ -309,14 +309,19 @@ Value NewStudy::study(const fs::path& file) const {
   return study;
 }
 
+std::vector<std::string> NewStudy::guesses() const {
+  if (!answers_[static_cast<std::size_t>(NewStudyPart::tokens_per_step)].is_null()) return {};
+  return {fmt::format("a guess of {} a GPU, but at least one sequence: the lead of plans depends on it, so state yours",
+                      count_text(tokens_per_gpu))};
+}
+
 std::map<std::string, std::string> NewStudy::remarks() const {
   std::map<std::string, std::string> remarks = {
       {"mesh.tp", "here: the least with which the model fits; `hdpsim tune` looks for the best mesh"},
       {"plans", fmt::format("policies: {}", joined(policy_names(), ", "))}};
   const auto is_chosen = [&](NewStudyPart part) { return answers_[static_cast<std::size_t>(part)].is_null(); };
   if (is_chosen(NewStudyPart::tokens_per_step)) {
-    remarks["data.tokens_per_step"] =
-        fmt::format("here: {} a GPU, but at least one sequence", count_text(tokens_per_gpu));
+    remarks["data.tokens_per_step"] = guesses().front();
   }
   if (const auto profiles = profiles_of_device(); is_chosen(NewStudyPart::profile) && profiles.size() > 1) {
     remarks["profile"] = fmt::format("of this device: {}", joined(profiles, ", "));

@@ -11,7 +11,7 @@
 
 namespace hdpsim {
 
-/// What a user says in a word of a study that does not exist yet. The order of the first five is the order in which a
+/// What a user says in a word of a study that does not exist yet. The order of the first six is the order in which a
 /// person is asked.
 enum class NewStudyPart : std::uint8_t {
   cluster,
@@ -25,7 +25,7 @@ enum class NewStudyPart : std::uint8_t {
   profile,
 };
 inline constexpr int new_study_parts = 9;
-inline constexpr int asked_parts = 5;
+inline constexpr int asked_parts = 6;
 
 /// How a part is called, and what it is.
 struct NewStudyPartText {
@@ -49,6 +49,9 @@ class NewStudy {
   [[nodiscard]] std::string choice_of(NewStudyPart part) const;
   /// The shipped things that an answer may name, sorted; empty for numbers.
   [[nodiscard]] std::vector<std::string> names_of(NewStudyPart part) const;
+
+  /// What its user should know of what it has guessed, a sentence each; empty where it was said.
+  [[nodiscard]] std::vector<std::string> guesses() const;
 
   /// The text of the study for a file of that name: all parts, each under the sentence by which its key is declared,
   /// and paths relative to the file's folder. Its mesh has the least tensor parallelism, or

@@ -15,7 +15,11 @@ TEST_CASE("what new writes can be checked and run as it is", "[new]") {
   const Outcome made = here.hdpsim("new mine.yaml --gpus 16 --lengths lengths.csv --context 64Ki --steps 1 </dev/null");
   CAPTURE(made.err);
   CHECK(made.code == 0);
-  CHECK(made.err == "wrote mine.yaml; next: hdpsim study mine.yaml --out mine\n");
+  CHECK(
+      made.err ==
+      "tokens per step: 512Ki is a guess of 32Ki a GPU, but at least one sequence: the lead of plans depends on it, so "
+      "state yours: --tokens-per-step\n"
+      "wrote mine.yaml; next: hdpsim study mine.yaml --out mine\n");
   CHECK(here.hdpsim("check mine.yaml").code == 0);
   const Outcome run = here.hdpsim("study mine.yaml --out mine");
   CHECK(run.code == 0);
@@ -73,7 +77,8 @@ std::optional<Outcome> at_terminal(const Workplace& here, const std::string& arg
 
 TEST_CASE("on a terminal new asks for what is not given, and again where the answer is wrong", "[new]") {
   const Workplace here;
-  const auto outcome = at_terminal(here, "new mine.yaml --lengths github", "h100-rial\n\n31\n16\nllama3-8b\n64Ki\n");
+  const auto outcome =
+      at_terminal(here, "new mine.yaml --lengths github", "h100-rial\n\n31\n16\nllama3-8b\n64Ki\n2Mi\n");
   if (!outcome) return;
   CAPTURE(outcome->out);
   CHECK(outcome->code == 0);
@@ -84,6 +89,8 @@ TEST_CASE("on a terminal new asks for what is not given, and again where the ans
   const std::string study = here.read("mine.yaml");
   CHECK(study.find("cluster: {preset: h100-rail, gpus: 16}") != std::string::npos);
   CHECK(study.find("context: 64Ki") != std::string::npos);
+  CHECK(study.find("tokens_per_step: 2Mi") != std::string::npos);
+  CHECK(outcome->out.find("guess") == std::string::npos);
 }
 
 TEST_CASE("an input that ends before the last question leaves no study", "[new]") {

@@ -77,6 +77,16 @@ TEST_CASE("what nobody has said is chosen from what was said", "[new]") {
   CHECK(other.study.choice_of(Part::gpus) == "24");
 }
 
+TEST_CASE("tokens a step that nobody has said are a guess, which the file and its maker are told", "[new]") {
+  Made guessed({{Part::gpus, "16"}});
+  REQUIRE(guessed.study.guesses().size() == 1);
+  CHECK(guessed.study.text("mine.yaml").find("# a guess of 32Ki a GPU") != std::string::npos);
+  guessed.say(Part::tokens_per_step, "4Mi");
+  CHECK(guessed.study.guesses().empty());
+  CHECK(guessed.study.text("mine.yaml").find("guess") == std::string::npos);
+  CHECK(static_cast<int>(Part::tokens_per_step) < asked_parts);
+}
+
 TEST_CASE("a wrong answer is told with a suggestion, and changes nothing", "[new]") {
   Made made({{Part::cluster, "h200-rail"}});
   using Told = std::vector<std::string>;
