@@ -135,6 +135,9 @@ void ReplayFold::look_at_window(std::size_t plan) {
   const double speedup = ratio(plans_[rules_.baseline].window_ps, state.window_ps);
   const std::int64_t last = steps_ - 1;
   const std::int64_t first = steps_ - rules_.window;
+  if (!state.summary.least || speedup < state.summary.least->speedup) {
+    state.summary.least = sums_of_last(rules_.window, plan).row(last, plan);
+  }
   if (state.open && first > state.open->last + 1) close(state);
   if (speedup >= rules_.threshold) return;
   if (!state.open) {

@@ -32,11 +32,15 @@ std::string lengths_sentence(const ReplayResult& result) {
   const ReplaySummary& summary = result.summary;
   const BatchFigures& all = summary.lengths;
   std::string text = fmt::format(
-      "{} sequences, {} tokens on average, the longest {}. The sequence of a token has {} tokens on average; over {} "
-      "steps between {} and {}.",
+      "{} sequences, {} tokens on average, the longest {}. The sequence of a token has {} tokens on average",
       all.sequences, short_number(static_cast<double>(all.tokens) / static_cast<double>(all.sequences)),
-      count_text(all.longest), short_number(all.weighted_length), summary.rules.window,
-      window_lengths(result, summary.shortest), window_lengths(result, summary.longest));
+      count_text(all.longest), short_number(all.weighted_length));
+  // One window is all steps.
+  if (summary.shortest.first != summary.longest.first) {
+    text += fmt::format("; over {} steps between {} and {}", summary.rules.window,
+                        window_lengths(result, summary.shortest), window_lengths(result, summary.longest));
+  }
+  text += ".";
   if (!result.trace) return text;
   for (const std::string& note : trace_notes(*result.trace)) {
     text += fmt::format(" {}{}.", static_cast<char>(std::toupper(static_cast<unsigned char>(note[0]))), note.substr(1));
@@ -52,7 +56,11 @@ std::string lead_sentence(const ReplayResult& result, std::size_t plan) {
   };
   const std::string what =
       fmt::format("{} times as fast as {}, over {} steps", rules.threshold, name(rules.baseline), rules.window);
-  if (summary.stretches == 0) return fmt::format("{} is at least {}, everywhere.", name(plan), what);
+  if (summary.stretches == 0) {
+    return fmt::format(
+        "{} is {:.2f} times as fast as {} or more over any {} steps, the least in {}: above {} everywhere.", name(plan),
+        summary.least->speedup, name(rules.baseline), rules.window, steps_text(*summary.least), rules.threshold);
+  }
   return fmt::format("{} is less than {}, in {} stretch{} of {} of the {} steps:", name(plan), what, summary.stretches,
                      summary.stretches == 1 ? "" : "es", summary.steps_in_them, rules.steps);
 }

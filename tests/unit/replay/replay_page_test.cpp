@@ -1,4 +1,5 @@
 #include "sim/replay/replay_report.h"
+#include "sim/replay/replay_text.h"
 #include "tests/support/catch.h"
 #include "tests/support/page.h"
 
@@ -18,9 +19,10 @@ StepRow page_row(std::int64_t step, std::size_t plan, double time_s) {
 
 /// Four steps of three plans: the first is the baseline and takes 6 s, the second 3 s, the third, which does not fit, 1
 /// s.
-ReplayResult replayed() {
-  ReplayFold fold({.steps = 4, .plans = 3, .window = 2, .threshold = 3, .worst = 1, .device_gb = 80, .host_gb = 10},
-                  [](const WindowRow&) {});
+ReplayResult replayed(double threshold = 3, std::int64_t window = 2) {
+  ReplayFold fold(
+      {.steps = 4, .plans = 3, .window = window, .threshold = threshold, .worst = 1, .device_gb = 80, .host_gb = 10},
+      [](const WindowRow&) {});
   for (std::int64_t step = 0; step < 4; ++step)
     fold.add({page_row(step, 0, 6), page_row(step, 1, 3), page_row(step, 2, 1)});
   ReplayResult result;
@@ -38,6 +40,16 @@ TEST_CASE("the page of a replay begins with the fastest plan that fits in all st
         "hdp-naive takes 3.00 s a step on the mean of 4 steps, static 6.00 s: 2.00 times as fast. hdp-naive is the "
         "fastest plan of every step among those that fit.");
   CHECK(data.at("baseline") == "static");
+}
+
+TEST_CASE("a lead that is never lost is told by its worst window, and the only window is between nothing",
+          "[replay_page]") {
+  CHECK(lead_sentence(replayed(1.5), 1) ==
+        "hdp-naive is 2.00 times as fast as static or more over any 2 steps, the least in steps 0 to 1: above 1.5 "
+        "everywhere.");
+  CHECK_THAT(lengths_sentence(replayed()), Catch::Contains("; over 2 steps between "));
+  CHECK_THAT(lengths_sentence(replayed(3, 4)),
+             Catch::Contains("has 200 tokens on average.") && !Catch::Contains("between"));
 }
 
 TEST_CASE("the page of a replay has a summary a plan, the series, and where leads are lost", "[replay_page]") {

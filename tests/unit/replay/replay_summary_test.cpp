@@ -126,6 +126,16 @@ TEST_CASE("a run shorter than the window is one window, and as fast as the thres
   CHECK(Replayed({3, 3, 3.1}, 50, 2).plan().steps_in_them == 3);
 }
 
+TEST_CASE("the window with the lowest speed-up is known whether it is a loss or not", "[replay]") {
+  const Replayed replayed({2, 2, 3, 4, 2}, 2, 1);
+  REQUIRE(replayed.plan().least);
+  CHECK(replayed.plan().least->speedup == 12.0 / 7);
+  CHECK(replayed.plan().least->first == 2);
+  CHECK(replayed.plan().least->last == 3);
+  CHECK(replayed.plan().stretches == 0);
+  CHECK_FALSE(replayed.summary.plans[0].least);
+}
+
 TEST_CASE("of many stretches those with the lowest speed-ups are kept, in the order of steps", "[replay]") {
   Times times;
   for (int i = 0; i < 8; ++i) {
