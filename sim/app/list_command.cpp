@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -51,6 +52,21 @@ List clusters(Catalog& catalog) {
   return list;
 }
 
+// "8.03 billion", "1,030 billion".
+std::string billions(std::int64_t parameters) {
+  const double count = static_cast<double>(parameters) / 1e9;
+  if (count < 1000) return fmt::format("{:.3g} billion", count);
+  const std::int64_t tens = std::llround(count / 10) * 10;
+  return fmt::format("{},{:03} billion", tens / 1000, tens % 1000);
+}
+
+// Those of the layers that have attention: others have none.
+std::int64_t most_heads(const Transformer& model) {
+  std::int64_t heads = model.heads;
+  for (const Layer& layer : model.others) heads = std::max(heads, layer.heads);
+  return heads;
+}
+
 List models(Catalog& catalog) {
   List list;
   for (const std::string& name : model_preset_names(catalog.models().string())) {
@@ -58,9 +74,8 @@ List models(Catalog& catalog) {
     const auto model = load_model_preset(name, catalog.models().string(), {}, none);
     if (!model) continue;
     const std::string experts = model->moe ? fmt::format(", {} experts", model->moe->experts) : "";
-    list.push_back({name, fmt::format("{:.3g} billion parameters, {} layers of {}, {} heads{}",
-                                      static_cast<double>(parameter_count(*model)) / 1e9, model->layers, model->hidden,
-                                      model->heads, experts)});
+    list.push_back({name, fmt::format("{} parameters, {} layers of {}, {} heads{}", billions(parameter_count(*model)),
+                                      model->layers, model->hidden, most_heads(*model), experts)});
   }
   return list;
 }
