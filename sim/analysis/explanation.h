@@ -33,11 +33,16 @@ struct ExplainedPass {
   Duration waiting;  ///< The part of `time` spent waiting for messages, copies or the pool's collectives.
 };
 
-/// The same step planned anew for ranks that hold more tokens, which the plan's memory leaves room for.
-struct LargerCapacity {
-  std::int64_t tokens = 0;  ///< Of a rank.
-  Bytes free;               ///< Memory of the fullest device that the plan leaves now.
-  Duration step_time;
+/// Changes of a study that its user could make together, and what its plan, made anew, then takes.
+struct Advice {
+  std::vector<std::string> changes{};  ///< Keys with their values, as after --set: "mesh.tp=4".
+  std::vector<std::string> remarks{};  ///< What they amount to, where keys do not say it: "node 1 out of service".
+  Duration step_time{};
+  std::int64_t tokens = 0;  ///< Of that step.
+  double pace = 0;          ///< Seconds of a token.
+  /// The share of the time of a token that they save; empty where the plan cannot run without them.
+  std::optional<double> gain{};
+  Bytes device{};  ///< What the fullest device then needs.
 };
 
 /// Why a step of a plan takes as long as it does.
@@ -58,8 +63,9 @@ struct Explanation {
   std::string busiest_link;            ///< Name of the link that is busiest of all; empty if there is none.
   double busiest_link_share = 0;       ///< Its load relative to its rate, over the step.
   std::vector<WhatIf> changes;         ///< Changes that help, the most helpful first.
-  std::optional<LargerCapacity> larger_capacity{};  ///< Where it would help.
-  std::string refusal{};                            ///< refusal_text() of its run: there is then nothing else to tell.
+  std::string refusal{};               ///< refusal_text() of its run: there is then nothing else to tell but advice.
+  /// What its user could change, the best first; empty: nothing was tried.
+  std::optional<std::vector<Advice>> advice{};
 };
 
 /// The explanation from the critical path alone, without changes.

@@ -57,8 +57,9 @@ int explain_command(const ExplainOptions& options, const Session& session) {
   catch_stop_signals();
   const auto runs = runs_of(study, folder);
   if (!runs) return exit_by_signal + stop_signal();
-  const auto larger = with_twice_the_capacity(study, static_cast<std::size_t>(choice.point), catalog);
-  std::vector<Explanation> told = explain(study, *runs, choice, larger ? &*larger : nullptr, one_a_processor());
+  std::vector<Explanation> told = explain(
+      study, *runs, choice, {.catalog = catalog, .jobs = one_a_processor(), .stop = [] { return stop_signal() != 0; }});
+  if (told.empty()) return exit_by_signal + stop_signal();
   print(explained(study, *runs, choice, std::move(told), options.format), options.format);
   if (options.run.empty() && study.points.size() > 1) {
     note(fmt::format("this was point 0 of {}; name another one: hdpsim explain {} {}", study.points.size(),
@@ -92,7 +93,11 @@ void add_explain_command(Command app, Session& session) {
       .type_name("FORMAT");
   command.footer(
       "The critical path is the chain of micro-batches each of which waited for the one before it. What would help is\n"
-      "simulated: the same plan with one thing improved.\n"
+      "simulated: the same plan with one thing improved. So is what you could change in the study, as after --set: "
+      "every\n"
+      "change is read, planned anew and simulated, alone and together with others; what gains nothing, or cannot run, "
+      "is\n"
+      "left out.\n"
       "Example:\n  hdpsim study configs/studies/tiny.yaml --out tiny\n  hdpsim explain tiny 1/hdp-naive");
 }
 

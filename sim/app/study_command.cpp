@@ -8,6 +8,7 @@
 #include "sim/app/study_processes.h"
 #include "sim/base/output_folder.h"
 #include "sim/results/result_files.h"
+#include "sim/results/table.h"
 #include "sim/run/framework_notes.h"
 #include "sim/run/runner.h"
 #include "sim/run/step.h"
@@ -106,10 +107,16 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
     folder->remove_earlier();
     write_results(*folder, study, *runs, version);
   }
-  print(formatted(*runs, study.resolved, version, options.format), options.format);
+  const RunAdvice advice = advice_in_need(
+      study, *runs, {.catalog = catalog, .jobs = processes.jobs(), .stop = [] { return stop_signal() != 0; }});
+  print(formatted(*runs, study.resolved, version, options.format, advice), options.format);
   if (!folder) return 0;
   // The report simulates more than the table tells.
-  const StudyReportOptions wanted{.jobs = processes.jobs(), .stop = [] { return stop_signal() != 0; }, .note = note};
+  const StudyReportOptions wanted{.jobs = processes.jobs(),
+                                  .stop = [] { return stop_signal() != 0; },
+                                  .note = note,
+                                  .catalog = &catalog,
+                                  .advice = advice};
   if (!write_study_report(*folder, study, *runs, wanted)) return interrupted(options, study, "its report was written");
   tell_removed(*folder);
   return 0;

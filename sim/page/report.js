@@ -338,6 +338,48 @@ function by_point_table({name, form, figure}) {
       rows);
 }
 
+// ---- Tokens a step
+
+// The lead over the plan that speed-ups are over, or else the rate itself; a plan that cannot run has no point.
+function show_tokens() {
+  const rows = data.tokens;
+  if (rows.length === 0) return;
+  const base = plans.indexOf(versus);
+  const value_of = ([, rates], plan) =>
+      rates[plan] === null || (base >= 0 && rates[base] === null) ? null : rates[plan] / (base >= 0 ? rates[base] : 1);
+  const form = base >= 0 ? ratio : short;
+  const series = plans.map((name, plan) => {
+    const points = rows.map((row) => [row[0], value_of(row, plan)]).filter(([, value]) => value !== null);
+    return {name, color: plan_color(name), points};
+  });
+  const what = base >= 0 ? `times as fast as ${versus}` : "tokens a second";
+  section(
+      "tokens", "The lead over tokens a step", {},
+      element(
+          "p", {},
+          `How much plans differ depends on the tokens of a step${
+              many_points ? `, here at ${full_point_name(data.points.length - 1)}` : ""}. ` +
+              "Other numbers than the study's own are simulated with one to four steps."),
+      chart_place("tokens-chart"), figures_place());
+  draw_lines(part("tokens-chart"), {
+    label: `${what} over tokens a step`,
+    height: 240,
+    dots: true,
+    series: series.filter(({points}) => points.length > 0),
+    x: {name: "tokens of a step", log: true, marks: rows.map(([count]) => count), form: tokens},
+    y: {name: what, form: base >= 0 ? short_ratio : round_count, exact: form}
+  });
+  show_figures(
+      "tokens",
+      table(
+          `Plans by tokens of a step: ${what}`,
+          [{title: "Plan", text: true}, ...titles(...rows.map(([count]) => tokens(count)))],
+          plans.map((name, plan) => [name, ...rows.map((row) => {
+                      const value = value_of(row, plan);
+                      return value === null ? "–" : form(value);
+                    })])));
+}
+
 // ---- Where the time goes
 
 function show_breakdown_section() {
@@ -414,8 +456,26 @@ function nested(lines) {
   return items;
 }
 
+// What a user could change in the study; the time of a step alone says little where it has other tokens.
+function show_advice({advised, advice}) {
+  part("why-advice").hidden = !advised;
+  if (!advised) return;
+  const note = advice.length === 0 ? "No change of the study that was tried gains anything." :
+                                     "What you could change, each planned anew and simulated:";
+  const rows = advice.map(
+      ([change, time, gain, device]) =>
+          [element("code", {}, change), seconds(time), gain === null ? "runs" : signed_percent(-gain),
+           gigabytes(device)]);
+  const columns =
+      [{title: "--set", text: true}, {title: "Step time"}, {title: "Time of a token"}, {title: "Memory a device"}];
+  part("why-advice").replaceChildren(element("p", {}, note), ...(rows.length === 0 ? [] : [
+                                       table("Changes of the study", columns, rows, {cards: true})
+                                     ]));
+}
+
 function show_why(run) {
   if (!run.why) return hide("why");
+  show_advice(run.why);
   const {step, lines, changes, step_time} = run.why;
   part("why-step").textContent = `Step ${step}, which with ${runs_at(run.point)[0].plan} is the nearest to the median:`;
   part("why-text").replaceChildren(...nested(lines));
@@ -915,7 +975,8 @@ function show_details() {
   const span = (id) => element("span", {id});
   detail(
       "why", "Why it takes so long, and what would help", show_why, element("p", {id: "why-step"}),
-      element("ul", {className: "notes", id: "why-text"}), element("p", {id: "why-note"}), chart_place("why-chart"));
+      element("ul", {className: "notes", id: "why-text"}), element("p", {id: "why-note"}), chart_place("why-chart"),
+      element("div", {id: "why-advice"}));
   detail(
       "ranks", "How busy the ranks are", show_ranks,
       element(
@@ -973,6 +1034,7 @@ function show_reproduce() {
 show_header();
 show_results();
 show_points();
+show_tokens();
 show_breakdown_section();
 show_chooser();
 show_details();

@@ -45,7 +45,5 @@ struct PlanProblem {
 /// "16439 of 16Ki tokens on a rank": what a plan that holds as much, tokens_held(), exceeds the capacity by; empty if
 /// it does not.
 [[nodiscard]] std::string capacity_excess(std::int64_t held, std::int64_t capacity);
-/// What helps such a plan.
-inline constexpr char capacity_advice[] = "use a larger mesh.capacity, or groups of more ranks";
 
 }  // namespace hdpsim

@@ -15,6 +15,7 @@
 #include "sim/report/study_report.h"
 #include "sim/results/format.h"
 #include "sim/results/result_files.h"
+#include "sim/results/table.h"
 #include "sim/run/framework_notes.h"
 #include "sim/run/ordered_work.h"
 #include "sim/run/runner.h"
@@ -41,14 +42,20 @@ class Result {
     const auto table = static_cast<ResultTable>(table_named(name, result_table_names()));
     return columns_of([&](TableSink& sink) { write_table(table, runs_, sink); });
   }
-  [[nodiscard]] std::string text(Format format) const { return formatted(runs_, study_.resolved, version, format); }
+  [[nodiscard]] std::string text(Format format) const {
+    if (format != Format::table) return formatted(runs_, study_.resolved, version, format);
+    const Catalog catalog(data_folder_);
+    const RunAdvice advice = advice_in_need(study_, runs_, {.catalog = catalog, .jobs = one_a_processor()});
+    return formatted(runs_, study_.resolved, version, format, advice);
+  }
   [[nodiscard]] std::string study() const { return to_yaml(study_.resolved); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
   /// The report page as one text of HTML.
   [[nodiscard]] std::string page() const {
     return *interruptible([&](const auto& stop) {
-      return study_page(study_, runs_, version, {.jobs = one_a_processor(), .stop = stop});
+      const Catalog catalog(data_folder_);
+      return study_page(study_, runs_, version, {.jobs = one_a_processor(), .stop = stop, .catalog = &catalog});
     });
   }
 
@@ -57,9 +64,8 @@ class Result {
     const py::gil_scoped_release no_gil;
     (void)chosen_plans(study_, choice);
     (void)chosen_point(study_, choice.point);
-    Catalog catalog(data_folder_);
-    const auto larger = with_twice_the_capacity(study_, static_cast<std::size_t>(choice.point), catalog);
-    const auto told = hdpsim::explain(study_, runs_, choice, larger ? &*larger : nullptr, one_a_processor());
+    const Catalog catalog(data_folder_);
+    const auto told = hdpsim::explain(study_, runs_, choice, {.catalog = catalog, .jobs = one_a_processor()});
     const auto as = [&](Format format) { return explained(study_, runs_, choice, told, format); };
     return {printable_lines(as(Format::table)), as(Format::json)};
   }
@@ -116,8 +122,9 @@ class StudyRun {
     if (folder_) {
       folder_->remove_earlier();
       const auto note = [&](const std::string& text) { notes.push_back(text); };
-      if (!write_report(*folder_, study_, *runs, version, {.jobs = options_.jobs, .stop = stop_, .note = note}))
-        return nullptr;
+      const StudyReportOptions report{
+          .jobs = options_.jobs, .stop = stop_, .note = note, .catalog = &catalog_, .advice = advice_of(*runs)};
+      if (!write_report(*folder_, study_, *runs, version, report)) return nullptr;
       write_results(*folder_, study_, *runs, version);
       if (std::string removed = folder_->removed_text(); !removed.empty()) notes.push_back(std::move(removed));
     }
@@ -125,6 +132,11 @@ class StudyRun {
   }
 
  private:
+  // What the notes of the report tell.
+  [[nodiscard]] RunAdvice advice_of(const std::vector<Run>& runs) const {
+    return advice_in_need(study_, runs, {.catalog = catalog_, .jobs = options_.jobs, .stop = stop_});
+  }
+
   void report(const Progress& progress) const {
     options_.report(static_cast<std::int64_t>(progress.steps_done), static_cast<std::int64_t>(progress.steps));
   }

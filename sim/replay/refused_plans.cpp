@@ -18,8 +18,7 @@ std::optional<Refusal> refusal_of(const Study& study, const StudyPoint& point, s
   try {
     const Plan made = point.planners[plan]->plan(point.batches_of(plan).step(step), step);
     const std::string excess = capacity_excess(tokens_held(made), point.spec.capacity);
-    if (!excess.empty())
-      return Refusal{step, fmt::format("{} leaves {}", study.plans[plan].name, excess), capacity_advice};
+    if (!excess.empty()) return Refusal{step, fmt::format("{} leaves {}", study.plans[plan].name, excess), ""};
   } catch (const InputError& said) {
     return PlanRefused(said, step).refusal();
   } catch (const QuantityOverflow&) {

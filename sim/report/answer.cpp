@@ -230,11 +230,11 @@ std::string sentence(const std::string& note, const std::vector<Run>& runs) {
 
 }  // namespace
 
-Answer answer_of(const std::vector<Run>& runs) {
+Answer answer_of(const std::vector<Run>& runs, const RunAdvice& advice) {
   if (runs.empty()) return {};
   const std::vector<Race> races = races_of(runs);
   Answer answer{races.size() == 1 ? lead_of_point(races.front()) : lead_of_sweep(races), {}};
-  for (const std::string& line : result_notes(runs)) answer.notes.push_back(sentence(line, runs));
+  for (const std::string& line : result_notes(runs, advice)) answer.notes.push_back(sentence(line, runs));
   const auto has_winner = [](const Race& race) { return race.winner() != nullptr; };
   const auto last = std::find_if(races.rbegin(), races.rend(), has_winner);
   const auto ran = std::find_if(runs.rbegin(), runs.rend(), [](const Run& run) { return !run.is_refused(); });

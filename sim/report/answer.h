@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/analysis/metrics.h"
+#include "sim/run/advice.h"
 
 namespace hdpsim {
 
@@ -17,6 +18,6 @@ struct Answer {
 };
 
 /// The answer of evaluated runs: all plans of the first point, then of the second, and so on.
-[[nodiscard]] Answer answer_of(const std::vector<Run>& runs);
+[[nodiscard]] Answer answer_of(const std::vector<Run>& runs, const RunAdvice& advice = {});
 
 }  // namespace hdpsim

@@ -12,6 +12,7 @@
 #include "sim/base/text.h"
 #include "sim/document/json.h"
 #include "sim/document/values.h"
+#include "sim/results/advice_text.h"
 #include "sim/results/baseline_note.h"
 #include "sim/results/table.h"
 
@@ -19,6 +20,7 @@ namespace hdpsim {
 namespace {
 
 constexpr double worth_telling = 0.005;  // share of the step
+constexpr std::size_t widest_change = 96;
 
 double ratio(Duration of, Duration to) {
   return of.seconds() / to.seconds();
@@ -58,21 +60,40 @@ std::string change_text(const WhatIf& change, Duration step) {
                      duration_text(change.step_time), 100 * (ratio(change.step_time, step) - 1));
 }
 
+// "+1.2 GB a device" tells nothing where the plan runs, and a gain nothing where it does not.
+std::string advice_line(const Advice& advice, std::size_t width) {
+  const std::string gives = advice.gain ? fmt::format("{:>+7.1f} %", -100 * *advice.gain)
+                                        : fmt::format("{:>9} a device", bytes_text(advice.device));
+  return fmt::format("    {:<{}}{:>10} {}\n", changes_text(advice), width, duration_text(advice.step_time), gives);
+}
+
+std::string advice_lines(const Explanation& plan) {
+  if (!plan.advice) return "";
+  const bool runs = plan.refusal.empty() && plan.excess.empty();
+  if (plan.advice->empty()) {
+    return runs ? "  No change of the study that was tried gains anything.\n"
+                : "  No change of the study that was tried lets it run.\n";
+  }
+  std::string text = runs ? "  What you could change, planned anew; the gain is of the time of a token:\n"
+                          : "  With what change it would run:\n";
+  std::size_t width = 46;
+  for (const Advice& advice : *plan.advice)
+    width = std::max(width, std::min(widest_change, changes_text(advice).size()));
+  for (const Advice& advice : *plan.advice) text += advice_line(advice, width);
+  return text;
+}
+
 std::string text_of(const Explanation& plan) {
-  if (!plan.refusal.empty()) return fmt::format("{} is refused: {}\n", plan.plan, plan.refusal);
+  if (!plan.refusal.empty()) {
+    return fmt::format("{} is refused: {}\n{}", plan.plan, plan.refusal, advice_lines(plan));
+  }
   std::string text = fmt::format("{}, step {}: {}\n", plan.plan, plan.step, duration_text(plan.step_time));
   for (const ExplanationLine& line : lines_of(plan))
     text += fmt::format("{:{}}{}\n", "", 2 + 2 * line.depth, line.text);
   text += plan.changes.empty() ? "  Nothing that was tried would make it faster.\n"
                                : "  What would help, the plan being the same:\n";
   for (const WhatIf& change : plan.changes) text += change_text(change, plan.step_time);
-  if (plan.larger_capacity) {
-    const LargerCapacity& larger = *plan.larger_capacity;
-    text += fmt::format("  {} of a device are free: with mesh.capacity {} the step takes {}, {:.1f} % less.\n",
-                        bytes_text(larger.free), count_text(larger.tokens), duration_text(larger.step_time),
-                        100 * (1 - ratio(larger.step_time, plan.step_time)));
-  }
-  return text;
+  return text + advice_lines(plan);
 }
 
 // "cp_comm -151 s, attention -88 s"
@@ -122,15 +143,25 @@ Json pass_json(const ExplainedPass& pass) {
           {"waiting_s", seconds_of(pass.waiting)}};
 }
 
-Json larger_capacity_json(const std::optional<LargerCapacity>& larger) {
-  if (!larger) return nullptr;
-  return {{"tokens", larger->tokens},
-          {"free_gb", larger->free.gigabytes()},
-          {"step_time_s", seconds_of(larger->step_time)}};
+// Null where nothing was tried.
+Json advice_json(const Explanation& plan) {
+  if (!plan.advice) return nullptr;
+  Json all = Json::array();
+  for (const Advice& advice : *plan.advice) {
+    all.push_back({{"set", advice.changes},
+                   {"remarks", advice.remarks},
+                   {"step_time_s", seconds_of(advice.step_time)},
+                   {"tokens", advice.tokens},
+                   {"gain", advice.gain ? Json(*advice.gain) : Json()},
+                   {"device_peak_gb", advice.device.gigabytes()}});
+  }
+  return all;
 }
 
 Json plan_json(const Explanation& plan) {
-  if (!plan.refusal.empty()) return {{"plan", plan.plan}, {"step", plan.step}, {"refusal", plan.refusal}};
+  if (!plan.refusal.empty()) {
+    return {{"plan", plan.plan}, {"step", plan.step}, {"refusal", plan.refusal}, {"advice", advice_json(plan)}};
+  }
   Json longest = Json::array();
   for (const ExplainedPass& pass : plan.longest) longest.push_back(pass_json(pass));
   Json changes = Json::array();
@@ -163,7 +194,7 @@ Json plan_json(const Explanation& plan) {
       {"slowest_hop", hop},
       {"busiest_link", {{"name", plan.busiest_link}, {"utilisation", plan.busiest_link_share}}},
       {"what_if", changes},
-      {"larger_capacity", larger_capacity_json(plan.larger_capacity)}};
+      {"advice", advice_json(plan)}};
 }
 
 }  // namespace

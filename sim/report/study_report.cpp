@@ -115,7 +115,7 @@ class ReportMaker {
   }
 
   std::optional<std::string> page(std::string_view version) {
-    ReportData data{std::string(version), study_.resolved, runs_, {}, {}, timelines_};
+    ReportData data{std::string(version), study_.resolved, runs_, {}, {}, timelines_, {}, options_.advice};
     for (const StudyPoint& point : study_.points) {
       if (options_.stop()) return std::nullopt;
       data.lengths.push_back(lengths_of(point));
@@ -124,6 +124,11 @@ class ReportMaker {
     if (!for_runs(all_runs(), data.steps, [this](std::size_t run) { return step_of(run); })) return std::nullopt;
     data.why.resize(runs_.size());
     if (!for_runs(explained_runs(), data.why, [this](std::size_t run) { return why(run); })) return std::nullopt;
+    if (options_.catalog != nullptr) {
+      data.tokens =
+          tokens_curve(study_, runs_, study_.points.size() - 1, {*options_.catalog, options_.jobs, options_.stop});
+    }
+    if (options_.stop()) return std::nullopt;
     return report_page(data);
   }
 
@@ -180,7 +185,18 @@ class ReportMaker {
     const auto point = static_cast<std::int64_t>(run / study_.plans.size());
     Explanation told = explain_run(study_, runs_, run, chosen_step(study_, runs_, {.point = point}));
     told.excess = memory_excess(runs_[run]);
+    if (is_advised(run))
+      told.advice = advice_for(study_, runs_, run, told.step, {*options_.catalog, 1, options_.stop, 2});
     return told;
+  }
+
+  // The runs of the last point, which a page opens with, if that is cheap.
+  [[nodiscard]] bool is_advised(std::size_t run) const {
+    const std::size_t first = runs_.size() - study_.plans.size();
+    if (options_.catalog == nullptr || run < first) return false;
+    std::vector<std::size_t> of_point;
+    for (std::size_t other = first; other < runs_.size(); ++other) of_point.push_back(other);
+    return is_cheap_to_advise(study_, of_point);
   }
 
   [[nodiscard]] bool none_ran(std::size_t point) const {

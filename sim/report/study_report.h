@@ -9,6 +9,7 @@
 
 #include "sim/analysis/metrics.h"
 #include "sim/base/output_folder.h"
+#include "sim/run/advice.h"
 #include "sim/study/study.h"
 
 namespace hdpsim {
@@ -17,6 +18,8 @@ struct StudyReportOptions {
   std::size_t jobs = 1;                                               ///< Threads; files do not depend on them.
   std::function<bool()> stop = [] { return false; };                  ///< Asked before every step, from any thread.
   std::function<void(const std::string&)> note = [](const auto&) {};  ///< Gets notes for the user.
+  const Catalog* catalog = nullptr;  ///< With which changed studies are read; null: nothing is advised.
+  RunAdvice advice{};                ///< What the table tells, see advice_in_need().
 };
 
 /// Writes the files that Study::output asks for: report.html and timelines/*.json.gz, one per run. A step of each run

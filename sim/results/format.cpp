@@ -27,11 +27,12 @@ std::string formatted_figures(const Figures& figures, Format format) {
 
 }  // namespace
 
-std::string formatted(const std::vector<Run>& runs, const Value& resolved, std::string_view version, Format format) {
+std::string formatted(const std::vector<Run>& runs, const Value& resolved, std::string_view version, Format format,
+                      const RunAdvice& advice) {
   const Value* name = resolved.find("name");
   switch (format) {
     case Format::table:
-      return result_table(name == nullptr ? "study" : printable(name->text), runs);
+      return result_table(name == nullptr ? "study" : printable(name->text), runs, advice);
     case Format::csv:
       return table_csv(ResultTable::runs, runs);
     case Format::json:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -14,9 +15,11 @@
 #include "sim/base/text.h"
 #include "sim/document/values.h"
 #include "sim/plan/plan_check.h"
+#include "sim/results/advice_text.h"
 #include "sim/results/baseline_note.h"
 #include "sim/results/risk_note.h"
 #include "sim/results/trace_notes.h"
+#include "sim/run/explain.h"
 
 namespace hdpsim {
 namespace {
@@ -151,16 +154,11 @@ bool exceeds_capacity(const Run& run) {
   return !excess_of_capacity(run).empty();
 }
 
-std::string memory_advice(const Run& run) {
-  if (exceeds_capacity(run)) return capacity_advice;
-  const MemoryUse& memory = run.metrics.memory;
-  if (memory.device <= run.info.device_memory) return "offload less, or use a smaller mesh.capacity";
-  const MemoryParts& parts = memory.parts;
-  const Bytes states = parts[MemoryPart::parameters] + parts[MemoryPart::gradients] + parts[MemoryPart::optimizer];
-  const Bytes tokens = parts[MemoryPart::activations] + parts[MemoryPart::head];
-  if (states > run.info.device_memory) return "use a larger mesh.tp, or mesh.zero: 3";
-  if (tokens > states) return "use a smaller mesh.capacity, recompute activations, or offload them";
-  return "use a larger mesh.tp or a smaller mesh.capacity";
+// What was found for a run, after the words that say what it does; nothing if nothing was tried.
+std::string help_for(std::size_t run, const RunAdvice& advice, std::string_view helps, std::string_view fails) {
+  const auto found = advice.find(run);
+  if (found == advice.end()) return "";
+  return found->second.empty() ? fmt::format("; {}", fails) : fmt::format("; {} {}", helps, best_advice(found->second));
 }
 
 std::string plan_at_point(const Run& run) {
@@ -168,27 +166,26 @@ std::string plan_at_point(const Run& run) {
   return point.empty() ? run.info.plan : fmt::format("{} at {}", run.info.plan, point);
 }
 
-/// Runs of one plan that do not fit, for the same reason.
+/// Runs of one plan that do not fit.
 struct Misfits {
   std::string plan;
-  std::string advice;
   std::size_t count = 0;
-  const Run* fullest = nullptr;
+  std::size_t fullest = 0;  ///< Index of a run.
 };
 
 std::vector<Misfits> misfits_of(const std::vector<Run>& runs) {
   std::vector<Misfits> found;
-  for (const Run& run : runs) {
-    if (run.metrics.fits) continue;
-    const std::string advice = memory_advice(run);
-    auto same = std::find_if(found.begin(), found.end(),
-                             [&](const Misfits& each) { return each.plan == run.info.plan && each.advice == advice; });
-    if (same == found.end()) same = found.insert(found.end(), {run.info.plan, advice, 0, &run});
+  const auto fullness = [&](std::size_t run) {
+    const RunMetrics& metrics = runs[run].metrics;
+    return std::tuple(metrics.tokens_held, metrics.memory.device, metrics.memory.host);
+  };
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    if (runs[run].metrics.fits) continue;
+    const std::string& plan = runs[run].info.plan;
+    auto same = std::find_if(found.begin(), found.end(), [&](const Misfits& each) { return each.plan == plan; });
+    if (same == found.end()) same = found.insert(found.end(), {plan, 0, run});
     ++same->count;
-    const auto fullness = [](const Run& each) {
-      return std::tuple(each.metrics.tokens_held, each.metrics.memory.device, each.metrics.memory.host);
-    };
-    if (fullness(run) > fullness(*same->fullest)) same->fullest = &run;
+    if (fullness(run) > fullness(same->fullest)) same->fullest = run;
   }
   return found;
 }
@@ -198,41 +195,52 @@ std::size_t runs_of(const std::vector<Run>& runs, const std::string& plan) {
   return static_cast<std::size_t>(std::count_if(runs.begin(), runs.end(), is_of_plan));
 }
 
-// Runs that do not fit, a line per plan and reason: how many, what fills the fullest device, and what would help.
-std::string memory_lines(const std::vector<Run>& runs) {
+// Runs that do not fit, a line per plan: how many, what fills the fullest device, and what would help there.
+std::string memory_lines(const std::vector<Run>& runs, const RunAdvice& advice) {
   std::string text;
   for (const Misfits& misfits : misfits_of(runs)) {
-    const Run& fullest = *misfits.fullest;
+    const Run& fullest = runs[misfits.fullest];
     const std::string parts = exceeds_capacity(fullest) ? "" : largest_parts(fullest.metrics.memory.parts);
     const std::string of_which = parts.empty() ? "" : fmt::format(", of it {}", parts);
+    const std::string help = help_for(misfits.fullest, advice, "it fits with", "no change that was tried makes it fit");
     const std::size_t all = runs_of(runs, misfits.plan);
     const std::string savings = exceeds_capacity(fullest) ? "" : not_modelled_savings(fullest);
     const std::string perhaps = savings.empty() ? "" : "; " + savings;
     if (all == 1) {
-      text += fmt::format("{} does not fit: {}{}; {}{}\n", plan_at_point(fullest), memory_excess(fullest), of_which,
-                          misfits.advice, perhaps);
+      text += fmt::format("{} does not fit: {}{}{}{}\n", plan_at_point(fullest), memory_excess(fullest), of_which, help,
+                          perhaps);
     } else {
-      text += fmt::format("{} does not fit at {} of {} points: up to {}{}; {}{}\n", misfits.plan, misfits.count, all,
-                          memory_excess(fullest), of_which, misfits.advice, perhaps);
+      text += fmt::format("{} does not fit at {} of {} points: up to {}{}{}{}\n", misfits.plan, misfits.count, all,
+                          memory_excess(fullest), of_which, help, perhaps);
     }
   }
   return text;
 }
 
-// Runs that were refused, a line per plan: where it is named, what its policy says of the first of them, and what it
-// suggests.
-std::string refusal_lines(const std::vector<Run>& runs) {
+// The first run of each plan that was refused.
+std::vector<std::size_t> first_refused(const std::vector<Run>& runs) {
+  std::vector<std::size_t> found;
+  std::set<std::string> plans;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    if (runs[run].is_refused() && plans.insert(runs[run].info.plan).second) found.push_back(run);
+  }
+  return found;
+}
+
+// Runs that were refused, a line per plan: where it is named, what its policy says of the first of them, and what helps
+// or else what the policy suggests.
+std::string refusal_lines(const std::vector<Run>& runs, const RunAdvice& advice) {
   std::string text;
-  std::set<std::string> told;
-  for (const Run& run : runs) {
-    const std::string& plan = run.info.plan;
-    if (!run.is_refused() || !told.insert(plan).second) continue;
+  for (const std::size_t run : first_refused(runs)) {
+    const std::string& plan = runs[run].info.plan;
     const std::size_t all = runs_of(runs, plan);
     const auto count = std::count_if(runs.begin(), runs.end(),
                                      [&](const Run& other) { return other.is_refused() && other.info.plan == plan; });
     const std::string where = all == 1 ? "" : fmt::format(" at {} of {} points", count, all);
-    const std::string& help = run.result.refusal->help;
-    text += fmt::format("{} is refused{}: {}{}\n", plan, where, refusal_text(run), help.empty() ? "" : "; " + help);
+    const std::string& suggested = runs[run].result.refusal->help;
+    std::string help = help_for(run, advice, "it runs with", "no change that was tried lets it run");
+    if (help.empty() && !suggested.empty()) help = "; " + suggested;
+    text += fmt::format("{} is refused{}: {}{}\n", plan, where, refusal_text(runs[run]), help);
   }
   return text;
 }
@@ -269,21 +277,39 @@ bool is_starved(const Run& run) {
   return run.metrics.fits && run.info.capacity > 0 && waits && micro_batches_a_rank(run) < few_micro_batches;
 }
 
-// One line for all runs whose ranks wait for each other because they have too few micro-batches to balance.
-std::string starved_line(const std::vector<Run>& runs) {
-  std::set<std::string> plans;
+// Of each plan whose ranks wait for each other because they have too few micro-batches to balance, the run with the
+// fewest.
+std::vector<std::size_t> starved_runs(const std::vector<Run>& runs) {
+  std::map<std::string, std::size_t> found;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    if (!is_starved(runs[run])) continue;
+    const auto [other, is_new] = found.emplace(runs[run].info.plan, run);
+    const bool has_fewer = micro_batches_a_rank(runs[run]) < micro_batches_a_rank(runs[other->second]);
+    if (!is_new && has_fewer) other->second = run;
+  }
+  std::vector<std::size_t> all;
+  for (const auto& [plan, run] : found) all.push_back(run);
+  return all;
+}
+
+// One line for all of them, and what helps each of their plans.
+std::string starved_lines(const std::vector<Run>& runs, const RunAdvice& advice) {
+  std::vector<std::string> plans;
   double fewest = few_micro_batches;
-  for (const Run& run : runs) {
-    if (!is_starved(run)) continue;
-    plans.insert(run.info.plan);
-    fewest = std::min(fewest, micro_batches_a_rank(run));
+  std::string help;
+  for (const std::size_t run : starved_runs(runs)) {
+    plans.push_back(runs[run].info.plan);
+    fewest = std::min(fewest, micro_batches_a_rank(runs[run]));
+    const auto found = advice.find(run);
+    if (found == advice.end() || found->second.empty()) continue;
+    help += fmt::format("what helps {}: {}\n", plan_at_point(runs[run]), best_advice(found->second));
   }
   if (plans.empty()) return "";
   return fmt::format(
-      "{}: group_wait is more than {:.0f}% where a step has as little as {:.2g} micro-batches for each rank, too few "
-      "to "
-      "balance; more data.tokens_per_step or a smaller mesh.capacity gives more\n",
-      joined(plans, ", "), 100 * much_waiting, fewest);
+             "{}: group_wait is more than {:.0f}% where a step has as little as {:.2g} micro-batches for each rank, "
+             "too few to balance\n",
+             joined(plans, ", "), 100 * much_waiting, fewest) +
+         help;
 }
 
 std::string hours(double seconds) {
@@ -338,22 +364,45 @@ std::string uncertainty_lines(const std::vector<Run>& runs) {
   return text;
 }
 
-std::string footer(const std::vector<Run>& runs) {
+// What has to be said of runs before the notes on their data.
+std::string lines_of_runs(const std::vector<Run>& runs, const RunAdvice& advice) {
+  return refusal_lines(runs, advice) + memory_lines(runs, advice) + risk_lines(runs) + baseline_lines(runs);
+}
+
+std::string footer(const std::vector<Run>& runs, const RunAdvice& advice) {
   std::set<std::string> profiles;
   for (const Run& run : runs) profiles.insert(run.info.profile);
-  return refusal_lines(runs) + memory_lines(runs) + risk_lines(runs) + baseline_lines(runs) + trace_lines(runs) +
-         starved_line(runs) + goodput_lines(runs) + uncertainty_lines(runs) +
+  return lines_of_runs(runs, advice) + trace_lines(runs) + starved_lines(runs, advice) + goodput_lines(runs) +
+         uncertainty_lines(runs) +
          fmt::format("costs: {}\nthe time rests on: {}\n", joined(profiles, "; "), evidence_line(runs));
 }
 
 }  // namespace
 
-std::vector<std::string> result_notes(const std::vector<Run>& runs) {
-  std::istringstream text(refusal_lines(runs) + memory_lines(runs) + risk_lines(runs) + baseline_lines(runs) +
-                          starved_line(runs));
+std::vector<std::string> result_notes(const std::vector<Run>& runs, const RunAdvice& advice) {
+  std::istringstream text(lines_of_runs(runs, advice) + starved_lines(runs, advice));
   std::vector<std::string> notes;
   for (std::string line; std::getline(text, line);) notes.push_back(line);
   return notes;
+}
+
+std::vector<std::size_t> runs_in_need(const std::vector<Run>& runs) {
+  std::set<std::size_t> all;
+  for (const std::size_t run : first_refused(runs)) all.insert(run);
+  for (const Misfits& misfits : misfits_of(runs)) all.insert(misfits.fullest);
+  for (const std::size_t run : starved_runs(runs)) all.insert(run);
+  return {all.begin(), all.end()};
+}
+
+RunAdvice advice_in_need(const Study& study, const std::vector<Run>& runs, AdviceOptions options) {
+  options.most_together = 2;
+  RunAdvice advice;
+  const std::vector<std::size_t> chosen = runs_in_need(runs);
+  if (!is_cheap_to_advise(study, chosen)) return advice;
+  for (const std::size_t run : chosen) {
+    advice.emplace(run, advice_for(study, runs, run, typical_step(runs[run]), options));
+  }
+  return options.stop() ? RunAdvice{} : advice;
 }
 
 std::string memory_excess(const Run& run) {
@@ -380,7 +429,7 @@ std::string largest_shares(const Breakdown& breakdown) {
   return joined(parts, ", ");
 }
 
-std::string result_table(std::string_view study_name, const std::vector<Run>& runs) {
+std::string result_table(std::string_view study_name, const std::vector<Run>& runs, const RunAdvice& advice) {
   if (runs.empty()) return {};
   const bool one_setting = same_for_all(runs, &RunInfo::setting);
   const bool with_speedup =
@@ -411,7 +460,7 @@ std::string result_table(std::string_view study_name, const std::vector<Run>& ru
     text += line(rows[i], columns, widths);
   }
   text += '\n';
-  return text + footer(runs);
+  return text + footer(runs, advice);
 }
 
 }  // namespace hdpsim

@@ -14,12 +14,12 @@
 #include "sim/run/ordered_work.h"
 #include "sim/run/refusals.h"
 #include "sim/run/step.h"
-#include "sim/study/override.h"
 #include "sim/study/study_choice.h"
 
 namespace hdpsim {
 namespace {
 
+constexpr std::size_t wide_beam = 2;  // of advice, where trials are cheap
 constexpr double least_gain = 0.001;  // share of the step; a change that gains less does not help
 
 FamilyFactors twice_as_fast(std::initializer_list<CostFamily> families) {
@@ -145,14 +145,6 @@ Explanation explain(const StudyPoint& point, std::size_t plan, std::int64_t step
 
 namespace {
 
-std::optional<StepResult> step_unless_refused(const StudyPoint& point, std::size_t plan, std::int64_t step) {
-  try {
-    return simulate_step(point, plan, step, *point.make_world()).result;
-  } catch (const PlanRefused&) {
-    return std::nullopt;
-  }
-}
-
 Explanation refused_explanation(const Run& refused) {
   Explanation told;
   told.plan = refused.info.plan;
@@ -162,31 +154,6 @@ Explanation refused_explanation(const Run& refused) {
 }
 
 }  // namespace
-
-std::optional<LargerCapacity> with_larger_capacity(const StudyPoint& larger, std::size_t plan, const Run& run,
-                                                   const Explanation& told) {
-  const std::optional<StepResult> step = step_unless_refused(larger, plan, told.step);
-  if (!step) return std::nullopt;
-  const bool fits = fit_of(step->memory, limits_of(run.info)) == MemoryFit::fits;
-  if (!fits || step->time >= told.step_time.scaled(1 - least_gain)) return std::nullopt;
-  return LargerCapacity{larger.spec.capacity, run.info.device_memory - run.metrics.memory.device, step->time};
-}
-
-std::optional<Study> with_twice_the_capacity(const Study& study, std::size_t point, Catalog& catalog) {
-  const PointSpec& spec = study.points.at(point).spec;
-  const std::int64_t twice = 2 * spec.capacity;
-  if (spec.capacity_is_chosen || twice > spec.batch.context) return std::nullopt;
-  Value root = study.resolved;
-  Diagnostics found;
-  apply_overrides(root, {fmt::format("mesh.capacity={}", twice)}, found);
-  if (!found.empty()) return std::nullopt;
-  try {
-    Study larger = read_study(root, catalog);
-    return larger.points.at(point).spec.capacity == twice ? std::optional(std::move(larger)) : std::nullopt;
-  } catch (const InputError&) {
-    return std::nullopt;
-  }
-}
 
 std::vector<std::size_t> chosen_plans(const Study& study, const ExplainChoice& choice) {
   const std::int64_t steps = chosen_point(study, choice.point).spec.steps;
@@ -217,24 +184,23 @@ Explanation explain_run(const Study& study, const std::vector<Run>& runs, std::s
 }
 
 std::vector<Explanation> explain(const Study& study, const std::vector<Run>& runs, const ExplainChoice& choice,
-                                 const Study* larger, std::size_t jobs) {
-  const auto point = static_cast<std::size_t>(choice.point);
+                                 const AdviceOptions& options) {
+  const auto first = static_cast<std::size_t>(choice.point) * study.plans.size();
   const std::int64_t step = chosen_step(study, runs, choice);
   const std::vector<std::size_t> plans = chosen_plans(study, choice);
   const auto explained_plan = [&](std::int64_t number) {
-    const std::size_t plan = plans[static_cast<std::size_t>(number)];
-    const std::size_t run = point * study.plans.size() + plan;
-    Explanation told = explain_run(study, runs, run, step);
-    if (larger != nullptr && !runs[run].is_refused()) {
-      told.larger_capacity = with_larger_capacity(larger->points.at(point), plan, runs[run], told);
-    }
-    return told;
+    return explain_run(study, runs, first + plans[static_cast<std::size_t>(number)], step);
   };
   std::vector<Explanation> all;
   (void)run_in_order(
-      {.end = std::ssize(plans), .jobs = jobs}, [&] { return explained_plan; },
+      {.end = std::ssize(plans), .jobs = options.jobs, .stop = options.stop}, [&] { return explained_plan; },
       [&](std::int64_t, Explanation told) { all.push_back(std::move(told)); });
-  return all;
+  AdviceOptions wide = options;
+  wide.beam = is_cheap_to_advise(study, {first}) ? wide_beam : 1;
+  for (std::size_t plan = 0; plan < all.size(); ++plan) {
+    all[plan].advice = advice_for(study, runs, first + plans[plan], step, wide);
+  }
+  return options.stop() ? std::vector<Explanation>{} : all;
 }
 
 std::int64_t typical_step(const Run& run) {

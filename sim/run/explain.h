@@ -2,12 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/analysis/explanation.h"
 #include "sim/analysis/metrics.h"
+#include "sim/run/advice.h"
 #include "sim/study/study.h"
 
 namespace hdpsim {
@@ -17,15 +17,6 @@ namespace hdpsim {
 /// links at full speed. The plan stays the same. The case that no rank waits for others is a bound: the mean time that
 /// ranks are busy.
 [[nodiscard]] Explanation explain(const StudyPoint& point, std::size_t plan, std::int64_t step);
-
-/// The step with the same batch at a point that differs in nothing but a larger capacity; empty unless it fits and is
-/// faster than `told`. `run` is that of `told`.
-[[nodiscard]] std::optional<LargerCapacity> with_larger_capacity(const StudyPoint& larger, std::size_t plan,
-                                                                 const Run& run, const Explanation& told);
-
-/// The study with twice the tokens a rank at a point, which are at most a sequence; empty if its capacity is chosen for
-/// it, and if that study cannot run.
-[[nodiscard]] std::optional<Study> with_twice_the_capacity(const Study& study, std::size_t point, Catalog& catalog);
 
 /// Which runs of a study are explained, and by which of their steps.
 struct ExplainChoice {
@@ -38,12 +29,10 @@ struct ExplainChoice {
 [[nodiscard]] std::vector<std::size_t> chosen_plans(const Study& study, const ExplainChoice& choice);
 /// The step by which all of them are explained. InputError also if all their runs were refused.
 [[nodiscard]] std::int64_t chosen_step(const Study& study, const std::vector<Run>& runs, const ExplainChoice& choice);
-/// Their explanations, with the names of the plans. `runs` are those of the study. `larger`, if any, is the same study
-/// with more tokens a rank; whether that would help is then part of what is told. `jobs` threads simulate, each a plan.
-/// InputError as for chosen_step().
+/// Their explanations, with the names of the plans and with advice. `runs` are those of the study. InputError as for
+/// chosen_step(). Empty if it was stopped.
 [[nodiscard]] std::vector<Explanation> explain(const Study& study, const std::vector<Run>& runs,
-                                               const ExplainChoice& choice, const Study* larger = nullptr,
-                                               std::size_t jobs = 1);
+                                               const ExplainChoice& choice, const AdviceOptions& options);
 /// The explanation of the run with this index into `runs`, with the name of its plan. Of a run that was refused only
 /// that is told.
 [[nodiscard]] Explanation explain_run(const Study& study, const std::vector<Run>& runs, std::size_t run,

@@ -84,7 +84,7 @@ class Pages(unittest.TestCase):
     def test_report_answers_and_shows_all_that_a_study_found(self):
         text = self.open(self.tiny("tiny", "data.steps=2"))
         self.check_tables(text, 8)
-        self.assertEqual(self.charts, CHARTS_OF_A_POINT + 1)  # and the sweep
+        self.assertEqual(self.charts, CHARTS_OF_A_POINT + 2)  # and the sweep, and tokens a step
         self.assertRegex(text, r'<p class="lead">hdp-balance is the fastest plan at all 2 points, 1\.')
         self.assertIn("What shrinks is cp_comm, waiting for keys and values", text)
         self.assertIn("costs are taken as exact", text)
@@ -110,7 +110,7 @@ class Pages(unittest.TestCase):
     def test_numbers_that_are_swept_are_a_curve_a_plan_in_a_panel_for_what_else_is(self):
         text = self.open(self.tiny("curves", "sweep={data.context: [16Ki, 32Ki, 128Ki], mesh.capacity: [8Ki, 16Ki]}",
                                    "data.steps=1"))
-        self.assertEqual(self.charts, CHARTS_OF_A_POINT + 2)
+        self.assertEqual(self.charts, CHARTS_OF_A_POINT + 3)
         self.assertIn('aria-label="Step time over data.context, 16Ki"', text)
 
     def test_intervals_say_what_would_narrow_them(self):
@@ -139,7 +139,7 @@ class Pages(unittest.TestCase):
     def test_pipeline_has_lanes_and_bars_by_stage_and_a_section_of_its_own(self):
         text = self.open(self.tiny("pipeline", "sweep={}", "data.steps=1", "data.context=32Ki", "mesh.pp=4"))
         self.check_tables(text, 8)
-        self.assertEqual(self.charts, CHARTS_OF_A_POINT + 1)
+        self.assertEqual(self.charts, CHARTS_OF_A_POINT + 2)
         self.assertRegex(text, "rank [0-9]* stage 3")
         self.assertIn("bubble", text)
 
@@ -162,7 +162,7 @@ class Pages(unittest.TestCase):
             "output": {"html": True}}))
         self.hdpsim("study", "hostile.yaml", "--out", "hostile")
         text = self.open("hostile/report.html", [DESK])
-        self.assertEqual(self.charts, CHARTS_OF_A_POINT)
+        self.assertEqual(self.charts, CHARTS_OF_A_POINT + 1)
         self.assertIn("<title>&lt;/script&gt;&lt;script&gt;document.title", text)
         self.assertNotIn('<img src="x"', text)
         self.assertEqual(text.count("<script"), 2)

@@ -48,6 +48,7 @@ TEST_CASE("a plan that does not fit its memory wins nothing, wherever its figure
     CHECK(table.out.find(line, at + 1) == std::string::npos);
   }
   CHECK_THAT(table.out, !Catch::Contains("1.00x"));
+  CHECK_THAT(table.out, Catch::Contains("; it fits with ") && Catch::Contains("mesh.zero=3"));
   CHECK_THAT(table.out, Catch::Contains("speed-ups are over static, which does not fit"));
   const Outcome told = here.hdpsim("explain small");
   CHECK_THAT(told.out, Catch::Contains("  It does not fit: "));

@@ -143,7 +143,7 @@ TEST_CASE("a plan beyond the capacity does not fit in a study, and a replay goes
   here.write("mine.jsonl", outside.lines());
   (void)well(here.hdpsim("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml"));
   const Outcome run = well(here.hdpsim("study study.yaml --out out --set mesh.capacity=6Ki"));
-  CHECK(has_line(run.out, "of 6Ki tokens on a rank; use a larger mesh.capacity"));
+  CHECK(has_line(run.out, "of 6Ki tokens on a rank; it fits with mesh.capacity="));
   CHECK(outside.run_of("mine").at("memory_gb").at("fits") == false);
   CHECK(outside.run_of("mine").at("memory_gb").at("tokens_held") > 6 * 1024);
   CHECK(outside.run_of("hdp-naive").at("step_time_s").at("mean").get<double>() > 0);

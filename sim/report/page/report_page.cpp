@@ -12,6 +12,7 @@
 #include "sim/report/explanation_text.h"
 #include "sim/report/page/busy_map.h"
 #include "sim/report/page/page_data.h"
+#include "sim/results/advice_text.h"
 #include "sim/results/trace_notes.h"
 
 namespace hdpsim {
@@ -169,7 +170,8 @@ Json step_json(const ShownStep& step) {
           {"lanes", lanes}};
 }
 
-// Lines as [depth, text], changes as [change, step time, whether it is a bound].
+// Lines as [depth, text], changes as [change, step time, whether it is a bound], advice as [change, step time, gain or
+// null, GB of a device].
 Json why_json(const Explanation& why) {
   Json lines = Json::array();
   for (const ExplanationLine& line : lines_of(why)) lines.push_back({line.depth, line.text});
@@ -177,7 +179,13 @@ Json why_json(const Explanation& why) {
   for (const WhatIf& change : why.changes) {
     changes.push_back({change.change, rounded_seconds(change.step_time), change.is_bound});
   }
-  return {{"step", why.step}, {"step_time", rounded_seconds(why.step_time)}, {"lines", lines}, {"changes", changes}};
+  Json advice = Json::array();
+  for (const Advice& each : why.advice.value_or(std::vector<Advice>{})) {
+    advice.push_back({changes_text(each), rounded_seconds(each.step_time),
+                      each.gain ? Json(rounded(*each.gain)) : Json(), rounded(each.device.gigabytes())});
+  }
+  return {{"step", why.step},   {"step_time", rounded_seconds(why.step_time)}, {"lines", lines},
+          {"changes", changes}, {"advised", why.advice.has_value()},           {"advice", advice}};
 }
 
 Json speedup_json(const std::optional<Speedup>& speedup) {
@@ -315,6 +323,17 @@ Json refused_json(const std::vector<Run>& runs) {
   return refused;
 }
 
+// [tokens of a step, [tokens a second of each plan, or null]]
+Json tokens_json(const std::vector<TokensRow>& rows) {
+  Json json = Json::array();
+  for (const TokensRow& row : rows) {
+    Json rates = Json::array();
+    for (const auto& rate : row.tokens_per_s) rates.push_back(rate ? Json(rounded(*rate)) : Json());
+    json.push_back({row.tokens_per_step, std::move(rates)});
+  }
+  return json;
+}
+
 std::string study_name(const Value& study) {
   const Value* name = study.find("name");
   return name == nullptr ? "study" : name->text;
@@ -328,8 +347,8 @@ std::vector<std::string> plans_of(const std::vector<Run>& runs) {
   return plans;
 }
 
-Json answer_json(const std::vector<Run>& runs) {
-  const Answer answer = answer_of(runs);
+Json answer_json(const ReportData& data) {
+  const Answer answer = answer_of(data.runs, data.advice);
   return {{"lead", answer.lead}, {"notes", answer.notes}};
 }
 
@@ -344,9 +363,10 @@ Json page_json(const ReportData& data) {
           {"evidence", names_of_evidence()},
           {"definitions", definitions(plans)},
           {"memory_parts", names_of_memory_parts()},
-          {"answer", answer_json(data.runs)},
+          {"answer", answer_json(data)},
           {"points", points_json(data)},
           {"runs", runs_json(data)},
+          {"tokens", tokens_json(data.tokens)},
           {"refused", refused_json(data.runs)}};
 }
 

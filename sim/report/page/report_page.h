@@ -8,6 +8,8 @@
 #include "sim/analysis/metrics.h"
 #include "sim/document/document.h"
 #include "sim/report/page/shown_step.h"
+#include "sim/run/advice.h"
+#include "sim/run/tokens_curve.h"
 #include "sim/trace/description.h"
 
 namespace hdpsim {
@@ -22,6 +24,8 @@ struct ReportData {
   std::vector<std::optional<ShownStep>> steps;      ///< By run.
   std::vector<std::string> timelines{};             ///< By run: paths of timeline files, as seen from the page.
   std::vector<std::optional<Explanation>> why{};    ///< By run; see explain().
+  RunAdvice advice{};                               ///< For the notes of the answer.
+  std::vector<TokensRow> tokens{};                  ///< Of the last point; see tokens_curve().
 };
 
 /// The page (html_page). It begins with the answer (answer_of). Its size is bounded by the number of runs: maps of

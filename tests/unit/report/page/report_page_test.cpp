@@ -256,6 +256,27 @@ TEST_CASE("a page has the answer, what plans and activities are, and why the exp
   CHECK(told.at("changes").at(1).at(2) == true);
 }
 
+TEST_CASE("a page has what a user could change, and its plans over tokens a step", "[report_page]") {
+  Explanation why;
+  why.step_time = 4_s;
+  why.advice = {{.changes = {"mesh.tp=4", "mesh.zero=2"},
+                 .step_time = 3_s,
+                 .tokens = 1000,
+                 .gain = 0.25,
+                 .device = Bytes(40'000'000'000)},
+                {.changes = {"mesh.zero=3"}, .step_time = 5_s}};
+  const std::vector<Run> runs = one_run();
+  ReportData shown{"1", study_named("s"), runs, {}, {}, {}, {why}};
+  shown.tokens = {{1 << 20, {100.0}}, {4 << 20, {std::nullopt}}};
+  const auto data = page_data(report_page(shown));
+  const auto& told = data.at("runs").at(0).at("why");
+  CHECK(told.at("advised") == true);
+  CHECK(told.at("advice").at(0) == nlohmann::json::array({"mesh.tp=4 mesh.zero=2", 3.0, 0.25, 40.0}));
+  CHECK(told.at("advice").at(1).at(2).is_null());  // it could not run before
+  CHECK(data.at("tokens").at(0) == nlohmann::json::parse("[1048576, [100.0]]"));
+  CHECK(data.at("tokens").at(1).at(1).at(0).is_null());
+}
+
 TEST_CASE("a plan has the colour of its policy on every page, two of one policy have two", "[report_page]") {
   const auto few = plan_colors({"hdp-balance", "static"});
   const auto many = plan_colors({"static", "static {cp: 8}", "hdp-naive", "hdp-balance", "mine"});

@@ -1,0 +1,256 @@
+#include "sim/run/advice.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "sim/run/ordered_work.h"
+#include "sim/run/step.h"
+#include "sim/study/study_changes.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double least_advised_gain = 0.005;  // share of the time of a token
+constexpr std::int64_t cheap_workers = 1024;
+
+/// How good a run is: what does not fit is worse than all that fits, by what it needs of what there is.
+struct Score {
+  bool fits = false;
+  double cost = 0;  ///< Seconds of a token; of what does not fit the share of the memory that it needs.
+
+  [[nodiscard]] bool is_better_than(const Score& other) const {
+    if (fits != other.fits) return fits;
+    return cost < other.cost * (1 - least_advised_gain);
+  }
+};
+
+/// A step of the changed study.
+struct Trial {
+  Duration time;
+  std::int64_t tokens = 0;
+  Bytes device;
+  Score score;
+};
+
+double share_of(Bytes need, Bytes have) {
+  return have > Bytes{} ? need.gigabytes() / have.gigabytes() : need.gigabytes();
+}
+
+Trial trial_of(const StepResult& step, const PointSpec& spec) {
+  const Bytes device = spec.cluster.least_device_memory();
+  const Bytes host = spec.cluster.least_host_share();
+  const bool fits = fits_in(step, spec);
+  const double need = std::max({share_of(step.memory.device, device), share_of(step.memory.host, host),
+                                static_cast<double>(step.tokens_held) / static_cast<double>(spec.capacity)});
+  const double pace = step.time.seconds() / static_cast<double>(std::max<std::int64_t>(1, step.tokens));
+  return {step.time, step.tokens, step.memory.device, {fits, fits ? pace : need}};
+}
+
+bool changes_tokens(const std::vector<StudyChange>& changes) {
+  return !changes.empty() && changes.front().subject == tokens_subject;
+}
+
+// The seconds of a token over as many steps as are one where a step has more tokens: a trace has the same sequences
+// there.
+double pace_of_steps(const RunResult& result, std::int64_t first) {
+  double seconds = 0;
+  double tokens = 0;
+  const std::int64_t end = std::min<std::int64_t>(first + tokens_times, std::ssize(result.steps));
+  for (std::int64_t step = first; step < end; ++step) {
+    seconds += result.steps[static_cast<std::size_t>(step)].time.seconds();
+    tokens += static_cast<double>(result.steps[static_cast<std::size_t>(step)].tokens);
+  }
+  return tokens > 0 ? seconds / tokens : seconds;
+}
+
+// The step that cannot run; of a run that can, `step`.
+std::int64_t deciding_step(const Run& run, std::int64_t step) {
+  if (run.is_refused()) return run.result.refusal->step;
+  if (run.metrics.fits) return step;
+  const auto is_fuller = [](const StepResult& a, const StepResult& b) {
+    return std::pair(a.tokens_held, a.memory.device) < std::pair(b.tokens_held, b.memory.device);
+  };
+  return std::max_element(run.result.steps.begin(), run.result.steps.end(), is_fuller)->step;
+}
+
+/// Tries changes of the study of one run.
+class Trials {
+ public:
+  Trials(const Study& study, const std::vector<Run>& runs, std::size_t run, std::int64_t step,
+         const AdviceOptions& options)
+      : study_(study_of_run(study, run / study.plans.size(), run % study.plans.size())),
+        changes_(possible_changes(study_, study.points[run / study.plans.size()].spec, options.catalog,
+                                  runs[run].metrics.tokens_held)),
+        result_(runs[run].result),
+        step_(deciding_step(runs[run], step)),
+        options_(options) {}
+
+  std::vector<Advice> run() {
+    Catalog catalog = options_.catalog;
+    base_ = tried({}, catalog);
+    const std::vector<Candidate> alone = best_on_top_of({});
+    std::vector<Advice> all;
+    for (const Candidate& candidate : alone) tell(candidate, all);
+    if (const Candidate together = best_together(alone); together.changes.size() > 1) tell(together, all);
+    // What lets a plan run at all is told alone first.
+    if (base_ && base_->score.fits) {
+      std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) { return *a.gain > *b.gain; });
+    }
+    return all;
+  }
+
+ private:
+  using Changes = std::vector<StudyChange>;
+  struct Candidate {
+    Changes changes;
+    Trial trial;
+  };
+
+  // Empty if the study is refused, or its plan.
+  [[nodiscard]] std::optional<Trial> tried(const std::vector<StudyChange>& changes, Catalog& catalog) const {
+    std::optional<Study> study = changed_study(study_, changes, catalog);
+    if (!study) return std::nullopt;
+    StudyPoint& point = study->points.front();
+    point.spec.uncertainty.reset();
+    if (point.spec.grain == Grain::exact) point.spec.grain = Grain::fluid;
+    try {
+      return trial_of(simulate_step(point, 0, step_of(changes), *point.make_world()).result, point.spec);
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
+  }
+
+  // Candidates with one change more that are better than `before`, the best of each subject, the best first.
+  [[nodiscard]] std::vector<Candidate> best_on_top_of(const Candidate& before) const {
+    std::vector<Candidate> better;
+    const auto with = [&](std::int64_t number) {
+      Changes changes = before.changes;
+      changes.push_back(changes_[static_cast<std::size_t>(number)]);
+      return changes;
+    };
+    const auto make_worker = [&] {
+      return [&, catalog = options_.catalog](std::int64_t number) mutable {
+        const Changes changes = with(number);
+        return is_one_of_each_subject(changes) ? tried(changes, catalog) : std::nullopt;
+      };
+    };
+    const auto keep = [&](std::int64_t number, const std::optional<Trial>& trial) {
+      const Changes changes = with(number);
+      const auto old = before.changes.empty() ? as_it_is(changes) : std::optional(before.trial.score);
+      if (trial && (!old || trial->score.is_better_than(*old))) better.push_back({changes, *trial});
+    };
+    const OrderedWork work{.end = std::ssize(changes_), .jobs = options_.jobs, .stop = options_.stop};
+    if (!run_in_order(work, make_worker, keep)) return {};
+    return best_of_each(std::move(better), [](const Candidate& each) { return each.changes.back().subject; });
+  }
+
+  // The step that trains what the told one does.
+  [[nodiscard]] std::int64_t step_of(const std::vector<StudyChange>& changes) const {
+    return changes_tokens(changes) ? step_ / tokens_times : step_;
+  }
+
+  // What the changed study is compared with; empty if it is refused as it is.
+  [[nodiscard]] std::optional<Score> as_it_is(const Changes& changes) const {
+    if (!base_) return std::nullopt;
+    if (!base_->score.fits || !changes_tokens(changes)) return base_->score;
+    return Score{true, pace_of_steps(result_, step_of(changes) * tokens_times)};
+  }
+
+  [[nodiscard]] static bool is_one_of_each_subject(const Changes& changes) {
+    std::set<std::string_view> subjects;
+    for (const StudyChange& change : changes) subjects.insert(change.subject);
+    // A step of other tokens is compared with other steps.
+    return subjects.size() == changes.size() && (changes.size() == 1 || !subjects.contains(tokens_subject));
+  }
+
+  // The best first, one of each kind.
+  template <class KindOf>
+  [[nodiscard]] static std::vector<Candidate> best_of_each(std::vector<Candidate> all, const KindOf& kind_of) {
+    std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+      return std::pair(!a.trial.score.fits, a.trial.score.cost) < std::pair(!b.trial.score.fits, b.trial.score.cost);
+    });
+    std::set<std::invoke_result_t<KindOf, const Candidate&>> seen;
+    std::erase_if(all, [&](const Candidate& each) { return !seen.insert(kind_of(each)).second; });
+    return all;
+  }
+
+  // The best change and, as long as one helps, on top of it another: a beam search.
+  [[nodiscard]] Candidate best_together(const std::vector<Candidate>& alone) const {
+    std::vector<Candidate> beam;
+    std::copy_if(alone.begin(), alone.end(), std::back_inserter(beam),
+                 [](const Candidate& each) { return !changes_tokens(each.changes); });
+    Candidate best;
+    for (std::size_t together = 1; !beam.empty(); ++together) {
+      if (best.changes.empty() || beam.front().trial.score.is_better_than(best.trial.score)) best = beam.front();
+      if (together == options_.most_together) break;
+      beam.resize(std::min(beam.size(), options_.beam));
+      std::vector<Candidate> next;
+      for (const Candidate& candidate : beam) {
+        std::vector<Candidate> better = best_on_top_of(candidate);
+        std::move(better.begin(), better.end(), std::back_inserter(next));
+      }
+      beam = best_of_each(std::move(next), [](const Candidate& each) { return assignments_in_order(each.changes); });
+    }
+    return best;
+  }
+
+  // The same changes in another order are no others.
+  [[nodiscard]] static std::set<std::string> assignments_in_order(const Changes& changes) {
+    std::set<std::string> all;
+    for (const StudyChange& change : changes) all.insert(change.assignments.begin(), change.assignments.end());
+    return all;
+  }
+
+  void tell(const Candidate& candidate, std::vector<Advice>& all) const {
+    const Trial& trial = candidate.trial;
+    const auto is_same = [&](const Advice& other) {
+      return other.step_time == trial.time && other.tokens == trial.tokens && other.device == trial.device;
+    };
+    if (!trial.score.fits || std::any_of(all.begin(), all.end(), is_same)) return;
+    Advice advice{.step_time = trial.time, .tokens = trial.tokens, .pace = trial.score.cost, .device = trial.device};
+    const std::optional<Score> old = as_it_is(candidate.changes);
+    if (old && old->fits) advice.gain = 1 - trial.score.cost / old->cost;
+    for (const StudyChange& change : candidate.changes) {
+      advice.changes.insert(advice.changes.end(), change.assignments.begin(), change.assignments.end());
+      if (!change.remark.empty()) advice.remarks.push_back(change.remark);
+    }
+    all.push_back(std::move(advice));
+  }
+
+  Value study_;
+  Changes changes_;
+  const RunResult& result_;
+  std::int64_t step_;
+  const AdviceOptions& options_;
+  std::optional<Trial> base_;  // as it is; empty: refused
+};
+
+}  // namespace
+
+bool fits_in(const StepResult& step, const PointSpec& spec) {
+  return step.memory.device <= spec.cluster.least_device_memory() &&
+         step.memory.host <= spec.cluster.least_host_share() && step.tokens_held <= spec.capacity;
+}
+
+std::vector<Advice> advice_for(const Study& study, const std::vector<Run>& runs, std::size_t run, std::int64_t step,
+                               const AdviceOptions& options) {
+  return Trials(study, runs, run, step, options).run();
+}
+
+bool is_cheap_to_advise(const Study& study, const std::vector<std::size_t>& chosen) {
+  std::int64_t workers = 0;
+  for (const std::size_t run : chosen) {
+    const PointSpec& spec = study.points[run / study.plans.size()].spec;
+    if (!spec.background.empty()) return false;
+    workers += spec.mesh.hdp * spec.mesh.pp;
+  }
+  return workers <= cheap_workers;
+}
+
+}  // namespace hdpsim
