@@ -51,25 +51,29 @@ std::vector<std::string> without_sweep(std::vector<std::string> settings) {
   return settings;
 }
 
-/// Lets a study have its first step alone for a while, without what takes several: intervals, and a baseline that is
-/// searched for.
-class FirstStepOnly {
+// The figures of the first of many steps stand for long; those of an eighth are much nearer to the mean of all.
+constexpr std::int64_t many_steps = 16;
+constexpr std::int64_t first_part = 8;
+
+/// Lets a study have its first steps alone for a while, without what takes all of them: intervals, and a baseline that
+/// is searched for.
+class FirstStepsOnly {
  public:
-  explicit FirstStepOnly(Study& study)
+  FirstStepsOnly(Study& study, std::int64_t steps)
       : study_(study),
         spec_(study.points.front().spec),
-        steps_(std::exchange(spec_.steps, 1)),
+        steps_(std::exchange(spec_.steps, steps)),
         uncertainty_(std::exchange(spec_.uncertainty, {})),
         compare_to_(study.compare_to) {
     if (study.tunes_baseline) study.compare_to.reset();
   }
-  ~FirstStepOnly() {
+  ~FirstStepsOnly() {
     spec_.steps = steps_;
     spec_.uncertainty = uncertainty_;
     study_.compare_to = compare_to_;
   }
-  FirstStepOnly(const FirstStepOnly&) = delete;
-  FirstStepOnly& operator=(const FirstStepOnly&) = delete;
+  FirstStepsOnly(const FirstStepsOnly&) = delete;
+  FirstStepsOnly& operator=(const FirstStepsOnly&) = delete;
 
  private:
   Study& study_;
@@ -79,8 +83,8 @@ class FirstStepOnly {
   const std::optional<std::string> compare_to_;
 };
 
-std::optional<std::vector<Run>> first_step(Study& study, const RunnerOptions& options) {
-  const FirstStepOnly only(study);
+std::optional<std::vector<Run>> first_steps(Study& study, std::int64_t steps, const RunnerOptions& options) {
+  const FirstStepsOnly only(study, steps);
   return run_study(study, options);
 }
 
@@ -143,17 +147,20 @@ void ExploreSession::answer(const std::string& question, AnswerStream& stream) {
 }
 
 void ExploreSession::answer(const Question& question, AnswerStream& stream) {
-  const std::optional<Study> study = begun(question, stream);
+  std::optional<Study> study = begun(question, stream);
   if (!study || question.want == Question::Want::study) return;
   const OneAtATime::Turn turn(all_steps_, [&] { return stream.is_closed(); });
   if (!turn) return;
   keep_few(options_.scratch / runs_folder);
+  if (question.want == Question::Want::answer && !send_part(*study, stream)) return;
   std::vector<std::string> notes = cold_step_warnings(*study);
   const auto runs = all_steps(*study, question, notes, stream);
   if (!runs) return;
   if (question.want == Question::Want::answer) return stream.send(answer_line(*study, *runs, options_.version, &notes));
+  const Catalog catalog(options_.data);
   const auto page =
-      study_page(*study, *runs, options_.version, {.jobs = options_.jobs, .stop = [&] { return stream.is_closed(); }});
+      study_page(*study, *runs, options_.version,
+                 {.jobs = options_.jobs, .stop = [&] { return stream.is_closed(); }, .catalog = &catalog});
   if (page) stream.send(report_line(*page));
 }
 
@@ -167,11 +174,21 @@ std::optional<Study> ExploreSession::begun(const Question& question, AnswerStrea
   if (question.want == Question::Want::study) {
     stream.send(study_line(study->resolved, (options_.scratch / dropped_folder).string()));
   } else if (question.want == Question::Want::answer) {
-    const auto runs = first_step(*study, {.jobs = options_.jobs, .version = options_.version, .stop = stop});
+    const auto runs = first_steps(*study, 1, {.jobs = options_.jobs, .version = options_.version, .stop = stop});
     if (!runs) return std::nullopt;
     stream.send(answer_line(*study, *runs, options_.version, nullptr));
   }
   return study;
+}
+
+bool ExploreSession::send_part(Study& study, AnswerStream& stream) const {
+  const std::int64_t steps = study.points.front().spec.steps;
+  if (steps < many_steps) return true;
+  const RunnerOptions options{
+      .jobs = options_.jobs, .version = options_.version, .stop = [&] { return stream.is_closed(); }};
+  const auto runs = first_steps(study, steps / first_part, options);
+  if (runs) stream.send(answer_line(study, *runs, options_.version, nullptr));
+  return runs.has_value();
 }
 
 std::optional<std::vector<Run>> ExploreSession::all_steps(const Study& study, const Question& question,
@@ -186,7 +203,10 @@ std::optional<std::vector<Run>> ExploreSession::all_steps(const Study& study, co
                         .report = [&](const Progress& progress) { stream.send(progress_line(progress)); },
                         .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); }});
   if (!runs || !compare_with_tuned(study, question, stream, *runs)) return std::nullopt;
-  for (const std::string& told : result_notes(*runs)) notes.push_back(told);
+  const Catalog catalog(options_.data);
+  const RunAdvice advice = advice_in_need(
+      study, *runs, {.catalog = catalog, .jobs = options_.jobs, .stop = [&] { return stream.is_closed(); }});
+  for (const std::string& told : result_notes(*runs, advice)) notes.push_back(told);
   for (const std::string& warning : coverage.warnings(study, *runs)) notes.push_back(warning);
   return runs;
 }

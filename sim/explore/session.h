@@ -38,7 +38,8 @@ class ExploreSession final : public HttpService {
   /// Lines of JSON, in this order:
   ///   {"kind": "problems", ...}    what is wrong with the settings; nothing follows
   ///   {"kind": "study", ...}       the study as YAML; nothing follows
-  ///   {"kind": "answer", ...}      what `hdpsim study --format json` prints of the first step alone ...
+  ///   {"kind": "answer", ...}      what `hdpsim study --format json` prints of the first step alone, then of an
+  ///                                eighth of many steps ...
   ///   {"kind": "progress", ...}    ... how far the work is ...
   ///   {"kind": "answer", ...}      ... and of all steps
   ///   {"kind": "report", ...}      the report page
@@ -51,6 +52,8 @@ class ExploreSession final : public HttpService {
   void answer(const Question& question, AnswerStream& stream);
   /// The study of a question, once its first lines are sent. Empty if nobody reads them.
   [[nodiscard]] std::optional<Study> begun(const Question& question, AnswerStream& stream);
+  /// Sends the answer of the first part of many steps. False if nobody reads it.
+  [[nodiscard]] bool send_part(Study& study, AnswerStream& stream) const;
   /// Adds to `notes` what the command tells beside its figures. Empty if nobody reads the answer.
   [[nodiscard]] std::optional<std::vector<Run>> all_steps(const Study& study, const Question& question,
                                                           std::vector<std::string>& notes, AnswerStream& stream);

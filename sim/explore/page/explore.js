@@ -51,7 +51,7 @@ function take_line(line, asked, begin) {
   if (line.final)
     show_state(`Of ${plural(line.steps, "step")} of each plan.`);
   else
-    show_state(`The first step of each plan, after ${time}. All ${plural(line.steps, "step")} follow.`, 0);
+    show_state(`${so_far(line).slice(0, -1) || "The first step"}, after ${time}. The rest follows.`, 0);
 }
 
 function take_problems({text, problems}) {

@@ -11,6 +11,13 @@ const of_plan = (answer, plan) => runs_of(answer).find((run) => run.plan === pla
 const interval_of = (run, figure) => run.uncertainty?.[figure] ?? run[figure];
 const best_run = (runs) =>
     runs.filter((run) => run.memory_gb.fits).sort((a, b) => a.step_time_s.mean - b.step_time_s.mean)[0];
+// What figures are of, as long as more steps follow.
+function so_far(answer) {
+  const done = runs_of(answer)[0]?.steps ?? 1;
+  if (answer.final || done === answer.steps) return "";
+  return done === 1 ? `Of the first of ${answer.steps} steps so far.` :
+                      `Of the first ${done} of ${answer.steps} steps so far.`;
+}
 const steps_text = ({steps}) => steps === 1 ? "the first step" : `${steps} steps`;
 
 function lead_text(runs) {
@@ -268,8 +275,9 @@ function show_answer_of(answer) {
   study_shown = answer.result.study;
   part("setting").textContent = answer.setting;
   part("answer").textContent = [
-    lead_text(runs_of(answer)), ...refused_of(answer).map(({plan, refusal}) => `${plan} is refused: ${refusal}.`)
-  ].join(" ");
+    lead_text(runs_of(answer)), so_far(answer),
+    ...refused_of(answer).map(({plan, refusal}) => `${plan} is refused: ${refusal}.`)
+  ].filter(Boolean).join(" ");
   part("figures").hidden = false;
   part("figures").classList.remove("old");
   show_values();

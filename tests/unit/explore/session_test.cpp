@@ -97,6 +97,17 @@ TEST_CASE("the first figures are those of the first step", "[explore]") {
   CHECK(answers[0]["result"]["runs"] == alone["runs"]);
 }
 
+TEST_CASE("between the first of many steps and all of them come the figures of an eighth", "[explore]") {
+  Explored explored;
+  const auto answers = explored.ask("answer", {"data.steps=16", "plans=[static]"}).of_kind("answer");
+  REQUIRE(answers.size() == 3);
+  CHECK(answers[1]["final"] == false);
+  CHECK(answers[1]["steps"] == 16);
+  const Json eighth = Json::parse(explored.result(explored.file().path(), {"data.steps=2", "plans=[static]"}));
+  CHECK(answers[1]["result"]["runs"] == eighth["runs"]);
+  CHECK(answers[2]["final"] == true);
+}
+
 TEST_CASE("a baseline is tuned as the study asks; the first step has none yet", "[explore]") {
   Explored explored;
   const std::vector<std::string> set = {
