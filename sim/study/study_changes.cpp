@@ -314,13 +314,14 @@ std::vector<std::string> assignments_of(const std::vector<StudyChange>& changes)
   return all;
 }
 
-// The room of a changed study; 0 if it is refused, or has none.
+// The room of a changed study; 0 if it is refused, has none, or its ranks cannot hold the longest sequence together.
 std::int64_t room_with(Value study, const std::vector<StudyChange>& changes, Catalog& catalog) {
   Diagnostics found;
   apply_overrides(study, assignments_of(changes), found);
   if (!found.empty()) return 0;
   const std::optional<PointSpec> spec = read_point(study, catalog, found);
-  return spec && spec->capacity_is_chosen ? spec->capacity : 0;
+  if (!spec || !spec->capacity_is_chosen) return 0;
+  return spec->capacity * spec->mesh.hdp >= spec->batch.context ? spec->capacity : 0;
 }
 
 // Each change alone, or each two together where none alone is enough. One of each subject, the one with the most room.

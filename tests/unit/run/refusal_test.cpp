@@ -125,13 +125,14 @@ TEST_CASE("a refused run reaches process 0 as it is", "[refusal][sharing]") {
 TEST_CASE("what cannot be planned is explained by its refusal, beside the plans that run", "[refusal][explain]") {
   const Study study = study_with();
   const auto runs = run_study(study, {});
-  const std::vector<Explanation> told = explain(study, *runs, {});
+  const Catalog catalog(HDPSIM_SOURCE_DIR);
+  const std::vector<Explanation> told = explain(study, *runs, {}, {.catalog = catalog});
   REQUIRE(told.size() == 3);
   CHECK(told[0].refusal.empty());
   CHECK(told[1].plan == "megatron-dp-balanced");
   CHECK(told[1].refusal == refusal_text(runs->at(1)));
   CHECK(told[2].step == typical_step(runs->at(0)));
-  CHECK_THROWS_AS(explain(study, *runs, {.plan = "megatron-dp-balanced"}), InputError);
+  CHECK_THROWS_AS(explain(study, *runs, {.plan = "megatron-dp-balanced"}, {.catalog = catalog}), InputError);
 }
 
 }  // namespace
