@@ -66,6 +66,7 @@ class Fitter {
                            .source = source,
                            .device = device.device,
                            .devices = device.devices,
+                           .implied_by = {},
                            .device_name = device.device_name,
                            .driver = device.driver,
                            .cuda = device.cuda,
