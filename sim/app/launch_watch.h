@@ -15,7 +15,8 @@ enum class Together { start, end };
 
 /// Lives while the processes of a launch start or end MPI together. If one of them is stopped, has died or does not
 /// come, MPI keeps the others for ever. The watch then ends this process: it says so on stderr, with what the machine
-/// knows of the processes, and exits with code 3, upon which mpirun and srun end the others.
+/// knows of the processes, and exits with code 3, upon which mpirun and srun end the others. Where they do not (mpirun
+/// --enable-recovery), the others end by themselves, and only process 0 speaks unless it is the one that is missing.
 ///
 /// A start has the user's patience, at least a minute: many processes, a busy machine or a slow file system take long,
 /// and a healthy job must not be ended. An end has twice that time: once for the missing processes, and once for MPI.

@@ -109,7 +109,8 @@ std::vector<ProcessState> processes_of_launch(const Launch& launch) {
   std::vector<ProcessState> states;
   for (int rank = 0; rank < launch.processes; ++rank) {
     const auto found = words.find(rank);
-    states.push_back({rank, found == words.end() ? "is not here" : found->second});
+    const bool is_here = found != words.end();
+    states.push_back({rank, is_here ? found->second : "is not here", is_here});
   }
   return states;
 }

@@ -16,7 +16,8 @@ struct Launch {
 /// The state of one process of a launch, as the machine reports it.
 struct ProcessState {
   int rank = 0;
-  std::string words;  ///< For example "sh, 4711, is stopped".
+  std::string words;     ///< For example "sh, 4711, is stopped".
+  bool is_here = false;  ///< On this machine, and it has not ended.
 };
 
 /// The states of all processes of this process's launch, in their order, if /proc tells who belongs to it (Open MPI,
