@@ -51,7 +51,7 @@ void add_lengths(Command command, LengthsOptions& lengths) {
 }
 
 void add_set(Command command, std::vector<std::string>& overrides, std::string_view what) {
-  command.add_option("--set", overrides, fmt::format("Override a value of {}; may be given several times", what))
+  command.add_option("--set", overrides, fmt::format("Override values of {}; may be given several times", what))
       .type_name("KEY=VALUE")
       .one_at_a_time();
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -79,6 +81,49 @@ CommandText command_text(const CLI::App& app, const std::string& before) {
     text.commands.push_back(command_text(*below, text.name));
   }
   return text;
+}
+
+// The long names of options that may be given several times and take assignments, KEY=VALUE, of all commands.
+void add_assigning(const CLI::App& app, std::set<std::string>& names) {
+  for (const CLI::Option* option : app.get_options()) {
+    const bool assigns = option->get_type_name().find('=') != std::string::npos && option->get_expected_max() > 1;
+    if (assigns) names.insert("--" + option->get_single_name());
+  }
+  for (const CLI::App* below : app.get_subcommands({})) add_assigning(*below, names);
+}
+
+// KEY=VALUE, and no file of that name.
+bool is_assignment(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  const std::string key = word.substr(0, equals);
+  std::error_code refused;
+  return equals != std::string::npos && !key.empty() && !key.starts_with('-') &&
+         key.find_first_of(" /") == std::string::npos && !std::filesystem::exists(word, refused);
+}
+
+// `--set A=1 B=2` as `--set A=1 --set B=2`: what is an assignment behind an option that takes them is no file.
+std::vector<std::string> with_repeated_options(const std::vector<std::string>& arguments,
+                                               const std::set<std::string>& assigning) {
+  std::vector<std::string> result;
+  const std::string* repeated = nullptr;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    const auto option = assigning.find(word.substr(0, word.find('=')));
+    if (option != assigning.end()) {
+      repeated = &*option;
+      result.push_back(word);
+      const bool has_value_behind = word == *option && i + 1 < arguments.size();
+      if (has_value_behind) result.push_back(arguments[++i]);
+      continue;
+    }
+    if (repeated != nullptr && is_assignment(word)) {
+      result.push_back(*repeated);
+    } else {
+      repeated = nullptr;
+    }
+    result.push_back(word);
+  }
+  return result;
 }
 
 }  // namespace
@@ -252,6 +297,9 @@ void CommandLine::version_flag(const std::string& name, const std::string& text)
 }
 
 std::optional<std::string> CommandLine::parse(std::vector<std::string> arguments) {
+  std::set<std::string> assigning;
+  add_assigning(*app_, assigning);
+  arguments = with_repeated_options(arguments, assigning);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
   try {
     app_->parse(std::move(arguments));

@@ -112,8 +112,8 @@ class CommandLine {
   [[nodiscard]] Command top() const { return Command(app_.get()); }
   /// Adds a flag that prints `text` and ends.
   void version_flag(const std::string& name, const std::string& text);
-  /// Reads the arguments behind the program's name. Returns the text of --help or --version if asked for. Throws
-  /// WrongCommandLine.
+  /// Reads the arguments behind the program's name; several assignments may follow one option that takes them (--set
+  /// A=1 B=2). Returns the text of --help or --version if asked for. Throws WrongCommandLine.
   std::optional<std::string> parse(std::vector<std::string> arguments);
 
  private:

@@ -202,5 +202,27 @@ TEST_CASE("lengths can be drawn, described, converted and fitted", "[cli]") {
   CHECK(here.read("steps.csv").find("step") != std::string::npos);
 }
 
+TEST_CASE("several assignments may follow one --set, and what is no assignment is an argument of its own", "[cli]") {
+  const Workplace here;
+  const std::string plan = "plan configs/studies/tiny.yaml --plan static --out plan.json ";
+  REQUIRE(here.hdpsim(plan + "--set mesh.capacity=16Ki --set data.seed=7").code == 0);
+  const std::string one_by_one = here.read("plan.json");
+  for (const char* changes : {"--set mesh.capacity=16Ki data.seed=7", "--set=mesh.capacity=16Ki data.seed=7"}) {
+    CAPTURE(changes);
+    REQUIRE(here.hdpsim(plan + changes).code == 0);
+    CHECK(here.read("plan.json") == one_by_one);
+  }
+  REQUIRE(
+      here.hdpsim("plan --plan static --out plan.json --set mesh.capacity=16Ki data.seed=7 configs/studies/tiny.yaml").code ==
+      0);
+  CHECK(here.read("plan.json") == one_by_one);
+  const Outcome unknown = here.hdpsim("study configs/studies/tiny.yaml --set mesh.capacity=16Ki nonsense=3");
+  CHECK(unknown.code == 2);
+  CHECK_THAT(unknown.err, Catch::Contains("nonsense"));
+  // A file of such a name is a file.
+  here.write("a=b", "nothing\n");
+  CHECK_THAT(here.hdpsim("check --kind study a=b").err, Catch::Contains("a=b"));
+}
+
 }  // namespace
 }  // namespace hdpsim::spec
