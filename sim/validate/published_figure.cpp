@@ -13,15 +13,16 @@ namespace {
 struct QuantityText {
   std::string_view name;
   std::string_view unit;
+  bool is_rate = false;
 };
 
 /// By Quantity.
 constexpr auto quantities = std::to_array<QuantityText>({{"step_time_s", "s"},
-                                                         {"tokens_per_s_per_gpu", "tokens/s"},
+                                                         {"tokens_per_s_per_gpu", "tokens/s", true},
                                                          {"memory_gb", "GB"},
                                                          {"speedup", "x"},
-                                                         {"tflops_per_gpu", "TFLOP/s"},
-                                                         {"mfu", "share"}});
+                                                         {"tflops_per_gpu", "TFLOP/s", true},
+                                                         {"mfu", "share", true}});
 
 const QuantityText& text_of(Quantity quantity) {
   return quantities.at(static_cast<std::size_t>(quantity));
@@ -71,6 +72,10 @@ std::string quantity_name(Quantity quantity) {
 
 std::string quantity_unit(Quantity quantity) {
   return std::string(text_of(quantity).unit);
+}
+
+bool is_rate(Quantity quantity) {
+  return text_of(quantity).is_rate;
 }
 
 std::optional<double> read_figure(Quantity quantity, std::string_view column, const Value& cell,

@@ -17,6 +17,8 @@ enum class Quantity { step_time, tokens_per_s_per_gpu, device_memory, speedup, t
 [[nodiscard]] std::optional<Quantity> quantity_of(std::string_view column);
 [[nodiscard]] std::string quantity_name(Quantity quantity);
 [[nodiscard]] std::string quantity_unit(Quantity quantity);
+/// Whether more of it is a shorter step of the same work.
+[[nodiscard]] bool is_rate(Quantity quantity);
 
 /// What a publication counts of attention in TFLOP/s and MFU. Neither counts what is computed again, so that backward
 /// is twice forward.

@@ -9,6 +9,8 @@
 
 #include "sim/analysis/uncertainty.h"
 #include "sim/document/reader.h"
+#include "sim/validate/framework_log.h"
+#include "sim/validate/impl/set_table.h"
 
 namespace hdpsim {
 namespace {
@@ -39,12 +41,25 @@ class LogReader {
   LogReader(std::string file, Diagnostics& diagnostics) : file_(std::move(file)), diagnostics_(diagnostics) {}
 
   void read(const std::string& text, Value& set) {
-    read_lines(text);
+    if (auto logged = file_.ends_with(".csv") ? std::nullopt : steps_of_log(file_, text)) {
+      columns_ = std::move(logged->columns);
+      lines_ = std::move(logged->lines);
+    } else if (file_.ends_with(".csv")) {
+      read_lines(text);
+    } else {
+      diagnostics_.error({file_, 0, 0}, "this is neither a log of Megatron-LM or torchtitan nor a table of steps",
+                         "call a table of steps .csv, and a validation set .yaml");
+      return;
+    }
     if (columns_.items.empty()) {
       diagnostics_.error({file_, 1, 1}, "there is no line of columns",
                          "write the names of columns first: tp, dp, micro_batch, global_batch, sequence, step_time_s");
       return;
     }
+    if (!have_all_cells(columns_, lines_, "line", diagnostics_)) {
+      std::erase_if(lines_, [&](const Value& line) { return line.items.size() != columns_.items.size(); });
+    }
+    for (Value& line : lines_) join(std::move(line));
     Value rows = Value::sequence({file_, 2, 1});
     for (const std::vector<Value>& steps : jobs_) rows.items.push_back(row_of(steps));
     set.set("columns", columns_);
@@ -71,20 +86,19 @@ class LogReader {
       columns_.items = std::move(cells);
       return;
     }
-    if (cells.size() != columns_.items.size()) {
-      diagnostics_.error(cells.front().position, fmt::format("a line has {} cells, one a column; this one has {}",
-                                                             columns_.items.size(), cells.size()));
-      return;
-    }
+    Value& line = lines_.emplace_back(Value::sequence(cells.front().position));
+    line.items = std::move(cells);
+  }
+
+  // Adds a step to those of its job.
+  void join(Value line) {
     std::string job;
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (!quantity_of(columns_.items[i].text))
-        job += fmt::format("{}{},", cells[i].is_null() ? "~" : "", cells[i].text);
+    for (std::size_t i = 0; i < line.items.size(); ++i) {
+      const Value& cell = line.items[i];
+      if (!quantity_of(columns_.items[i].text)) job += fmt::format("{}{},", cell.is_null() ? "~" : "", cell.text);
     }
     const auto [known, is_new] = numbers_.try_emplace(job, jobs_.size());
     if (is_new) jobs_.emplace_back();
-    Value line = Value::sequence(cells.front().position);
-    line.items = std::move(cells);
     jobs_[known->second].push_back(std::move(line));
   }
 
@@ -125,21 +139,26 @@ class LogReader {
   std::string file_;
   Diagnostics& diagnostics_;
   Value columns_;
+  std::vector<Value> lines_;
   std::vector<std::vector<Value>> jobs_;        ///< Steps by job, jobs in the order of the file.
   std::map<std::string, std::size_t> numbers_;  ///< Of a job, by its cells without figures.
 };
 
 }  // namespace
 
+bool holds_steps_alone(const std::string& path) {
+  return !path.ends_with(".yaml") && !path.ends_with(".yml") && !path.ends_with(".json");
+}
+
 std::optional<ValidationSet> load_step_log(const std::string& path, const std::string& like, Diagnostics& diagnostics,
                                            FigureUse use) {
-  const bool is_csv = path.ends_with(".csv");
-  if (!is_csv && like.empty()) return load_validation_set(path, diagnostics, use);
-  if (!is_csv || like.empty()) {
+  const bool steps_alone = holds_steps_alone(path);
+  if (!steps_alone && like.empty()) return load_validation_set(path, diagnostics, use);
+  if (!steps_alone || like.empty()) {
     diagnostics.error({path, 0, 0},
-                      is_csv ? "a CSV file says nothing of the cluster, the model and the profile of its steps"
-                             : "a validation set says itself what its rows have in common",
-                      is_csv ? "name a validation set that does with --like" : "leave out --like");
+                      steps_alone ? "steps alone say nothing of the cluster, the model and the profile"
+                                  : "a validation set says itself what its rows have in common",
+                      steps_alone ? "name a validation set that does with --like" : "leave out --like");
     return std::nullopt;
   }
   Diagnostics found;

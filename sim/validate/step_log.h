@@ -7,11 +7,15 @@
 
 namespace hdpsim {
 
-/// Reads the steps of a log as a validation set. `path` is a validation set (YAML), or a CSV file whose first line
-/// names columns as a set's `columns` do and whose other lines are steps; empty cells are as `~`. CSV needs `like`, a
-/// validation set, or a file of its keys without `columns` and `rows`, which says what all steps have in common.
+/// Whether a file has steps and nothing of what they have in common: by its name no YAML and no JSON.
+[[nodiscard]] bool holds_steps_alone(const std::string& path);
+
+/// Reads the steps of a log as a validation set. `path` is a validation set (YAML), a CSV file whose first line names
+/// columns as a set's `columns` do and whose other lines are steps (empty cells are as `~`), or the log of a framework
+/// (framework_log.h). Steps alone need `like`, a validation set, or a file of its keys without `columns` and `rows`,
+/// which says what all steps have in common.
 ///
-/// Lines of a CSV file that differ in figures alone are steps of one job: they become one row with the medians of their
+/// Lines that differ in figures alone are steps of one job: they become one row with the medians of their
 /// figures. Where the middle half of them spreads by more than a quarter, they contradict each other, which is a
 /// problem. Every problem is reported, and the result is then empty.
 [[nodiscard]] std::optional<ValidationSet> load_step_log(const std::string& path, const std::string& like,

@@ -14,7 +14,8 @@ namespace hdpsim {
 struct ValidationCase {
   std::string name;
   Value study;  ///< Without defaults; positions are in the set.
-  /// The model, data and number of devices of the job, whatever the plan; empty if the set does not state it.
+  /// What the set states of the job but how it is spread: its model, data and number of devices. The plans of one job
+  /// can be ranked.
   std::string job;
   /// All that the set states of a job of sequences of one length but its global batch, and the micro-batches of a rank
   /// in a step that follow from it.
@@ -39,8 +40,10 @@ struct ValidationCase {
 ///   `mfu`; if the study has several plans, followed by one of them: `speedup hdp-naive`;
 /// * a part of a job of sequences of one length: `model` (a preset), `sequence` and `global_batch` (both required),
 ///   `micro_batch`, `tp`, `pp`, `dp`, `cp`, `virtual_stages`, `recompute`, `sequence_parallel`, `gpus_per_node`, which
-///   determine cluster.gpus, mesh and data of the study; `mbs`, `gbs`, `vpp` and `seq` are understood, too;
-/// * any value of the study by its dotted path: `data.context`.
+///   determine cluster.gpus, mesh and data of the study; `mbs`, `gbs`, `vpp` and `seq` are understood, too. What has no
+///   column, `study` may say: mesh.tp, mesh.pp, mesh.hdp or cluster.gpus for dp, data.tokens_per_step for global_batch;
+/// * any value of the study by its dotted path: `data.context`. `mesh.tp` is the same as `tp`, and so are the others.
+/// Columns below `mesh` and `plans` say, as `tp` does, how a job is spread; others say what the job is.
 /// An empty cell (~) means a default, or a figure that was not published.
 ///
 /// `attention_flops` says what tflops_per_gpu and mfu count of attention.

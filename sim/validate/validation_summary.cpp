@@ -9,6 +9,7 @@
 #include "sim/analysis/kendall_tau.h"
 #include "sim/analysis/metrics.h"
 #include "sim/base/check.h"
+#include "sim/validate/published_figure.h"
 
 namespace hdpsim {
 namespace {
@@ -28,6 +29,7 @@ struct Collected {
   std::int64_t rows = 0;
   std::int64_t fitted = 0;
   std::vector<double> errors;
+  std::vector<double> time_errors;
   std::vector<RankedPair> ranked;
   std::map<std::string, StepsOfPlan> lines;
   std::map<std::string, std::int64_t> reasons;
@@ -43,6 +45,7 @@ struct Collected {
       return;
     }
     errors.push_back(row.error());
+    time_errors.push_back(row.time_error());
     if (!row.job.empty()) ranked.push_back({row.job + " " + row.quantity, row.published, *row.predicted});
     if (!row.line.empty() && row.kind() == "step_time_s") {
       StepsOfPlan& steps = lines[row.line + " " + row.quantity];
@@ -64,7 +67,7 @@ struct Collected {
     result.median_abs_error = median_or_zero(sizes);
     result.worst_abs_error = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
     result.mean_abs_error = mean(sizes);
-    result.median_error = median_or_zero(errors);
+    result.median_error = median_or_zero(time_errors);
     result.ranking = kendall_tau(ranked);
     std::vector<StepsOfPlan> plans;
     for (const auto& [name, steps] : lines) plans.push_back(steps);
@@ -79,6 +82,11 @@ struct Collected {
 double ValidationRow::error() const {
   HDPSIM_CHECK(predicted.has_value() && published > 0, "{} {} has no error", set, case_name);
   return *predicted / published - 1;
+}
+
+double ValidationRow::time_error() const {
+  const std::optional<Quantity> known = quantity_of(quantity);
+  return known && is_rate(*known) ? 1 / (1 + error()) - 1 : error();
 }
 
 std::string ValidationRow::kind() const {

@@ -29,6 +29,9 @@ struct ValidationRow {
 
   /// predicted / published - 1, for a row that is predicted.
   [[nodiscard]] double error() const;
+  /// The error of the time that the figure stands for: that of a rate is published / predicted - 1. Below 0 is too
+  /// short, whatever the quantity.
+  [[nodiscard]] double time_error() const;
   /// What kind of quantity it is: the quantity without the plan behind it ("speedup").
   [[nodiscard]] std::string kind() const;
 };
@@ -44,7 +47,7 @@ struct ValidationSummary {
   double median_abs_error = 0;  ///< Median absolute relative error (the next two likewise); 0 without a predicted row.
   double worst_abs_error = 0;
   double mean_abs_error = 0;
-  double median_error = 0;                 ///< Median of the signed errors.
+  double median_error = 0;                 ///< Median of time_error().
   std::optional<double> ranking;           ///< kendall_tau() over its jobs; empty if no two plans can be ranked.
   std::optional<LineErrors> lines;         ///< Of step times; empty if no plan has two numbers of micro-batches.
   std::vector<std::string> not_predicted;  ///< Reasons with their counts: "12 x pipelines cannot be ...".

@@ -26,7 +26,7 @@ MeasuredFigure figure_of(const StudyPoint& point, const PublishedFigure& publish
   if (!published.plan.empty()) figure.quantity += " " + published.plan;
   figure.unit = quantity_unit(published.quantity);
   figure.measured = published.value;
-  figure.is_rate = published.quantity == Quantity::tokens_per_s_per_gpu;
+  figure.is_rate = is_rate(published.quantity);
   figure.step_s =
       figure.is_rate ? tokens / (published.value * static_cast<double>(spec.mesh.devices())) : published.value;
   figure.micro_batches = std::max(1.0, tokens / static_cast<double>(spec.capacity * spec.mesh.hdp));

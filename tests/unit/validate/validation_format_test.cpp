@@ -36,6 +36,19 @@ TEST_CASE("errors of a set: median, mean and worst of their sizes, the median of
   CHECK_FALSE(sets[1].ranking);  // one plan alone has no order
 }
 
+TEST_CASE("a bias below 0 is a step that is too short, of times and of rates alike", "[validation]") {
+  for (const char* rate : {"tokens_per_s_per_gpu", "tflops_per_gpu static", "mfu"}) {
+    CAPTURE(rate);
+    ValidationRow fast = row("a", 400, 500);
+    fast.quantity = rate;
+    const auto sets = summarize({row("a", 10, 8), fast});
+    REQUIRE(sets.size() == 2);
+    CHECK(sets[0].median_error == Approx(-0.2));
+    CHECK(sets[1].median_error == Approx(-0.2));  // 400 / 500 of the published time
+    CHECK(sets[1].worst_abs_error == Approx(0.25));
+  }
+}
+
 TEST_CASE("kinds of quantities have errors of their own, whatever the plan", "[validation]") {
   ValidationRow memory = row("a", 10, 10);
   memory.quantity = "memory_gb";

@@ -89,6 +89,89 @@ TEST_CASE("cells may have units, and columns the names that frameworks give them
   CHECK(problems_of(twice).front() == "9:28: the column 'micro_batch' stands here a second time");
 }
 
+TEST_CASE("the dotted path of a short column says the same, and so does the study of all cases", "[validation]") {
+  const auto first_of = [](const std::string& text) {
+    const StudyFile file(text);
+    Catalog catalog(HDPSIM_SOURCE_DIR);
+    return load_validation(file.path(), catalog);
+  };
+  const std::string set =
+      changed(changed(small_validation_set, "[1, 8, 2, 16", "[2, 4, 2, 16"), "[2, 4, 1", "[4, 2, 1");
+  const ValidationStudy shortly = first_of(set);
+  for (const auto& [from, to] : {std::pair("[tp, dp", "[mesh.tp, dp"), std::pair("[tp, dp", "[tp, mesh.hdp"),
+                                 std::pair("sequence,", "data.lengths.fixed,")}) {
+    CAPTURE(to);
+    const ValidationStudy dotted = first_of(changed(set, from, to));
+    for (std::size_t i = 0; i < 2; ++i) {
+      const PointSpec& same = shortly.study.points[i].spec;
+      const PointSpec& spec = dotted.study.points[i].spec;
+      CHECK(spec.mesh.tp == same.mesh.tp);
+      CHECK(spec.mesh.hdp == same.mesh.hdp);
+      CHECK(spec.cluster.devices == same.cluster.devices);
+      CHECK(spec.batch.context == same.batch.context);
+      CHECK(spec.capacity == same.capacity);
+    }
+    CHECK(dotted.set.cases[0].job == dotted.set.cases[1].job);
+  }
+  const std::string in_study =
+      changed(changed(set, "plans: [static]", "mesh: {tp: 2}\n  plans: [static]"), "[tp, dp", "[mesh.pp, dp");
+  const ValidationStudy stated = first_of(changed(in_study, "[2, 4, 2", "[1, 4, 2"));
+  CHECK(stated.study.points[0].spec.mesh.tp == 2);
+  CHECK(stated.study.points[1].spec.mesh.pp == 4);
+  CHECK(problems_of(changed(set, "[tp, dp", "[tp, mesh.tp")).front() ==
+        "9:15: the column 'mesh.tp' stands here a second time");
+}
+
+TEST_CASE("replicas are the GPUs that tp, pp and cp leave, where no column has them", "[validation]") {
+  const std::string set =
+      changed(changed(small_validation_set, "[tp, dp", "[tp, cluster.gpus"), "[2, 4, 1", "[2, 8, 1");
+  const StudyFile file(set);
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const ValidationStudy validation = load_validation(file.path(), catalog);
+  CHECK(validation.study.points[0].spec.mesh.hdp == 8);
+  CHECK(validation.study.points[1].spec.mesh.hdp == 4);
+  CHECK(problems_of(changed(set, "[2, 8, 1", "[3, 8, 1")).front() ==
+        "12:9: 'cluster.gpus' is 8, which is no multiple of 3");
+}
+
+TEST_CASE("virtual stages are interleaved, by whichever name, unless a schedule is named", "[validation]") {
+  const std::string set = changed(changed(small_validation_set, "[tp, dp", "[pp, dp"), "[1, 8, 2, 16", "[2, 8, 1, 16");
+  for (const std::string name : {"virtual_stages", "vpp", "mesh.virtual_stages"}) {
+    CAPTURE(name);
+    std::string text = changed(set, "tokens_per_s_per_gpu]", name + "]");
+    text = changed(changed(text, "2, ~]", "2, 2]"), "4, 2048]", "4, 1]");
+    const StudyFile file(text);
+    Catalog catalog(HDPSIM_SOURCE_DIR);
+    const ValidationStudy validation = load_validation(file.path(), catalog);
+    CHECK(validation.study.points[0].spec.pipeline.schedule == "interleaved");
+    CHECK(validation.study.points[0].spec.pipeline.virtual_stages == 2);
+    CHECK(validation.study.points[1].spec.pipeline.schedule == "1f1b");
+  }
+}
+
+TEST_CASE("values of the mesh and of plans say how a job is spread, and plans of one job are ranked", "[validation]") {
+  std::string text = changed(small_validation_set, "micro_batch, global", "mesh.zero, mesh.cp_comm_type, global");
+  text = changed(changed(text, "[1, 8, 2,", "[1, 8, 1, p2p,"), "[2, 4, 1,", "[2, 4, 2, all_gather,");
+  const StudyFile file(text);
+  Diagnostics found;
+  const auto set = load_validation_set(file.path(), found);
+  INFO(found.text());
+  REQUIRE(set);
+  CHECK(set->cases[0].job == set->cases[1].job);
+  CHECK(set->cases[0].line != set->cases[1].line);
+  const StudyFile other(changed(changed(text, "mesh.zero", "data.seed"), "all_gather", "p2p"));
+  const auto jobs = load_validation_set(other.path(), found);
+  REQUIRE(jobs);
+  CHECK(jobs->cases[0].job != jobs->cases[1].job);
+}
+
+TEST_CASE("a title that nobody knows is the one problem of its set", "[validation]") {
+  CHECK(problems_of(changed(small_validation_set, "global_batch", "globalbatch")) ==
+        std::vector<std::string>{"9:32: there is no column 'globalbatch'"});
+  CHECK(problems_of(changed(small_validation_set, "step_time_s, tokens_per_s_per_gpu", "step_tim_s, token_s")).size() ==
+        2);
+}
+
 TEST_CASE("TFLOP/s and MFU count attention as the set says", "[validation]") {
   const std::string text =
       changed(small_validation_set, "step_time_s, tokens_per_s_per_gpu]", "tokens_per_s_per_gpu, tflops_per_gpu, mfu]");
