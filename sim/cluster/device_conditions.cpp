@@ -176,6 +176,7 @@ void add_noise(const Noise& noise, std::int64_t step, std::vector<double>& facto
   const double step_variance = log_variance(noise.step_cv);
   const double variance = device_variance + step_variance;
   const double rung = std::sqrt(variance) / noise_steps;
+  if (!(rung > 0)) return;  // no noise, or so little that its square is no number
   RandomStream devices(noise.seed, "noise of devices");
   RandomStream steps(noise.seed, "noise of steps", static_cast<std::uint64_t>(step));
   for (double& factor : factors) {

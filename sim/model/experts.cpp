@@ -123,12 +123,13 @@ std::vector<double> zipf_shares(const MixtureOfExperts& moe, double s, std::uint
   // Most popular first: the excess of the first ones is spread over those behind them.
   const double most = 1 / static_cast<double>(moe.experts_per_token);
   double left = 1;
-  double weights = std::accumulate(shares.begin(), shares.end(), 0.0);
-  for (double& share : shares) {
-    const double weight = share;
-    share = std::min(most, left * weight / weights);
-    left -= share;
-    weights -= weight;
+  // Sums from the least popular one on: in sums with the first ones, and at last by themselves, they are nothing.
+  std::vector<double> from_here(experts);
+  std::partial_sum(shares.rbegin(), shares.rend(), from_here.rbegin());
+  for (std::size_t i = 0; i < experts; ++i) {
+    const double part = from_here[i] > 0 ? shares[i] / from_here[i] : 1 / static_cast<double>(experts - i);
+    shares[i] = std::min(most, left * part);
+    left -= shares[i];
   }
   RandomStream random(seed, "popularity of experts");
   for (std::size_t i = experts; i > 1; --i) std::swap(shares[i - 1], shares[random.below(i)]);

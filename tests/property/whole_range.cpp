@@ -89,6 +89,7 @@ std::vector<Key> keys_of_study() {
       {"noise.device.cv={}", 0, 1},
       {"noise.step.cv={}", 0, 1},
       {"uncertainty.errors.gemm={}", 0, 1},
+      {"uncertainty.slow_nodes.share={}", 0, 1},
       {"loading={{style: spmd, bytes_per_token: {} B}}", 1, 1e9, true},
       {"loading={{style: remote, bytes_per_token: 4 B, storage: {} B/s}}", slowest, fastest, true},
       {"loading={{style: remote, bytes_per_token: 4 B, network: {} B/s}}", slowest, fastest, true},
@@ -202,7 +203,10 @@ std::vector<std::string> with_company(const Key& key, double value) {
 void check_ends(Small& small, const char* text, const Key& key, RandomStream& random) {
   CAPTURE(key.text);
   int simulated = 0;
-  for (const double value : {key.least, key.most, anywhere(key, random), anywhere(key, random)}) {
+  std::vector<double> values = {key.least, key.most, anywhere(key, random), anywhere(key, random)};
+  // Squares of the first are the least numbers that there are, and those of the others are nothing.
+  if (!key.whole && key.least == 0) values.insert(values.end(), {1e-160, 1e-300, 5e-324});
+  for (const double value : values) {
     if (check_point(small, text, with_company(key, value))) ++simulated;
   }
   CHECK(simulated > 0);  // else nothing was tried

@@ -93,12 +93,12 @@ LognormalRange rounding_range(const Lognormal& parameters) {
 }
 
 TruncatedPareto::TruncatedPareto(double alpha, double from, double to)
-    : alpha_(alpha), from_(from), to_(to), mass_(1 - std::pow(from / to, alpha)) {}
+    : alpha_(alpha), from_(from), to_(to), mass_(-std::expm1(alpha * std::log(from / to))) {}
 
 double TruncatedPareto::cdf(double x) const {
   if (x <= from_) return 0;
   if (x >= to_) return 1;
-  return (1 - std::pow(from_ / x, alpha_)) / mass_;
+  return -std::expm1(alpha_ * std::log(from_ / x)) / mass_;
 }
 
 double TruncatedPareto::mean_above(double x) const {
@@ -111,7 +111,7 @@ double TruncatedPareto::mean_above(double x) const {
 }
 
 double TruncatedPareto::quantile(double u) const {
-  return std::clamp(from_ * std::pow(1 - u * mass_, -1 / alpha_), from_, to_);
+  return std::clamp(from_ * std::exp(-std::log1p(-u * mass_) / alpha_), from_, to_);
 }
 
 double tail_share(const LognormalPareto& p) {

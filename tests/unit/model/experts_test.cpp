@@ -1,6 +1,7 @@
 #include "sim/model/experts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 
@@ -113,6 +114,15 @@ TEST_CASE("the popularity of experts falls as Zipf says, and no token takes an e
   CHECK(capped[1] == Approx(0.5 * (1.0 / 4) / rest));
   CHECK(capped[3] == Approx(0.5 * (1.0 / 16) / rest));
   for (const double share : zipf_shares(two, 0, 7)) CHECK(share == Approx(0.25));
+  // The weights of the last ones are less than any number: what the first ones leave is nobody's, or everybody's.
+  MixtureOfExperts many = two;
+  many.experts = 4096;
+  many.experts_per_token = 8;
+  const auto steep = descending(zipf_shares(many, 100, 7));
+  CHECK(std::accumulate(steep.begin(), steep.end(), 0.0) == Approx(1));
+  CHECK(steep[7] == Approx(1.0 / 8));
+  CHECK(steep[8] == Approx(std::pow(8.0 / 9, 100) / 8).epsilon(0.01));  // as the ninth beside the eighth, which has all
+  CHECK(steep.back() >= 0);
   CHECK(zipf_shares(one, 1, 7) == zipf_shares(one, 1, 7));
   bool another_order = false;
   for (std::uint64_t seed = 8; seed < 16; ++seed) another_order |= zipf_shares(one, 1, seed) != zipf_shares(one, 1, 7);
