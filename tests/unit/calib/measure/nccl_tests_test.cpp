@@ -105,11 +105,11 @@ std::string behind(const std::string& text, const std::function<std::string(int)
 
 TEST_CASE("what launchers and logs put before every line is no part of it", "[nccl_tests]") {
   const std::vector<std::function<std::string(int)>> prefixes = {
-      [](int) { return " 0: "; },                 // srun -l
-      [](int) { return "[1,0]<stdout>:"; },       // mpirun --tag-output
-      [](int) { return "[0] "; },                 // mpiexec -prepend-rank
-      [](int) { return "node-0.cluster: "; },     // pdsh
-      [](int) { return "worker-1  | "; },         // docker compose
+      [](int) { return " 0: "; },              // srun -l
+      [](int) { return "[1,0]<stdout>:"; },    // mpirun --tag-output
+      [](int) { return "[0] "; },              // mpiexec -prepend-rank
+      [](int) { return "node-0.cluster: "; },  // pdsh
+      [](int) { return "worker-1  | "; },      // docker compose
       [](int) { return "[pod/nccl-0/launcher] "; },
       [](int line) { return fmt::format("2025-03-03T12:00:{:02}.{}Z ", line, 1 + 977 * line); },
       [](int line) { return fmt::format("Mar {:2} 09:{:02}:59 host nccl[4711]: ", 9 + line / 8, line); },
@@ -194,7 +194,8 @@ TEST_CASE("where the list of devices is missing, the ranks are those that are as
 }
 
 TEST_CASE("several runs of one process each that printed at once are no run of several ranks", "[nccl_tests]") {
-  const std::string list = "#  Rank  0 Group  0 Pid   1585 on     node-1 device  1 [0000:10:00] NVIDIA H100 80GB HBM3\n";
+  const std::string list =
+      "#  Rank  0 Group  0 Pid   1585 on     node-1 device  1 [0000:10:00] NVIDIA H100 80GB HBM3\n";
   const Result result = parsed(replaced(all_reduce, "#  Rank  1 ", list + "#  Rank  1 "));
   CHECK_THAT(result.problems, Catch::Contains("out.txt:6:10: error: rank 0 stands in this list a second time") &&
                                   Catch::Contains("MPI=1"));
