@@ -127,6 +127,9 @@ class ScriptArguments {
     const ShellUnknown& unknown = word.unknowns.front();
     value.variable = unknown.kind == ShellUnknown::Kind::not_set ? unknown.what.substr(1) : unknown.holder;
     value.why = unknown.why;
+    if (word.text.empty() && unknown.place != ShellText::nowhere) {
+      value.position = script_.position(file_, unknown.place);
+    }
     return value;
   }
 

@@ -115,6 +115,7 @@ class MegatronReader {
       const Value value = Value::scalar(world_size_->text, world_size_->position);
       return read_in<std::int64_t>(value, "WORLD_SIZE", gpus, diagnostics_).value_or(0);
     }
+    if (arguments_.has("nproc_per_node") && !per_node) return 0;  // which is told
     diagnostics_.error({arguments_.file(), 0, 0}, "nothing states how many GPUs the job has",
                        "--gpus N states it; so do torchrun, srun, mpirun, deepspeed, accelerate and #SBATCH lines");
     return 0;

@@ -18,8 +18,10 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-ShellUnknown not_set(const std::string& name) {
-  return {.what = "$" + name, .kind = ShellUnknown::Kind::not_set};
+ShellUnknown not_set(const std::string& name, std::uint32_t place) {
+  ShellUnknown unknown{.what = "$" + name, .kind = ShellUnknown::Kind::not_set};
+  unknown.place = place;
+  return unknown;
 }
 
 }  // namespace
@@ -35,6 +37,7 @@ std::string ShellWords::name_here() {
 
 void ShellWords::dollar(ShellFields& fields, Mode mode) {
   const std::uint32_t begin = place();
+  dollar_ = begin;
   advance();
   if (starts_with("((")) return arithmetic(fields);
   if (peek() == '(') return substitution(fields);
@@ -86,12 +89,13 @@ bool ShellWords::is_set(const std::string& name, bool counts_empty) const {
 void ShellWords::expand(ShellFields& fields, const std::string& name, Mode mode, bool all_items) {
   if (muted) return;
   const auto* items = items_of(name);
-  if (items == nullptr) return fields.add_unknown(not_set(name));
+  if (items == nullptr) return fields.add_unknown(not_set(name, dollar_));
   const std::size_t count = all_items ? items->size() : std::min<std::size_t>(items->size(), 1);
   std::vector<ShellText> held(items->begin(), items->begin() + static_cast<std::ptrdiff_t>(count));
   for (ShellText& item : held) {
     for (ShellUnknown& unknown : item.unknowns) {
       if (unknown.holder.empty()) unknown.holder = name;
+      if (unknown.place == ShellText::nowhere) unknown.place = dollar_;
     }
   }
   expand_items(fields, held, mode);
@@ -111,7 +115,7 @@ std::optional<std::size_t> ShellWords::index_here() {
 void ShellWords::expand_item(ShellFields& fields, const std::string& name, Mode mode, std::size_t index) {
   if (muted) return;
   const auto* items = items_of(name);
-  if (items == nullptr || index >= items->size()) return fields.add_unknown(not_set(name));
+  if (items == nullptr || index >= items->size()) return fields.add_unknown(not_set(name, dollar_));
   expand_items(fields, {(*items)[index]}, mode);
 }
 
@@ -186,7 +190,7 @@ void ShellWords::use_default(ShellFields& fields, const std::string& name, Mode 
     return;
   }
   if (has) return expand(fields, name, mode, false);
-  if (kind == '?') return fields.add_unknown(not_set(name));
+  if (kind == '?') return fields.add_unknown(not_set(name, dollar_));
   defaults_.emplace(name, text.text.empty() ? text.unset() : text.text);
   if (mode == Mode::split) {
     fields.add_split(text);

@@ -17,8 +17,9 @@ struct ShellUnknown {
   std::size_t at = 0;  ///< It stands before this character of the text.
   std::string what;    ///< `$DATA`, `$(nproc)`
   Kind kind = Kind::not_computed;
-  std::string why = {};     ///< On what it hangs, for people; may be empty.
-  std::string holder = {};  ///< A variable that has it for its value; may be empty.
+  std::string why = {};              ///< On what it hangs, for people; may be empty.
+  std::string holder = {};           ///< A variable that has it for its value; may be empty.
+  std::uint32_t place = UINT32_MAX;  ///< The offset in the script where it stands; UINT32_MAX: it is not from there.
 };
 
 /// A word of a script behind all expansions, with the place of each of its characters.

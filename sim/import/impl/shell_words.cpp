@@ -259,7 +259,9 @@ void ShellWords::backticks(ShellFields& fields) {
 
 void ShellWords::add_not_computed(ShellFields& fields, std::size_t begin, std::size_t end) {
   if (muted) return;
-  fields.add_unknown({.what = text().substr(begin, std::min<std::size_t>(end - begin, shown_bytes))});
+  ShellUnknown unknown{.what = text().substr(begin, std::min<std::size_t>(end - begin, shown_bytes))};
+  unknown.place = place_of(begin);
+  fields.add_unknown(std::move(unknown));
 }
 
 void ShellWords::arithmetic(ShellFields& fields) {

@@ -110,6 +110,7 @@ class ShellWords {
   Diagnostics& diagnostics_;
   std::string file_;
   std::size_t at_ = 0;
+  std::uint32_t dollar_ = ShellText::nowhere;  // the place of the expansion that is read
   std::map<std::string, std::string> defaults_;
   std::size_t spent_ = 0;
   int terms_ = 0;

@@ -97,6 +97,21 @@ TEST_CASE("how many devices there are comes from the launcher, from WORLD_SIZE, 
   CHECK(problems("python " + arguments) == std::vector<std::string>{"0:0: nothing states how many GPUs the job has"});
 }
 
+TEST_CASE("a value that the script does not tell is asked for where it stands, by the name that holds it", "[import]") {
+  const std::string arguments = std::string(small).substr(std::string(small).find("pretrain_gpt.py"));
+  const auto first =
+      read("TP=$1\nC=\"torchrun --nproc_per_node 8 " + arguments + "--tensor-model-parallel-size $TP\"\neval $C")
+          .problems.sorted();
+  REQUIRE(first.size() == 1);
+  CHECK(first[0].position.line == 1);
+  CHECK(first[0].position.column == 4);
+  CHECK(first[0].help == "--var 1=VALUE gives it a value");
+  const auto counted = read("N=$(nproc)\ntorchrun --nproc_per_node $N " + arguments).problems.sorted();
+  REQUIRE(counted.size() == 1);
+  CHECK(counted[0].message == "--nproc_per_node: what $(nproc) is cannot be told from this file");
+  CHECK(counted[0].help == "--var N=VALUE gives it a value");
+}
+
 TEST_CASE("what does not divide is told as Megatron-LM would", "[import]") {
   const auto told = problems(
       std::string(small) + "--tensor-model-parallel-size 3 --pipeline-model-parallel-size 5 --context-parallel-size 1");
