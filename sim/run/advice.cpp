@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sim/analysis/memory_verdict.h"
 #include "sim/run/ordered_work.h"
 #include "sim/run/step.h"
 #include "sim/study/study_changes.h"
@@ -234,8 +235,8 @@ class Trials {
 }  // namespace
 
 bool fits_in(const StepResult& step, const PointSpec& spec) {
-  return step.memory.device <= spec.cluster.least_device_memory() &&
-         step.memory.host <= spec.cluster.least_host_share() && step.tokens_held <= spec.capacity;
+  const MemoryLimits limits{spec.cluster.least_device_memory(), spec.cluster.least_host_share()};
+  return fit_of(step.memory, limits) != MemoryFit::no && step.tokens_held <= spec.capacity;
 }
 
 std::vector<Advice> advice_for(const Study& study, const std::vector<Run>& runs, std::size_t run, std::int64_t step,
