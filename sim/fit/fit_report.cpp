@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/text.h"
 #include "sim/document/json.h"
 #include "sim/fit/fit_figures.h"
 #include "sim/fit/impl/next_report.h"
@@ -30,6 +31,18 @@ std::string remarks(const ReportedParameter& parameter) {
   return text;
 }
 
+// Which parameters the rows say nothing of.
+std::string undetermined(const FitResult& result) {
+  const std::vector<FittedParameter>& all = result.profile.provenance.fit->parameters;
+  std::vector<std::string> names;
+  for (const FittedParameter& parameter : all) {
+    if (!parameter.determined) names.push_back(parameter.name);
+  }
+  if (names.empty()) return {};
+  return fmt::format("the rows tell {} of {} parameters; what was believed before stands for {}\n",
+                     all.size() - names.size(), all.size(), joined(names, ", "));
+}
+
 std::string parameter_table(const FitResult& result) {
   std::string text = fmt::format("  {:<20}  {:>10}  {:>10}  {:<4}  {:<22}  {:<22}\n", "parameter", "start", "fitted",
                                  "", "90 % interval", "believed before");
@@ -39,6 +52,7 @@ std::string parameter_table(const FitResult& result) {
                         parameter.unit, range(p.p5, p.p95), range(p.prior_p5, p.prior_p95), remarks(parameter));
   }
   text += "x: times the starting profile's figure, but kernel_slowdown is the factor itself\n";
+  text += undetermined(result);
   for (const ConfoundedPair& pair : result.confounded) {
     text += fmt::format("the rows do not tell {} and {} apart: correlation {:+.2f}\n", pair.first, pair.second,
                         pair.correlation);

@@ -105,12 +105,6 @@ class StepFitter {
                        fmt::format("{} has no measured step to fit to", names_of(request_.sets)),
                        "a column step_time_s or tokens_per_s_per_gpu has them");
     }
-    if (fitted_.size() < parameters_.size()) {
-      throw InputError(
-          {request_.sets.front().path, 0, 0},
-          fmt::format("{} rows cannot determine {} parameters", fitted_.size(), parameters_.size()),
-          fmt::format("add rows, or choose fewer parameters with --fit: {}", joined(fit_parameter_names(), ", ")));
-    }
     require_agreement(model_, fitted_);
   }
 

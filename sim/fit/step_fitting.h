@@ -103,9 +103,11 @@ struct FitResult {
 /// rows where there is only one of them. The fit of a fold solves the same problem with the residuals linear around the
 /// whole fit, in the rows of the other folds; its rows are then simulated with the values of that fit.
 ///
-/// Returns nothing if it was stopped. InputError: unknown parameters, or some that the profile lacks; fewer rows than
-/// parameters; rows of one job that contradict each other (most_spread); no rows; a key that cannot be set; candidates
-/// or a study of another profile.
+/// Fewer rows than parameters tell some of them, or some combinations: the others keep their priors, and say so.
+///
+/// Returns nothing if it was stopped. InputError: unknown parameters, or some that the profile lacks; rows of one job
+/// that contradict each other (most_spread); no rows; a key that cannot be set; candidates or a study of another
+/// profile.
 [[nodiscard]] std::optional<FitResult> fit_to_steps(const FitRequest& request);
 
 }  // namespace hdpsim
