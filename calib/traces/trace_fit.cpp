@@ -8,7 +8,6 @@
 #include "calib/fit/impl/quantities.h"
 #include "calib/traces/impl/trace_parts.h"
 #include "sim/base/quantity_text.h"
-#include "sim/profile/profile_file.h"
 
 namespace hdpsim::calib {
 namespace {
@@ -30,7 +29,7 @@ class TraceFitter {
     for (const char* part : {"per_step", "per_micro_batch", "connections", "backward_ring"}) {
       parts_.keep(part, "a trace of kernels does not tell it");
     }
-    provenance();
+    parts_.state_provenance();
     return std::move(parts_.result);
   }
 
@@ -123,23 +122,6 @@ class TraceFitter {
     for (const double ratio : ratios.kept()) spread.add(ratio / factor);
     parts_.take("compute_beside_communication", "fitted", fmt::format("factor {:.3f}", factor), samples,
                 static_cast<std::size_t>(ratios.count()), spread);
-  }
-
-  void provenance() {
-    parts_.record.start = fmt::format("{} ({})", parts_.start.name, profile_label_name(parts_.start.provenance.label));
-    for (const RankRecording& rank : parts_.recording.ranks) parts_.record.files.push_back({rank.file, rank.kernels});
-    parts_.record.kernel_s = parts_.recording.kernel_s();
-    const ClassTime& unknown = parts_.recording.classes[static_cast<std::size_t>(KernelClass::unknown)];
-    parts_.record.unclassified = parts_.record.kernel_s > 0 ? unknown.seconds / parts_.record.kernel_s : 0;
-    Provenance& provenance = parts_.result.provenance;
-    provenance = {};
-    provenance.label = ProfileLabel::traced;
-    provenance.source = parts_.options.source;
-    provenance.device = parts_.start.provenance.device;
-    provenance.devices = std::ssize(parts_.recording.ranks);
-    if (!parts_.recording.devices.empty()) provenance.device_name = parts_.recording.devices.front().name;
-    provenance.nccl = parts_.recording.nccl;
-    provenance.traces = std::move(parts_.record);
   }
 
   TraceParts parts_;

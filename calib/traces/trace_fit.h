@@ -23,7 +23,7 @@ struct TraceFitOptions {
 /// lengths over a factor of 4; element-wise kernels 6 sizes over a factor of 16; messages of one kind, link and number
 /// of ranks 4 sizes over a factor of 8) are fitted as a calibration fits its samples (fit.h). For want of sizes the
 /// starting profile's figures take one factor, the median of measured / predicted; those of messages keep its
-/// latencies.
+/// latencies. Messages of which not all ranks were traced tell no rate where their times look like waiting.
 [[nodiscard]] DeviceProfile fit_to_traces(const Recording& recording, const DeviceProfile& start,
                                           const TraceFitOptions& options);
 

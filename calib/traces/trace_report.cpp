@@ -73,10 +73,10 @@ std::string unclassified(const Recording& recording, const TraceRecord& record) 
   return text + "\n";
 }
 
-std::string taken(const TraceRecord& record) {
-  if (record.parts.empty()) return "\nnothing of the profile comes from the traces\n";
-  std::string text = fmt::format("\n{:<32} {:<7} {:>8} {:>6}  {:<17} {}\n", "from the traces", "how", "samples",
-                                 "sizes", "measured/predicted", "value");
+std::string taken(const TraceRecord& record, std::string_view from) {
+  if (record.parts.empty()) return fmt::format("\nnothing of the profile comes {}\n", from);
+  std::string text = fmt::format("\n{:<32} {:<7} {:>8} {:>6}  {:<17} {}\n", from, "how", "samples", "sizes",
+                                 "measured/predicted", "value");
   for (const TracedPart& part : record.parts) {
     text += fmt::format("{:<32} {:<7} {:>8} {:>6}  {:<18} {}\n", part.part, part.how, part.samples, part.sizes,
                         fmt::format("{:.3f} to {:.3f}", part.p10, part.p90), part.value);
@@ -104,7 +104,12 @@ std::string kept(const TraceRecord& record) {
 
 std::string trace_report(const Recording& recording, const DeviceProfile& profile) {
   const TraceRecord& record = *profile.provenance.traces;
-  return head(recording) + classes(recording) + unclassified(recording, record) + taken(record) + kept(record);
+  return head(recording) + classes(recording) + unclassified(recording, record) +
+         parts_report(record, "from the traces");
+}
+
+std::string parts_report(const TraceRecord& record, std::string_view from) {
+  return taken(record, from) + kept(record);
 }
 
 }  // namespace hdpsim::calib

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sim/app/fitted_output.h"
 #include "sim/app/signals.h"
-#include "sim/base/atomic_file.h"
 #include "sim/base/text.h"
 #include "sim/fit/fit_report.h"
 #include "sim/fit/parameters.h"
-#include "sim/profile/profile_file.h"
 #include "sim/run/ordered_work.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study_paths.h"
@@ -19,10 +18,11 @@
 namespace hdpsim::app {
 namespace {
 
-namespace fs = std::filesystem;
-
 std::string path_of_set(const std::string& named, const Catalog& catalog) {
-  if (looks_like_path(named) || named.ends_with(".csv")) return named;
+  std::error_code refused;
+  if (looks_like_path(named) || named.ends_with(".csv") || std::filesystem::is_regular_file(named, refused)) {
+    return named;
+  }
   const std::vector<std::string> shipped = names_in(catalog.validation_sets(), ".yaml");
   if (std::find(shipped.begin(), shipped.end(), named) == shipped.end()) {
     throw InputError(fmt::format("there is no validation set '{}'", named), suggestion(named, shipped));
@@ -64,8 +64,8 @@ std::optional<NextRequest> read_next(const FromStepsOptions& options, const std:
                                      const Catalog& catalog, Diagnostics& problems) {
   if (options.next.empty()) return std::nullopt;
   const std::string path = path_of_set(options.next, catalog);
-  const std::string common = like.empty() && !rows.ends_with(".csv") ? rows : like;
-  auto candidates = load_step_log(path, path.ends_with(".csv") ? common : "", problems, FigureUse::to_measure);
+  const std::string common = like.empty() && !holds_steps_alone(rows) ? rows : like;
+  auto candidates = load_step_log(path, holds_steps_alone(path) ? common : "", problems, FigureUse::to_measure);
   if (!candidates) return std::nullopt;
   return NextRequest{.candidates = std::move(*candidates), .path = path, .study = options.study};
 }
@@ -74,15 +74,15 @@ std::optional<NextRequest> read_next(const FromStepsOptions& options, const std:
 
 void add_from_steps(Command command, FromStepsOptions& options) {
   const Option from = command.add_option("--from-steps", options.rows,
-                                         "Measure nothing: fit physical parameters of a profile to measured steps, "
-                                         "validation sets or CSV files with their columns");
+                                         "Measure nothing: fit physical parameters of a profile to measured steps: "
+                                         "validation sets, CSV files with their columns, or logs of Megatron-LM or "
+                                         "torchtitan");
   from.type_name("SET...");
   std::vector<Option> others;
   command
-      .add_option(
-          "--like", options.like,
-          "What to start from. For steps in CSV: a validation set that says what all of them have in common; for "
-          "traces: a cluster or a profile")
+      .add_option("--like", options.like,
+                  "What to start from. For steps in CSV or a log: a validation set that says what all of them have in "
+                  "common; for traces and nccl-tests: a cluster or a profile")
       .type_name("NAME");
   others.push_back(command.add_option(
       "--fit", options.parameters,
@@ -121,7 +121,8 @@ void add_from_steps(Command command, FromStepsOptions& options) {
 
 void require_no_like(const FromStepsOptions& options) {
   if (options.like.empty()) return;
-  throw InputError("--like says what a fit starts from, and kernels are timed", "add --from-steps or --from-trace");
+  throw InputError("--like says what a fit starts from, and kernels are timed",
+                   "add --from-steps, --from-trace or --nccl-tests");
 }
 
 void require_no_format(const FromStepsOptions& options) {
@@ -132,9 +133,7 @@ void require_no_format(const FromStepsOptions& options) {
 
 int calibrate_from_steps(const FromStepsOptions& options, const std::string& out, const Session& session) {
   const Catalog catalog(session.data_folder);
-  if (!out.empty() && fs::path(out).extension() != ".yaml" && fs::path(out).extension() != ".yml") {
-    throw InputError(fmt::format("--out {}: the fitted profile is a file", out), "write --out fitted.yaml");
-  }
+  FittedOutput::require_file(out);
   FitRequest request{.sets = {},
                      .data_folder = session.data_folder,
                      .changes = {options.set, {}},
@@ -159,19 +158,13 @@ int calibrate_from_steps(const FromStepsOptions& options, const std::string& out
   request.next = read_next(options, like, path_of_set(options.rows.front(), catalog), catalog, problems);
   problems.throw_if_any();
   require_unlike_names(request.sets);
-  if (!out.empty()) session.inputs.require_none_at(out);
+  const FittedOutput output(out, session);
   catch_stop_signals();
   const std::optional<FitResult> result = fit_to_steps(request);
   if (!result) return exit_by_signal + stop_signal();
   print(formatted(*result, options.format), options.format);
   if (const std::string warning = misfit_warning(*result); !warning.empty()) note(warning);
-  if (!out.empty()) {
-    session.inputs.require_none_at(out);  // nor the profile, the cluster and whatever else the rows name
-    prepare_folder(fs::path(out).has_parent_path() ? fs::path(out).parent_path() : fs::path("."));
-    remove_left_overs(out);
-    write_file(out, profile_text(result->profile));
-    note(fmt::format("the fitted profile is in {}", out));
-  }
+  output.write(result->profile);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/app/command.h"
+#include "sim/app/from_nccl_tests.h"
 #include "sim/app/from_steps.h"
 #include "sim/app/from_trace.h"
 
@@ -18,16 +19,21 @@ int refuse(const NoOptions&, const Session&) {
 struct CalibrateOptions {
   FromStepsOptions steps;
   FromTraceOptions traces;
+  std::vector<std::string> nccl_tests;
   std::string out;
   std::optional<Command> command;
 };
 
 int calibrate(const CalibrateOptions& options, const Session& session) {
   const bool from_trace = !options.traces.traces.empty();
-  if (options.steps.rows.empty() && !from_trace) return refuse({}, session);
+  const bool from_messages = !options.nccl_tests.empty() && !options.steps.like.empty() && !from_trace;
+  if (options.steps.rows.empty() && !from_trace && !from_messages) return refuse({}, session);
   for (const std::string& extra : options.command->remaining()) {
-    throw InputError(fmt::format("calibrate --from-{} knows no '{}'", from_trace ? "trace" : "steps", extra),
+    throw InputError(fmt::format("calibrate knows no '{}' where it measures nothing", extra),
                      "hdpsim calibrate --help has its options");
+  }
+  if (from_messages && options.steps.rows.empty()) {
+    return calibrate_from_nccl_tests(options.nccl_tests, options.steps.like, options.out, session);
   }
   if (from_trace) require_no_format(options.steps);
   if (from_trace) return calibrate_from_trace(options.traces, options.steps.like, options.out, session);
@@ -48,13 +54,14 @@ void add_calibrate_command(Command app, Session& session) {
   const Command command = app.add_subcommand("calibrate", calibrate_help);
   command.allow_extras();
   command.footer(
-      "In this build, which has no kernels, it fits profiles to measured steps and traces: ./scripts/build builds all "
-      "of it.\n"
+      "In this build, which has no kernels, it fits profiles to measured steps, traces and nccl-tests: ./scripts/build "
+      "builds all of it.\n"
       "Example:\n  hdpsim calibrate --from-steps sc21 --fit gemm,host_issue --out fitted.yaml");
   CalibrateOptions& options = add_command(command, session, calibrate);
   options.command = command;
   add_from_steps(command, options.steps);
   add_from_trace(command, options.traces);
+  add_nccl_tests(command, options.nccl_tests);
   command.option("--from-trace").excludes(command.option("--from-steps"));
   command.add_option("--out", options.out, "The fitted profile, FILE.yaml (default: none)").type_name("PATH");
 }

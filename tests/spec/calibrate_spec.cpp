@@ -94,6 +94,30 @@ TEST_CASE("messages can come from a file of nccl-tests", "[calibrate]") {
   CHECK_THAT(bad.err, Catch::Contains("all_gather.txt: error: this is no output of nccl-tests"));
 }
 
+TEST_CASE("what nccl-tests has measured becomes the links of a shipped profile, without a device", "[calibrate]") {
+  const Workplace here;
+  std::string text =
+      " 0: # Collective test starting: all_reduce_perf\n"
+      " 0: #  Rank  0 Group  0 Pid 1 on node-1 device  0 [0000:0f:00] NVIDIA H100\n"
+      " 0: #  Rank  1 Group  0 Pid 2 on node-2 device  0 [0000:0f:00] NVIDIA H100\n"
+      " 0: #       size         count      type   redop    root     time   algbw   busbw  #wrong\n";
+  for (std::int64_t bytes = 1 << 20; bytes <= (1 << 30); bytes *= 2) {
+    text += fmt::format(" 0: {} 1 float sum -1 {:.2f} 0 0 0\n", bytes, 20 + static_cast<double>(bytes) / 40e3);
+  }
+  here.write("nccl.txt", text);
+  const Outcome outcome = here.hdpsim("calibrate --nccl-tests nccl.txt --like h100-published --out mine.yaml");
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Catch::Contains("from nccl-tests") && Catch::Contains("network all_reduce") &&
+                              Catch::Contains("kept of h100-published (published)"));
+  CHECK_THAT(outcome.err, Catch::Contains("the profile is in mine.yaml"));
+  CHECK(here.hdpsim("check mine.yaml").code == 0);
+  CHECK(here.hdpsim("calibrate --nccl-tests nccl.txt --like h100-rail --out mine.yaml").code == 0);
+  const Outcome timed = here.hdpsim("calibrate --nccl-tests nccl.txt --like h100-published --quick");
+  CHECK(timed.code == 2);
+  CHECK_THAT(timed.err, Catch::Contains("--nccl-tests with --like measures nothing"));
+}
+
 TEST_CASE("a check says of every family that can be timed whether the profile still holds", "[calibrate]") {
   // What it says depends on the machine and the moment; its form does not.
   const Workplace here;

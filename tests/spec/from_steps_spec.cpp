@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "sim/base/file_claim.h"
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
 
@@ -139,6 +140,45 @@ TEST_CASE("of runs that could be measured those are named that tell most", "[cal
   CHECK_THAT(here.hdpsim(fit).out, Catch::Contains("would tell of the parameters"));
 }
 
+// What all steps of a log have in common: the whole job.
+constexpr char job_of_log[] = R"(name: mine
+about: a small GPT on a node
+source: our log
+study:
+  cluster: {preset: dgx-a100-superpod, gpus: 2, node: {gpus: 2, nics: {count: 2}}}
+  model: {preset: gpt-1.7b, n_positions: 1024, n_layer: 2}
+  profile: a100-sxm-published
+  framework: {preset: megatron-lm-2021}
+  data: {lengths: {fixed: 1Ki}, context: 1Ki, tokens_per_step: 4Ki, steps: 1}
+  mesh: {tp: 1, capacity: 1Ki}
+  plans: [static]
+)";
+
+TEST_CASE("a framework's log is fitted to as the one job that its set states", "[calibrate]") {
+  const Workplace here;
+  here.write("job.yaml", job_of_log);
+  here.write("run.log",
+             "iteration 1/ 9 | elapsed time per iteration (ms): 9000.0 | global batch size: 4 |\n"
+             "iteration 2/ 9 | elapsed time per iteration (ms): 130.0 | global batch size: 4 |\n"
+             "iteration 3/ 9 | elapsed time per iteration (ms): 131.0 | global batch size: 4 |\n");
+  const Outcome outcome = here.hdpsim("calibrate --from-steps run.log --like ./job.yaml --out fitted.yaml");
+  CAPTURE(outcome.out, outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Catch::Contains("mine: 1 rows") && Catch::Contains("the rows tell "));
+}
+
+TEST_CASE("of two fits that would write one file the second is refused", "[calibrate]") {
+  const Workplace here;
+  here.write("mine.yaml", mine);
+  here.write("steps.csv", steps);
+  const std::string fit = "calibrate --from-steps steps.csv --like ./mine.yaml --fit gemm --out same.yaml";
+  const FileClaim other(here.folder() / "same.yaml", "hdpsim calibrate of another");
+  const Outcome refused = here.hdpsim(fit);
+  CHECK(refused.code == 3);
+  CHECK_THAT(refused.err, Catch::Contains("it is being written by process ") && Catch::Contains("of another"));
+  CHECK_FALSE(fs::exists(here.folder() / "same.yaml"));
+}
+
 TEST_CASE("a fit that stays far from its rows says so", "[calibrate]") {
   const Workplace here;
   here.write("mine.yaml", mine);
@@ -156,6 +196,8 @@ TEST_CASE("fits to steps that cannot be are refused with a fix, and nothing is w
   const Workplace here;
   here.write("mine.yaml", mine);
   here.write("steps.csv", steps);
+  here.write("notes.txt", "it was fast\n");
+  here.write("run.log", "step: 10  loss: 6.1  tps: 5,856\n");
   struct Case {
     const char* arguments;
     const char* word;
@@ -163,7 +205,8 @@ TEST_CASE("fits to steps that cannot be are refused with a fix, and nothing is w
   for (const auto& [arguments, word] : std::initializer_list<Case>{
            {"steps.csv", "--like"},
            {"steps.csv --like ./mine.yaml --fit gem", "did you mean 'gemm'?"},
-           {"./mine.yaml --fit gemm,host_issue", "1 rows cannot determine 2 parameters"},
+           {"notes.txt --like ./mine.yaml", "neither a log of Megatron-LM or torchtitan nor a table of steps"},
+           {"run.log", "name a validation set that does with --like"},
            {"sc22", "did you mean 'sc21'?"},
            {"steps.csv --like ./mine.yaml --rows nonsense", "no row of mine has 'nonsense'"},
            {"steps.csv --like ./mine.yaml --try mesh.recompute", "write --try mesh.recompute=none,full"},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "calib/fit/samples.h"
@@ -20,6 +21,12 @@ struct FittedLine {
 /// from them, beside the latencies of `known` (none: zero). The latency of a step of a ring is told apart only where
 /// numbers of ranks differ; otherwise it is the known one, and the rest that of the collective. At least one message.
 [[nodiscard]] FittedLine fit_line_of(const std::vector<MessageTiming>& messages, const FittedLine& known);
+
+/// Why some messages of one kind, of which not all ranks were traced, cannot tell the rate of their link; empty if they
+/// can. A kernel of one rank lasts until the last rank has come: its time is that of a transfer where it grows with the
+/// size as a transfer's does, or where it is about what `known` says. Messages that are little but latency tell no rate
+/// either. At least one message.
+[[nodiscard]] std::string why_no_rate(const std::vector<MessageTiming>& messages, const FittedLine& known);
 
 /// The time of a message by such a line.
 [[nodiscard]] double seconds_by(const FittedLine& line, const MessageTiming& message);

@@ -63,8 +63,7 @@ class MessageParts {
       const std::string part = fmt::format("{} {}", link_kind_name(link), message_kind_name(kind));
       const std::vector<MessageTiming> timings = message_samples(parts_.recording, link, kind);
       if (timings.empty()) {
-        parts_.keep(part, has_unplaced(kind) ? "the trace does not tell which ranks are in one node: --gpus-per-node"
-                                             : "the traces have no such messages with their sizes");
+        parts_.keep(part, why_none(kind));
         continue;
       }
       if (!known) known.emplace();
@@ -72,6 +71,7 @@ class MessageParts {
       visit_rate(*known, kind, [&](auto& rate) { taken = take_line(part, timings, line_rate_of(*known), rate); });
       if (taken) take_curves(timings);
     }
+    if (known == LinkProfile{}) known.reset();
     complete(known);
   }
 
@@ -79,6 +79,19 @@ class MessageParts {
   [[nodiscard]] bool has_unplaced(MessageKind kind) const {
     return std::any_of(parts_.recording.messages.begin(), parts_.recording.messages.end(),
                        [&](const auto& item) { return item.first.kind == kind && !item.first.link; });
+  }
+
+  [[nodiscard]] std::string why_none(MessageKind kind) const {
+    if (parts_.timed_alone) return "they were not measured";
+    return has_unplaced(kind) ? "the trace does not tell which ranks are in one node: --gpus-per-node"
+                              : "the traces have no such messages with their sizes";
+  }
+
+  // Whether all ranks of all these collectives were traced, so that their times have no waiting in them.
+  [[nodiscard]] bool are_whole(const MessageTiming& kind) const {
+    return std::all_of(parts_.recording.messages.begin(), parts_.recording.messages.end(), [&](const auto& item) {
+      return item.first.kind != kind.kind || item.first.link != kind.link || !item.second.of_all.empty();
+    });
   }
 
   [[nodiscard]] static Bandwidth line_rate_of(LinkProfile& link) {
@@ -91,14 +104,24 @@ class MessageParts {
     return rate;
   }
 
-  /// False if the messages are faster than they can be.
+  /// False if the messages waited, or are faster than they can be.
   template <class Rate>
   bool take_line(const std::string& part, const std::vector<MessageTiming>& timings, Bandwidth line_rate,
                  std::optional<Rate>& rate) {
     FittedLine before;
     if (rate) before = {rate->latency, step_of(*rate), rate->bandwidth, false};
+    if (const std::string why = are_whole(timings.front()) ? "" : why_no_rate(timings, before); !why.empty()) {
+      parts_.keep(part, why);
+      return false;
+    }
     const FittedLine line = fit_line_of(timings, before);
-    if (line_rate > Bandwidth{} && line.bandwidth > line_rate.scaled(fastest_message)) {
+    const bool beyond_link = line_rate > Bandwidth{} && line.bandwidth > line_rate.scaled(fastest_message);
+    if (beyond_link && parts_.timed_alone && has_curve(timings)) {
+      take(part, "fitted", fmt::format("{:.4g} GB/s over all links of a node", line.bandwidth.gigabytes_per_second()),
+           timings, line);
+      return true;  // those ranks get their curve, and all others keep the line of one link
+    }
+    if (beyond_link) {
       parts_.keep(part, fmt::format("{:.4g} GB/s is more than its link can carry: is the unit of the times right?",
                                     line.bandwidth.gigabytes_per_second()));
       return false;
@@ -112,17 +135,29 @@ class MessageParts {
                                      : fmt::format("bandwidth {}; latencies: {}", from_traces,
                                                    rate ? rate->source : "none is known");
     rate = fitted;
+    take(part, line.has_latency ? "fitted" : "scaled",
+         fmt::format("{:.4g} GB/s, latency {}{}", line.bandwidth.gigabytes_per_second(), duration_text(line.latency),
+                     line.has_latency ? "" : " (kept)"),
+         timings, line);
+    return true;
+  }
+
+  void take(const std::string& part, const char* how, const std::string& value,
+            const std::vector<MessageTiming>& timings, const FittedLine& line) {
     SampleSet ratios;
     std::int64_t samples = 0;
     for (const MessageTiming& timing : timings) {
       ratios.add(timing.timing.median_s / seconds_by(line, timing));
       samples += timing.timing.runs;
     }
-    parts_.take(part, line.has_latency ? "fitted" : "scaled",
-                fmt::format("{:.4g} GB/s, latency {}{}", line.bandwidth.gigabytes_per_second(),
-                            duration_text(line.latency), line.has_latency ? "" : " (kept)"),
-                samples, timings.size(), ratios);
-    return true;
+    parts_.take(part, how, value, samples, timings.size(), ratios);
+  }
+
+  // Whether messages are of enough sizes for a curve.
+  static bool has_curve(const std::vector<MessageTiming>& timings) {
+    std::vector<std::int64_t> sizes;
+    for (const MessageTiming& timing : timings) sizes.push_back(timing.bytes);
+    return different(sizes) >= enough_messages && range_of(sizes) >= enough_range_of_messages;
   }
 
   /// Where sizes are many, messages among that many ranks get a curve of their own, as a calibration has it.
@@ -136,9 +171,7 @@ class MessageParts {
       };
       std::erase_if(parts_.result.fits.messages, is_replaced);
       std::erase_if(parts_.result.samples.messages, is_replaced);
-      std::vector<std::int64_t> sizes;
-      for (const MessageTiming& timing : samples.messages) sizes.push_back(timing.bytes);
-      if (different(sizes) < enough_messages || range_of(sizes) < enough_range_of_messages) continue;
+      if (!has_curve(samples.messages)) continue;
       samples.circumstances = circumstances_of(parts_.start);
       const DeviceProfile fitted = fit_profile(samples, {.source = parts_.options.source, .seed = parts_.options.seed});
       parts_.result.fits.messages.push_back(fitted.fits.messages.front());

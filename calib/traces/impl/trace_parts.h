@@ -19,7 +19,8 @@ struct TraceParts {
   const TraceFitOptions& options;
   DeviceProfile result;
   TraceRecord record = {};
-  double gap_s = 0;  ///< From a kernel to the next one of its stream.
+  double gap_s = 0;          ///< From a kernel to the next one of its stream.
+  bool timed_alone = false;  ///< Messages were timed by themselves, in no training.
 
   void keep(std::string part, std::string why) { record.kept.push_back({std::move(part), std::move(why)}); }
   /// Records what traces determined; `ratios` are measured / predicted, at least one.
@@ -28,6 +29,8 @@ struct TraceParts {
   /// Records a part that takes one factor, and returns it: the median of the ratios, but no rate beyond `room` times.
   double scaled_by(const std::string& part, const std::vector<double>& ratios, std::int64_t samples, double room);
   [[nodiscard]] std::string scaled_source(const std::string& source) const;
+  /// Writes the finished record into the result's provenance.
+  void state_provenance();
 };
 
 /// The median of at least one value.

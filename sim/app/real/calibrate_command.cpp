@@ -11,10 +11,10 @@
 #include "calib/fit/fit.h"
 #include "calib/fit/report.h"
 #include "calib/measure/collect.h"
-#include "calib/measure/nccl_tests.h"
 #include "calib/measure/session.h"
 #include "sim/app/command.h"
 #include "sim/app/damage_notes.h"
+#include "sim/app/from_nccl_tests.h"
 #include "sim/app/from_steps.h"
 #include "sim/app/from_trace.h"
 #include "sim/app/progress.h"
@@ -59,16 +59,6 @@ int print_report(const std::string& file) {
   diagnostics.throw_if_any();
   print(calib::fit_report(*profile));
   return 0;
-}
-
-std::vector<calib::NcclTestsRun> read_messages(const std::vector<std::string>& files) {
-  Diagnostics diagnostics;
-  std::vector<calib::NcclTestsRun> runs;
-  for (const std::string& file : files) {
-    for (calib::NcclTestsRun& run : calib::read_nccl_tests(file, diagnostics)) runs.push_back(std::move(run));
-  }
-  diagnostics.throw_if_any();
-  return runs;
 }
 
 std::optional<Transformer> named_model(const std::string& name, const Session& session) {
@@ -196,6 +186,15 @@ DeviceProfile fitted(calib::Device& device, const calib::Journal& journal,
   return calib::fit_profile(samples, {.source = fmt::format("hdpsim {}: {}", version, session.command_line)});
 }
 
+// Beside --nccl-tests and --like, which are all that a profile needs.
+void require_nothing_timed(const CalibrateOptions& options) {
+  const bool is_asked = options.backend != "auto" || options.device != 0 || options.quick || options.resume ||
+                        options.time_limit > Duration{} || !options.model.empty() || !options.name.empty();
+  if (!is_asked) return;
+  throw InputError("--nccl-tests with --like measures nothing: it takes --out alone",
+                   "leave --like out to time kernels on this machine");
+}
+
 int calibrate_command(const CalibrateOptions& options, const Session& session) {
   if (options.steps.rows.empty() && options.check.empty()) require_no_format(options.steps);
   if (!options.report.empty()) return print_report(options.report);
@@ -206,8 +205,12 @@ int calibrate_command(const CalibrateOptions& options, const Session& session) {
   const std::string out = options.out == "." ? "" : options.out;
   if (!options.steps.rows.empty()) return calibrate_from_steps(options.steps, out, session);
   if (!options.traces.traces.empty()) return calibrate_from_trace(options.traces, options.steps.like, out, session);
+  if (!options.nccl_tests.empty() && !options.steps.like.empty()) {
+    require_nothing_timed(options);
+    return calibrate_from_nccl_tests(options.nccl_tests, options.steps.like, out, session);
+  }
   require_no_like(options.steps);
-  const std::vector<calib::NcclTestsRun> messages = read_messages(options.nccl_tests);
+  const std::vector<calib::NcclTestsRun> messages = read_nccl_tests_files(options.nccl_tests);
   const calib::Wishes wishes = wishes_of(options, session);
   const std::unique_ptr<calib::Device> device = open_device(options);
 
@@ -265,15 +268,11 @@ void add_calibrate_command(Command app, Session& session) {
   add_time_options(command, options);
   command.add_option("--model", options.model, "Measure the matrix products of this shipped model first")
       .type_name("PRESET");
-  command
-      .add_option("--nccl-tests", options.nccl_tests,
-                  "Take messages from what nccl-tests has printed (text, or JSON of -J); may be given several times")
-      .type_name("FILE")
-      .one_at_a_time();
+  add_nccl_tests(command, options.nccl_tests);
   const Option out =
       command
           .add_option("--out", options.out,
-                      "The profile, FILE.yaml, or its folder (default: here; with --from-steps or --from-trace none)")
+                      "The profile, FILE.yaml, or its folder (default: here; none where nothing is measured)")
           .type_name("PATH");
   command.add_option("--name", options.name, "Of the profile (default: DEVICE-measured)").type_name("NAME");
   command.add_flag("--resume", options.resume, "Go on with a calibration that was stopped");
@@ -309,6 +308,7 @@ void add_calibrate_command(Command app, Session& session) {
       "  hdpsim calibrate --from-steps sc21 --fit gemm,host_issue --out fitted.yaml\n"
       "  hdpsim calibrate --from-steps steps.csv --like my-set.yaml --holdout 0.5\n"
       "  hdpsim calibrate --from-steps my-set.yaml --next candidates.yaml --for my-study.yaml\n"
+      "  hdpsim calibrate --nccl-tests all_reduce.txt --like h100-published --out mine.yaml\n"
       "  hdpsim calibrate --from-trace rank0.json.gz rank1.json.gz --like h100-published --out traced.yaml");
 }
 

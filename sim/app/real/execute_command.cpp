@@ -21,6 +21,7 @@
 #include "sim/app/real/execution_report.h"
 #include "sim/app/real/execution_work.h"
 #include "sim/app/signals.h"
+#include "sim/base/file_claim.h"
 #include "sim/base/output_folder.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/taken_alone.h"
@@ -73,6 +74,7 @@ class Teller {
     machine.record_instructions = true;
     if (share < 1) machine.processors = share * static_cast<double>(machine.speed.size());
     if (options.pace) pace_.emplace(*work.point->spec.profile, options.backend);
+    if (!options.checkpoint.empty()) checkpoint_.emplace(options.checkpoint, session.command_line);
     if (!options.out.empty()) {
       folder_.emplace(options.out, OutputUse{"execution", session.command_line, {}}, &session.inputs);
       if (!options.resume) folder_->remove_earlier();
@@ -185,6 +187,7 @@ class Teller {
   std::unique_ptr<World> world_;
   std::optional<ExecutionPace> pace_;
   bool has_pace_ = false;
+  std::optional<FileClaim> checkpoint_;
   std::optional<OutputFolder> folder_;
   std::vector<PlanReport> plans_;
 };
@@ -348,9 +351,7 @@ void add_what_options(Command command, ExecuteOptions& options) {
   command.add_flag("--all-plans", options.all_plans, "All plans of the study, as if each were named")
       .excludes(command.option("--plan"));
   add_count(command, "--point", options.point, "Which point of the sweep, counted from 0 (default: 0)", 0);
-  command.add_option("--set", options.overrides, "Override a value of the study; may be given several times")
-      .type_name("KEY=VALUE")
-      .one_at_a_time();
+  add_set(command, options.overrides, "the study");
 }
 
 void add_training_options(Command command, ExecuteOptions& options) {

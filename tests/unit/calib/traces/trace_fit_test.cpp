@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calib/traces/message_fit.h"
 #include "calib/traces/trace_report.h"
 #include "sim/cost/cost_model.h"
 #include "sim/document/document.h"
@@ -159,6 +160,104 @@ TEST_CASE("messages of one size tell the bandwidth beside known latencies", "[tr
   const double seconds = us * (truth.gather_us + 7.0 / 8 * 64e6 / truth.gather_bytes_per_us);
   CHECK(latency + 7.0 / 8 * 64e6 / static_cast<double>(rate.bandwidth.bytes_per_second()) == within(seconds, 1e-3));
   CHECK(part_of(profile, "nvlink all_gather")->how == "scaled");
+}
+
+struct TimedMessage {
+  std::int64_t bytes;
+  double seconds;
+};
+
+// All-reduces of two devices of a node, of one of which there is a trace, or of both.
+DeviceProfile fitted_to(const std::vector<TimedMessage>& messages, bool both = false) {
+  Recording recording;
+  for (const auto& [bytes, seconds] : messages) {
+    MessageSamples& samples = recording.messages[{MessageKind::all_reduce, 2, bytes, LinkKind::nvlink}];
+    samples.seconds.add(seconds);
+    if (both) samples.of_all.add(seconds);
+  }
+  return fitted(recording);
+}
+
+// As long for 8 MB as for 31 MB.
+const std::vector<TimedMessage> waiting = {
+    {8'000'000, 3.3e-3}, {10'000'000, 2.1e-3}, {26'000'000, 2.37e-3}, {26'400'000, 2.64e-3}, {31'200'000, 2.42e-3}};
+
+TEST_CASE("collectives of one rank whose times do not depend on their sizes have waited, and tell no rate",
+          "[traces]") {
+  const DeviceProfile profile = fitted_to(waiting);
+  CHECK(profile.nvlink->all_reduce == start().nvlink->all_reduce);
+  CHECK(profile.fits.messages.empty());
+  CHECK_THAT(kept_because(profile, "nvlink all_reduce"),
+             Catch::Contains("their times do not depend on their sizes") && Catch::Contains("8.00 MB took 3.30 ms") &&
+                 Catch::Contains("31.2 MB took 2.42 ms") && Catch::Contains("traces of all ranks"));
+  SECTION("but where all ranks were traced there is no waiting in them") {
+    CHECK(part_of(fitted_to(waiting, true), "nvlink all_reduce") != nullptr);
+  }
+  SECTION("two sizes are enough to show it") {
+    CHECK_THAT(kept_because(fitted_to({waiting.front(), waiting.back()}), "nvlink all_reduce"),
+               Catch::Contains("do not depend on their sizes"));
+  }
+}
+
+TEST_CASE("a slow link shows in times that grow with the size", "[traces]") {
+  std::vector<TimedMessage> slow;
+  for (const auto& [bytes, seconds] : waiting) slow.push_back({bytes, static_cast<double>(bytes) / 10e9});
+  const DeviceProfile profile = fitted_to(slow);
+  CHECK(profile.nvlink->all_reduce->bandwidth.gigabytes_per_second() == within(10, 0.1));
+}
+
+TEST_CASE("messages of one size, far slower than known, tell no rate: they may have waited", "[traces]") {
+  const double known_s = 64e6 / static_cast<double>(start().nvlink->all_reduce->bandwidth.bytes_per_second());
+  CHECK_THAT(kept_because(fitted_to({{64'000'000, 10 * known_s}}), "nvlink all_reduce"),
+             Catch::Contains("times the known time") && Catch::Contains("too alike to tell whether they waited"));
+  CHECK(part_of(fitted_to({{64'000'000, 2 * known_s}}), "nvlink all_reduce") != nullptr);
+}
+
+TEST_CASE("messages that are little but latency tell no rate", "[traces]") {
+  // The norm of the gradients, and the loss.
+  CHECK_THAT(kept_because(fitted_to({{4, 40e-6}, {8, 900e-6}}), "nvlink all_reduce"),
+             Catch::Contains("too small to tell a rate"));
+}
+
+TEST_CASE("what nccl-tests has measured replaces the links of a profile, and nothing else", "[traces]") {
+  MeasuredMessages messages{.timings = {}, .files = {{"all_reduce.txt", 11}}, .nccl = "2.25.1"};
+  for (std::int64_t bytes = 1 << 20; bytes <= 1 << 30; bytes *= 2) {
+    const double seconds = 30e-6 + 1.75 * static_cast<double>(bytes) / 300e9;
+    messages.timings.push_back(
+        {MessageKind::all_reduce, LinkKind::nvlink, 8, bytes, {seconds, seconds, seconds, 0, 20}});
+  }
+  const DeviceProfile profile = fit_to_messages(messages, start(), {.source = "a test"});
+  CHECK(profile.nvlink->all_reduce->bandwidth.gigabytes_per_second() == within(300, 0.01));
+  CHECK(profile.nvlink->all_gather == start().nvlink->all_gather);
+  CHECK(profile.network == start().network);
+  CHECK(profile.gemm == start().gemm);
+  CHECK(profile.overheads == start().overheads);
+  REQUIRE(profile.fits.messages.size() == 1);
+  CHECK(profile.fits.messages.front().ranks == 8);
+  CHECK(profile.provenance.nccl == "2.25.1");
+  CHECK_THAT(parts_report(*profile.provenance.traces, "from nccl-tests"),
+             Catch::Contains("nvlink all_reduce") && Catch::Contains("nccl-tests measures messages alone"));
+  Diagnostics diagnostics;
+  const auto again =
+      read_profile(parse_document("p.yaml", profile_text(profile), diagnostics), profile.name, diagnostics);
+  INFO(diagnostics.text());
+  REQUIRE(again.has_value());
+  CHECK(*again == profile);
+}
+
+TEST_CASE("a collective over all NICs of its nodes keeps the line of one of them, and has a curve of its own",
+          "[traces]") {
+  MeasuredMessages messages{.timings = {}, .files = {{"all_reduce.txt", 11}}, .nccl = {}};
+  for (std::int64_t bytes = 1 << 20; bytes <= 1 << 30; bytes *= 2) {
+    const double seconds = 30e-6 + 1.875 * static_cast<double>(bytes) / 348e9;
+    messages.timings.push_back(
+        {MessageKind::all_reduce, LinkKind::network, 16, bytes, {seconds, seconds, seconds, 0, 20}});
+  }
+  const DeviceProfile profile = fit_to_messages(messages, start(), {.source = "a test"});
+  CHECK(profile.network->all_reduce == start().network->all_reduce);
+  REQUIRE(profile.fits.messages.size() == 1);
+  CHECK(profile.fits.messages.front().ranks == 16);
+  CHECK_THAT(part_of(profile, "network all_reduce")->value, Catch::Contains("over all links of a node"));
 }
 
 TEST_CASE("messages that take no time are no samples", "[traces]") {
