@@ -59,7 +59,10 @@ struct StepResult {
   std::vector<Duration> slopes{};
   std::vector<Duration> slow_nodes{};  ///< Change of the step's time with one slow node, by its place; as slopes.
   std::vector<Duration> routes{};      ///< Change of the step's time with other routes; as slopes.
-  std::vector<Duration> loading{};     ///< Time of each stage of loading the batch; empty if not modelled.
+  /// Change of the step's time with each parameter of a fitted profile at the lower, then at the upper end of its
+  /// interval; as slopes.
+  std::vector<Duration> fitted{};
+  std::vector<Duration> loading{};  ///< Time of each stage of loading the batch; empty if not modelled.
 };
 
 /// Adds the time that the step, with all of its ranks, waits for its data before it begins.

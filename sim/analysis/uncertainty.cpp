@@ -39,8 +39,20 @@ double change_by_routes(const Sensitivity& sensitivity, const Sample& sample) {
   return choice == 0 ? 0 : changes[choice - 1];
 }
 
+// A parameter's step is a line from its value to either end of its interval, and beyond.
+double change_by_fitted(const Sensitivity& sensitivity, const Sample& sample) {
+  constexpr double end_of_interval = 1.6449;  // deviations: 90 % of a normal distribution lie between
+  double change = 0;
+  for (std::size_t i = 0; i < sample.fitted.size() && 2 * i + 1 < sensitivity.fitted.size(); ++i) {
+    const double z = sample.fitted[i];
+    change += std::abs(z) / end_of_interval * sensitivity.fitted[2 * i + (z < 0 ? 0 : 1)];
+  }
+  return change;
+}
+
 double factor_of(const Sensitivity& sensitivity, const Sample& sample) {
-  double factor = 1 + change_by_slow_nodes(sensitivity, sample) + change_by_routes(sensitivity, sample);
+  double factor = 1 + change_by_slow_nodes(sensitivity, sample) + change_by_routes(sensitivity, sample) +
+                  change_by_fitted(sensitivity, sample);
   for (std::size_t family = 0; family < cost_families; ++family) {
     factor += sensitivity.families[family] * (sample.factors[family] - 1);
   }
@@ -77,6 +89,7 @@ double deviation_of_batches(const RunResult& result) {
 constexpr char batches[] = "batches";
 constexpr char slow_nodes[] = "slow nodes";
 constexpr char routes[] = "routes";
+constexpr char fitted_parameters[] = "fitted parameters";
 
 std::vector<VarianceShare> shares_of(const UncertaintyModel& model, const RunResult& result,
                                      const Sensitivity& sensitivity, const std::vector<Sample>& samples) {
@@ -90,12 +103,15 @@ std::vector<VarianceShare> shares_of(const UncertaintyModel& model, const RunRes
   }
   std::vector<double> by_slow_nodes;
   std::vector<double> by_routes;
+  std::vector<double> by_fitted;
   for (const Sample& sample : samples) {
     by_slow_nodes.push_back(change_by_slow_nodes(sensitivity, sample));
     by_routes.push_back(change_by_routes(sensitivity, sample));
+    by_fitted.push_back(change_by_fitted(sensitivity, sample));
   }
   add(slow_nodes, deviation_of(by_slow_nodes));
   add(routes, deviation_of(by_routes));
+  add(fitted_parameters, deviation_of(by_fitted));
   double variance = 0;
   for (const VarianceShare& each : shares) variance += each.deviation * each.deviation;
   for (VarianceShare& each : shares) each.share = variance > 0 ? each.deviation * each.deviation / variance : 0;
@@ -112,7 +128,8 @@ std::vector<CostFamily> unknown_families(const UncertaintyModel& model, const Fa
   std::vector<CostFamily> unknown;
   for (std::size_t family = 0; family < cost_families; ++family) {
     const bool matters = std::abs(elasticities[family]) >= little;
-    if (matters && !model.errors[family].known()) unknown.push_back(static_cast<CostFamily>(family));
+    const bool is_known = model.errors[family].known() || model.of_fitted[family];
+    if (matters && !is_known) unknown.push_back(static_cast<CostFamily>(family));
   }
   std::stable_sort(unknown.begin(), unknown.end(), [&](CostFamily a, CostFamily b) {
     return std::abs(elasticities[static_cast<std::size_t>(a)]) > std::abs(elasticities[static_cast<std::size_t>(b)]);
@@ -129,6 +146,7 @@ std::string advice_of(const UncertaintyModel& model, const std::vector<CostFamil
     if (largest.source == cost_family_name(static_cast<CostFamily>(family))) return model.advice[family];
   }
   if (largest.source == slow_nodes) return "time each node by itself and leave out those that are slow";
+  if (largest.source == fitted_parameters) return "measure more steps: hdpsim calibrate --from-steps --next says which";
   if (largest.source == routes) return "choose routes packet by packet (cluster.routing: adaptive)";
   return "simulate more steps (data.steps)";
 }
@@ -147,6 +165,18 @@ std::vector<double> drawn_slow_nodes(const UncertaintyModel& model, std::uint64_
     places.push_back(random.uniform());
   }
   return places;
+}
+
+// The fitted parameters of one sample, correlated as the fit's rows leave them.
+std::vector<double> drawn_parameters(const UncertaintyModel& model, std::uint64_t number) {
+  RandomStream random(model.seed, "uncertainty of fitted parameters", number);
+  std::vector<double> independent;
+  std::vector<double> drawn;
+  for (const std::vector<double>& row : model.fitted) {
+    independent.push_back(random.normal());
+    drawn.push_back(std::inner_product(row.begin(), row.end(), independent.begin(), 0.0));
+  }
+  return drawn;
 }
 
 }  // namespace
@@ -182,6 +212,7 @@ Sample draw_sample(const UncertaintyModel& model, std::size_t steps, std::int64_
   for (std::size_t i = 0; i < steps; ++i) sample.steps.push_back(steps_drawn.below(steps));
   sample.slow_nodes = drawn_slow_nodes(model, static_cast<std::uint64_t>(number));
   sample.routes = RandomStream(model.seed, "uncertainty of routes", static_cast<std::uint64_t>(number)).uniform();
+  sample.fitted = drawn_parameters(model, static_cast<std::uint64_t>(number));
   return sample;
 }
 
@@ -195,12 +226,14 @@ Sensitivity sensitivity_of(const RunResult& result) {
     }
     add_seconds(step.slow_nodes, found.slow_nodes);
     add_seconds(step.routes, found.routes);
+    add_seconds(step.fitted, found.fitted);
     seconds += seconds_of(step);
   }
   const double scale = seconds > 0 ? 1 / seconds : 0;
   for (double& sum : found.families) sum *= scale;
   for (double& sum : found.slow_nodes) sum *= scale;
   for (double& sum : found.routes) sum *= scale;
+  for (double& sum : found.fitted) sum *= scale;
   return found;
 }
 

@@ -38,6 +38,9 @@ struct UncertaintyModel {
   std::uint64_t seed = 1;
   FamilyErrors errors;
   SlowNodes slow_nodes;
+  /// Of a fitted profile: the root of its parameters' correlations (correlation_root()).
+  std::vector<std::vector<double>> fitted{};
+  std::array<bool, cost_families> of_fitted{};    ///< Families whose errors are those of fitted parameters.
   std::int64_t nodes = 0;                         ///< Of the job.
   std::array<std::string, cost_families> advice;  ///< What to measure to know a family better, by CostFamily.
 };
@@ -49,12 +52,14 @@ struct Sample {
   std::vector<std::size_t> steps;               ///< Steps drawn with replacement from the run's (Efron's bootstrap).
   std::vector<double> slow_nodes;               ///< Where in the job, from 0 to 1, nodes are slow.
   double routes = 0;                            ///< Which of the simulated choices of routes the switches make, 0 to 1.
+  std::vector<double> fitted{};                 ///< Where fitted parameters stand, in deviations from their values.
 };
 [[nodiscard]] Sample draw_sample(const UncertaintyModel& model, std::size_t steps, std::int64_t number);
 
 /// The share of a headline figure's variance that one source causes, to first order.
 struct VarianceShare {
-  /// A family, "batches" (the draw of sequences, and noise between steps), "slow nodes" or "routes".
+  /// A family, "batches" (the draw of sequences, and noise between steps), "slow nodes", "routes" or "fitted
+  /// parameters".
   std::string source;
   double share = 0;
   double deviation = 0;  ///< Relative deviation of the mean step time if this were the only source.
@@ -79,12 +84,14 @@ struct Sensitivity {
   std::array<double, cost_families> families{};  ///< Relative change of the step time per relative change of costs.
   std::vector<double> slow_nodes;                ///< Relative change with one slow node, by its place.
   std::vector<double> routes;                    ///< Relative change with other routes.
+  std::vector<double> fitted{};                  ///< Relative changes as StepResult::fitted has them.
 };
 [[nodiscard]] Sensitivity sensitivity_of(const RunResult& result);
 
 /// The mean step time of a run in one sample, in seconds, and its tokens per second. To first order, T = mean of the
 /// drawn steps' times x (1 + sum over families of elasticity x (factor - 1) + largest change that one of the slow nodes
-/// causes + change with the routes).
+/// causes + change with the routes + sum over fitted parameters of the change at the end of the interval to whose side
+/// it stands, in proportion).
 struct SampledRun {
   double step_time_s = 0;
   double tokens_per_s = 0;

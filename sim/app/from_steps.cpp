@@ -9,7 +9,7 @@
 #include "sim/app/signals.h"
 #include "sim/base/text.h"
 #include "sim/fit/fit_report.h"
-#include "sim/fit/parameters.h"
+#include "sim/profile/physical_parameters.h"
 #include "sim/run/ordered_work.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study_paths.h"

@@ -1,6 +1,6 @@
 #include "sim/fit/fit_figures.h"
 
-#include "sim/fit/parameters.h"
+#include "sim/profile/physical_parameters.h"
 
 namespace hdpsim {
 namespace {

@@ -12,8 +12,8 @@
 #include "sim/fit/impl/next_runs.h"
 #include "sim/fit/impl/row_choice.h"
 #include "sim/fit/impl/step_model.h"
-#include "sim/fit/parameters.h"
 #include "sim/fit/robust_fit.h"
+#include "sim/profile/physical_parameters.h"
 #include "sim/profile/profile_file.h"
 
 namespace hdpsim {
@@ -245,7 +245,11 @@ class StepFitter {
                                    .p95 = value(fit.at[i] + reach),
                                    .prior_p5 = value(c.start - prior_reach() * c.width),
                                    .prior_p95 = value(c.start + prior_reach() * c.width),
-                                   .determined = determined});
+                                   .determined = determined,
+                                   .correlations = {}});
+      for (std::size_t j = 0; j < i; ++j) {
+        record.parameters.back().correlations.push_back(rounded(fit.correlations[i][j]));
+      }
       result.at_limit.push_back(fit.at[i] <= c.least || fit.at[i] >= c.most);
       for (std::size_t j = 0; j < i; ++j) {
         if (std::abs(fit.correlations[i][j]) <= confounded_correlation) continue;

@@ -5,8 +5,8 @@
 
 namespace hdpsim {
 
-/// One parameter of a fit to measured steps, in the unit that its table states (sim/fit/parameters.h): its value in the
-/// profile from which the fit started, its prior and its posterior, both as intervals of 90 %.
+/// One parameter of a fit to measured steps, in the unit that its table states (physical_parameters.h): its value in
+/// the profile from which the fit started, its prior and its posterior, both as intervals of 90 %.
 struct FittedParameter {
   std::string name;
   double start = 0;
@@ -17,6 +17,8 @@ struct FittedParameter {
   double prior_p95 = 0;
   /// The rows say something about it: its posterior is narrower than its prior.
   bool determined = false;
+  /// With the parameters before it in the record, in their order; empty: not stated.
+  std::vector<double> correlations{};
   friend bool operator==(const FittedParameter&, const FittedParameter&) = default;
 };
 

@@ -13,7 +13,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
-constexpr std::string_view schema = "hdpsim.run/9";
+constexpr std::string_view schema = "hdpsim.run/10";
 
 template <std::size_t count>
 Json durations_json(const std::array<Duration, count>& times) {
@@ -143,6 +143,7 @@ Json step_json(const StepResult& step) {
           {"slopes_ps", changes_json(step.slopes)},
           {"slow_nodes_ps", changes_json(step.slow_nodes)},
           {"routes_ps", changes_json(step.routes)},
+          {"fitted_ps", changes_json(step.fitted)},
           {"phases_s",
            {step.phases.batch_s, step.phases.planner_s, step.phases.check_s, step.phases.simulation_s,
             step.phases.summary_s}}};
@@ -168,6 +169,7 @@ StepResult step_of(const Json& json) {
   step.slopes = changes_of(json.at("slopes_ps"));
   step.slow_nodes = changes_of(json.at("slow_nodes_ps"));
   step.routes = changes_of(json.at("routes_ps"));
+  step.fitted = changes_of(json.at("fitted_ps"));
   const Json& phases = json.at("phases_s");
   step.phases = {phases.at(0), phases.at(1), phases.at(2), phases.at(3), phases.at(4)};
   return step;

@@ -259,6 +259,12 @@ void add_changes(const StudyPoint& point, const Program& program, const StepCond
                                 conditions.outsize};
     step.slow_nodes.push_back(simulate_plan(program, *point.make_world(), slower).step_time - step.time);
   }
+  for (const OpenParameter& open : resampled_parameters(options, *spec.profile)) {
+    for (const double end : {open.fitted.p5, open.fitted.p95}) {
+      const auto world = point.make_world(open.at(*spec.profile, end));
+      step.fitted.push_back(simulate_plan(program, *world, conditions).step_time - step.time);
+    }
+  }
   for (const ClusterSpec& other : rerouted(options, spec.cluster)) {
     step.routes.push_back(simulate_plan(program, *point.make_world(other), conditions).step_time - step.time);
   }

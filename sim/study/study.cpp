@@ -354,12 +354,18 @@ std::array<std::string, cost_families> advice_for(const LoweringOptions& job, st
 
 UncertaintyModel uncertainty_model(const UncertaintyOptions& options, const DeviceProfile& profile,
                                    const LoweringOptions& job, std::int64_t capacity, std::int64_t nodes) {
-  return {.samples = options.samples,
-          .seed = options.seed,
-          .errors = errors_of(options, profile, of_attention(job.model).head_dim),
-          .slow_nodes = options.slow_nodes,
-          .nodes = nodes,
-          .advice = advice_for(job, capacity)};
+  UncertaintyModel model{.samples = options.samples,
+                         .seed = options.seed,
+                         .errors = errors_of(options, profile, of_attention(job.model).head_dim),
+                         .slow_nodes = options.slow_nodes,
+                         .nodes = nodes,
+                         .advice = advice_for(job, capacity)};
+  const std::vector<OpenParameter> resampled = resampled_parameters(options, profile);
+  model.fitted = correlation_root(resampled, profile);
+  for (const OpenParameter& open : resampled) {
+    for (const CostFamily family : open.parameter->families) model.of_fitted[static_cast<std::size_t>(family)] = true;
+  }
+  return model;
 }
 
 }  // namespace
@@ -384,6 +390,10 @@ std::unique_ptr<World> StudyPoint::make_world(const ClusterSpec& cluster) const 
 std::unique_ptr<World> StudyPoint::make_world(const FamilyFactors& factors) const {
   DeviceProfile profile = *spec.profile;
   profile.factors = factors;
+  return make_world(profile);
+}
+
+std::unique_ptr<World> StudyPoint::make_world(const DeviceProfile& profile) const {
   return accepted_world(spec.cluster, profile, layout_of(spec), spec.background);
 }
 

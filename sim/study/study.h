@@ -53,6 +53,8 @@ struct StudyPoint {
   [[nodiscard]] std::unique_ptr<World> make_world(const ClusterSpec& cluster) const;
   /// The same with the costs of families multiplied by `factors`.
   [[nodiscard]] std::unique_ptr<World> make_world(const FamilyFactors& factors) const;
+  /// The same with another profile of its device.
+  [[nodiscard]] std::unique_ptr<World> make_world(const DeviceProfile& profile) const;
 };
 
 /// A study, checked and ready to run: runs are all plans of the first point, then of the second, and so on.

@@ -80,6 +80,16 @@ FamilyErrors errors_of(const UncertaintyOptions& options, const DeviceProfile& p
   return errors;
 }
 
+std::vector<OpenParameter> resampled_parameters(const UncertaintyOptions& options, const DeviceProfile& profile) {
+  std::vector<OpenParameter> resampled = open_parameters(profile);
+  const auto is_assumed = [&](CostFamily family) { return options.supposed[static_cast<std::size_t>(family)] > 0; };
+  std::erase_if(resampled, [&](const OpenParameter& open) {
+    const std::vector<CostFamily>& families = open.parameter->families;
+    return !families.empty() && std::all_of(families.begin(), families.end(), is_assumed);
+  });
+  return resampled;
+}
+
 double nudge(const FamilyError& error) {
   return error.known() ? std::max(least_nudge, error.deviation()) : usual_nudge;
 }

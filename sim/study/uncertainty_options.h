@@ -10,6 +10,7 @@
 #include "sim/cluster/node_list.h"
 #include "sim/document/key.h"
 #include "sim/profile/cost_family.h"
+#include "sim/profile/open_parameters.h"
 
 namespace hdpsim {
 
@@ -33,6 +34,10 @@ struct UncertaintyOptions {
 /// The errors of all families: the assumed ones, otherwise those of the profile.
 [[nodiscard]] FamilyErrors errors_of(const UncertaintyOptions& options, const DeviceProfile& profile,
                                      std::int64_t head_dim);
+
+/// The parameters of a fitted profile that are resampled: all but those whose families have assumed errors.
+[[nodiscard]] std::vector<OpenParameter> resampled_parameters(const UncertaintyOptions& options,
+                                                              const DeviceProfile& profile);
 
 /// The change of a family's cost for measuring its effect on a step: one standard deviation of its error, at least 1 %;
 /// 5 % if the error is not known.

@@ -154,7 +154,8 @@ study:
   plans: [static]
 )";
 
-TEST_CASE("a framework's log is fitted to as the one job that its set states", "[calibrate]") {
+TEST_CASE("a framework's log is fitted to, and what its steps leave open reaches the intervals of a study",
+          "[calibrate]") {
   const Workplace here;
   here.write("job.yaml", job_of_log);
   here.write("run.log",
@@ -165,6 +166,21 @@ TEST_CASE("a framework's log is fitted to as the one job that its set states", "
   CAPTURE(outcome.out, outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK_THAT(outcome.out, Catch::Contains("mine: 1 rows") && Catch::Contains("the rows tell "));
+  here.write("asked.yaml", asked);
+  const std::string study = "study asked.yaml --set 'uncertainty={}' --format json";
+  const auto interval = [&](const std::string& more) {
+    return result_of(here.hdpsim(study + more)).at("runs").at(0).at("uncertainty");
+  };
+  const nlohmann::json before = interval("");
+  const nlohmann::json after = interval(" --set profile=fitted.yaml");
+  CHECK(before.at("step_time_s").at("p5") == before.at("step_time_s").at("p95"));
+  CHECK(after.at("step_time_s").at("p5") < after.at("step_time_s").at("p95"));
+  const auto names = [](const nlohmann::json& unknown, const std::string& name) {
+    return std::find(unknown.begin(), unknown.end(), name) != unknown.end();
+  };
+  CHECK(names(before.at("unknown"), "gemm"));
+  CHECK_FALSE(names(after.at("unknown"), "gemm"));
+  CHECK(after.at("variance").at(0).at("source") == "fitted parameters");
 }
 
 TEST_CASE("of two fits that would write one file the second is refused", "[calibrate]") {

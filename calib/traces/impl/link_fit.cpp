@@ -19,7 +19,7 @@ constexpr double enough_range_of_growth = 2;
 /// Of a message's time, by the known line, that must be transfer for it to tell a rate.
 constexpr double least_transfer = 0.1;
 /// A transfer whose time is so many times that of the known line is believed only if it grows with the size: published
-/// links of one type differ by less (the priors of sim/fit/parameters.cpp).
+/// links of one type differ by less (the priors of sim/profile/physical_parameters.cpp).
 constexpr double most_beyond_known = 3;
 
 double bus_bytes(const MessageTiming& message) {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/fit/fit_source.h"
-#include "sim/fit/parameters.h"
 #include "sim/fit/robust_fit.h"
+#include "sim/profile/physical_parameters.h"
 #include "sim/validate/validation_study.h"
 
 namespace hdpsim {

@@ -19,6 +19,8 @@ void fields(Io& io, typename Io::template Of<FittedParameter>& p) {
   io.number("prior_p95", p.prior_p95);
   io.meaning("whether the rows say something about it");
   io.choice("determined", "choice", p.determined, Words<bool>{{"yes", true}, {"no", false}});
+  io.meaning("correlations with the parameters before it, in their order");
+  io.numbers("correlations", p.correlations);
 }
 
 template <class Io>

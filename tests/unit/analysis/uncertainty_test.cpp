@@ -50,6 +50,33 @@ TEST_CASE("what is known exactly has no interval", "[uncertainty]") {
   CHECK(found.advice.empty());
 }
 
+TEST_CASE("what a fit leaves open counts by the ends of its intervals, correlated as its rows leave it",
+          "[uncertainty]") {
+  RunResult run = run_with({10, 10});
+  // Two parameters, each 1 % slower at the lower end and 1 % faster at the upper one.
+  for (StepResult& step : run.steps) step.fitted = {100_ms, -100_ms, 100_ms, -100_ms};
+  UncertaintyModel model = model_of(0);
+  const auto width = [&](std::vector<std::vector<double>> root) {
+    model.fitted = std::move(root);
+    return half_width(uncertainty_of(model, run, nullptr, 1, 1).step_time_s);
+  };
+  CHECK(width({}) == Approx(0).margin(1e-12));
+  CHECK(width({{1}}) == Approx(0.1).epsilon(0.05));
+  CHECK(width({{1}, {0, 1}}) == Approx(0.1 * std::sqrt(2)).epsilon(0.05));
+  CHECK(width({{1}, {-1, 0}}) == Approx(0).margin(1e-12));  // a rate that is known of both together
+  const Uncertainty found = uncertainty_of(model, run, nullptr, 1, 1);
+  CHECK(found.shares.front().source == "batches");
+  model.fitted = {{1}};
+  CHECK(uncertainty_of(model, run, nullptr, 1, 1).shares.front().source == "fitted parameters");
+}
+
+TEST_CASE("a family whose parameter was fitted is not taken as exact", "[uncertainty]") {
+  UncertaintyModel model = model_of(0);
+  CHECK(uncertainty_of(model, run_with({10}, 0.4), nullptr, 1, 1).unknown == std::vector<std::string>{"gemm"});
+  model.of_fitted[gemm] = true;
+  CHECK(uncertainty_of(model, run_with({10}, 0.4), nullptr, 1, 1).unknown.empty());
+}
+
 TEST_CASE("a family's error counts by its share of the step", "[uncertainty]") {
   const double cv = 0.05;
   const double share = 0.4;

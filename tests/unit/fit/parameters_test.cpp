@@ -1,4 +1,4 @@
-#include "sim/fit/parameters.h"
+#include "sim/profile/physical_parameters.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "sim/fit/parameters.h"
+#include "sim/profile/physical_parameters.h"
 
 #include <algorithm>
 #include <limits>
@@ -73,6 +73,7 @@ std::vector<PhysicalParameter> all_parameters() {
        .unit = "x",
        .meaning = "the rate of matrix products (`gemm` and those in fp8); launches stay",
        .prior = "18 % either way: whole steps on devices of one type differ by as much (configs/validation, MosaicML)",
+       .families = {CostFamily::gemm},
        .width = products_apart,
        .least = 0.3,
        .most = 3,
@@ -88,6 +89,7 @@ std::vector<PhysicalParameter> all_parameters() {
        .meaning = "the rate of attention kernels, forward and backward (`attention` and its other implementations)",
        .prior = "a factor of 1.4 either way: implementations of one year differ by as much (arXiv 2307.08691, section "
                 "4.1)",
+       .families = {CostFamily::attention_forward, CostFamily::attention_backward},
        .width = attentions_apart,
        .least = 0.2,
        .most = 5,
@@ -98,6 +100,7 @@ std::vector<PhysicalParameter> all_parameters() {
        .unit = "x",
        .meaning = "the bandwidth of kernels that memory bounds (`memory_bound`); their latency stays",
        .prior = "a quarter either way, chosen",
+       .families = {CostFamily::memory_bound},
        .width = memories_apart,
        .least = 0.2,
        .most = 5,
@@ -109,6 +112,7 @@ std::vector<PhysicalParameter> all_parameters() {
        .meaning = "the bandwidth of messages and collectives within a node (`links.nvlink`); latencies stay",
        .prior = "a factor of 1.4 either way: all-reduces of published A100 nodes reach 150 to 208 GB/s "
                 "(calib/profiles/a100-*.yaml)",
+       .families = {CostFamily::messages, CostFamily::collectives},
        .width = nodes_apart,
        .least = 0.05,
        .most = 5,
@@ -120,6 +124,7 @@ std::vector<PhysicalParameter> all_parameters() {
        .meaning = "the bandwidth of messages and collectives between nodes (`links.network`); latencies stay",
        .prior = "a factor of 2 either way: published fabrics reach 45 to 96 % of their lines "
                 "(calib/profiles/a100-*.yaml)",
+       .families = {CostFamily::messages, CostFamily::collectives},
        .width = fabrics_apart,
        .least = 0.02,
        .most = 5,
@@ -170,11 +175,16 @@ std::vector<std::string> fit_parameter_names() {
   return names;
 }
 
+const PhysicalParameter* find_fit_parameter(std::string_view name) {
+  const std::vector<PhysicalParameter>& all = fit_parameters();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const PhysicalParameter& p) { return p.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
 const PhysicalParameter& fit_parameter(std::string_view name) {
-  for (const PhysicalParameter& parameter : fit_parameters()) {
-    if (parameter.name == name) return parameter;
-  }
-  HDPSIM_CHECK(false, "there is no parameter {}", name);
+  const PhysicalParameter* found = find_fit_parameter(name);
+  HDPSIM_CHECK(found != nullptr, "there is no parameter {}", name);
+  return *found;
 }
 
 }  // namespace hdpsim

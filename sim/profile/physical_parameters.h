@@ -23,6 +23,8 @@ struct PhysicalParameter {
   std::string_view unit;     ///< "x" (of the profile's figure), "s".
   std::string_view meaning;  ///< What it changes, in a sentence.
   std::string_view prior;    ///< What is believed of it and why, in words.
+  /// The families of costs whose errors are those of this parameter.
+  std::vector<CostFamily> families{};
   PriorShape shape = PriorShape::factor;
   double width = 0;  ///< Standard deviation of the prior, by its shape.
   /// The range of values: of a factor relative to the start, otherwise absolute.
@@ -40,6 +42,8 @@ struct PhysicalParameter {
 /// kernel_slowdown.
 [[nodiscard]] const std::vector<PhysicalParameter>& fit_parameters();
 [[nodiscard]] std::vector<std::string> fit_parameter_names();
+/// The parameter of that name; null if there is none.
+[[nodiscard]] const PhysicalParameter* find_fit_parameter(std::string_view name);
 /// The parameter of that name, which must be one (checked).
 [[nodiscard]] const PhysicalParameter& fit_parameter(std::string_view name);
 
