@@ -31,7 +31,7 @@ constexpr char exit_codes[] =
     "Exit codes: 0 fine; 2 the input is wrong; 3 the machine refused (no device, no memory, cannot write); 70 a bug;\n"
     "130 and 143 stopped by Ctrl-C and by SIGTERM, within two seconds.";
 
-constexpr char out_of_memory[] = "error: out of memory: this takes more than the machine has";
+constexpr char out_of_memory[] = "error: out of memory: this takes more than the machine has\n";
 
 int ended(ExitCode code, const std::string& text) {
   complain(text);
@@ -124,8 +124,7 @@ int guarded_run(int argc, char** argv) {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
     remove_unfinished_files();
-    (void)!::write(STDERR_FILENO, out_of_memory, sizeof out_of_memory - 1);
-    (void)!::write(STDERR_FILENO, "\n", 1);
+    complain_without_memory(out_of_memory);
     ::_exit(machine_refused);
   } catch (...) {  // NOLINT(bugprone-empty-catch): a bug, which abort() shows to whoever looks into the core
   }

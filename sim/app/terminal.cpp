@@ -118,6 +118,10 @@ void note(const std::string& text) {
   tell(printable_lines(text) + '\n');
 }
 
+void complain_without_memory(std::string_view text) {
+  tell(text);
+}
+
 void complain(std::string_view text) {
   const std::string shown = printable_lines(text.ends_with('\n') ? text.substr(0, text.size() - 1) : text);
   if (shown.empty()) return;

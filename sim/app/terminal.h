@@ -26,6 +26,8 @@ void print_bytes(std::string_view text);
 void note(const std::string& text);
 /// Writes problems to standard error, as InputError formats them, in colour if it supports that.
 void complain(std::string_view text);
+/// Writes a text of the program's own to standard error as it is, without taking memory.
+void complain_without_memory(std::string_view text);
 
 /// Whether a person is there to be asked: standard input and standard error are terminals.
 [[nodiscard]] bool can_ask();

@@ -83,12 +83,15 @@ std::vector<std::string> sure_columns(const std::vector<std::string>& names) {
   return names.size() == 1 ? names : std::vector<std::string>{};
 }
 
-// Two columns may be the parts of a document.
+// Two columns may be the parts of a document, of which what was generated comes last.
 std::string sum_help(const std::vector<std::string>& names) {
   std::vector<std::string> parts;
   std::copy_if(names.begin(), names.end(), std::back_inserter(parts),
                [](const std::string& name) { return meaning_of_column(name) == ColumnMeaning::length; });
-  return parts.size() == 2 ? fmt::format("if a document is both, {}; ", joined(parts, "+")) : "";
+  if (parts.size() != 2) return "";
+  const auto is_generated = [](const std::string& name) { return lower(name).find("out") != std::string::npos; };
+  std::stable_partition(parts.begin(), parts.end(), [&](const std::string& name) { return !is_generated(name); });
+  return fmt::format("if a document is both, {}; ", joined(parts, "+"));
 }
 
 // What keeps the names from telling which column holds the lengths.

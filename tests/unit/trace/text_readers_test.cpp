@@ -194,8 +194,8 @@ TEST_CASE("two columns that may be the parts of a document are told how to be ad
   const auto path = folder.write("a.jsonl", "{\"prompt_len\": 300, \"output_len\": 900}\n");
   CHECK_THAT(folder.complaint([&] { return read(path); }),
              Catch::Contains("which column holds the lengths?") &&
-                 Catch::Contains("if a document is both, output_len+prompt_len"));
-  CHECK(read(path, {.column = "output_len+prompt_len"}) == Tokens{1200});
+                 Catch::Contains("if a document is both, prompt_len+output_len"));
+  CHECK(read(path, {.column = "prompt_len+output_len"}) == Tokens{1200});
 }
 
 TEST_CASE("a compression that is not read is told with what decompresses it", "[trace]") {

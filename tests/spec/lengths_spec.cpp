@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr char tiny_step[] = "study configs/studies/tiny.yaml --set sweep=null --set data.steps=1";
+
+TEST_CASE("a table of lengths is one to every command that takes lengths", "[lengths]") {
+  const Workplace here;
+  const std::string tables[] = {"length,count\n1024,500\n2048,300\n4096,150\n8192,50\n",
+                                "bucket;docs\n0-1024;500\n1024-4096;450\n4096-8192;50\n",
+                                "percentile,length\n0,10\n50,500\n90,4000\n100,8192\n"};
+  for (const std::string& table : tables) {
+    CAPTURE(table);
+    here.write("table.csv", table);
+    CHECK_THAT(here.hdpsim("check table.csv").out, Contains("table.csv: a distribution of lengths ("));
+    const Outcome described = here.hdpsim("trace describe table.csv --format json --count 20000");
+    REQUIRE(described.code == 0);
+    CHECK(nlohmann::json::parse(described.out).at("sequences") == 20000);
+    CHECK_THAT(described.err, Contains("20000 lengths are drawn from it"));
+    CHECK(here.hdpsim("new mine.yaml --force --gpus 8 --lengths table.csv --context 8Ki --steps 1 </dev/null").code ==
+          0);
+    CHECK(here.hdpsim("check mine.yaml").code == 0);
+    const Outcome studied = here.hdpsim(fmt::format("{} --lengths table.csv", tiny_step));
+    CAPTURE(studied.err);
+    REQUIRE(studied.code == 0);
+    CHECK_THAT(studied.out, !Contains("documents of the trace"));
+  }
+  // Every row is a document to whoever names the column of the lengths.
+  here.write("table.csv", tables[0]);
+  CHECK_THAT(here.hdpsim(fmt::format("{} --lengths table.csv --column length", tiny_step)).out,
+             Contains("the 4 documents of the trace are read"));
+  here.write("doubt.csv", "bin,count\n1024,500\n2048,300\n");
+  for (const std::string command :
+       {"check doubt.csv", "trace describe doubt.csv", "new other.yaml --lengths doubt.csv"}) {
+    const Outcome outcome = here.hdpsim(command + " </dev/null");
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, Contains("doubt.csv:1:1: error: 'bin' holds single numbers"));
+  }
+}
+
+TEST_CASE("a file that is sorted by length gives what any order of it gives, unless its order is kept", "[lengths]") {
+  const Workplace here;
+  std::string sorted;
+  for (int i = 1; i <= 4000; ++i) sorted += fmt::format("{}\n", 20 * i);
+  here.write("sorted.txt", sorted);
+  const std::string study = fmt::format(
+      "{} --lengths sorted.txt --set data.context=128Ki --set data.tokens_per_step=16Mi "
+      "--set 'plans=[hdp-balance]' --set compare_to=null",
+      tiny_step);
+  const auto sequences = [&](const std::string& options) {
+    REQUIRE(here.hdpsim(fmt::format("{} {} --out out", study, options)).code == 0);
+    const std::string steps = here.read("out/steps.csv");
+    const std::string header = steps.substr(0, steps.find('\n'));
+    std::istringstream names(header);
+    std::istringstream values(steps.substr(header.size() + 1));
+    std::string name;
+    std::string value;
+    while (std::getline(names, name, ',') && std::getline(values, value, ',') && name != "sequences") {
+    }
+    return std::stod(value);
+  };
+  // 16Mi tokens of documents of 40,010 tokens on average are 419 of them; the shortest of the file are 1,295.
+  CHECK(std::abs(sequences("") - 419) < 60);
+  CHECK(std::abs(sequences("--set data.lengths.order=file") - 1295) < 5);
+  const Outcome shuffled = here.hdpsim(study);
+  CHECK_THAT(shuffled.out,
+             Contains("10% of the trace of 4000 documents is read, in random order\n") &&
+                 Contains("the first half of the documents has 20.0k tokens each on average, the second half "
+                          "60.0k\n"));
+  CHECK_THAT(here.hdpsim(study + " --set data.lengths.order=file").out,
+             Contains("the first 10% of the trace of 4000 documents is read\n") &&
+                 Contains("early steps are unlike late ones"));
+  for (const std::string command : {"check sorted.txt", "trace describe sorted.txt"}) {
+    CHECK_THAT(here.hdpsim(command).out, Contains("the first half of the documents has 20.0k tokens"));
+  }
+  const Outcome replayed = here.hdpsim(
+      "replay configs/studies/tiny.yaml --point 1 --trace sorted.txt --steps 2 --plan static --out replayed");
+  REQUIRE(replayed.code == 0);
+  CHECK(nlohmann::json::parse(here.read("replayed/replay.json")).at("trace").at("order") == "file");
+}
+
+TEST_CASE("what asks for more than is simulated, or than the machine has, is refused with the figure", "[lengths]") {
+  const Workplace here;
+  const auto refused = [&](const std::string& arguments, int code, const std::string& figure,
+                           const std::string& before = "") {
+    const Outcome outcome = here.hdpsim(arguments, before);
+    CAPTURE(arguments, outcome.err.substr(0, 500));
+    CHECK(outcome.code == code);
+    CHECK_THAT(outcome.err, Contains(figure));
+  };
+  here.write("large.yaml",
+             "name: large\ncluster: {preset: a100-rail-3tier, gpus: 32}\nmodel: {preset: llama-7b}\n"
+             "profile: a100-published\ndata:\n  lengths: {fixed: 1}\n  context: 256Mi\n"
+             "  tokens_per_step: 256Mi\n  steps: 1\nmesh: {tp: 2, capacity: 16Mi}\nplans: [static]\n");
+  refused("check large.yaml", 2, "large.yaml:8:20: error: a step has about 268M sequences: at most 64Mi are simulated");
+  refused("study large.yaml --set data.tokens_per_step=1000000000000 --set data.context=32Ki", 2, "at most 64Mi");
+  here.write("long.csv", "step,length\n0,476\n0,800000000000\n1,277\n");
+  refused("check large.yaml --kind study", 2, "268M");
+  refused("study large.yaml --lengths long.csv --set data.context=8Ki --set data.tokens_per_step=1Mi", 2,
+          "a step has about 97.7M sequences");  // pieces of one document
+  // 32 million sequences take 5 GB, and 2 GB may be used.
+  refused("study large.yaml --set data.tokens_per_step=32Mi --set data.context=32Mi", 3,
+          "a step of about 33.6M sequences takes about 5.03 GB of memory, and", "ulimit -v 2000000;");
+  refused("trace generate --preset github --count 9223372036854775807 --out a.csv", 2, "--count");
+  refused("comm all_reduce -g 9223372036854775807", 2, "-g");
+  CHECK_FALSE(fs::exists(here.folder() / "a.csv"));
+}
+
+TEST_CASE("the end of memory is the machine's refusal, wherever it comes", "[lengths]") {
+  const Workplace here;
+  // A quarter of a million sequences a step: from a limit at which nothing is begun to one at which all runs.
+  for (const int megabytes : {300, 400, 500, 600, 700, 800}) {
+    CAPTURE(megabytes);
+    const Outcome outcome = here.hdpsim(fmt::format("{} --set 'data.lengths={{fixed: 64}}' --jobs 2", tiny_step),
+                                        fmt::format("ulimit -v {}000;", megabytes));
+    CAPTURE(outcome.err.substr(0, 500));
+    CHECK((outcome.code == 0 || outcome.code == 3 || outcome.code == 127));
+  }
+}
+
+TEST_CASE("what a killed generator has left is removed by the next one of the same file", "[lengths]") {
+  const Workplace here;
+  const auto parts = [&] {
+    std::int64_t count = 0;
+    for (const auto& entry : fs::directory_iterator(here.folder()))
+      count += entry.path().extension() == ".part" ? 1 : 0;
+    return count;
+  };
+  Background generator(here, "trace generate --preset github --count 200000000 --out lengths.csv");
+  generator.await([&] { return parts() > 0; });
+  generator.send(SIGKILL);
+  CHECK(generator.wait() == 128 + SIGKILL);
+  CHECK(parts() == 1);
+  REQUIRE(here.hdpsim("trace generate --preset github --count 10 --out other.csv").code == 0);
+  CHECK(parts() == 1);  // of another file
+  REQUIRE(here.hdpsim("trace generate --preset github --count 10 --out lengths.csv").code == 0);
+  CHECK(parts() == 0);
+}
+
+TEST_CASE("a plan that trains nothing, and one without a schema, are refused by their file", "[lengths]") {
+  const Workplace here;
+  here.write("nothing.json",
+             R"({"schema": "hdpsim.plan/1", "policy": "hdp-balance", "step": 0, "ranks": 4, "capacity": 1024, )"
+             R"("layers": 4, "sequences": [], "micro_batches": [], "schedule": [[], [], [], []]})");
+  for (const std::string command : {"check nothing.json", "execute nothing.json --study configs/studies/real.yaml"}) {
+    const Outcome outcome = here.hdpsim(command);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, Contains("nothing.json: error: the plan has no sequences: nothing is trained"));
+  }
+  here.write("old.json", R"({"policy": "hdp-balance", "step": 0, "ranks": 1, "capacity": 1024, "layers": 4, )"
+                         R"("sequences": [10], "micro_batches": [{"group": "0", "spans": [0]}], "schedule": [[0]]})");
+  const Outcome outcome = here.hdpsim("execute old.json --study configs/studies/real.yaml");
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.err, Contains("old.json") && Contains("schema"));
+  const Outcome study = here.hdpsim("execute configs/studies/real.yaml --study configs/studies/real.yaml");
+  CHECK(study.code == 2);
+  CHECK_THAT(study.err, Contains("configs/studies/real.yaml: error: this is no plan, to which --study belongs"));
+}
+
+}  // namespace
+}  // namespace hdpsim::spec
