@@ -8,14 +8,14 @@
 namespace hdpsim {
 
 void Problems::add(const Diagnostics& found, const Position& where) {
-  const bool are_all_kept = found.count() <= Diagnostics::most_kept;
-  if (!are_all_kept && !counted_) diagnostics_.append(found);
-  counted_ = counted_ || !are_all_kept;
+  const bool as_a_whole = !counted_ && found.count() > Diagnostics::most_kept;
+  if (as_a_whole) diagnostics_.append(found);
+  counted_ = counted_ || as_a_whole;
   for (Diagnostic& problem : found.sorted()) {
     if (problem.position.file.empty()) problem.position = where;
     const Position& at = problem.position;
-    if (!seen_.emplace(at.file, at.line, at.column, problem.message).second) continue;
-    diagnostics_.add(std::move(problem));
+    const bool is_new = seen_.emplace(at.file, at.line, at.column, problem.message).second;
+    if (is_new && !as_a_whole) diagnostics_.add(std::move(problem));
   }
 }
 

@@ -37,7 +37,8 @@ const Workplace& made_alone() {
 
 // One point takes as long as little more than the start of a process.
 std::string patience() {
-  return patience_for(3s, [] { CHECK(made_alone().hdpsim("study many.yaml --set sweep={data.seed:[1]}").code == 0); });
+  return patience_for(3s,
+                      [] { CHECK(made_alone().hdpsim("study many.yaml --set 'sweep={data.seed: [1]}'").code == 0); });
 }
 
 /// A study of many small points in a folder of its own, and the results that it must have.
