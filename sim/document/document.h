@@ -50,8 +50,8 @@ struct Value::Entry {
 [[nodiscard]] std::string_view kind_name(Value::Kind kind);
 
 /// Parses YAML, of which JSON is a subset. Reported are syntax errors, duplicate keys, keys other than strings, more
-/// than 2 MB, 64 levels or 400,000 values (alias bombs); the result is then whatever could be read. The diagnostics
-/// keep the text for caret lines. `file` is the name that positions carry.
+/// than 2 MB, 64 levels, 50,000 keys of a map or 400,000 values (alias bombs); the result is then whatever could be
+/// read. The diagnostics keep the text for caret lines. `file` is the name that positions carry.
 [[nodiscard]] Value parse_document(const std::string& file, const std::string& text, Diagnostics& diagnostics);
 
 /// The same for a file on disk. A missing file is reported; one that exists but cannot be read throws a MachineError.
