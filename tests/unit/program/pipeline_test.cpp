@@ -107,8 +107,8 @@ TEST_CASE("a split that leaves a chunk without layers is a problem", "[pipeline]
     return ChunkMap(options, stages).deal().problem(layers);
   };
   CHECK(problem(2, 3, {}) == "chunk 2 of 3 gets no layer");
-  CHECK(problem(2, 4, {.split = {.counts_loss = true}}) == "chunk 2 of 4 gets no layer");
-  CHECK(problem(5, 8, {.split = {.counts_embedding = true, .counts_loss = true}}) == "chunk 0 of 8 gets no layer");
+  CHECK(problem(2, 4, {.split = {.counts_loss = true}}) == "chunk 3 of 4 gets no layer");
+  CHECK(problem(5, 8, {.split = {.counts_embedding = true, .counts_loss = true}}) == "chunk 7 of 8 gets no layer");
   CHECK(problem(6, 2, {.split = {.first_stage = 2, .last_stage = 3}}) == "the stages get 5 of 6 layers");
   CHECK(problem(6, 3, {.split = {.first_stage = 5}}) == "chunk 2 of 3 gets no layer");
   CHECK(problem(6, 3, {.split = {.first_stage = 7}}) == "the stages get 7 of 6 layers");
