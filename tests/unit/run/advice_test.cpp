@@ -103,7 +103,7 @@ TEST_CASE("advice does not depend on the number of threads", "[advice]") {
 
 TEST_CASE("what a model with experts forbids is not advised", "[advice]") {
   const Advised advised({"cluster={preset: h100-rail, gpus: 32}", "model={preset: mixtral-8x7b}",
-                         "profile=h100-published", "mesh={tp: 8, capacity: 8Ki}", "plans=[static]", "data.steps=1"});
+                         "profile=h100-published", "mesh={tp: 8, capacity: 16Ki}", "plans=[static]", "data.steps=1"});
   const std::vector<Advice> all = advised.of(0);
   for (const Advice& advice : all) {
     CAPTURE(joined(advice.changes, " "));
@@ -113,7 +113,7 @@ TEST_CASE("what a model with experts forbids is not advised", "[advice]") {
 }
 
 TEST_CASE("a framework's way to train, another tp and offload are found", "[advice]") {
-  const Advised advised({"plans=[{hdp-naive: {offload: none}}]", "mesh.tp=8", "data.steps=1"});
+  const Advised advised({"plans=[{hdp-naive: {offload: none}}]", "mesh={tp: 8, capacity: 16Ki}", "data.steps=1"});
   const std::vector<Advice> all = advised.of(0);
   CHECK(names(all, "framework.preset="));
   CHECK(names(all, "mesh.tp="));
