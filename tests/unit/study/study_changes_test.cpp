@@ -65,7 +65,7 @@ TEST_CASE("where no capacity fits, what is suggested leaves room", "[capacity]")
   const StudyFile file(test::good_study);
   const std::vector<std::vector<std::string>> studies = {
       {"mesh={tp: 1, capacity: auto}", "model={preset: llama-70b}"},
-      {"mesh={tp: 2, zero: 3, capacity: auto}", "cluster.node.gpu_memory=6 GB"},
+      {"mesh={tp: 1, capacity: auto}", "cluster.node.gpu_memory=40 GB"},
       {"cluster={preset: h100-rail, gpus: 32}", "profile=h100-published", "model={preset: mixtral-8x7b}",
        "mesh={tp: 1, capacity: auto}"}};
   for (const auto& study : studies) {
