@@ -21,14 +21,30 @@ bool reduces_in_network(const CollectiveTerms& way, const CollectiveSpan& span) 
   return span.nodes > 1 && algorithms.at(static_cast<std::size_t>(way.algorithm)).in_network;
 }
 
+// What the line of a profile takes at least beyond what NCCL counts for the same algorithm. Lines are made of large
+// messages, which fill NCCL's buffers first: one that is smaller than a buffer takes as much less.
+double excess_of(const CollectiveTerms& line, const std::vector<CollectiveTerms>& ways, std::int64_t bytes) {
+  static const double buffer = nccl::number("buffer_bytes");
+  const auto same = std::find_if(ways.begin(), ways.end(), [&](const CollectiveTerms& way) {
+    return way.algorithm == line.algorithm && way.protocol == Protocol::simple;
+  });
+  if (same == ways.end()) return 0;
+  const Duration steps =
+      line.steps_inside * line.links.nvlink_latency + line.steps_between * line.links.network_latency;
+  const double excess = std::max(0.0, line.start_s + steps.seconds() - same->start_s);
+  return excess * std::min(1.0, static_cast<double>(bytes) / buffer);
+}
+
 // The ways of the first basis that covers a collective, without measured curves.
 std::vector<CollectiveTerms> ways_of(const CollectiveQuestion& question) {
   std::vector<CollectiveTerms> ways = nccl_ways(question, {});
   const std::optional<CollectiveTerms> line = profile_line(question);
   if (!line) return ways.empty() ? std::vector{closed_form(question)} : ways;
+  const double excess = excess_of(*line, ways, question.bytes);
   std::erase_if(ways, [&](const CollectiveTerms& way) { return is_like_lines(way, question.span); });
   for (CollectiveTerms& way : ways) {
     if (reduces_in_network(way, question.span)) continue;
+    way.start_s += excess;
     way.seconds_a_byte = std::max(way.seconds_a_byte, line->seconds_a_byte);
   }
   ways.insert(ways.begin(), *line);

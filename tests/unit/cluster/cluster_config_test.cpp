@@ -138,10 +138,10 @@ cluster.yaml:17:3: error: there is no link 'core 0 rail 0': tier 'core' joins al
           ^
 cluster.yaml:18:3: error: 'node 0 nic 0 up' names no link
    18 |   node 0 nic 0 up: 0.5
-          ^ write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up, TIER 1 rail 0 plane 1 or, in a graph, SWITCH to SWITCH
+          ^ write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up, TIER 1 rail 0 plane 1 or, without rails, TIER 1 up or, in a graph, SWITCH to SWITCH
 cluster.yaml:19:3: error: 'node 0' names no link
    19 |   node 0: 0.5
-          ^ write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up, TIER 1 rail 0 plane 1 or, in a graph, SWITCH to SWITCH
+          ^ write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up, TIER 1 rail 0 plane 1 or, without rails, TIER 1 up or, in a graph, SWITCH to SWITCH
 cluster.yaml:20:17: error: a share of 1.5, it must be 0 or from 0.001 to 1
    20 |   node 0 nic 1: 1.5
                         ^ 0.5 carries half, 0 is down
@@ -179,7 +179,7 @@ cluster.yaml:2:7: error: the tiers join at most 64 gpus, the cluster has 100
               ^ raise tiers.core.fan_in or add a tier
 cluster.yaml:3:1: error: the cluster has no key 'racks'
     3 | racks: 3
-        ^ known: name, device, compute_capability, gpus, node, node_kinds, speed, tiers, torus, dragonfly, graph, in_network_reduction, routing, links, notes
+        ^ known: name, device, compute_capability, gpus, node, node_kinds, speed, tiers, rails, torus, dragonfly, graph, in_network_reduction, routing, links, notes
 cluster.yaml:6:15: error: "80" has no unit
     6 |   gpu_memory: 80
                       ^ did you mean 80 GB (10^9 bytes) or 80 GiB (2^30 bytes)?
