@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "sim/app/command.h"
 #include "sim/app/named_cluster.h"
+#include "sim/app/terminal.h"
 #include "sim/base/text.h"
 #include "sim/cluster/cluster_config.h"
 #include "sim/document/json_stream.h"
