@@ -72,6 +72,10 @@ void add_totals(const RunResult& result, RunMetrics& metrics) {
 
 }  // namespace
 
+std::string sharing_text(const RunInfo& info) {
+  return info.cut == "per_document" ? info.sharing : fmt::format("{}, {}", info.sharing, info.cut);
+}
+
 Flops model_flops(const Transformer& model, const Batch& batch, double kept) {
   Flops attention;
   for (const LayerRun& run : layer_runs(model)) {
@@ -184,6 +188,17 @@ void compare_with(const std::vector<std::shared_ptr<const Run>>& baselines, std:
     run.tuned_baseline = baselines.at(run.info.point);
     compare(run.tuned_baseline->info.plan, &run.tuned_baseline->result, run);
   }
+}
+
+void compare_with(const BestStatic& best, Run& run) {
+  if (run.is_refused()) return;
+  const Run& fastest = *best.run;
+  run.best_static = best.run;
+  run.metrics.over_best_static = {.speedup = speedup_over(fastest.info.plan, fastest.result, run.result),
+                                  .sharing = fastest.info.sharing,
+                                  .cut = fastest.info.cut,
+                                  .cp = best.cp,
+                                  .step_time_s = fastest.metrics.step_time_s.mean};
 }
 
 }  // namespace hdpsim

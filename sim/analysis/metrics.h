@@ -53,13 +53,28 @@ struct RunInfo {
   std::int64_t nodes = 1;                   ///< Nodes that can fail.
   std::optional<FailureModel> failures{};
   std::optional<UncertaintyModel> uncertainty{};
+  /// How groups share a sequence, in the words of `mesh.cp_comm_type` and `mesh.cp_cut`.
+  std::string sharing{};
+  std::string cut{};
 };
+
+/// "p2p", or with a cut that is not the usual one "all_gather, dispatch".
+[[nodiscard]] std::string sharing_text(const RunInfo& info);
 
 struct Speedup {
   std::string versus;
   double mean = 1;  ///< Ratio of the mean step times; of a token's, where the plans train unlike numbers of tokens.
   double p5 = 1;    ///< Percentile of such ratios step by step: both plans read the same batches.
   double p95 = 1;
+};
+
+/// The speed-up over the fastest plan `static` of the same tp and pp, whichever way its groups share a sequence.
+struct BestStaticSpeedup {
+  Speedup speedup;
+  std::string sharing;  ///< How its groups share a sequence, as in RunInfo, ...
+  std::string cut;
+  std::int64_t cp = 1;     ///< ... and how many ranks they have.
+  double step_time_s = 0;  ///< Its mean step time.
 };
 
 /// One row of a result.
@@ -72,9 +87,10 @@ struct RunMetrics {
   /// Model FLOPs utilization: model_flops over what the devices could do at their peak in the same time.
   double mfu = 0;
   std::optional<Speedup> speedup;
-  Breakdown breakdown;        ///< Mean over ranks and steps; sums to the mean step time.
-  BusyTimes busy;             ///< Mean over steps of each step's figures.
-  ConnectionUse connections;  ///< The maximum over the steps.
+  std::optional<BestStaticSpeedup> over_best_static;  ///< Empty unless speed-ups are over `static` as stated.
+  Breakdown breakdown;                                ///< Mean over ranks and steps; sums to the mean step time.
+  BusyTimes busy;                                     ///< Mean over steps of each step's figures.
+  ConnectionUse connections;                          ///< The maximum over the steps.
   /// Memory in the step with the fullest device; for host and channels the maximum over the steps.
   MemoryUse memory;
   std::int64_t tokens_held = 0;  ///< The maximum over the steps.
@@ -101,8 +117,14 @@ struct Run {
   RunMetrics metrics;
   /// The baseline of the speed-up if it has a mesh of its own; null: it is a run of the study.
   std::shared_ptr<const Run> tuned_baseline{};
+  /// What `over_best_static` is over: a run of the study, or one beside them, "static (a2a)". Null: nothing.
+  std::shared_ptr<const Run> best_static{};
 
   [[nodiscard]] bool is_refused() const { return result.refusal.has_value(); }
+  /// Whether `best_static` is none of the study's runs.
+  [[nodiscard]] bool is_over_another_static() const {
+    return best_static != nullptr && metrics.speedup && best_static->info.plan != metrics.speedup->versus;
+  }
 };
 
 /// "study.yaml:11:5: verl makes a micro-batch of 9,000 tokens, ... (step 3)" of a run that was refused; empty of
@@ -114,6 +136,14 @@ struct Run {
 void evaluate(std::vector<Run>& runs, const std::optional<std::string>& versus);
 /// Compares all runs, which have been evaluated, with other baselines: one a point, in the order of the points.
 void compare_with(const std::vector<std::shared_ptr<const Run>>& baselines, std::vector<Run>& runs);
+
+/// The fastest `static` of a point.
+struct BestStatic {
+  std::shared_ptr<const Run> run;
+  std::int64_t cp = 1;  ///< The ranks of its groups.
+};
+/// Compares a run that has been evaluated with it; one that was refused stays as it is.
+void compare_with(const BestStatic& best, Run& run);
 
 /// Seconds as the nearest double, whose shortest decimal shows whole picoseconds.
 [[nodiscard]] inline double seconds_of(Duration duration) {

@@ -7,6 +7,7 @@
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/report/explanation_text.h"
+#include "sim/run/best_static.h"
 #include "sim/run/explain.h"
 #include "sim/run/ordered_work.h"
 #include "sim/run/runner.h"
@@ -33,18 +34,25 @@ ExplainChoice choice_of(const ExplainOptions& options) {
   return {std::stoll(first), slash == std::string::npos ? "" : text.substr(slash + 1), options.step};
 }
 
-// Takes the runs that the study has left in the folder and simulates missing ones again.
-std::optional<std::vector<Run>> runs_of(const Study& study, const std::filesystem::path& folder) {
+// Takes the runs that the study has left in the folder and simulates missing ones again. Those of one point are
+// compared with its best static mesh.
+std::optional<std::vector<Run>> runs_of(const Study& study, const std::filesystem::path& folder, Catalog& catalog,
+                                        std::int64_t point) {
   std::optional<RunStore> store;
   if (std::filesystem::is_directory(folder / "runs")) store = RunStore::reader(folder / "runs");
   ProgressDisplay display;
-  return run_study(study, {.jobs = one_a_processor(),
-                           .store = store ? &*store : nullptr,
-                           .resume = store.has_value(),
-                           .damaged = damage_notes("simulated again"),
-                           .version = version,
-                           .stop = [] { return stop_signal() != 0; },
-                           .report = [&](const Progress& progress) { display.show(progress); }});
+  const RunnerOptions how{.jobs = one_a_processor(),
+                          .store = store ? &*store : nullptr,
+                          .resume = store.has_value(),
+                          .damaged = damage_notes("simulated again"),
+                          .version = version,
+                          .stop = [] { return stop_signal() != 0; },
+                          .report = [&](const Progress& progress) { display.show(progress); }};
+  auto runs = run_study(study, how);
+  if (!runs || !compare_with_best_static(study, catalog, how, *runs, static_cast<std::size_t>(point))) {
+    return std::nullopt;
+  }
+  return runs;
 }
 
 int explain_command(const ExplainOptions& options, const Session& session) {
@@ -55,7 +63,7 @@ int explain_command(const ExplainOptions& options, const Session& session) {
   (void)chosen_plans(study, choice);  // before anything is simulated
 
   catch_stop_signals();
-  const auto runs = runs_of(study, folder);
+  const auto runs = runs_of(study, folder, catalog, choice.point);
   if (!runs) return exit_by_signal + stop_signal();
   std::vector<Explanation> told = explain(
       study, *runs, choice, {.catalog = catalog, .jobs = one_a_processor(), .stop = [] { return stop_signal() != 0; }});

@@ -80,6 +80,8 @@ int replay_command(const ReplayOptions& options, const Session& session) {
         resumable(options.out, GrowingFile::temporary("steps.csv").string(), [&] { return replay(study, point, run); });
   }
   if (!result) return interrupted(options, study);
+  result->best_static = best_static_share(study, point, catalog, static_cast<std::size_t>(options.jobs), stopped);
+  if (stopped()) return interrupted(options, study);
   if (folder) {
     folder->remove_earlier();
     write_replay(*folder, *result, study, version);

@@ -9,6 +9,7 @@
 #include "sim/base/output_folder.h"
 #include "sim/results/result_files.h"
 #include "sim/results/table.h"
+#include "sim/run/best_static.h"
 #include "sim/run/framework_notes.h"
 #include "sim/run/runner.h"
 #include "sim/run/step.h"
@@ -85,16 +86,19 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
   {
     ProgressDisplay display;
     const std::unique_ptr<RunWorkers> helpers = processes.helpers(study);
-    const auto simulate = [&] {
-      return run_study(study, {.jobs = processes.jobs(),
-                               .store = kept.runs ? &*kept.runs : nullptr,
-                               .resume = options.resume,
-                               .damaged = damage_notes("simulated again"),
-                               .version = version,
-                               .stop = [] { return stop_signal() != 0; },
-                               .report = [&](const Progress& progress) { display.show(progress); },
-                               .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); },
-                               .helpers = helpers.get()});
+    const RunnerOptions how{.jobs = processes.jobs(),
+                            .store = kept.runs ? &*kept.runs : nullptr,
+                            .resume = options.resume,
+                            .damaged = damage_notes("simulated again"),
+                            .version = version,
+                            .stop = [] { return stop_signal() != 0; },
+                            .report = [&](const Progress& progress) { display.show(progress); },
+                            .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); },
+                            .helpers = helpers.get()};
+    const auto simulate = [&]() -> std::optional<std::vector<Run>> {
+      auto found = run_study(study, how);
+      if (!found || !compare_with_best_static(study, catalog, how, *found)) return std::nullopt;
+      return found;
     };
     runs = resumable(options.out, "runs", simulate);
   }

@@ -15,6 +15,7 @@
 #include "sim/explore/explore_page.h"
 #include "sim/report/study_report.h"
 #include "sim/results/table.h"
+#include "sim/run/best_static.h"
 #include "sim/run/runner.h"
 #include "sim/run/step.h"
 #include "sim/run/study_coverage.h"
@@ -194,16 +195,17 @@ bool ExploreSession::send_part(Study& study, AnswerStream& stream) const {
 std::optional<std::vector<Run>> ExploreSession::all_steps(const Study& study, const Question& question,
                                                           std::vector<std::string>& notes, AnswerStream& stream) {
   StudyCoverage coverage;
-  auto runs =
-      run_study(study, {.jobs = options_.jobs,
-                        .store = &store_,
-                        .resume = true,
-                        .version = options_.version,
-                        .stop = [&] { return stream.is_closed(); },
-                        .report = [&](const Progress& progress) { stream.send(progress_line(progress)); },
-                        .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); }});
+  const RunnerOptions how{.jobs = options_.jobs,
+                          .store = &store_,
+                          .resume = true,
+                          .version = options_.version,
+                          .stop = [&] { return stream.is_closed(); },
+                          .report = [&](const Progress& progress) { stream.send(progress_line(progress)); },
+                          .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); }};
+  auto runs = run_study(study, how);
   if (!runs || !compare_with_tuned(study, question, stream, *runs)) return std::nullopt;
-  const Catalog catalog(options_.data);
+  Catalog catalog(options_.data);  // of its own, so that other questions are read meanwhile
+  if (!compare_with_best_static(study, catalog, how, *runs)) return std::nullopt;
   const RunAdvice advice = advice_in_need(
       study, *runs, {.catalog = catalog, .jobs = options_.jobs, .stop = [&] { return stream.is_closed(); }});
   for (const std::string& told : result_notes(*runs, advice)) notes.push_back(told);

@@ -22,10 +22,12 @@ function breakdown_bar({plan, breakdown, mean, unfit}, longest) {
   return share_bar(parts, {label: `${plan}: where the time goes`, faded: unfit !== ""});
 }
 
+const over_best = data.summaries.every(({over_best}) => over_best !== null);
+
 function show_plans() {
   const columns = [
-    {title: "Plan", text: true},
-    ...titles("Mean", "p5", "p50", "p95", "p99", "Slowest", "Speed-up", "p5 – p95", "Fastest in"),
+    {title: "Plan", text: true}, ...titles("Mean", "p5", "p50", "p95", "p99", "Slowest", "Speed-up", "p5 – p95"),
+    ...(over_best ? titles("Over best static") : []), ...titles("Fastest in"),
     {title: "Where the time goes", text: true, below: true}
   ];
   const longest = Math.max(...data.summaries.map(({mean}) => mean));
@@ -38,7 +40,8 @@ function show_plans() {
         unfit ? element("s", {}, seconds(mean)) : element("span", {className: best ? "best" : ""}, seconds(mean));
     return [
       plan_name(plan), shown, ...quantiles.map((value) => soft(seconds(value))), unfit ? "–" : ratio(ratio_of_means),
-      unfit || is_baseline ? "" : soft(range(spread, ratio)), unfit ? "–" : plural(fastest, "step"),
+      unfit || is_baseline ? "" : soft(range(spread, ratio)),
+      ...(over_best ? [unfit ? "–" : ratio(summary.over_best)] : []), unfit ? "–" : plural(fastest, "step"),
       breakdown_bar(summary, longest)
     ];
   };

@@ -14,7 +14,7 @@ const pass_colors = {
 
 // Intervals are those of the simulated means where every run has them, otherwise the spread of the steps.
 const uncertain = data.runs.every(({uncertainty}) => uncertainty);
-const step_time_of = (run) => ({...run.step_time, ...(uncertain ? run.uncertainty.step_time : {})});
+const step_time_of = (run) => ({...run.step_time, ...(uncertain ? run.uncertainty?.step_time : {})});
 const speedup_of = (run) => ({...run.speedup, ...(uncertain ? run.uncertainty.speedup : {})});
 
 // With the median between them where it is one of means.
@@ -34,6 +34,8 @@ const spread_cells = (text) => has_spread ? [soft(text)] : [];
 const unless_it_fits = ({memory}) => memory.verdict === "fits" ? "" : `; ${memory.verdict}`;
 const compared = data.runs.find(({speedup}) => speedup);
 const versus = compared?.speedup.versus;
+// The best static mesh of the same tp and pp, which speed-ups are also over.
+const over_best = data.runs.some((run) => run.over_best);
 
 // ---- Names
 
@@ -108,10 +110,12 @@ function result_row(run, best, longest) {
         ...spread_cells(spread(speedup_of(run), ratio))
       ] :
       ["–", ...spread_cells("")];
+  const best_static = run.memory.fits && run.over_best ? ratio(run.over_best.mean) : "–";
   return [
     plan_name(run.plan), element("span", {className: run === best ? "best" : ""}, figure(seconds(run.step_time.mean))),
-    ...spread_cells(spread(step_time_of(run), seconds)), ...(compared ? speedups : []), figure(short(run.tokens_per_s)),
-    figure((100 * run.mfu).toFixed(1) + "%"), memory_text(run), breakdown_bar(run, longest)
+    ...spread_cells(spread(step_time_of(run), seconds)), ...(compared ? speedups : []),
+    ...(over_best ? [best_static] : []), figure(short(run.tokens_per_s)), figure((100 * run.mfu).toFixed(1) + "%"),
+    memory_text(run), breakdown_bar(run, longest)
   ];
 }
 
@@ -121,21 +125,27 @@ function refused_row({plan, why}, columns) {
   return [plan_name(plan), ...none, element("span", {className: "misfit"}, `refused: ${why}`)];
 }
 
+const best_static_column = {
+  title: "Over best static",
+  meaning: "speed-up over static on the same tp and pp with the fastest sharing, which stands in brackets"
+};
+
 function show_results() {
   const columns = [
     {title: "Plan", text: true}, {title: "Step time"}, ...spread_columns,
-    ...(compared ? [{title: "Speed-up"}, ...spread_columns] : []), {title: "Tokens/s"},
-    {title: "MFU", meaning: "FLOPs of the model a second, as a share of the devices' peak"}, {title: "Memory a device"},
-    {title: "Where the time goes", text: true, below: true}
+    ...(compared ? [{title: "Speed-up"}, ...spread_columns] : []), ...(over_best ? [best_static_column] : []),
+    {title: "Tokens/s"}, {title: "MFU", meaning: "FLOPs of the model a second, as a share of the devices' peak"},
+    {title: "Memory a device"}, {title: "Where the time goes", text: true, below: true}
   ];
   const same_setting = all_same(data.points.map(({setting}) => setting));
   const rows = data.points.flatMap((point, index) => {
     const runs = runs_at(index);
     const [best] = runs.filter(({memory}) => memory.fits).sort(by_step_time);
-    const longest = Math.max(...runs.map(({step_time}) => step_time.mean));
+    const shown = point.best_static ? [...runs, point.best_static] : runs;
+    const longest = Math.max(...shown.map(({step_time}) => step_time.mean));
     const title = [full_point_name(index), ...(same_setting ? [] : [soft(" " + point.setting)])];
     return [
-      ...(many_points ? [heading_row(title, columns)] : []), ...runs.map((run) => result_row(run, best, longest)),
+      ...(many_points ? [heading_row(title, columns)] : []), ...shown.map((run) => result_row(run, best, longest)),
       ...data.refused.filter((run) => run.point === index).map((run) => refused_row(run, columns))
     ];
   });
@@ -196,6 +206,14 @@ const comparisons = [
             {name: "Speed-up", axis: `times as fast as ${versus}`, form: ratio, short: short_ratio, figure: speedup_of}
           ] :
           []),
+  ...(over_best && data.runs.every((run) => run.over_best) ? [{
+    name: "Over best static",
+    axis: "times as fast as the best static mesh of the same tp and pp",
+    form: ratio,
+    short: short_ratio,
+    figure: (run) => uncertain ? {mean: run.over_best.mean} : run.over_best
+  }] :
+                                                             []),
   {
     name: "Tokens/s",
     axis: "tokens a second",

@@ -89,6 +89,8 @@ std::unique_ptr<Replay> replayed(StudySource source, const ReplayChoice& choice,
                       .row = [&](const StepRow& row) { rows.steps.push_back(row); },
                       .window = [&](const WindowRow& row) { rows.windows.push_back(row); }});
   if (!result) return nullptr;
+  result->best_static = best_static_share(study, point, catalog, options.jobs, stop);
+  if (stop()) return nullptr;
   auto replay = std::make_unique<Replay>(std::move(study), std::move(*result), std::move(rows));
   if (folder) {
     folder->remove_earlier();

@@ -16,6 +16,7 @@
 #include "sim/results/format.h"
 #include "sim/results/result_files.h"
 #include "sim/results/table.h"
+#include "sim/run/best_static.h"
 #include "sim/run/framework_notes.h"
 #include "sim/run/ordered_work.h"
 #include "sim/run/runner.h"
@@ -98,15 +99,16 @@ class StudyRun {
   std::unique_ptr<Result> result() {
     StudyCoverage coverage;
     std::vector<std::string> notes;
-    auto runs =
-        run_study(study_, {.jobs = options_.jobs,
-                           .store = store_ ? &*store_ : nullptr,
-                           .resume = options_.resume,
-                           .damaged = [&](const Diagnostic& part) { notes.push_back(damage_text(part)); },
-                           .version = version,
-                           .stop = stop_,
-                           .report = [this](const Progress& progress) { report(progress); },
-                           .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); }});
+    const RunnerOptions how{.jobs = options_.jobs,
+                            .store = store_ ? &*store_ : nullptr,
+                            .resume = options_.resume,
+                            .damaged = [&](const Diagnostic& part) { notes.push_back(damage_text(part)); },
+                            .version = version,
+                            .stop = stop_,
+                            .report = [this](const Progress& progress) { report(progress); },
+                            .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); }};
+    auto runs = run_study(study_, how);
+    if (!runs || !compare_with_best_static(study_, catalog_, how, *runs)) return nullptr;
     const TuneRun search{.jobs = options_.jobs,
                          .resume = options_.resume,
                          .damaged = [&](const Diagnostic& part) { notes.push_back(damage_text(part)); },
@@ -115,7 +117,7 @@ class StudyRun {
     std::optional<BaselineStore> found;
     if (folder_ && study_.tunes_baseline) found.emplace(folder_->folder("baselines"), &*folder_);
     const BaselineRun baselines{search, found ? &*found : nullptr, store_ ? &*store_ : nullptr};
-    if (!runs || !compare_with_tuned(study_, root_, catalog_, baselines, *runs)) return nullptr;
+    if (!compare_with_tuned(study_, root_, catalog_, baselines, *runs)) return nullptr;
     for (std::string& line : study_notes(study_)) notes.push_back(std::move(line));
     for (std::string& line : framework_notes(study_)) notes.push_back(std::move(line));
     for (std::string& warning : coverage.warnings(study_, *runs)) notes.push_back(std::move(warning));

@@ -36,11 +36,10 @@ std::string identity_of(const Study& study, const StudyPoint& point, const std::
 
 ReplayRules rules_of(const Study& study, const StudyPoint& point, std::int64_t steps) {
   const std::vector<std::string> names = plan_names(study);
-  const auto baseline = study.compare_to ? std::find(names.begin(), names.end(), *study.compare_to) : names.begin();
   const ClusterSpec& cluster = point.spec.cluster;
   return {.steps = steps,
           .plans = names.size(),
-          .baseline = static_cast<std::size_t>(baseline - names.begin()),
+          .baseline = baseline_plan(study),
           .window = study.replay.window.value_or(std::max(least_window, steps / usual_windows)),
           .threshold = study.replay.threshold,
           .worst = static_cast<std::size_t>(study.replay.worst),
@@ -73,7 +72,8 @@ class Replay {
                         std::move(summary),
                         std::move(*worst),
                         point_.batches->use(run_.steps),
-                        run_.refused};
+                        run_.refused,
+                        {}};
   }
 
  private:
@@ -174,6 +174,12 @@ class Replay {
 };
 
 }  // namespace
+
+std::size_t baseline_plan(const Study& study) {
+  const std::vector<std::string> names = plan_names(study);
+  const auto baseline = study.compare_to ? std::find(names.begin(), names.end(), *study.compare_to) : names.begin();
+  return static_cast<std::size_t>(baseline - names.begin());
+}
 
 std::vector<std::string> plan_names(const Study& study) {
   std::vector<std::string> names;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/seal.h"
+#include "sim/replay/best_static_share.h"
 #include "sim/replay/refused_plans.h"
 #include "sim/replay/replay_summary.h"
 #include "sim/replay/step_cause.h"
@@ -43,11 +44,14 @@ struct ReplayResult {
   std::string profile;
   std::vector<std::string> plans;
   ReplaySummary summary;
-  std::vector<std::vector<StepCause>> worst;  ///< Slowest steps of each plan, slowest first.
-  std::optional<TraceUse> trace{};            ///< Empty if lengths are drawn.
-  std::vector<RefusedPlan> refused{};         ///< Plans of the study that it goes without.
+  std::vector<std::vector<StepCause>> worst;     ///< Slowest steps of each plan, slowest first.
+  std::optional<TraceUse> trace{};               ///< Empty if lengths are drawn.
+  std::vector<RefusedPlan> refused{};            ///< Plans of the study that it goes without.
+  std::optional<BestStaticShare> best_static{};  ///< Of best_static_share(), which may be asked for afterwards.
 };
 
+/// The plan that a replay's speed-ups are over: that of `compare_to`, otherwise the first.
+[[nodiscard]] std::size_t baseline_plan(const Study& study);
 /// Names of the plans for tables, in the order of the study.
 [[nodiscard]] std::vector<std::string> plan_names(const Study& study);
 

@@ -18,6 +18,7 @@ constexpr std::array shown_quantiles = {0.05, 0.5, 0.95, 0.99, 1.0};
 
 Json plan_data(const ReplayResult& result, std::size_t index) {
   const PlanSummary& plan = result.summary.plans[index];
+  const std::optional<double> over_best = over_best_static(result, index);
   Json quantiles = Json::array();
   for (const double p : shown_quantiles) quantiles.push_back(rounded(plan.time_s.quantile(p)));
   Json breakdown = Json::array();
@@ -27,6 +28,7 @@ Json plan_data(const ReplayResult& result, std::size_t index) {
           {"quantiles", quantiles},
           {"speedup",
            {rounded(plan.speedup), rounded(plan.speedups.quantile(0.05)), rounded(plan.speedups.quantile(0.95))}},
+          {"over_best", over_best ? Json(rounded(*over_best)) : Json()},
           {"fastest", plan.fastest},
           {"unfit", unfit_text(result, index)},
           {"risk", risk_text(result, index)},
@@ -82,6 +84,11 @@ std::string lead_of(const ReplayResult& result) {
     const double baseline_s = summary.plans[summary.rules.baseline].mean_s;
     text += fmt::format(", {} {}: {:.2f} times as fast", baseline_of(result), seconds_text(baseline_s), plan.speedup);
   }
+  if (const auto over_best = over_best_static(result, best);
+      over_best && result.best_static->plan != baseline_of(result)) {
+    text += fmt::format(", and {:.2f} times as fast as {}, the best static mesh of its tp and pp", *over_best,
+                        result.best_static->plan);
+  }
   return text + ". " + best_sentence(result);
 }
 
@@ -90,6 +97,7 @@ Json page_json(const ReplayResult& result) {
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) plans.push_back(plan_data(result, plan));
   Json notes = Json::array({"Costs are those of " + result.profile + "."});
   for (const RefusedPlan& refused : result.refused) notes.push_back(refusal_text(refused));
+  if (result.best_static) notes.push_back(best_static_sentence(result));
   return {{"plans", result.plans},
           {"colors", plan_colors(result.plans)},
           {"activities", activity_names()},

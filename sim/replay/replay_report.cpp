@@ -18,7 +18,7 @@
 namespace hdpsim {
 namespace {
 
-using Row = std::array<std::string, 9>;
+using Row = std::vector<std::string>;
 
 std::string shares_text(const PlanSummary& plan) {
   Breakdown breakdown;
@@ -32,6 +32,7 @@ Row row_of(const ReplayResult& result, std::size_t index) {
   const PlanSummary& plan = result.summary.plans[index];
   const std::string unfit = unfit_text(result, index);
   const std::string risk = risk_text(result, index);
+  const std::optional<double> over_best = over_best_static(result, index);
   const auto time = [&](double p) { return seconds_text(plan.time_s.quantile(p)); };
   return {
       result.plans[index],
@@ -43,15 +44,21 @@ Row row_of(const ReplayResult& result, std::size_t index) {
       plan.does_not_fit == 0 ? fmt::format("{:.2f}x ({:.2f}-{:.2f})", plan.speedup, plan.speedups.quantile(0.05),
                                            plan.speedups.quantile(0.95))
                              : "-",
+      over_best && plan.does_not_fit == 0 ? fmt::format("{:.2f}x", *over_best) : "-",
       fmt::format("{:.1f}%", 100 * static_cast<double>(plan.fastest) / static_cast<double>(result.summary.rules.steps)),
       (unfit.empty() ? "" : unfit + "; ") + (risk.empty() ? "" : risk + "; ") + shares_text(plan)};
 }
 
+constexpr std::ptrdiff_t over_best_column = 7;
+
 std::string plans_table(const ReplayResult& result) {
-  std::vector<Row> rows = {
-      {"plan", "mean", "p5", "p50", "p95", "slowest", "speed-up (p5-p95)", "fastest in", "where the time goes"}};
+  std::vector<Row> rows = {{"plan", "mean", "p5", "p50", "p95", "slowest", "speed-up (p5-p95)", "over best",
+                            "fastest in", "where the time goes"}};
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) rows.push_back(row_of(result, plan));
-  std::array<std::size_t, 9> widths{};
+  if (!result.best_static) {
+    for (Row& row : rows) row.erase(row.begin() + over_best_column);
+  }
+  std::vector<std::size_t> widths(rows.front().size());
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
@@ -145,6 +152,16 @@ Json cause_json(const ReplayResult& result, const StepCause& cause) {
           {"text", step_sentence(result, cause)}};
 }
 
+Json over_best_json(const ReplayResult& result, std::size_t index) {
+  if (!result.best_static) return nullptr;
+  const BestStaticShare& best = *result.best_static;
+  return {{"sharing", best.sharing},
+          {"cut", best.cut},
+          {"cp", best.cp},
+          {"mean", *over_best_static(result, index)},
+          {"steps", best.steps}};
+}
+
 Json plan_json(const ReplayResult& result, std::size_t index) {
   const PlanSummary& plan = result.summary.plans[index];
   Json stretches = Json::array();
@@ -160,6 +177,7 @@ Json plan_json(const ReplayResult& result, std::size_t index) {
   return {{"plan", result.plans[index]},
           {"step_time_s", times},
           {"speedup", speedups},
+          {"speedup_over_best_static", over_best_json(result, index)},
           {"breakdown_s", breakdown_json(plan.breakdown_s)},
           {"fastest_steps", plan.fastest},
           {"memory_gb",
@@ -175,9 +193,10 @@ Json plan_json(const ReplayResult& result, std::size_t index) {
 std::string replay_table(const ReplayResult& result) {
   std::string refused;
   for (const RefusedPlan& each : result.refused) refused += refusal_text(each) + '\n';
-  return fmt::format("{}: {}\n\n{}{}\n{}\n\nLengths:\n{}\n{}{}\ncosts: {}\n", result.study, result.setting,
-                     plans_table(result), refused, best_sentence(result), wrapped(lengths_sentence(result)),
-                     leads(result), worst_steps(result), result.profile);
+  const std::string best_static = best_static_sentence(result);
+  return fmt::format("{}: {}\n\n{}{}\n{}{}\n\nLengths:\n{}\n{}{}\ncosts: {}\n", result.study, result.setting,
+                     plans_table(result), refused, best_static.empty() ? "" : best_static + "\n", best_sentence(result),
+                     wrapped(lengths_sentence(result)), leads(result), worst_steps(result), result.profile);
 }
 
 std::string replay_json(const ReplayResult& result, const Value& study, std::string_view version) {

@@ -23,6 +23,26 @@ const std::string& baseline_of(const ReplayResult& result) {
   return result.plans[result.summary.rules.baseline];
 }
 
+std::optional<double> over_best_static(const ReplayResult& result, std::size_t plan) {
+  if (!result.best_static) return std::nullopt;
+  return result.summary.plans[plan].speedup * result.best_static->share;
+}
+
+std::string best_static_sentence(const ReplayResult& result) {
+  if (!result.best_static) return "";
+  const BestStaticShare& best = *result.best_static;
+  const std::string& baseline = baseline_of(result);
+  if (best.plan == baseline)
+    return fmt::format("Over best: {} ({}) shares a sequence in the way that is fastest on its tp and pp.", baseline,
+                       best.sharing);
+  const std::string of_steps = best.steps == result.summary.rules.steps
+                                   ? "all steps"
+                                   : fmt::format("{} steps spread over the replay", best.steps);
+  return fmt::format(
+      "Over best: over {}, the fastest sharing on the same tp and pp, which takes {:.2f} of the time of {} in {}.",
+      best.plan, best.share, baseline, of_steps);
+}
+
 std::string steps_text(const WindowRow& window) {
   return window.first == window.last ? fmt::format("step {}", window.first)
                                      : fmt::format("steps {} to {}", window.first, window.last);

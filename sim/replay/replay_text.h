@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "sim/replay/replay.h"
@@ -10,6 +11,10 @@ namespace hdpsim {
 
 /// The plan against which speed-ups are stated: "static", "hdp-balance {offload: auto}".
 [[nodiscard]] const std::string& baseline_of(const ReplayResult& result);
+/// The speed-up of a plan over the best static mesh; empty where there is none.
+[[nodiscard]] std::optional<double> over_best_static(const ReplayResult& result, std::size_t plan);
+/// What that mesh is, and how much of the baseline's time it takes; empty where there is none.
+[[nodiscard]] std::string best_static_sentence(const ReplayResult& result);
 /// The number and lengths of sequences, and how far lengths drift from window to window.
 [[nodiscard]] std::string lengths_sentence(const ReplayResult& result);
 /// How often a plan loses its lead over the baseline.

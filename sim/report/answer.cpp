@@ -98,10 +98,18 @@ std::string alone_text(const Run& run) {
                      largest_shares(run.metrics.breakdown));
 }
 
+// " Against the best static mesh of its tp and pp, static (a2a) with 172 s, it is 1.47 times as fast."
+std::string against_best_static(const Run& winner) {
+  if (!winner.is_over_another_static()) return "";
+  const Run& best = *winner.best_static;
+  return fmt::format(" Against the best static mesh of its tp and pp, {} with {}, it is {:.2f} times as fast.",
+                     best.info.plan, seconds_text(seconds(best)), winner.metrics.over_best_static->speedup.mean);
+}
+
 std::string comparison_text(const Run& winner, const Run& rival) {
-  return fmt::format("a step takes {}, with {} {}: {:.2f} times as fast.{}", seconds_text(seconds(winner)),
+  return fmt::format("a step takes {}, with {} {}: {:.2f} times as fast.{}{}", seconds_text(seconds(winner)),
                      rival.info.plan, seconds_text(seconds(rival)), times_as_fast(rival, winner),
-                     reason(winner, rival));
+                     against_best_static(winner), reason(winner, rival));
 }
 
 // What the best of the plans that lose is not.
@@ -148,13 +156,23 @@ std::string winners_text(const std::vector<Race>& races) {
   return text;
 }
 
+// " and 1.10 to 2.76 times as fast as the best static mesh of its tp and pp"
+std::string range_over_best_static(const std::vector<double>& speedups) {
+  if (speedups.empty()) return "";
+  const auto [least, most] = std::minmax_element(speedups.begin(), speedups.end());
+  return fmt::format(" and {:.2f} to {:.2f} times as fast as the best static mesh of its tp and pp", *least, *most);
+}
+
 std::string lead_of_sweep(const std::vector<Race>& races) {
   const Race* widest = nullptr;
   double least = 0;
   double most = 0;
   std::set<std::string> rivals;
+  std::vector<double> over_best;
   for (const Race& race : races) {
     if (race.winner() == nullptr || race.rival() == nullptr) continue;
+    const auto& best = race.winner()->metrics.over_best_static;
+    if (best) over_best.push_back(best->speedup.mean);
     const double lead = times_as_fast(*race.rival(), *race.winner());
     if (widest == nullptr || lead > most) widest = &race;
     least = rivals.empty() ? lead : std::min(least, lead);
@@ -162,9 +180,10 @@ std::string lead_of_sweep(const std::vector<Race>& races) {
     rivals.insert(race.rival()->info.plan);
   }
   if (widest == nullptr) return winners_text(races) + ".";
-  return fmt::format("{}, {:.2f} to {:.2f} times as fast as {}. The lead is widest at {}: {}", winners_text(races),
+  return fmt::format("{}, {:.2f} to {:.2f} times as fast as {}{}. The lead is widest at {}: {}", winners_text(races),
                      least, most, rivals.size() == 1 ? *rivals.begin() : "the baseline or the next plan",
-                     place_of(*widest->winner()), comparison_text(*widest->winner(), *widest->rival()));
+                     range_over_best_static(over_best), place_of(*widest->winner()),
+                     comparison_text(*widest->winner(), *widest->rival()));
 }
 
 // ---- How sure it is

@@ -120,6 +120,19 @@ std::string side_by_side_text(std::vector<Explanation> plans) {
   return text;
 }
 
+// "Over the whole study: hdp-balance is 1.47 times as fast as static (a2a), the best static mesh of its tp and pp."
+std::string over_best_static_text(const std::vector<const Run*>& runs) {
+  std::vector<std::string> parts;
+  for (const Run* run : runs) {
+    if (run->is_refused() || !run->metrics.fits || !run->is_over_another_static()) continue;
+    parts.push_back(fmt::format("{} {:.2f}x", run->info.plan, run->metrics.over_best_static->speedup.mean));
+  }
+  if (parts.empty()) return "";
+  const Run& best = *runs.front()->best_static;
+  return fmt::format("Against {}, the best static mesh of its tp and pp, {} a step over all steps: {} as fast.\n",
+                     best.info.plan, seconds_text(best.metrics.step_time_s.mean), joined(parts, ", "));
+}
+
 // ---- For programs
 
 Json seconds_json(const Breakdown& breakdown) {
@@ -267,6 +280,9 @@ std::string explained(const Study& study, const std::vector<Run>& runs, const Ex
   std::string text = formatted(title, plans, format);
   // The runs were simulated without tuned baselines.
   if (format == Format::json || study.tunes_baseline) return text;
+  std::vector<const Run*> chosen;
+  for (const std::size_t number : numbers) chosen.push_back(&runs.at(first + number));
+  text += over_best_static_text(chosen);
   for (const std::string& note : baseline_notes(runs)) text += fmt::format("\n{}\n", note);
   return text;
 }

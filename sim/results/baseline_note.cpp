@@ -15,20 +15,49 @@ std::string at_points(std::ptrdiff_t count, std::ptrdiff_t all) {
   return count == all ? "" : fmt::format(" at {} of {} points", count, all);
 }
 
+// " (p2p)": how the groups of a baseline share a sequence, at each point that differs.
+std::string sharings_of(const std::vector<Run>& runs, const std::string& baseline) {
+  std::vector<std::string> found;
+  for (const Run& run : runs) {
+    const std::string text = sharing_text(run.info);
+    const bool is_new = std::find(found.begin(), found.end(), text) == found.end();
+    if (run.info.plan == baseline && !text.empty() && is_new) found.push_back(text);
+  }
+  return found.empty() ? "" : fmt::format(" ({})", joined(found, "; "));
+}
+
+// What the other speed-ups of a table are over; nothing where there are none, or where the stated ones are the same.
+std::string best_static_note(const std::vector<Run>& runs, const std::string& baseline) {
+  const auto is_over_another = [](const Run& run) { return run.is_over_another_static(); };
+  if (std::none_of(runs.begin(), runs.end(), is_over_another)) return "";
+  return fmt::format("over best: over {} with the fastest sharing on the same tp and pp, which stands in brackets",
+                     baseline);
+}
+
+// The baseline as the study states it, and what may be faster.
+std::string stated_note(const std::vector<Run>& runs, const std::string& baseline) {
+  const auto is_compared = [](const Run& run) { return run.best_static != nullptr; };
+  const std::string tuning = fmt::format("compare_to: {{{}: tuned}} compares with it", baseline);
+  if (std::none_of(runs.begin(), runs.end(), is_compared)) {
+    return fmt::format("speed-ups are over {} on this mesh, which need not be its best: hdpsim tune finds that, {}",
+                       baseline, tuning);
+  }
+  const std::string stated = baseline + sharings_of(runs, baseline);
+  const std::string best = best_static_note(runs, baseline);
+  return fmt::format("speed-ups are over {}{}; hdpsim tune finds the best mesh, {}", stated,
+                     best.empty() ? ", the fastest sharing on its tp and pp" : " as stated; " + best, tuning);
+}
+
 // The baseline on the study's mesh, which was not tuned, or cannot even run.
 std::string untuned_note(const std::vector<Run>& runs, const std::string& baseline) {
   const auto is_baseline = [&](const Run& run) { return run.info.plan == baseline; };
   const auto cannot_run = [&](const Run& run) { return is_baseline(run) && !run.metrics.fits; };
   const auto all = std::count_if(runs.begin(), runs.end(), is_baseline);
   const auto count = std::count_if(runs.begin(), runs.end(), cannot_run);
-  if (count == 0) {
-    return fmt::format(
-        "speed-ups are over {0} on this mesh, which need not be its best: hdpsim tune finds that, compare_to: {{{0}: "
-        "tuned}} compares with it",
-        baseline);
-  }
-  return fmt::format("speed-ups{} are over {}, which does not fit: they compare with what cannot run",
-                     at_points(count, all), baseline);
+  if (count == 0) return stated_note(runs, baseline);
+  const std::string best = best_static_note(runs, baseline);
+  return fmt::format("speed-ups{} are over {}, which does not fit: they compare with what cannot run{}",
+                     at_points(count, all), baseline, best.empty() ? "" : "; " + best);
 }
 
 // Where a baseline is refused on the study's mesh, nothing is compared with it.

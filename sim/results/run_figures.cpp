@@ -99,6 +99,28 @@ FigureTable<Speedup> speedup_figures() {
   return all;
 }
 
+FigureTable<Speedup> best_static_speedups() {
+  FigureTable<Speedup> all;
+  all.add({"over_best_static_mean", "mean", "", "mean time of a token of the best `static` over that of this plan"},
+          at(&Speedup::mean));
+  all.add({"over_best_static_p5", "p5", "", "5th percentile of these speed-ups step by step"}, at(&Speedup::p5));
+  all.add({"over_best_static_p95", "p95", "", "95th percentile of these speed-ups step by step"}, at(&Speedup::p95));
+  return all;
+}
+
+FigureTable<BestStaticSpeedup> best_static_figures() {
+  using Best = BestStaticSpeedup;
+  FigureTable<Best> all;
+  all.add({"best_static_sharing", "sharing", "",
+           "how the best `static` of the same tp and pp shares a sequence: a word of `mesh.cp_comm_type`"},
+          at(&Best::sharing));
+  all.add({"best_static_cut", "cut", "", "which tokens its ranks hold: a word of `mesh.cp_cut`"}, at(&Best::cut));
+  all.add({"best_static_cp", "cp", "ranks", "the ranks of its groups"}, at(&Best::cp));
+  all.add({"best_static_step_time_s", "step_time_s", "s", "its mean step time"}, at(&Best::step_time_s));
+  all.part({}, best_static_speedups(), at(&Best::speedup));
+  return all;
+}
+
 void add_rates(RunTable& runs) {
   runs.part({"step_time_{}_s", "{} of the step times", "step_time_s", "s"}, percentiles(),
             of_metrics(&RunMetrics::step_time_s));
@@ -171,6 +193,11 @@ void add_speed(RunTable& runs) {
   add_rates(runs);
   runs.part({.path = "speedup", .object = "Null unless the study compares plans"}, speedup_figures(),
             of_metrics(&RunMetrics::speedup), Missing::null);
+  runs.part(
+      {.path = "speedup_over_best_static",
+       .object = "Null unless speed-ups are over `static` as the study states it. The best one has the same tp and "
+                 "pp and shares a sequence in the way that is fastest"},
+      best_static_figures(), of_metrics(&RunMetrics::over_best_static), Missing::null);
   runs.part({.columns = "",
              .path = "speedup.tuned_baseline",
              .object = "The baseline on the mesh that was found for it, where `compare_to` asks for that"},

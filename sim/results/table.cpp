@@ -52,22 +52,42 @@ std::string line(const Row& row, const std::vector<Column>& columns, const std::
   return text += '\n';
 }
 
-Row refused_row(const Run& run, bool with_speedup) {
+/// The speed-ups that a table has a column of.
+struct SpeedupColumns {
+  bool stated = false;     ///< Over the baseline.
+  bool over_best = false;  ///< Over the best static mesh.
+  [[nodiscard]] std::size_t count() const { return std::size_t{stated} + std::size_t{over_best}; }
+};
+
+SpeedupColumns speedups_of(const std::vector<Run>& runs) {
+  SpeedupColumns columns;
+  for (const Run& run : runs) {
+    columns.stated |= run.metrics.speedup.has_value();
+    columns.over_best |= run.metrics.over_best_static.has_value();
+  }
+  return columns;
+}
+
+Row refused_row(const Run& run, const SpeedupColumns& speedups) {
   const Refusal& refusal = *run.result.refusal;
   Row row = {run.info.plan, "-", "-", "-", fmt::format("refused: {} (step {})", refusal.message, refusal.step)};
-  if (with_speedup) row.insert(row.begin() + 3, "-");
+  row.insert(row.begin() + 3, speedups.count(), "-");
   return row;
 }
 
 // Figures of a plan that cannot run stand in brackets, and it has no speed-up.
-Row row_of(const Run& run, bool with_speedup) {
-  if (run.is_refused()) return refused_row(run, with_speedup);
+Row row_of(const Run& run, const SpeedupColumns& speedups) {
+  if (run.is_refused()) return refused_row(run, speedups);
   const RunMetrics& metrics = run.metrics;
   const auto figure = [&](const std::string& text) { return metrics.fits ? text : fmt::format("({})", text); };
+  const auto add_speedup = [&](const Speedup* speedup, Row& row) {
+    row.push_back(metrics.fits && speedup != nullptr ? fmt::format("{:.2f}x", speedup->mean) : "-");
+  };
   Row row = {run.info.plan, figure(duration_text(metrics.breakdown.total())),
              figure(short_number(metrics.tokens_per_s))};
-  if (with_speedup) {
-    row.push_back(metrics.fits && metrics.speedup ? fmt::format("{:.2f}x", metrics.speedup->mean) : "-");
+  if (speedups.stated) add_speedup(metrics.speedup ? &*metrics.speedup : nullptr, row);
+  if (speedups.over_best) {
+    add_speedup(metrics.over_best_static ? &metrics.over_best_static->speedup : nullptr, row);
   }
   row.push_back(figure(fmt::format("{:.1f}%", 100 * metrics.mfu)));
   const std::string excess = metrics.fits ? "" : fmt::format("does not fit: {}; ", memory_excess(run));
@@ -76,9 +96,10 @@ Row row_of(const Run& run, bool with_speedup) {
   return row;
 }
 
-std::vector<Column> columns_of(bool with_speedup) {
+std::vector<Column> columns_of(const SpeedupColumns& speedups) {
   std::vector<Column> columns = {{"plan", true}, {"step time"}, {"tokens/s"}};
-  if (with_speedup) columns.push_back({"speed-up"});
+  if (speedups.stated) columns.push_back({"speed-up"});
+  if (speedups.over_best) columns.push_back({"over best"});
   columns.push_back({"MFU"});
   columns.push_back({"where the time goes", true});
   return columns;
@@ -97,13 +118,19 @@ bool same_for_all(const std::vector<Run>& runs, std::string RunInfo::*field) {
   return std::all_of(runs.begin(), runs.end(), [&](const Run& run) { return run.info.*field == runs[0].info.*field; });
 }
 
-// A tuned baseline stands below the plans of its point.
-std::vector<const Run*> with_tuned_baselines(const std::vector<Run>& runs) {
+// A baseline that is none of the study's runs: tuned, or the best static mesh.
+const Run* baseline_beside(const Run& run) {
+  if (run.tuned_baseline) return run.tuned_baseline.get();
+  return run.is_over_another_static() ? run.best_static.get() : nullptr;
+}
+
+// Such baselines stand below the plans of their point.
+std::vector<const Run*> with_baselines(const std::vector<Run>& runs) {
   std::vector<const Run*> shown;
   const Run* baseline = nullptr;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     shown.push_back(&runs[i]);
-    if (runs[i].tuned_baseline) baseline = runs[i].tuned_baseline.get();
+    if (const Run* beside = baseline_beside(runs[i])) baseline = beside;
     const bool ends_point = i + 1 == runs.size() || runs[i + 1].info.point != runs[i].info.point;
     if (ends_point && baseline != nullptr) shown.push_back(std::exchange(baseline, nullptr));
   }
@@ -432,13 +459,12 @@ std::string largest_shares(const Breakdown& breakdown) {
 std::string result_table(std::string_view study_name, const std::vector<Run>& runs, const RunAdvice& advice) {
   if (runs.empty()) return {};
   const bool one_setting = same_for_all(runs, &RunInfo::setting);
-  const bool with_speedup =
-      std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.metrics.speedup.has_value(); });
-  const std::vector<Column> columns = columns_of(with_speedup);
-  const std::vector<const Run*> shown = with_tuned_baselines(runs);
+  const SpeedupColumns speedups = speedups_of(runs);
+  const std::vector<Column> columns = columns_of(speedups);
+  const std::vector<const Run*> shown = with_baselines(runs);
   std::vector<Row> rows;
   rows.reserve(shown.size());
-  for (const Run* run : shown) rows.push_back(row_of(*run, with_speedup));
+  for (const Run* run : shown) rows.push_back(row_of(*run, speedups));
   Row titles;
   std::vector<std::size_t> widths;
   titles.reserve(columns.size());

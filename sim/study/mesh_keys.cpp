@@ -9,6 +9,7 @@
 #include "sim/model/experts.h"
 #include "sim/model/layers.h"
 #include "sim/study/resolution.h"
+#include "sim/study/sharing_choice.h"
 
 namespace hdpsim {
 namespace {
@@ -250,11 +251,7 @@ void add_overlaps(MeshKeys& mesh) {
            "products add weights' gradients to the sums over micro-batches; `false`: a kernel of its own reads each "
            "gradient and adds it up, as in Megatron-LM of 2021");
   mesh.word(
-      "cp_comm_type", "way in which the ranks of a group share keys and values",
-      {{"p2p", KeyExchange::ring},
-       {"all_gather", KeyExchange::all_gather},
-       {"a2a", KeyExchange::all_to_all},
-       {"group_cast", KeyExchange::group_cast}},
+      "cp_comm_type", "way in which the ranks of a group share keys and values", key_exchange_words(),
       of_recipe(&Recipe::key_exchange),
       "how the ranks of a group share a sequence: `p2p`, keys and values pass around a ring beside attention; "
       "`all_gather`, each rank gathers them all before it, which is the default of models whose queries choose keys; "
@@ -262,12 +259,7 @@ void add_overlaps(MeshKeys& mesh) {
       "consecutive ranks as divide the group and the key-value heads of a device, and where a group has more, a "
       "ring joins these; `group_cast`, each rank gets the keys that its tokens see, and no others (MagiAttention)",
       {.see = "sharing"});
-  std::vector<std::pair<std::string, std::optional<TokenCut>>> cuts;
-  for (const TokenCut cut : {TokenCut::per_document, TokenCut::per_pack, TokenCut::dispatch}) {
-    cuts.emplace_back(token_cut_words().at(static_cast<std::size_t>(cut)), cut);
-  }
-  cuts.emplace_back("adaptive", std::nullopt);
-  mesh.word("cp_cut", "way in which the ranks of a group divide their tokens", cuts, at(&PointSpec::cut),
+  mesh.word("cp_cut", "way in which the ranks of a group divide their tokens", cut_words(), at(&PointSpec::cut),
             "which tokens each rank of a group holds: `per_document`, two of 2N parts of every document, so that all "
             "have equal attention; `per_pack`, two of 2N parts of the whole pack; `dispatch`, chunks of the pack that "
             "are dealt by their attention (MagiAttention); `adaptive`, per document or per pack, whichever is faster "

@@ -10,6 +10,7 @@
 #include "sim/program/chunk_map.h"
 #include "sim/study/cut_rules.h"
 #include "sim/study/mesh_keys.h"
+#include "sim/study/sharing_choice.h"
 
 namespace hdpsim {
 namespace {
@@ -61,9 +62,7 @@ class MeshChecks {
 
   // Where an indexer chooses the keys of queries, a group gathers them unless the study says otherwise.
   void check_key_exchange() {
-    const auto chooses = [](const Layer& layer) { return layer.indexer.has_value(); };
-    const std::vector<Layer>& others = point_.model.others;
-    if (!chooses(point_.model) && std::none_of(others.begin(), others.end(), chooses)) return;
+    if (!queries_choose_keys(point_.model)) return;
     const Value* stated = mesh_.find("cp_comm_type");
     if (stated == nullptr) {
       point_.recipe.key_exchange = KeyExchange::all_gather;

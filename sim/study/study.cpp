@@ -24,6 +24,7 @@
 #include "sim/study/plan_files.h"
 #include "sim/study/planning.h"
 #include "sim/study/problems.h"
+#include "sim/study/sharing_choice.h"
 #include "sim/study/step_size.h"
 #include "sim/study/study_changes.h"
 #include "sim/study/study_defaults.h"
@@ -435,7 +436,9 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .uncertainty = spec.uncertainty
                              ? std::optional(uncertainty_model(*spec.uncertainty, profile, job, spec.capacity,
                                                                spec.nodes.count(spec.cluster)))
-                             : std::nullopt};
+                             : std::nullopt,
+          .sharing = std::string(word_of(spec.recipe.key_exchange)),
+          .cut = std::string(word_of(spec.cut))};
 }
 
 namespace {

@@ -32,6 +32,15 @@ std::string StudyPlan::identity() const {
   return given == nullptr ? to_yaml(entry) : fmt::format("files: {:016x}\n", given->fingerprint);
 }
 
+Value with_option(const Value& plan, std::string_view option, Value value) {
+  Value entry = plan.is_map() ? plan : Value::map(plan.position);
+  if (!plan.is_map()) entry.set(plan.text, Value::map(plan.position));
+  Value& options = entry.entries.front().value;
+  if (!options.is_map()) options = Value::map(plan.position);
+  options.set(option, std::move(value));
+  return entry;
+}
+
 std::vector<StudyPlan> read_study_plans(const Value& plans, Diagnostics& diagnostics) {
   if (!plans.is_sequence() || plans.items.empty()) {
     diagnostics.error(plans.position, "the plans must be a list that is not empty",

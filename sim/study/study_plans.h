@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/document/document.h"
@@ -22,6 +23,9 @@ struct StudyPlan {
   /// A text of all that its plans depend on besides the point: the entry, or what the files hold, wherever they are.
   [[nodiscard]] std::string identity() const;
 };
+
+/// An entry of `plans`, a policy, with an option set.
+[[nodiscard]] Value with_option(const Value& plan, std::string_view option, Value value);
 
 /// Reads `plans`, a list of policies and of entries that name files. Every problem is reported; a plan that is wrong
 /// has no policy.

@@ -116,15 +116,6 @@ bool leaves_offload_open(const Value& plan) {
          (!plan.is_map() || plan.entries.front().value.find("offload") == nullptr);
 }
 
-Value with_offload(const Value& plan, const char* offload) {
-  Value entry = plan.is_map() ? plan : Value::map(plan.position);
-  if (!plan.is_map()) entry.set(plan.text, Value::map(plan.position));
-  Value& options = entry.entries.front().value;
-  if (!options.is_map()) options = Value::map(plan.position);
-  options.set("offload", Value::scalar(offload, plan.position));
-  return entry;
-}
-
 Choice plan_choice(const Value& plan) {
   Value plans = Value::sequence(plan.position);
   plans.items.push_back(plan);
@@ -139,7 +130,8 @@ Dimension plan_dimension(const Study& study) {
       continue;
     }
     for (const char* offload : {"none", "auto"})
-      dimension.choices.push_back(plan_choice(with_offload(plan.entry, offload)));
+      dimension.choices.push_back(
+          plan_choice(with_option(plan.entry, "offload", Value::scalar(offload, plan.entry.position))));
   }
   return dimension;
 }

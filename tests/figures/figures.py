@@ -72,6 +72,12 @@ class Runs:
         """The speed-up as the program states it, of a token: plans may hold tokens back. Also of plans that do not fit."""
         return self("tokens_per_s", point, plan) / self("tokens_per_s", point, baseline)
 
+    def best_static(self, point, plan):
+        """How the best static mesh shares a sequence: "all_gather, dispatch"."""
+        row = self.rows[point, plan]
+        cut = row["best_static_cut"]
+        return row["best_static_sharing"] + ("" if cut == "per_document" else f", {cut}")
+
 
 def links(folder, plan, point=0):
     """(name, utilisation by the main job, by others) of the links of a run, the busiest first."""
@@ -103,7 +109,7 @@ def main_study():
     path = "configs/studies/bytescale-7b.yaml"
     table = hdpsim(f"study {path} --set sweep.data.lengths.preset=[byted] --set sweep.data.context=[2Mi]")
     head = re.search(r"plan .*", table).group()
-    block = re.search(r"( *static .*\n *hdp-naive .*\n *hdp-balance .*)\n", table).group(1)
+    block = re.search(r"( *static .*\n *hdp-naive .*\n *hdp-balance .*\n *static \(.*)\n", table).group(1)
     yield FRONT, f"{head}\ndata.lengths.preset byted, data.context 2Mi\n{{}}\n```", [block.strip()]
 
     runs = Runs(path)
@@ -115,9 +121,10 @@ def main_study():
         ours = [runs.speedup(point, "hdp-naive"), runs.speedup(point, "hdp-balance")]
         differences += [100 * (ours[0] / naive - 1), 100 * (ours[1] / balance - 1)]
         yield BYTESCALE, (f"| {name} | {context} | {{}} / {step:.0f} | {{}} / {naive:.2f} ({{}} %) "
-                      f"| {{}} / {balance:.2f} ({{}} %) |"), \
+                      f"| {{}} / {balance:.2f} ({{}} %) | {{}} ({{}}) |"), \
             [f"{static:.0f}", f"{ours[0]:.2f}", difference(ours[0], naive), f"{ours[1]:.2f}",
-             difference(ours[1], balance)]
+             difference(ours[1], balance), f"{runs('over_best_static_mean', point, 'hdp-balance'):.2f}",
+             runs.best_static(point, "hdp-balance")]
     ordered = all(runs.step(point, "static") > runs.step(point, "hdp-naive") > runs.step(point, "hdp-balance")
                   for point in range(len(cells)))
     yield TRUST, "| {} to {} %; {} ordering of the plans agrees |", \
@@ -238,13 +245,15 @@ def tune():
     simulated = found["closed_form_steps"] + found["full_steps"]
     share = 100 * simulated / (feasible * found["steps"])
     best, second = found["candidates"][:2]
-    yield TUNE, "With tp 1, as many tokens a rank as fit (`auto`) and `hdp-balance` with offload: {} s a step, {} of 80 GB.", \
+    yield TUNE, ("With tp 1, 8Ki tokens a rank, sharded gradients (`zero: 2`) and `hdp-balance` with offload: {} s a "
+                 "step, {} of 80 GB."), \
         [digits(best["step_time_s"]), digits(best["device_peak_gb"])]
-    yield TUNE, "8Ki tokens a rank take {} % longer (step by step {} to {} %) and {} GB.", \
+    yield TUNE, "`zero: 3` takes {} % longer (step by step {} to {} %) and {} GB.", \
         [f"{100 * (second['step_time_s'] / best['step_time_s'] - 1):.1f}", f"{100 * (second['ratio']['p5'] - 1):+.1f}",
          f"{100 * (second['ratio']['p95'] - 1):+.1f}", f"{second['device_peak_gb']:.0f}"]
     static = next(each for each in found["candidates"] if each["plan"] == "static" and each["best_of_plan"])
-    yield TUNE, "The best mesh of `static` takes {} times as long.", [f"{static['ratio']['mean']:.2f}"]
+    yield TUNE, "The best mesh of `static`, tp 2 with `a2a` and `zero: 2`, takes {} times as long;", \
+        [f"{static['ratio']['mean']:.2f}"]
     yield TUNE, ("{} of {} candidates can run, {} cannot and say why; {} closed-form and {} full steps are {} % of "
                     "an exhaustive search"), \
         [str(feasible), str(candidates), str(candidates - feasible), str(found["closed_form_steps"]),
@@ -298,6 +307,8 @@ def arena():
                 text = f"{runs.lead(point, plan):.2f}"
                 cells.append(text if runs.rows[point, plan]["fits"] == "true" else f"({text})")
             yield answer(study), f"| `{plan}` | " + " | ".join(["{}"] * 9) + " |", cells
+        yield answer(study), "| best static mesh | " + " | ".join(["{}"] * 9) + " |", \
+            [f"{1 / runs('over_best_static_mean', point, 'static'):.2f}" for point in points]
         yield answer(study), "| step of `hdp-balance` over the bound | " + " | ".join(["{}"] * 9) + " |", \
             [f"{runs('over_bound', point, 'hdp-balance'):.2f}" for point in points]
         most.append(f"{max(runs.speedup(point, 'hdp-balance') for point in points):.2f}")

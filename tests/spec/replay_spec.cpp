@@ -45,6 +45,10 @@ TEST_CASE("the step times of a replay are those of the study", "[replay]") {
           Approx(run.at("step_time_s").at("mean").get<double>()).epsilon(1e-9));
     CHECK(replayed.at("speedup").at("mean").get<double>() ==
           Approx(run.at("speedup").at("mean").get<double>()).epsilon(1e-9));
+    const auto& over_best = replayed.at("speedup_over_best_static");
+    CHECK(over_best.at("sharing") == run.at("speedup_over_best_static").at("sharing"));
+    CHECK(over_best.at("mean").get<double>() ==
+          Approx(run.at("speedup_over_best_static").at("mean").get<double>()).epsilon(1e-9));
   }
 }
 

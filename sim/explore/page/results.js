@@ -25,9 +25,12 @@ function lead_text(runs) {
   if (!best) return runs.length === 1 ? `${runs[0].plan} does not fit the memory.` : "No plan fits the memory.";
   const time =
       `${best.plan}${runs.length > 1 ? " is the fastest:" : " takes"} ${seconds(best.step_time_s.mean)} a step`;
-  const {speedup} = best;
-  return speedup && speedup.versus !== best.plan ? `${time}, ${ratio(speedup.mean)} as fast as ${speedup.versus}.` :
-                                                   `${time}.`;
+  const {speedup, speedup_over_best_static: over_best} = best;
+  const stated = speedup && speedup.versus !== best.plan ? `, ${ratio(speedup.mean)} as fast as ${speedup.versus}` : "";
+  const tuned = over_best ?
+      `${stated ? " and" : ","} ${ratio(over_best.mean)} as fast as the best static mesh of its tp and pp` :
+      "";
+  return `${time}${stated}${tuned}.`;
 }
 
 function memory_text(run) {
@@ -83,6 +86,18 @@ const figures = {
             `${seconds(run.step_time_s.mean)}, on the same batches and ` +
             `${tuned ? `its own best mesh, ${tuned.choices}` : "the same mesh"}. The difference by activity:`,
         difference_list(base, run)
+      ];
+    },
+  },
+  over_best: {
+    title: "Over best static",
+    text: (run) => run.speedup_over_best_static ? ratio(run.speedup_over_best_static.mean) : "",
+    explain: (run) => {
+      const {sharing, cut, cp, step_time_s} = run.speedup_over_best_static;
+      return [
+        `The mean step time of static with the fastest sharing on the same tp and pp, ${seconds(step_time_s)}, ` +
+        `by that of ${run.plan}, ${seconds(run.step_time_s.mean)}, on the same batches. That sharing is ` +
+        `cp_comm_type ${sharing}, cp_cut ${cut}, with ${cp === 1 ? "a rank" : `${cp} ranks`} a group.`
       ];
     },
   },

@@ -69,16 +69,6 @@ Json point_json(const RunInfo& info, const std::optional<Description>& lengths) 
           {"lengths", lengths ? lengths_json(*lengths) : Json()}};
 }
 
-Json points_json(const ReportData& data) {
-  Json points = Json::array();
-  for (const Run& run : data.runs) {
-    if (run.info.point < points.size()) continue;
-    const bool known = run.info.point < data.lengths.size();
-    points.push_back(point_json(run.info, known ? data.lengths[run.info.point] : std::nullopt));
-  }
-  return points;
-}
-
 // ---- Data of a run
 
 Json breakdown_row(const Breakdown& breakdown) {
@@ -193,6 +183,10 @@ Json speedup_json(const std::optional<Speedup>& speedup) {
   return {{"versus", speedup->versus}, {"mean", speedup->mean}, {"p5", speedup->p5}, {"p95", speedup->p95}};
 }
 
+std::optional<Speedup> over_best_static(const Run& run) {
+  return run.metrics.over_best_static ? std::optional(run.metrics.over_best_static->speedup) : std::nullopt;
+}
+
 Json percentiles_json(const Percentiles& values) {
   return {{"p5", values.p5}, {"p50", values.p50}, {"p95", values.p95}};
 }
@@ -283,6 +277,7 @@ Json run_json(const Run& run, std::size_t cells) {
           {"tokens_per_s", metrics.tokens_per_s},
           {"mfu", metrics.mfu},
           {"speedup", speedup_json(metrics.speedup)},
+          {"over_best", speedup_json(over_best_static(run))},
           {"breakdown", breakdown_row(metrics.breakdown)},
           {"busy", {seconds_of(busy.min), seconds_of(busy.mean), seconds_of(busy.max), seconds_of(busy.deviation)}},
           {"stage_breakdowns", stage_breakdowns_json(run)},
@@ -296,6 +291,33 @@ Json run_json(const Run& run, std::size_t cells) {
           {"shown_step", nullptr},
           {"timeline", nullptr},
           {"why", nullptr}};
+}
+
+// The best static mesh of a point, where it is none of the runs.
+Json best_static_json(const Run& best) {
+  const RunMetrics& metrics = best.metrics;
+  const Percentiles& time = metrics.step_time_s;
+  return {{"plan", best.info.plan},
+          {"step_time", {{"mean", time.mean}, {"p5", time.p5}, {"p50", time.p50}, {"p95", time.p95}}},
+          {"tokens_per_s", metrics.tokens_per_s},
+          {"mfu", metrics.mfu},
+          {"speedup", speedup_json(metrics.speedup)},
+          {"over_best", speedup_json(over_best_static(best))},
+          {"breakdown", breakdown_row(metrics.breakdown)},
+          {"memory", {{"device", metrics.memory.device.gigabytes()}, {"fits", metrics.fits}}}};
+}
+
+Json points_json(const ReportData& data) {
+  Json points = Json::array();
+  for (const Run& run : data.runs) {
+    if (run.info.point >= points.size()) {
+      const bool known = run.info.point < data.lengths.size();
+      points.push_back(point_json(run.info, known ? data.lengths[run.info.point] : std::nullopt));
+      points.back()["best_static"] = nullptr;
+    }
+    if (run.is_over_another_static()) points.back()["best_static"] = best_static_json(*run.best_static);
+  }
+  return points;
 }
 
 Json runs_json(const ReportData& data) {

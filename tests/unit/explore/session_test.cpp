@@ -8,6 +8,7 @@
 #include "sim/base/quantity_text.h"
 #include "sim/explore/controls.h"
 #include "sim/results/json.h"
+#include "sim/run/best_static.h"
 #include "sim/run/runner.h"
 #include "sim/study/study_keys.h"
 #include "sim/tune/tuned_baseline.h"
@@ -64,7 +65,9 @@ class Explored {
   [[nodiscard]] std::string result(const std::string& study, const std::vector<std::string>& set = {}) const {
     Catalog catalog(HDPSIM_SOURCE_DIR);
     const Study loaded = load_study(study, set, catalog);
-    return result_json(loaded.resolved, "test", *run_study(loaded, {.jobs = 2}));
+    auto runs = *run_study(loaded, {.jobs = 2});
+    REQUIRE(compare_with_best_static(loaded, catalog, {}, runs));
+    return result_json(loaded.resolved, "test", runs);
   }
   [[nodiscard]] const test::StudyFile& file() const { return study_; }
   ExploreSession& session() { return session_; }

@@ -51,6 +51,25 @@ TEST_CASE("a lead that is never lost is told by its worst window, and the only w
              Catch::Contains("has 200 tokens on average.") && !Catch::Contains("between"));
 }
 
+TEST_CASE("a replay states speed-ups over the best static mesh beside those over its baseline", "[replay_page]") {
+  ReplayResult result = replayed();
+  result.best_static = BestStaticShare{"static (a2a)", "a2a", "per_document", 8, 0.75, 2};
+  const auto data = test::page_data(replay_page(result));
+  CHECK(data.at("summaries").at(1).at("over_best") == 1.5);  // 6 s x 0.75 over 3 s
+  CHECK_THAT(data.at("answer").at("lead").get<std::string>(),
+             Catch::Matchers::Contains("static 6.00 s: 2.00 times as fast, and 1.50 times as fast as static (a2a), the "
+                                       "best static mesh of its tp and pp."));
+  const std::string table = replay_table(result);
+  CHECK_THAT(table, Catch::Matchers::Contains("  over best  "));
+  CHECK_THAT(table, Catch::Matchers::Contains("\nOver best: over static (a2a), the fastest sharing on the same tp and "
+                                              "pp, which takes 0.75 of the time of static in 2 steps spread over the "
+                                              "replay.\n"));
+  const auto plan = nlohmann::json::parse(replay_json(result, Value::map(), "1")).at("plans").at(1);
+  CHECK(plan.at("speedup_over_best_static").at("sharing") == "a2a");
+  CHECK(plan.at("speedup_over_best_static").at("mean") == 1.5);
+  CHECK_THAT(replay_table(replayed()), !Catch::Matchers::Contains("over best"));
+}
+
 TEST_CASE("the page of a replay has a summary a plan, the series, and where leads are lost", "[replay_page]") {
   const std::string page = replay_page(replayed());
   CHECK(test::count(page, "<study>") == 0);

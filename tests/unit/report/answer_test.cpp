@@ -51,6 +51,26 @@ TEST_CASE("the answer names the fastest plan, its lead over the baseline, and wh
         "rank's step.");
 }
 
+TEST_CASE("the answer says how fast the fastest plan is against the best static mesh", "[answer]") {
+  std::vector<Run> runs = evaluated({a_waiting_run("static", 6_s), a_waiting_run("hdp-naive", 1_s)}, "static");
+  auto best = std::make_shared<Run>(a_waiting_run("static (a2a)", 4_s));
+  best->metrics = metrics_of(best->info, best->result);
+  for (Run& run : runs) compare_with(BestStatic{best, 2}, run);
+  CHECK_THAT(answer_of(runs).lead,
+             StartsWith("hdp-naive is the fastest plan: a step takes 5.00 s, with static 10.0 s: 2.00 times as fast. "
+                        "Against the best static mesh of its tp and pp, static (a2a) with 8.00 s, it is 1.60 times as "
+                        "fast. What shrinks is cp_comm"));
+  std::vector<Run> sweep = runs;
+  for (Run& run : runs) {
+    run.info.point = 1;
+    run.info.coordinates = {{"data.context", Value::scalar("64Ki")}};
+    sweep.push_back(run);
+  }
+  CHECK_THAT(answer_of(sweep).lead,
+             StartsWith("hdp-naive is the fastest plan at all 2 points, 2.00 to 2.00 times as fast as static and 1.60 "
+                        "to 1.60 times as fast as the best static mesh of its tp and pp."));
+}
+
 TEST_CASE("a plan that was refused is never the fastest, nor compared with", "[answer]") {
   Run refused = a_waiting_run("verl", 1_s);
   refused.result = {};

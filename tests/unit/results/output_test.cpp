@@ -124,14 +124,16 @@ TEST_CASE("runs.csv has a row a run with the values of its point", "[csv]") {
   CHECK(line_number(text, 0) ==
         "point,data.context,plan,gpus,steps,sequences_per_step,tokens_per_step,step_time_mean_s,step_time_p5_s,"
         "step_time_p50_s,step_time_p95_s,tokens_per_s,tokens_per_s_per_gpu,mfu,bound_s,over_bound,versus,"
-        "speedup_mean,speedup_p5,speedup_p95,attention_s,linear_s,cp_comm_s,tp_comm_s,offload_stall_s,bubble_s,group_"
+        "speedup_mean,speedup_p5,speedup_p95,best_static_sharing,best_static_cut,best_static_cp,"
+        "best_static_step_time_s,over_best_static_mean,over_best_static_p5,over_best_static_p95,attention_s,linear_s,"
+        "cp_comm_s,tp_comm_s,offload_stall_s,bubble_s,group_"
         "wait_s,grad_sync_s,optimizer_s,data_wait_s,overhead_s,busy_min_s,busy_mean_s,"
         "busy_max_s,busy_std_s,device_peak_gb,host_peak_gb,device_at_most_gb,fits,verdict,measured_share,"
         "interpolated_share,extrapolated_share,formula_share,events,peers,groups,connections_gb");
   CHECK(line_number(text, 2) ==
         "0,1Mi,\"hdp, "
-        "wide\",2,1,3,1000,1,1,1,1,1000,500,0.25,0.5,2,static,4,4,4,0.75,0,0,0,0,0,0.25,0,0,0,0,0.5,0.75,1,0.125,1.5,0,"
-        "1.5,true,fits,"
+        "wide\",2,1,3,1000,1,1,1,1,1000,500,0.25,0.5,2,static,4,4,4,,,,,,,,0.75,0,0,0,0,0,0.25,0,0,0,0,0.5,0.75,1,0."
+        "125,1.5,0,1.5,true,fits,"
         "0,0,0,1,7,6,5,");
 }
 
@@ -464,6 +466,66 @@ TEST_CASE("a tuned baseline has a row below the plans of its point, and is named
   CHECK(speedup["versus"] == "static (tuned)");
   CHECK(speedup["tuned_baseline"]["choices"] == "tp 4, capacity 64Ki, static");
   CHECK(speedup["tuned_baseline"]["step_time_s"]["mean"] == 3);
+}
+
+// Runs of 4 s and 1 s at two points, whose best static mesh takes 2 s at the first and is the stated one at the second.
+std::vector<Run> over_best_static() {
+  std::vector<Run> runs = {a_run("static", 4_s), a_run("hdp", 1_s), a_run("static", 4_s, 1, "2Mi"),
+                           a_run("hdp", 1_s, 1, "2Mi")};
+  for (Run& run : runs) run.info.sharing = "p2p";
+  for (Run& run : runs) run.info.cut = "per_document";
+  evaluate(runs, "static");
+  Run best = a_run("static (a2a)", 2_s);
+  best.info.sharing = "a2a";
+  best.info.cut = "per_document";
+  best.metrics = metrics_of(best.info, best.result);
+  best.metrics.speedup = speedup_over("static", runs[0].result, best.result);
+  best.metrics.over_best_static = {speedup_over(best.info.plan, best.result, best.result), "a2a", "per_document", 8, 2};
+  const BestStatic another{std::make_shared<const Run>(best), 8};
+  const BestStatic stated{std::make_shared<const Run>(runs[2]), 16};
+  for (std::size_t run = 0; run < runs.size(); ++run) compare_with(run < 2 ? another : stated, runs[run]);
+  return runs;
+}
+
+TEST_CASE("the speed-up over the best static mesh stands beside the stated one, and that mesh below its plans",
+          "[table]") {
+  const std::vector<Run> runs = over_best_static();
+  CHECK(result_table("mine", runs) ==
+        "mine: small on 2 x A100\n"
+        "\n"
+        "  plan          step time  tokens/s  speed-up  over best    MFU  where the time goes\n"
+        "data.context 1Mi\n"
+        "  static           4.00 s       250     1.00x      0.50x   6.2%  attention 94%, group_wait 6%\n"
+        "  hdp              1.00 s     1.00k     4.00x      2.00x  25.0%  attention 75%, group_wait 25%\n"
+        "  static (a2a)     2.00 s       500     2.00x      1.00x  12.5%  attention 88%, group_wait 12%\n"
+        "\n"
+        "data.context 2Mi\n"
+        "  static           4.00 s       250     1.00x      1.00x   6.2%  attention 94%, group_wait 6%\n"
+        "  hdp              1.00 s     1.00k     4.00x      4.00x  25.0%  attention 75%, group_wait 25%\n"
+        "\n"
+        "speed-ups are over static (p2p) as stated; over best: over static with the fastest sharing on the same tp and "
+        "pp, which stands in brackets; hdpsim tune finds the best mesh, compare_to: {static: tuned} compares with it\n"
+        "costs: paper (published)\n"
+        "the time rests on: formula 100%\n");
+  // Where the stated way is the fastest at all points, that is said.
+  const std::vector<Run> second(runs.begin() + 2, runs.end());
+  CHECK_THAT(result_table("mine", second),
+             Catch::Contains("\nspeed-ups are over static (p2p), the fastest sharing on its tp and pp; hdpsim tune "));
+}
+
+TEST_CASE("JSON and columns have the speed-up over the best static mesh with its sharing", "[json][csv]") {
+  const std::vector<Run> runs = over_best_static();
+  const auto json = nlohmann::json::parse(result_json(Value{}, "1", runs))["runs"];
+  const auto over = json[1]["speedup_over_best_static"];
+  CHECK(over["sharing"] == "a2a");
+  CHECK(over["cut"] == "per_document");
+  CHECK(over["cp"] == 8);
+  CHECK(over["step_time_s"] == 2);
+  CHECK(over["mean"] == 2);
+  CHECK(over["p5"] == 2);
+  CHECK(over["p95"] == 2);
+  CHECK(json[3]["speedup_over_best_static"]["sharing"] == "p2p");
+  CHECK(nlohmann::json::parse(result_json(Value{}, "1", two_runs()))["runs"][1]["speedup_over_best_static"].is_null());
 }
 
 TEST_CASE("a trace that is read again and documents that are split are told below the table, each once", "[table]") {

@@ -151,6 +151,27 @@ TEST_CASE("a page holds the figures of its runs", "[report_page]") {
   CHECK(run.at("timeline").is_null());
 }
 
+TEST_CASE("a page has the best static mesh of a point with both speed-ups", "[report_page]") {
+  std::vector<Run> runs = {a_run_of(2)};
+  evaluate(runs, "static");
+  auto best = std::make_shared<Run>(a_run_of(2));
+  best->info.plan = "static (a2a)";
+  best->result.steps[0].time = 2_s;
+  best->metrics = metrics_of(best->info, best->result);
+  best->metrics.speedup = speedup_over("static", runs[0].result, best->result);
+  compare_with(BestStatic{best, 2}, runs[0]);
+  const auto data = page_data(report_page({"1", study_named("s"), runs, {}, {}, {}}));
+  CHECK(data.at("runs").at(0).at("over_best").at("mean") == 0.5);
+  const auto& beside = data.at("points").at(0).at("best_static");
+  CHECK(beside.at("plan") == "static (a2a)");
+  CHECK(beside.at("speedup").at("mean") == 2);
+  CHECK(page_data(report_page({"1", study_named("s"), one_run(), {}, {}, {}}))
+            .at("points")
+            .at(0)
+            .at("best_static")
+            .is_null());
+}
+
 TEST_CASE("a page has the intervals of a run that is resampled, and what would narrow them", "[report_page]") {
   std::vector<Run> runs = one_run();
   CHECK(page_data(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0).at("uncertainty").is_null());
