@@ -81,8 +81,8 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
     for (const std::int64_t step : evaluation.steps) {
       const StepResult result = simulate_step(point, 0, step, *world).result;
       const bool is_at_risk = fit_of(result.memory, limits) == MemoryFit::at_risk;
-      evaluation.results.push_back(
-          {result.time, result.memory.device, result.model_flops, with_largest_gaps(result.memory), is_at_risk});
+      evaluation.results.push_back({result.time, result.memory.device, result.model_flops,
+                                    with_largest_gaps(result.memory), is_at_risk, result.mean[Activity::cp_comm]});
       evaluation.problem = memory_problem(result.memory, limits);
       const std::string excess = capacity_excess(result.tokens_held, spec.capacity);
       if (!excess.empty()) evaluation.problem = fmt::format("does not fit: {}", excess);

@@ -19,6 +19,7 @@ struct EvaluatedStep {
   double model_flops = 0;   ///< Useful FLOPs of the batch.
   Bytes device_at_most;     ///< That device with the largest gaps of the allocator (with_largest_gaps()).
   bool is_at_risk = false;  ///< MemoryFit::at_risk.
+  Duration sharing{};       ///< How long a mean rank waits for keys and values.
 };
 
 /// Steps of one candidate that are to be simulated, or have been.

@@ -34,8 +34,8 @@ std::string header_of(std::string_view identity) {
 Json json_of(const Evaluation& evaluation) {
   Json results = Json::array();
   for (const EvaluatedStep& step : evaluation.results) {
-    results.push_back(
-        {step.time.picoseconds(), step.device.count(), step.model_flops, step.device_at_most.count(), step.is_at_risk});
+    results.push_back({step.time.picoseconds(), step.device.count(), step.model_flops, step.device_at_most.count(),
+                       step.is_at_risk, step.sharing.picoseconds()});
   }
   return {{"candidate", evaluation.candidate}, {"closed_form", evaluation.closed_form},
           {"steps", evaluation.steps},         {"results", results},
@@ -54,7 +54,8 @@ Evaluation evaluation_of(const Json& json) {
   for (const Json& step : json.at("results")) {
     evaluation.results.push_back({Duration::picoseconds(step.at(0).get<std::int64_t>()),
                                   Bytes(step.at(1).get<std::int64_t>()), step.at(2).get<double>(),
-                                  Bytes(step.at(3).get<std::int64_t>()), step.at(4).get<bool>()});
+                                  Bytes(step.at(3).get<std::int64_t>()), step.at(4).get<bool>(),
+                                  Duration::picoseconds(step.at(5).get<std::int64_t>())});
   }
   return evaluation;
 }

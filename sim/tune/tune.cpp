@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -21,6 +22,7 @@
 #include "sim/study/without.h"
 #include "sim/tune/evaluation.h"
 #include "sim/tune/front.h"
+#include "sim/tune/refinement.h"
 #include "sim/tune/search_journal.h"
 
 namespace hdpsim {
@@ -52,6 +54,7 @@ std::int64_t median_step(const StudyPoint& point) {
 struct Contender {
   TunedCandidate told;
   std::vector<double> times_s{};  ///< Times of the first steps of the order, in the study's fidelity.
+  double sharing_s = 0;           ///< How long a mean rank waits for keys and values in the closed form.
   double flops = 0;               ///< Useful FLOPs of these steps.
   FlopRate peak{};
 
@@ -86,6 +89,8 @@ class Search {
       : study_(study),
         run_(run),
         space_(candidates_of(study, root)),
+        stated_(space_.size()),
+        refinement_(study, space_),
         evaluator_(space_, catalog),
         steps_(study.points.at(0).spec.steps) {
     result_.probe = median_step(study.points[0]);
@@ -97,16 +102,11 @@ class Search {
       journal_ = run.resume ? SearchJournal::resume(run.folder, identity(root), run.damaged)
                             : SearchJournal::begin(run.folder, identity(root));
     }
-    for (std::size_t i = 0; i < space_.size(); ++i) {
-      contenders_.push_back({});
-      contenders_.back().told.number = i;
-      contenders_.back().told.text = space_[i].text;
-      contenders_.back().told.plan = space_[i].plan;
-    }
+    enter_all();
   }
 
   std::optional<TuneResult> run() {
-    if (!bound_all()) return std::nullopt;
+    if (!bound_from(0) || !refine()) return std::nullopt;
     require_any();
     const auto finalists = winners_of([](std::size_t) { return true; }, keep());
     if (!finalists) return std::nullopt;
@@ -135,6 +135,16 @@ class Search {
   // What the evaluations depend on.
   [[nodiscard]] std::string identity(const Value& root) {
     return fmt::format("hdpsim: {}\n{}{}", run_.version, to_yaml(root), identity_of(space_, evaluator_));
+  }
+
+  // Makes contenders of the candidates that are not among them.
+  void enter_all() {
+    for (std::size_t i = contenders_.size(); i < space_.size(); ++i) {
+      contenders_.push_back({});
+      contenders_.back().told.number = i;
+      contenders_.back().told.text = space_[i].text;
+      contenders_.back().told.plan = space_[i].plan;
+    }
   }
 
   bool evaluate(std::vector<Evaluation> evaluations, const std::string& stage, std::int64_t left) {
@@ -170,6 +180,7 @@ class Search {
       told.is_at_risk = told.is_at_risk || step.is_at_risk;
       if (evaluation.closed_form) {
         told.bound_s = seconds_of(step.time);
+        contender.sharing_s = seconds_of(step.sharing);
       } else {
         contender.times_s.push_back(seconds_of(step.time));
         contender.flops += step.model_flops;
@@ -180,12 +191,33 @@ class Search {
     told.fate = told.reason.empty() ? Fate::bounded : Fate::infeasible;
   }
 
-  bool bound_all() {
+  bool bound_from(std::size_t first) {
     std::vector<Evaluation> all;
-    for (std::size_t i = 0; i < space_.size(); ++i) {
+    for (std::size_t i = first; i < space_.size(); ++i) {
       all.push_back({.candidate = i, .closed_form = true, .steps = {result_.probe}});
     }
-    return evaluate(std::move(all), "closed form", std::ssize(space_));
+    return evaluate(std::move(all), "closed form", std::ssize(all));
+  }
+
+  // Adds what is tried near the best candidates alone.
+  bool refine() {
+    while (true) {
+      std::vector<BoundedCandidate> known;
+      for (const Contender& each : contenders_) {
+        known.push_back({each.told.fate != Fate::infeasible, each.told.bound_s, each.sharing_s});
+      }
+      std::vector<Candidate> more = refinement_.next(space_, known);
+      if (more.empty()) return true;
+      const std::size_t first = space_.size();
+      std::move(more.begin(), more.end(), std::back_inserter(space_));
+      enter_all();
+      if (!bound_from(first)) return false;
+    }
+  }
+
+  // Refinements that cannot run are no candidates.
+  [[nodiscard]] bool is_told(std::size_t candidate) const {
+    return candidate < stated_ || contenders_[candidate].told.fate != Fate::infeasible;
   }
 
   [[nodiscard]] std::vector<std::size_t> feasible() const {
@@ -199,9 +231,9 @@ class Search {
   void require_any() const {
     if (!feasible().empty()) return;
     std::map<std::string, std::int64_t> reasons;
-    for (const Contender& contender : contenders_) ++reasons[contender.told.reason];
+    for (std::size_t i = 0; i < stated_; ++i) ++reasons[contenders_[i].told.reason];
     Diagnostics problems;
-    problems.error({}, fmt::format("none of the {} candidates can run", contenders_.size()));
+    problems.error({}, fmt::format("none of the {} candidates can run", stated_));
     for (const auto& [reason, count] : reasons) problems.error({}, fmt::format("{} of them: {}", count, reason));
     problems.throw_if_any();
   }
@@ -355,6 +387,7 @@ class Search {
     for (const std::size_t candidate : front()) contenders_[candidate].told.on_front = true;
     std::vector<std::size_t> order(contenders_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
+    std::erase_if(order, [&](std::size_t i) { return !is_told(i); });
     const std::set<std::size_t> finalists(finalists_.begin(), finalists_.end());
     sort_by(order, [&](std::size_t i) {
       const TunedCandidate& told = contenders_[i].told;
@@ -378,7 +411,9 @@ class Search {
 
   const Study& study_;
   const TuneRun& run_;
-  const std::vector<Candidate> space_;
+  std::vector<Candidate> space_;
+  const std::size_t stated_;  // candidates before refinements
+  Refinement refinement_;
   Evaluator evaluator_;
   const std::int64_t steps_;
   std::vector<std::int64_t> order_;  // order of steps: the probe first
@@ -406,6 +441,7 @@ std::string tuning_identity(const Study& study, const Value& root, Catalog& cata
   text += identity_text(space.front().study) + to_yaml(*space.front().study.find("plans"));
   text += identity_of(space, evaluator);
   for (const Candidate& candidate : space) text += candidate.text + '\n';
+  text += Refinement(study, space).identity();
   return text;
 }
 

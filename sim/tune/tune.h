@@ -98,7 +98,9 @@ struct TuneResult {
 ///    link there, so that it is a lower bound of the full simulation. The full simulation follows in ascending order of
 ///    these bounds, until a bound is `slack` above the time of the `keep`-th best (branch and bound: Lawler and Wood,
 ///    "Branch-and-bound methods: a survey", Operations Research 14, 1966). `slack` allows for candidates that are
-///    better on other steps than on the probe.
+///    better on other steps than on the probe. Candidates near the best closed forms are first joined by others that
+///    differ from them in how groups share a sequence and in what is sharded (Refinement); those that cannot run are
+///    left out.
 /// 3. Successive halving (Jamieson and Talwalkar, AISTATS 2016) on the number of steps: 2, 4, 8, ... all; after each
 ///    round the better half stays, at least `keep`. All candidates see the same batches, so that few steps suffice.
 /// 4. A policy none of whose candidates has come that far gets a search of its own, of stages 2 and 3 for one place, so

@@ -7,6 +7,7 @@
 
 #include "sim/run/runner.h"
 #include "sim/study/override.h"
+#include "sim/study/sharing_choice.h"
 #include "sim/study/study_paths.h"
 #include "tests/support/catch.h"
 
@@ -37,6 +38,11 @@ struct Tuning {
   }
 };
 
+// The shipped space as candidates_of() makes it: with one sharing and one level of ZeRO.
+const Overrides without_refinements = {
+    "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1, 2], mesh.capacity: [8Ki, 16Ki, auto], mesh.recompute: [none], "
+    "mesh.cp_comm_type: [p2p], mesh.zero: [1]}"};
+
 /// What every candidate that can run takes, by its text, when all of its steps are simulated in full.
 std::map<std::string, RunMetrics> exhaustive(Tuning& tuning) {
   std::map<std::string, RunMetrics> found;
@@ -65,7 +71,7 @@ std::map<std::string, RunMetrics> of_plan(std::map<std::string, RunMetrics> runs
 }
 
 TEST_CASE("tuning finds what exhaustive search finds, in a tenth of its simulations", "[tune]") {
-  Tuning tuning;
+  Tuning tuning(without_refinements);
   const TuneResult result = tuning.result();
   const auto all = exhaustive(tuning);
   const TunedCandidate& best = result.candidates.front();
@@ -87,8 +93,60 @@ TEST_CASE("tuning finds what exhaustive search finds, in a tenth of its simulati
   }
 }
 
+// The least time of a space of meshes over every sharing and level of ZeRO, all steps in full.
+double least_time_of_all(Tuning& tuning) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& candidate : candidates_of(tuning.study, tuning.root)) {
+    for (const auto& [exchange, cut] : allowed_sharings(tuning.study.points[0].spec)) {
+      for (const char* zero : {"0", "1", "2", "3"}) {
+        Value study = candidate.study;
+        Value& mesh = *study.find("mesh");
+        mesh.set("cp_comm_type", Value::scalar(std::string(word_of(exchange))));
+        mesh.set("cp_cut", Value::scalar(std::string(word_of(cut))));
+        mesh.set("zero", Value::scalar(zero));
+        const auto runs = run_study(read_study(std::move(study), tuning.catalog), {});
+        if (runs->front().metrics.fits) least = std::min(least, runs->front().metrics.step_time_s.mean);
+      }
+    }
+  }
+  return least;
+}
+
+TEST_CASE("how groups share a sequence and what is sharded belong to the space that nobody gave", "[tune]") {
+  const std::string meshes = "mesh.tp: [2, 4], mesh.pp: [1], mesh.capacity: [8Ki], mesh.recompute: [none]";
+  const Overrides small = {"data.steps=2", "data.context=64Ki", "plans=[static]", "tune.space={" + meshes + "}"};
+  Tuning tuning(small);
+  const TuneResult result = tuning.result();
+  const TunedCandidate& best = result.candidates.front();
+  CHECK(best.time_s <= 1.005 * least_time_of_all(tuning));
+  CHECK_THAT(best.text, Catch::Contains(", cp_comm_type "));  // rings are not the fastest here
+  CHECK(result.winner.find("mesh")->find("cp_comm_type")->text != "p2p");
+  const auto has = [&](const std::string& text) {
+    return std::any_of(result.candidates.begin(), result.candidates.end(),
+                       [&](const TunedCandidate& each) { return each.text.find(text) != std::string::npos; });
+  };
+  CHECK(has(", cp_cut dispatch"));
+  CHECK(has(", zero 3"));
+
+  Overrides given = small;
+  given.back() = "tune.space={" + meshes + ", mesh.cp_comm_type: [p2p, all_gather], mesh.zero: [1]}";
+  for (const TunedCandidate& each : Tuning(given).result().candidates) {
+    CHECK_THAT(each.text, !Catch::Contains("a2a") && !Catch::Contains("cp_cut") && !Catch::Contains("zero"));
+  }
+}
+
+TEST_CASE("what fits only with all states sharded is found", "[tune]") {
+  Tuning tuning({"data.steps=1", "model={preset: llama-30b}", "plans=[static]",
+                 "tune.space={mesh.tp: [2], mesh.pp: [1], mesh.capacity: [8Ki], mesh.recompute: [none]}"});
+  const TuneResult result = tuning.result();
+  CHECK(result.candidates.back().fate == Fate::infeasible);
+  CHECK_THAT(result.candidates.back().reason, Catch::Contains("does not fit"));
+  CHECK_THAT(result.candidates.front().text, Catch::Contains("zero 3"));
+  CHECK(result.candidates.front().fate == Fate::finished);
+}
+
 TEST_CASE("the closed form of a step is never above its full simulation", "[tune]") {
-  Tuning tuning({"data.steps=1"});
+  Tuning tuning({"data.steps=1", without_refinements.front()});
   const std::vector<Candidate> space = candidates_of(tuning.study, tuning.root);
   std::int64_t compared = 0;
   for (const TunedCandidate& candidate : tuning.result().candidates) {

@@ -1,5 +1,7 @@
 #include "sim/tune/tuned_baseline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -25,7 +27,8 @@ const std::vector<std::string> capacities = {"8Ki", "16Ki"};
 /// Two plans on a mesh of tp 2 with 8Ki tokens, and a small space of meshes.
 Overrides with(const Overrides& more) {
   Overrides all = {"data.steps=2", "plans=[static, hdp-balance]", "compare_to={static: tuned}",
-                   "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki], mesh.recompute: [none]}"};
+                   "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki], mesh.recompute: [none], "
+                   "mesh.cp_comm_type: [p2p], mesh.zero: [1]}"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -78,6 +81,19 @@ TEST_CASE("speed-ups are over the best mesh of the baseline, where the study ask
   CHECK(found.runs[0].info.plan == "static");
   CHECK(found.runs[0].metrics.speedup->mean < 1);
   CHECK_THAT(found.runs[0].tuned_baseline->info.tuned, Catch::Contains("tp ") && Catch::Contains("capacity "));
+}
+
+TEST_CASE("a tuned baseline shares a sequence in the way that is fastest", "[tune]") {
+  const Overrides open = {
+      "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki], mesh.recompute: [none]}"};
+  const Run& baseline = *compared(open).runs[0].tuned_baseline;
+  double least = least_static_time();
+  for (const char* sharing : {"all_gather", "a2a"}) {
+    least = std::min(least, least_static_time({fmt::format("mesh.cp_comm_type={}", sharing)}));
+  }
+  CHECK(least < least_static_time());
+  CHECK(baseline.metrics.step_time_s.mean <= least * (1 + 1e-9));
+  CHECK_THAT(baseline.info.tuned, Catch::Contains("cp_comm_type "));
 }
 
 TEST_CASE("every point of a sweep has a baseline of its own, whatever the number of threads", "[tune]") {
