@@ -21,7 +21,7 @@ namespace hdpsim {
 ///
 /// Ways are judged on the first four steps, of the job alone. Each exchange runs with the cut that it is made for
 /// (allowed_sharings); the other cuts follow for exchanges that are at most a tenth slower than the fastest, and larger
-/// degrees for the fastest of all, as long as they help. It then runs all steps, unless the study has it among its
+/// degrees for the fastest of all, as long as they help; what does not fit is tried with twice the degree. The fastest then runs all steps, unless the study has it among its
 /// runs; where the study's own baseline is as fast over all of them, that is the best. Points that differ in sharing
 /// alone have one search.
 ///

