@@ -218,7 +218,7 @@ TEST_CASE("micro-batches that the interleaved schedule refuses are an error, in 
   CHECK(good(script).mesh("virtual_stages") == "3");  // 64 sequences on two replicas: 32 micro-batches
   script.replace(script.find("--global-batch-size 64"), 22, "--global-batch-size 12");
   CHECK(problems(script) ==
-        std::vector<std::string>{"1:253: Megatron-LM does not run 6 micro-batches of a replica under the interleaved "
+        std::vector<std::string>{"1:288: Megatron-LM does not run 6 micro-batches of a replica under the interleaved "
                                  "schedule, which must be a multiple of the 4 stages"});
   CHECK(problems(script + "--microbatch-group-size-per-virtual-pipeline-stage 6").empty());
   CHECK(problems(std::string(small) + "--pipeline-model-parallel-size 4").empty());

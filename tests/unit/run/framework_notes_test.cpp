@@ -64,19 +64,20 @@ TEST_CASE("layers that are left over, and two interleaved stages without overlap
 }
 
 TEST_CASE("groups that trade heads and do not divide them are said, with what is simulated", "[framework]") {
-  // 32 heads over tp 2 leave 16; of 32 ranks they divide 16.
-  const auto notes = [](const std::string& mesh, const std::string& gpus) {
+  // 8 key-value heads over tp 2 leave 4.
+  const auto notes = [](const std::string& mesh) {
     const std::string text = changed(changed(good_study, "{tp: 2}", mesh), "[static, hdp-naive]", "[static]");
-    return framework_notes(StudyFile(text).load({"cluster.gpus=" + gpus, "data.context=256Ki"}));
+    return framework_notes(StudyFile(text).load({"cluster.gpus=64", "data.context=256Ki"}));
   };
-  CHECK(notes("{tp: 2, cp_comm_type: a2a, capacity: 16Ki}", "32").empty());
+  CHECK(notes("{tp: 2, cp_comm_type: a2a, capacity: 64Ki}").empty());
   CHECK(
-      notes("{tp: 2, cp_comm_type: a2a, capacity: 8Ki}", "64") ==
+      notes("{tp: 2, cp_comm_type: a2a, capacity: 8Ki}") ==
       Notes{
           "note: static: Megatron-LM does not run 32 ranks that trade heads (cp_comm_type: a2a), as they do not divide "
-          "the 16 key-value heads of a device; simulated are 16 of them, in a ring of 2"});
-  CHECK(notes("{tp: 2, cp_comm_type: a2a, a2a_ranks: 8, capacity: 8Ki}", "64").empty());
-  CHECK(notes("{tp: 2, cp_comm_type: p2p, capacity: 8Ki}", "64").empty());
+          "the 4 key-value heads of a device; simulated are 4 of them, in a ring of 8"});
+  CHECK(notes("{tp: 2, cp_comm_type: a2a, a2a_ranks: 4, capacity: 8Ki}").empty());
+  CHECK(notes("{tp: 2, cp_comm_type: a2a, a2a_ranks: 8, capacity: 8Ki}").size() == 1);
+  CHECK(notes("{tp: 2, cp_comm_type: p2p, capacity: 8Ki}").empty());
 }
 
 }  // namespace
