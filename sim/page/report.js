@@ -835,9 +835,9 @@ function show_links(run) {
         `Share of their rate that messages of step ${run.shown_step.step} used, by kind of link`, columns,
         kinds.map(
             (kind) =>
-                [kind.links === 1 ? kind.busiest : kind.kind, kind.links.toLocaleString("en"), digits(kind.rate) + " GB/s", percent(kind.mean),
-                 percent(kind.most), ...(others ? [percent(kind.others)] : []), use_bar(kind),
-                 kind.most > 0 ? kind.busiest : "–"]),
+                [kind.links === 1 ? kind.busiest : kind.kind, kind.links.toLocaleString("en"),
+                 digits(kind.rate) + " GB/s", percent(kind.mean), percent(kind.most),
+                 ...(others ? [percent(kind.others)] : []), use_bar(kind), kind.most > 0 ? kind.busiest : "–"]),
         {cards: true, wide: true})
   ]));
   show_figures(
