@@ -16,7 +16,7 @@ using tests::for_seeds;
 using tests::one_of;
 
 /// A line from which its small messages may be far off, as published ones are.
-CollectiveRate random_line(RandomStream& random, Bandwidth line, double most) {
+CollectiveRate random_rate(RandomStream& random, Bandwidth line, double most) {
   return {.latency = (100_us).scaled(random.uniform()),
           .step_latency = (15_us).scaled(random.uniform()),
           .bandwidth = line.scaled(0.3 + (most - 0.3) * random.uniform()),
@@ -24,10 +24,10 @@ CollectiveRate random_line(RandomStream& random, Bandwidth line, double most) {
           .source = "random"};
 }
 
-LinkProfile random_link(RandomStream& random, Bandwidth line, bool reduces_in_switches) {
+LinkProfile random_link_profile(RandomStream& random, Bandwidth line, bool reduces_in_switches) {
   LinkProfile link;
   const auto maybe = [&](std::optional<CollectiveRate>& rate, double most) {
-    if (random.below(4) > 0) rate = random_line(random, line, most);
+    if (random.below(4) > 0) rate = random_rate(random, line, most);
   };
   if (random.below(4) > 0) {
     link.send_recv =
@@ -52,14 +52,14 @@ MessageFit random_curve(RandomStream& random, LinkKind link, std::int64_t ranks)
       .quality = {}};
 }
 
-struct Case {
+struct PricedCollective {
   ClusterSpec cluster;
   DeviceProfile profile;
   DeviceSets sets;
 };
 
-Case random_case(RandomStream& random) {
-  Case one;
+PricedCollective random_collective(RandomStream& random) {
+  PricedCollective one;
   const std::int64_t nodes = one_of(random, {1, 1, 2, 3, 8});
   const FabricKind kind = nodes == 1 ? FabricKind::tiers : tests::fabric_kinds[random.below(5)];
   one.cluster = random_cluster(nodes, kind, random);
@@ -72,8 +72,8 @@ Case random_case(RandomStream& random) {
       random.below(2) == 0 ? one.cluster.devices : std::min<std::int64_t>(2, one.cluster.devices);
   one.sets = {consecutive_devices(0, ranks)};
   if (random.below(4) > 0) {
-    one.profile.nvlink = random_link(random, 450_GBps, true);
-    one.profile.network = random_link(random, 50_GBps, false);
+    one.profile.nvlink = random_link_profile(random, 450_GBps, true);
+    one.profile.network = random_link_profile(random, 50_GBps, false);
   }
   if (random.below(4) == 0) {
     one.profile.provenance.device = "any";
@@ -83,17 +83,17 @@ Case random_case(RandomStream& random) {
   return one;
 }
 
-Duration price(const Case& one, CollectiveKind kind, Bytes bytes) {
+Duration price_of(const PricedCollective& one, CollectiveKind kind, Bytes bytes) {
   const ClusterLinks links(one.cluster, {});
   return CollectiveModel(links, one.profile, one.sets).estimate(kind, bytes).time;
 }
 
-Bytes random_size(RandomStream& random) {
+Bytes random_bytes(RandomStream& random) {
   return Bytes(static_cast<std::int64_t>(std::exp2(33 * random.uniform())));
 }
 
 /// One way of making the cluster faster.
-void improve(ClusterSpec& cluster, RandomStream& random) {
+void make_faster(ClusterSpec& cluster, RandomStream& random) {
   const double factor = 1 + 3 * random.uniform();
   switch (random.below(5)) {
     case 0:
@@ -117,13 +117,13 @@ void improve(ClusterSpec& cluster, RandomStream& random) {
 }
 
 // A picosecond or two of rounding.
-bool is_less(Duration a, Duration b) {
+bool is_shorter(Duration a, Duration b) {
   return a.seconds() < b.seconds() * (1 - 1e-9) - 2e-12;
 }
 
 TEST_CASE("a larger collective never takes less time", "[prices]") {
   for_seeds("prices", 300, [](RandomStream& random) {
-    const Case one = random_case(random);
+    const PricedCollective one = random_collective(random);
     for (std::size_t kind = 0; kind < collective_kinds; ++kind) {
       const auto which = static_cast<CollectiveKind>(kind);
       const ClusterLinks links(one.cluster, {});
@@ -134,7 +134,7 @@ TEST_CASE("a larger collective never takes less time", "[prices]") {
         INFO(collective_name(which) << ": " << before.count() << " B take "
                                     << model.estimate(which, before).time.seconds() << " s, " << now.count() << " B "
                                     << model.estimate(which, now).time.seconds() << " s");
-        if (is_less(model.estimate(which, now).time, model.estimate(which, before).time)) FAIL();
+        if (is_shorter(model.estimate(which, now).time, model.estimate(which, before).time)) FAIL();
         before = now;
       }
     }
@@ -144,17 +144,17 @@ TEST_CASE("a larger collective never takes less time", "[prices]") {
 
 TEST_CASE("no collective takes longer on a faster link or with shorter latencies", "[prices]") {
   for_seeds("links", 600, [](RandomStream& random) {
-    const Case slow = random_case(random);
-    Case fast = slow;
-    improve(fast.cluster, random);
+    const PricedCollective slow = random_collective(random);
+    PricedCollective fast = slow;
+    make_faster(fast.cluster, random);
     for (std::size_t kind = 0; kind < collective_kinds; ++kind) {
       const auto which = static_cast<CollectiveKind>(kind);
-      const Bytes bytes = random_size(random);
-      const Duration before = price(slow, which, bytes);
-      const Duration after = price(fast, which, bytes);
+      const Bytes bytes = random_bytes(random);
+      const Duration before = price_of(slow, which, bytes);
+      const Duration after = price_of(fast, which, bytes);
       INFO(collective_name(which) << " of " << bytes.count() << " B: " << before.seconds() << " s, then "
                                   << after.seconds() << " s");
-      if (is_less(before, after)) FAIL();
+      if (is_shorter(before, after)) FAIL();
     }
   });
   SUCCEED();
