@@ -93,7 +93,7 @@ void RankTrace::keep_text(std::size_t bytes, const ProfilerEvent& event) {
 
 std::uint32_t RankTrace::name_of(ProfilerEvent& event, KernelKind kind) {
   std::string& text = event.name;
-  text.resize(std::min(text.size(), longest_name));
+  if (text.size() > longest_name) text = text.substr(0, longest_name);  // also without its memory
   const auto [at, is_new] = name_index_.try_emplace(text, static_cast<std::uint32_t>(names.size()));
   if (is_new) {
     keep_text(text.size(), event);
