@@ -19,6 +19,12 @@ double seconds_on(const NetworkModel& network, LinkId link, Bytes carried) {
   return static_cast<double>(carried.count()) / static_cast<double>(network.link_rate(link).bytes_per_second());
 }
 
+// The share of the time that a link needs for these bytes beside those of others. Collectives reach more of a link than
+// messages between two ranks do, whose rate is the link's here: what would take longer than the time fills it.
+double share_of(double seconds_needed, double seconds, double others) {
+  return std::min(seconds_needed / seconds, std::max(0.0, 1 - others));
+}
+
 using KindAndRate = std::pair<std::string, Bandwidth>;
 
 LinkKindUse& kind_of(const NetworkModel& network, LinkId link, std::vector<LinkKindUse>& kinds,
@@ -53,8 +59,9 @@ std::vector<LinkUse> busiest_links(const LinkBytes& bytes, double seconds, const
     const LinkId link = it->link;
     const Bytes own = bytes.main[link.index()];
     const Bytes other = others(link);
-    links.push_back({network.link_name(link), network.link_rate(link), own, seconds_on(network, link, own) / seconds,
-                     other, seconds_on(network, link, other) / seconds});
+    const double used_by_others = seconds_on(network, link, other) / seconds;
+    links.push_back({network.link_name(link), network.link_rate(link), own,
+                     share_of(seconds_on(network, link, own), seconds, used_by_others), other, used_by_others});
   }
   return links;
 }
@@ -66,7 +73,7 @@ std::vector<LinkKindUse> use_by_kind(const LinkBytes& bytes, Duration time, cons
     const LinkId link(i);
     LinkKindUse& kind = kind_of(network, link, kinds, places);
     const double others = seconds_on(network, link, other_bytes(bytes, link)) / time.seconds();
-    const double share = seconds_on(network, link, bytes.main[i]) / time.seconds() + others;
+    const double share = share_of(seconds_on(network, link, bytes.main[i]), time.seconds(), others) + others;
     ++kind.links;
     kind.mean += share;  // a sum until the end
     kind.others += others;

@@ -14,7 +14,7 @@ struct LinkUse {
   std::string name;
   Bandwidth rate;                ///< The rate that software reaches on it.
   Bytes bytes;                   ///< Sum over all steps.
-  double utilisation = 0;        ///< Mean share of the rate over the whole time.
+  double utilisation = 0;        ///< Mean share of the rate over the whole time, at most what others leave of it.
   Bytes other_bytes = {};        ///< Sent by all other jobs.
   double other_utilisation = 0;  ///< The same for the other jobs.
   friend bool operator==(const LinkUse&, const LinkUse&) = default;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -52,9 +53,11 @@ std::vector<std::string> without_sweep(std::vector<std::string> settings) {
   return settings;
 }
 
-// The figures of the first of many steps stand for long; those of an eighth are much nearer to the mean of all.
+// The figures of the first of many steps stand for long; those of an eighth are much nearer to the mean of all. So
+// are those of 64 steps, in whatever many: nobody waits longer for them.
 constexpr std::int64_t many_steps = 16;
 constexpr std::int64_t first_part = 8;
+constexpr std::int64_t most_first_steps = 64;
 
 /// Lets a study have its first steps alone for a while, without what takes all of them: intervals, and a baseline that
 /// is searched for.
@@ -187,7 +190,7 @@ bool ExploreSession::send_part(Study& study, AnswerStream& stream) const {
   if (steps < many_steps) return true;
   const RunnerOptions options{
       .jobs = options_.jobs, .version = options_.version, .stop = [&] { return stream.is_closed(); }};
-  const auto runs = first_steps(study, steps / first_part, options);
+  const auto runs = first_steps(study, std::min(steps / first_part, most_first_steps), options);
   if (runs) stream.send(answer_line(study, *runs, options_.version, nullptr));
   return runs.has_value();
 }

@@ -77,7 +77,6 @@ class Checker {
     if (plan_.ranks < 1) of_plan("the pool has {} ranks", plan_.ranks);
     if (plan_.capacity < 1) of_plan("the capacity is {} tokens", plan_.capacity);
     if (plan_.layers < 1) of_plan("the model has {} layers", plan_.layers);
-    if (plan_.sequence_tokens.empty()) of_plan("the plan has no sequences: nothing is trained");
     for (std::size_t i = 0; i < plan_.sequence_tokens.size(); ++i) {
       if (plan_.sequence_tokens[i] < 1) of_sequence(i, " has {} tokens", plan_.sequence_tokens[i]);
     }

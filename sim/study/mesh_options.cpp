@@ -139,6 +139,7 @@ class MeshChecks {
                       point_.model.name, point_.model.layers),
           "every chunk of a stage needs a layer, or an embedding or a loss that counts as one (account_for_embedding, "
           "account_for_loss)");
+      return false;
     }
     return pipeline.split.is_even() || fits_split();
   }

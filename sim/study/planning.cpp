@@ -58,6 +58,12 @@ ServedBytes served_bytes(const Transformer& model, std::int64_t tp) {
   return {query.count(), kv_bytes(model, 1, tp).count()};
 }
 
+// No micro-batch has more tokens than a step: larger probes would tell of what does not occur.
+std::int64_t probed_tokens(const PointSpec& spec) {
+  const std::int64_t step = spec.batch.tokens_per_step;
+  return step > 0 ? std::min(spec.capacity, step) : spec.capacity;
+}
+
 }  // namespace
 
 PlanningContext planning_context(const PointSpec& spec, const Job& on) {
@@ -72,7 +78,7 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
           .runs_chunks_in_order = spec.mesh.pp == 1 || find_schedule(job.pipeline.schedule)->runs_chunks_in_order,
           .not_served = servers_problem(job.model, job.recipe),
           .served_bytes = served_bytes(job.model, job.mesh.tp),
-          .work = on.work_model(job, spec.capacity),
+          .work = on.work_model(job, probed_tokens(spec)),
           .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,
           .host_tokens = host_tokens(spec.cluster.least_host_share(), job, spec.capacity),

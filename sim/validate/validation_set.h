@@ -35,7 +35,8 @@ struct ValidationCase {
 ///     - [gpt-1.7b, 1, 32, 16, 512, 2Ki, 3.584]
 ///
 /// A column is one of
-/// * `case`: the case's name; by default those of its cells that are not the same in all rows;
+/// * `case`: the case's name; by default those of its cells that are not the same in all rows, or "the case" if it has
+///   none such;
 /// * a figure (published_figure.h): `step_time_s`, `tokens_per_s_per_gpu`, `memory_gb`, `speedup`, `tflops_per_gpu`,
 ///   `mfu`; if the study has several plans, followed by one of them: `speedup hdp-naive`;
 /// * a part of a job of sequences of one length: `model` (a preset), `sequence` and `global_batch` (both required),

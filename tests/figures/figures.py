@@ -252,7 +252,7 @@ def tune():
         [f"{100 * (second['step_time_s'] / best['step_time_s'] - 1):.1f}", f"{100 * (second['ratio']['p5'] - 1):+.1f}",
          f"{100 * (second['ratio']['p95'] - 1):+.1f}", f"{second['device_peak_gb']:.0f}"]
     static = next(each for each in found["candidates"] if each["plan"] == "static" and each["best_of_plan"])
-    yield TUNE, "The best mesh of `static`, tp 2 with `a2a` and `zero: 2`, takes {} times as long;", \
+    yield TUNE, "The best mesh of `static`, tp 2 with `a2a` and `zero: 2`, takes {} times as long", \
         [f"{static['ratio']['mean']:.2f}"]
     yield TUNE, ("{} of {} candidates can run, {} cannot and say why; {} closed-form and {} full steps are {} % of "
                     "an exhaustive search"), \

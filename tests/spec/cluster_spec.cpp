@@ -92,8 +92,9 @@ TEST_CASE("collectives go at the pace of the slowest NIC", "[cluster]") {
   const Workplace here;
   const auto bus_bandwidth = [&](const std::string& links) {
     write_cluster(here, links);
-    const std::string command = "comm all_gather --algo ring --proto simple -b 8G -e 8G -g 32 --cluster cluster.yaml";
-    const Outcome outcome = here.hdpsim(command + " --format json");
+    const Outcome outcome = here.hdpsim(
+        "comm all_gather --profile none --algo ring --proto simple -b 8G -e 8G -g 32 --cluster cluster.yaml "
+        "--format json");
     CAPTURE(outcome.err);
     REQUIRE(outcome.code == 0);
     const auto json = nlohmann::json::parse(outcome.out);

@@ -84,12 +84,12 @@ TEST_CASE("wrong traces and options end with exit code 2 and say what is wrong",
   refused("--from-trace other.json --out t.yaml", "it has no 'traceEvents'");
   refused("--from-trace none.json --out t.yaml", "there is no such file");
   refused("--from-trace study.yaml --out t.yaml", "study.yaml:1:3: error: this is no JSON");
-  refused("--from-trace rank0.json --out t.csv", "the profile is a file");
+  refused("--from-trace rank0.json --out t.csv", "the fitted profile is a file");
   refused("--from-trace rank0.json --like h100-publshed", "did you mean 'h100-published'?");
   refused("--from-trace rank0.json --from-steps sc21", "--from-trace");
   refused("--from-trace rank0.json --quick", "--quick");
   refused("--gpus-per-node 8", "--from-trace");
-  refused("--like h100-published", "add --from-steps or --from-trace");
+  refused("--like h100-published", "add --from-steps, --from-trace or --nccl-tests");
 }
 
 TEST_CASE("a trace of hdpsim itself is read, and told from one of a GPU", "[calibrate]") {

@@ -24,10 +24,15 @@ bool is_plan_file(const std::string& path) {
   return has_keys || kind_of_file(path, document) == FileKind::plan;
 }
 
-Plan read_sound_plan(const std::string& path) {
+// The plan of an empty batch is sound, as a replay may have one, but trains nothing.
+Plan read_plan_to_train(const std::string& path) {
   Diagnostics diagnostics;
   std::optional<Plan> plan = load_sound_plan(path, diagnostics);
   diagnostics.throw_if_any();
+  if (plan->sequence_tokens.empty()) {
+    throw InputError(Position{path, 0, 0}, "the plan has no sequences: nothing would be trained",
+                     "write a plan of a batch: hdpsim plan STUDY --out plan.json");
+  }
   return std::move(*plan);
 }
 
@@ -175,7 +180,7 @@ Work read_work(const ExecuteOptions& options, const std::optional<int>& processe
     throw InputError(Position{options.file, 0, 0}, "this is no plan, to which --study belongs",
                      "to run a study, leave --study out");
   }
-  if (plan_given) work.plan = read_sound_plan(options.file);
+  if (plan_given) work.plan = read_plan_to_train(options.file);
   const std::string& study = plan_given ? options.study : options.file;
   const std::int64_t rank_devices = rank_devices_of(study, options, catalog);
   const std::int64_t ranks = wanted_ranks(options, processes, rank_devices);

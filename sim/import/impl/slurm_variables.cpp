@@ -9,7 +9,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::string_view beginning = "#SBATCH";
-constexpr std::string_view blanks = " \t\r=";
+constexpr std::string_view word_breaks = " \t\r=";
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> short_options = {
     {{"-N", "nodes"}, {"-n", "ntasks"}, {"-G", "gpus"}}};
@@ -25,7 +25,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> set_by_op
 
 // Where a part of a line that does not begin with one of these characters ends.
 std::size_t end_of_part(std::string_view line, std::size_t begin) {
-  return std::min(line.find_first_of(blanks, begin), line.size());
+  return std::min(line.find_first_of(word_breaks, begin), line.size());
 }
 
 std::string long_name(std::string_view option) {
@@ -38,10 +38,10 @@ std::string long_name(std::string_view option) {
 
 void take_line(std::string_view line, std::size_t offset, std::map<std::string, ShellText>& directives) {
   std::size_t at = beginning.size();
-  while ((at = line.find_first_not_of(blanks, at)) != std::string_view::npos && line[at] == '-') {
+  while ((at = line.find_first_not_of(word_breaks, at)) != std::string_view::npos && line[at] == '-') {
     const std::size_t end = end_of_part(line, at);
     const std::string name = long_name(line.substr(at, end - at));
-    const std::size_t value = line.find_first_not_of(blanks, end);
+    const std::size_t value = line.find_first_not_of(word_breaks, end);
     if (value == std::string_view::npos) return;
     const std::size_t behind = end_of_part(line, value);
     const std::string_view text = line.substr(value, behind - value);

@@ -40,7 +40,7 @@ class CaseReader {
     });
     if (is_fixed || cell("sequence") != nullptr) fixed_lengths();
     interleave();
-    if (case_.name.empty()) case_.name = joined(words_, " ");
+    if (case_.name.empty()) case_.name = words_.empty() ? "the case" : joined(words_, " ");
     if (!table_.to_measure.empty()) case_.published = table_.to_measure;
     if (case_.published.empty()) complain(row_.position, "nothing was published of this case");
     return std::move(case_);

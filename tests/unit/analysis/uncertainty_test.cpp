@@ -54,7 +54,9 @@ TEST_CASE("what a fit leaves open counts by the ends of its intervals, correlate
           "[uncertainty]") {
   RunResult run = run_with({10, 10});
   // Two parameters, each 1 % slower at the lower end and 1 % faster at the upper one.
-  for (StepResult& step : run.steps) step.fitted = {100_ms, -100_ms, 100_ms, -100_ms};
+  const Duration slower = 100_ms;
+  const Duration faster = Duration{} - slower;
+  for (StepResult& step : run.steps) step.fitted = {slower, faster, slower, faster};
   UncertaintyModel model = model_of(0);
   const auto width = [&](std::vector<std::vector<double>> root) {
     model.fitted = std::move(root);

@@ -19,7 +19,7 @@ DeviceProfile fitted() {
               .source = "a log",
               .parameters = {{.name = "gemm", .start = 1, .value = 0.9, .p5 = 0.8, .p95 = 1},
                              {.name = "per_step", .value = 0.5, .p5 = 0.2, .p95 = 0.8, .correlations = {-0.6}}},
-              .rows = {}};
+              .rows = {{.figure = "step_time_s", .row = "a step"}}};
   return profile;
 }
 
