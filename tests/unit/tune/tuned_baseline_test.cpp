@@ -118,7 +118,9 @@ TEST_CASE("a baseline has the cluster of the plans that are compared with it", "
 
 TEST_CASE("a baseline that fits on no mesh is wrong input that says so", "[tune]") {
   Catalog catalog(HDPSIM_SOURCE_DIR);
-  const Overrides none_fits = with({"data.steps=1", "tune.space={mesh.tp: [1], mesh.pp: [1], mesh.capacity: [128Ki]}"});
+  const Overrides none_fits = with({"data.steps=1",
+                                    "tune.space={mesh.tp: [1], mesh.pp: [1], mesh.capacity: [128Ki], "
+                                    "mesh.recompute: [none]}"});
   Diagnostics none;
   const Value root = tuning_root(load_document(path, none), none_fits);
   const Study study = load_study(path, none_fits, catalog);
