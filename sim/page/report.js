@@ -15,10 +15,11 @@ const pass_colors = {
 // Intervals are those of the simulated means where every run has them, otherwise the spread of the steps.
 const uncertain = data.runs.every(({uncertainty}) => uncertainty);
 const step_time_of = (run) => ({...run.step_time, ...(uncertain ? run.uncertainty?.step_time : {})});
-const speedup_of = (run) => ({...run.speedup, ...(uncertain ? run.uncertainty.speedup : {})});
+const speedup_of = (run) => ({...run.speedup, ...(uncertain ? run.uncertainty?.speedup : {})});
 
-// With the median between them where it is one of means.
-const spread = ({p5, p50, p95}, form) => range(uncertain ? [p5, p50, p95] : [p5, p95], form);
+// With the median between them where it is one of means, which the best static mesh has none of.
+const spread = ({p5, p50, p95}, form) =>
+    uncertain && p50 === undefined ? "–" : range(uncertain ? [p5, p50, p95] : [p5, p95], form);
 const with_spread = (found, form) =>
     found.p5 === undefined || !has_spread ? form(found.mean) : `${form(found.mean)} (${spread(found, form)})`;
 const step_counts = [...new Set(data.runs.map((run) => run.steps))];
