@@ -36,7 +36,6 @@ struct NcclTestsAsked {
 
 /// The same for a text in memory; `file` is the name that diagnostics carry.
 [[nodiscard]] std::vector<NcclTestsRun> parse_nccl_tests(const std::string& file, const std::string& text,
-                                                         Diagnostics& diagnostics,
-                                                         const NcclTestsAsked& asked = {});
+                                                         Diagnostics& diagnostics, const NcclTestsAsked& asked = {});
 
 }  // namespace hdpsim::calib

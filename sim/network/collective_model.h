@@ -67,9 +67,10 @@ struct CollectiveSpan {
 ///    larger sizes is at least the time of the largest measured one, of smaller sizes at most that of the smallest.
 /// 2. profile: the profile has a line for this kind (CollectiveRate, SendRecvRate): that of NVLink within one node, or
 ///    that of the network over several. It stands for the rings of large messages for which lines are made. NCCL's
-///    other ways (trees, LL, LL128), by its model of itself and at no higher rate than the line's, stand beside it. What
-///    the line takes at least, and NCCL's model of its algorithm does not, they take, too, as far as a message fills a
-///    buffer. Switches between the nodes that add up (ClusterSpec::in_network_reduction) stand there as NCCL has them.
+///    other ways (trees, LL, LL128), by its model of itself and at no higher rate than the line's, stand beside it.
+///    What the line takes at least, and NCCL's model of its algorithm does not, they take, too, as far as a message
+///    fills a buffer. Switches between the nodes that add up (ClusterSpec::in_network_reduction) stand there as NCCL
+///    has them.
 /// 3. NCCL's model of itself: NCCL runs on the device (ClusterSpec::compute_capability is known).
 /// 4. closed form: a ring, or direct messages, at the rate that messages of the profile reach.
 ///

@@ -21,9 +21,9 @@ namespace hdpsim {
 ///
 /// Ways are judged on the first four steps, of the job alone. Each exchange runs with the cut that it is made for
 /// (allowed_sharings); the other cuts follow for exchanges that are at most a tenth slower than the fastest, and larger
-/// degrees for the fastest of all, as long as they help; what does not fit is tried with twice the degree. The fastest then runs all steps, unless the study has it among its
-/// runs; where the study's own baseline is as fast over all of them, that is the best. Points that differ in sharing
-/// alone have one search.
+/// degrees for the fastest of all, as long as they help; what does not fit is tried with twice the degree. The fastest
+/// then runs all steps, unless the study has it among its runs; where the study's own baseline is as fast over all of
+/// them, that is the best. Points that differ in sharing alone have one search.
 ///
 /// Of `options`, `jobs`, `store`, `resume`, `damaged`, `version` and `stop` count. If `only` is given, runs of other
 /// points stay as they are. False if it was stopped.

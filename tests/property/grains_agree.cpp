@@ -409,8 +409,8 @@ TEST_CASE("fluid and exact nearly always agree within 2 % on random small studie
   CHECK(compared.apart <= 1);
 }
 
-// Of 240 such studies four are further apart, by 2.8 % at most (all micro-batches offload); of 3,000, 1.1 % are, the worst by 9.3 %, which is not
-// explained.
+// Of 240 such studies four are further apart, by 2.8 % at most (all micro-batches offload); of 3,000, 1.1 % are, the
+// worst by 9.3 %, which is not explained.
 TEST_CASE("fluid and exact nearly always agree within 2 % where tokens travel to experts", "[grains experts]") {
   const Compared compared = compare_grains("grains experts", {.experts = true}, 0.03);
   CHECK(compared.apart <= 4);

@@ -213,8 +213,8 @@ TEST_CASE("several assignments may follow one --set, and what is no assignment i
     CHECK(here.read("plan.json") == one_by_one);
   }
   REQUIRE(
-      here.hdpsim("plan --plan static --out plan.json --set mesh.capacity=16Ki data.seed=7 configs/studies/tiny.yaml").code ==
-      0);
+      here.hdpsim("plan --plan static --out plan.json --set mesh.capacity=16Ki data.seed=7 configs/studies/tiny.yaml")
+          .code == 0);
   CHECK(here.read("plan.json") == one_by_one);
   const Outcome unknown = here.hdpsim("study configs/studies/tiny.yaml --set mesh.capacity=16Ki nonsense=3");
   CHECK(unknown.code == 2);

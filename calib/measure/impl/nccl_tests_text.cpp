@@ -217,8 +217,9 @@ class TextReader {
     const std::string told = ratio_.ranks_text(kind);
     const std::string name(message_kind_name(kind));
     complain_at(started_,
-                told.empty() ? fmt::format("these are not the bandwidths of an {}", name)
-                             : fmt::format("these are the bandwidths of an {} of {}, not of {}", name, told, run_.ranks),
+                told.empty()
+                    ? fmt::format("these are not the bandwidths of an {}", name)
+                    : fmt::format("these are the bandwidths of an {} of {}, not of {}", name, told, run_.ranks),
                 told.empty() ? "name the file after its collective, such as reduce_scatter.txt"
                              : "ask about as many as took part");
     return false;
