@@ -86,7 +86,7 @@ Explanation explanation_of(const Program& program, const Timeline& timeline, con
     told.slow_hop = slowest_hop(program, waits_longest->pass, machine);
   }
   const TimeWindow step{Instant{}, Instant::at(timeline.step_time)};
-  if (!timeline.link_bytes.empty()) {
+  if (!timeline.links.empty()) {
     for (const LinkLoad& load : link_loads(program, timeline, machine, step, 1, 1)) {
       told.busiest_link = load.name;
       told.busiest_link_share = load.shares.front();

@@ -10,11 +10,11 @@ namespace {
 
 std::vector<LinkId> busiest(const Timeline& timeline, const NetworkModel& network, std::size_t most) {
   std::vector<LinkId> links;
-  for (std::size_t i = 0; i < timeline.link_bytes.size(); ++i) {
-    if (timeline.link_bytes[i].count() > 0) links.emplace_back(i);
+  for (std::size_t i = 0; i < timeline.links.bytes.size(); ++i) {
+    if (timeline.links.bytes[i].count() > 0) links.emplace_back(i);
   }
   const auto seconds = [&](LinkId link) {
-    return static_cast<double>(timeline.link_bytes[link.index()].count()) /
+    return static_cast<double>(timeline.links.as_messages[link.index()].count()) /
            static_cast<double>(network.link_rate(link).bytes_per_second());
   };
   const auto end = links.begin() + static_cast<std::ptrdiff_t>(std::min(most, links.size()));
@@ -71,11 +71,11 @@ std::vector<LinkLoad> link_loads(const Program& program, const Timeline& timelin
                                  TimeWindow window, std::size_t most, std::size_t stretches) {
   const std::vector<LinkId> links = busiest(timeline, *machine.network, most);
   if (links.empty() || window.to <= window.from) return {};
-  std::vector<std::size_t> place(timeline.link_bytes.size(), links.size());
+  std::vector<std::size_t> place(timeline.links.bytes.size(), links.size());
   for (std::size_t i = 0; i < links.size(); ++i) place[links[i].index()] = i;
   std::vector<RateProfile> profiles(links.size(), RateProfile(window, stretches));
-  std::vector<double> left;  // bytes that go around no ring
-  for (const LinkId link : links) left.push_back(static_cast<double>(timeline.link_bytes[link.index()].count()));
+  std::vector<double> left;  // what goes around no ring, as messages
+  for (const LinkId link : links) left.push_back(static_cast<double>(timeline.links.as_messages[link.index()].count()));
   const Pipeline& pipeline = program.pipeline();
   for (std::size_t p = 0; p < pipeline.passes(); ++p) {
     const PassId pass(p);

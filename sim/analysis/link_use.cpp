@@ -11,18 +11,21 @@ namespace hdpsim {
 
 namespace {
 
-Bytes other_bytes(const LinkBytes& bytes, LinkId link) {
-  return bytes.others.empty() ? Bytes{} : bytes.others[link.index()];
+Bytes other_bytes(const JobsTraffic& traffic, LinkId link) {
+  return traffic.others.empty() ? Bytes{} : traffic.others.bytes[link.index()];
 }
 
-double seconds_on(const NetworkModel& network, LinkId link, Bytes carried) {
-  return static_cast<double>(carried.count()) / static_cast<double>(network.link_rate(link).bytes_per_second());
+// How long the link is busy with what was sent over it.
+double busy_s(const NetworkModel& network, LinkId link, const LinkTraffic& traffic) {
+  if (traffic.empty()) return 0;
+  return static_cast<double>(traffic.as_messages[link.index()].count()) /
+         static_cast<double>(network.link_rate(link).bytes_per_second());
 }
 
-// The share of the time that a link needs for these bytes beside those of others. Collectives reach more of a link than
-// messages between two ranks do, whose rate is the link's here: what would take longer than the time fills it.
-double share_of(double seconds_needed, double seconds, double others) {
-  return std::min(seconds_needed / seconds, std::max(0.0, 1 - others));
+// The share of the time that a link is busy with the main job, next to others. Collectives that overlap do not slow
+// each other where the job is alone, so that together they can need more than the whole time.
+double share_of(double busy, double seconds, double others) {
+  return std::min(busy / seconds, std::max(0.0, 1 - others));
 }
 
 using KindAndRate = std::pair<std::string, Bandwidth>;
@@ -38,17 +41,17 @@ LinkKindUse& kind_of(const NetworkModel& network, LinkId link, std::vector<LinkK
 
 }  // namespace
 
-std::vector<LinkUse> busiest_links(const LinkBytes& bytes, double seconds, const NetworkModel& network,
+std::vector<LinkUse> busiest_links(const JobsTraffic& traffic, double seconds, const NetworkModel& network,
                                    std::size_t most) {
-  const auto others = [&](LinkId link) { return other_bytes(bytes, link); };
   struct Busy {
     double seconds;
     LinkId link;
   };
   std::vector<Busy> busy;
-  for (std::size_t i = 0; i < bytes.main.size(); ++i) {
+  for (std::size_t i = 0; i < traffic.main.bytes.size(); ++i) {
     const LinkId link(i);
-    if (bytes.main[i].count() > 0) busy.push_back({seconds_on(network, link, bytes.main[i] + others(link)), link});
+    if (traffic.main.bytes[i].count() == 0) continue;
+    busy.push_back({busy_s(network, link, traffic.main) + busy_s(network, link, traffic.others), link});
   }
   const auto middle = busy.begin() + static_cast<std::ptrdiff_t>(std::min(most, busy.size()));
   std::partial_sort(busy.begin(), middle, busy.end(), [](const Busy& a, const Busy& b) {
@@ -57,23 +60,22 @@ std::vector<LinkUse> busiest_links(const LinkBytes& bytes, double seconds, const
   std::vector<LinkUse> links;
   for (auto it = busy.begin(); it != middle; ++it) {
     const LinkId link = it->link;
-    const Bytes own = bytes.main[link.index()];
-    const Bytes other = others(link);
-    const double used_by_others = seconds_on(network, link, other) / seconds;
-    links.push_back({network.link_name(link), network.link_rate(link), own,
-                     share_of(seconds_on(network, link, own), seconds, used_by_others), other, used_by_others});
+    const double others = busy_s(network, link, traffic.others) / seconds;
+    links.push_back({network.link_name(link), network.link_rate(link), traffic.main.bytes[link.index()],
+                     share_of(busy_s(network, link, traffic.main), seconds, others), other_bytes(traffic, link),
+                     others});
   }
   return links;
 }
 
-std::vector<LinkKindUse> use_by_kind(const LinkBytes& bytes, Duration time, const NetworkModel& network) {
+std::vector<LinkKindUse> use_by_kind(const JobsTraffic& traffic, Duration time, const NetworkModel& network) {
   std::vector<LinkKindUse> kinds;
   std::map<KindAndRate, std::size_t> places;
-  for (std::size_t i = 0; i < bytes.main.size(); ++i) {
+  for (std::size_t i = 0; i < traffic.main.bytes.size(); ++i) {
     const LinkId link(i);
     LinkKindUse& kind = kind_of(network, link, kinds, places);
-    const double others = seconds_on(network, link, other_bytes(bytes, link)) / time.seconds();
-    const double share = share_of(seconds_on(network, link, bytes.main[i]), time.seconds(), others) + others;
+    const double others = busy_s(network, link, traffic.others) / time.seconds();
+    const double share = share_of(busy_s(network, link, traffic.main), time.seconds(), others) + others;
     ++kind.links;
     kind.mean += share;  // a sum until the end
     kind.others += others;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/network/link_traffic.h"
 #include "sim/network/network_model.h"
 
 namespace hdpsim {
@@ -14,22 +15,22 @@ struct LinkUse {
   std::string name;
   Bandwidth rate;                ///< The rate that software reaches on it.
   Bytes bytes;                   ///< Sum over all steps.
-  double utilisation = 0;        ///< Mean share of the rate over the whole time, at most what others leave of it.
+  double utilisation = 0;        ///< Share of the whole time that the link needs for it, at most what others leave.
   Bytes other_bytes = {};        ///< Sent by all other jobs.
   double other_utilisation = 0;  ///< The same for the other jobs.
   friend bool operator==(const LinkUse&, const LinkUse&) = default;
 };
 
-/// Bytes that links carried, by LinkId.
-struct LinkBytes {
-  std::vector<Bytes> main;
-  std::vector<Bytes> others;  ///< May be empty.
+/// What the main job and all others sent.
+struct JobsTraffic {
+  LinkTraffic main;
+  LinkTraffic others;  ///< May be empty.
 };
 
 /// The links that all jobs together used most, at most `most` of them, busiest first; among equal ones the lower id.
 /// Links over which the main job sent nothing are left out. Shares are of `seconds`. O(links).
-[[nodiscard]] std::vector<LinkUse> busiest_links(const LinkBytes& bytes, double seconds, const NetworkModel& network,
-                                                 std::size_t most);
+[[nodiscard]] std::vector<LinkUse> busiest_links(const JobsTraffic& traffic, double seconds,
+                                                 const NetworkModel& network, std::size_t most);
 
 /// All links of one kind (link_kind) and rate together, those without traffic among them: a degraded link is not
 /// counted with the others of its kind. Shares are of a link's rate over the whole time, by all jobs.
@@ -44,6 +45,7 @@ struct LinkKindUse {
 };
 
 /// Every kind of link of the network, in the order of their first ids. O(links).
-[[nodiscard]] std::vector<LinkKindUse> use_by_kind(const LinkBytes& bytes, Duration time, const NetworkModel& network);
+[[nodiscard]] std::vector<LinkKindUse> use_by_kind(const JobsTraffic& traffic, Duration time,
+                                                   const NetworkModel& network);
 
 }  // namespace hdpsim

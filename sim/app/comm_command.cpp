@@ -265,7 +265,7 @@ TrafficReport traffic_report(const CommOptions& options, const ClusterSpec& clus
                     .seed = static_cast<std::uint64_t>(options.seed)};
   report.result = simulate_traffic(links, report.traffic, background);
   const auto network = make_fair_share_network(cluster, efficiency);
-  report.busiest = busiest_links({report.result.link_bytes, {}}, report.result.last_s, *network, shown);
+  report.busiest = busiest_links({report.result.links, {}}, report.result.last_s, *network, shown);
   return report;
 }
 
@@ -353,7 +353,7 @@ void add_comm_command(Command app, Session& session) {
       .type_name("NAME|FILE");
   command
       .add_option("--profile", options.profile,
-                  "What software gets of the links, and its own lines of collectives (default: the profile of the "
+                  "Achievable share of link bandwidth, and rates of collectives (default: the profile of the "
                   "cluster's device); none: the bare fabric and NCCL's model")
       .type_name("NAME|FILE");
   add_count(command, "-g,--gpus", options.gpus, "GPUs that take part, from the first one on (default: 8)", 2,
@@ -361,15 +361,15 @@ void add_comm_command(Command app, Session& session) {
   command.add_option("-b,--minbytes", options.least, "Smallest size (default: 8)").type_name("SIZE");
   command.add_option("-e,--maxbytes", options.most, "Largest size (default: 128M)").type_name("SIZE");
   command.add_option("-f,--stepfactor", options.factor, "From one size to the next (default: 2)");
-  command.add_option("--size", options.size, "Of each message of a pattern (default: 64M)").type_name("SIZE");
-  add_count(command, "--seed", options.seed, "Of a permutation (default: 1)", 0);
+  command.add_option("--size", options.size, "Message size of traffic patterns (default: 64M)").type_name("SIZE");
+  add_count(command, "--seed", options.seed, "Random seed of a permutation (default: 1)", 0);
   command.add_option("--algo", options.algorithm, "Only this algorithm: " + algorithm_words()).type_name("NAME");
   command.add_option("--proto", options.protocol, "Only this protocol: ll, ll128, simple").type_name("NAME");
   command
       .add_option("--background", options.background, "Other traffic that goes on for ever; may be given several times")
       .type_name("PATTERN@FIRST-LAST")
       .one_at_a_time();
-  command.add_option("--compare", options.compare, "Output of nccl-tests (text or JSON) to lay beside")
+  command.add_option("--compare", options.compare, "Output of nccl-tests (text or JSON) to compare with")
       .type_name("FILE");
   command.add_option("--simgrid", options.simgrid, "Write the messages of a pattern and their links for SimGrid")
       .type_name("DIR");

@@ -20,13 +20,13 @@ void CollectiveTraffic::add(std::vector<SetTraffic>& traffic, TrafficSets sets, 
   if (price == nullptr || price->span().ranks == 1 || bytes == Bytes{} || times == 0) return;
   const CollectiveEstimate& chosen = price->estimate(kind, std::max(bytes, bucket));
   const double sent = times * static_cast<double>(bytes.count()) * chosen.wire_bytes;
-  const auto same = std::find_if(traffic.begin(), traffic.end(), [&](const SetTraffic& known) {
-    return known.sets == sets && known.kind == kind && known.algorithm == chosen.algorithm;
-  });
+  const SetTraffic more{sets, kind, chosen.algorithm, chosen.as_messages, sent};
+  const auto same =
+      std::find_if(traffic.begin(), traffic.end(), [&](const SetTraffic& known) { return known.is_like(more); });
   if (same != traffic.end()) {
     same->bytes += sent;
   } else {
-    traffic.push_back({sets, kind, chosen.algorithm, sent});
+    traffic.push_back(more);
   }
 }
 
@@ -67,8 +67,8 @@ void CollectiveTraffic::add_gather(std::vector<SetTraffic>& traffic, Bytes param
 }
 
 void CollectiveTraffic::add_sharing(const SharingRanks& ranks, const SharingCollective& collective, double times,
-                                    std::vector<Bytes>& link_bytes) const {
-  groups_->add_traffic(ranks, collective.kind, collective.bytes, times, link_bytes);
+                                    LinkTraffic& links) const {
+  groups_->add_traffic(ranks, collective.kind, collective.bytes, times, links);
 }
 
 const CollectivePlan& CollectiveTraffic::plan(const SetTraffic& traffic) const {
@@ -78,6 +78,11 @@ const CollectivePlan& CollectiveTraffic::plan(const SetTraffic& traffic) const {
   return models.all->plan(traffic.kind, traffic.algorithm);
 }
 
+double CollectiveTraffic::as_messages(const SetTraffic& traffic, LinkId link) const {
+  const ClusterLinks& links = models_.at(static_cast<std::size_t>(traffic.sets)).price->links();
+  return links.is_inside_node(link) ? traffic.as_messages.inside : traffic.as_messages.between;
+}
+
 TrafficCount::TrafficCount(const CollectiveTraffic* traffic, const Mesh& mesh)
     : traffic_(traffic),
       workers_(static_cast<std::size_t>(mesh.hdp * mesh.pp)),
@@ -85,9 +90,8 @@ TrafficCount::TrafficCount(const CollectiveTraffic* traffic, const Mesh& mesh)
       shards_(static_cast<std::size_t>(mesh.tp)) {}
 
 TrafficCount::Count& TrafficCount::count_of(const SetTraffic& traffic) {
-  const auto known = std::find_if(counts_.begin(), counts_.end(), [&](const Count& count) {
-    return count.of.sets == traffic.sets && count.of.kind == traffic.kind && count.of.algorithm == traffic.algorithm;
-  });
+  const auto known =
+      std::find_if(counts_.begin(), counts_.end(), [&](const Count& count) { return count.of.is_like(traffic); });
   return known != counts_.end() ? *known : counts_.emplace_back(Count{traffic, std::vector<double>(workers_)});
 }
 
@@ -115,19 +119,27 @@ std::vector<double> TrafficCount::bytes_of_sets(const Count& count, std::size_t 
   return bytes;
 }
 
-void TrafficCount::add_to(std::vector<Bytes>& link_bytes) const {
-  std::vector<double> sums(link_bytes.size());
+void TrafficCount::add_to(LinkTraffic& links) const {
+  struct Sum {
+    double bytes = 0;
+    double as_messages = 0;
+  };
+  std::vector<Sum> sums(links.bytes.size());
   for (const Count& count : counts_) {
     const CollectivePlan& plan = traffic_->plan(count.of);
     const std::vector<double> bytes = bytes_of_sets(count, plan.parts.size());
     HDPSIM_CHECK(bytes.size() == plan.parts.size(), "{} sets and {} parts", bytes.size(), plan.parts.size());
     for (std::size_t set = 0; set < bytes.size(); ++set) {
       const double each = bytes[set] * plan.bytes_per_flow;
-      for (const FairShare::Load& load : plan.parts[set]) sums[load.link] += load.flows * each;
+      for (const FairShare::Load& load : plan.parts[set]) {
+        sums[load.link].bytes += load.flows * each;
+        sums[load.link].as_messages += load.flows * each * traffic_->as_messages(count.of, LinkId(load.link));
+      }
     }
   }
+  const auto whole = [](double bytes) { return Bytes(static_cast<std::int64_t>(bytes)); };
   for (std::size_t link = 0; link < sums.size(); ++link) {
-    link_bytes[link] += Bytes(static_cast<std::int64_t>(sums[link]));
+    links.add(LinkId(link), whole(sums[link].bytes), whole(sums[link].as_messages));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "sim/engine/set_traffic.h"
 #include "sim/model/transformer.h"
 #include "sim/network/collective_model.h"
+#include "sim/network/link_traffic.h"
 #include "sim/program/instruction.h"
 #include "sim/program/pipeline.h"
 
@@ -43,11 +44,13 @@ class CollectiveTraffic {
                      Bytes bucket = {}) const;
   void add_gather(std::vector<SetTraffic>& traffic, Bytes parameters, double times = 1, Bytes bucket = {}) const;
 
-  /// Adds what a collective within a group sends `times` times, by LinkId.
+  /// Adds what a collective within a group sends `times` times.
   void add_sharing(const SharingRanks& ranks, const SharingCollective& collective, double times,
-                   std::vector<Bytes>& link_bytes) const;
+                   LinkTraffic& links) const;
   /// The load of a collective on the links, with one part per set.
   [[nodiscard]] const CollectivePlan& plan(const SetTraffic& traffic) const;
+  /// SetTraffic::as_messages of a link.
+  [[nodiscard]] double as_messages(const SetTraffic& traffic, LinkId link) const;
 
  private:
   struct Models {
@@ -71,8 +74,8 @@ class TrafficCount {
   /// Adds `share` of this traffic of each of the workers.
   void add(std::span<const SetTraffic> traffic, std::span<const WorkerId> workers, double share = 1);
   [[nodiscard]] const CollectiveTraffic* traffic() const { return traffic_; }
-  /// Adds all that was counted, by LinkId.
-  void add_to(std::vector<Bytes>& link_bytes) const;
+  /// Adds all that was counted.
+  void add_to(LinkTraffic& links) const;
 
  private:
   struct Count {

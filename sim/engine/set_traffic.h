@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/network/collective_kind.h"
+#include "sim/network/collective_model.h"
 
 namespace hdpsim {
 
@@ -25,7 +25,13 @@ struct SetTraffic {
   TrafficSets sets = TrafficSets::tensor_parallel;
   CollectiveKind kind = CollectiveKind::all_gather;
   CollectiveAlgorithm algorithm = {};
+  AsMessages as_messages = {};
   double bytes = 0;  ///< As nccl-tests counts them, times the bytes on the wire per byte.
+
+  /// Whether other traffic loads the same links in the same way.
+  [[nodiscard]] bool is_like(const SetTraffic& other) const {
+    return sets == other.sets && kind == other.kind && algorithm == other.algorithm && as_messages == other.as_messages;
+  }
 };
 
 /// The collectives of a pass.

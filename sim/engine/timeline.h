@@ -10,6 +10,7 @@
 #include "sim/base/id.h"
 #include "sim/base/units.h"
 #include "sim/cost/cost_model.h"
+#include "sim/network/link_traffic.h"
 #include "sim/program/instruction.h"
 #include "sim/program/pipeline.h"
 
@@ -128,8 +129,8 @@ struct Timeline {
   std::vector<MicroBatchInterval> micro_batches;  ///< In the order of the plan.
   std::vector<MicroBatchInterval> passes;         ///< By PassId; empty where every micro-batch is one pass.
   EvidenceSums evidence{};                        ///< Times of the kernels, summed over ranks.
-  std::vector<Bytes> link_bytes;                  ///< All bytes of the job, by LinkId.
-  std::vector<Bytes> other_link_bytes;            ///< All bytes of other jobs, by LinkId; empty without any.
+  LinkTraffic links;                              ///< All that the job sends.
+  LinkTraffic other_links;                        ///< All that other jobs send; empty without any.
   std::uint64_t events = 0;                       ///< Events of all jobs.
   std::vector<InstructionRecord> instructions;    ///< Empty unless they were asked for.
 

@@ -167,16 +167,19 @@ CollectiveEstimate CollectiveModel::priced(CollectiveKind kind, Bytes bytes, con
   const Flows& flows = flows_of(kind, actual.algorithm);
   const Duration steps = actual.steps_inside * (actual.links.nvlink_latency + flows.plan.hop_inside) +
                          actual.steps_between * (actual.links.network_latency + flows.plan.hop_between);
+  const LinkEfficiency messages = message_efficiency(profile_);
   const double on_links =
       std::max(flows.fullest.inside_s / actual.links.nvlink, flows.fullest.between_s / actual.links.network);
-  CollectiveEstimate answer{.time = {},
-                            .evidence = actual.evidence,
-                            .basis = actual.basis,
-                            .algorithm = actual.algorithm,
-                            .protocol = actual.protocol,
-                            .wire_bytes = actual.wire_bytes,
-                            .latency_s = actual.start_s + steps.seconds(),
-                            .seconds_a_byte = std::max(actual.seconds_a_byte, actual.wire_bytes * on_links)};
+  CollectiveEstimate answer{
+      .time = {},
+      .evidence = actual.evidence,
+      .basis = actual.basis,
+      .algorithm = actual.algorithm,
+      .protocol = actual.protocol,
+      .wire_bytes = actual.wire_bytes,
+      .latency_s = actual.start_s + steps.seconds(),
+      .seconds_a_byte = std::max(actual.seconds_a_byte, actual.wire_bytes * on_links),
+      .as_messages = {messages.nvlink / actual.links.nvlink, messages.network / actual.links.network}};
   const double on_the_way = static_cast<double>(bytes.count()) * answer.seconds_a_byte;
   answer.latency_s += std::max(0.0, actual.messages_s - on_the_way);
   answer.time = Duration::seconds(answer.latency_s + on_the_way);

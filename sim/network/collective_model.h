@@ -28,6 +28,13 @@ struct NcclChoice {
   [[nodiscard]] bool is_free() const { return !algorithm && !protocol; }
 };
 
+/// Bytes of messages between two devices that would keep a link busy as long as one byte of a collective does.
+struct AsMessages {
+  double inside = 1;   ///< Links inside a node.
+  double between = 1;  ///< Links of NICs and switches.
+  friend bool operator==(const AsMessages&, const AsMessages&) = default;
+};
+
 /// A collective of one size: time = latency + bytes x seconds_a_byte, with bytes as nccl-tests counts them.
 struct CollectiveEstimate {
   Duration time;
@@ -38,6 +45,7 @@ struct CollectiveEstimate {
   double wire_bytes = 1;  ///< Bytes on the links per byte of data, flags of the protocol included.
   double latency_s = 0;
   double seconds_a_byte = 0;
+  AsMessages as_messages = {};
 };
 
 /// Says that a cluster's `in_network_reduction` is left out, and why: no switches join its nodes, or NCCL does not run
@@ -104,6 +112,7 @@ class CollectiveModel {
   /// The same of an algorithm, without the flags of a protocol. Valid as long as the model.
   [[nodiscard]] const CollectivePlan& plan(CollectiveKind kind, CollectiveAlgorithm algorithm) const;
   [[nodiscard]] const DeviceSets& sets() const { return sets_; }
+  [[nodiscard]] const ClusterLinks& links() const { return links_; }
 
   [[nodiscard]] const CollectiveSpan& span() const { return span_; }
 

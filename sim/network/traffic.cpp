@@ -79,11 +79,12 @@ std::vector<double> arrivals_beside(const ClusterLinks& links, Underway&& messag
   return ends;
 }
 
-std::vector<Bytes> whole_bytes(const std::vector<double>& bytes) {
-  std::vector<Bytes> whole;
-  whole.reserve(bytes.size());
-  for (const double amount : bytes) whole.emplace_back(static_cast<std::int64_t>(amount));
-  return whole;
+LinkTraffic messages_on_links(const std::vector<double>& bytes) {
+  LinkTraffic traffic(bytes.size());
+  for (std::size_t link = 0; link < bytes.size(); ++link) {
+    traffic.add(LinkId(link), Bytes(static_cast<std::int64_t>(bytes[link])));
+  }
+  return traffic;
 }
 
 TrafficResult simulate_all_to_all(const ClusterLinks& links, const Traffic& traffic,
@@ -102,7 +103,7 @@ TrafficResult simulate_all_to_all(const ClusterLinks& links, const Traffic& traf
   seconds += plan.latency.seconds();
   std::vector<double> bytes = link_bytes(plan, links.count());
   for (double& amount : bytes) amount *= size;
-  return {n * (n - 1), seconds, seconds, seconds, whole_bytes(bytes), {}};
+  return {n * (n - 1), seconds, seconds, seconds, messages_on_links(bytes), {}};
 }
 
 }  // namespace
@@ -188,7 +189,8 @@ TrafficResult simulate_traffic(const ClusterLinks& links, const Traffic& traffic
   std::vector<double> arrivals = arrivals_beside(links, std::move(messages), background);
   const auto [first, last] = std::minmax_element(arrivals.begin(), arrivals.end());
   const double mean = std::accumulate(arrivals.begin(), arrivals.end(), 0.0) / static_cast<double>(arrivals.size());
-  return {static_cast<std::int64_t>(arrivals.size()), *first, mean, *last, whole_bytes(bytes), std::move(arrivals)};
+  return {
+      static_cast<std::int64_t>(arrivals.size()), *first, mean, *last, messages_on_links(bytes), std::move(arrivals)};
 }
 
 double bisection_rate(const ClusterLinks& links) {

@@ -9,6 +9,7 @@
 #include "sim/network/cluster_links.h"
 #include "sim/network/collective_plan.h"
 #include "sim/network/fair_share.h"
+#include "sim/network/link_traffic.h"
 #include "sim/network/transfers.h"
 
 namespace hdpsim {
@@ -52,7 +53,7 @@ struct TrafficResult {
   double first_s = 0;  ///< Arrival of the first, the average and the last message.
   double mean_s = 0;
   double last_s = 0;
-  std::vector<Bytes> link_bytes;  ///< Bytes of this traffic alone, by LinkId.
+  LinkTraffic links;  ///< Of this traffic alone.
   /// Arrival of each of messages_of(). Empty for an all-to-all, which is not simulated message by message.
   std::vector<double> arrivals_s;
 };

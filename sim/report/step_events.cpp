@@ -157,7 +157,7 @@ class EventCollector {
   }
 
   void add_loads() {
-    if (step_.machine == nullptr || step_.machine->network == nullptr || step_.timeline.link_bytes.empty()) return;
+    if (step_.machine == nullptr || step_.machine->network == nullptr || step_.timeline.links.empty()) return;
     shown_.loads = link_loads(step_.program, step_.timeline, *step_.machine, window_, shown_links, stretches);
     const double length = (window_.to - window_.from).seconds() / static_cast<double>(stretches);
     for (std::size_t stretch = 0; stretch < stretches && !shown_.loads.empty(); ++stretch) {

@@ -175,8 +175,7 @@ class ReportMaker {
     StepViewer(point_of(run), plan_of(run))
         .view(page_step, false, [&](const Program& program, const Timeline& timeline, Machine& machine) {
           shown = shown_step(program, timeline);
-          shown->links =
-              use_by_kind({timeline.link_bytes, timeline.other_link_bytes}, timeline.step_time, *machine.network);
+          shown->links = use_by_kind({timeline.links, timeline.other_links}, timeline.step_time, *machine.network);
         });
     return shown;
   }

@@ -11,11 +11,6 @@ namespace {
 // How often threads that wait for a step ask whether to stop.
 constexpr auto stop_interval = std::chrono::milliseconds(100);
 
-void add_bytes(const std::vector<Bytes>& more, std::vector<Bytes>& sum) {
-  sum.resize(more.size());
-  for (std::size_t link = 0; link < sum.size(); ++link) sum[link] += more[link];
-}
-
 }  // namespace
 
 /// One run while its steps are simulated, in whatever order.
@@ -41,8 +36,8 @@ class RunQueue::RunInProgress {
            const NetworkModel& network) {
     ranks_.resize(step.ranks.size());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].add(step.ranks[rank]);
-    add_bytes(step.links.main, links_.main);
-    add_bytes(step.links.others, links_.others);
+    links_.main += step.links.main;
+    links_.others += step.links.others;
     coverage_.add(coverage);
     time_ += step.result.time;
     keep_fullest(step);
@@ -96,7 +91,7 @@ class RunQueue::RunInProgress {
   std::int64_t left_;
   std::int64_t under_way_ = 0;
   std::vector<BreakdownMean> ranks_;
-  LinkBytes links_;
+  JobsTraffic links_;
   DurationSum time_;
   std::optional<std::pair<Bytes, std::int64_t>> fullest_;  // device memory, and minus the number of the step
   RunResult result_;

@@ -299,7 +299,7 @@ SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t 
   phases.summary_s = watch.lap();
   result.result.phases = phases;
   result.ranks = std::move(timeline.ranks);
-  result.links = {std::move(timeline.link_bytes), std::move(timeline.other_link_bytes)};
+  result.links = {std::move(timeline.links), std::move(timeline.other_links)};
   return result;
 }
 

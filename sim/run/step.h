@@ -18,7 +18,7 @@ namespace hdpsim {
 struct SimulatedStep {
   StepResult result;
   std::vector<Breakdown> ranks;
-  LinkBytes links;
+  JobsTraffic links;
   std::vector<RankMemory> memory;  ///< Memory of the fullest ranks, by number.
 };
 

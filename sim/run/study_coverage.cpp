@@ -29,7 +29,7 @@ class TrafficGaps {
     if (devices > 1 && devices_per_node_ > 1) add_link(lines, LinkKind::nvlink, profile_.nvlink);
     if (devices > devices_per_node_) add_link(lines, LinkKind::network, profile_.network);
     if (mesh_.hdp > 1 && !kernel_slowdown(profile_)) {
-      lines.insert("kernels beside messages: never measured, taken to be as fast as alone");
+      lines.insert("kernels that overlap with communication: never measured, taken to be as fast as alone");
     }
   }
 

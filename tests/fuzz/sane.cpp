@@ -123,7 +123,7 @@ void require_grains(StudyPoint& point, std::size_t which) {
   const LoweringOptions lowering = lowering_of(point.spec);
   const Program program(plan, lowering);
   const auto world = point.make_world();
-  world->machine().traffic = nullptr;  // collectives reach other rates than messages between two ranks
+  world->machine().traffic = nullptr;  // collectives that overlap do not slow each other
   const auto time_in = [&](Grain grain) {
     point.spec.grain = grain;
     const Timeline timeline = simulate_plan(program, *world, conditions_of(point));
@@ -171,8 +171,8 @@ void require_sane(const Timeline& timeline, const NetworkModel& network, Grain g
     const bool is_inside = interval.begin <= interval.end && interval.end.since_start() <= timeline.step_time;
     require(is_inside, "micro-batch", fmt::format("{} s", interval.end.since_start().seconds()));
   }
-  for (std::size_t link = 0; grain != Grain::closed_form && link < timeline.link_bytes.size(); ++link) {
-    const auto bytes = static_cast<double>(timeline.link_bytes[link].count());
+  for (std::size_t link = 0; grain != Grain::closed_form && link < timeline.links.bytes.size(); ++link) {
+    const auto bytes = static_cast<double>(timeline.links.bytes[link].count());
     const auto rate = static_cast<double>(network.link_rate(LinkId(link)).bytes_per_second());
     require(bytes >= 0 && bytes <= rate * timeline.step_time.seconds() * (1 + rounding) + 1, "link",
             fmt::format("{} B over {} of {} B/s in {} s", bytes, network.link_name(LinkId(link)), rate,

@@ -36,7 +36,7 @@ Timeline simulated(const Plan& plan, Grain grain, bool records) {
   const auto world = point.make_world();
   Machine& machine = world->machine();
   machine.record_instructions = records;
-  machine.traffic = nullptr;  // collectives reach other rates than messages between two ranks
+  machine.traffic = nullptr;  // collectives that overlap do not slow each other
   const LoweringOptions lowering = lowering_of(point.spec);
   const Program program(plan, lowering);
   Timeline timeline = simulate(program, machine, grain);

@@ -195,11 +195,11 @@ Timeline simulate_checked(const Program& program, Machine machine, Grain grain) 
   constexpr std::size_t interval = 16;
   tests::CheckedNetwork network(*machine.network, interval);
   machine.network = &network;
-  machine.traffic = nullptr;  // collectives reach other rates than messages between two ranks
+  machine.traffic = nullptr;  // collectives that overlap do not slow each other
   Timeline timeline = simulate(program, machine, grain);
   for (const Breakdown& rank : timeline.ranks) REQUIRE(rank.total() == timeline.step_time);
-  for (std::size_t link = 0; link < timeline.link_bytes.size(); ++link) {
-    const Bytes bytes = timeline.link_bytes[link];
+  for (std::size_t link = 0; link < timeline.links.bytes.size(); ++link) {
+    const Bytes bytes = timeline.links.bytes[link];
     if (bytes > Bytes{}) REQUIRE(timeline.step_time >= bytes / network.link_rate(LinkId(link)));
   }
   return timeline;

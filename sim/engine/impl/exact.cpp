@@ -132,7 +132,7 @@ class ExactStep final : public StepRun {
     group = std::make_unique<GroupProgram>(price(program_, id, hops, machine_), pipeline_.group(id));
     group->starts_together = set_up_.is_due(micro_batch.group, stage);
     add_evidence(group->priced, pipeline_.group(id), machine_, timeline_.evidence);
-    add_ring_traffic(group->priced.program, hops, 1, link_bytes_);
+    add_ring_traffic(group->priced.program, hops, 1, links_);
     count_collectives(id, group->priced, pipeline_.group(id));
     make_private(hops);
     intervals_[id.index()].begin = queue_.now();

@@ -111,7 +111,7 @@ class FluidStep final : public StepRun {
       timeline_.ranks[worker.index()][Activity::group_wait] += queue_.now() - free_since;
       free_since = queue_.now();
     }
-    add_ring_traffic(priced->program, hops, 1, link_bytes_);
+    add_ring_traffic(priced->program, hops, 1, links_);
     count_collectives(id, *priced, group);
     const bool in_wave = pipeline_.wave_size(id) > 1;
     GroupPace pace = group_pace(group, hops, machine_,

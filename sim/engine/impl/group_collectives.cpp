@@ -24,7 +24,7 @@ Estimate GroupCollectives::estimate(const SharingRanks& ranks, CollectiveKind ki
 }
 
 void GroupCollectives::add_traffic(const SharingRanks& ranks, CollectiveKind kind, Bytes bytes, double times,
-                                   std::vector<Bytes>& link_bytes) {
+                                   LinkTraffic& links) {
   const CollectiveModel& model = model_of(ranks);
   if (model.span().ranks == 1) return;
   const CollectiveEstimate& chosen = model.estimate(kind, bytes);
@@ -40,7 +40,11 @@ void GroupCollectives::add_traffic(const SharingRanks& ranks, CollectiveKind kin
   }
   for (std::int64_t set = first * mesh_.tp; set < (first + parties) * mesh_.tp; ++set) {
     for (const FairShare::Load& load : plan.parts.at(static_cast<std::size_t>(set))) {
-      link_bytes[load.link] += Bytes(static_cast<std::int64_t>(load.flows * each));
+      const LinkId link(load.link);
+      const AsMessages& of = chosen.as_messages;
+      const double as_messages = site_.links->is_inside_node(link) ? of.inside : of.between;
+      links.add(link, Bytes(static_cast<std::int64_t>(load.flows * each)),
+                Bytes(static_cast<std::int64_t>(load.flows * each * as_messages)));
     }
   }
 }

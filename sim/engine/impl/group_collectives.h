@@ -10,6 +10,7 @@
 #include "sim/engine/machine.h"
 #include "sim/engine/site.h"
 #include "sim/network/collective_model.h"
+#include "sim/network/link_traffic.h"
 
 namespace hdpsim {
 
@@ -26,9 +27,8 @@ class GroupCollectives {
 
   /// A new set costs O(its devices) routes; otherwise O(ranks of the group).
   [[nodiscard]] Estimate estimate(const SharingRanks& ranks, CollectiveKind kind, Bytes bytes);
-  /// Adds what such a collective of this group sends `times` times over each link. O(devices of the group).
-  void add_traffic(const SharingRanks& ranks, CollectiveKind kind, Bytes bytes, double times,
-                   std::vector<Bytes>& link_bytes);
+  /// Adds what such a collective of this group sends `times` times. O(devices of the group).
+  void add_traffic(const SharingRanks& ranks, CollectiveKind kind, Bytes bytes, double times, LinkTraffic& links);
 
  private:
   using Parties = std::pair<std::int64_t, std::int64_t>;                        ///< Ranks of a group and of a party.

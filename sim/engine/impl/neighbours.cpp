@@ -36,10 +36,7 @@ class TrainingNeighbour final : public Neighbour {
   void rate_changed(std::uint32_t key) override { training_.rate_changed(key); }
   void run_out() override { training_.run_out(); }
 
-  void add_bytes(std::vector<Bytes>& link_bytes) override {
-    const std::vector<Bytes> sent = training_.all_bytes();
-    for (std::size_t link = 0; link < sent.size(); ++link) link_bytes[link] += sent[link];
-  }
+  void add_traffic(LinkTraffic& links) override { links += training_.all_traffic(); }
 
  private:
   void begin_next() {
@@ -79,10 +76,10 @@ class TrafficNeighbour final : public Neighbour {
     stream.rate = port_.flows.rate(stream.flow);
   }
 
-  void add_bytes(std::vector<Bytes>& link_bytes) override {
+  void add_traffic(LinkTraffic& links) override {
     for (Stream& stream : streams_) {
       count(stream);
-      add_route_bytes(stream.route, Bytes(static_cast<std::int64_t>(stream.sent)), link_bytes);
+      add_route_bytes(stream.route, Bytes(static_cast<std::int64_t>(stream.sent)), links);
     }
   }
 

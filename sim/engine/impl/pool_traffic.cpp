@@ -38,11 +38,11 @@ void PoolTraffic::rate_changed() {
   if (pace != pace_) set_pace(pace);
 }
 
-void PoolTraffic::add_traffic(std::vector<Bytes>& link_bytes) const {
+void PoolTraffic::add_traffic(LinkTraffic& links) const {
   const double sent = static_cast<double>(bytes_.count()) * plan_.bytes_per_flow * share_done();
   for (const CollectivePlan::Part& part : plan_.parts) {
     for (const FairShare::Load& load : part) {
-      link_bytes[load.link] += Bytes(static_cast<std::int64_t>(load.flows * sent));
+      links.add(LinkId(load.link), Bytes(static_cast<std::int64_t>(load.flows * sent)));
     }
   }
 }

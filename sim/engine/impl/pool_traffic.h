@@ -24,8 +24,8 @@ class PoolTraffic {
   bool handle(const Event& event);
   void rate_changed();
 
-  /// Adds the bytes that it has sent since it began, by LinkId.
-  void add_traffic(std::vector<Bytes>& link_bytes) const;
+  /// Adds the bytes that it has sent since it began. On the shared network its flows are messages like all others.
+  void add_traffic(LinkTraffic& links) const;
 
  private:
   void add_flows(std::uint32_t actor);

@@ -2,20 +2,20 @@
 
 namespace hdpsim {
 
-void add_route_bytes(const Route& route, Bytes bytes, std::vector<Bytes>& link_bytes) {
+void add_route_bytes(const Route& route, Bytes bytes, LinkTraffic& links) {
   for (const auto& [link, share] : route.binding_links()) {
-    link_bytes[link.index()] += share == 1 ? bytes : bytes.scaled(share);
+    links.add(link, share == 1 ? bytes : bytes.scaled(share));
   }
 }
 
 void add_ring_traffic(const MicroBatchProgram& program, const std::vector<Hop>& hops, double share,
-                      std::vector<Bytes>& link_bytes) {
+                      LinkTraffic& links) {
   if (hops.empty()) return;
   const Bytes whole = program.sent_around_ring();
   const Bytes bytes = share == 1 ? whole : whole.scaled(share);
   for (const Hop& hop : hops) {
     for (const HopRoute& part : hop.routes) {
-      add_route_bytes(part.route, part.part(bytes), link_bytes);
+      add_route_bytes(part.route, part.part(bytes), links);
     }
   }
 }

@@ -7,7 +7,7 @@ namespace hdpsim {
 Simulation::Simulation(const Program& program, const Machine& machine, Grain grain, const Background& background,
                        bool queue_all)
     : program_(program), machine_(machine), ground_(*machine.network) {
-  HDPSIM_CHECK(background.empty() || grain != Grain::closed_form, "the closed form knows no jobs beside the main one");
+  HDPSIM_CHECK(background.empty() || grain != Grain::closed_form, "the closed form simulates the main job alone");
   const bool alone = background.empty();
   const TrainingJob::Setting setting{alone ? "" : "the main job", machine, grain, alone, queue_all};
   main_ = std::make_unique<TrainingJob>(setting, program, new_port(), machine.network->link_count());
@@ -42,8 +42,8 @@ Timeline Simulation::run() {
   }
   Timeline timeline = main_->take_timeline();
   timeline.events += ground_.queue.executed();
-  if (!neighbours_.empty()) timeline.other_link_bytes.resize(machine_.network->link_count());
-  for (const auto& neighbour : neighbours_) neighbour->add_bytes(timeline.other_link_bytes);
+  if (!neighbours_.empty()) timeline.other_links = LinkTraffic(machine_.network->link_count());
+  for (const auto& neighbour : neighbours_) neighbour->add_traffic(timeline.other_links);
   return timeline;
 }
 

@@ -20,7 +20,7 @@ class Neighbour {
   /// Called when none of its events is left. A job then throws a CheckFailure that says what it waits for.
   virtual void run_out() = 0;
   /// Adds the bytes that it has sent so far, by LinkId. Call once, at the end.
-  virtual void add_bytes(std::vector<Bytes>& link_bytes) = 0;
+  virtual void add_traffic(LinkTraffic& links) = 0;
 };
 
 /// The network must be idle. The port and the other arguments must outlive the neighbour.

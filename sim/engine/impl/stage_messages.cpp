@@ -32,9 +32,9 @@ struct StageMessages::Lane {
   std::uint32_t version = 0;
 };
 
-StageMessages::StageMessages(const Program& program, const Machine& machine, JobPort& port,
-                             std::vector<Bytes>& link_bytes, bool contention)
-    : program_(program), machine_(machine), port_(port), link_bytes_(link_bytes), contention_(contention) {
+StageMessages::StageMessages(const Program& program, const Machine& machine, JobPort& port, LinkTraffic& links,
+                             bool contention)
+    : program_(program), machine_(machine), port_(port), links_(links), contention_(contention) {
   const Pipeline& pipeline = program.pipeline();
   if (pipeline.stages() > 1) lanes_of_.resize(pipeline.workers());
 }
@@ -151,7 +151,7 @@ double StageMessages::share_left(const Lane& lane) const {
 void StageMessages::add_bytes(const Lane& lane, double share) {
   const Bytes bytes = share == 1 ? lane.bytes : lane.bytes.scaled(share);
   for (const HopRoute& of_shard : lane.hop.routes) {
-    add_route_bytes(of_shard.route, bytes, link_bytes_);
+    add_route_bytes(of_shard.route, bytes, links_);
   }
 }
 

@@ -18,10 +18,9 @@ namespace hdpsim {
 /// flows, which share links with rings and with each other.
 class StageMessages {
  public:
-  /// If `contention` is false, every message has its links to itself. The bytes sent are added to `link_bytes`, by
+  /// If `contention` is false, every message has its links to itself. The bytes sent are added to `links`, by
   /// LinkId.
-  StageMessages(const Program& program, const Machine& machine, JobPort& port, std::vector<Bytes>& link_bytes,
-                bool contention);
+  StageMessages(const Program& program, const Machine& machine, JobPort& port, LinkTraffic& links, bool contention);
   ~StageMessages();
   StageMessages(const StageMessages&) = delete;
   StageMessages& operator=(const StageMessages&) = delete;
@@ -45,7 +44,7 @@ class StageMessages {
   /// The keys of messages' flows have this bit.
   static constexpr std::uint32_t key_bit = 1U << 31;
 
-  /// Subtracts from `link_bytes` what the messages under way have not sent yet.
+  /// Subtracts from `links` what the messages under way have not sent yet.
   void take_back_unsent();
 
  private:
@@ -62,7 +61,7 @@ class StageMessages {
   const Program& program_;
   const Machine& machine_;
   JobPort& port_;
-  std::vector<Bytes>& link_bytes_;
+  LinkTraffic& links_;
   bool contention_;
   std::vector<Lane> lanes_;
   std::vector<std::vector<std::uint32_t>> lanes_of_;  // by sending worker

@@ -13,14 +13,14 @@ StepRun::StepRun(const StepSetting& setting, bool contention)
       machine_(setting.machine),
       queue_(setting.port.queue),
       flows_(setting.port.flows),
-      link_bytes_(setting.link_bytes),
+      links_(setting.links),
       collectives_(setting.collectives),
       progress_(pipeline_),
       free_since_(pipeline_.workers(), queue_.now()),
       intervals_(pipeline_.passes()),
       pool_free_(pipeline_.workers(), queue_.now()),
       gathered_for_(pipeline_.workers()),
-      messages_(program_, machine_, setting.port, link_bytes_, contention),
+      messages_(program_, machine_, setting.port, links_, contention),
       inbox_(pipeline_.workers()),
       waits_(pipeline_.workers()),
       sends_(pipeline_.workers()) {
@@ -62,7 +62,7 @@ void StepRun::count_collectives(PassId id, const PricedProgram& priced, std::spa
     const SharingCollective& op = priced.program.shares[i];
     const SharingRanks ranks{pipeline_.micro_batch(id).group, pipeline_.pass(id).stage,
                              op.party(priced.program.sharing)};
-    collectives_.traffic()->add_sharing(ranks, op, share * static_cast<double>(runs[i]), link_bytes_);
+    collectives_.traffic()->add_sharing(ranks, op, share * static_cast<double>(runs[i]), links_);
   }
 }
 
@@ -164,7 +164,7 @@ void StepRun::take_back_unsent() {
     if (!(left > 0)) continue;
     const std::vector<Hop> hops = ring_hops(program_, id, machine_);
     const PricedProgram priced = price(program_, id, hops, machine_);
-    add_ring_traffic(priced.program, hops, -left, link_bytes_);
+    add_ring_traffic(priced.program, hops, -left, links_);
     count_collectives(id, priced, pipeline_.group(id), -left);
   }
   messages_.take_back_unsent();

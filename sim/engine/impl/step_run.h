@@ -23,9 +23,9 @@ struct StepSetting {
   const Program& program;
   const Machine& machine;
   JobPort& port;
-  std::vector<Bytes>& link_bytes;  ///< By LinkId; the bytes of the job's rings and stage messages are added.
-  TrafficCount& collectives;       ///< What collectives send is added, except at the end of the step.
-  bool alone = false;              ///< The job has the network to itself.
+  LinkTraffic& links;         ///< What the job's rings and stage messages send is added.
+  TrafficCount& collectives;  ///< What collectives send is added, except at the end of the step.
+  bool alone = false;         ///< The job has the network to itself.
 };
 
 /// The passes of one step of one job in one fidelity. The simulation passes the job's events and rate changes on to it.
@@ -53,7 +53,7 @@ class StepRun {
   [[nodiscard]] Instant collectives_end() const;
   /// The timeline without the end of the step (finish_step).
   [[nodiscard]] Timeline take_timeline();
-  /// Subtracts from link_bytes what has not been sent yet. O(passes).
+  /// Subtracts from the links' traffic what has not been sent yet. O(passes).
   void take_back_unsent();
 
  protected:
@@ -76,7 +76,7 @@ class StepRun {
   const Machine& machine_;
   JobQueue& queue_;
   JobFlows& flows_;
-  std::vector<Bytes>& link_bytes_;
+  LinkTraffic& links_;
   TrafficCount& collectives_;
   ScheduleProgress progress_;
   std::vector<Instant> free_since_;            ///< By worker: when it ended its last pass, or could begin the next one.

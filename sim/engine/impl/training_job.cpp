@@ -25,7 +25,7 @@ StepEnd longest_end(const Program& program, const Machine& machine,
 TrainingJob::TrainingJob(const Setting& setting, const Program& first_step, JobPort& port, std::size_t links)
     : setting_(setting),
       port_(port),
-      ring_bytes_(links),
+      sent_(links),
       collectives_(setting.machine.traffic.get(), first_step.options().mesh) {
   if (setting_.alone) return;
   const Machine& machine = setting_.machine;
@@ -42,7 +42,7 @@ TrainingJob::TrainingJob(const Setting& setting, const Program& first_step, JobP
   reduction_ = collective(gradient_reduction(reduced, machine), reduced.gradient * (reduced.all_reduce ? 2 : 1),
                           reduction_flows_);
   all_gather_ = collective(parameter_gather(gathered, machine), gathered.parameters, all_gather_flows_);
-  collective_bytes_.resize(links);
+  ended_ = LinkTraffic(links);
 }
 
 void TrainingJob::begin_step(const Program& program) {
@@ -50,8 +50,8 @@ void TrainingJob::begin_step(const Program& program) {
   phase_ = Phase::micro_batches;
   step_began_ = port_.queue.now();
   sync_ = Duration{};
-  micro_batches_ = make_step({program, setting_.machine, port_, ring_bytes_, collectives_, setting_.alone},
-                             setting_.grain, setting_.queue_all);
+  micro_batches_ = make_step({program, setting_.machine, port_, sent_, collectives_, setting_.alone}, setting_.grain,
+                             setting_.queue_all);
   micro_batches_->begin();
   if (!setting_.alone && micro_batches_->progress().all_ended()) next_phase();
 }
@@ -124,7 +124,7 @@ void TrainingJob::begin_collective(PoolTraffic& collective) {
 
 void TrainingJob::end_collective(const PoolTraffic& collective) {
   sync_ += port_.queue.now() - sync_began_;
-  collective.add_traffic(collective_bytes_);
+  collective.add_traffic(ended_);
 }
 
 void TrainingJob::end_step(std::optional<Duration> sync) {
@@ -161,19 +161,20 @@ PoolTraffic* TrainingJob::running_collective() {
 }
 
 Timeline TrainingJob::take_timeline() {
-  collectives_.add_to(ring_bytes_);
-  for (std::size_t link = 0; link < collective_bytes_.size(); ++link) ring_bytes_[link] += collective_bytes_[link];
-  timeline_.link_bytes = std::move(ring_bytes_);
+  timeline_.links = take_traffic();
   return std::move(timeline_);
 }
 
-std::vector<Bytes> TrainingJob::all_bytes() {
+LinkTraffic TrainingJob::all_traffic() {
   if (phase_ == Phase::micro_batches) micro_batches_->take_back_unsent();
-  if (const PoolTraffic* collective = running_collective()) collective->add_traffic(collective_bytes_);
-  collectives_.add_to(ring_bytes_);
-  std::vector<Bytes> sum = std::move(ring_bytes_);
-  for (std::size_t link = 0; link < collective_bytes_.size(); ++link) sum[link] += collective_bytes_[link];
-  return sum;
+  if (const PoolTraffic* collective = running_collective()) collective->add_traffic(ended_);
+  return take_traffic();
+}
+
+LinkTraffic TrainingJob::take_traffic() {
+  collectives_.add_to(sent_);
+  if (!ended_.empty()) sent_ += ended_;
+  return std::move(sent_);
 }
 
 }  // namespace hdpsim

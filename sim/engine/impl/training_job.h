@@ -40,11 +40,12 @@ class TrainingJob {
   /// The timeline of the step that has ended, with the bytes of rings, stage messages and collectives of all steps.
   /// Call once, at the end.
   [[nodiscard]] Timeline take_timeline();
-  /// The bytes that the job has sent so far, by LinkId: rings, stage messages and collectives, which count as far as
-  /// they have been sent. Call once, at the end.
-  [[nodiscard]] std::vector<Bytes> all_bytes();
+  /// What the job has sent so far: rings, stage messages and collectives, which count as far as they have been sent.
+  /// Call once, at the end.
+  [[nodiscard]] LinkTraffic all_traffic();
 
  private:
+  [[nodiscard]] LinkTraffic take_traffic();
   /// `overlapped`: collectives beside the last passes end.
   enum class Phase { micro_batches, overlapped, reduction, optimizer, all_gather, overhead, ended };
   static constexpr std::uint32_t own_actor = JobQueue::most_actors - 1;  ///< Actor of the events of the step's end.
@@ -64,9 +65,9 @@ class TrainingJob {
   CollectivePlan all_gather_flows_;
   std::unique_ptr<PoolTraffic> reduction_;  ///< Reduction of gradients; null if the job is alone.
   std::unique_ptr<PoolTraffic> all_gather_;
-  std::vector<Bytes> ring_bytes_;        ///< By LinkId.
-  TrafficCount collectives_;             ///< Without those at the end of a step that `collective_bytes_` has.
-  std::vector<Bytes> collective_bytes_;  ///< By LinkId; empty if the job is alone.
+  LinkTraffic sent_;
+  TrafficCount collectives_;  ///< Without those at the end of a step that `ended_` has.
+  LinkTraffic ended_;         ///< Of `reduction_` and `all_gather_`; empty if the job is alone.
 
   Phase phase_ = Phase::ended;
   std::unique_ptr<StepRun> micro_batches_;

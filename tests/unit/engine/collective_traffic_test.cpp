@@ -26,11 +26,16 @@ Transformer model_of(std::int64_t layers) {
   return model;
 }
 
-std::unique_ptr<World> world_of(const Mesh& mesh) {
+DeviceProfile shipped(const std::string& name) {
   Diagnostics problems;
-  const auto profile = load_profile("h100-published", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
+  const auto profile = load_profile(name, HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
   problems.throw_if_any();
-  auto world = World::make(test::two_nodes(), *profile, {.mesh = mesh}, problems);
+  return *profile;
+}
+
+std::unique_ptr<World> world_of(const Mesh& mesh, const std::string& profile = "h100-published") {
+  Diagnostics problems;
+  auto world = World::make(test::two_nodes(), shipped(profile), {.mesh = mesh}, problems);
   problems.throw_if_any();
   return world;
 }
@@ -56,13 +61,17 @@ double sent_in(const Program& program, CollectiveGroup among, std::int64_t ranks
   return sent;
 }
 
-double on_link(const Timeline& timeline, World& world, const std::string& name) {
+std::size_t link_named(World& world, const std::string& name) {
   const NetworkModel& network = *world.machine().network;
   for (std::size_t link = 0; link < network.link_count(); ++link) {
-    if (network.link_name(LinkId(link)) == name) return static_cast<double>(timeline.link_bytes[link].count());
+    if (network.link_name(LinkId(link)) == name) return link;
   }
   FAIL("there is no link " << name);
   return 0;
+}
+
+double on_link(const Timeline& timeline, World& world, const std::string& name) {
+  return static_cast<double>(timeline.links.bytes[link_named(world, name)].count());
 }
 
 TEST_CASE("tensor-parallel traffic is on the NVLinks of each rank, gradients on its NICs", "[traffic]") {
@@ -88,6 +97,18 @@ TEST_CASE("tensor-parallel traffic is on the NVLinks of each rank, gradients on 
     CHECK(on_link(timeline, *world, "node 0 nic 3 out") == Approx(pool));
     CHECK(on_link(timeline, *world, "node 1 nic 3 in") == Approx(pool));
   }
+}
+
+TEST_CASE("a collective keeps a link busy at the rate that collectives reach, not at that of messages", "[traffic]") {
+  const Mesh mesh{.hdp = 2, .tp = 8};
+  const auto world = world_of(mesh, "bytescale-implied");
+  const Plan plan = test::plan_of(2, 4, {{{0}, 65'536}, {{1}, 65'536}});
+  const Timeline timeline = simulate(Program(plan, {model_of(4), mesh, Recipe{}}), world->machine(), Grain::fluid);
+  const std::size_t nic = link_named(*world, "node 0 nic 3 out");  // gradients and parameters alone
+  const LinkProfile network = *shipped("bytescale-implied").network;
+  REQUIRE(network.reduce_scatter->efficiency() == network.all_gather->efficiency());
+  CHECK(static_cast<double>(timeline.links.as_messages[nic].count()) / on_link(timeline, *world, "node 0 nic 3 out") ==
+        Approx(network.send_recv->efficiency() / network.all_gather->efficiency()));
 }
 
 TEST_CASE("what a group gathers is on the links of its own ranks", "[traffic]") {

@@ -89,8 +89,8 @@ TEST_CASE("two equal jobs that share a link get half of it each", "[jobs]") {
     const Timeline beside = jobs.run(one_ring(), grain, jobs.beside(one_ring()));
     CHECK((beside.step_time - alone.step_time).seconds() == Approx(extra.seconds()).epsilon(0.001));
     CHECK(beside.ranks[0][Activity::cp_comm] - alone.ranks[0][Activity::cp_comm] == beside.step_time - alone.step_time);
-    CHECK((beside.link_bytes == alone.link_bytes));
-    CHECK(alone.other_link_bytes.empty());
+    CHECK((beside.links.bytes == alone.links.bytes));
+    CHECK(alone.other_links.empty());
   }
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("what others sent is counted until the step ends, on the links that th
     const std::string name = network.link_name(LinkId(link));
     const bool used = name == "node 2 nic 0 out" || name == "node 3 nic 0 in";
     CAPTURE(name);
-    CHECK(std::abs(beside.other_link_bytes[link].count() - (used ? expected.count() : 0)) <= 1);
+    CHECK(std::abs(beside.other_links.bytes[link].count() - (used ? expected.count() : 0)) <= 1);
   }
 }
 
@@ -148,11 +148,11 @@ TEST_CASE("a background job trains step after step, and of the last one the part
     const Timeline two_steps = jobs.run(twice, grain, background);
     CHECK(asked.at(0) == 0);
     CHECK(asked.at(1) == 1);
-    CHECK(sum(two_steps.other_link_bytes) == sum(two_steps.link_bytes));
+    CHECK(sum(two_steps.other_links.bytes) == sum(two_steps.links.bytes));
 
     const Timeline half_a_step = jobs.run(one_ring(), grain, jobs.beside(twice));
-    CHECK(static_cast<double>(sum(half_a_step.other_link_bytes)) ==
-          Approx(static_cast<double>(sum(half_a_step.link_bytes))).epsilon(0.01));
+    CHECK(static_cast<double>(sum(half_a_step.other_links.bytes)) ==
+          Approx(static_cast<double>(sum(half_a_step.links.bytes))).epsilon(0.01));
   }
 }
 
@@ -227,7 +227,7 @@ TEST_CASE("a deadlock names the job whose ranks wait for each other", "[jobs]") 
 TEST_CASE("the closed form refuses a background", "[jobs]") {
   TwoJobs jobs = jobs_apart();
   CHECK_THROWS_WITH(jobs.run(one_ring(), Grain::closed_form, jobs.beside(one_ring())),
-                    Catch::Contains("knows no jobs beside the main one"));
+                    Catch::Contains("simulates the main job alone"));
 }
 
 }  // namespace

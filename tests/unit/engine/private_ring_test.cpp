@@ -66,7 +66,7 @@ ClusterSpec random_nodes(RandomStream& random, std::int64_t nodes) {
 void check_same(const Timeline& a, const Timeline& b) {
   CHECK(a.step_time == b.step_time);
   CHECK(a.evidence == b.evidence);
-  CHECK(a.link_bytes == b.link_bytes);
+  CHECK(a.links.bytes == b.links.bytes);
   for (std::size_t rank = 0; rank < a.ranks.size(); ++rank) {
     for (const Activity activity : all_activities) {
       INFO("rank " << rank << ", " << activity_name(activity));

@@ -61,7 +61,7 @@ TEST_CASE("NICs carry equal parts of what one of them carried", "[ring nics]") {
     const auto& [timeline, network] = result;
     for (std::size_t link = 0; link < network->link_count(); ++link) {
       const bool is_nic = network->link_name(LinkId(link)).find(" nic ") != std::string::npos;
-      if (is_nic) bytes.push_back(timeline.link_bytes[link]);
+      if (is_nic) bytes.push_back(timeline.links.bytes[link]);
     }
     return bytes;
   };

@@ -177,11 +177,11 @@ TEST_CASE("links carry keys and values forward, and them and their gradients bac
     HandMachine world(one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
     const Timeline timeline = run(plan, one_head_model(R::layers), world, grain);
     const NetworkModel& network = *world.machine.network;
-    REQUIRE(timeline.link_bytes.size() == network.link_count());
+    REQUIRE(timeline.links.bytes.size() == network.link_count());
     for (std::size_t link = 0; link < network.link_count(); ++link) {
       const bool is_nic = network.link_name(LinkId(link)).find("nic") != std::string::npos;
       CAPTURE(network.link_name(LinkId(link)));
-      CHECK(timeline.link_bytes[link].count() == (is_nic ? sent.count() : 0));  // each sends and receives as much
+      CHECK(timeline.links.bytes[link].count() == (is_nic ? sent.count() : 0));  // each sends and receives as much
     }
   }
 }

@@ -60,7 +60,7 @@ TEST_CASE("a permutation sends once to everybody", "[traffic]") {
   for (std::size_t link = 0; link < links.count(); ++link) {
     const std::string name = links.name(LinkId(link));
     if (name.ends_with(" in"))
-      (name.find("nvlink") != std::string::npos ? nvlink_in : nic_in) += result.link_bytes[link].count();
+      (name.find("nvlink") != std::string::npos ? nvlink_in : nic_in) += result.links.bytes[link].count();
   }
   CHECK(nvlink_in + nic_in == 64 * static_cast<std::int64_t>(gigabyte));
   CHECK(nic_in > nvlink_in);  // 7 of 63 others are in the same node

@@ -361,7 +361,7 @@ TEST_CASE("the load of a link over the step is what the link carried", "[link_lo
       CHECK(share <= 1 + 1e-9);
       bytes += share * rate * time.seconds() / 77;
     }
-    CHECK(bytes == Approx(static_cast<double>(step.timeline.link_bytes[link].count())));
+    CHECK(bytes == Approx(static_cast<double>(step.timeline.links.bytes[link].count())));
   }
 }
 
