@@ -15,6 +15,7 @@
 #include "sim/run/step.h"
 #include "sim/run/study_coverage.h"
 #include "sim/study/lengths.h"
+#include "sim/study/step_size.h"
 #include "sim/study/study_notes.h"
 
 namespace hdpsim::app {
@@ -133,6 +134,7 @@ int study_command(const StudyOptions& options, const Session& session) {
   Catalog catalog(session.data_folder);
   const Study study = processes.read([&] {
     Study loaded = load_study(options.file, overrides_of(options), catalog, options.without);
+    if (const std::string size = large_step_note(loaded); !size.empty() && processes.is_first()) note(size);
     for (const StudyPoint& point : loaded.points) require_simulable(point);
     return loaded;
   });
