@@ -36,12 +36,15 @@ std::string check_study(const std::string& path, Catalog& catalog) {
   return fmt::format("a study of {} points and {} runs", study.points.size(), study.run_count());
 }
 
-std::string check_plan_file(const std::string& path) {
+CheckedFile check_plan_file(const std::string& path) {
   Diagnostics diagnostics;
   const std::optional<Plan> plan = load_sound_plan(path, diagnostics);
   diagnostics.throw_if_any();
-  return fmt::format("a plan of '{}': {} sequences in {} micro-batches on {} ranks", plan->policy,
-                     plan->sequence_tokens.size(), plan->micro_batches.size(), plan->ranks);
+  CheckedFile checked{fmt::format("a plan of '{}': {} sequences in {} micro-batches on {} ranks", plan->policy,
+                                  plan->sequence_tokens.size(), plan->micro_batches.size(), plan->ranks),
+                      {}};
+  if (plan->sequence_tokens.empty()) checked.notes.push_back("hdpsim execute refuses it: nothing would be trained");
+  return checked;
 }
 
 // What its steps leave to a study or to options is no problem of the file.
@@ -146,7 +149,7 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
     case FileKind::study:
       return {check_study(path, catalog), {}};
     case FileKind::plan:
-      return {check_plan_file(path), {}};
+      return check_plan_file(path);
     case FileKind::cluster:
       return check_cluster(loaded(path, diagnostics), catalog, diagnostics);
     case FileKind::model:

@@ -154,6 +154,7 @@ TEST_CASE("a plan that trains nothing, and one without a schema, are refused by 
   const Outcome nothing = here.hdpsim("execute nothing.json --study configs/studies/real.yaml");
   CHECK(nothing.code == 2);
   CHECK_THAT(nothing.err, Contains("nothing.json: error: the plan has no sequences: nothing would be trained"));
+  CHECK_THAT(here.hdpsim("check nothing.json").out, Contains("note: hdpsim execute refuses it"));
   here.write("old.json", R"({"policy": "hdp-balance", "step": 0, "ranks": 1, "capacity": 1024, "layers": 4, )"
                          R"("sequences": [10], "micro_batches": [{"group": "0", "spans": [0]}], "schedule": [[0]]})");
   const Outcome outcome = here.hdpsim("execute old.json --study configs/studies/real.yaml");
