@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
 #include <string_view>
 
@@ -36,17 +37,32 @@ Plan read_plan_to_train(const std::string& path) {
   return std::move(*plan);
 }
 
-// Devices of a rank. One if the study as it stands is wrong: it may be right with another number of ranks, and is
-// otherwise reported later.
-std::int64_t rank_devices_of(const std::string& file, const ExecuteOptions& options, Catalog& catalog) {
-  try {
-    const Study study = load_study(file, options.overrides, catalog);
-    const Mesh& mesh = chosen_point(study, options.point).spec.mesh;
-    return mesh.tp * mesh.pp;
-  } catch (const InputError&) {
-    return 1;
+/// The study as its file states it. It may be wrong as it stands and right with another number of ranks.
+class StatedStudy {
+ public:
+  StatedStudy(const std::string& file, const ExecuteOptions& options, Catalog& catalog) {
+    try {
+      study_ = load_study(file, options.overrides, catalog);
+      mesh_ = chosen_point(*study_, options.point).spec.mesh;
+    } catch (const InputError&) {
+      problems_ = std::current_exception();
+    }
   }
-}
+
+  /// Devices of a rank; 1 if the study is wrong.
+  [[nodiscard]] std::int64_t rank_devices() const { return mesh_.tp * mesh_.pp; }
+  [[nodiscard]] bool has(std::int64_t ranks) const { return problems_ == nullptr && mesh_.hdp == ranks; }
+  /// InputError if it is wrong. Once.
+  [[nodiscard]] Study take() {
+    if (problems_ != nullptr) std::rethrow_exception(problems_);
+    return std::move(*study_);
+  }
+
+ private:
+  std::optional<Study> study_;
+  std::exception_ptr problems_;
+  Mesh mesh_;
+};
 
 // The number of HDP ranks that the user asks for; 0 if the study decides.
 std::int64_t wanted_ranks(const ExecuteOptions& options, const std::optional<int>& processes,
@@ -63,26 +79,14 @@ std::int64_t wanted_ranks(const ExecuteOptions& options, const std::optional<int
                                      : fmt::format("leave --ranks out: {} processes are a rank", rank_devices));
 }
 
-// The study as it stands, if it is valid and has this number of ranks.
-std::optional<Study> study_for(std::int64_t ranks, const std::string& file, const ExecuteOptions& options,
-                               Catalog& catalog) {
-  try {
-    Study study = load_study(file, options.overrides, catalog);
-    if (chosen_point(study, options.point).spec.mesh.hdp == ranks) return study;
-  } catch (const InputError&) {  // it may be right with another number of ranks; otherwise it is reported later
-  }
-  return std::nullopt;
-}
-
 // The study on the wanted number of ranks: on its own cluster if that has them, else on one node of it with that many
 // devices.
-Study study_on(std::int64_t ranks, std::int64_t rank_devices, const std::string& file, const ExecuteOptions& options,
+Study study_on(std::int64_t ranks, StatedStudy stated, const std::string& file, const ExecuteOptions& options,
                Catalog& catalog) {
-  if (ranks == 0) return load_study(file, options.overrides, catalog);
-  if (std::optional<Study> study = study_for(ranks, file, options, catalog)) return std::move(*study);
+  if (ranks == 0 || stated.has(ranks)) return stated.take();
   std::vector<std::string> overrides = options.overrides;
-  overrides.push_back(fmt::format("cluster.gpus={}", ranks * rank_devices));
-  overrides.push_back(fmt::format("cluster.node.gpus={}", ranks * rank_devices));
+  overrides.push_back(fmt::format("cluster.gpus={}", ranks * stated.rank_devices()));
+  overrides.push_back(fmt::format("cluster.node.gpus={}", ranks * stated.rank_devices()));
   return load_study(file, overrides, catalog);
 }
 
@@ -182,10 +186,10 @@ Work read_work(const ExecuteOptions& options, const std::optional<int>& processe
   }
   if (plan_given) work.plan = read_plan_to_train(options.file);
   const std::string& study = plan_given ? options.study : options.file;
-  const std::int64_t rank_devices = rank_devices_of(study, options, catalog);
-  const std::int64_t ranks = wanted_ranks(options, processes, rank_devices);
+  StatedStudy stated(study, options, catalog);
+  const std::int64_t ranks = wanted_ranks(options, processes, stated.rank_devices());
   const std::int64_t wanted = ranks == 0 && work.plan ? work.plan->ranks : ranks;
-  work.study = study_on(wanted, rank_devices, study, options, catalog);
+  work.study = study_on(wanted, std::move(stated), study, options, catalog);
   work.point = &chosen_point(work.study, options.point);
   if (!plan_given) work.policies = chosen_policies(work.study, options);
   require_match(work, wanted, options.file);
