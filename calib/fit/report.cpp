@@ -259,7 +259,7 @@ std::string messages_part(const DeviceProfile& profile, const ReportOptions& opt
 
 std::string interference_part(const DeviceProfile& profile) {
   if (profile.samples.interference.empty()) return "";
-  std::string text = "\nInterference: how many times longer a kernel takes beside traffic (p10 ... p90)\n";
+  std::string text = "\nInterference: how many times longer a kernel takes while traffic runs (p10 ... p90)\n";
   for (const Interference& pair : profile.samples.interference) {
     const std::string blocks = pair.ctas > 0 ? fmt::format(" ({} thread blocks)", pair.ctas) : "";
     text += fmt::format("  {:<12} beside {:<28} {:.3f}  ({:.3f} ... {:.3f})\n", pair.compute, pair.traffic + blocks,

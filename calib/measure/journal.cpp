@@ -191,7 +191,7 @@ Journal Journal::resume(const std::filesystem::path& path, const JournalHeader& 
     auto measurement = parsed(object, measurement_from);
     if (!measurement) return "this line holds no measurement";
     if (!seen.emplace(subject_text(measurement->subject), measurement->round).second) {
-      return "what this line holds stands there twice";
+      return "what this line holds is there twice";
     }
     journal.measurements_.push_back(std::move(*measurement));
     whole.append(line).push_back('\n');

@@ -39,7 +39,7 @@ bool check_nccl_tests_run(const NcclTestsRun& run, const Position& position, Dia
   if (run.timings.empty()) {
     diagnostics.error(position, "this run has no row that can be used");
   } else if (run.ranks == 0) {
-    diagnostics.error(position, "how many ranks took part stands nowhere", "keep the lines '#  Rank  0 ...'");
+    diagnostics.error(position, "the output does not say how many ranks took part", "keep the lines '#  Rank  0 ...'");
   } else if (run.ranks == 1) {
     diagnostics.error(position, "a single rank copies within its own memory, which says nothing about a link");
   } else {

@@ -114,7 +114,7 @@ class TraceFitter {
     add(parts_.recording.traffic);
     if (weight == 0) {
       return parts_.keep("compute_beside_communication",
-                         "no shape of kernel ran three times alone and three times beside messages");
+                         "no shape of kernel ran three times alone and three times while messages ran");
     }
     const double factor = std::max(1.0, weighted / weight);
     parts_.result.overheads.compute_beside_communication = Slowdown{factor, from_traces};

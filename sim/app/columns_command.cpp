@@ -35,7 +35,7 @@ int print_columns(const ColumnsOptions& options, const Session& /*session*/) {
 
 void add_columns_command(Command app, Session& session) {
   const Command command =
-      app.add_subcommand("columns", "Explain the figures of results: unit, meaning, and where they stand");
+      app.add_subcommand("columns", "Explain the figures of results: unit, meaning, and which file has them");
   ColumnsOptions& options = add_command(command, session, print_columns);
   command.add_option("NAME", options.names,
                      "A column of a CSV file, or a place in a JSON file: group_wait_s, memory_gb.fits (default: all)");

@@ -56,7 +56,7 @@ int compare_command(const CompareOptions& options, const Session& session) {
     return compare_trace(paths, options.trace, options.format, session);
   }
   if (!options.trace.plan.empty() || options.trace.trace_steps > 0 || !options.trace.set.empty()) {
-    throw InputError("--plan, --trace-steps and --set are for a trace of PyTorch's profiler beside a study",
+    throw InputError("--plan, --trace-steps and --set are for a trace of PyTorch's profiler compared with a study",
                      "name the traces, then the study: hdpsim compare trace.json.gz study.yaml");
   }
   std::vector<Comparison> plans;
@@ -77,7 +77,7 @@ int compare_command(const CompareOptions& options, const Session& session) {
 
 void add_compare_command(Command app, Session& session) {
   const Command command = app.add_subcommand(
-      "compare", "Hold predictions against measurements: timelines by instruction, or a trace beside a study");
+      "compare", "Compare predictions with measurements: timelines by instruction, or a trace with a study");
   CompareOptions& options = add_command(command, session, compare_command);
   command
       .add_option(

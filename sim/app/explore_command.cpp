@@ -52,7 +52,7 @@ int explore_command(const ExploreCommandOptions& options, const Session& session
 
 void add_explore_command(Command app, Session& session) {
   const Command command =
-      app.add_subcommand("explore", "Change a study in the browser: a page whose figures follow at once");
+      app.add_subcommand("explore", "Interactive page: change a study in the browser and see its results at once");
   ExploreCommandOptions& options = add_command(command, session, explore_command);
   command.add_option("STUDY", options.study,
                      "The study to begin with, a YAML file (default: the main study, bytescale-7b)");

@@ -81,8 +81,8 @@ void add_from_steps(Command command, FromStepsOptions& options) {
   std::vector<Option> others;
   command
       .add_option("--like", options.like,
-                  "What to start from. For steps in CSV or a log: a validation set that says what all of them have in "
-                  "common; for traces and nccl-tests: a cluster or a profile")
+                  "Setup of the measurements. For steps in CSV or a log: a validation set that states what all of them "
+                  "have in common; for traces and nccl-tests: a cluster or a profile")
       .type_name("NAME");
   others.push_back(command.add_option(
       "--fit", options.parameters,
@@ -107,8 +107,10 @@ void add_from_steps(Command command, FromStepsOptions& options) {
   next.type_name("CANDIDATES").excludes(tried);
   others.push_back(next);
   command
-      .add_option("--for", options.study,
-                  "With --next, the study whose step time they are to narrow (default: all parameters)")
+      .add_option(
+          "--for", options.study,
+          "With --next, choose the runs that narrow the uncertainty of this study's step time most (default: of all "
+          "parameters)")
       .type_name("STUDY")
       .needs(next);
   add_set(command, options.set, "every row");

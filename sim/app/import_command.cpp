@@ -92,14 +92,14 @@ void add_import_command(Command app, Session& session) {
   command.add_option("--cluster", options.options.cluster, "The cluster: a shipped one, or a file").type_name("NAME");
   command
       .add_option("--model", options.options.model_name,
-                  "The model, whatever the file says: a shipped one, or a HuggingFace config.json")
+                  "The model, in place of what the file says: a shipped one, or a HuggingFace config.json")
       .type_name("NAME");
-  add_count(command, "--gpus", options.gpus, "How many GPUs the job has, whatever the file says");
+  add_count(command, "--gpus", options.gpus, "Number of GPUs of the job, in place of what the file says");
   add_count(command, "--vocab-size", options.vocabulary, "Entries of the tokenizer, before they are padded");
   command.add_option("--var", options.variables, "Give a variable of the script this value, may be repeated")
       .type_name("NAME=VALUE")
       .one_at_a_time();
-  command.add_option("--command", options.command, "Of several commands that train, take this one, from 1")
+  command.add_option("--command", options.command, "Which of several training commands to take, counted from 1")
       .type_name("N")
       .within(1, 1000);
   command.add_flag("--force", options.force, "Replace files that are there");

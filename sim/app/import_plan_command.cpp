@@ -156,7 +156,8 @@ void add_import_plan_command(Command app, Session& session) {
   ImportPlanCommand& options = add_command(command, session, run_import_plan);
   command.add_option("FILE", options.files, "Steps of a scheduler: JSON, or a step a line in .jsonl and .ndjson")
       .required();
-  command.add_option("--out", options.out, "The plan to write; {step} in its name stands for the number of the step")
+  command
+      .add_option("--out", options.out, "The plan to write; {step} in its name is replaced by the number of the step")
       .required()
       .type_name("PLAN");
   const Option study =

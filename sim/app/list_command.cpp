@@ -142,7 +142,7 @@ int run_list(const ListOptions& options, const Session& session) {
 }  // namespace
 
 void add_list_command(Command app, Session& session) {
-  const Command command = app.add_subcommand("list", "Name what a study can use, each with a line on what it is");
+  const Command command = app.add_subcommand("list", "List presets and policies that a study can name, one line each");
   ListOptions& options = add_command(command, session, run_list);
   std::vector<std::string> names;
   for (const auto& [name, list] : lists()) names.push_back(name);

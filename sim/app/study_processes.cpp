@@ -26,7 +26,8 @@ void add_sharing(Command command, SharingOptions& options) {
             "Threads, of each process where there are several (default: one a processor, of several processes one "
             "each); results do not depend on it");
   add_patience(command, options.patience,
-               "Of several processes: when nothing is heard of one for so long, others do its part (default: 30 s)");
+               "With several processes: one that has not reported for this long is taken as dead, and others do its "
+               "part (default: 30 s)");
 }
 
 StudyProcesses::StudyProcesses(const SharingOptions& options)

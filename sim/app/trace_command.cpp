@@ -200,7 +200,7 @@ void add_convert(Command trace, Session& session) {
       .type_name("FORMAT");
   command.add_option("--out", options.out, "The file to write (default: the name of FILE, in the working folder)")
       .type_name("FILE");
-  add_count(command, "--points", options.points, "Of a quantile table (default: 1000)", 16);
+  add_count(command, "--points", options.points, "Points of a quantile table (default: 1000)", 16);
   command.footer("Example:\n  hdpsim trace convert dataset.idx --to quantiles");
 }
 

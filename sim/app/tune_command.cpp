@@ -84,7 +84,7 @@ int tune_command(const TuneOptions& options, const Session& session) {
 }  // namespace
 
 void add_tune_command(Command app, Session& session) {
-  const Command command = app.add_subcommand("tune", "Find the mesh and the plan that run the work of a study best");
+  const Command command = app.add_subcommand("tune", "Search for the fastest mesh and plan for the work of a study");
   TuneOptions& options = add_command(command, session, tune_command);
   command
       .add_option("STUDY", options.file, "The study, a YAML file; `tune` in it names the space, the objective, a price")

@@ -118,7 +118,7 @@ int validate_command(const ValidateOptions& options, const Session& session) {
 }  // namespace
 
 void add_validate_command(Command app, Session& session) {
-  const Command command = app.add_subcommand("validate", "Lay predictions beside published measurements");
+  const Command command = app.add_subcommand("validate", "Compare predictions with published measurements");
   ValidateOptions& options = add_command(command, session, validate_command);
   command.add_option("SET", options.sets, "Shipped sets or files (default: all of configs/validation)");
   add_set(command, options.changes.set, "every case");

@@ -31,7 +31,7 @@ class NodesReader {
     }
     for (std::int64_t node = range->first;; node += range->step) {
       if (!found_.insert(node).second) {
-        return refuse(value, fmt::format("node {} stands here a second time", node), "name every node once");
+        return refuse(value, fmt::format("node {} is stated a second time here", node), "name every node once");
       }
       if (last - node < range->step) return true;
     }

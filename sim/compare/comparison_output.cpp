@@ -43,7 +43,7 @@ std::size_t widest_name(const std::vector<Comparison>& plans) {
 // Empty if kernels were not timed during the runs.
 std::string pace_line(const Comparison& plan) {
   if (!plan.at_pace_s) return "";
-  return fmt::format("  {} at the pace of its kernels beside the runs: {} (the prediction {:+.1f}%), error {}\n",
+  return fmt::format("  {} at the pace of its kernels during the runs: {} (the prediction {:+.1f}%), error {}\n",
                      plan.plan, time_text(plan.at_pace_s->predicted),
                      100 * (plan.at_pace_s->predicted / plan.step_time_s.predicted - 1),
                      percent_text(plan.at_pace_s->error()));

@@ -45,8 +45,8 @@ FigureTable<ExecutedRun> figures_of_a_run() {
   add_activities(all, "measured", &Row::measured);
   all.add({"run", "", "", "number of the run of this step, from 1"}, at(&Row::run));
   all.add({"plan_exposed_s", "", "s", "the longest that a rank waited for its plan"}, seconds_in(&Row::exposed));
-  all.add({"planning_s", "", "s", "time of planning the step, beside the one before"}, seconds_in(&Row::planning));
-  all.add({"at_pace_s", "", "s", "the prediction with kernels as fast as they were beside this run (`--pace`)"},
+  all.add({"planning_s", "", "s", "time of planning the step, while the one before ran"}, seconds_in(&Row::planning));
+  all.add({"at_pace_s", "", "s", "the prediction with kernels as fast as they were during this run (`--pace`)"},
           [](const Row& row) { return row.at_pace ? std::optional(row.at_pace->seconds()) : std::nullopt; });
   all.add({"core_share", "", "share", "share of the time of kernels in which their threads had a core"},
           measured_core_share);

@@ -80,7 +80,7 @@ std::string sentence(const ComparedActivity& activity, double difference) {
   const double more = activity.measured_s - activity.simulated_s;
   constexpr double percent = 100;
   std::string text =
-      fmt::format("{}: {} {} than simulated ({} beside {})", activity.name, seconds_text(std::abs(more)),
+      fmt::format("{}: {} {} than simulated ({} against {})", activity.name, seconds_text(std::abs(more)),
                   more > 0 ? "more" : "less", seconds_text(activity.measured_s), seconds_text(activity.simulated_s));
   if (activity.simulated_s > 0) text += fmt::format(", {:.2f} times", activity.measured_s / activity.simulated_s);
   const double share = more / difference;

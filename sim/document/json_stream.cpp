@@ -129,7 +129,7 @@ class ItemBuilder {
     Nested& map = nested_.back();
     map.key_position = lines_.position(start_of_string());
     if (!map.keys.insert(text).second && diagnostics_.keeps(map.key_position)) {
-      diagnostics_.error(map.key_position, fmt::format("the key '{}' stands here a second time", text),
+      diagnostics_.error(map.key_position, fmt::format("the key '{}' is stated a second time here", text),
                          "remove one of them");
     }
     map.key = std::move(text);

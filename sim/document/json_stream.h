@@ -9,14 +9,14 @@
 
 namespace hdpsim {
 
-/// Called with one item of a list that is a value of the document's outermost map; `so_far` holds the entries before
-/// the list. Returns whether it takes the item, which is then left out of the document.
+/// Consumes items of top-level lists, one by one: `so_far` holds the entries before the list. An item for which it
+/// returns true is not stored in the document.
 using TakeItem = std::function<bool(const Value& so_far, std::string_view key, const Value& item)>;
 
-/// Works as parse_document() does, for JSON, but does not hold in memory the items that `take` takes, so that lists of
-/// any length can be read. At most 400,000 values may remain, and none may be longer than longest_line (limits.h).
-/// Empty, with nothing reported, if the text is not JSON: it may be YAML. Some items may have been taken by then. Text
-/// too large for YAML (2 MB) is reported instead, with line and column.
+/// Works as parse_document() does, for JSON, but does not store the items that `take` consumes, so that lists of any
+/// length can be read. At most 400,000 values may remain, and none may be longer than longest_line (limits.h).
+/// Empty, with nothing reported, if the text is not JSON: it may be YAML. Some items may have been consumed by then.
+/// Text too large for YAML (2 MB) is reported instead, with line and column.
 [[nodiscard]] std::optional<Value> parse_json(const std::string& file, const std::string& text, const TakeItem& take,
                                               Diagnostics& diagnostics);
 

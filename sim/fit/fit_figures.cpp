@@ -36,7 +36,7 @@ FigureTable<ReportedParameter> figures_of_a_parameter() {
   all.add({"", "prior_p5", "", "the 5th percentile of its prior"}, at(&Row::fitted, &Told::prior_p5));
   all.add({"", "prior_p95", "", "the 95th percentile of its prior"}, at(&Row::fitted, &Told::prior_p95));
   all.add({"", "determined", "", "whether the rows say something about it"}, at(&Row::fitted, &Told::determined));
-  all.add({"", "at_limit", "", "whether its value stands at the end of its range"}, at(&Row::at_limit));
+  all.add({"", "at_limit", "", "whether its value is at the end of its range"}, at(&Row::at_limit));
   return all;
 }
 

@@ -39,8 +39,8 @@ std::string undetermined(const FitResult& result) {
     if (!parameter.determined) names.push_back(parameter.name);
   }
   if (names.empty()) return {};
-  return fmt::format("the rows tell {} of {} parameters; what was believed before stands for {}\n",
-                     all.size() - names.size(), all.size(), joined(names, ", "));
+  return fmt::format("the rows determine {} of {} parameters; the prior decides {}\n", all.size() - names.size(),
+                     all.size(), joined(names, ", "));
 }
 
 std::string parameter_table(const FitResult& result) {

@@ -128,7 +128,7 @@ function refused_row({plan, why}, columns) {
 
 const best_static_column = {
   title: "Over best static",
-  meaning: "speed-up over static on the same tp and pp with the fastest sharing, which stands in brackets"
+  meaning: "speed-up over static on the same tp and pp with the fastest sharing, which is named in brackets"
 };
 
 function show_results() {

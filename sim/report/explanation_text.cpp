@@ -113,7 +113,7 @@ std::string side_by_side_text(std::vector<Explanation> plans) {
     const Explanation& other = plans[i];
     const std::string unfit = !first.excess.empty() ? first.plan : other.excess.empty() ? "" : other.plan;
     if (!unfit.empty()) text += fmt::format("{} does not fit, so that this compares with what cannot run: ", unfit);
-    text += fmt::format("{} against {}: {} ({:.2f}x as fast). Of a mean rank: {}.\n", other.plan, first.plan,
+    text += fmt::format("{} against {}: {} ({:.2f}x as fast). Time of a mean rank: {}.\n", other.plan, first.plan,
                         signed_duration(other.step_time - first.step_time), ratio(first.step_time, other.step_time),
                         differences_text(first.mean, other.mean, first.step_time));
   }

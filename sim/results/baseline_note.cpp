@@ -30,7 +30,7 @@ std::string sharings_of(const std::vector<Run>& runs, const std::string& baselin
 std::string best_static_note(const std::vector<Run>& runs, const std::string& baseline) {
   const auto is_over_another = [](const Run& run) { return run.is_over_another_static(); };
   if (std::none_of(runs.begin(), runs.end(), is_over_another)) return "";
-  return fmt::format("over best: over {} with the fastest sharing on the same tp and pp, which stands in brackets",
+  return fmt::format("over best: over {} with the fastest sharing on the same tp and pp, which is named in brackets",
                      baseline);
 }
 

@@ -359,15 +359,15 @@ FigureTable<RunRank> figures_of_a_rank() {
 FigureTable<RunLink> figures_of_a_link() {
   FigureTable<RunLink> all;
   all.add({"link", "", "", "name of the link"}, [](const RunLink& row) { return row.link->name; });
-  all.add({"gb_per_s", "", "GB/s", "the rate that software reaches on the link"},
+  all.add({"gb_per_s", "", "GB/s", "the rate of messages between two devices on the link"},
           [](const RunLink& row) { return static_cast<double>(row.link->rate.bytes_per_second()) / 1e9; });
   all.add({"gb", "", "GB", "bytes of the main job over all steps: rings, messages between stages, collectives"},
           [](const RunLink& row) { return row.link->bytes.gigabytes(); });
-  all.add({"utilisation", "", "share", "share of what the link can carry over the run that `gb` is"},
+  all.add({"utilisation", "", "share", "share of the run's time for which `gb` keeps the link busy"},
           [](const RunLink& row) { return row.link->utilisation; });
   all.add({"other_gb", "", "GB", "bytes of all other jobs"},
           [](const RunLink& row) { return row.link->other_bytes.gigabytes(); });
-  all.add({"other_utilisation", "", "share", "share of what the link can carry over the run that `other_gb` is"},
+  all.add({"other_utilisation", "", "share", "share of the run's time for which `other_gb` keeps the link busy"},
           [](const RunLink& row) { return row.link->other_utilisation; });
   return all;
 }

@@ -401,7 +401,7 @@ std::string footer(const std::vector<Run>& runs, const RunAdvice& advice) {
   for (const Run& run : runs) profiles.insert(run.info.profile);
   return lines_of_runs(runs, advice) + trace_lines(runs) + starved_lines(runs, advice) + goodput_lines(runs) +
          uncertainty_lines(runs) +
-         fmt::format("costs: {}\nthe time rests on: {}\n", joined(profiles, "; "), evidence_line(runs));
+         fmt::format("costs: {}\nevidence for the step time: {}\n", joined(profiles, "; "), evidence_line(runs));
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ class EntryReader {
       diagnostics.error(ep->position, "all-to-alls of experts do not share links with other jobs yet", "remove 'ep'");
     }
     if (const Value* nodes = mesh == nullptr ? nullptr : mesh->find("nodes")) {
-      diagnostics.error(nodes->position, "the nodes of a background job stand beside its mesh",
+      diagnostics.error(nodes->position, "the nodes of a background job are stated next to its mesh",
                         "write it one level up");
     }
   }
@@ -264,7 +264,7 @@ std::vector<BackgroundSpec> read_background(const Value& study, const PointSpec&
     return {};
   }
   if (main.grain == Grain::closed_form && !background->items.empty()) {
-    diagnostics.error(study.find("grain")->position, "the closed form knows no jobs beside the main one",
+    diagnostics.error(study.find("grain")->position, "the closed form simulates the main job alone",
                       "write fluid or exact, or remove 'background'");
   }
   std::vector<BackgroundSpec> read;

@@ -157,11 +157,12 @@ std::string no_capacity_text(const LoweringOptions& job, Bytes memory) {
   const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.ranks_of_a_shard_group()};
   const DeviceMemory device(job.model, stage_shape(job.model, shape, ChunkMap(*schedule, job.pipeline.split), 0),
                             job.recipe, expert_use(job.model, job.experts));
-  return fmt::format("no capacity fits: of the {} of a device, {} are full before the first token{}",
-                     bytes_text(memory), bytes_text(device.states().total()),
-                     holds_all_micro_batches(*schedule)
-                         ? ", and its schedule keeps the activations of all micro-batches of a step"
-                         : "");
+  return fmt::format(
+      "no capacity fits: of the {} of a device, {} are used by weights, gradients and optimizer before any "
+      "activation{}",
+      bytes_text(memory), bytes_text(device.states().total()),
+      holds_all_micro_batches(*schedule) ? ", and its schedule keeps the activations of all micro-batches of a step"
+                                         : "");
 }
 
 OffloadRoom offload_room(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch,

@@ -85,7 +85,7 @@ LengthsKeys file_keys() {
       "order", "order of documents",
       {{"shuffle", std::optional(TraceOrder::shuffle)}, {"file", std::optional(TraceOrder::file)}},
       at(&LengthsText::order),
-      "the order in which documents are read, on every pass the same: at random by `data.seed`, or as they stand in "
+      "the order in which documents are read, on every pass the same: at random by `data.seed`, or as they are in "
       "the file; steps of a file keep theirs",
       {.otherwise = "`shuffle`; `file` in a replay"});
   add_mixture(keys);

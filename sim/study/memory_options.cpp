@@ -16,10 +16,11 @@ void read_reserve(const Value& value, Recipe& recipe, Diagnostics& diagnostics) 
 const KeyTable<Recipe>& memory_table() {
   static const auto made = [] {
     KeyTable<Recipe> memory("the memory");
-    memory.word("loss", "way to compute the loss", {{"fused", true}, {"fp32", false}}, at(&Recipe::fused_loss),
-                "the cross-entropy turns bf16 logits into their gradient in place, or makes an fp32 copy and computes "
-                "on it kernel by kernel, as Megatron-LM does without fusion (`fp32`)",
-                {.written = always_written});
+    memory.word(
+        "loss", "way to compute the loss", {{"fused", true}, {"fp32", false}}, at(&Recipe::fused_loss),
+        "`fused`: a fused cross-entropy that turns bf16 logits into their gradient in place; `fp32`: unfused, kernel "
+        "by kernel on an fp32 copy, as Megatron-LM without fusion; it changes time and memory",
+        {.written = always_written});
     memory.number("fragmentation", {0, 1}, at(&Recipe::fragmentation),
                   "gaps of the allocator, as a share of what is allocated", {.written = always_written});
     KeyShape amount = shape_of(KeyShape::Kind::bytes);

@@ -128,8 +128,9 @@ void add_degrees(MeshKeys& mesh) {
   mesh.add({"capacity",
             either_shape({word_shape({"auto"}), count_shape(capacity_range, "tokens")}),
             count_text(PointSpec{}.capacity),
-            "tokens that one rank holds per micro-batch; `auto`: the largest multiple of 256 that fits the smallest "
-            "device without offload, with the largest gaps of the allocator that were measured",
+            "maximum tokens per micro-batch on one rank, that is one context-parallel position "
+            "(Megatron-LM's `--max-seqlen-per-dp-cp-rank`); `auto`: the largest multiple of 256 that fits "
+            "the smallest device without offload, less the largest gaps of the allocator that were measured",
             {.written = always_written, .see = "memory"}},
            read_capacity);
 }
@@ -145,16 +146,16 @@ void add_places(MeshKeys& mesh) {
   for (const std::string& name : placement_names()) placements.emplace_back(name, name);
   mesh.word("placement", "placement", placements, at(&PointSpec::placement),
             "which device runs which part of which rank", {.written = always_written});
-  mesh.word(
-      "groups", "way to make groups",
-      {{"one_communicator", Communicators::one}, {"communicators", Communicators::per_group}},
-      at(&PointSpec::connections, &ConnectionOptions::communicators),
-      "how groups are made: rings are sends and receives within one communicator of all ranks, or each distinct group "
-      "of ranks has one of its own, made when it is first used and kept (`communicators`)",
-      {.written = always_written});
+  mesh.word("groups", "way to make groups",
+            {{"one_communicator", Communicators::one}, {"communicators", Communicators::per_group}},
+            at(&PointSpec::connections, &ConnectionOptions::communicators),
+            "NCCL communicators: one of all ranks, in which rings are sends and receives "
+            "(`one_communicator`), or one for each distinct group of ranks, created at its first use and "
+            "kept (`communicators`)",
+            {.written = always_written});
   mesh.word("connections", "state of connections", {{"warm", false}, {"cold", true}},
             at(&PointSpec::connections, &ConnectionOptions::cold),
-            "`warm`: whoever talks has talked before; `cold`: each step is the first of a job",
+            "`warm`: all connections exist; `cold`: each step is the first of a job, which sets them up",
             {.written = always_written, .see = "cold-steps", .mechanism = "cold-connections", .off = "warm"});
 }
 
@@ -184,22 +185,22 @@ void add_pipeline(MeshKeys& mesh) {
              "chunks of layers on each stage, 2 or more with `interleaved`",
              {.unit = "chunks", .written = written_with_stages});
   add_split(mesh);
-  mesh.word(
-      "overlap_p2p_comm", "overlap of messages between stages",
-      {{"always", MessageOverlap::always},
-       {"interleaved", MessageOverlap::interleaved},
-       {"never", MessageOverlap::never}},
-      at(&PointSpec::pipeline, &PipelineOptions::message_overlap),
-      "which messages between stages run beside passes: all, those under `virtual_stages` (as in Megatron-LM), or "
-      "none; a stage sends the others before its next pass");
+  mesh.word("overlap_p2p_comm", "overlap of messages between stages",
+            {{"always", MessageOverlap::always},
+             {"interleaved", MessageOverlap::interleaved},
+             {"never", MessageOverlap::never}},
+            at(&PointSpec::pipeline, &PipelineOptions::message_overlap),
+            "which messages between stages overlap with passes: all, those under `virtual_stages` (as in "
+            "Megatron-LM), or none; a stage sends the others before its next pass");
 }
 
 void add_sharding(MeshKeys& mesh) {
   mesh.add({"recompute",
             recompute_shape(),
             std::string(recompute_names.front()),
-            "what backward computes again: nothing, the attention core (`selective`), all of a layer (`full`), or a "
-            "list of modules as in Megatron-LM (`activation`: of the MLP or of experts): `[norm, activation]`",
+            "what backward recomputes: nothing, the attention core (`selective`), the whole layer (`full`), "
+            "or a list of modules as in Megatron-LM (`activation`: that of the MLP or of experts): `[norm, "
+            "activation]`",
             {.written = always_written, .mechanism = "recompute", .off = "none"}},
            read_recompute);
   mesh.count(
@@ -210,10 +211,10 @@ void add_sharding(MeshKeys& mesh) {
       "flat parameter and divided there before they are reduced)",
       notes_of(&Recipe::zero, {.written = always_written}));
   mesh.count("shard_ranks", {2, ranks_range.most}, at(&PointSpec::mesh, &Mesh::shard_ranks),
-             "HDP ranks, one after the other, that shard what `zero` names among each other, while the groups of them "
-             "hold the same shards (FSDP's hybrid sharding, Megatron-LM's `--num-distributed-optimizer-instances`): "
-             "parameters are gathered in a group, gradients reduce-scattered in a group and all-reduced over the "
-             "groups; it divides the ranks; dense models only",
+             "number of consecutive HDP ranks that shard what `zero` names; each such group has a full copy "
+             "of the shards (FSDP's hybrid sharding, Megatron-LM's `--num-distributed-optimizer-instances`): "
+             "parameters are gathered in a group, gradients reduce-scattered in a group and all-reduced over "
+             "the groups; it divides the ranks; dense models only",
              {.unit = "ranks", .otherwise = "all ranks of the pool"});
   mesh.word("optimizer", "optimizer", {{"adam", Optimizer::adam}, {"lamb", Optimizer::lamb}, {"muon", Optimizer::muon}},
             of_recipe(&Recipe::optimizer),
@@ -221,11 +222,10 @@ void add_sharding(MeshKeys& mesh) {
             "which keeps one moment of matrices and orthogonalizes them in five iterations, whole matrices dealt to "
             "the ranks of the pool (levels 0 and 1 of `zero`)",
             {.see = "optimizers"});
-  mesh.word(
-      "moments", "type of moments", {{"fp32", 4}, {"bf16", 2}, {"fp8", 1}}, of_recipe(&Recipe::moment_bytes),
-      "the type of the optimizer's moments; the master weight beside them is fp32 (Megatron-LM's `--exp-avg-dtype` "
-      "and `--exp-avg-sq-dtype`)",
-      {.see = "optimizers"});
+  mesh.word("moments", "type of moments", {{"fp32", 4}, {"bf16", 2}, {"fp8", 1}}, of_recipe(&Recipe::moment_bytes),
+            "the type of the optimizer's moments; the master weight is fp32 (Megatron-LM's `--exp-avg-dtype` "
+            "and `--exp-avg-sq-dtype`)",
+            {.see = "optimizers"});
   mesh.word("gradients", "type of gradients", {{"fp32", 4}, {"bf16", 2}}, of_recipe(&Recipe::gradient_bytes),
             "the type in which gradients are summed over micro-batches and ranks; write `bf16` for fp16",
             notes_of(&Recipe::gradient_bytes));
@@ -241,24 +241,24 @@ void add_flag(MeshKeys& mesh, const std::string& name, bool Recipe::*member, con
 }
 
 void add_overlaps(MeshKeys& mesh) {
-  mesh.word(
-      "activation_input", "type of the activation's kept input", {{"bf16", false}, {"fp8", true}},
-      of_recipe(&Recipe::fp8_activation_input),
-      "the type in which layers keep what the activation of an MLP or of experts reads: for `fp8` a kernel casts it "
-      "forward, and another back in backward (Megatron-LM's `--activation-func-fp8-input-store`)",
-      {.see = "products-in-fp8"});
+  mesh.word("activation_input", "type of the activation's kept input", {{"bf16", false}, {"fp8", true}},
+            of_recipe(&Recipe::fp8_activation_input),
+            "the type in which layers keep the input of the activation of an MLP or of experts: for `fp8` a "
+            "kernel casts it in forward, and another back in backward (Megatron-LM's "
+            "`--activation-func-fp8-input-store`)",
+            {.see = "products-in-fp8"});
   add_flag(mesh, "gradient_accumulation_fusion", &Recipe::accumulation_fusion,
-           "products add weights' gradients to the sums over micro-batches; `false`: a kernel of its own reads each "
-           "gradient and adds it up, as in Megatron-LM of 2021");
-  mesh.word(
-      "cp_comm_type", "way in which the ranks of a group share keys and values", key_exchange_words(),
-      of_recipe(&Recipe::key_exchange),
-      "how the ranks of a group share a sequence: `p2p`, keys and values pass around a ring beside attention; "
-      "`all_gather`, each rank gathers them all before it, which is the default of models whose queries choose keys; "
-      "`a2a`, ranks trade tokens for heads (Ulysses): as many "
-      "consecutive ranks as divide the group and the key-value heads of a device, and where a group has more, a "
-      "ring joins these; `group_cast`, each rank gets the keys that its tokens see, and no others (MagiAttention)",
-      {.see = "sharing"});
+           "weight-gradient GEMMs accumulate into the sums over micro-batches; `false`: a separate kernel "
+           "reads each gradient and adds it, as in Megatron-LM of 2021");
+  mesh.word("cp_comm_type", "way in which the ranks of a group share keys and values", key_exchange_words(),
+            of_recipe(&Recipe::key_exchange),
+            "how the ranks of a group share a sequence: `p2p`, keys and values pass around a ring, "
+            "overlapped with attention; `all_gather`, each rank gathers all of them before attention, which "
+            "is the default of models whose queries choose keys; `a2a`, ranks exchange tokens for heads "
+            "(Ulysses): as many consecutive ranks as divide the group and the key-value heads of a device, "
+            "and where a group has more, a ring joins these; `group_cast`, each rank gets the keys that its "
+            "tokens see, and no others (MagiAttention)",
+            {.see = "sharing"});
   mesh.word("cp_cut", "way in which the ranks of a group divide their tokens", cut_words(), at(&PointSpec::cut),
             "which tokens each rank of a group holds: `per_document`, two of 2N parts of every document, so that all "
             "have equal attention; `per_pack`, two of 2N parts of the whole pack; `dispatch`, chunks of the pack that "
@@ -270,50 +270,56 @@ void add_overlaps(MeshKeys& mesh) {
              {"states", MixingExchange::states},
              {"heads", MixingExchange::heads}},
             of_recipe(&Recipe::mixing_exchange),
-            "how the ranks of a group share layers that mix tokens in linear time: `states`, those at the ends of all "
-            "parts of all sequences reach every rank; `heads`, ranks trade tokens for heads, as many as divide the "
-            "group and the heads of a device, and states pass among the others; `fewest_bytes`, whichever moves fewer",
+            "how the ranks of a group share layers that mix tokens in linear time: `states`, the states at "
+            "the ends of all parts of all sequences are sent to every rank; `heads`, ranks exchange tokens "
+            "for heads, as many as divide the group and the heads of a device, and states pass between "
+            "these; `fewest_bytes`, whichever sends fewer bytes",
             {.see = "sharing"});
   mesh.count("a2a_ranks", {0, 65536}, of_recipe(&Recipe::a2a_ranks),
-             "with `cp_comm_type: a2a`, the most ranks that trade heads, so that a ring joins nodes (Transformer "
-             "Engine's `a2a+p2p`); 0: no limit",
+             "with `cp_comm_type: a2a`, the most ranks that exchange heads; a ring joins the rest "
+             "(Transformer Engine's `a2a+p2p`); 0: no limit",
              {.unit = "ranks"});
   mesh.word("ring_nics", "choice of NICs", {{"own", NicUse::own}, {"all", NicUse::all}}, at(&PointSpec::ring_nics),
-            "the NICs by which keys and values that pass around a ring go from node to node: `own`, those of the two "
-            "ranks; `all`, every NIC of both nodes, to which the devices beside a rank pass on equal parts of what it "
-            "sends (the routing layer of Zeppelin)",
+            "which NICs carry ring-attention traffic between nodes: `own`, those of the two ranks; `all`, "
+            "every NIC of both nodes: the other devices of a node forward equal parts of what a rank sends "
+            "(the routing layer of Zeppelin)",
             {.see = "sharing", .mechanism = "nic-spread", .off = "own"});
   add_flag(mesh, "separate_merge", &Recipe::separate_merge,
-           "a kernel of its own joins the output of each step of a ring with those before it, as in Transformer "
-           "Engine; `false`: attention adds it up itself, as the kernels of `hdpsim execute` do");
+           "a separate kernel merges the output of each ring step into the result so far, as in Transformer "
+           "Engine; `false`: the attention kernel accumulates it, as the kernels of `hdpsim execute` do");
   add_flag(mesh, "dropout", &Recipe::dropout,
-           "kernels and masks of dropout behind the embedding and both branches of a layer, and of the scores where "
-           "they are in memory");
-  add_flag(
-      mesh, "gradient_buffer", &Recipe::gradient_buffer,
-      "levels 0 and 1 of `zero`: gradients are in a buffer that is cleared, looked through for NaN and scaled once "
-      "a step, their norm is taken, and fp32 weights are copied to parameters, as in Megatron-Core; a kernel adds the "
-      "embedding table's gradient, which is dense, to it in every micro-batch; `false`: the optimizer's own kernel is "
-      "all there is, and rows of the table are added in place");
+           "dropout kernels and masks after the embedding and both branches of a layer, and of the scores "
+           "where they are in memory");
+  add_flag(mesh, "gradient_buffer", &Recipe::gradient_buffer,
+           "levels 0 and 1 of `zero`: Megatron-Core's contiguous gradient buffer, which is zeroed, checked "
+           "for NaN and scaled once a step, whose norm is taken, and whose fp32 weights are copied to "
+           "parameters; a kernel adds the embedding table's gradient, which is dense, to it in every "
+           "micro-batch; `false`: only the optimizer's own kernel runs, and rows of the table are added in "
+           "place");
   add_flag(mesh, "overlap_grad_reduce", &Recipe::overlap_grad_reduce,
-           "levels 0 and 1 of `zero`: gradients are reduced bucket by bucket beside the last backward");
+           "levels 0 and 1 of `zero`: gradients are reduced bucket by bucket, overlapped with the last "
+           "backward");
   add_flag(mesh, "overlap_param_gather", &Recipe::overlap_param_gather,
-           "levels 1 and 2 of `zero`: parameters are gathered bucket by bucket beside the first forward");
+           "levels 1 and 2 of `zero`: parameters are gathered bucket by bucket, overlapped with the first "
+           "forward");
   mesh.count("bucket_parameters", {0, 1e12}, of_recipe(&Recipe::bucket),
-             "how many parameters on a device such a reduction or all-gather has, of several layers where they are "
-             "smaller; the last reduction of a step follows its layers (Megatron-LM's `--ddp-bucket-size`); 0: its "
-             "default, 40 million or, if that is more, a million for each rank of the data-parallel group",
+             "size of a bucket of these two: parameters on a device, of several layers where they are "
+             "smaller; the last reduction of a step follows its layers (Megatron-LM's `--ddp-bucket-size`); "
+             "0: its default, 40 million or, if that is more, a million for each rank of the data-parallel "
+             "group",
              {.unit = "parameters"});
   add_flag(mesh, "sequence_parallel", &Recipe::sequence_parallel,
-           "under `tp`, norms and residuals of 1 / tp of the tokens, all-gathers and reduce-scatters between them; "
-           "`false`: of all tokens, and all-reduces");
+           "Megatron-LM's sequence parallelism under `tp`: norms and residuals work on 1 / tp of the "
+           "tokens, with all-gathers and reduce-scatters between them; `false`: on all tokens, with "
+           "all-reduces");
   add_flag(mesh, "tp_comm_overlap", &Recipe::overlap_tp,
-           "these all-gathers and reduce-scatters run in tp chunks beside the product whose input or output they move");
+           "these all-gathers and reduce-scatters run in tp chunks, overlapped with the GEMM whose input or "
+           "output they move (Megatron-LM's `--tp-comm-overlap`)");
   add_flag(mesh, "tp_gradient_overlap", &Recipe::overlap_tp_gradients,
-           "as in Megatron-LM since 2022, backward sums the gradient of a product's input beside the product for its "
-           "weight's gradient and, with sequence parallelism, gathers the input, of which each device keeps its part, "
-           "again beside the product for the input's; `false`: such sums have nothing beside them, and inputs are "
-           "found gathered, though memory counts parts");
+           "overlaps the tensor-parallel all-reduce (or reduce-scatter) of input gradients with the "
+           "weight-gradient GEMM, and gathers the input again during the input-gradient GEMM (Megatron-LM's "
+           "async all-reduce); `false`: no overlap, and inputs are taken as gathered already, although "
+           "memory counts a part of them");
 }
 
 }  // namespace

@@ -269,7 +269,7 @@ void check_shard_groups(const Value& study, const PointSpec& point, bool mesh_is
     diagnostics.unsupported(where, fmt::format("ranks do not shard in groups yet {}", what), "leave 'shard_ranks' out");
   };
   if (point.model.moe) unsupported("where models have experts");
-  if (has_background(study)) unsupported("beside other jobs that share links");
+  if (has_background(study)) unsupported("with other jobs that share links");
 }
 
 void check_expert_groups(const Value& study, const PointSpec& point, bool mesh_is_known, Diagnostics& diagnostics) {

@@ -30,7 +30,8 @@ std::vector<HdpRank> listed_ranks(const Value& list, const OutputLimits& limits,
       diagnostics.error(item.position, fmt::format("there is no rank {} at every point of the study", *rank),
                         fmt::format("HDP ranks are counted from 0 to {}", limits.ranks - 1));
     } else if (std::find(ranks.begin(), ranks.end(), HdpRank(*rank)) != ranks.end()) {
-      diagnostics.error(item.position, fmt::format("rank {} stands here a second time", *rank), "remove one of them");
+      diagnostics.error(item.position, fmt::format("rank {} is stated a second time here", *rank),
+                        "remove one of them");
     } else {
       ranks.emplace_back(*rank);
     }

@@ -28,7 +28,8 @@ using OverheadKeys = KeyTable<StatedOverheads>;
 
 void add_times(OverheadKeys& keys) {
   keys.quantity("per_step", limits::time, at(&StatedOverheads::per_step),
-                "what the framework spends in each step beside all that is modelled", {.otherwise = "the profile's"});
+                "what the framework spends in each step in addition to all that is modelled",
+                {.otherwise = "the profile's"});
   keys.quantity("per_micro_batch", limits::time, at(&StatedOverheads::per_micro_batch), "the same in each micro-batch",
                 {.otherwise = "the profile's"});
 }

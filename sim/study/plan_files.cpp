@@ -137,7 +137,7 @@ class PlanFilesReader {
     const std::vector<std::string> files = files_like(where);
     if (files.empty()) {
       diagnostics_.error(path.position, fmt::format("there is no file {}", where.string()),
-                         "* and ? stand for characters in the name of a file, not of a folder");
+                         "* and ? match characters in the name of a file, not of a folder");
     }
     for (const std::string& file : files) read_plan_of(file, path.position);
   }

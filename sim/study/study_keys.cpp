@@ -94,7 +94,7 @@ void add_what_runs(Sections& all) {
   all.push_back({{"overheads",
                   map_shape(overhead_keys()),
                   "",
-                  "what the framework spends beside all that is modelled, in place of the profile's figures",
+                  "what the framework spends in addition to all that is modelled, in place of the profile's figures",
                   {.otherwise = "the profile's", .mechanism = "overheads"}},
                  Decides::world});
 }
@@ -178,7 +178,8 @@ void add_whole_study(Sections& all) {
                   "fastest. Or a list of points with names: `[{label: small, set: {PATH: VALUE}}]`",
                   {.otherwise = "none"}},
                  Decides::study});
-  all.push_back({{"output", map_shape(output_keys()), "", "what is written beside the figures", {}}, Decides::study});
+  all.push_back(
+      {{"output", map_shape(output_keys()), "", "what is written in addition to the figures", {}}, Decides::study});
   all.push_back(
       {{"replay", map_shape(replay_keys()), "", "what `hdpsim replay` shows of a long run", {.see = "replay"}},
        Decides::study});

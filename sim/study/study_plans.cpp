@@ -62,7 +62,7 @@ std::vector<StudyPlan> read_study_plans(const Value& plans, Diagnostics& diagnos
     if (uses[name] > 1 && !of_files && entry.is_map() && !entry.entries.empty())
       name = fmt::format("{} {}", name, line_of(entry.entries.front().value));
     if (!names.insert(name).second) {
-      diagnostics.error(entry.position, fmt::format("the plan '{}' stands here a second time", name),
+      diagnostics.error(entry.position, fmt::format("the plan '{}' is stated a second time here", name),
                         of_files ? "call it otherwise: {file: plans/*.json, name: mine}" : "remove one of them");
     }
     read.push_back(read_plan_entry(std::move(name), entry, diagnostics));

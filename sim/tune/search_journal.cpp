@@ -115,7 +115,7 @@ SearchJournal SearchJournal::resume(const fs::path& folder, std::string_view ide
     if (!evaluation) return "this line is no evaluation";
     Key key = key_of(*evaluation);
     if (!kept.try_emplace(std::move(key), Kept{std::move(*evaluation), kept.size()}).second) {
-      return "this line stands there twice";
+      return "this line is there twice";
     }
     whole.append(line).push_back('\n');
     return "";

@@ -129,7 +129,7 @@ class LogReader {
           fmt::format("{} steps of one job contradict each other: the middle half of '{}' goes from {:g} "
                       "to {:g}",
                       figures.size(), columns_.items[column].text, low, high),
-          "leave out those of a disturbed machine, or add the column that tells the jobs apart");
+          "leave out those of a disturbed machine, or add a column that distinguishes the jobs");
     }
     const Position where = cell.position;
     cell = Value::scalar(fmt::format("{}", median(figures)), where);

@@ -53,10 +53,9 @@ FigureTable<ValidationSummary> figures_of_a_set() {
           if_any(&Set::median_abs_error));
   all.add({"mean_abs_error", "mean_abs_error", "share", "mean of the absolute errors"}, if_any(&Set::mean_abs_error));
   all.add({"worst_abs_error", "worst_abs_error", "share", "the largest absolute error"}, if_any(&Set::worst_abs_error));
-  all.add(
-      {"median_error", "median_error", "share",
-       "median of the errors with their sign, of rates those of the times that they stand for: below 0 is too short"},
-      if_any(&Set::median_error));
+  all.add({"median_error", "median_error", "share",
+           "median of the errors with their sign, of rates those of the times that they imply: below 0 is too short"},
+          if_any(&Set::median_error));
   all.add(
       {"kendall_tau", "kendall_tau", "",
        "Kendall's tau between the published and the predicted order of the plans of one job; empty if no two can be "

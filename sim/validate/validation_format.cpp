@@ -86,7 +86,7 @@ std::string summary_table(const std::vector<ValidationSummary>& summaries) {
   return text +
          "median, mean, worst: of the absolute errors; bias: the median error of times with its sign, of rates that "
          "of\n"
-         "the times that they stand for: minus is too short;\n"
+         "the times that they imply: minus is too short;\n"
          "ranking: Kendall's tau between published and predicted order of the plans of one job\n" +
          (has_lines ? "micro-batch: error of a in T = a m + c through the steps of a plan with several numbers m of\n"
                       "micro-batches; rest: c / a, published / predicted; both are medians over such plans\n"

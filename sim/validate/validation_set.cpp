@@ -108,7 +108,7 @@ class SetReader {
       table_.is_known = table_.is_known && unknown.empty();
       diagnostics_.append(unknown);
       if (!names.insert(column.path.empty() ? column.name : column.path).second) {
-        diagnostics_.error(title.position, fmt::format("the column '{}' stands here a second time", column.name));
+        diagnostics_.error(title.position, fmt::format("the column '{}' is stated a second time here", column.name));
       }
       if (column.figure && column.plan.empty() && !one_plan) {
         diagnostics_.error(title.position, fmt::format("of which plan is '{}'?", title.text),
@@ -145,7 +145,8 @@ class SetReader {
     for (const Value& row : rows.items) {
       set.cases.push_back(read_case(table_, row, study, diagnostics_));
       if (!names.insert(set.cases.back().name).second && table_.is_known) {
-        diagnostics_.error(row.position, fmt::format("the case '{}' stands here a second time", set.cases.back().name));
+        diagnostics_.error(row.position,
+                           fmt::format("the case '{}' is stated a second time here", set.cases.back().name));
       }
     }
   }

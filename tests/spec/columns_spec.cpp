@@ -19,7 +19,7 @@ TEST_CASE("figures are explained by their column or their place, wherever they s
         "on_front: candidates.csv, on_front in tune.json\n    whether no other candidate beats it in time, memory and "
         "GPUs together\n");
   CHECK(here.hdpsim("columns planning_s").out ==
-        "planning_s: s, steps.csv\n    time of planning the step, beside the one before\n");
+        "planning_s: s, steps.csv\n    time of planning the step, while the one before ran\n");
   CHECK(here.hdpsim("columns instructions")
             .out.starts_with("instructions: families.csv, instructions in "
                              "comparison.json\n"));

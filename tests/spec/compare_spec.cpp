@@ -70,7 +70,7 @@ TEST_CASE("kernels timed beside the runs tell a machine that is slower from a pr
   const ComparedWorkplace here;
   const Outcome executed = here.run("execute fast.yaml --plan static --repeat 2 --pace --out real");
   CHECK_THAT(executed.out, Contains("step at pace"));
-  CHECK_THAT(here.run("compare real").out, Contains("static at the pace of its kernels beside the runs: "));
+  CHECK_THAT(here.run("compare real").out, Contains("static at the pace of its kernels during the runs: "));
   CHECK_THAT(here.read("real/measured-0.jsonl"), Contains("\"at_pace_s\": "));
   const Outcome refused = here.hdpsim(
       "execute fast.yaml --plan static --pace --set profile=bytescale-implied --set cluster.device=A100-80GB");

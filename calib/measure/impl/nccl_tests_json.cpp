@@ -51,7 +51,7 @@ class JsonReader {
     if (!kind) {
       diagnostics_.error(program.position,
                          stated ? fmt::format("{} is no collective that training here uses", program.text)
-                                : "which collective this is stands nowhere");
+                                : "the output does not say which collective this is");
     }
     return kind;
   }

@@ -129,7 +129,7 @@ class TextReader {
   void read_rank(const std::vector<Word>& words) {
     if (!run_.timings.empty()) finish_run();
     if (!ranks_.emplace(words[2].text).second) {
-      complain(words[2].column, fmt::format("rank {} stands in this list a second time", words[2].text),
+      complain(words[2].column, fmt::format("rank {} is in this list a second time", words[2].text),
                "are these several runs at once? nccl-tests that is built with MPI=1 makes one run of all processes");
       return;
     }
@@ -197,7 +197,7 @@ class TextReader {
   void check_run() {
     if (!named_) kind_ = otherwise_.kind;
     if (!kind_ && !named_) {
-      complain_at(started_, "which collective this is stands nowhere",
+      complain_at(started_, "the output does not say which collective this is",
                   "name the file after it, such as all_reduce.txt");
     }
     run_.link = hosts_.size() > 1 ? LinkKind::network : LinkKind::nvlink;

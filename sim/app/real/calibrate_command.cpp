@@ -74,7 +74,7 @@ std::optional<Transformer> named_model(const std::string& name, const Session& s
 std::unique_ptr<calib::Device> open_device(const CalibrateOptions& options) {
   const bool cuda = options.backend == "cuda" || (options.backend == "auto" && calib::cuda_devices() > 0);
   if (!cuda && options.device != 0) {
-    throw InputError(fmt::format("there is no device {}: one core stands for all of a CPU", options.device),
+    throw InputError(fmt::format("there is no device {}: one core represents all of a CPU", options.device),
                      "leave out --device, or choose --backend cuda");
   }
   return cuda ? calib::make_cuda_device(static_cast<int>(options.device)) : calib::make_cpu_device();
@@ -274,7 +274,7 @@ void add_calibrate_command(Command app, Session& session) {
           .add_option("--out", options.out,
                       "The profile, FILE.yaml, or its folder (default: here; none where nothing is measured)")
           .type_name("PATH");
-  command.add_option("--name", options.name, "Of the profile (default: DEVICE-measured)").type_name("NAME");
+  command.add_option("--name", options.name, "Name of the new profile (default: DEVICE-measured)").type_name("NAME");
   command.add_flag("--resume", options.resume, "Go on with a calibration that was stopped");
   const Option check =
       command
@@ -302,7 +302,7 @@ void add_calibrate_command(Command app, Session& session) {
   }
   command.option("--from-trace").excludes(command.option("--from-steps"));
   command.footer(
-      "What is measured is kept beside the profile, in NAME.samples.jsonl.\n"
+      "All measurements are kept next to the profile, in NAME.samples.jsonl.\n"
       "Examples:\n  hdpsim calibrate --backend cpu --quick --out profiles\n"
       "  hdpsim calibrate --check profiles/mine.yaml\n"
       "  hdpsim calibrate --from-steps sc21 --fit gemm,host_issue --out fitted.yaml\n"

@@ -366,8 +366,10 @@ void add_training_options(Command command, ExecuteOptions& options) {
       .type_name("FILE")
       .existing_file()
       .one_at_a_time();
-  add_count(command, "--seed", options.seed, "Of the initial parameters and of the data (default: 1)", 0);
-  command.add_option("--learning-rate", options.rate, "Of Adam (default: 0.0003)").not_negative().type_name("RATE");
+  add_count(command, "--seed", options.seed, "Random seed of the initial parameters and of the data (default: 1)", 0);
+  command.add_option("--learning-rate", options.rate, "Adam's learning rate (default: 0.0003)")
+      .not_negative()
+      .type_name("RATE");
 }
 
 void add_checkpoint_options(Command command, ExecuteOptions& options) {
@@ -404,8 +406,8 @@ void add_rank_options(Command command, ExecuteOptions& options) {
       "it still holds, and what is predicted with kernels as fast as they are then; where ranks are "
       "threads");
   add_patience(command, options.patience,
-               "Give up when a rank waits so long and nothing moves, or for processes to start (a minute at least; "
-               "default: 60 s)");
+               "Abort when no rank has progressed for this long, or a process has not started (at least a minute for "
+               "that; default: 60 s)");
 }
 
 }  // namespace

@@ -176,10 +176,10 @@ std::string ExecutionReport::finish() {
   const double predicted_share = mean_of(collected(rows, &Row::core_share));
   return text +
          fmt::format("  {:<16}{:>12}{:>12}\n", "step", duration_text(expected.total()), duration_text(found.total())) +
-         (rows.front().at_pace ? fmt::format("  {:<16}{:>12}  with kernels as fast as they were beside these runs\n",
+         (rows.front().at_pace ? fmt::format("  {:<16}{:>12}  with kernels as fast as they were during these runs\n",
                                              "step at pace", duration_text(mean_at_pace(rows)))
                                : "") +
-         fmt::format("  plan exposed: {}, {:.3f}% of a step; planned in {} beside the step before\n",
+         fmt::format("  plan exposed: {}, {:.3f}% of a step; planned in {} during the step before\n",
                      time_or_nothing(exposed), 100 * exposed.seconds() / found.total().seconds(),
                      duration_text(mean_of(collected(rows, &Row::planning)))) +
          "  (on its core: while the thread had a core, of what was measured; plan exposed: what a step waited for its "

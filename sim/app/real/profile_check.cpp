@@ -104,7 +104,7 @@ std::string verdict_text(const Check& check) {
           check.profile.name, calib::drift_words(check.families));
     case calib::Verdict::unclear:
       return fmt::format(
-          "whether the profile {} still holds cannot be told: the rounds differ too much. Check again when the machine "
+          "whether the profile {} still holds is unknown: the rounds differ too much. Check again when the machine "
           "is idle, or for longer: --time-limit 2min\n",
           check.profile.name);
   }

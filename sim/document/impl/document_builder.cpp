@@ -132,7 +132,7 @@ void DocumentBuilder::take_key(Open& map, Value key) {
     diagnostics_.error(key.position, "a key must be a plain word");
   } else if (!map.keys.insert(key.text).second && task_ != Task::build_repeated) {
     if (!diagnostics_.keeps(key.position)) return;
-    diagnostics_.error(key.position, fmt::format("the key '{}' stands here a second time", key.text),
+    diagnostics_.error(key.position, fmt::format("the key '{}' is stated a second time here", key.text),
                        "remove one of them");
   } else {
     map.key_counts = true;

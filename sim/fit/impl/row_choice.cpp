@@ -95,7 +95,7 @@ void require_agreement(const StepModel& model, const std::vector<std::size_t>& f
                    fmt::format("rows contradict each other: '{}' and '{}' are the same job with {} of {:g} and {:g}",
                                model.name_of(least), model.name_of(most), model.figures()[most].quantity,
                                measured(least), measured(most)),
-                   "leave out the one that was disturbed, or add the column that tells the jobs apart");
+                   "leave out the one that was disturbed, or add a column that distinguishes the jobs");
   }
   problems.throw_if_any();
 }

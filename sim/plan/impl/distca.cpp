@@ -126,7 +126,7 @@ PolicyKind distca_policy() {
   return policy_kind(
       "distca",
       "DistCA: ranks hold equal numbers of tokens of packed documents and attend for each other, so that "
-      "attention is equal, too; the messages of one half of a micro-batch travel beside the other half",
+      "attention is equal, too; the messages of one half of a micro-batch overlap with the other half's kernels",
       std::move(keys));
 }
 

@@ -133,7 +133,7 @@ PolicyKind hdp_naive_policy() {
   add_groups(keys);
   return policy_kind("hdp-naive",
                      "ByteScale, Algorithm 1: a sequence gets as many ranks as its length needs, shorter sequences are "
-                     "packed into one rank; ranks are filled in turn, whatever their load",
+                     "packed into one rank; ranks are filled in turn, without regard to their load",
                      std::move(keys));
 }
 

@@ -187,12 +187,12 @@ PolicyKind hydraulis_policy() {
        "auto",
        "the candidates of every step: each is a list of the ranks of its pipelines, which together are the pool; "
        "they are laid out widest first. `auto`: pipelines that are all alike, of every power of two of ranks, and "
-       "unlike ones, some of them as wide as the context needs beside narrower ones",
+       "mixed ones, some as wide as the context needs and the others narrower",
        {.see = "strategies-of-unlike-pipelines"}},
       read_strategies);
   keys.word("pipelines", "way to choose pipelines", {{"unlike", Pipelines::unlike}, {"alike", Pipelines::alike}},
             at(&HydraulisPolicy::pipelines),
-            "strategies may have pipelines of unlike degrees, or only those count whose pipelines are all alike",
+            "whether the pipelines of a strategy may differ in degree, or only strategies with equal ones count",
             {.mechanism = "dynamic-groups", .off = "alike"});
   keys.word("search", "search", {{"two_stages", Search::two_stages}, {"joint", Search::joint}},
             at(&HydraulisPolicy::search),

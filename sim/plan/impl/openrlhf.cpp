@@ -108,7 +108,7 @@ PolicyKind openrlhf_policy() {
   add_cp(keys);
   add_max_tokens(keys);
   return policy_kind("openrlhf",
-                     "OpenRLHF's dynamic batches: sequences are dealt to replicas longest first, there and back, and "
+                     "OpenRLHF's dynamic batches: sequences are assigned to replicas in a zig-zag, longest first, and "
                      "divided among micro-batches by largest differencing on their lengths",
                      std::move(keys));
 }

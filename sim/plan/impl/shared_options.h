@@ -76,7 +76,7 @@ void add_max_tokens(KeyTable<Options>& keys) {
 template <class Options>
 void add_order(KeyTable<Options>& keys) {
   keys.word("order", "order", {{"data", DealOrder::data}, {"descending", DealOrder::descending}}, at(&Options::order),
-            "micro-batches are dealt out as their first sequences stand in the data, or longest first");
+            "micro-batches are assigned in the order of their first sequences in the data, or longest first");
 }
 
 template <class Options>

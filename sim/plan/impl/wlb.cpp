@@ -119,7 +119,7 @@ PolicyKind wlb_policy() {
        {.mechanism = "outlier-delay", .off = "none"}},
       read_outliers);
   return policy_kind("wlb",
-                     "WLB-LLM's packing on a static mesh: micro-batches of even work, whatever their tokens, longest "
+                     "WLB-LLM's packing on a static mesh: micro-batches balanced by work, not by token count, longest "
                      "sequence first; long sequences wait for a step in which every micro-batch gets one",
                      std::move(keys));
 }

@@ -61,10 +61,10 @@ TEST_CASE("words name the largest difference first, with its share of that of th
   const std::vector<std::string> words = differences_in_words(compare_with_traces(recording(), faster, std::nullopt));
   REQUIRE(words.size() == 3);
   CHECK(words[0] == "The measured step takes 2.00 s, 1.33 times the simulated one of 1.50 s.");
-  CHECK(
-      words[1] ==
-      "attention: 400 ms more than simulated (500 ms beside 100 ms), 5.00 times; that is 80 % of the difference of the "
-      "steps");
+  CHECK(words[1] ==
+        "attention: 400 ms more than simulated (500 ms against 100 ms), 5.00 times; that is 80 % of the difference of "
+        "the "
+        "steps");
   CHECK(words[2].starts_with("waiting and the host: 100 ms more"));
 }
 

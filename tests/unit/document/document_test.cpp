@@ -28,7 +28,7 @@ TEST_CASE("a key that stands twice and a broken file are told with their places"
   Diagnostics twice;
   (void)parse_document("a.yaml", "x: 1\nx: 2\n", twice);
   CHECK(twice.text() ==
-        "a.yaml:2:1: error: the key 'x' stands here a second time\n"
+        "a.yaml:2:1: error: the key 'x' is stated a second time here\n"
         "    2 | x: 2\n"
         "        ^ remove one of them\n");
   Diagnostics broken;

@@ -113,7 +113,7 @@ TEST_CASE("a key that stands twice is told", "[document]") {
   Diagnostics diagnostics;
   CHECK(parse_json("x", R"({"a": 1, "a": 2})", take_none, diagnostics)->entries.size() == 1);
   CHECK(diagnostics.text() ==
-        "x:1:10: error: the key 'a' stands here a second time\n"
+        "x:1:10: error: the key 'a' is stated a second time here\n"
         "    1 | {\"a\": 1, \"a\": 2}\n"
         "                 ^ remove one of them\n");
 }

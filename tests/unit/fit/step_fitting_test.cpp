@@ -172,7 +172,7 @@ TEST_CASE("fewer rows than parameters tell what they can, and the rest keeps its
   CHECK(determined <= 2);  // two rows know two figures at most
   CHECK(result->after.mean < result->before.mean);
   CHECK_THAT(formatted(*result, Format::table),
-             Catch::Contains(fmt::format("the rows tell {} of {} parameters", determined, parameters.size())));
+             Catch::Contains(fmt::format("the rows determine {} of {} parameters", determined, parameters.size())));
 }
 
 std::string refusal_of(const FitRequest& request) {

@@ -66,7 +66,7 @@ TEST_CASE("nodes that do not exist, stand twice or are none are told where they 
   CHECK(problems_with("4") == Problems{"10:22: there is no node 4"});
   CHECK(problems_with("2-9") == Problems{"10:22: there is no node 9"});
   CHECK(problems_with("some") == Problems{"10:22: 'some' names no nodes"});
-  CHECK(problems_with("[0-2, 1]") == Problems{"10:28: node 1 stands here a second time"});
+  CHECK(problems_with("[0-2, 1]") == Problems{"10:28: node 1 is stated a second time here"});
   CHECK(problems_with("[]") == Problems{"10:22: a job needs at least one node"});
   CHECK(problems_with("0, hdp: 16") == Problems{"10:30: tp x hdp x pp = 2 x 16 x 1 = 32, but its nodes have 8 GPUs"});
 }
@@ -95,7 +95,7 @@ TEST_CASE("what a background entry says wrong is told all at once", "[study]") {
                  "13:55: there is no model preset 'llama-8b'", "13:66: the background job has no key 'speed'",
                  "14:5: the background job needs 'name'", "14:35: there is no endless pattern 'all_to_all'",
                  "14:54: traffic has no 'plan'", "15:39: a background job has no 'steps'",
-                 "15:57: the nodes of a background job stand beside its mesh",
+                 "15:57: the nodes of a background job are stated next to its mesh",
                  "15:65: tp x hdp x pp = 2 x 3 x 1 = 6, but its nodes have 8 GPUs"});
   CHECK(problems_of("  {name: a}\n") == Problems{"13:3: the background must be a list of at most 60 jobs"});
 }
@@ -104,10 +104,10 @@ TEST_CASE("a plan that a background job's ranks cannot carry out is told at its 
   CHECK(problems_of("  - {name: a, nodes: 2, plan: {static: {cp: 8}}}\n").size() == 1);
 }
 
-TEST_CASE("the closed form knows no jobs beside the main one", "[study]") {
+TEST_CASE("the closed form simulates the main job alone", "[study]") {
   const std::string lines = "  - {name: a, nodes: 2, plan: static}\n";
   CHECK(StudyFile(with_background(lines) + "grain: closed_form\n").problems() ==
-        Problems{"14:8: the closed form knows no jobs beside the main one"});
+        Problems{"14:8: the closed form simulates the main job alone"});
 }
 
 TEST_CASE("paths lead into the background by index, in sweeps and overrides", "[study]") {

@@ -48,7 +48,7 @@ TEST_CASE("a timeline shows so many ranks, or those that are named, of one step 
 TEST_CASE("ranks, steps and times that the study does not have are told, all at once", "[output]") {
   CHECK(problems_with_output("{perfetto: {ranks: [0, 16, 0], step: 2, from: 2 s, to: 1 s}, htm: true}") ==
         Problems{"12:20: the timeline ends before it begins", "12:32: there is no rank 16 at every point of the study",
-                 "12:36: rank 0 stands here a second time", "12:46: 'step' is 2, it must be from 0 to 1",
+                 "12:36: rank 0 is stated a second time here", "12:46: 'step' is 2, it must be from 0 to 1",
                  "12:70: the output has no key 'htm'"});
   CHECK(problems_with_output("{html: 1, perfetto: {ranks: 0}}").size() == 2);
   CHECK(problems_with_output("{perfetto: {ranks: []}}") == Problems{"12:28: a timeline shows 1 to 256 ranks"});

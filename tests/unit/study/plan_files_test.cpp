@@ -190,7 +190,7 @@ TEST_CASE("wrong entries of plan files are told with their place", "[plan-files]
   CHECK(problems_of("{file: plans/*.json, name: verl}") ==
         Problems{"13:5: these plans have the name of a policy, 'verl'"});
   CHECK(problems_of("{file: plans/*.json}\n  - {file: plans/*.json}") ==
-        Problems{"14:5: the plan 'plans' stands here a second time"});
+        Problems{"14:5: the plan 'plans' is stated a second time here"});
 }
 
 TEST_CASE("nobody looks for another mesh for plans of files", "[plan-files]") {

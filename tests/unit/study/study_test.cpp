@@ -152,7 +152,7 @@ TEST_CASE("a policy that stands twice is told apart by its options", "[study]") 
   CHECK(study.plans[0].name == "static {cp: 8}");
   CHECK(study.plans[1].name == "static {cp: 16}");
   CHECK(problems_with("[static, hdp-naive]", "[static, static]") ==
-        Problems{"11:17: the plan 'static' stands here a second time"});
+        Problems{"11:17: the plan 'static' is stated a second time here"});
   CHECK(StudyFile(changed(good_study, "[static, hdp-naive]", "[{}, {}]")).problems().size() == 3);  // and no policies
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("unknown keys are told wherever they stand", "[study]") {
 
 TEST_CASE("a key that stands twice is told", "[study]") {
   CHECK(problems_with("steps: 2", "steps: 2\n  steps: 3") ==
-        Problems{"10:3: the key 'steps' stands here a second time"});
+        Problems{"10:3: the key 'steps' is stated a second time here"});
 }
 
 TEST_CASE("the mesh must have as many devices as the cluster", "[study]") {

@@ -86,7 +86,7 @@ TEST_CASE("cells may have units, and columns the names that frameworks give them
   CHECK(problems_of(changed(text, "900 ms", "900 us/step")) ==
         std::vector<std::string>{"11:24: \"900 us/step\" is not a number"});
   const std::string twice = changed(text, "[tp, dp, mbs", "[micro_batch, dp, mbs");
-  CHECK(problems_of(twice).front() == "9:28: the column 'micro_batch' stands here a second time");
+  CHECK(problems_of(twice).front() == "9:28: the column 'micro_batch' is stated a second time here");
 }
 
 TEST_CASE("the dotted path of a short column says the same, and so does the study of all cases", "[validation]") {
@@ -119,7 +119,7 @@ TEST_CASE("the dotted path of a short column says the same, and so does the stud
   CHECK(stated.study.points[0].spec.mesh.tp == 2);
   CHECK(stated.study.points[1].spec.mesh.pp == 4);
   CHECK(problems_of(changed(set, "[tp, dp", "[tp, mesh.tp")).front() ==
-        "9:15: the column 'mesh.tp' stands here a second time");
+        "9:15: the column 'mesh.tp' is stated a second time here");
 }
 
 TEST_CASE("replicas are the GPUs that tp, pp and cp leave, where no column has them", "[validation]") {
@@ -253,7 +253,7 @@ TEST_CASE("all problems of a set are told at once, at their cells", "[validation
         std::vector<std::string>{"12:5: a row has 7 cells, one a column; this one has 5"});
   CHECK(problems_of(changed(small_validation_set, "source: nobody\n", "")).size() == 1);
   CHECK(problems_of(changed(small_validation_set, "  - [2, 4, 1", "  - [1, 8, 2, 16, 4Ki, 2, ~]\n  - [2, 4, 1")) ==
-        std::vector<std::string>{"12:5: the case 'tp 1 dp 8 micro_batch 2' stands here a second time"});
+        std::vector<std::string>{"12:5: the case 'tp 1 dp 8 micro_batch 2' is stated a second time here"});
 }
 
 TEST_CASE("what a study says against a row points at its cell", "[validation]") {

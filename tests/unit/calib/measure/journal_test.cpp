@@ -169,7 +169,7 @@ TEST_CASE("a line that stands there twice counts once, one of another journal no
   append(path, last + strange.substr(strange.find('\n') + 1));
   std::vector<std::string> told;
   CHECK(resumed(path, header_of("a chip"), &told).measurements().size() == 2);
-  CHECK(told == std::vector<std::string>{path.string() + ":4:1: what this line holds stands there twice",
+  CHECK(told == std::vector<std::string>{path.string() + ":4:1: what this line holds is there twice",
                                          path.string() + ":5:1: this line is damaged"});
   CHECK((text_of(path) == whole));
 }

@@ -88,7 +88,7 @@ TEST_CASE("where the collective is not stated, the name of the file tells it", "
   const Result named = parsed(text, "runs/sendrecv_2gpus.txt");
   REQUIRE(named.runs.size() == 1);
   CHECK(named.runs.front().kind == MessageKind::send_recv);
-  CHECK_THAT(parsed(text, "out.txt").problems, Catch::Contains("which collective this is stands nowhere"));
+  CHECK_THAT(parsed(text, "out.txt").problems, Catch::Contains("the output does not say which collective this is"));
 }
 
 // Every line behind what `prefix` makes for its number.
@@ -197,8 +197,8 @@ TEST_CASE("several runs of one process each that printed at once are no run of s
   const std::string list =
       "#  Rank  0 Group  0 Pid   1585 on     node-1 device  1 [0000:10:00] NVIDIA H100 80GB HBM3\n";
   const Result result = parsed(replaced(all_reduce, "#  Rank  1 ", list + "#  Rank  1 "));
-  CHECK_THAT(result.problems, Catch::Contains("out.txt:6:10: error: rank 0 stands in this list a second time") &&
-                                  Catch::Contains("MPI=1"));
+  CHECK_THAT(result.problems,
+             Catch::Contains("out.txt:6:10: error: rank 0 is in this list a second time") && Catch::Contains("MPI=1"));
 }
 
 TEST_CASE("a row that is no measurement is reported at its place", "[nccl_tests]") {
