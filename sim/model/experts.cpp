@@ -7,6 +7,8 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
+#include "sim/model/impl/operation_work.h"
+#include "sim/model/layer_operations.h"
 #include "sim/model/shares.h"
 
 namespace hdpsim {
@@ -16,61 +18,36 @@ std::int64_t sum_of(const std::vector<std::int64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
 }
 
-std::int64_t inner_products(const Transformer& model) {
-  return model.gated_mlp ? 2 : 1;
+/// What the format says, as a recipe.
+Recipe recipe_of(const ExpertFormat& format) {
+  return {.gradient_bytes = format.sum_bytes,
+          .products = format.products,
+          .fp8_activation_input = format.fp8_activation_input};
 }
 
-/// Adds up the work of a part. The backward of a product is two products: the gradient of its input, then of its
-/// weight.
-class Part {
- public:
-  explicit Part(Direction direction, const ExpertFormat& format = {}) : format_(format) { part_.direction = direction; }
-  Part(DensePart part, Direction direction, const ExpertFormat& format = {}) : Part(direction, format) {
-    part_.parts = {part};
+// The operations of a part, or those of one kind among them.
+LinearPart part_work(const Transformer& model, DensePart part, DeviceRows rows, Direction direction,
+                     const ExpertFormat& format = {}) {
+  const Recipe recipe = recipe_of(format);
+  rows.fp8_sent = format.fp8_sent;
+  OperationWork work(model, recipe, std::move(rows), direction);
+  work.add(layer_operations(model, recipe).list, part);
+  return work.take();
+}
+
+LinearPart kind_work(const Transformer& model, DensePart part, OperationKind kind, DeviceRows rows, Direction direction,
+                     const ExpertFormat& format = {}) {
+  const Recipe recipe = recipe_of(format);
+  OperationWork work(model, recipe, std::move(rows), direction);
+  for (const LayerOperation& operation : layer_operations(model, recipe).list) {
+    if (operation.part == part && operation.kind == kind) work.add(operation);
   }
+  return work.take();
+}
 
-  void product(const Gemm& forward) {
-    if (is_forward()) return part_.gemms.push_back({forward.m, forward.n, forward.k, format_.products});
-    part_.gemms.push_back({forward.m, forward.k, forward.n, format_.products});
-    part_.gemms.push_back({forward.k, forward.n, forward.m, format_.products, format_.sum_bytes});
-  }
-
-  void kernels(std::int64_t bytes, std::int64_t count) { part_.add({Bytes(bytes), count}); }
-
-  // Adds an MLP of inner width `width` on `rows` rows of `outer` columns, without its activation.
-  void mlp(const Transformer& model, std::int64_t rows, std::int64_t width, std::int64_t outer) {
-    const Gemm inner{rows, inner_products(model) * width, outer};
-    const Gemm down{rows, outer, width};
-    product(is_forward() ? inner : down);
-    product(is_forward() ? down : inner);
-  }
-
-  // Adds the casts of such an MLP in fp8: of what it reads, or of the gradient of its output, which may have come in
-  // fp8; and of what lies between its products.
-  void casts(const Transformer& model, std::int64_t rows, std::int64_t width, std::int64_t outer) {
-    if (!in_fp8(format_.products)) return;
-    format_.fp8_sent ? kernels(transpose_bytes(format_.products, rows * outer), 1) : cast(model, rows * outer);
-    cast(model, rows * (is_forward() ? 1 : inner_products(model)) * width);
-  }
-
-  // The cast of a product's input, or of the gradient of its output, of so many elements.
-  void cast(const Transformer& model, std::int64_t elements) {
-    if (in_fp8(format_.products)) kernels(cast_bytes(format_.products, elements, model.element_bytes), 1);
-  }
-
-  void activation(const Transformer& model, std::int64_t rows, std::int64_t width) {
-    part_.add(hdpsim::activation(model, rows, width, part_.direction));
-    if (format_.fp8_activation_input) part_.add(activation_input_cast(model, rows, width));
-  }
-
-  [[nodiscard]] LinearPart take() { return std::move(part_); }
-
- private:
-  [[nodiscard]] bool is_forward() const { return part_.direction == Direction::forward; }
-
-  ExpertFormat format_;
-  LinearPart part_;
-};
+DeviceRows rows_of_tokens(std::int64_t tokens, std::int64_t tp = 1) {
+  return {.tp = tp, .all = tokens, .stream = tokens};
+}
 
 // The share of all copies that an expert takes.
 double share_of_expert(const MixtureOfExperts& moe, const ExpertLayout& layout, std::int64_t expert) {
@@ -192,77 +169,51 @@ Bytes token_exchange_bytes(const Transformer& model, const ExpertRows& rows, boo
 }
 
 LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction direction) {
-  Part part(DensePart::router, direction);
-  part.product({tokens, model.moe->experts, model.hidden});
-  // Forward reads logits and writes probabilities; backward reads and writes their gradients.
-  part.kernels(2 * tokens * model.moe->experts * fp32_bytes, 1);
-  return part.take();
+  return part_work(model, DensePart::router, rows_of_tokens(tokens), direction);
 }
 
 LinearPart permutation_work(const Transformer& model, std::int64_t tokens, Direction direction) {
-  Part part(direction);
-  part.kernels((1 + model.moe->experts_per_token) * tokens * copy_width(model) * model.element_bytes, 1);
-  return part.take();
+  return kind_work(model, DensePart::copies, OperationKind::pass, rows_of_tokens(tokens), direction);
 }
 
 LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction,
                           const ExpertFormat& format) {
-  Part part(direction, format);
-  part.product({tokens, copy_width(model), model.hidden});
-  part.cast(model, tokens * (direction == Direction::forward ? model.hidden : copy_width(model)));
-  return part.take();
+  return kind_work(model, DensePart::copies, OperationKind::product, rows_of_tokens(tokens), direction, format);
 }
 
 LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction,
                          const ExpertFormat& format) {
-  Part part(direction, format);
-  part.product({tokens, model.hidden, copy_width(model)});
-  part.cast(model, tokens * (direction == Direction::forward ? copy_width(model) : model.hidden));
-  return part.take();
+  return kind_work(model, DensePart::sum_of_copies, OperationKind::product, rows_of_tokens(tokens), direction, format);
 }
 
 LinearPart expert_work(const Transformer& model, const std::vector<std::int64_t>& rows, std::int64_t cut, bool sorted,
                        Direction direction, const ExpertFormat& format) {
-  const std::int64_t width = divided(model.moe->expert_hidden, cut);
-  const std::int64_t all = sum_of(rows);
-  Part part(DensePart::experts, direction, format);
-  if (all == 0) return part.take();
-  for (const std::int64_t each : rows) {
-    if (each > 0) part.mlp(model, each, width, copy_width(model));
-  }
-  part.activation(model, all, width);
-  part.casts(model, all, width, copy_width(model));
-  if (sorted && rows.size() > 1) part.kernels(4 * all * copy_width(model) * model.element_bytes, 2);
-  return part.take();
+  return part_work(model, DensePart::experts, {.tp = cut, .copies = rows, .sorted = sorted}, direction, format);
 }
 
 LinearPart sent_cast_work(const Transformer& model, std::int64_t tokens, Direction direction) {
-  Part part(direction);
-  part.kernels(tokens * copy_width(model) * (model.element_bytes + 1), 1);
-  return part.take();
+  LinearPart work{.gemms = {}, .memory_bound = {}, .parts = {}, .direction = direction};
+  work.add({Bytes(tokens * copy_width(model) * (model.element_bytes + 1))});
+  return work;
 }
 
 LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
                               const ExpertFormat& format) {
-  const std::int64_t width = divided(model.moe->shared_hidden, tp);
-  Part part(DensePart::shared_experts, direction, format);
-  part.mlp(model, tokens, width, model.hidden);
-  part.activation(model, tokens, width);
-  part.casts(model, tokens, width, model.hidden);
-  return part.take();
+  return part_work(model, DensePart::shared_experts, rows_of_tokens(tokens, tp), direction, format);
 }
 
 LinearPart expert_activation_work(const Transformer& model, const std::vector<std::int64_t>& rows, std::int64_t cut) {
-  const std::int64_t all = sum_of(rows);
-  Part part(DensePart::expert_activation, Direction::forward);
-  if (all > 0) part.activation(model, all, divided(model.moe->expert_hidden, cut));
-  return part.take();
+  LinearPart work =
+      kind_work(model, DensePart::experts, OperationKind::activation, {.tp = cut, .copies = rows}, Direction::forward);
+  work.parts = {DensePart::expert_activation};
+  return work;
 }
 
 LinearPart shared_activation_work(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
-  Part part(DensePart::mlp_activation, Direction::forward);
-  part.activation(model, tokens, divided(model.moe->shared_hidden, tp));
-  return part.take();
+  LinearPart work = kind_work(model, DensePart::shared_experts, OperationKind::activation, rows_of_tokens(tokens, tp),
+                              Direction::forward);
+  work.parts = {DensePart::mlp_activation};
+  return work;
 }
 
 }  // namespace hdpsim

@@ -1,7 +1,6 @@
 #include "sim/model/parameters.h"
 
-#include <algorithm>
-
+#include "sim/model/layer_operations.h"
 #include "sim/model/mixing.h"
 #include "sim/model/shares.h"
 #include "sim/model/weight_matrices.h"
@@ -9,55 +8,29 @@
 namespace hdpsim {
 namespace {
 
-/// Weights of a part of a layer, of all experts.
-std::int64_t weights(const Transformer& model, WeightPart part) {
-  std::int64_t sum = 0;
-  for (const WeightMatrix& matrix : weight_matrices(model, 1, 1)) {
-    if (matrix.part == part) sum += matrix.parameters();
+/// Parameters of a layer by what holds them.
+struct LayerParameters {
+  std::int64_t matrices = 0;         ///< Of all but experts.
+  std::int64_t vectors = 0;          ///< Of all but experts.
+  std::int64_t expert_matrices = 0;  ///< Of all experts ...
+  std::int64_t expert_vectors = 0;
+
+  [[nodiscard]] std::int64_t of_experts() const { return expert_matrices + expert_vectors; }
+  [[nodiscard]] std::int64_t all() const { return matrices + vectors + of_experts(); }
+};
+
+LayerParameters layer_parameters(const Transformer& layer) {
+  LayerParameters sum;
+  for (const LayerOperation& operation : layer_operations(layer, {}).list) {
+    const bool of_experts = operation.is_of_experts();
+    (of_experts ? sum.expert_matrices : sum.matrices) += operation.matrices();
+    (of_experts ? sum.expert_vectors : sum.vectors) += operation.vectors;
   }
   return sum;
 }
 
-std::int64_t attention_weights(const Transformer& model) {
-  return weights(model, WeightPart::inputs) + weights(model, WeightPart::projection);
-}
-
-/// Weights of the MLP; for a mixture of experts with those of `experts` experts.
-std::int64_t mlp_weights(const Transformer& model, std::int64_t experts) {
-  const std::int64_t common = weights(model, WeightPart::mlp);
-  return model.moe ? common + experts * (weights(model, WeightPart::experts) / model.moe->experts) : common;
-}
-
-std::int64_t experts_of_token(const Transformer& model) {
-  return model.moe ? model.moe->experts_per_token : 0;
-}
-
-std::int64_t mlp_biases(const Transformer& model, std::int64_t inner) {
-  return (mlp_matrices(model) - 1) * inner + model.hidden;
-}
-
-/// One bias per output column of each product.
-std::int64_t linear_biases(const Transformer& model) {
-  const std::int64_t attention = query_width(model) + key_width(model) + value_width(model) + model.hidden;
-  return (mixes_tokens(model) ? attention : 0) + (has_mlp(model) ? mlp_biases(model, model.ffn_hidden) : 0);
-}
-
 std::int64_t norm_parameters(const Transformer& model) {
   return model.biases ? 2 * model.hidden : model.hidden;
-}
-
-/// Parameters of token mixing besides its projections, in some families.
-std::int64_t attention_extras(const Transformer& model) {
-  if (model.linear) return model.linear->convolved * model.linear->taps + model.linear->parameters;
-  const std::int64_t biases = model.qkv_biases ? query_width(model) + key_width(model) + value_width(model) : 0;
-  const std::int64_t latents = model.latent ? model.latent->query_rank + model.latent->kv_rank : 0;
-  const std::int64_t indexer = scores_keys(model) ? 2 * model.indexer->head_dim : 0;  // a norm of its keys, with biases
-  return biases + (model.output_bias ? model.hidden : 0) + (model.qk_norm ? 2 * model.head_dim : 0) + latents +
-         indexer + (model.sinks ? model.heads : 0);
-}
-
-std::int64_t router_biases(const Transformer& model) {
-  return model.moe && model.moe->biases ? model.moe->experts : 0;
 }
 
 /// The products of a layer's linear mixing for a token, as parameters that a token multiplies once.
@@ -73,10 +46,6 @@ double mixing_weights(const Transformer& model) {
 
 }  // namespace
 
-std::int64_t mlp_matrices(const Layer& layer) {
-  return layer.gated_mlp ? 3 : 2;
-}
-
 std::int64_t final_norm_parameters(const Transformer& model) {
   return norm_parameters(model);
 }
@@ -86,10 +55,7 @@ std::int64_t parameter_count(const Transformer& model) {
 }
 
 std::int64_t layer_parameter_count(const Transformer& model) {
-  const std::int64_t biases = model.biases ? linear_biases(model) : 0;
-  const std::int64_t shared = mlp_weights(model, 0) + router_biases(model);
-  return attention_weights(model) + attention_extras(model) + shared + expert_layer_parameter_count(model) + biases +
-         (model.norms + (model.joins ? 2 : 0)) * norm_parameters(model);
+  return layer_parameters(model).all();
 }
 
 std::int64_t parameters_of_runs(const Transformer& model, const std::vector<LayerRun>& runs) {
@@ -128,14 +94,9 @@ DeviceParameters device_parameters(const Transformer& model, const std::vector<L
     for (const WeightMatrix& matrix : weight_matrices(alike, tp, ep)) {
       (matrix.whole_experts ? held.experts : held.common) += run.count * matrix.parameters();
     }
-    std::int64_t beside = layer_parameter_count(alike);
-    for (const WeightMatrix& matrix : weight_matrices(alike, 1, 1)) beside -= matrix.parameters();
-    if (ep > 1) {
-      const std::int64_t of_experts = expert_layer_parameter_count(alike) - weights(alike, WeightPart::experts);
-      held.experts += run.count * of_experts / ep;
-      beside -= of_experts;
-    }
-    vectors += run.count * beside;
+    const LayerParameters of_layer = layer_parameters(alike);
+    vectors += run.count * of_layer.vectors;
+    (ep > 1 ? held.experts : vectors) += run.count * of_layer.expert_vectors / ep;
   }
   held.common += divided(vectors, tp);
   return held;
@@ -145,19 +106,18 @@ std::int64_t active_parameter_count(const Transformer& model) {
   std::int64_t idle = 0;
   for (const LayerRun& run : layer_runs(model)) {
     const Transformer alike = of_kind(model, run.kind);
-    if (alike.moe) idle += run.count * (alike.moe->experts - experts_of_token(alike)) * expert_parameter_count(alike);
+    if (!alike.moe) continue;
+    idle += run.count * (alike.moe->experts - alike.moe->experts_per_token) * expert_parameter_count(alike);
   }
   return parameter_count(model) - idle;
 }
 
 std::int64_t expert_parameter_count(const Transformer& model) {
-  if (!model.moe) return 0;
-  const std::int64_t biases = model.moe->biases ? mlp_biases(model, model.moe->expert_hidden) : 0;
-  return weights(model, WeightPart::experts) / model.moe->experts + biases;
+  return model.moe ? layer_parameters(model).of_experts() / model.moe->experts : 0;
 }
 
 std::int64_t expert_layer_parameter_count(const Transformer& model) {
-  return model.moe ? model.moe->experts * expert_parameter_count(model) : 0;
+  return layer_parameters(model).of_experts();
 }
 
 Flops training_linear_flops(const Transformer& model, std::int64_t tokens, double kept) {
@@ -166,9 +126,13 @@ Flops training_linear_flops(const Transformer& model, std::int64_t tokens, doubl
   double dropped = 0;
   for (const LayerRun& run : layer_runs(model)) {
     const Transformer alike = of_kind(model, run.kind);
-    const std::int64_t mlp = mlp_weights(alike, experts_of_token(alike));
-    weights += run.count * (attention_weights(alike) + mlp);
-    if (alike.moe) dropped += (1 - kept) * static_cast<double>(run.count * (mlp - mlp_weights(alike, 0)));
+    const LayerParameters of_layer = layer_parameters(alike);
+    weights += run.count * of_layer.matrices;
+    if (alike.moe) {
+      const std::int64_t taken = alike.moe->experts_per_token * (of_layer.expert_matrices / alike.moe->experts);
+      weights += run.count * taken;
+      dropped += (1 - kept) * static_cast<double>(run.count * taken);
+    }
     mixing += static_cast<double>(run.count) * mixing_weights(alike);
   }
   return Flops(6.0 * (static_cast<double>(weights) + mixing - dropped) * static_cast<double>(tokens));

@@ -1,0 +1,192 @@
+#include <optional>
+
+#include "sim/model/impl/operation_list.h"
+
+namespace hdpsim {
+namespace {
+
+/// An MLP of inner width `inner` on tensors of `outer` columns.
+struct MlpShape {
+  DensePart part;
+  Width inner;
+  Width outer;
+  OperationRows rows = OperationRows::all;
+  std::int64_t count = 1;  ///< Of experts of this shape.
+  bool reads_norm = false;
+  bool sums_bias = false;
+  bool has_biases = false;
+  // What it keeps of what its products and the activation between them read.
+  std::optional<KeptOperand> input;
+  KeptOperand activation_input;
+  KeptOperand activation_output;
+};
+
+void add_products(OperationList& list, const MlpShape& shape) {
+  const auto product = [&](const WeightShape& weight) -> LayerOperation& {
+    LayerOperation& one = list.product(shape.part, {weight});
+    one.rows = shape.rows;
+    one.sums_bias = shape.sums_bias;
+    if (shape.has_biases) one.vectors = shape.count * weight.rows.all();
+    return one;
+  };
+  // Gate and up are one product of twice the width.
+  const Width read{shape.inner.count, list.layer().gated_mlp ? 2 : 1, shape.inner.is_cut};
+  const bool travels = shape.rows == OperationRows::copies;
+  LayerOperation& first = product({read, shape.outer, shape.count});
+  first.reads_norm = shape.reads_norm;
+  first.input_travels = travels;
+  if (shape.input) list.keep(*shape.input);
+  list.activation(shape.part, shape.inner).rows = shape.rows;
+  list.keep(shape.activation_input);
+  list.activation_cast(shape.part, shape.inner, shape.rows);
+  product({shape.outer, shape.inner, shape.count}).output_travels = travels;
+  list.keep(shape.activation_output);
+}
+
+KeptOperand of_mlp(KeptTensor tensor, Recompute again) {
+  tensor.of_mlp = true;
+  return {tensor, again};
+}
+
+// The input of the MLP or of the experts, unless attention keeps the same. A router reads elements.
+std::optional<KeptOperand> kept_input(const OperationList& list) {
+  if (list.shares_norm()) return std::nullopt;
+  const Width hidden = list.hidden();
+  const KeptTensor input = list.layer().moe ? list.elements("", hidden) : list.product_input("", hidden);
+  return of_mlp(list.of_stream("input of the MLP", input.bytes_per_token), {LayerModule::norm});
+}
+
+void add_dense_mlp(OperationList& list) {
+  const Transformer& layer = list.layer();
+  const Width inner{.count = layer.ffn_hidden, .is_cut = true};
+  add_products(list,
+               {.part = DensePart::mlp,
+                .inner = inner,
+                .outer = list.hidden(),
+                .reads_norm = true,
+                .sums_bias = layer.biases,
+                .has_biases = layer.biases,
+                .input = kept_input(list),
+                .activation_input = of_mlp(list.activation_input("input of the activation", inner), {LayerModule::mlp}),
+                .activation_output = of_mlp(list.product_input("output of the activation", inner),
+                                            {LayerModule::mlp, LayerModule::activation})});
+}
+
+void add_shared_experts(OperationList& list) {
+  const Width inner{.count = list.layer().moe->shared_hidden, .is_cut = true};
+  if (inner.count == 0) return;
+  std::optional<KeptOperand> input;
+  if (list.casts()) {
+    const std::int64_t bytes = list.product_input("", list.hidden()).bytes_per_token;
+    input = of_mlp(list.of_stream("fp8 input of the shared experts", bytes), {LayerModule::experts});
+  }
+  add_products(list,
+               {.part = DensePart::shared_experts,
+                .inner = inner,
+                .outer = list.hidden(),
+                .input = input,
+                .activation_input = of_mlp(list.activation_input("input of the shared experts' activation", inner),
+                                           {LayerModule::experts}),
+                .activation_output = of_mlp(list.product_input("output of the shared experts' activation", inner),
+                                            {LayerModule::experts, LayerModule::activation})});
+}
+
+// Its product, softmax and choice of the top k: forward reads logits and writes probabilities, backward reads and
+// writes their gradients. The gate of shared experts is neglected.
+void add_router(OperationList& list) {
+  const MixtureOfExperts& moe = *list.layer().moe;
+  const Width experts{.count = moe.experts};
+  LayerOperation& product = list.product(DensePart::router, {{experts, list.hidden()}});
+  product.rows = OperationRows::stream;
+  product.vectors = moe.biases ? moe.experts : 0;
+  product.format = ProductFormat::elements;
+  product.sum_bytes = 0;
+  product.sums_bias = false;
+  if (const auto input = kept_input(list)) list.keep(*input);
+  LayerOperation& softmax = list.pass(DensePart::router, {experts}, 2, 2);
+  softmax.rows = OperationRows::stream;
+  softmax.number_bytes = fp32_bytes;
+  list.keep(of_mlp(list.of_stream("probabilities of the router", fp32_bytes * moe.experts), {LayerModule::experts}));
+  if (moe.shared_gate) list.product(DensePart::router, {{{.count = 1}, list.hidden()}}).is_counted = false;
+}
+
+// To the latent that copies have, or from the sum of a token's copies back.
+void latent_product(OperationList& list, DensePart part, const WeightShape& weight) {
+  LayerOperation& product = list.product(part, {weight});
+  product.rows = OperationRows::stream;
+  product.sums_bias = false;
+}
+
+// The permutation of copies into the order of their experts, or the sum of the copies of each token: both read or write
+// each token once and each copy once, and each is the other's backward.
+void permutation(OperationList& list, DensePart part) {
+  const MixtureOfExperts& moe = *list.layer().moe;
+  list.pass(part, {Width{.count = (1 + moe.experts_per_token) * copy_width(list.layer())}}, 1, 1);
+}
+
+// Those among which the router chooses. Without expert groups every device of the tensor-parallel group has all copies
+// and cuts the experts' inner width. The probabilities weight the output of the activation, so that nothing is kept
+// behind the last product.
+void add_routed_experts(OperationList& list) {
+  const MixtureOfExperts& moe = *list.layer().moe;
+  const Width copy{.count = copy_width(list.layer())};
+  const Width inner{.count = moe.expert_hidden, .is_cut = true};
+  const Width of_token{.count = moe.experts_per_token * moe.expert_hidden, .is_cut = true};
+  const auto keep = [](KeptTensor tensor, Recompute again) {
+    tensor.of_experts = true;
+    return of_mlp(tensor, again);
+  };
+  KeptTensor copies = list.product_input("copies for the experts", copy);
+  copies.bytes_per_token *= moe.experts_per_token;
+  add_products(list, {.part = DensePart::experts,
+                      .inner = inner,
+                      .outer = copy,
+                      .rows = OperationRows::copies,
+                      .count = moe.experts,
+                      .has_biases = moe.biases,
+                      .input = keep(copies, {LayerModule::experts}),
+                      .activation_input = keep(list.activation_input("input of the experts' activation", of_token),
+                                               {LayerModule::experts}),
+                      .activation_output = keep(list.product_input("output of the experts' activation", of_token),
+                                                {LayerModule::experts, LayerModule::activation})});
+  // Where a device has several experts, the copies that come from the devices of a group are first put in the order of
+  // the experts, and back afterwards.
+  LayerOperation& sort = list.pass(DensePart::experts, {copy}, 4, 4);
+  sort.rows = OperationRows::copies;
+  sort.kernels = 2;
+  sort.only_sorted = true;
+}
+
+}  // namespace
+
+void add_experts(OperationList& list) {
+  const MixtureOfExperts& moe = *list.layer().moe;
+  const Width latent{.count = moe.latent};
+  add_shared_experts(list);
+  add_router(list);
+  if (moe.latent > 0) latent_product(list, DensePart::copies, {latent, list.hidden()});
+  permutation(list, DensePart::copies);
+  add_routed_experts(list);
+  permutation(list, DensePart::sum_of_copies);
+  if (moe.latent == 0) return;
+  const KeptTensor sums = list.of_stream("sums of copies in their latent", list.elements("", latent).bytes_per_token);
+  latent_product(list, DensePart::sum_of_copies, {list.hidden(), latent});
+  list.keep(of_mlp(sums, {LayerModule::experts}));
+}
+
+void add_mlp_branch(OperationList& list) {
+  if (!list.shares_norm()) {
+    list.stream_norm(DensePart::mlp_norm);
+    mixes_tokens(list.layer())
+        ? list.keep_norm_input("input of the MLP's norm", "residual stream before the MLP", {LayerModule::projection})
+        : list.keep_norm_input("input of the layer", "residual stream before the layer", Recompute::none);
+  }
+  list.fork(DensePart::mlp_norm);
+  list.layer().moe ? add_experts(list) : add_dense_mlp(list);
+  const std::int64_t hidden = list.layer().hidden;
+  list.join_stream(DensePart::mlp_residual, DensePart::mlp, DensePart::mlp,
+                   {list.of_stream("output of the MLP", list.layer().element_bytes * hidden), {}},
+                   {list.of_stream("dropout mask behind the MLP", mask_bytes * hidden), {}});
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,175 @@
+#include "sim/model/impl/operation_list.h"
+
+#include <algorithm>
+
+#include "sim/model/product_format.h"
+
+namespace hdpsim {
+namespace {
+
+// The cast of a product's weights, which the module with the product makes again.
+KeptOperand cast_of_weights(DensePart part, std::int64_t bytes, bool is_cut) {
+  if (part == DensePart::qkv) {
+    return {{.name = "casts of the weights of queries, keys and values", .cut = is_cut, .bytes = bytes},
+            {LayerModule::qkv}};
+  }
+  if (part == DensePart::attention_output) {
+    return {{.name = "cast of the projection's weight", .cut = is_cut, .bytes = bytes}, {LayerModule::projection}};
+  }
+  return {{.name = "casts of the MLP's weights", .cut = is_cut, .of_mlp = true, .bytes = bytes}, {LayerModule::mlp}};
+}
+
+}  // namespace
+
+std::int64_t LayerOperation::matrices() const {
+  std::int64_t sum = 0;
+  for (const WeightShape& weight : weights) sum += weight.parameters();
+  return sum;
+}
+
+LayerOperation& OperationList::add(const LayerOperation& operation) {
+  LayerOperation& added = operations_.list.emplace_back(operation);
+  added.number_bytes = layer_.element_bytes;
+  return added;
+}
+
+void OperationList::keep(KeptOperand operand) {
+  operand.operation = operations_.list.size() - 1;
+  operations_.kept.push_back(operand);
+}
+
+// Under autocast a product keeps the cast of its weight.
+LayerOperation& OperationList::product(DensePart part, std::initializer_list<WeightShape> weights) {
+  LayerOperation& product = add({.kind = OperationKind::product,
+                                 .part = part,
+                                 .backward_part = part,
+                                 .format = recipe_.products,
+                                 .sum_bytes = recipe_.summed_bytes(),
+                                 .sums_bias = layer_.biases});
+  std::copy(weights.begin(), weights.end(), product.weights.begin());
+  if (!recipe_.autocast()) return product;
+  const bool is_cut = std::any_of(product.weights.begin(), product.weights.end(), [](const WeightShape& weight) {
+    return weight.rows.is_cut || weight.columns.is_cut;
+  });
+  keep(cast_of_weights(part, product.matrices() * layer_.element_bytes, is_cut));
+  return product;
+}
+
+LayerOperation& OperationList::norm(DensePart part, Width columns, std::int64_t vectors) {
+  return add(
+      {.kind = OperationKind::norm, .part = part, .backward_part = part, .vectors = vectors, .columns = {columns}});
+}
+
+LayerOperation& OperationList::pass(DensePart part, std::array<Width, 3> columns, std::int64_t forward,
+                                    std::int64_t backward) {
+  return add({.kind = OperationKind::pass,
+              .part = part,
+              .backward_part = part,
+              .columns = columns,
+              .forward = forward,
+              .backward = backward});
+}
+
+LayerOperation& OperationList::activation(DensePart part, Width columns) {
+  return add({.kind = OperationKind::activation, .part = part, .backward_part = part, .columns = {columns}});
+}
+
+void OperationList::activation_cast(DensePart part, Width columns, OperationRows rows) {
+  if (!recipe_.fp8_activation_input) return;
+  columns.unit = layer_.gated_mlp ? 2 : 1;
+  LayerOperation& cast = pass(part, {columns}, 1, 1);
+  cast.rows = rows;
+  cast.number_bytes = layer_.element_bytes + 1;
+}
+
+LayerOperation& OperationList::stream_norm(DensePart part) {
+  LayerOperation& of_stream = norm(part, hidden(), norm_parameters());
+  of_stream.rows = OperationRows::stream;
+  of_stream.on_stream = true;
+  return of_stream;
+}
+
+void OperationList::fork(DensePart part) {
+  add({.kind = OperationKind::fork,
+       .part = part,
+       .backward_part = part,
+       .rows = OperationRows::stream,
+       .columns = {hidden()}});
+}
+
+// A norm of a branch's output keeps it.
+void OperationList::join_stream(DensePart part, DensePart norm_backward, DensePart backward, const KeptOperand& output,
+                                const KeptOperand& mask) {
+  if (layer_.norms == 4) {
+    LayerOperation& of_output = stream_norm(part);
+    of_output.backward_part = norm_backward;
+    keep(output);
+  }
+  add({.kind = OperationKind::residual,
+       .part = part,
+       .backward_part = backward,
+       .rows = OperationRows::stream,
+       .columns = {hidden()}});
+  if (recipe_.dropout) keep(mask);
+}
+
+KeptTensor OperationList::elements(std::string_view name, Width columns) const {
+  return {name, layer_.element_bytes * columns.all(), 0, columns.is_cut};
+}
+
+KeptTensor OperationList::product_input(std::string_view name, Width columns) const {
+  return {name, row_bytes(recipe_.products, columns.all(), layer_.element_bytes), 0, columns.is_cut};
+}
+
+KeptTensor OperationList::activation_input(std::string_view name, Width columns) const {
+  const std::int64_t read = layer_.gated_mlp ? 2 : 1;
+  return {name, read * (recipe_.fp8_activation_input ? 1 : layer_.element_bytes) * columns.all(), 0, columns.is_cut};
+}
+
+KeptTensor OperationList::of_stream(std::string_view name, std::int64_t bytes_per_token) const {
+  return {name, bytes_per_token, 0, recipe_.sequence_parallel};
+}
+
+void OperationList::keep_norm_input(std::string_view name, std::string_view stream, Recompute again) {
+  const bool of_layer = again == Recompute::none;
+  KeptOperand input{of_stream(name, layer_.element_bytes * layer_.hidden), again, {}, of_layer};
+  input.tensor.goes_whole = of_layer;
+  if (recipe_.autocast()) {
+    KeptOperand itself{of_stream(stream, fp32_bytes * layer_.hidden), again, {LayerModule::norm}, of_layer};
+    itself.tensor.goes_whole = of_layer;
+    keep(itself);
+    input.again.add(LayerModule::norm);
+    input.in_full = false;
+  }
+  keep(input);
+}
+
+LayerOperations layer_operations(const Transformer& layer, const Recipe& recipe) {
+  OperationList list(layer, recipe);
+  if (mixes_tokens(layer)) add_mixing_branch(list);
+  if (has_mlp(layer)) add_mlp_branch(list);
+  return list.take();
+}
+
+LayerOperations end_operations(const Transformer& model, const Recipe& recipe) {
+  OperationList list(model, recipe);
+  const Width vocabulary{.count = model.vocabulary, .is_cut = true};
+  list.add({.kind = OperationKind::lookup,
+            .part = DensePart::embedding,
+            .backward_part = DensePart::embedding,
+            .weights = {WeightShape{vocabulary, list.hidden()}},
+            .vectors = model.learned_positions * model.hidden});
+  list.stream_norm(DensePart::final_norm);
+  for (std::int64_t i = 0; i < model.predictions; ++i) {
+    LayerOperation& head = list.product(DensePart::head, {WeightShape{vocabulary, list.hidden()}});
+    head.format = ProductFormat::elements;
+    head.sums_bias = false;
+    list.add({.kind = OperationKind::loss,
+              .part = DensePart::head,
+              .backward_part = DensePart::head,
+              .columns = {vocabulary}});
+  }
+  return list.take();
+}
+
+}  // namespace hdpsim

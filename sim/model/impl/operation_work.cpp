@@ -1,0 +1,236 @@
+#include "sim/model/impl/operation_work.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/model/mixing.h"
+#include "sim/model/product_format.h"
+
+namespace hdpsim {
+namespace {
+
+// Products or kinds of kernels of consecutive work, for which memory is taken at once.
+constexpr std::size_t usual_products = 8;
+
+}  // namespace
+
+DeviceRows device_rows(std::int64_t tokens, std::int64_t tp, const Recipe& recipe) {
+  return {.tp = tp, .all = tokens, .stream = recipe.sequence_parallel ? divided(tokens, tp) : tokens};
+}
+
+OperationWork::OperationWork(const Transformer& layer, const Recipe& recipe, DeviceRows rows, Direction direction)
+    : layer_(layer),
+      recipe_(recipe),
+      rows_(std::move(rows)),
+      copies_(std::accumulate(rows_.copies.begin(), rows_.copies.end(), std::int64_t{0})),
+      work_{.gemms = {}, .memory_bound = {}, .parts = {}, .direction = direction} {
+  work_.gemms.reserve(usual_products);
+  work_.memory_bound.reserve(usual_products);
+}
+
+void OperationWork::add(const std::vector<LayerOperation>& list, DensePart part) {
+  work_.parts.push_back(part);
+  const bool activation_alone = part == DensePart::mlp_activation;
+  if (activation_alone || part == DensePart::mlp_inner) return add_first_of_mlp(list, activation_alone);
+  if (is_forward()) {
+    for (const LayerOperation& operation : list) {
+      if (operation.part == part) add(operation);
+    }
+    return;
+  }
+  std::for_each(list.rbegin(), list.rend(), [&](const LayerOperation& operation) {
+    if (operation.backward_part == part) add(operation);
+  });
+}
+
+void OperationWork::add_first_of_mlp(const std::vector<LayerOperation>& list, bool activation_alone) {
+  HDPSIM_CHECK(is_forward(), "backward of a part of the MLP of {}", layer_.name);
+  bool is_behind = false;
+  for (const LayerOperation& operation : list) {
+    if (operation.part != DensePart::mlp) continue;
+    const bool is_activation = operation.kind == OperationKind::activation;
+    if (is_behind && operation.kind == OperationKind::product) return;
+    if (is_activation || !activation_alone) add(operation);
+    is_behind = is_behind || is_activation;
+  }
+}
+
+void OperationWork::add(const LayerOperation& operation) {
+  if (operation.is_of_experts() && copies_ == 0) return;
+  switch (operation.kind) {
+    case OperationKind::product:
+      return operation.is_counted ? product(operation) : void();
+    case OperationKind::norm:
+      return norm(operation);
+    case OperationKind::pass:
+      return pass(operation);
+    case OperationKind::activation:
+      return activation(operation);
+    case OperationKind::fork:
+      return fork(operation);
+    case OperationKind::residual:
+      return residual(operation);
+    case OperationKind::attention:
+      return;
+    case OperationKind::mixing:
+      return mixing(operation);
+    case OperationKind::lookup:
+      return lookup(operation);
+    case OperationKind::loss:
+      return loss(operation);
+  }
+}
+
+// Backward has the product for the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
+void OperationWork::product(const LayerOperation& of) {
+  std::int64_t n = 0;
+  for (const WeightShape& weight : of.weights) n += weight.rows.on(rows_.tp);
+  const std::int64_t k = of.weights.front().columns.on(rows_.tp);
+  cast_input(of, rows(of) * (is_forward() ? k : n));
+  if (recipe_.autocast()) cast_weight(n * k);
+  // The gradient of a bias is the sum of the output's gradient over all tokens, which is read once more for it. In fp8
+  // the cast of that gradient adds it up (Transformer Engine, cast_transpose_dbias).
+  if (!is_forward() && !in_fp8(of.format) && of.sums_bias) kernel(rows(of) * n * element_bytes());
+  const auto multiply = [&](std::int64_t m) {
+    if (m == 0) return;
+    if (is_forward()) return work_.gemms.push_back({m, n, k, of.format});
+    work_.gemms.push_back({m, k, n, of.format});
+    work_.gemms.push_back({k, n, m, of.format, of.sum_bytes});
+  };
+  if (!of.is_of_experts()) {
+    multiply(rows(of));
+  } else {
+    std::for_each(rows_.copies.begin(), rows_.copies.end(), multiply);
+  }
+  if (!is_forward()) weight_gradient(n * k);
+}
+
+// A kernel casts the product's input, or its output's gradient, unless a norm has done so.
+void OperationWork::cast_input(const LayerOperation& of, std::int64_t elements) {
+  if (!in_fp8(of.format)) return;
+  const bool travels = is_forward() ? of.input_travels : of.output_travels;
+  if (travels && rows_.fp8_sent) return kernel(transpose_bytes(of.format, elements));
+  const CastOf what = is_forward() && of.reads_norm ? CastOf::norm : CastOf::other;
+  const std::int64_t bytes = cast_bytes(of.format, elements, element_bytes(), what);
+  if (bytes > 0) kernel(bytes);
+}
+
+// Besides its product: where a kernel adds it up; and the copy of the gradient from the product or, under autocast, the
+// cast to fp32, and its division before ranks sum it.
+void OperationWork::weight_gradient(std::int64_t elements) {
+  add_up(elements, recipe_.added_bytes());
+  if (recipe_.flat_gradients()) kernel(elements * 2 * (stream() + element_bytes()), MemoryKernel::other, 2);
+}
+
+// Backward reads the cast that forward made of the weight; its gradient is cast twice.
+void OperationWork::cast_weight(std::int64_t elements) {
+  cast_fp32(elements);
+  if (!is_forward()) cast_fp32(elements);
+}
+
+void OperationWork::add_up(std::int64_t count, std::int64_t sum) {
+  if (sum > 0) kernel(count * (element_bytes() + 2 * sum));
+}
+
+// Forward reads the input and writes the output; backward reads gradient and input and writes a gradient. Norms of the
+// residual stream cast what they read from it and the gradient that they write for it.
+void OperationWork::norm(const LayerOperation& of) {
+  const std::int64_t count = elements(of);
+  is_forward() ? kernel(2 * count * element_bytes(), MemoryKernel::rms_norm_forward)
+               : kernel(3 * count * element_bytes(), MemoryKernel::rms_norm_backward);
+  if (of.on_stream && recipe_.autocast()) cast_fp32(count);
+}
+
+void OperationWork::pass(const LayerOperation& of) {
+  if (of.only_sorted && !(rows_.sorted && rows_.copies.size() > 1)) return;
+  kernel((is_forward() ? of.forward : of.backward) * elements(of) * of.number_bytes, of.kernel, of.kernels);
+}
+
+// Forward reads gate and up (or up alone) and writes one tensor; backward reads the same and the gradient, and writes
+// as many gradients.
+void OperationWork::activation(const LayerOperation& of) {
+  const std::int64_t read = layer_.gated_mlp ? 2 : 1;
+  is_forward() ? kernel((read + 1) * elements(of) * element_bytes(), MemoryKernel::swiglu_forward)
+               : kernel((2 * read + 1) * elements(of) * element_bytes(), MemoryKernel::swiglu_backward);
+}
+
+void OperationWork::fork(const LayerOperation& of) {
+  if (!is_forward()) kernel(elements(of) * 3 * stream(), MemoryKernel::add);
+}
+
+// It reads a branch's output and the stream and writes the stream. The same kernel drops and writes the mask
+// (Megatron-LM, fused_bias_dropout.py). The products of the branch read the stream's gradient as elements.
+void OperationWork::residual(const LayerOperation& of) {
+  const std::int64_t count = elements(of);
+  if (is_forward()) {
+    const std::int64_t mask = recipe_.dropout ? mask_bytes : 0;
+    return kernel(count * (2 * stream() + element_bytes() + mask), MemoryKernel::add);
+  }
+  if (recipe_.autocast()) cast_fp32(count);
+  if (recipe_.dropout) drop_gradient(count, element_bytes());
+}
+
+void OperationWork::mixing(const LayerOperation& of) {
+  for (const Gemm& forward : mixing_products(*layer_.linear, rows(of), rows_.tp)) {
+    if (is_forward()) {
+      work_.gemms.push_back(forward);
+    } else {
+      work_.gemms.push_back({forward.m, forward.k, forward.n});
+      work_.gemms.push_back({forward.k, forward.n, forward.m});
+    }
+  }
+  if (of.forward > 0) pass(of);
+}
+
+// A device owns 1 / tp of the looked-up rows and writes zeros for the others, which a reduce-scatter then sums.
+// Backward reads the rows' gradients and adds them to fp32 sums, which are read and written. Where no product adds
+// gradients up, or a buffer has the sums, the table's gradient is dense: zeros to which rows are added, and which a
+// kernel then adds to the sums in every micro-batch (PyTorch, embedding_dense_backward; Megatron-Core 0.8,
+// distributed_data_parallel.py, param_hook: main_grad.add_).
+void OperationWork::lookup(const LayerOperation& of) {
+  const std::int64_t hidden = layer_.hidden;
+  const std::int64_t own = divided(rows_.all, rows_.tp) * hidden;
+  if (is_forward()) {
+    kernel((own + rows_.all * hidden) * stream(), MemoryKernel::embedding_forward);
+    if (recipe_.dropout) drop_gradient(rows_.stream * hidden, stream());
+    return;
+  }
+  if (recipe_.dropout) drop_gradient(rows_.stream * hidden, stream());
+  const std::int64_t sums = recipe_.has_gradient_buffer() ? recipe_.gradient_bytes : recipe_.added_bytes();
+  kernel(own * (stream() + 2 * (sums > 0 ? element_bytes() : fp32_bytes)));
+  const std::int64_t table = of.weights.front().rows.on(rows_.tp) * hidden;
+  if (sums > 0) kernel(table * element_bytes());
+  add_up(table, sums);
+}
+
+// The fused cross-entropy reads the logits once and keeps two numbers per token; backward turns them into their
+// gradient in place.
+void OperationWork::loss(const LayerOperation& of) {
+  const std::int64_t logits = elements(of);
+  if (!recipe_.fp32_loss()) {
+    return kernel((is_forward() ? 1 : 2) * logits * element_bytes(), MemoryKernel::cross_entropy);
+  }
+  kernel(logits * (fp32_bytes + element_bytes()), MemoryKernel::fp32_loss);  // copy of the logits, or back
+  // Maximum and sum read; difference, exponential and quotient, or the multiplication in backward, read and write.
+  const std::int64_t passes = is_forward() ? 2 + 3 * 2 : 2;
+  kernel(passes * fp32_bytes * logits, MemoryKernel::fp32_loss, is_forward() ? 5 : 1);
+}
+
+std::int64_t OperationWork::rows(const LayerOperation& of) const {
+  if (of.is_of_experts()) return copies_;
+  return of.rows == OperationRows::stream ? rows_.stream : rows_.all;
+}
+
+std::int64_t OperationWork::elements(const LayerOperation& of) const {
+  std::int64_t columns = 0;
+  for (const Width& each : of.columns) columns += each.on(rows_.tp);
+  return rows(of) * columns;
+}
+
+void OperationWork::kernel(std::int64_t bytes, MemoryKernel kind, std::int64_t kernels) {
+  work_.add({Bytes(bytes), kernels, kind});
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "sim/model/kept_tensors.h"
+#include "sim/model/operation.h"
+#include "sim/model/recipe.h"
+#include "sim/model/recompute.h"
+#include "sim/model/shares.h"
+#include "sim/model/transformer.h"
+#include "sim/model/work.h"
+
+namespace hdpsim {
+
+/// Columns of a tensor, or rows or columns of a weight: `count` units of `unit` columns. Where they are cut, each
+/// device of a tensor-parallel group has an equal number of units; otherwise each has all of them.
+struct Width {
+  std::int64_t count = 0;
+  std::int64_t unit = 1;
+  bool is_cut = false;
+
+  [[nodiscard]] std::int64_t all() const { return count * unit; }
+  [[nodiscard]] std::int64_t on(std::int64_t tp) const { return (is_cut ? divided(count, tp) : count) * unit; }
+};
+
+/// A weight matrix, or `count` of them: its rows are columns of the product's output, its columns those of its input.
+struct WeightShape {
+  Width rows = {};
+  Width columns = {};
+  std::int64_t count = 1;
+
+  [[nodiscard]] std::int64_t parameters() const { return rows.all() * columns.all() * count; }
+};
+
+/// A tensor that an operation keeps for its backward. It is stored once where several operations keep it by one name.
+struct KeptOperand {
+  KeptTensor tensor;       ///< `of_experts`: of the copies of tokens that experts compute.
+  Recompute again;         ///< The modules that compute it again: recompute of any of them drops it.
+  Recompute instead = {};  ///< Kept only where one of these modules is recomputed; none: always.
+  bool in_full = false;    ///< Kept also where the layer as a whole is recomputed.
+  /// Its name where a trade of heads lies between this operation and another one that keeps it, so that both layouts
+  /// are stored. Empty: no trade lies there.
+  std::string_view behind_trade = {};
+  std::size_t operation = 0;  ///< Which keeps it, by its place in the list.
+};
+
+enum class OperationKind : std::uint8_t {
+  product,     ///< Of the rows with the weights, which lie side by side.
+  norm,        ///< Reads and writes a tensor; backward reads two and writes one.
+  pass,        ///< A memory-bound kernel that passes over a tensor `forward` or `backward` times.
+  activation,  ///< Of an MLP, between its products.
+  fork,        ///< Where a branch leaves the residual stream: backward adds the gradients of both.
+  residual,    ///< Adds a branch's output to the residual stream, behind dropout.
+  attention,   ///< Softmax attention, whose launches the lowering writes (sim/program).
+  mixing,      ///< Linear mixing: the products of mixing_products().
+  lookup,      ///< Of the tokens' rows in the embedding table.
+  loss,        ///< Cross-entropy of the logits.
+};
+
+/// The rows that a device computes.
+enum class OperationRows : std::uint8_t {
+  all,     ///< A row for each token of the HDP rank.
+  stream,  ///< For each token of the device under sequence parallelism, otherwise for all.
+  copies,  ///< For each copy of a token that the device's experts take.
+};
+
+/// One operation of a layer. What it costs forward and backward, its parameters and what it keeps follow from this.
+struct LayerOperation {
+  OperationKind kind = OperationKind::pass;
+  DensePart part = DensePart::qkv;           ///< The part of the lowering that runs it forward ...
+  DensePart backward_part = DensePart::qkv;  ///< ... and the one that runs its backward.
+  OperationRows rows = OperationRows::all;
+  std::array<WeightShape, 3> weights = {};  ///< Empty ones are none.
+  std::int64_t vectors = 0;                 ///< Parameters that are no matrices: of a norm, biases, of a state space.
+
+  // ---- Of a product
+  ProductFormat format = ProductFormat::elements;
+  std::int64_t sum_bytes = 0;   ///< Of an element of the sum to which it adds the weight's gradient; 0: to none.
+  bool reads_norm = false;      ///< A norm writes its input, which can then write it in fp8.
+  bool sums_bias = false;       ///< Backward sums the output's gradient for the gradient of a bias.
+  bool input_travels = false;   ///< Its input comes from other devices ...
+  bool output_travels = false;  ///< ... or its output goes to them, and the gradient of that comes from them.
+  bool is_counted = true;       ///< Otherwise it is too small to be priced.
+
+  // ---- Of a memory-bound kernel
+  std::array<Width, 3> columns = {};  ///< Of the tensor, or of tensors side by side.
+  std::int64_t forward = 0;           ///< How often it reads or writes them.
+  std::int64_t backward = 0;
+  std::int64_t number_bytes = 0;
+  MemoryKernel kernel = MemoryKernel::other;
+  std::int64_t kernels = 1;
+  bool on_stream = false;    ///< Of a norm: of the residual stream, which it casts under autocast.
+  bool only_sorted = false;  ///< Runs only where a device puts copies in the order of several experts.
+
+  [[nodiscard]] std::int64_t matrices() const;  ///< Parameters of its weights, of all experts.
+  [[nodiscard]] bool is_of_experts() const { return rows == OperationRows::copies; }
+};
+
+struct LayerOperations {
+  std::vector<LayerOperation> list;  ///< In the order of forward; backward runs them in reverse.
+  std::vector<KeptOperand> kept;     ///< What they keep, in this order.
+};
+
+/// The operations of a layer of the model's kind 0. This is the only statement of what a layer is made of:
+/// weight_matrices(), parameter counts, kept_tensors(), dense_work() and the work of experts are read off it.
+[[nodiscard]] LayerOperations layer_operations(const Transformer& layer, const Recipe& recipe);
+
+/// The operations before the first layer and behind the last one: the embedding, the final norm and the head.
+[[nodiscard]] LayerOperations end_operations(const Transformer& model, const Recipe& recipe);
+
+}  // namespace hdpsim
