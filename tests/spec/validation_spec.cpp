@@ -17,11 +17,11 @@ using Catch::Matchers::Contains;
 
 const fs::path source = HDPSIM_SOURCE_DIR;
 
-// scripts/validate_real with two plans on steps of 512 tokens, each run three times.
+// scripts/validate_real with two plans on steps of 128 tokens, each run three times.
 Outcome validate(const Workplace& here, const std::string& arguments) {
   const std::string command = fmt::format(
-      "cd '{}'; '{}/scripts/validate_real' --hdpsim '{}' --steps 1 --repeat 3 --set data.tokens_per_step=512 "
-      "--set data.context=512 --set mesh.capacity=256 --set 'plans=[static, hdp-balance]' --out . {} >.stdout "
+      "cd '{}'; '{}/scripts/validate_real' --hdpsim '{}' --steps 1 --repeat 3 --set data.tokens_per_step=128 "
+      "--set data.context=128 --set mesh.capacity=64 --set 'plans=[static, hdp-balance]' --out . {} >.stdout "
       "2>.stderr",
       here.folder().string(), source.string(), HDPSIM_BINARY, arguments);
   const int status = std::system(command.c_str());
