@@ -108,7 +108,7 @@ in_root() {
 
 check_in_root() {
   local package=$1 root=$2 program=$3 data=$4 command
-  in_root "$root" "$program" study "$data/configs/studies/bytescale-7b.yaml" --set data.steps=1 --out /results \
+  in_root "$root" "$program" study "$data/configs/studies/bytescale-7b.yaml" --set data.steps=1 --set sweep=null --out /results \
     >"$work/out.txt" 2>&1 || fail "$(basename "$package"): the main study: $(tail -5 "$work/out.txt")"
   grep -q '"schema": "hdpsim.result/1"' "$root/results/result.json" || fail "$(basename "$package"): no results"
   for command in "new /mine.yaml --gpus 16" "study /mine.yaml"; do
@@ -129,8 +129,16 @@ check_package() {
   program=$(find "$root" -path '*/bin/hdpsim' -type f)
   [[ -x $program ]] || { fail "$package has no program"; return; }
   case $package in
-    *.deb) check_owners "$package" "$program" ;;
+    *.deb)
+      check_owners "$package" "$program"
+      dpkg-deb -f "$package" Depends | grep -q libc6 || fail "$package says of no library that it needs it"
+      [[ -z $(find "$root" -name '_native*') ]] || fail "$package has a module for one version of Python"
+      ;;
   esac
+  for file in man/man1/hdpsim.1 bash-completion/completions/hdpsim zsh/vendor-completions/_hdpsim \
+    fish/vendor_completions.d/hdpsim.fish hdpsim/configs/studies/tiny.yaml; do
+    compgen -G "${program%/bin/hdpsim}/share/$file*" >/dev/null || fail "$package has no $file"
+  done
   [[ -z $alone ]] || check_alone "$package" "$program"
   cp -L --parents /usr/bin/env "$root"  # for the test itself
   { libraries_of "$program"; libraries_of /usr/bin/env; } | sort -u | while read -r library; do
