@@ -58,7 +58,7 @@ inline Transformer grouped_heads(std::int64_t layers = 2) {
 inline constexpr double rounding = 6e-6;
 
 /// The lengths of a batch.
-inline const std::vector<std::int64_t> mixed_lengths = {130, 7, 64, 1, 33, 16, 2, 90, 5, 41};
+inline const std::vector<std::int64_t> mixed_lengths = {66, 7, 34, 1, 33, 16, 2, 50, 5, 21};
 
 /// A micro-batch by hand: its ranks in ring order, and its sequences.
 struct HandMicroBatch {

@@ -89,20 +89,18 @@ TEST_CASE("a checkpoint knows nothing of the mesh that wrote it", "[exec][checkp
   const fs::path of_mesh = folder.path() / "mesh";
   (void)run(plans_of(2, 0, 2), "", of_one);
   const Run whole = run(plans_of(2, 2, 4), of_one, "");
-  for (const Way& way : {Way{.tp = 2}, Way{.pp = 2}, Way{.tp = 2, .pp = 2}}) {
-    INFO("tp " << way.tp << ", pp " << way.pp);
-    (void)run(plans_of(2, 2, 3), of_one, of_mesh, way);
-    const Run end = run(plans_of(2, 3, 4), of_mesh, "");
-    CHECK(end.losses[0] == Approx(whole.losses[1]).epsilon(1e-5));
+  const Way way{.tp = 2, .pp = 2};
+  (void)run(plans_of(2, 2, 3), of_one, of_mesh, way);
+  const Run end = run(plans_of(2, 3, 4), of_mesh, "");
+  CHECK(end.losses[0] == Approx(whole.losses[1]).epsilon(1e-5));
 
-    // To the bit where nothing is computed in between.
-    run_ranks(static_cast<int>(way.mesh(2).devices()), [&](Transport& transport) {
-      const auto backend = make_cpu_backend();
-      Executor executor(*backend, transport, two_by_two(), options_for(way));
-      executor.save(of_mesh, executor.load(of_one));
-    });
-    CHECK(test::text_of(of_mesh) == test::text_of(of_one));
-  }
+  // To the bit where nothing is computed in between.
+  run_ranks(static_cast<int>(way.mesh(2).devices()), [&](Transport& transport) {
+    const auto backend = make_cpu_backend();
+    Executor executor(*backend, transport, two_by_two(), options_for(way));
+    executor.save(of_mesh, executor.load(of_one));
+  });
+  CHECK(test::text_of(of_mesh) == test::text_of(of_one));
 }
 
 TEST_CASE("a pipeline goes on from its checkpoint to the bit", "[exec][checkpoint][pp]") {

@@ -43,10 +43,10 @@ TEST_CASE("every policy on any number of ranks has the gradients of one rank", "
   const Transformer model = tiny_model();
   const auto tokens = make_synthetic_tokens(model.vocabulary, 1);
   const Training one = train(model, {one_rank_plan(model.layers, mixed_lengths)}, *tokens);
-  for (const std::int64_t ranks : {1, 2, 3, 4, 8}) {
+  for (const std::int64_t ranks : {1, 3, 8}) {
     for (const char* const policy : {"static", "hdp-naive", "hdp-balance"}) {
       INFO(policy << " on " << ranks << " ranks");
-      const std::int64_t capacity = 130 / ranks + 17;
+      const std::int64_t capacity = 66 / ranks + 17;
       const Plan plan = policy_plan(policy, ranks, model.layers, capacity, mixed_lengths);
       const Training many = train(model, {plan}, *tokens);
       CHECK(test::relative_rms_error(many.gradients, one.gradients) <= rounding);

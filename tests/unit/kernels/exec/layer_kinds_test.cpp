@@ -130,11 +130,11 @@ TEST_CASE("layers of several kinds train in their order, as in fp64", "[exec][ki
 }
 
 TEST_CASE("windows shorter and longer than a rank's parts are those of whole sequences", "[exec][kinds]") {
-  for (const std::int64_t window : {1, 2, 9, 40, 129, 200}) {
+  for (const std::int64_t window : {1, 9, 40, 100}) {
     const Transformer model = mixed_model(window);
     const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
     const auto step = expected(model, *tokens);
-    for (const std::int64_t ranks : {1, 2, 3, 5}) {
+    for (const std::int64_t ranks : {1, 2, 5}) {
       INFO("a window of " << window << ", " << ranks << " ranks");
       check_is(train(model, rings(ranks, model.layers), *tokens, {}), step);
     }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <chrono>
 #include <set>
 #include <thread>
 
@@ -104,7 +105,7 @@ TEST_CASE("what a rank waits for its program belongs to the step, as data_wait",
   const Transformer model = tiny_model(1);
   const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
   const Plan plan = hand_plan(2, 1, {24}, {{{0, 1}, {0}}});
-  constexpr std::chrono::milliseconds late(200);
+  std::chrono::duration<double> waited{};  // of rank 1, by a clock within what the executor times
   Timeline timeline;
   run_ranks(2, [&](Transport& transport) {
     const auto backend = make_cpu_backend();
@@ -112,14 +113,17 @@ TEST_CASE("what a rank waits for its program belongs to the step, as data_wait",
     const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = 2});
     const Program program(plan, lowering);
     const ProgramSource source = [&]() -> const Program& {
-      if (transport.rank() == 1) std::this_thread::sleep_for(late);
+      if (transport.rank() == 0) return program;
+      const auto asked = std::chrono::steady_clock::now();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      waited = std::chrono::steady_clock::now() - asked;
       return program;
     };
     StepOutcome outcome = executor.run_step(source, *tokens);
     if (outcome.timeline) timeline = std::move(*outcome.timeline);
   });
   REQUIRE(timeline.ranks.size() == 2);
-  CHECK(timeline.ranks[1][Activity::data_wait] >= Duration::seconds(0.2));
+  CHECK(timeline.ranks[1][Activity::data_wait] >= Duration::seconds(waited.count()));
   CHECK(timeline.ranks[0][Activity::data_wait] < timeline.ranks[1][Activity::data_wait]);
   for (const Breakdown& rank : timeline.ranks) CHECK(rank.total() == timeline.step_time);
 }

@@ -41,7 +41,7 @@ TEST_CASE("bf16 on a device that runs behind: loss and gradients are those of fp
   const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
   const auto expected = expected_step(model, *tokens);
   for (const int tp : {1, 2}) {
-    for (const std::int64_t hdp : {1, 2, 4}) {
+    for (const std::int64_t hdp : {1, 4}) {
       INFO("tp " << tp << ", hdp " << hdp);
       const Training trained = train_on_device(model, {plan_on(hdp)}, *tokens, {.tp = tp}, {.element = Element::bf16});
       // Logits, of which a loss is a difference, are below 1: sums of 72 products of a normed number with one of the
@@ -70,7 +70,7 @@ TEST_CASE("whatever order the device takes, the bits are the same: no event is m
     for (MicroBatch& micro_batch : plans[0].micro_batches) micro_batch.offload = 1;
     const Way way{.tp = tp};
     const Training first = train_on_device(model, plans, *tokens, way, {.seed = 1, .element = Element::bf16});
-    for (unsigned seed = 2; seed <= 6; ++seed) {
+    for (unsigned seed = 2; seed <= 4; ++seed) {
       INFO("tp " << tp << ", hdp " << hdp << ", seed " << seed);
       const Training again = train_on_device(model, plans, *tokens, way, {.seed = seed, .element = Element::bf16});
       CHECK(again.losses == first.losses);
