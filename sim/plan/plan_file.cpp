@@ -19,12 +19,6 @@
 namespace hdpsim {
 namespace {
 
-// The only word there is: how keys travel is no matter of a plan.
-const std::vector<std::string>& sharding_words() {
-  static const std::vector<std::string> words{"zigzag_ring"};
-  return words;
-}
-
 constexpr double largest_id = 4294967295.0;  // ids are 32 bits wide
 constexpr auto most_ranks = static_cast<double>(limits::most_devices);
 // Limits on the size of a plan. A step of a million ranks has 16 million sequences in 3 million micro-batches.
@@ -33,6 +27,13 @@ constexpr std::size_t most_micro_batches = std::size_t{1} << 22;
 // Sequences are cut, but few into many spans; and a rank runs the micro-batches of its groups. A file with more spans
 // than twice its sequences plus this, or more schedule entries than members of groups plus this, is no plan.
 constexpr std::size_t most_superfluous = std::size_t{1} << 19;
+
+// The place in the group by rank.
+std::unordered_map<std::size_t, std::size_t> places_of(const std::vector<HdpRank>& group) {
+  std::unordered_map<std::size_t, std::size_t> places;
+  for (std::size_t i = 0; i < group.size(); ++i) places.emplace(group[i].index(), i);
+  return places;
+}
 
 /// Thrown by a reader that has reported enough problems.
 struct GivenUp {};
@@ -146,9 +147,6 @@ class PlanReader {
     if (const Value* group = reader.require("group")) read_group(*group, micro_batch.group);
     for (const Value& span : list(reader.require("spans"), "'spans'")) read_span(span, micro_batch.spans);
     if (const Value* local = reader.find("local")) read_local(*local, micro_batch);
-    if (const Value* sharding = reader.find("sharding")) {
-      (void)read_choice(*sharding, "sharding", sharding_words(), diagnostics_);
-    }
     if (const Value* cut = reader.find("cut")) {
       const auto word = read_choice(*cut, "cut", token_cut_words(), diagnostics_);
       if (word) micro_batch.cut = static_cast<TokenCut>(*word);
@@ -182,8 +180,7 @@ class PlanReader {
 
   // [{"rank": 3, "spans": [5]}]: what ranks of the group hold alone.
   void read_local(const Value& value, MicroBatch& micro_batch) {
-    std::unordered_map<std::size_t, std::size_t> places;  // by rank; a rank that was stated has none
-    for (std::size_t i = 0; i < micro_batch.group.size(); ++i) places.emplace(micro_batch.group[i].index(), i);
+    std::unordered_map<std::size_t, std::size_t> places = places_of(micro_batch.group);  // of ranks not stated yet
     for (const Value& item : list(&value, "'local'")) {
       MapReader reader(item, "what a rank holds alone", diagnostics_);
       LocalSpans local;
@@ -208,8 +205,7 @@ class PlanReader {
 
   // [[0, 4096, 128, 3]]: rank 3 computes the attention of tokens 4,096 to 4,223 of span 0.
   void read_moved(const Value& value, MicroBatch& micro_batch) {
-    std::unordered_map<std::size_t, std::size_t> places;  // by rank
-    for (std::size_t i = 0; i < micro_batch.group.size(); ++i) places.emplace(micro_batch.group[i].index(), i);
+    const std::unordered_map<std::size_t, std::size_t> places = places_of(micro_batch.group);
     for (const Value& item : list(&value, "'moved'")) {
       const std::size_t most = most_superfluous + static_cast<std::size_t>(members_);
       require(++moved_ <= most, item.position, "queries that move", most);

@@ -22,8 +22,7 @@ inline constexpr char plan_schema[] = "hdpsim.plan/1";
 /// [sequence, begin, tokens]. `local`: what ranks of the group hold alone, as [{"rank": 4, "spans": [3]}]; left out
 /// where there is nothing. `moved`, with `cut` served alone: queries whose attention another rank of the group
 /// computes, as [[index in `spans`, begin, tokens, rank]]; left out where there is nothing. `cut` per_document,
-/// `offload` 0, `token_wise`, `continues` and `repeats_forward` false, `padding` 0, `expert_ranks` 1 and `sharding`
-/// zigzag_ring are left out.
+/// `offload` 0, `token_wise`, `continues` and `repeats_forward` false, `padding` 0 and `expert_ranks` 1 are left out.
 [[nodiscard]] std::string plan_text(const Plan& plan);
 
 /// Reads a plan; the text of plan_text() gives an equal one. Every error is reported with line and column: syntax,

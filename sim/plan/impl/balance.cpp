@@ -1,6 +1,9 @@
 #include "sim/plan/impl/balance.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <span>
 #include <utility>
 
 namespace hdpsim {
@@ -13,7 +16,120 @@ RankLoads no_loads(const BalancedStep& step, const BalanceCandidate& candidate) 
           candidate.rings_on_fast ? step.speeds.slow_ranks() : std::vector<std::int64_t>{}};
 }
 
+double ring_seconds(const Ring& ring) {
+  return static_cast<double>(ring.size.degree) * ring.seconds;
+}
+
+class WaveBalancing : Balancing {
+ public:
+  WaveBalancing(const BalancedStep& step, const BalanceCandidate& candidate)
+      : Balancing(step, candidate), packs_(best_fit(step.batch, step.order, step.context.capacity)) {}
+
+  BalanceOutcome run() {
+    for (std::vector<Item>& wave : waves()) run_wave(wave);
+    return outcome(loads_.loads());
+  }
+
+ private:
+  struct Item {
+    std::size_t pack;
+    RingSize size;
+    Seconds seconds;
+  };
+
+  // Assigns packs to waves. A sequence of C tokens or more is a pack alone.
+  std::vector<std::vector<Item>> waves() const {
+    std::vector<Item> items;
+    for (std::size_t i = 0; i < packs_.size(); ++i) items.push_back(item(i));
+    std::stable_sort(items.begin(), items.end(),
+                     [](const Item& a, const Item& b) { return a.seconds.any > b.seconds.any; });
+    FirstFit places(items.size(), context_.ranks);
+    std::vector<std::vector<Item>> waves;
+    for (const Item& each : items) {
+      const std::size_t wave = places.place(each.size.degree).bin;
+      if (wave >= waves.size()) waves.resize(wave + 1);
+      waves[wave].push_back(each);
+    }
+    return waves;
+  }
+
+  Item item(std::size_t pack) const {
+    const std::int64_t sum = packs_[pack].tokens;
+    double pairs = 0;
+    for (const std::size_t sequence : packs_[pack].sequences) pairs += causal_pairs(batch_.sequences[sequence].tokens);
+    const RingSize size = sum < context_.capacity ? sizing_.of_pack() : sized(sum);
+    return {pack, size, {sizing_.seconds(pairs, sum, size, false), sizing_.seconds(pairs, sum, size, true)}};
+  }
+
+  // No rank runs two micro-batches of a wave: ranks are put back after the whole wave.
+  void run_wave(const std::vector<Item>& wave) {
+    std::vector<std::pair<std::int64_t, double>> done;
+    for (const Item& each : wave) {
+      const Taken taken = take(each.size.degree, RankChoice::least_loaded, each.seconds);
+      for (const std::int64_t rank : taken.ranks) done.emplace_back(rank, taken.end);
+      add(taken, packs_[each.pack].sequences, each.size);
+    }
+    for (const auto& [rank, load] : done) loads_.put(rank, load);
+  }
+
+  std::vector<SequencePack> packs_;
+};
+
 }  // namespace
+
+KnownSpeeds::KnownSpeeds(const PlanningContext& context, std::int64_t step)
+    : speeds_(context.rank_speeds ? context.rank_speeds(step) : std::vector<double>{}) {}
+
+std::vector<std::int64_t> KnownSpeeds::slow_ranks() const {
+  std::vector<std::int64_t> slow;
+  const double fastest = speeds_.empty() ? 1 : *std::max_element(speeds_.begin(), speeds_.end());
+  for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
+    if (speeds_[rank] < fastest) slow.push_back(static_cast<std::int64_t>(rank));
+  }
+  return slow;
+}
+
+double KnownSpeeds::sum(std::int64_t ranks) const {
+  return speeds_.empty() ? static_cast<double>(ranks) : std::accumulate(speeds_.begin(), speeds_.end(), 0.0);
+}
+
+double KnownSpeeds::slowest(const std::vector<std::int64_t>& ranks) const {
+  if (speeds_.empty()) return 1;
+  double slowest = speeds_[static_cast<std::size_t>(ranks.front())];
+  for (const std::int64_t rank : ranks) slowest = std::min(slowest, speeds_[static_cast<std::size_t>(rank)]);
+  return slowest;
+}
+
+Buckets::Buckets(const std::vector<Ring>& rings, std::int64_t count) : rings_(rings) {
+  bucket_end_.reserve(rings.size());
+  double total = 0;
+  for (const Ring& ring : rings) total += ring_seconds(ring);
+  double sum = 0;
+  std::size_t first = 0;
+  for (std::int64_t bucket = 1; first < rings.size(); ++bucket) {
+    const double limit = total * static_cast<double>(bucket) / static_cast<double>(count);
+    std::size_t end = first;
+    do {
+      left_.insert(left_.end(), end);
+      sum += ring_seconds(rings[end++]);
+    } while (end < rings.size() && (bucket >= count || sum + ring_seconds(rings[end]) <= limit));
+    std::fill_n(std::back_inserter(bucket_end_), end - first, end);
+    first = end;
+  }
+}
+
+const Ring& Buckets::draw(std::int64_t targets) {
+  const std::size_t longest = *left_.begin();
+  const std::size_t end = bucket_end_[longest];
+  const auto too_wide = [targets](const Ring& ring) { return ring.size.degree > targets; };
+  const std::span<const Ring> bucket = std::span(rings_).subspan(longest, end - longest);
+  const auto fitting = std::partition_point(bucket.begin(), bucket.end(), too_wide);
+  auto drawn = left_.lower_bound(longest + static_cast<std::size_t>(fitting - bucket.begin()));
+  if (drawn == left_.end() || *drawn >= end) drawn = left_.begin();
+  const Ring& ring = rings_[*drawn];
+  left_.erase(drawn);
+  return ring;
+}
 
 Plan BalanceOutcome::take_plan() {
   dealt.add_to(builder);
@@ -58,6 +174,10 @@ BalanceOutcome Balancing::outcome(const std::vector<double>& loads, DealtSequenc
   const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
   const double step = *last + static_cast<double>(context_.stages - 1) * longest_;
   return {std::move(builder_), std::move(dealt), step, *last > 0 ? 1 - *first / *last : 0};
+}
+
+BalanceOutcome balance_waves(const BalancedStep& step, const BalanceCandidate& candidate) {
+  return WaveBalancing(step, candidate).run();
 }
 
 }  // namespace hdpsim

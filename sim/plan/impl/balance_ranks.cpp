@@ -1,13 +1,10 @@
 #include <algorithm>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "sim/plan/impl/balance.h"
-#include "sim/plan/impl/buckets.h"
-#include "sim/plan/impl/packing.h"
-#include "sim/plan/impl/short_sequences.h"
+#include "sim/plan/impl/loads.h"
 
 namespace hdpsim {
 namespace {
@@ -61,7 +58,7 @@ class RankBalancing : Balancing {
     const std::int64_t count = tokens(ring.sequence);
     const std::int64_t widest = sizing_.widest_hidden_ring(count, ring.size.degree);
     std::int64_t best = ring.size.degree;
-    double best_finish = std::numeric_limits<double>::infinity();
+    double best_finish = never;
     const double soon_enough = candidate_.share * (1 + options_.delta);
     for (const RankLoads::Offer& offer : loads_.offers()) {
       if (offer.ranks < ring.size.degree || best_finish <= soon_enough) continue;

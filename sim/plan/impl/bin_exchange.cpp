@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sim/base/random.h"
-#include "sim/plan/impl/never.h"
+#include "sim/plan/impl/loads.h"
 
 namespace hdpsim {
 namespace {
@@ -164,7 +164,53 @@ void disturb(std::vector<Bin>& bins, const ItemCosts& costs, RandomStream& rando
   }
 }
 
+class BinExchange final : public ExchangeSearch {
+ public:
+  BinExchange(std::vector<Bin>& bins, const ItemCosts& costs, double enough, std::int64_t& budget)
+      : ExchangeSearch(partner_bins), bins_(bins), costs_(costs), enough_(enough), budget_(budget) {
+    ends_.reserve(bins.size());
+    for (const Bin& bin : bins) ends_.push_back(bin.end(costs));
+  }
+
+ private:
+  [[nodiscard]] bool is_enough(double last_end) override { return budget_ <= 0 || last_end <= enough_; }
+
+  bool exchange(std::size_t from, std::span<const std::size_t> partners) override {
+    budget_ -= std::ssize(bins_);
+    Exchange best;
+    const double unchanged = best.end = ends_[from] * (1 - least_gain);
+    for (const std::size_t to : partners) Pairing(bins_, from, to, costs_).search(best, budget_);
+    if (best.end >= unchanged) return false;
+    replace(bins_[from], best.given, best.taken, costs_);
+    replace(bins_[best.to], best.taken, best.given, costs_);
+    ends_[from] = bins_[from].end(costs_);
+    ends_[best.to] = bins_[best.to].end(costs_);
+    return true;
+  }
+
+  std::vector<Bin>& bins_;
+  const ItemCosts& costs_;
+  double enough_;
+  std::int64_t& budget_;
+};
+
 }  // namespace
+
+void ExchangeSearch::run() {
+  std::vector<std::size_t> order(ends_.size());
+  const auto ends_earlier = [&](std::size_t a, std::size_t b) {
+    return std::pair(ends_[a], a) < std::pair(ends_[b], b);
+  };
+  while (true) {
+    const auto from = static_cast<std::size_t>(std::max_element(ends_.begin(), ends_.end()) - ends_.begin());
+    if (is_enough(ends_[from])) return;
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto middle = order.begin() + static_cast<std::ptrdiff_t>(std::min(partners_, order.size()));
+    std::partial_sort(order.begin(), middle, order.end(), ends_earlier);
+    const auto others = std::remove(order.begin(), middle, from);
+    if (!exchange(from, {order.begin(), others})) return;
+  }
+}
 
 void Bin::add(std::size_t item, const ItemCosts& costs) {
   cost += costs.of_kind[kind][item];
@@ -183,31 +229,7 @@ double last_end(const std::vector<Bin>& bins, const ItemCosts& costs) {
 }
 
 void exchange_items(std::vector<Bin>& bins, const ItemCosts& costs, double enough, std::int64_t& budget) {
-  if (bins.size() < 2) return;
-  std::vector<double> ends;
-  ends.reserve(bins.size());
-  for (const Bin& bin : bins) ends.push_back(bin.end(costs));
-  std::vector<std::size_t> order(bins.size());
-  const auto ends_earlier = [&](std::size_t a, std::size_t b) { return std::pair(ends[a], a) < std::pair(ends[b], b); };
-  while (budget > 0) {
-    const auto from = static_cast<std::size_t>(std::max_element(ends.begin(), ends.end()) - ends.begin());
-    if (ends[from] <= enough) return;
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const std::size_t looked_at = std::min(partner_bins, order.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(looked_at), order.end(), ends_earlier);
-    budget -= std::ssize(order);
-    Exchange best;
-    best.end = ends[from] * (1 - least_gain);
-    const double unchanged = best.end;
-    for (std::size_t i = 0; i < looked_at; ++i) {
-      if (order[i] != from) Pairing(bins, from, order[i], costs).search(best, budget);
-    }
-    if (best.end >= unchanged) return;
-    replace(bins[from], best.given, best.taken, costs);
-    replace(bins[best.to], best.taken, best.given, costs);
-    ends[from] = bins[from].end(costs);
-    ends[best.to] = bins[best.to].end(costs);
-  }
+  if (bins.size() >= 2) BinExchange(bins, costs, enough, budget).run();
 }
 
 void exchange_with_restarts(std::vector<Bin>& bins, const ItemCosts& costs, double enough, int restarts,

@@ -2,9 +2,34 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace hdpsim {
+
+/// Lets the last of several bins end earlier: it exchanges something with one of the bins that end first, again and
+/// again.
+class ExchangeSearch {
+ public:
+  virtual ~ExchangeSearch() = default;
+  /// Ends where no exchange helps, or where an end is early enough.
+  void run();
+
+ protected:
+  /// The `partners` bins that end first are those with which the last one may exchange.
+  explicit ExchangeSearch(std::size_t partners) : partners_(partners) {}
+
+  /// Asked before every exchange.
+  [[nodiscard]] virtual bool is_enough(double last_end) = 0;
+  /// Makes the best exchange of `from`, the last bin, with one of the partners, none of which is `from`, and keeps
+  /// `ends_`. False if none helps.
+  virtual bool exchange(std::size_t from, std::span<const std::size_t> partners) = 0;
+
+  std::vector<double> ends_;  ///< By bin.
+
+ private:
+  std::size_t partners_;
+};
 
 /// What items cost in bins of several kinds. Items stand in falling order of their tokens, and no kind takes an item to
 /// cost more than the one before it.

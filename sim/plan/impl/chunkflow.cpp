@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <numeric>
 #include <optional>
 #include <utility>
 
-#include "sim/plan/impl/packing.h"
+#include "sim/model/shares.h"
+#include "sim/plan/impl/loads.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 
@@ -13,13 +14,6 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t most_chunks = 65536;  // of a sequence
-
-/// What one rank runs in one go: a pack of whole sequences, or one sequence in chunks.
-struct Unit {
-  SequenceList sequences;
-  double work = 0;
-  bool is_chunked = false;
-};
 
 /// ChunkFlow (Yuan et al. 2025, arXiv 2503.02356): sequences of more than `chunk` tokens are cut into chunks of that
 /// size, which one rank runs in order (MicroBatch::continues); the others are packed into as few micro-batches of that
@@ -29,75 +23,61 @@ struct Unit {
 /// The paper does not say how data-parallel ranks share a batch. Here packs and chunked sequences go to ranks by work,
 /// largest first to the least load; every rank runs those with least work first, so that a pipeline fills while it has
 /// short ones.
-class ChunkFlow final : public Planner {
+class ChunkFlow final : public BuildingPlanner {
  public:
   ChunkFlow(const PlanningContext& context, std::int64_t chunk, std::int64_t kept)
-      : context_(context), chunk_(chunk), kept_(kept) {}
+      : BuildingPlanner("chunkflow", context), chunk_(chunk), kept_(kept) {}
 
-  [[nodiscard]] bool may_refuse() const override { return false; }
-  Plan plan(const Batch& batch, std::int64_t step) const override {
-    PlanBuilder builder("chunkflow", context_, batch, step);
-    const std::vector<std::vector<Unit>> ranks = dealt(units_of(batch));
+ private:
+  // O(n (log n + log ranks)).
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
+    const std::vector<SequencePack> units = units_of(batch);
+    std::vector<std::size_t> order(units.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<double> loads(static_cast<std::size_t>(context_.ranks));
+    const auto ranks = deal_to_least_loaded(order, loads, [&](std::size_t unit) { return units[unit].work; });
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       for (auto unit = ranks[rank].rbegin(); unit != ranks[rank].rend(); ++unit) {
-        if (unit->is_chunked) {
-          builder.add_chunks(HdpRank(rank), unit->sequences.front(), chunk_, kept_);
+        const SequencePack& pack = units[*unit];
+        if (pack.tokens > chunk_) {
+          builder.add_chunks(HdpRank(rank), pack.sequences.front(), chunk_, kept_);
         } else {
-          builder.add({HdpRank(rank)}, unit->sequences);
+          builder.add({HdpRank(rank)}, pack.sequences);
         }
       }
     }
-    return builder.take();
   }
 
- private:
-  // Most work first. O(n log n).
-  [[nodiscard]] std::vector<Unit> units_of(const Batch& batch) const {
-    std::vector<Unit> units;
+  // What one rank runs in one go, packs of whole sequences and single sequences in chunks: most work first.
+  [[nodiscard]] std::vector<SequencePack> units_of(const Batch& batch) const {
+    std::vector<SequencePack> units;
     SequenceList whole;
     for (const std::size_t sequence : longest_first(batch)) {
-      if (batch.sequences[sequence].tokens > chunk_) {
-        units.push_back({{sequence}, chunked_work(batch.sequences[sequence].tokens), true});
+      const std::int64_t tokens = batch.sequences[sequence].tokens;
+      if (tokens > chunk_) {
+        units.push_back({{sequence}, tokens, chunked_work(tokens)});
       } else {
         whole.push_back(sequence);
       }
     }
-    for (SequenceList& pack : best_fit(batch, whole, chunk_)) {
-      double work = 0;
-      for (const std::size_t sequence : pack) work += work_of(batch.sequences[sequence].tokens);
-      units.push_back({std::move(pack), work});
+    for (SequencePack& pack : best_fit(batch, whole, chunk_)) {
+      for (const std::size_t sequence : pack.sequences) {
+        pack.work += work_of(context_.work, batch.sequences[sequence].tokens);
+      }
+      units.push_back(std::move(pack));
     }
-    std::stable_sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.work > b.work; });
+    std::stable_sort(units.begin(), units.end(),
+                     [](const SequencePack& a, const SequencePack& b) { return a.work > b.work; });
     return units;
-  }
-
-  [[nodiscard]] double work_of(std::int64_t tokens) const {
-    return context_.work.compute_seconds(causal_pairs(tokens), tokens);
   }
 
   // With the forward passes of the chunks that run twice: those of the tokens before the last `kept_` chunks.
   [[nodiscard]] double chunked_work(std::int64_t tokens) const {
-    const std::int64_t chunks = (tokens + chunk_ - 1) / chunk_;
+    const std::int64_t chunks = divided(tokens, chunk_);
     const std::int64_t twice = std::max<std::int64_t>(0, chunks - kept_) * chunk_;
-    return work_of(tokens) + context_.work.forward_seconds(causal_pairs(twice), twice);
+    return work_of(context_.work, tokens) + context_.work.forward_seconds(causal_pairs(twice), twice);
   }
 
-  // O(n log ranks).
-  [[nodiscard]] std::vector<std::vector<Unit>> dealt(std::vector<Unit> most_work_first) const {
-    std::vector<std::vector<Unit>> ranks(static_cast<std::size_t>(context_.ranks));
-    std::vector<std::pair<double, std::size_t>> loads;  // a heap, least load first
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) loads.emplace_back(0, rank);
-    for (Unit& unit : most_work_first) {
-      std::pop_heap(loads.begin(), loads.end(), std::greater<>());
-      auto& [load, rank] = loads.back();
-      load += unit.work;
-      ranks[rank].push_back(std::move(unit));
-      std::push_heap(loads.begin(), loads.end(), std::greater<>());
-    }
-    return ranks;
-  }
-
-  PlanningContext context_;
   std::int64_t chunk_;
   std::int64_t kept_;
 };
@@ -113,7 +93,7 @@ struct ChunkFlowPolicy final : PolicyOptions {
     // 1F1B holds as many micro-batches as stages on its first stage, and the last chunks besides.
     const std::int64_t room = context.capacity * context.stages / (context.stages + kept_chunks - 1);
     const std::int64_t chunk = chunk_size.value_or(std::max<std::int64_t>(1, room));
-    if (const std::int64_t chunks = (context.context - 1) / chunk + 1; chunks > most_chunks) {
+    if (const std::int64_t chunks = divided(context.context, chunk); chunks > most_chunks) {
       pool.error(pool.where(chunk_size ? "chunk_size" : "kept_chunks"),
                  fmt::format("a context of {} tokens in chunks of {}: more than {} chunks", context.context, chunk,
                              most_chunks),

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <utility>
 
 #include "sim/model/shares.h"
 #include "sim/plan/impl/attention_servers.h"
+#include "sim/plan/impl/loads.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 
@@ -19,73 +19,55 @@ namespace {
 /// The paper does not say which documents share a micro-batch. Here they are dealt to as few as hold them, longest
 /// first to the one with fewest tokens, and within it in the same way to its halves. Micro-batches go to groups in
 /// turn.
-class DistCa final : public Planner {
+class DistCa final : public BuildingPlanner {
  public:
-  DistCa(const PlanningContext& context, const ServerRules& rules) : context_(context), rules_(rules) {}
-
-  [[nodiscard]] bool may_refuse() const override { return false; }
-  Plan plan(const Batch& batch, std::int64_t step) const override {
-    PlanBuilder builder("distca", context_, batch, step);
-    const std::int64_t groups = context_.ranks / rules_.ranks;
-    std::int64_t next = 0;
-    for (const SequenceList& pack : packs_of(batch)) {
-      std::vector<std::int64_t> lengths;
-      for (const std::size_t sequence : pack) lengths.push_back(batch.sequences[sequence].tokens);
-      const auto first_rank = static_cast<std::size_t>(next++ % groups * rules_.ranks);
-      builder.add_served(first_rank, rules_.ranks, pack, queries_to_move(lengths, rules_));
-    }
-    return builder.take();
-  }
+  DistCa(const PlanningContext& context, const ServerRules& rules)
+      : BuildingPlanner("distca", context), rules_(rules) {}
 
  private:
-  struct Pack {
-    SequenceList sequences;
-    std::int64_t tokens = 0;
-  };
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
+    std::int64_t next = 0;
+    for (const SequenceList& pack : packs_of(batch)) {
+      if (pack.empty()) continue;
+      std::vector<std::int64_t> lengths;
+      const SequenceList order = in_halves(batch, pack);
+      for (const std::size_t sequence : order) lengths.push_back(batch.sequences[sequence].tokens);
+      const auto first_rank = static_cast<std::size_t>(next++ % groups() * rules_.ranks);
+      builder.add_served(first_rank, rules_.ranks, order, queries_to_move(lengths, rules_));
+    }
+  }
+
+  [[nodiscard]] std::int64_t groups() const { return context_.ranks / rules_.ranks; }
 
   [[nodiscard]] std::vector<SequenceList> packs_of(const Batch& batch) const {
     const SequenceList sorted = longest_first(batch);
-    const std::int64_t groups = context_.ranks / rules_.ranks;
     const std::int64_t all = std::max<std::int64_t>(1, batch.tokens());
     // A group of any capacity needs no more room than for all.
     const std::int64_t room = context_.capacity > all / rules_.ranks ? all : context_.capacity * rules_.ranks;
-    std::int64_t count = rounded_up(divided(all, room), groups);
-    for (;; count = rounded_up(count + count / 8 + 1, groups)) {
-      const std::vector<Pack> packs = dealt(batch, sorted, count);
-      const bool fits = std::all_of(packs.begin(), packs.end(), [&](const Pack& pack) { return pack.tokens <= room; });
-      if (fits) return in_halves(batch, packs);
+    std::int64_t count = rounded_up(divided(all, room), groups());
+    while (true) {
+      std::vector<double> tokens(static_cast<std::size_t>(count));
+      std::vector<SequenceList> packs = dealt(batch, sorted, tokens);
+      if (*std::max_element(tokens.begin(), tokens.end()) <= static_cast<double>(room)) return packs;
+      count = rounded_up(count + count / 8 + 1, groups());
     }
   }
 
-  // To the pack with fewest tokens, the first of these. O(n log packs).
-  [[nodiscard]] static std::vector<Pack> dealt(const Batch& batch, const SequenceList& longest_first,
-                                               std::int64_t count) {
-    std::vector<Pack> packs(static_cast<std::size_t>(count));
-    std::vector<std::pair<std::int64_t, std::size_t>> fewest;  // a heap
-    for (std::size_t pack = 0; pack < packs.size(); ++pack) fewest.emplace_back(0, pack);
-    for (const std::size_t sequence : longest_first) {
-      std::pop_heap(fewest.begin(), fewest.end(), std::greater<>());
-      auto& [tokens, pack] = fewest.back();
-      tokens += batch.sequences[sequence].tokens;
-      packs[pack].sequences.push_back(sequence);
-      packs[pack].tokens = tokens;
-      std::push_heap(fewest.begin(), fewest.end(), std::greater<>());
-    }
-    return packs;
+  // To the pack with fewest tokens.
+  [[nodiscard]] static std::vector<SequenceList> dealt(const Batch& batch, const SequenceList& longest_first,
+                                                       std::vector<double>& tokens) {
+    return deal_to_least_loaded(longest_first, tokens, [&](std::size_t sequence) {
+      return static_cast<double>(batch.sequences[sequence].tokens);
+    });
   }
 
-  [[nodiscard]] static std::vector<SequenceList> in_halves(const Batch& batch, const std::vector<Pack>& packs) {
-    std::vector<SequenceList> orders;
-    for (const Pack& pack : packs) {
-      if (pack.sequences.empty()) continue;
-      std::vector<Pack> halves = dealt(batch, pack.sequences, 2);
-      SequenceList& order = orders.emplace_back(std::move(halves[0].sequences));
-      order.insert(order.end(), halves[1].sequences.begin(), halves[1].sequences.end());
-    }
-    return orders;
+  [[nodiscard]] static SequenceList in_halves(const Batch& batch, const SequenceList& pack) {
+    std::vector<double> tokens(2);
+    std::vector<SequenceList> halves = dealt(batch, pack, tokens);
+    halves[0].insert(halves[0].end(), halves[1].begin(), halves[1].end());
+    return std::move(halves[0]);
   }
 
-  PlanningContext context_;
   ServerRules rules_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/model/shares.h"
 #include "sim/plan/impl/flexsp_groups.h"
 #include "sim/plan/impl/policies.h"
 
@@ -16,20 +17,17 @@ constexpr std::size_t tried_counts = 5;
 
 /// FlexSP (Wang et al. 2025, arXiv 2412.01523; Hetu-Galvatron, branch flexsp): the batch, longest first, is cut into
 /// micro-batches of even tokens; in each the pool is divided into groups of unlike degrees that end together.
-class FlexSp final : public Planner {
+class FlexSp final : public BuildingPlanner {
  public:
   FlexSp(const PlanningContext& context, std::int64_t least_degree)
-      : context_(context), pool_{context.ranks, context.capacity, least_degree} {}
-
-  [[nodiscard]] bool may_refuse() const override { return false; }
-  Plan plan(const Batch& batch, std::int64_t step) const override {
-    PlanBuilder builder("flexsp", context_, batch, step);
-    if (batch.sequences.empty()) return builder.take();
-    for (const Slot& slot : slots_of(batch)) add_packed(builder, slot);
-    return builder.take();
-  }
+      : BuildingPlanner("flexsp", context), pool_{context.ranks, context.capacity, least_degree} {}
 
  private:
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
+    if (batch.sequences.empty()) return;
+    for (const Slot& slot : slots_of(batch)) add_packed(builder, slot);
+  }
+
   [[nodiscard]] std::vector<Slot> slots_of(const Batch& batch) const {
     const SequenceList order = longest_first(batch);
     const GroupPrices prices(batch, pool_, group_times(context_.work, context_.ranks_per_node));
@@ -39,9 +37,9 @@ class FlexSp final : public Planner {
     for (std::size_t count = least_count(batch); count <= order.size(); ++count) {
       const std::vector<SequenceList> runs = even_runs(batch, order, count);
       if (tried == 0 && !have_room(batch, runs)) continue;
-      std::vector<Slot> slots = divided(batch, runs, prices);
+      std::vector<Slot> slots = slots_of_runs(batch, runs, prices);
       double end = 0;
-      for (const Slot& slot : slots) end += end_of(slot);
+      for (const Slot& slot : slots) end += largest_load(slot);
       if (!slots.empty() && (best.empty() || end < earliest)) {
         earliest = end;
         best = std::move(slots);
@@ -54,22 +52,19 @@ class FlexSp final : public Planner {
 
   [[nodiscard]] std::int64_t room() const { return context_.capacity * context_.ranks; }
   [[nodiscard]] std::size_t least_count(const Batch& batch) const {
-    return static_cast<std::size_t>((batch.tokens() + room() - 1) / room());
+    return static_cast<std::size_t>(divided(batch.tokens(), room()));
   }
 
   // Every run must leave room, if only for one token, unless it is a sequence that fills the pool, of which FlexSP
   // makes no plan.
   [[nodiscard]] bool have_room(const Batch& batch, const std::vector<SequenceList>& runs) const {
-    return std::all_of(runs.begin(), runs.end(), [&](const SequenceList& run) {
-      std::int64_t tokens = 0;
-      for (const std::size_t sequence : run) tokens += batch.sequences[sequence].tokens;
-      return run.size() == 1 || tokens < room();
-    });
+    return std::all_of(runs.begin(), runs.end(),
+                       [&](const SequenceList& run) { return run.size() == 1 || tokens_of(batch, run) < room(); });
   }
 
   // The groups of every run; empty if a run has none.
-  [[nodiscard]] std::vector<Slot> divided(const Batch& batch, const std::vector<SequenceList>& runs,
-                                          const GroupPrices& prices) const {
+  [[nodiscard]] std::vector<Slot> slots_of_runs(const Batch& batch, const std::vector<SequenceList>& runs,
+                                                const GroupPrices& prices) const {
     std::vector<Slot> slots;
     for (const SequenceList& run : runs) {
       std::optional<Slot> slot = early_groups(batch, run, pool_, prices);
@@ -79,7 +74,6 @@ class FlexSp final : public Planner {
     return slots;
   }
 
-  PlanningContext context_;
   GroupPool pool_;
 };
 

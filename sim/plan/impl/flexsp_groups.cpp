@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
+#include <span>
 #include <utility>
 
 #include "sim/base/check.h"
-#include "sim/plan/impl/load_tree.h"
-#include "sim/plan/impl/never.h"
+#include "sim/plan/impl/bin_exchange.h"
+#include "sim/plan/impl/loads.h"
 
 namespace hdpsim {
 namespace {
@@ -45,7 +45,7 @@ class GroupSearch {
     if (earliest == never) return std::nullopt;
     climb(best);
     Filled filled = fill(best);
-    exchange(filled);
+    Exchanges(*this, filled).run();
     return slot_of(filled);
   }
 
@@ -213,15 +213,13 @@ class GroupSearch {
   [[nodiscard]] Filled filled_tightly(const Counts& counts) const {
     Filled groups = empty_groups(counts);
     if (groups.size() > sequences_.size()) return {};
-    std::set<std::pair<std::int64_t, std::size_t>> by_room;
-    for (std::size_t i = 0; i < groups.size(); ++i) by_room.emplace(groups[i].room, i);
+    BestFit rooms;
+    for (std::size_t i = 0; i < groups.size(); ++i) rooms.put(i, groups[i].room);
     for (std::size_t place = 0; place < sequences_.size(); ++place) {
-      const auto found = by_room.lower_bound({tokens_[place], 0});
-      if (found == by_room.end()) return {};
-      const std::size_t chosen = found->second;
-      by_room.erase(found);
-      add(place, groups[chosen]);
-      by_room.emplace(groups[chosen].room, chosen);
+      const auto chosen = rooms.take(tokens_[place]);
+      if (!chosen) return {};
+      add(place, groups[chosen->pack]);
+      rooms.put(chosen->pack, groups[chosen->pack].room);
     }
     return all_at_work(std::move(groups));
   }
@@ -241,74 +239,71 @@ class GroupSearch {
   struct Exchange {
     double end = never;  // the later of both
     std::size_t given = 0;
-    Group* to = nullptr;
+    std::size_t to = 0;
     std::optional<std::size_t> taken;  // empty: nothing comes back
     double from_end = 0;
     double to_end = 0;
   };
 
-  // The last group exchanges a sequence for a shorter one, or for none, of a group that ends early, while that helps.
-  void exchange(Filled& groups) const {
-    while (true) {
-      Group& last = *std::max_element(groups.begin(), groups.end(), ends_earlier);
-      if (last.end <= mean_end(groups) * (1 + good_enough)) return;
-      Exchange best;
-      best.end = last.end * (1 - good_enough / 10);
-      for (Group* to : first_of(groups)) {
-        for (std::size_t given = 0; to != &last && given < last.places.size(); ++given)
-          consider(last, given, *to, best);
-      }
-      if (best.to == nullptr) return;
-      apply(last, best);
+  // The last group exchanges a sequence for a shorter one, or for none, of a group that ends early.
+  class Exchanges final : public ExchangeSearch {
+   public:
+    Exchanges(const GroupSearch& search, Filled& groups)
+        : ExchangeSearch(partner_groups), search_(search), groups_(groups) {
+      for (const Group& group : groups) ends_.push_back(group.end);
     }
-  }
 
-  [[nodiscard]] static std::vector<Group*> first_of(Filled& groups) {
-    std::vector<Group*> first(groups.size());
-    std::transform(groups.begin(), groups.end(), first.begin(), [](Group& group) { return &group; });
-    const std::size_t count = std::min(partner_groups, first.size());
-    std::partial_sort(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(count), first.end(),
-                      [](const Group* a, const Group* b) { return a->end != b->end ? a->end < b->end : a < b; });
-    first.resize(count);
-    return first;
-  }
+   private:
+    [[nodiscard]] bool is_enough(double last_end) override {
+      double sum = 0;
+      for (const Group& group : groups_) sum += group.end * static_cast<double>(search_.degrees_[group.level]);
+      return last_end <= sum / static_cast<double>(search_.pool_.ranks) * (1 + good_enough);
+    }
 
-  [[nodiscard]] double mean_end(const Filled& groups) const {
-    double sum = 0;
-    for (const Group& group : groups) sum += group.end * static_cast<double>(degrees_[group.level]);
-    return sum / static_cast<double>(pool_.ranks);
-  }
+    bool exchange(std::size_t from, std::span<const std::size_t> partners) override {
+      Exchange best;
+      const double unchanged = best.end = ends_[from] * (1 - good_enough / 10);
+      for (const std::size_t to : partners) {
+        for (std::size_t given = 0; given < groups_[from].places.size(); ++given) consider(from, given, to, best);
+      }
+      if (best.end >= unchanged) return false;
+      move(from, best.given, best.to);
+      if (best.taken) move(best.to, *best.taken, from);
+      ends_[from] = groups_[from].end = best.from_end;
+      ends_[best.to] = groups_[best.to].end = best.to_end;
+      return true;
+    }
 
-  void consider(const Group& from, std::size_t given, Group& to, Exchange& best) const {
-    const std::size_t place = from.places[given];
-    const double without = from.end - seconds(place, from.level);
-    const double with = to.end + seconds(place, to.level);
-    const auto compare = [&](std::optional<std::size_t> taken) {
-      const std::int64_t tokens = taken ? tokens_[to.places[*taken]] : 0;
-      if (tokens >= tokens_[place] || to.room + tokens < tokens_[place]) return;
-      const double from_end = taken ? without + seconds(to.places[*taken], from.level) : without;
-      const double to_end = taken ? with - seconds(to.places[*taken], to.level) : with;
-      const double end = std::max(from_end, to_end);
-      if (end < best.end) best = {end, given, &to, taken, from_end, to_end};
-    };
-    if (from.places.size() > 1) compare(std::nullopt);
-    for (std::size_t taken = 0; taken < to.places.size(); ++taken) compare(taken);
-  }
+    void consider(std::size_t giver, std::size_t given, std::size_t taker, Exchange& best) const {
+      const Group& from = groups_[giver];
+      const Group& to = groups_[taker];
+      const std::size_t place = from.places[given];
+      const double without = from.end - search_.seconds(place, from.level);
+      const double with = to.end + search_.seconds(place, to.level);
+      const auto compare = [&](std::optional<std::size_t> taken) {
+        const std::int64_t tokens = taken ? search_.tokens_[to.places[*taken]] : 0;
+        if (tokens >= search_.tokens_[place] || to.room + tokens < search_.tokens_[place]) return;
+        const double from_end = taken ? without + search_.seconds(to.places[*taken], from.level) : without;
+        const double to_end = taken ? with - search_.seconds(to.places[*taken], to.level) : with;
+        const double end = std::max(from_end, to_end);
+        if (end < best.end) best = {end, given, taker, taken, from_end, to_end};
+      };
+      if (from.places.size() > 1) compare(std::nullopt);
+      for (std::size_t taken = 0; taken < to.places.size(); ++taken) compare(taken);
+    }
 
-  void apply(Group& from, const Exchange& exchange) const {
-    Group& to = *exchange.to;
-    const auto move = [&](Group& giver, std::size_t index, Group& taker) {
+    void move(std::size_t from, std::size_t index, std::size_t to) {
+      Group& giver = groups_[from];
       const std::size_t place = giver.places[index];
       giver.places.erase(giver.places.begin() + static_cast<std::ptrdiff_t>(index));
-      giver.room += tokens_[place];
-      taker.places.push_back(place);
-      taker.room -= tokens_[place];
-    };
-    move(from, exchange.given, to);
-    if (exchange.taken) move(to, *exchange.taken, from);
-    from.end = exchange.from_end;
-    to.end = exchange.to_end;
-  }
+      giver.room += search_.tokens_[place];
+      groups_[to].places.push_back(place);
+      groups_[to].room -= search_.tokens_[place];
+    }
+
+    const GroupSearch& search_;
+    Filled& groups_;
+  };
 
   [[nodiscard]] Slot slot_of(const Filled& filled) const {
     Slot slot;
@@ -375,12 +370,6 @@ std::optional<Slot> early_groups(const Batch& batch, const SequenceList& longest
                                  const GroupPrices& prices) {
   HDPSIM_CHECK(!longest_first.empty(), "groups of {} ranks without a sequence", pool.ranks);
   return GroupSearch(batch, longest_first, pool, prices).best();
-}
-
-double end_of(const Slot& slot) {
-  double end = 0;
-  for (const SlotGroup& group : slot) end = std::max(end, group.load);
-  return end;
 }
 
 }  // namespace hdpsim

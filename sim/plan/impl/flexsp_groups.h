@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "sim/plan/impl/group_times.h"
 #include "sim/plan/impl/slot.h"
 
 namespace hdpsim {
@@ -46,8 +45,5 @@ class GroupPrices {
 /// sequences.
 [[nodiscard]] std::optional<Slot> early_groups(const Batch& batch, const SequenceList& longest_first,
                                                const GroupPool& pool, const GroupPrices& prices);
-
-/// When the last group ends.
-[[nodiscard]] double end_of(const Slot& slot);
 
 }  // namespace hdpsim

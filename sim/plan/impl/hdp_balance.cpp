@@ -1,16 +1,13 @@
-#include "sim/plan/impl/hdp_balance.h"
-
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "sim/plan/impl/balance.h"
-#include "sim/plan/impl/hdp_naive.h"
+#include "sim/plan/impl/loads.h"
+#include "sim/plan/impl/plain_policies.h"
 #include "sim/plan/impl/policies.h"
-#include "sim/plan/impl/static_mesh.h"
 #include "sim/plan/plan_time.h"
 
 namespace hdpsim {
@@ -103,7 +100,7 @@ class HdpBalance final : public Planner {
       best.add(options_.balance == Balance::pp ? balance_waves(balanced, candidate)
                                                : balance_ranks(balanced, candidate));
     };
-    double share = std::numeric_limits<double>::infinity();
+    double share = never;
     for (const BalanceCandidate& candidate : candidates(batch, speeds)) {
       add(candidate);
       share = std::min(share, candidate.share);
@@ -198,15 +195,11 @@ struct BalancePolicy final : PolicyOptions, BalanceOptions {
     if (rule == BalanceRule::pp) made.balance = Balance::pp;
     if (groups == GroupSizes::uniform) return make_uniform(pool, made.offload);
     if (rule == BalanceRule::none) return make_hdp_naive(pool.context(), {DealOrder::data, made.offload});
-    return make_hdp_balance(pool.context(), made);
+    return std::make_unique<HdpBalance>(pool.context(), made);
   }
 };
 
 }  // namespace
-
-std::unique_ptr<Planner> make_hdp_balance(const PlanningContext& context, const BalanceOptions& options) {
-  return std::make_unique<HdpBalance>(context, options);
-}
 
 PolicyKind hdp_balance_policy() {
   KeyTable<BalancePolicy> keys("hdp-balance");

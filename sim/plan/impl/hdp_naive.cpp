@@ -1,42 +1,35 @@
-#include "sim/plan/impl/hdp_naive.h"
-
 #include <algorithm>
 #include <utility>
 
-#include "sim/plan/impl/deal_order.h"
-#include "sim/plan/impl/packing.h"
+#include "sim/plan/impl/plain_policies.h"
+#include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
-#include "sim/plan/impl/static_mesh.h"
-#include "sim/plan/impl/waves.h"
 #include "sim/plan/plan_time.h"
 
 namespace hdpsim {
 namespace {
 
-class HdpNaive final : public Planner {
+class HdpNaive final : public BuildingPlanner {
  public:
   HdpNaive(const PlanningContext& context, const NaiveOptions& options)
-      : context_(context), options_(options), sizing_(context, options.offload) {}
-
-  [[nodiscard]] bool may_refuse() const override { return false; }
-  // With offload, also tries the numbers of tokens per rank of offloaded_tokens(), and no offload; the work model
-  // selects the best.
-  Plan plan(const Batch& batch, std::int64_t step) const override {
-    // A sequence of C tokens or more fills a pack alone, so that one call packs the shorter ones and lists the others.
-    std::vector<SequenceList> packs = best_fit(batch, longest_first(batch), context_.capacity);
-    put_in_order(packs, options_.order);
-    // The loop over the batch places a long sequence when it meets it; packs exist only when it has met all short ones.
-    std::stable_partition(packs.begin(), packs.end(), [&](const SequenceList& pack) {
-      return batch.sequences[pack.front()].tokens >= context_.capacity;
-    });
-    PlanBuilder builder("hdp-naive", context_, batch, step);
-    for (const Placed& it : best_places(batch, packs, builder)) {
-      builder.add_consecutive(it.first_rank, it.size, packs[it.pack]);
-    }
-    return builder.take();
-  }
+      : BuildingPlanner("hdp-naive", context), options_(options), sizing_(context, options.offload) {}
 
  private:
+  // With offload, also tries the numbers of tokens per rank of offloaded_tokens(), and no offload; the work model
+  // selects the best.
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
+    // A sequence of C tokens or more fills a pack alone, so that one call packs the shorter ones and lists the others.
+    std::vector<SequencePack> packs = best_fit(batch, longest_first(batch), context_.capacity);
+    put_in_order(packs, options_.order);
+    // The loop over the batch places a long sequence when it meets it; packs exist only when it has met all short ones.
+    std::stable_partition(packs.begin(), packs.end(), [&](const SequencePack& pack) {
+      return batch.sequences[pack.sequences.front()].tokens >= context_.capacity;
+    });
+    for (const Placed& it : best_places(batch, packs, builder)) {
+      builder.add_consecutive(it.first_rank, it.size, packs[it.pack].sequences);
+    }
+  }
+
   struct Placed {
     std::size_t wave;
     std::size_t pack;
@@ -44,7 +37,7 @@ class HdpNaive final : public Planner {
     RingSize size;
   };
 
-  std::vector<Placed> best_places(const Batch& batch, const std::vector<SequenceList>& packs,
+  std::vector<Placed> best_places(const Batch& batch, const std::vector<SequencePack>& packs,
                                   const PlanBuilder& builder) const {
     // A policy that ignores loads cannot balance long micro-batches: offload must not lengthen them beyond the mean.
     const double longest_seconds = balanced_shares(batch, context_, sizing_).micro_batch;
@@ -55,7 +48,7 @@ class HdpNaive final : public Planner {
     if (context_.context <= context_.ranks * context_.capacity) others.push_back(context_.capacity);
     std::vector<double> alone;  // seconds of a pack on one rank
     alone.reserve(packs.size());
-    for (const SequenceList& pack : packs) alone.push_back(seconds_of(builder.consecutive(0, {}, pack)));
+    for (const SequencePack& pack : packs) alone.push_back(seconds_of(builder.consecutive(0, {}, pack.sequences)));
     double shortest = step_seconds(best, packs, alone, builder);
     for (const std::int64_t tokens_per_rank : others) {
       std::vector<Placed> other =
@@ -70,22 +63,22 @@ class HdpNaive final : public Planner {
 
   // Wave by wave. `size_of(tokens)`: the size of a sequence of at least C tokens.
   template <class SizeOf>
-  std::vector<Placed> places(const Batch& batch, const std::vector<SequenceList>& packs, SizeOf size_of) const {
-    Waves waves(packs.size(), context_.ranks);
+  std::vector<Placed> places(const Batch& batch, const std::vector<SequencePack>& packs, SizeOf size_of) const {
+    FirstFit waves(packs.size(), context_.ranks);
     std::vector<Placed> placed;
     placed.reserve(packs.size());
     for (std::size_t i = 0; i < packs.size(); ++i) {
-      const std::int64_t tokens = batch.sequences[packs[i].front()].tokens;
+      const std::int64_t tokens = batch.sequences[packs[i].sequences.front()].tokens;
       const RingSize size = tokens < context_.capacity ? sizing_.of_pack() : size_of(tokens);
-      const Waves::Place place = waves.place(size.degree);
-      placed.push_back({place.wave, i, static_cast<std::size_t>(place.first_rank), size});
+      const FirstFit::Place place = waves.place(size.degree);
+      placed.push_back({place.bin, i, static_cast<std::size_t>(place.begin), size});
     }
     std::stable_sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) { return a.wave < b.wave; });
     return placed;
   }
 
   // The planner's own estimate of the step, without a plan of it.
-  double step_seconds(const std::vector<Placed>& placed, const std::vector<SequenceList>& packs,
+  double step_seconds(const std::vector<Placed>& placed, const std::vector<SequencePack>& packs,
                       const std::vector<double>& alone, const PlanBuilder& builder) const {
     PlanClock clock(static_cast<std::size_t>(context_.ranks));
     for (const Placed& it : placed) {
@@ -93,7 +86,7 @@ class HdpNaive final : public Planner {
         const HdpRank rank(it.first_rank);
         clock.run({&rank, 1}, alone[it.pack]);
       } else {
-        const MicroBatch micro_batch = builder.consecutive(it.first_rank, it.size, packs[it.pack]);
+        const MicroBatch micro_batch = builder.consecutive(it.first_rank, it.size, packs[it.pack].sequences);
         clock.run(micro_batch.group, seconds_of(micro_batch));
       }
     }
@@ -104,7 +97,6 @@ class HdpNaive final : public Planner {
     return micro_batch_seconds(micro_batch, context_.layers, context_.work);
   }
 
-  PlanningContext context_;
   NaiveOptions options_;
   RingSizing sizing_;
 };

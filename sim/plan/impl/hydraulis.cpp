@@ -10,10 +10,9 @@
 #include "sim/base/check.h"
 #include "sim/base/quantity_limits.h"
 #include "sim/base/quantity_text.h"
-#include "sim/plan/impl/group_times.h"
-#include "sim/plan/impl/hydraulis_candidates.h"
 #include "sim/plan/impl/hydraulis_strategy.h"
 #include "sim/plan/impl/policies.h"
+#include "sim/plan/impl/slot.h"
 
 namespace hdpsim {
 namespace {
@@ -30,13 +29,36 @@ bool are_alike(const PipelineDegrees& degrees) {
   return std::adjacent_find(degrees.begin(), degrees.end(), std::not_equal_to<>()) == degrees.end();
 }
 
+PipelineDegrees alike(std::int64_t ranks, std::int64_t degree) {
+  return PipelineDegrees(static_cast<std::size_t>(ranks / degree), degree);
+}
+
+// `wide` pipelines of one degree, and the other ranks in pipelines of another one.
+PipelineDegrees degrees_beside(std::int64_t ranks, std::int64_t wide, std::int64_t degree, std::int64_t other) {
+  PipelineDegrees degrees(static_cast<std::size_t>(wide), degree);
+  degrees.insert(degrees.end(), static_cast<std::size_t>((ranks - wide * degree) / other), other);
+  return degrees;
+}
+
+// Half of the ranks that are left to each degree, which is half of the one before, as long as it can be halved.
+PipelineDegrees steps(std::int64_t ranks, std::int64_t degree) {
+  PipelineDegrees degrees;
+  for (std::int64_t left = ranks; left > 0; degree /= 2) {
+    const bool is_last = degree % 2 != 0 || left == degree;
+    const std::int64_t count = is_last ? left / degree : std::max<std::int64_t>(1, left / 2 / degree);
+    degrees.insert(degrees.end(), static_cast<std::size_t>(count), degree);
+    left -= count * degree;
+  }
+  return degrees;
+}
+
 /// Hydraulis (arXiv 2412.07894; PKU-DAIR/Hetu, examples/hydraulis) on one mesh: in every step the strategy of the
 /// candidates that ends first, whose pipelines are groups of unlike degrees of context parallelism. They all have the
 /// mesh's tp and pp, so that parameters lie alike in all strategies and need not move between steps.
-class Hydraulis final : public Planner {
+class Hydraulis final : public BuildingPlanner {
  public:
   Hydraulis(const PlanningContext& context, std::vector<PipelineDegrees> candidates, Search search)
-      : context_(context), candidates_(std::move(candidates)), search_(search) {
+      : BuildingPlanner("hydraulis", context), candidates_(std::move(candidates)), search_(search) {
     for (const PipelineDegrees& degrees : candidates_) degrees_.insert(degrees_.end(), degrees.begin(), degrees.end());
     std::sort(degrees_.begin(), degrees_.end());
     degrees_.erase(std::unique(degrees_.begin(), degrees_.end()), degrees_.end());
@@ -49,10 +71,9 @@ class Hydraulis final : public Planner {
     }
   }
 
-  [[nodiscard]] bool may_refuse() const override { return false; }
-  Plan plan(const Batch& batch, std::int64_t step) const override {
-    PlanBuilder builder("hydraulis", context_, batch, step);
-    if (batch.sequences.empty()) return builder.take();
+ private:
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
+    if (batch.sequences.empty()) return;
     std::vector<std::int64_t> lengths;
     for (const Sequence& sequence : batch.sequences) lengths.push_back(sequence.tokens);
     const StrategySearch search(std::move(lengths), pipeline_kinds());
@@ -65,10 +86,8 @@ class Hydraulis final : public Planner {
       }
       rank += static_cast<std::size_t>(degree);
     }
-    return builder.take();
   }
 
- private:
   [[nodiscard]] std::vector<PipelineKind> pipeline_kinds() const {
     const GroupTimes times = group_times(context_.work, context_.ranks_per_node);
     std::vector<PipelineKind> kinds;
@@ -103,7 +122,6 @@ class Hydraulis final : public Planner {
     return std::move(*best);
   }
 
-  PlanningContext context_;
   std::vector<PipelineDegrees> candidates_;
   std::vector<std::int64_t> degrees_;  // of pipelines, by kind
   std::vector<Strategy> strategies_;   // of each candidate
@@ -178,6 +196,22 @@ void read_strategies(const Value& value, HydraulisPolicy& policy, Diagnostics& d
 }
 
 }  // namespace
+
+std::vector<PipelineDegrees> usual_strategies(std::int64_t ranks, std::int64_t holding) {
+  std::vector<PipelineDegrees> all;
+  const auto add = [&all](PipelineDegrees degrees) {
+    if (std::find(all.begin(), all.end(), degrees) == all.end()) all.push_back(std::move(degrees));
+  };
+  for (std::int64_t degree = 1; ranks % degree == 0; degree *= 2) add(alike(ranks, degree));
+  add(alike(ranks, holding));
+  for (std::int64_t other = 1; other < holding && holding % other == 0; other *= 2) {
+    add(degrees_beside(ranks, 1, holding, other));
+    add(degrees_beside(ranks, std::max<std::int64_t>(1, ranks / 2 / holding), holding, other));
+  }
+  add(steps(ranks, holding));
+  for (std::int64_t degree = 2; degree < holding && ranks % degree == 0; degree *= 2) add(steps(ranks, degree));
+  return all;
+}
 
 PolicyKind hydraulis_policy() {
   KeyTable<HydraulisPolicy> keys("hydraulis");

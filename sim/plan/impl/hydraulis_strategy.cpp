@@ -9,8 +9,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
-#include "sim/plan/impl/load_tree.h"
-#include "sim/plan/impl/never.h"
+#include "sim/plan/impl/loads.h"
 
 namespace hdpsim {
 namespace {
@@ -76,17 +75,13 @@ std::vector<Bin> least_cost_first(const Bin& empty, std::size_t count, const std
 // Each item, the longest first, to the fullest bin that holds it, or to a new one.
 std::vector<Bin> fullest_first(const Bin& empty, const std::vector<std::size_t>& items, const ItemCosts& costs) {
   std::vector<Bin> bins;
-  std::set<std::pair<std::int64_t, std::size_t>> by_room;
+  BestFit rooms;
   for (const std::size_t item : items) {
-    const auto found = by_room.lower_bound({costs.tokens[item], 0});
-    const std::size_t chosen = found == by_room.end() ? bins.size() : found->second;
-    if (found == by_room.end()) {
-      bins.push_back(empty);
-    } else {
-      by_room.erase(found);
-    }
+    const auto open = rooms.take(costs.tokens[item]);
+    const std::size_t chosen = open ? open->pack : bins.size();
+    if (!open) bins.push_back(empty);
     bins[chosen].add(item, costs);
-    by_room.emplace(bins[chosen].room - bins[chosen].tokens, chosen);
+    rooms.put(chosen, bins[chosen].room - bins[chosen].tokens);
   }
   return bins;
 }

@@ -4,9 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "sim/base/quantity_text.h"
-#include "sim/plan/impl/load_tree.h"
-#include "sim/plan/impl/never.h"
+#include "sim/plan/impl/loads.h"
 #include "sim/plan/impl/policies.h"
 #include "sim/plan/impl/slot.h"
 
@@ -19,15 +17,8 @@ constexpr double load_slack = 1.05;
 struct DynamicOptions {
   std::int64_t min_cp = 1;    ///< A power of two.
   std::int64_t multiple = 1;  ///< The number of slots is a multiple of this.
-  Position position;          ///< Where a study asks for the policy.
+  SlotOwner owner;
 };
-
-// The original ends with an error here, or not at all.
-[[noreturn]] void refuse_doubling(const DynamicOptions& options, std::int64_t degree, std::int64_t free) {
-  throw InputError(options.position,
-                   fmt::format("megatron-dynamic-cp doubles a group of {} ranks, but only {} are free", degree, free),
-                   "use a pool of a power of two of ranks");
-}
 
 /// A slot of packed groups, as DefaultDynamicCPScheduler of Megatron-LM fills it.
 class DynamicSlot {
@@ -123,16 +114,14 @@ class DynamicSlot {
     level.loads.set(place, to.load, used_[group]);
   }
 
-  // Doubles the first of the smallest groups until no rank is idle. False: it would reach beyond the pool.
+  // Doubles groups until no rank is idle. False: one would reach beyond the pool.
   bool fill() {
-    for (; used_ranks_ < context_.ranks; used_ranks_ = ranks_of(slot_)) {
-      const auto group = first_of_smallest(slot_);
-      const std::int64_t more = std::min(group->degree, context_.ranks - group->degree);
-      const std::int64_t end = std::accumulate(slot_.begin(), std::next(group), std::int64_t{0},
+    while (ranks_of(slot_) < context_.ranks) {
+      const Doubling doubling = next_doubling(slot_, context_.ranks);
+      const std::int64_t end = std::accumulate(slot_.begin(), std::next(doubling.group), std::int64_t{0},
                                                [](std::int64_t ranks, const SlotGroup& g) { return ranks + g.degree; });
-      if (end + more > context_.ranks) return false;
-      if (used_ranks_ + more > context_.ranks) refuse_doubling(options_, group->degree, context_.ranks - used_ranks_);
-      widen(*group, group->degree + more, batch_);
+      if (end + doubling.more > context_.ranks) return false;
+      apply(doubling, slot_, batch_, options_.owner);
     }
     return true;
   }
@@ -165,30 +154,23 @@ class DynamicSlot {
 
 /// Megatron-LM's dynamic context parallelism (megatron/core/datasets/data_schedule.py, DefaultDynamicCPScheduler):
 /// slots of groups whose degrees are powers of two, the sequences of a group packed into one micro-batch.
-class MegatronDynamicCp final : public Planner {
+class MegatronDynamicCp final : public BuildingPlanner {
  public:
   MegatronDynamicCp(const PlanningContext& context, DynamicOptions options)
-      : context_(context), options_(std::move(options)) {}
+      : BuildingPlanner("megatron-dynamic-cp", context, true), options_(std::move(options)) {}
 
-  Plan plan(const Batch& batch, std::int64_t step) const override {
-    PlanBuilder builder("megatron-dynamic-cp", context_, batch, step);
+ private:
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
     SequenceList waiting = longest_first(batch);
-    if (!waiting.empty()) require_degree(batch.sequences[waiting.front()].tokens);
+    if (!waiting.empty()) {
+      const std::int64_t tokens = batch.sequences[waiting.front()].tokens;
+      const std::int64_t degree = power_of_two_degree(tokens, context_.capacity, options_.min_cp);
+      if (degree > context_.ranks) options_.owner.refuse_length(tokens, degree);
+    }
     std::vector<Slot> slots;
     while (!waiting.empty()) slots.push_back(DynamicSlot(batch, context_, options_).take(waiting));
     split(slots);
     for (const Slot& slot : slots) add_packed(builder, slot);
-    return builder.take();
-  }
-
- private:
-  void require_degree(std::int64_t tokens) const {
-    const std::int64_t degree = power_of_two_degree(tokens, context_.capacity, options_.min_cp);
-    if (degree <= context_.ranks) return;
-    throw InputError(options_.position,
-                     fmt::format("megatron-dynamic-cp gives a sequence of {} tokens {} ranks, the pool has {}",
-                                 count_text(tokens), degree, context_.ranks),
-                     "use a pool of a power of two of ranks, or a larger capacity");
   }
 
   // Splits slots, the last ones first, until their number is a multiple.
@@ -224,19 +206,18 @@ class MegatronDynamicCp final : public Planner {
     for (std::int64_t used = ranks_of(slot); used < context_.ranks; used = ranks_of(slot)) {
       auto group = std::prev(slot.end());
       while (group != slot.begin() && std::prev(group)->degree == group->degree) --group;
-      if (group->degree > context_.ranks - used) refuse_doubling(options_, group->degree, context_.ranks - used);
+      if (group->degree > context_.ranks - used) options_.owner.refuse_doubling(group->degree, context_.ranks - used);
       group->degree *= 2;
     }
   }
 
   [[noreturn]] void refuse_splitting(std::size_t slots) const {
-    throw InputError(options_.position,
+    throw InputError(options_.owner.position,
                      fmt::format("megatron-dynamic-cp makes {} slots, which it cannot split into a multiple of {}",
                                  slots, options_.multiple),
                      "use larger batches, or a smaller 'micro_batches_divided_by'");
   }
 
-  PlanningContext context_;
   DynamicOptions options_;
 };
 
@@ -247,8 +228,10 @@ struct DynamicPolicy final : PolicyOptions {
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
     pool.require_room();
-    return std::make_unique<MegatronDynamicCp>(pool.context(),
-                                               DynamicOptions{pool.least_group(min_cp), multiple, pool.position()});
+    const std::int64_t ranks = pool.context().ranks;
+    return std::make_unique<MegatronDynamicCp>(
+        pool.context(),
+        DynamicOptions{pool.least_group(min_cp), multiple, SlotOwner{"megatron-dynamic-cp", pool.position(), ranks}});
   }
 };
 

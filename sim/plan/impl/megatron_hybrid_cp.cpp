@@ -1,12 +1,9 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <span>
 #include <utility>
 
-#include "sim/base/quantity_text.h"
 #include "sim/plan/impl/policies.h"
 #include "sim/plan/impl/slot.h"
 
@@ -114,11 +111,7 @@ class HybridSlot {
     for (const SlotGroup& group : slot_) least = std::min(least, group.load);
     return least;
   }
-  [[nodiscard]] double most() const {
-    double most = 0;
-    for (const SlotGroup& group : slot_) most = std::max(most, group.load);
-    return most;
-  }
+  [[nodiscard]] double most() const { return largest_load(slot_); }
   [[nodiscard]] bool is_even() const { return most() - least() <= imbalance * most(); }
 
   // The most loaded group gives up its last sequence while that makes loads more even.
@@ -148,18 +141,23 @@ class HybridSlot {
 
 /// Megatron-LM's hybrid context parallelism (megatron/core/pipeline_parallel/hybrid_cp_schedule.py,
 /// BalancedCPScheduler): slots of groups whose degrees are powers of two, each sequence a micro-batch of its own.
-class MegatronHybridCp final : public Planner {
+class MegatronHybridCp final : public BuildingPlanner {
  public:
   MegatronHybridCp(const PlanningContext& context, Position position)
-      : context_(context), position_(std::move(position)) {}
+      : BuildingPlanner("megatron-hybrid-cp", context, true),
+        owner_{"megatron-hybrid-cp", std::move(position), context.ranks} {}
 
-  Plan plan(const Batch& batch, std::int64_t step) const override {
-    PlanBuilder builder("megatron-hybrid-cp", context_, batch, step);
+ private:
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
     SequenceList waiting = longest_first(batch);
     while (!waiting.empty()) {
       Slot slot = HybridSlot(batch, context_).take(waiting);
-      if (slot.empty()) refuse_length(batch.sequences[waiting.front()].tokens);
-      fill(slot, batch);
+      if (slot.empty()) {
+        const std::int64_t tokens = batch.sequences[waiting.front()].tokens;
+        owner_.refuse_length(tokens, power_of_two_degree(tokens, context_.capacity));
+      }
+      // No rank stays idle.
+      while (ranks_of(slot) < context_.ranks) apply(next_doubling(slot, context_.ranks), slot, batch, owner_);
       std::size_t rank = 0;
       for (const SlotGroup& group : slot) {
         for (const std::size_t sequence : group.sequences) {
@@ -168,34 +166,9 @@ class MegatronHybridCp final : public Planner {
         rank += static_cast<std::size_t>(group.degree);
       }
     }
-    return builder.take();
   }
 
- private:
-  // No rank stays idle: the first of the smallest groups gets twice its ranks until all have work.
-  void fill(Slot& slot, const Batch& batch) const {
-    for (std::int64_t used = ranks_of(slot); used < context_.ranks; used = ranks_of(slot)) {
-      const auto group = first_of_smallest(slot);
-      const std::int64_t degree = std::min(2 * group->degree, context_.ranks);
-      if (used + degree - group->degree > context_.ranks) refuse_filling(group->degree, context_.ranks - used);
-      widen(*group, degree, batch);
-    }
-  }
-
-  [[noreturn]] void refuse_length(std::int64_t tokens) const {
-    throw InputError(position_,
-                     fmt::format("megatron-hybrid-cp gives a sequence of {} tokens {} ranks, the pool has {}",
-                                 count_text(tokens), power_of_two_degree(tokens, context_.capacity), context_.ranks),
-                     "use a pool of a power of two of ranks, or a larger capacity");
-  }
-  [[noreturn]] void refuse_filling(std::int64_t degree, std::int64_t free) const {
-    throw InputError(position_,
-                     fmt::format("megatron-hybrid-cp doubles a group of {} ranks, but only {} are free", degree, free),
-                     "use a pool of a power of two of ranks");
-  }
-
-  PlanningContext context_;
-  Position position_;
+  SlotOwner owner_;
 };
 
 struct HybridPolicy final : PolicyOptions {

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "sim/base/check.h"
-#include "sim/plan/impl/work_packing.h"
+#include "sim/model/shares.h"
+#include "sim/plan/impl/packs.h"
 
 namespace hdpsim {
 namespace {
@@ -101,7 +102,7 @@ std::vector<Batch> batches_to_try(const BatchSource& data, std::int64_t steps) {
 }  // namespace
 
 std::size_t OutlierRules::micro_batches(std::int64_t tokens) const {
-  const std::int64_t of_replica = (tokens + replicas * context - 1) / (replicas * context);
+  const std::int64_t of_replica = divided(tokens, replicas * context);
   return static_cast<std::size_t>(replicas * std::max<std::int64_t>(1, of_replica));
 }
 
@@ -122,9 +123,8 @@ ReleasedBatch release(const Batch& arrived, const OutlierRules& rules, HeldSeque
   Batch all = std::exchange(held.left, {});
   all.sequences.insert(all.sequences.end(), ready.sequences.begin(), ready.sequences.end());
 
-  SequenceList order(all.sequences.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const WorkPacks packs = pack_by_work(all, order, rules.micro_batches(all.tokens()), rules.room, rules.work);
+  const WorkPacks packs =
+      pack_by_work(all, in_data_order(all), rules.micro_batches(all.tokens()), rules.room, rules.work);
   ReleasedBatch step;
   auto left = packs.left.begin();
   for (std::size_t i = 0; i < all.sequences.size(); ++i) {
@@ -132,8 +132,11 @@ ReleasedBatch release(const Batch& arrived, const OutlierRules& rules, HeldSeque
     if (is_left) ++left;
     (is_left ? held.left : step.batch).sequences.push_back(all.sequences[i]);
   }
-  step.most_work = *std::max_element(packs.work.begin(), packs.work.end());
-  step.mean_work = std::accumulate(packs.work.begin(), packs.work.end(), 0.0) / static_cast<double>(packs.work.size());
+  for (const SequencePack& pack : packs.packs) {
+    step.most_work = std::max(step.most_work, pack.work);
+    step.mean_work += pack.work;
+  }
+  step.mean_work /= static_cast<double>(packs.packs.size());
   return step;
 }
 
@@ -172,7 +175,7 @@ void HeldBackBatches::begin() const {
   const std::size_t sequences_a_step = std::max<std::size_t>(1, data_.step(0).sequences.size());
   const std::int64_t before =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(most_warming / sequences_a_step), 1, history);
-  const std::int64_t laps = (before + steps_ - 1) / steps_;
+  const std::int64_t laps = divided(before, steps_);
   for (std::int64_t k = laps * steps_ - before; k < laps * steps_; ++k) {
     (void)release(data_.step(k % steps_), rules_, held);
   }

@@ -1,56 +1,11 @@
 #include "sim/plan/impl/plan_builder.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
-#include <numeric>
 #include <utility>
 
 #include "sim/base/check.h"
 
 namespace hdpsim {
-namespace {
-
-/// A sequence with the key by which it is sorted.
-struct Keyed {
-  std::uint64_t key;
-  std::size_t sequence;
-};
-
-// By rising key, those of one key in their order: a radix sort from the last digit on (Knuth, The Art of Computer
-// Programming, 5.2.5). Reads and writes memory in few streams. O(n digits).
-void sort_by_key(std::vector<Keyed>& list) {
-  constexpr unsigned bits = 11;
-  constexpr std::uint64_t digits = std::uint64_t{1} << bits;
-  std::uint64_t largest = 0;
-  for (const Keyed& each : list) largest = std::max(largest, each.key);
-  std::vector<Keyed> sorted(list.size());
-  for (unsigned shift = 0; shift < 64 && largest >> shift > 0; shift += bits) {
-    const auto digit = [&](const Keyed& each) { return (each.key >> shift) % digits; };
-    std::array<std::size_t, digits + 1> begins{};
-    for (const Keyed& each : list) ++begins[digit(each) + 1];
-    std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    for (const Keyed& each : list) sorted[begins[digit(each)]++] = each;
-    std::swap(list, sorted);
-  }
-}
-
-}  // namespace
-
-SequenceList longest_first(const Batch& batch) {
-  std::int64_t longest = 0;
-  for (const Sequence& sequence : batch.sequences) longest = std::max(longest, sequence.tokens);
-  std::vector<Keyed> list;
-  list.reserve(batch.sequences.size());
-  for (const Sequence& sequence : batch.sequences) {
-    list.push_back({static_cast<std::uint64_t>(longest - sequence.tokens), list.size()});
-  }
-  sort_by_key(list);
-  SequenceList order(list.size());
-  std::transform(list.begin(), list.end(), order.begin(), [](const Keyed& each) { return each.sequence; });
-  return order;
-}
-
 PlanBuilder::PlanBuilder(std::string policy, const PlanningContext& context, const Batch& batch, std::int64_t step) {
   plan_.policy = std::move(policy);
   plan_.step = step;
@@ -100,6 +55,14 @@ std::vector<Span> PlanBuilder::whole(std::span<const std::size_t> sequences) con
 void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size,
                                   std::span<const std::size_t> sequences) {
   add(consecutive(first_rank, size, sequences));
+}
+
+void PlanBuilder::add_in_turn(const std::vector<SequencePack>& packs, std::int64_t cp, const RingSizing& sizing) {
+  const std::size_t replicas = plan_.schedule.size() / static_cast<std::size_t>(cp);
+  for (std::size_t i = 0; i < packs.size(); ++i) {
+    if (packs[i].sequences.empty()) continue;
+    add_consecutive(i % replicas * static_cast<std::size_t>(cp), sizing.on(cp, packs[i].tokens), packs[i].sequences);
+  }
 }
 
 MicroBatch PlanBuilder::consecutive(std::size_t first_rank, const RingSize& size,

@@ -4,19 +4,14 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "sim/plan/impl/packs.h"
 #include "sim/plan/impl/ring_sizing.h"
 #include "sim/plan/planner.h"
 
 namespace hdpsim {
-
-/// Sequences by their index in the batch.
-using SequenceList = std::vector<std::size_t>;
-
-/// The sequences of a batch, longest first; those of equal length keep the order of the data. O(n) times the digits of
-/// the longest.
-[[nodiscard]] SequenceList longest_first(const Batch& batch);
 
 /// Collects the micro-batches of a plan. A rank executes its micro-batches in the order in which they were added, so
 /// that no order of additions can deadlock.
@@ -29,6 +24,9 @@ class PlanBuilder {
   void add(std::vector<HdpRank> group, std::span<const std::size_t> sequences, const RingSize& size = {});
   /// The same on `size.degree` consecutive ranks.
   void add_consecutive(std::size_t first_rank, const RingSize& size, std::span<const std::size_t> sequences);
+  /// Adds packs to the replicas of `cp` consecutive ranks in turn, offloaded as `sizing` says. A pack without sequences
+  /// leaves its replica out.
+  void add_in_turn(const std::vector<SequencePack>& packs, std::int64_t cp, const RingSizing& sizing);
   /// What add_consecutive() would add.
   [[nodiscard]] MicroBatch consecutive(std::size_t first_rank, const RingSize& size,
                                        std::span<const std::size_t> sequences) const;
@@ -55,6 +53,28 @@ class PlanBuilder {
   [[nodiscard]] std::vector<Span> whole(std::span<const std::size_t> sequences) const;
 
   Plan plan_;
+};
+
+/// A planner that adds the micro-batches of a batch to an empty plan.
+class BuildingPlanner : public Planner {
+ public:
+  [[nodiscard]] Plan plan(const Batch& batch, std::int64_t step) const override {
+    PlanBuilder builder(policy_, context_, batch, step);
+    add_to(builder, batch);
+    return builder.take();
+  }
+  [[nodiscard]] bool may_refuse() const final { return may_refuse_; }
+
+ protected:
+  BuildingPlanner(std::string policy, const PlanningContext& context, bool may_refuse = false)
+      : context_(context), policy_(std::move(policy)), may_refuse_(may_refuse) {}
+  virtual void add_to(PlanBuilder& builder, const Batch& batch) const = 0;
+
+  PlanningContext context_;
+
+ private:
+  std::string policy_;
+  bool may_refuse_;
 };
 
 }  // namespace hdpsim

@@ -7,6 +7,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
+#include "sim/model/shares.h"
 #include "sim/plan/impl/ring_sizing.h"
 
 namespace hdpsim {
@@ -64,6 +65,16 @@ std::int64_t PoolFit::least_group(std::int64_t min_cp) {
   return min_cp;
 }
 
+std::int64_t PoolFit::micro_batch_limit(std::int64_t cp, std::optional<std::int64_t> tokens_of_rank) {
+  if (tokens_of_rank.value_or(0) > context_.capacity) {
+    error(
+        where("max_tokens"),
+        fmt::format("'max_tokens' is {}, a rank holds {}", count_text(*tokens_of_rank), count_text(context_.capacity)),
+        "use a larger capacity, or leave it out");
+  }
+  return tokens_of_rank.value_or(context_.capacity) * cp;
+}
+
 void PoolFit::require_room() {
   if (least_ranks_for_context(context_.capacity) > context_.ranks) does_not_fit(stated_, context_.capacity);
 }
@@ -88,7 +99,7 @@ void PoolFit::require_servers(const Value& where) {
 }
 
 std::int64_t PoolFit::least_ranks_for_context(std::int64_t tokens_per_rank) const {
-  return (context_.context - 1) / tokens_per_rank + 1;
+  return divided(context_.context, tokens_per_rank);
 }
 
 std::vector<std::int64_t> PoolFit::divisors() const {

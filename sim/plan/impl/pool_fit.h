@@ -38,6 +38,10 @@ class PoolFit {
   std::int64_t degree_of(const std::optional<std::int64_t>& cp);
   /// The least degree of a group that option `min_cp` states: it must be a power of two that the pool has.
   std::int64_t least_group(std::int64_t min_cp);
+  /// The tokens that a micro-batch on `cp` ranks should have, in policies that derive the number of micro-batches from
+  /// tokens, but then balance work, so that a micro-batch of short sequences may have more. `tokens_of_rank`: what a
+  /// rank should hold; if empty, its capacity, and an error if more.
+  std::int64_t micro_batch_limit(std::int64_t cp, std::optional<std::int64_t> tokens_of_rank);
   /// The whole pool must hold the context.
   void require_room();
   /// Micro-batches that continue others must suit the pipeline and the experts.

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <compare>
-#include <functional>
-#include <limits>
 #include <numeric>
-#include <queue>
 #include <unordered_map>
 #include <utility>
+
+#include "sim/plan/impl/loads.h"
 
 namespace hdpsim {
 
@@ -132,103 +129,6 @@ class OpenPacks {
   std::unordered_map<std::size_t, std::vector<OpenPack>> many_;
 };
 
-/// The rank that is done first, the lowest among equals. A heap of all ranks would miss the cache on every level; here
-/// the ranks that are done soon are a round, in their order, and those that got work wait for the next round, for which
-/// they are sorted. Ranks that have far more work than others come in when the others have as much.
-class LeastLoaded {
- public:
-  explicit LeastLoaded(const std::vector<double>& loads) {
-    initial_.reserve(loads.size());
-    for (std::size_t rank = 0; rank < loads.size(); ++rank) {
-      initial_.push_back({loads[rank], static_cast<std::uint32_t>(rank)});
-    }
-    std::sort(initial_.begin(), initial_.end());
-    begin_round();
-  }
-
-  [[nodiscard]] std::size_t rank() const { return front().rank; }
-  /// A rank that comes soon, if none gets in between.
-  [[nodiscard]] std::size_t rank_ahead() const {
-    constexpr std::size_t ahead = 12;
-    return sorted_[std::min(next_ + ahead, sorted_.size() - 1)].rank;
-  }
-
-  /// Adds to the load of rank(); no less than 0.
-  void add(double seconds) {
-    const Load moved{front().seconds + seconds, front().rank};
-    if (seconds > 0) least_step_ = std::min(least_step_, seconds);
-    is_again() ? again_.pop() : static_cast<void>(++next_);
-    if (moved.seconds <= end_) {
-      again_.push(moved);
-    } else {
-      later_.push_back(moved);
-    }
-    if (next_ == in_round_ && again_.empty()) begin_round();
-  }
-
-  /// The loads by rank.
-  void get(std::vector<double>& loads) {
-    for (; !again_.empty(); again_.pop()) later_.push_back(again_.top());
-    for (const Load& load : later_) loads[load.rank] = load.seconds;
-    for (std::size_t i = next_; i < sorted_.size(); ++i) loads[sorted_[i].rank] = sorted_[i].seconds;
-  }
-
- private:
-  struct Load {
-    double seconds;
-    std::uint32_t rank;
-    friend auto operator<=>(const Load&, const Load&) = default;
-  };
-
-  [[nodiscard]] bool is_again() const {
-    return !again_.empty() && (next_ == in_round_ || again_.top() < sorted_[next_]);
-  }
-  [[nodiscard]] const Load& front() const { return is_again() ? again_.top() : sorted_[next_]; }
-
-  // A round as wide as the least step, so that no rank comes twice in it; but no narrower than a part of all that is
-  // sorted, so that these are not gone through for the sake of a few.
-  void begin_round() {
-    constexpr double most_rounds = 32;
-    std::sort(later_.begin(), later_.end());
-    sorted_.erase(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(in_round_));
-    merge_in(later_.begin(), later_.end());
-    later_.clear();
-    const bool none = sorted_.empty();
-    const bool joins_first = none || (joined_ < initial_.size() && initial_[joined_] < sorted_.front());
-    const double first = joins_first ? initial_[joined_].seconds : sorted_.front().seconds;
-    const double all = none ? 0 : sorted_.back().seconds - first;
-    const double step = std::isfinite(least_step_) ? least_step_ : 0;
-    end_ = first + std::max(step, all / most_rounds);
-    const auto is_in = [&](const Load& load) { return load.seconds <= end_; };
-    const auto joining = initial_.begin() + static_cast<std::ptrdiff_t>(joined_);
-    const auto joined = std::partition_point(joining, initial_.end(), is_in);
-    merge_in(joining, joined);
-    joined_ = static_cast<std::size_t>(joined - initial_.begin());
-    next_ = 0;
-    in_round_ = static_cast<std::size_t>(std::partition_point(sorted_.begin(), sorted_.end(), is_in) - sorted_.begin());
-    least_step_ = std::numeric_limits<double>::infinity();
-  }
-
-  void merge_in(std::vector<Load>::const_iterator begin, std::vector<Load>::const_iterator end) {
-    if (begin == end) return;
-    merged_.resize(sorted_.size() + static_cast<std::size_t>(end - begin));
-    std::merge(sorted_.begin(), sorted_.end(), begin, end, merged_.begin());
-    std::swap(sorted_, merged_);
-  }
-
-  std::vector<Load> initial_;  ///< All ranks by the load that they began with; the first `joined_` are elsewhere.
-  std::size_t joined_ = 0;
-  std::vector<Load>
-      sorted_;  ///< Ranks by load; the first `in_round_` are the round, the first `next_` of which are done.
-  std::size_t in_round_ = 0;
-  std::size_t next_ = 0;
-  double end_ = 0;                                                      ///< The largest load of the round.
-  std::priority_queue<Load, std::vector<Load>, std::greater<>> again_;  ///< Ranks that are in the round again.
-  std::vector<Load> later_;                                             ///< Those that are not, in any order.
-  std::vector<Load> merged_;
-  double least_step_ = std::numeric_limits<double>::infinity();  ///< By which a load of this round has grown.
-};
-
 /// The lengths in a separate pass: they are scattered in memory, and the dealing would wait for each one.
 std::vector<std::int64_t> lengths_of(const Batch& batch, const SequenceList& sequences) {
   std::vector<std::int64_t> tokens(sequences.size());
@@ -274,8 +174,8 @@ DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, 
   LeastLoaded least_loaded(loads);
   OpenPacks open(loads.size(), lengths.back());
   for (const std::int64_t tokens : lengths) {
-    const std::size_t rank = least_loaded.rank();
-    open.prefetch(least_loaded.rank_ahead());
+    const std::size_t rank = least_loaded.bin();
+    open.prefetch(least_loaded.bin_ahead());
     const double pairs = causal_pairs(tokens);
     double seconds = context.work.compute_seconds(pairs, tokens) + sizing.offload_seconds(pairs, tokens, dealt.size);
     std::optional<OpenPack> pack = open.take(rank, tokens);

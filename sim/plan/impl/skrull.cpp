@@ -1,62 +1,50 @@
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <utility>
 
+#include "sim/model/shares.h"
+#include "sim/plan/impl/loads.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 
 namespace hdpsim {
 namespace {
 
-/// A sequence with the seconds of its work on one rank, the F(s) of the paper.
-struct Weighed {
-  std::size_t sequence = 0;
-  std::int64_t tokens = 0;
-  double work = 0;
-};
-
 /// The placement of one micro-batch's sequences on the `ranks` ranks of a replica, each of which has room for
 /// `capacity` tokens (the paper's algorithm 1, "DACP"): sequences, shortest first, go to one rank while there is room,
-/// and are shared by all ranks otherwise.
+/// and are shared by all ranks otherwise. Their work on one rank is the F(s) of the paper.
 ///
 /// The printed algorithm takes what a roll-back shares from one rank's room alone, with the sign turned round. Here all
 /// ranks give their part, so that in micro-batches which nearly fill their ranks one roll-back leads to the next: all
 /// is shared then.
 class LocalOrShared {
  public:
-  LocalOrShared(std::int64_t ranks, std::int64_t capacity)
-      : capacity_(capacity), held_(static_cast<std::size_t>(ranks)) {}
+  LocalOrShared(const Batch& batch, const PlanningContext& context, std::int64_t ranks)
+      : batch_(batch), context_(context), held_(static_cast<std::size_t>(ranks)) {}
 
   /// False if the sequences do not fit. O(sequences x ranks).
-  [[nodiscard]] bool place(const std::vector<Weighed>& shortest_first) {
-    return std::all_of(shortest_first.begin(), shortest_first.end(), [&](const Weighed& s) { return place(s); }) &&
-           room(fullest()) >= 0;
+  [[nodiscard]] bool place(const SequenceList& shortest_first) {
+    return std::all_of(shortest_first.begin(), shortest_first.end(), [&](std::size_t s) { return place(s); }) &&
+           room_beside(fullest(), 0) >= 0;
   }
 
-  [[nodiscard]] SequenceList shared() const { return names_of(shared_); }
-  [[nodiscard]] std::vector<SequenceList> local() const {
-    std::vector<SequenceList> lists;
-    for (const Held& rank : held_) lists.push_back(names_of(rank.sequences));
-    return lists;
+  void add_to(PlanBuilder& builder, std::size_t first_rank) const {
+    std::vector<SequenceList> local;
+    for (const SequencePack& rank : held_) local.push_back(rank.sequences);
+    builder.add_with_local(first_rank, shared_.sequences, local);
   }
 
  private:
-  struct Held {
-    std::vector<Weighed> sequences;
-    std::int64_t tokens = 0;
-    double work = 0;  // without what is shared, which adds the same to all
-  };
-
-  bool place(const Weighed& sequence) {
+  bool place(std::size_t sequence) {
+    const std::int64_t tokens = batch_.sequences[sequence].tokens;
     while (true) {
-      if (const auto rank = rank_for(sequence.tokens)) {
-        hold(held_[*rank], sequence);
+      if (const auto rank = rank_for(tokens)) {
+        held_[*rank].add(sequence, tokens, work_of(context_.work, tokens));
         return true;
       }
       const std::size_t full = fullest();
-      if (room_beside(full, sequence.tokens) >= 0) {
-        share(sequence);
+      if (room_beside(full, tokens) >= 0) {
+        shared_.add(sequence, tokens);
         return true;
       }
       if (held_[full].sequences.empty()) return false;
@@ -66,127 +54,94 @@ class LocalOrShared {
 
   // The rank with least work, or with most room where that one has none; the first among equals.
   [[nodiscard]] std::optional<std::size_t> rank_for(std::int64_t tokens) const {
-    const auto less_work = [](const Held& a, const Held& b) { return a.work < b.work; };
-    for (const std::size_t rank : {index(std::min_element(held_.begin(), held_.end(), less_work)), emptiest()}) {
-      if (tokens <= room(rank)) return rank;
+    const auto less_work = [](const SequencePack& a, const SequencePack& b) { return a.work < b.work; };
+    const auto least = std::min_element(held_.begin(), held_.end(), less_work);
+    const auto emptiest = std::min_element(held_.begin(), held_.end(), less_held);
+    for (const std::size_t rank : {index(least), index(emptiest)}) {
+      if (tokens <= room_beside(rank, 0)) return rank;
     }
     return std::nullopt;
   }
 
-  static void hold(Held& rank, const Weighed& sequence) {
-    rank.sequences.push_back(sequence);
-    rank.tokens += sequence.tokens;
-    rank.work += sequence.work;
-  }
-
-  void share(const Weighed& sequence) {
-    shared_.push_back(sequence);
-    shared_tokens_ += sequence.tokens;
-  }
-
   // The rank's shortest sequence becomes shared.
-  void roll_back(Held& rank) {
-    const Weighed shortest = rank.sequences.front();
+  void roll_back(SequencePack& rank) {
+    const std::size_t shortest = rank.sequences.front();
+    const std::int64_t tokens = batch_.sequences[shortest].tokens;
     rank.sequences.erase(rank.sequences.begin());
-    rank.tokens -= shortest.tokens;
-    rank.work -= shortest.work;
-    share(shortest);
+    rank.tokens -= tokens;
+    rank.work -= work_of(context_.work, tokens);
+    shared_.add(shortest, tokens);
   }
 
-  [[nodiscard]] std::int64_t room(std::size_t rank) const { return room_beside(rank, 0); }
   // What is left on a rank once the group shares `tokens` more.
   [[nodiscard]] std::int64_t room_beside(std::size_t rank, std::int64_t tokens) const {
-    const std::int64_t ranks = std::ssize(held_);
-    return capacity_ - held_[rank].tokens - (shared_tokens_ + tokens + ranks - 1) / ranks;
+    return context_.capacity - held_[rank].tokens - divided(shared_.tokens + tokens, std::ssize(held_));
   }
-  [[nodiscard]] std::size_t emptiest() const { return index(std::min_element(held_.begin(), held_.end(), less_held)); }
   [[nodiscard]] std::size_t fullest() const { return index(std::max_element(held_.begin(), held_.end(), less_held)); }
-  static bool less_held(const Held& a, const Held& b) { return a.tokens < b.tokens; }
-  [[nodiscard]] std::size_t index(std::vector<Held>::const_iterator rank) const {
+  static bool less_held(const SequencePack& a, const SequencePack& b) { return a.tokens < b.tokens; }
+  [[nodiscard]] std::size_t index(std::vector<SequencePack>::const_iterator rank) const {
     return static_cast<std::size_t>(rank - held_.begin());
   }
-  static SequenceList names_of(const std::vector<Weighed>& sequences) {
-    SequenceList names;
-    for (const Weighed& sequence : sequences) names.push_back(sequence.sequence);
-    return names;
-  }
 
-  std::int64_t capacity_;
-  std::vector<Held> held_;
-  std::vector<Weighed> shared_;
-  std::int64_t shared_tokens_ = 0;
+  const Batch& batch_;
+  const PlanningContext& context_;
+  std::vector<SequencePack> held_;  // by rank, without what is shared, which adds the same to all
+  SequencePack shared_;
 };
 
 /// Skrull (Xu et al. 2025, arXiv 2505.19609): its global scheduling deals sequences to replicas by work, largest first
 /// to the least load, and every n-th sequence of a replica, shortest first, to each of its n micro-batches, with the
 /// least n whose micro-batches can be placed.
-class Skrull final : public Planner {
+class Skrull final : public BuildingPlanner {
  public:
-  Skrull(const PlanningContext& context, std::int64_t cp) : context_(context), cp_(cp) {}
-
-  [[nodiscard]] bool may_refuse() const override { return false; }
-  Plan plan(const Batch& batch, std::int64_t step) const override {
-    PlanBuilder builder("skrull", context_, batch, step);
-    const std::vector<std::vector<Weighed>> replicas = dealt(batch);
-    for (std::size_t replica = 0; replica < replicas.size(); ++replica) {
-      for (const LocalOrShared& placed : micro_batches(replicas[replica])) {
-        builder.add_with_local(replica * static_cast<std::size_t>(cp_), placed.shared(), placed.local());
-      }
-    }
-    return builder.take();
-  }
+  Skrull(const PlanningContext& context, std::int64_t cp) : BuildingPlanner("skrull", context), cp_(cp) {}
 
  private:
-  // Of every replica its sequences, shortest first. O(n (log n + log replicas)).
-  [[nodiscard]] std::vector<std::vector<Weighed>> dealt(const Batch& batch) const {
-    std::vector<std::vector<Weighed>> replicas(static_cast<std::size_t>(context_.ranks / cp_));
-    std::vector<std::pair<double, std::size_t>> loads;  // a heap, least load first
-    for (std::size_t replica = 0; replica < replicas.size(); ++replica) loads.emplace_back(0, replica);
-    for (const std::size_t sequence : longest_first(batch)) {
-      const std::int64_t tokens = batch.sequences[sequence].tokens;
-      const double work = context_.work.compute_seconds(causal_pairs(tokens), tokens);
-      std::pop_heap(loads.begin(), loads.end(), std::greater<>());
-      auto& [load, replica] = loads.back();
-      load += work;
-      replicas[replica].push_back({sequence, tokens, work});
-      std::push_heap(loads.begin(), loads.end(), std::greater<>());
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
+    std::vector<double> loads(static_cast<std::size_t>(context_.ranks / cp_));
+    auto replicas = deal_to_least_loaded(longest_first(batch), loads, [&](std::size_t sequence) {
+      return work_of(context_.work, batch.sequences[sequence].tokens);
+    });
+    for (std::size_t replica = 0; replica < replicas.size(); ++replica) {
+      std::reverse(replicas[replica].begin(), replicas[replica].end());
+      for (const LocalOrShared& placed : micro_batches(batch, replicas[replica])) {
+        placed.add_to(builder, replica * static_cast<std::size_t>(cp_));
+      }
     }
-    for (std::vector<Weighed>& replica : replicas) std::reverse(replica.begin(), replica.end());
-    return replicas;
   }
 
   // A sequence fits alone, since the ranks of a replica hold the context. O(n (log n + ranks)) for n sequences, unless
   // micro-batches that have room cannot be placed.
-  [[nodiscard]] std::vector<LocalOrShared> micro_batches(const std::vector<Weighed>& shortest_first) const {
-    std::int64_t tokens = 0;
-    for (const Weighed& sequence : shortest_first) tokens += sequence.tokens;
-    auto count = static_cast<std::size_t>((tokens + context_.capacity * cp_ - 1) / (context_.capacity * cp_));
-    for (;; ++count) {
-      if (!has_room(shortest_first, count)) continue;
-      if (auto placed = placed_in(shortest_first, count)) return std::move(*placed);
+  [[nodiscard]] std::vector<LocalOrShared> micro_batches(const Batch& batch, const SequenceList& shortest_first) const {
+    const std::int64_t room = context_.capacity * cp_;
+    for (auto count = static_cast<std::size_t>(divided(tokens_of(batch, shortest_first), room));; ++count) {
+      if (tokens_of_largest(batch, shortest_first, count) > room) continue;
+      if (auto placed = placed_in(batch, shortest_first, count)) return std::move(*placed);
     }
   }
 
-  // Whether the largest of `count` micro-batches, the one with the longest sequence, fits the replica. O(n / count).
-  [[nodiscard]] bool has_room(const std::vector<Weighed>& shortest_first, std::size_t count) const {
+  // The largest of `count` micro-batches is the one with the longest sequence. O(n / count).
+  [[nodiscard]] static std::int64_t tokens_of_largest(const Batch& batch, const SequenceList& shortest_first,
+                                                      std::size_t count) {
     std::int64_t tokens = 0;
-    for (std::size_t i = shortest_first.size(); i > 0; i -= std::min(i, count)) tokens += shortest_first[i - 1].tokens;
-    return tokens <= context_.capacity * cp_;
+    for (std::size_t i = shortest_first.size(); i > 0; i -= std::min(i, count)) {
+      tokens += batch.sequences[shortest_first[i - 1]].tokens;
+    }
+    return tokens;
   }
 
-  [[nodiscard]] std::optional<std::vector<LocalOrShared>> placed_in(const std::vector<Weighed>& shortest_first,
+  [[nodiscard]] std::optional<std::vector<LocalOrShared>> placed_in(const Batch& batch,
+                                                                    const SequenceList& shortest_first,
                                                                     std::size_t count) const {
     std::vector<LocalOrShared> all;
     for (std::size_t first = 0; first < count; ++first) {
-      std::vector<Weighed> every_nth;
+      SequenceList every_nth;
       for (std::size_t i = first; i < shortest_first.size(); i += count) every_nth.push_back(shortest_first[i]);
-      LocalOrShared& placed = all.emplace_back(cp_, context_.capacity);
-      if (!placed.place(every_nth)) return std::nullopt;
+      if (!all.emplace_back(batch, context_, cp_).place(every_nth)) return std::nullopt;
     }
     return all;
   }
 
-  PlanningContext context_;
   std::int64_t cp_;
 };
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "sim/plan/impl/plan_builder.h"
@@ -25,11 +27,41 @@ using Slot = std::vector<SlotGroup>;
 [[nodiscard]] std::int64_t power_of_two_degree(std::int64_t tokens, std::int64_t capacity, std::int64_t least = 1);
 /// The ranks of all groups.
 [[nodiscard]] std::int64_t ranks_of(const Slot& slot);
-/// The first of the groups of the least degree. The slot must have groups.
-[[nodiscard]] Slot::iterator first_of_smallest(Slot& slot);
-/// Gives a group more ranks, and its load anew as the square_work() of its sequences.
-void widen(SlotGroup& group, std::int64_t degree, const Batch& batch);
+
+/// The largest load of its groups; 0 without groups.
+[[nodiscard]] double largest_load(const Slot& slot);
+
+/// Whose slots they are, for what it refuses: its schedulers end with an error there, or not at all.
+struct SlotOwner {
+  std::string policy;
+  Position position;       ///< Where a study asks for the policy.
+  std::int64_t ranks = 1;  ///< Of the pool.
+  [[noreturn]] void refuse_length(std::int64_t tokens, std::int64_t degree) const;
+  [[noreturn]] void refuse_doubling(std::int64_t degree, std::int64_t free) const;
+};
+
+/// The first of the groups of the least degree, and the ranks that it gets where it is doubled within the pool.
+struct Doubling {
+  Slot::iterator group;
+  std::int64_t more = 0;
+};
+/// The slot must have groups.
+[[nodiscard]] Doubling next_doubling(Slot& slot, std::int64_t ranks);
+/// Gives the group its ranks, and its load anew as the square_work() of its sequences; refused where too few are free.
+void apply(const Doubling& doubling, const Slot& slot, const Batch& batch, const SlotOwner& owner);
 /// Adds the sequences of each group as one micro-batch.
 void add_packed(PlanBuilder& builder, const Slot& slot);
+
+/// What FlexSP (Wang et al. 2025, arXiv 2412.01523, section 3.2) and Hydraulis take a group to cost: fixed seconds, and
+/// more for each of its sequences, whichever the others are.
+struct GroupTimes {
+  std::function<double(std::int64_t degree)> fixed;
+  std::function<double(std::int64_t tokens, std::int64_t degree)> of_sequence;
+};
+
+/// The work model as such a sum: what depends on a group's tokens is split among its sequences, and where a sequence's
+/// transfers take longer than its attention, the difference is its own. The least time of a micro-batch is left out.
+/// Groups share a node if they are no larger than one.
+[[nodiscard]] GroupTimes group_times(const WorkModel& work, std::int64_t ranks_per_node);
 
 }  // namespace hdpsim

@@ -1,48 +1,40 @@
-#include "sim/plan/impl/static_mesh.h"
+// Policies that are a static mesh with a way to pack: static, megatron-dp-balanced, flexsp-homogeneous.
+
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
 
-#include "sim/plan/impl/deal_order.h"
-#include "sim/plan/impl/packing.h"
+#include "sim/plan/impl/plain_policies.h"
+#include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 
 namespace hdpsim {
 namespace {
 
-class StaticMesh final : public Planner {
- public:
-  StaticMesh(const PlanningContext& context, const StaticOptions& options)
-      : context_(context), options_(options), sizing_(context, options.offload) {}
+using Packs = std::vector<SequencePack>;
 
-  [[nodiscard]] bool may_refuse() const override { return false; }
-  Plan plan(const Batch& batch, std::int64_t step) const override {
-    PlanBuilder builder("static", context_, batch, step);
-    const std::vector<SequenceList> packs = packs_of(batch);
-    const auto cp = static_cast<std::size_t>(options_.cp);
-    const std::size_t groups = static_cast<std::size_t>(context_.ranks) / cp;
-    for (std::size_t i = 0; i < packs.size(); ++i) {
-      builder.add_consecutive(i % groups * cp, sizing_.on(options_.cp, tokens_of(batch, packs[i])), packs[i]);
-    }
-    return builder.take();
-  }
+class StaticMesh final : public BuildingPlanner {
+ public:
+  /// `pack` makes the packs of a batch, in the order in which they go to the groups of `cp` ranks.
+  StaticMesh(std::string policy, const PlanningContext& context, std::int64_t cp,
+             std::function<Packs(const Batch&)> pack, const OffloadRule& offload = {}, bool may_refuse = false)
+      : BuildingPlanner(std::move(policy), context, may_refuse),
+        cp_(cp),
+        pack_(std::move(pack)),
+        sizing_(context, offload) {}
 
  private:
-  static std::int64_t tokens_of(const Batch& batch, const SequenceList& pack) {
-    return std::accumulate(pack.begin(), pack.end(), std::int64_t{0}, [&](std::int64_t sum, std::size_t sequence) {
-      return sum + batch.sequences[sequence].tokens;
-    });
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
+    builder.add_in_turn(pack_(batch), cp_, sizing_);
   }
 
-  [[nodiscard]] std::vector<SequenceList> packs_of(const Batch& batch) const {
-    if (options_.packing == StaticPacking::next_fit) return next_fit(batch, context_.context);
-    std::vector<SequenceList> packs = best_fit(batch, longest_first(batch), context_.context);
-    put_in_order(packs, options_.order);
-    return packs;
-  }
-
-  PlanningContext context_;
-  StaticOptions options_;
+  std::int64_t cp_;
+  std::function<Packs(const Batch&)> pack_;
   RingSizing sizing_;
 };
 
@@ -61,10 +53,142 @@ struct StaticPolicy final : PolicyOptions {
   }
 };
 
+// A sequence of a pack that has several becomes the last pack.
+void split_off(Packs& packs, SequencePack& from, SequenceList::const_iterator sequence, const Batch& batch) {
+  SequencePack own;
+  own.add(*sequence, batch.sequences[*sequence].tokens);
+  from.tokens -= own.tokens;
+  from.sequences.erase(sequence);
+  packs.push_back(std::move(own));  // the last use of `from`, which it may move
+}
+
+/// `megatron-dp-balanced: {cp: auto | N, max_sequences: N, micro_batches_divided_by: N}`: Megatron-LM's packing on a
+/// static mesh (megatron/core/datasets/data_schedule.py, DpBalancedScheduler): next fit in the order of the data; packs
+/// are split until all replicas get the same number.
+struct DpBalancedPolicy final : PolicyOptions {
+  std::optional<std::int64_t> cp;             ///< Ranks of a replica, which share each of its sequences.
+  std::optional<std::int64_t> max_sequences;  ///< Of a pack.
+  std::int64_t multiple = 1;                  ///< The number of micro-batches of a replica is a multiple of this.
+
+  [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
+    const PlanningContext& context = pool.context();
+    const std::int64_t degree = pool.degree_of(cp);
+    const auto pack = [room = context.capacity * degree, most = max_sequences, position = pool.position(),
+                       multiple_of_all =
+                           static_cast<std::size_t>(context.ranks / degree * multiple)](const Batch& batch) {
+      Packs packs = next_fit(batch, room, most);
+      split(packs, multiple_of_all, batch, position);
+      return packs;
+    };
+    return std::make_unique<StaticMesh>("megatron-dp-balanced", context, degree, pack, OffloadRule{}, true);
+  }
+
+ private:
+  // Last sequences of packs become packs of their own, from the last pack backwards, until a multiple is reached.
+  static void split(Packs& packs, std::size_t multiple, const Batch& batch, const Position& position) {
+    const std::size_t made = packs.size();
+    std::size_t from = made;
+    while (packs.size() % multiple != 0) {
+      while (from > 0 && packs[from - 1].sequences.size() < 2) --from;
+      if (from == 0) {
+        throw InputError(position,
+                         fmt::format("megatron-dp-balanced makes {} packs, which it cannot split into a multiple of {}",
+                                     made, multiple),
+                         "use larger batches, or fewer replicas (a larger 'cp')");
+      }
+      split_off(packs, packs[from - 1], std::prev(packs[from - 1].sequences.end()), batch);
+    }
+  }
+};
+
+/// `flexsp-homogeneous: {cp: auto | N}`: FlexSP's baseline of one degree: best-fit decreasing, as many packs a
+/// micro-batch as there are groups (Hetu-Galvatron, homo_sp_baseline_ffd_bfd_globalbatch).
+struct HomogeneousPolicy final : PolicyOptions {
+  std::optional<std::int64_t> cp;
+
+  [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
+    const PlanningContext& context = pool.context();
+    const std::int64_t degree = pool.degree_of(cp);
+    const auto pack = [degree, ranks = context.ranks, capacity = context.capacity](const Batch& batch) {
+      constexpr double fill = 0.9;  // of what a group holds
+      const auto room = static_cast<std::int64_t>(fill * static_cast<double>(capacity) * static_cast<double>(degree));
+      return packs_of(batch, room, degree, static_cast<std::size_t>(ranks / degree));
+    };
+    return std::make_unique<StaticMesh>("flexsp-homogeneous", context, degree, pack);
+  }
+
+ private:
+  static Packs packs_of(const Batch& batch, std::int64_t filled, std::int64_t degree, std::size_t groups) {
+    // From this degree on, the tokens of the last micro-batch are evened out if some of its groups had none.
+    constexpr std::int64_t evened_degree = 16;
+    const SequenceList order = longest_first(batch);
+    if (order.empty()) return {};
+    const std::int64_t room = std::max(filled, batch.sequences[order.front()].tokens);
+    Packs packs = best_fit(batch, order, room);
+    for (SequencePack& pack : packs)
+      std::sort(pack.sequences.begin(), pack.sequences.end());  // in the order of the data
+    const std::size_t made = packs.size();
+    const bool all_have_some = occupy_all(packs, groups, batch);
+    if (degree >= evened_degree && packs.size() > made && all_have_some) {
+      even_out(batch, room, std::span(packs).last(groups));
+    }
+    return packs;
+  }
+
+  // Groups that have no pack in the last micro-batch get the first sequence of the last pack that has two. False: there
+  // are too few sequences for that, so that some groups stay idle. (The original fails here.)
+  static bool occupy_all(Packs& packs, std::size_t groups, const Batch& batch) {
+    while (packs.size() % groups != 0) {
+      const auto from = std::find_if(packs.rbegin(), packs.rend(),
+                                     [](const SequencePack& pack) { return pack.sequences.size() > 1; });
+      if (from == packs.rend()) return false;
+      split_off(packs, *from, from->sequences.begin(), batch);
+    }
+    return true;
+  }
+
+  // A pack that has fewer tokens than the mean gets sequences of those before it that have more, in their order: never
+  // the only one of a pack, and none for which it has no room. (The original fails where it has room for none of them.)
+  static void even_out(const Batch& batch, std::int64_t room, std::span<SequencePack> packs) {
+    std::int64_t mean = 0;
+    for (const SequencePack& pack : packs) mean += pack.tokens;
+    mean /= std::ssize(packs);
+    for (std::size_t i = 1; i < packs.size(); ++i) {
+      SequencePack& to = packs[i];
+      for (SequencePack& from : packs.first(i)) {
+        if (to.tokens < mean) move_some(from, to, mean, room, batch);
+      }
+      std::sort(to.sequences.begin(), to.sequences.end());
+    }
+  }
+
+  static void move_some(SequencePack& from, SequencePack& to, std::int64_t mean, std::int64_t room,
+                        const Batch& batch) {
+    SequenceList kept;
+    for (std::size_t left = from.sequences.size(); const std::size_t sequence : from.sequences) {
+      const std::int64_t tokens = batch.sequences[sequence].tokens;
+      if (to.tokens < mean && from.tokens > mean && left > 1 && to.tokens + tokens <= room) {
+        to.add(sequence, tokens);
+        from.tokens -= tokens;
+        --left;
+      } else {
+        kept.push_back(sequence);
+      }
+    }
+    from.sequences = std::move(kept);
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Planner> make_static(const PlanningContext& context, const StaticOptions& options) {
-  return std::make_unique<StaticMesh>(context, options);
+  const auto pack = [options, room = context.context](const Batch& batch) {
+    if (options.packing == StaticPacking::next_fit) return next_fit(batch, room);
+    Packs packs = best_fit(batch, longest_first(batch), room);
+    put_in_order(packs, options.order);
+    return packs;
+  };
+  return std::make_unique<StaticMesh>("static", context, options.cp, pack, options.offload);
 }
 
 std::unique_ptr<Planner> make_uniform(PoolFit& pool, const OffloadRule& offload) {
@@ -84,6 +208,28 @@ PolicyKind static_policy() {
       "static",
       "the static mesh: groups of `cp` consecutive ranks for the whole run; sequences are packed up to the "
       "context, and each is cut over all ranks of its group",
+      std::move(keys));
+}
+
+PolicyKind megatron_dp_balanced_policy() {
+  KeyTable<DpBalancedPolicy> keys("megatron-dp-balanced");
+  add_cp(keys);
+  keys.count("max_sequences", {1, limits::most_tokens_of_sequence}, at(&DpBalancedPolicy::max_sequences),
+             "the most sequences of a pack", {.unit = "sequences", .otherwise = "any number"});
+  add_micro_batch_multiple(keys);
+  return policy_kind(
+      "megatron-dp-balanced",
+      "Megatron-LM's dp_balanced: the static mesh with packs filled in the order of the data, split until "
+      "replicas have as many",
+      std::move(keys));
+}
+
+PolicyKind flexsp_homogeneous_policy() {
+  KeyTable<HomogeneousPolicy> keys("flexsp-homogeneous");
+  add_cp(keys);
+  return policy_kind(
+      "flexsp-homogeneous",
+      "FlexSP's baseline: groups of `cp` ranks, packs by best-fit decreasing up to 0.9 of what they hold",
       std::move(keys));
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -9,7 +8,6 @@
 #include "sim/plan/impl/outlier_queues.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
-#include "sim/plan/impl/work_packing.h"
 
 namespace hdpsim {
 namespace {
@@ -19,18 +17,15 @@ using Outliers = std::optional<std::vector<std::int64_t>>;
 
 /// WLB-LLM on a static mesh (Wang et al. 2025, arXiv 2503.17924, algorithm 1): micro-batches of unlike numbers of
 /// tokens and even work, as many as the batch would fill with the context's tokens each.
-class WlbLlm final : public Planner {
+class WlbLlm final : public BuildingPlanner {
  public:
   WlbLlm(const PlanningContext& context, std::int64_t cp, Outliers outliers)
-      : context_(context), outliers_(std::move(outliers)) {
+      : BuildingPlanner("wlb", context), outliers_(std::move(outliers)), cp_(cp) {
     rules_.replicas = context.ranks / cp;
     rules_.context = context.context;
     rules_.room = context.capacity * cp;
     rules_.work = context.work;
-    cp_ = cp;
   }
-
-  [[nodiscard]] bool may_refuse() const override { return false; }
 
   [[nodiscard]] BatchSourcePtr held_back(const BatchSource& data, std::int64_t steps) const override {
     if (outliers_ && outliers_->empty()) return nullptr;
@@ -40,35 +35,26 @@ class WlbLlm final : public Planner {
     return std::make_unique<HeldBackBatches>(data, rules_, bounds, steps);
   }
 
-  Plan plan(const Batch& batch, std::int64_t step) const override {
-    PlanBuilder builder("wlb", context_, batch, step);
-    const WorkPacks packed = packed_whole(batch);
-    const auto replicas = static_cast<std::size_t>(rules_.replicas);
-    for (std::size_t i = 0; i < packed.packs.size(); ++i) {
-      if (packed.packs[i].empty()) continue;
-      builder.add_consecutive(i % replicas * static_cast<std::size_t>(cp_), {cp_}, packed.packs[i]);
-    }
-    return builder.take();
+ private:
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
+    builder.add_in_turn(packed_whole(batch), cp_, RingSizing(context_, {}));
   }
 
- private:
   // Longest first. Batches of held_back() come in another order, in which they are known to fit.
-  [[nodiscard]] WorkPacks packed_whole(const Batch& batch) const {
-    std::array<SequenceList, 2> orders = {longest_first(batch), SequenceList(batch.sequences.size())};
-    std::iota(orders[1].begin(), orders[1].end(), std::size_t{0});
+  [[nodiscard]] std::vector<SequencePack> packed_whole(const Batch& batch) const {
+    const std::array<SequenceList, 2> orders = {longest_first(batch), in_data_order(batch)};
     for (std::size_t count = rules_.micro_batches(batch.tokens());;
          count += static_cast<std::size_t>(rules_.replicas)) {
       for (const SequenceList& order : orders) {
         WorkPacks packed = pack_by_work(batch, order, count, rules_.room, rules_.work);
-        if (packed.left.empty()) return packed;
+        if (packed.left.empty()) return std::move(packed.packs);
       }
     }
   }
 
-  PlanningContext context_;
   OutlierRules rules_;  ///< Without bounds.
   Outliers outliers_;
-  std::int64_t cp_ = 1;
+  std::int64_t cp_;
 };
 
 /// `wlb: {cp: auto | N, outliers: auto | none | [tokens, ...]}`.

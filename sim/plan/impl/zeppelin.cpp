@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <utility>
 
-#include "sim/plan/impl/packing.h"
+#include "sim/plan/impl/loads.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 
@@ -29,30 +28,30 @@ std::vector<std::int64_t> widths_of(const PlanningContext& context) {
 ///
 /// The paper's lengths at which zones begin, and how many nodes share a sequence, are not public: here they follow from
 /// the planners' prices. Its other layout of tokens for linear layers is left out.
-class Zeppelin final : public Planner {
+class Zeppelin final : public BuildingPlanner {
  public:
-  explicit Zeppelin(const PlanningContext& context) : context_(context), widths_(widths_of(context)) {}
+  explicit Zeppelin(const PlanningContext& context)
+      : BuildingPlanner("zeppelin", context), widths_(widths_of(context)) {}
 
-  [[nodiscard]] bool may_refuse() const override { return false; }
-  /// O(n (log n + log P) + P log P) for n sequences and P ranks.
-  Plan plan(const Batch& batch, std::int64_t step) const override {
-    PlanBuilder builder("zeppelin", context_, batch, step);
+ private:
+  // O(n (log n + log P) + P log P) for n sequences and P ranks.
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
     const std::vector<SequenceList> zones = zones_of(batch);
     std::vector<double> loads{0};  // tokens of a rank, by run of the zone's width
     for (std::size_t zone = widths_.size(); zone-- > 0;) {
-      loads = split(loads, context_.ranks / widths_[zone]);
-      const std::vector<SequenceList> runs = dealt(batch, zones[zone], widths_[zone], loads);
+      const std::int64_t width = widths_[zone];
+      loads = split(loads, context_.ranks / width);
+      const auto runs = deal_to_least_loaded(zones[zone], loads, [&](std::size_t sequence) {
+        return static_cast<double>(batch.sequences[sequence].tokens) / static_cast<double>(width);
+      });
       for (std::size_t run = 0; run < runs.size(); ++run) {
-        const auto first_rank = run * static_cast<std::size_t>(widths_[zone]);
-        for (const SequenceList& pack : best_fit(batch, runs[run], widths_[zone] * context_.capacity)) {
-          builder.add_consecutive(first_rank, {widths_[zone]}, pack);
+        for (const SequencePack& pack : best_fit(batch, runs[run], width * context_.capacity)) {
+          builder.add_consecutive(run * static_cast<std::size_t>(width), {width}, pack.sequences);
         }
       }
     }
-    return builder.take();
   }
 
- private:
   // By width, its sequences, longest first.
   [[nodiscard]] std::vector<SequenceList> zones_of(const Batch& batch) const {
     std::vector<SequenceList> zones(widths_.size());
@@ -86,25 +85,6 @@ class Zeppelin final : public Planner {
     return of_parts;
   }
 
-  // By run, its sequences: each goes to the run with fewest tokens, the first of these.
-  [[nodiscard]] static std::vector<SequenceList> dealt(const Batch& batch, const SequenceList& sequences,
-                                                       std::int64_t width, std::vector<double>& loads) {
-    std::vector<SequenceList> runs(loads.size());
-    std::vector<std::pair<double, std::size_t>> fewest;  // a heap
-    for (std::size_t run = 0; run < loads.size(); ++run) fewest.emplace_back(loads[run], run);
-    std::make_heap(fewest.begin(), fewest.end(), std::greater<>());
-    for (const std::size_t sequence : sequences) {
-      std::pop_heap(fewest.begin(), fewest.end(), std::greater<>());
-      auto& [load, run] = fewest.back();
-      load += static_cast<double>(batch.sequences[sequence].tokens) / static_cast<double>(width);
-      loads[run] = load;
-      runs[run].push_back(sequence);
-      std::push_heap(fewest.begin(), fewest.end(), std::greater<>());
-    }
-    return runs;
-  }
-
-  PlanningContext context_;
   std::vector<std::int64_t> widths_;
 };
 

@@ -66,7 +66,7 @@ TEST_CASE("flexsp: groups end within 3 % of those that its mixed-integer program
         const auto slot = early_groups(batch, runs[i], pool, prices);
         REQUIRE(slot);
         CHECK(ranks_of(*slot) == pool.ranks);
-        CHECK(end_of(*slot) <= 1.03 * real(count.find("ms")->items[i]));
+        CHECK(largest_load(*slot) <= 1.03 * real(count.find("ms")->items[i]));
       }
     }
   }
@@ -80,7 +80,8 @@ TEST_CASE("flexsp: the load of a group is the time of its sequences, which it ho
   const Batch batch = batch_of({150, 80, 40, 30});
   const auto slot = early_groups(batch, longest_first(batch), pool, GroupPrices(batch, pool, times));
   REQUIRE(slot);
-  CHECK(end_of(*slot) == 80);  // 300 tokens on 4 ranks are 75 + 5: 150 on two, 80 and 70 on one rank each end at 85
+  CHECK(largest_load(*slot) ==
+        80);  // 300 tokens on 4 ranks are 75 + 5: 150 on two, 80 and 70 on one rank each end at 85
   for (const SlotGroup& group : *slot) {
     std::int64_t tokens = 0;
     for (const std::size_t sequence : group.sequences) tokens += batch.sequences[sequence].tokens;

@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include "sim/base/check.h"
-#include "sim/plan/impl/hydraulis_candidates.h"
 #include "sim/plan/impl/hydraulis_strategy.h"
 #include "tests/unit/plan/plan_cases.h"
 #include "tests/unit/plan/published_cases.h"

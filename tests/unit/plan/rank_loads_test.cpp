@@ -1,8 +1,7 @@
 #include "sim/plan/impl/rank_loads.h"
 
 #include "sim/base/check.h"
-#include "sim/plan/impl/buckets.h"
-#include "sim/plan/impl/waves.h"
+#include "sim/plan/impl/balance.h"
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {
@@ -89,19 +88,6 @@ TEST_CASE("loads: offers count the ranks that are free by a time", "[plan][loads
 TEST_CASE("loads: more ranks than there are is a bug", "[plan][loads]") {
   RankLoads loads(4, 1, 1);
   CHECK_THROWS_AS(loads.take(5, RankChoice::least_wait), CheckFailure);
-}
-
-TEST_CASE("waves: first fit", "[plan][waves]") {
-  Waves waves(4, 8);
-  const auto at = [&](std::int64_t degree) {
-    const Waves::Place place = waves.place(degree);
-    return std::pair(place.wave, place.first_rank);
-  };
-  CHECK(at(5) == std::pair(std::size_t{0}, std::int64_t{0}));
-  CHECK(at(4) == std::pair(std::size_t{1}, std::int64_t{0}));
-  CHECK(at(3) == std::pair(std::size_t{0}, std::int64_t{5}));
-  CHECK(at(8) == std::pair(std::size_t{2}, std::int64_t{0}));
-  CHECK_THROWS_AS(waves.place(9), CheckFailure);
 }
 
 TEST_CASE("buckets: each draw comes from the first bucket that has a sequence, longest first", "[plan][buckets]") {

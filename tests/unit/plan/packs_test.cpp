@@ -1,14 +1,24 @@
-#include "sim/plan/impl/packing.h"
+#include "sim/plan/impl/packs.h"
 
-#include "sim/plan/impl/deal_order.h"
+#include "sim/base/check.h"
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {
 namespace {
 
+std::vector<SequenceList> sequences_of(const std::vector<SequencePack>& packs) {
+  std::vector<SequenceList> lists;
+  for (const SequencePack& pack : packs) lists.push_back(pack.sequences);
+  return lists;
+}
+
 std::vector<SequenceList> pack(const std::vector<std::int64_t>& lengths, std::int64_t room) {
   const Batch batch = batch_of(lengths);
-  return best_fit(batch, longest_first(batch), room);
+  return sequences_of(best_fit(batch, longest_first(batch), room));
+}
+
+std::vector<SequenceList> in_turn(const std::vector<std::int64_t>& lengths, std::optional<std::int64_t> most = {}) {
+  return sequences_of(next_fit(batch_of(lengths), 100, most));
 }
 
 }  // namespace
@@ -35,16 +45,29 @@ TEST_CASE("a sequence longer than a pack has a pack of its own that takes no oth
 }
 
 TEST_CASE("in data order a pack stands where its longest sequence stands", "[plan][packing]") {
-  std::vector<SequenceList> packs{{4, 0}, {1}, {3, 2}};
+  std::vector<SequencePack> packs{{{4, 0}}, {{1}}, {{3, 2}}};
   put_in_order(packs, DealOrder::data);
-  CHECK(packs == std::vector<SequenceList>{{1}, {3, 2}, {4, 0}});
+  CHECK(sequences_of(packs) == std::vector<SequenceList>{{1}, {3, 2}, {4, 0}});
 }
 
 TEST_CASE("next fit closes a pack for the sequence that does not fit, though later ones would", "[plan][packing]") {
-  CHECK(next_fit(batch_of({60, 50, 40, 10}), 100) == std::vector<SequenceList>{{0}, {1, 2, 3}});
-  CHECK(next_fit(batch_of({60, 50, 10, 10}), 100, 2) == std::vector<SequenceList>{{0}, {1, 2}, {3}});
-  CHECK(next_fit(batch_of({250, 10}), 100) == std::vector<SequenceList>{{0}, {1}});
-  CHECK(next_fit(batch_of({}), 100).empty());
+  CHECK(in_turn({60, 50, 40, 10}) == std::vector<SequenceList>{{0}, {1, 2, 3}});
+  CHECK(in_turn({60, 50, 10, 10}, 2) == std::vector<SequenceList>{{0}, {1, 2}, {3}});
+  CHECK(in_turn({250, 10}) == std::vector<SequenceList>{{0}, {1}});
+  CHECK(in_turn({}).empty());
+}
+
+TEST_CASE("first fit takes the first bin with room, behind what it holds", "[plan][packing]") {
+  FirstFit bins(4, 8);
+  const auto at = [&](std::int64_t size) {
+    const FirstFit::Place place = bins.place(size);
+    return std::pair(place.bin, place.begin);
+  };
+  CHECK(at(5) == std::pair(std::size_t{0}, std::int64_t{0}));
+  CHECK(at(4) == std::pair(std::size_t{1}, std::int64_t{0}));
+  CHECK(at(3) == std::pair(std::size_t{0}, std::int64_t{5}));
+  CHECK(at(8) == std::pair(std::size_t{2}, std::int64_t{0}));
+  CHECK_THROWS_AS(bins.place(9), CheckFailure);
 }
 
 }  // namespace hdpsim

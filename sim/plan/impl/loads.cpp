@@ -1,8 +1,9 @@
-#include "sim/plan/impl/load_tree.h"
+#include "sim/plan/impl/loads.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 namespace hdpsim {
 
@@ -79,6 +80,52 @@ std::size_t LoadTree::least_by_looking(const LoadQuery& query) const {
 
 double LoadTree::load_of(std::size_t node, const LoadQuery& query) const {
   return std::max(query.floor, nodes_[node].load + query.more);
+}
+
+LeastLoaded::LeastLoaded(const std::vector<double>& loads) {
+  initial_.reserve(loads.size());
+  for (std::size_t bin = 0; bin < loads.size(); ++bin) {
+    initial_.push_back({loads[bin], static_cast<std::uint32_t>(bin)});
+  }
+  std::sort(initial_.begin(), initial_.end());
+  begin_round();
+}
+
+void LeastLoaded::get(std::vector<double>& loads) {
+  for (; !again_.empty(); again_.pop()) later_.push_back(again_.top());
+  for (const Load& load : later_) loads[load.bin] = load.load;
+  for (std::size_t i = next_; i < sorted_.size(); ++i) loads[sorted_[i].bin] = sorted_[i].load;
+}
+
+// A round as wide as the least step, so that no bin comes twice in it; but no narrower than a part of all that is
+// sorted, so that these are not gone through for the sake of a few.
+void LeastLoaded::begin_round() {
+  constexpr double most_rounds = 32;
+  std::sort(later_.begin(), later_.end());
+  sorted_.erase(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(in_round_));
+  merge_in(later_.begin(), later_.end());
+  later_.clear();
+  const bool none = sorted_.empty();
+  const bool joins_first = none || (joined_ < initial_.size() && initial_[joined_] < sorted_.front());
+  const double first = joins_first ? initial_[joined_].load : sorted_.front().load;
+  const double all = none ? 0 : sorted_.back().load - first;
+  const double step = std::isfinite(least_step_) ? least_step_ : 0;
+  end_ = first + std::max(step, all / most_rounds);
+  const auto is_in = [&](const Load& load) { return load.load <= end_; };
+  const auto joining = initial_.begin() + static_cast<std::ptrdiff_t>(joined_);
+  const auto joined = std::partition_point(joining, initial_.end(), is_in);
+  merge_in(joining, joined);
+  joined_ = static_cast<std::size_t>(joined - initial_.begin());
+  next_ = 0;
+  in_round_ = static_cast<std::size_t>(std::partition_point(sorted_.begin(), sorted_.end(), is_in) - sorted_.begin());
+  least_step_ = never;
+}
+
+void LeastLoaded::merge_in(std::vector<Load>::const_iterator begin, std::vector<Load>::const_iterator end) {
+  if (begin == end) return;
+  merged_.resize(sorted_.size() + static_cast<std::size_t>(end - begin));
+  std::merge(sorted_.begin(), sorted_.end(), begin, end, merged_.begin());
+  std::swap(sorted_, merged_);
 }
 
 }  // namespace hdpsim
