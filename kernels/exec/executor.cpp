@@ -57,9 +57,7 @@ void require_lowered_for(const Program& program, const Transformer& model, const
   }
   require_executable(model, mesh, lowering.pipeline);
   require_executable(lowering.recipe);
-  if (lowering.recipe.key_exchange != KeyExchange::ring && is_gpu(backend)) {
-    refuse("keys are gathered, and heads traded, on CPUs alone: use cp_comm_type: p2p on GPUs");
-  }
+  if (is_gpu(backend)) require_executable_on_gpu(lowering.recipe.key_exchange);
   if (is_gpu(backend)) require_executable_on_gpu(model);
   if (lowering.recipe.separate_merge) refuse("the program has merges of its own, which these kernels do without");
   if (lowering.recipe.dropout) refuse("the program drops activations, which these kernels do not");

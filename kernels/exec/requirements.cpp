@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/exec/impl/sharing_forms.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/spec/error.h"
 #include "sim/model/layers.h"
@@ -26,6 +27,10 @@ bool is_plain(const Transformer& model) {
   const std::vector<Transformer> kinds = of_each_kind(model);
   return std::none_of(kinds.begin(), kinds.end(),
                       [](const Transformer& kind) { return kind.latent || kind.linear || kind.moe; });
+}
+
+void refuse_if(std::string_view reason) {
+  if (!reason.empty()) throw UnsupportedInput(std::string(reason));
 }
 
 }  // namespace
@@ -64,10 +69,11 @@ void require_executable(const Recipe& recipe) {
   if (recipe.optimizer != Optimizer::adam) {
     throw UnsupportedInput("other optimizers than Adam are simulated, and not executed: leave 'optimizer' out");
   }
-  if (recipe.key_exchange != KeyExchange::group_cast) return;
-  throw UnsupportedInput(
-      "ranks that get the keys that their tokens see alone (cp_comm_type: group_cast) are simulated, and not executed: "
-      "use cp_comm_type: all_gather, a2a or p2p");
+  refuse_if(executed_sharing(recipe.key_exchange).refused);
+}
+
+void require_executable_on_gpu(KeyExchange key_exchange) {
+  refuse_if(executed_sharing(key_exchange).refused_on_gpus);
 }
 
 namespace {
@@ -95,20 +101,13 @@ void require_executable_groups(const Plan& plan, KeyExchange key_exchange) {
   if (has_micro_batch(plan, [](const MicroBatch& micro_batch) { return micro_batch.token_wise; })) {
     refuse("the plan offloads token-wise, which cannot be executed: choose offload: auto or a ratio");
   }
-  if (has_micro_batch(plan, is_served)) {
-    refuse("ranks attend for each other in the plan, which is simulated, and not executed: choose another plan");
+  for (const MicroBatch& micro_batch : plan.micro_batches) {
+    if (const auto own = own_exchange(micro_batch)) refuse_if(executed_sharing(*own).refused);
   }
-  if (key_exchange != KeyExchange::all_gather && has_micro_batch(plan, is_cut_otherwise)) {
-    refuse(
-        "the plan does not cut every document over its group, which is executed with gathered keys alone: choose "
-        "cp_cut: per_document, or cp_comm_type: all_gather");
-  }
+  const ExecutedSharing sharing = executed_sharing(key_exchange);
+  if (has_micro_batch(plan, is_cut_otherwise)) refuse_if(sharing.refused_cuts);
   const auto has_local = [](const MicroBatch& micro_batch) { return !micro_batch.local.empty(); };
-  if (key_exchange == KeyExchange::all_to_all && has_micro_batch(plan, has_local)) {
-    refuse(
-        "ranks hold sequences alone in groups that share others, which is not executed where ranks trade heads: choose "
-        "cp_comm_type: p2p, or all_gather");
-  }
+  if (has_micro_batch(plan, has_local)) refuse_if(sharing.refused_local);
 }
 
 // What layers that are not plain attention to all tokens are not executed with.
@@ -116,11 +115,9 @@ void require_executable_layers(const Plan& plan, const Transformer& model, KeyEx
   const std::vector<Transformer> kinds = of_each_kind(model);
   const auto has_kind = [&](auto is) { return std::any_of(kinds.begin(), kinds.end(), is); };
   const bool in_chunks = has_kind([](const Transformer& kind) { return kind.attention_chunk > 0; });
-  if (in_chunks && key_exchange != KeyExchange::all_gather && has_micro_batch(plan, is_shared)) {
-    refuse(
-        fmt::format("tokens of '{}' see those of their chunk, which ranks that share a sequence execute with gathered "
-                    "keys alone: choose cp_comm_type: all_gather",
-                    model.name));
+  const std::string_view refused = executed_sharing(key_exchange).refused_chunks;
+  if (in_chunks && !refused.empty() && has_micro_batch(plan, is_shared)) {
+    refuse(fmt::format("tokens of '{}' see those of their chunk, {}", model.name, refused));
   }
   const bool mixes = has_kind([](const Transformer& kind) { return kind.linear.has_value(); });
   if (mixes && has_micro_batch(plan, is_cut_otherwise)) {

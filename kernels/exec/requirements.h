@@ -15,6 +15,7 @@ void require_executable(const Transformer& model, const Mesh& mesh, const Pipeli
 
 /// The same for what there are no kernels for on a GPU.
 void require_executable_on_gpu(const Transformer& model);
+void require_executable_on_gpu(KeyExchange key_exchange);
 
 /// UnsupportedInput if ranks cannot train in this way: the sharing of keys, the optimizer.
 void require_executable(const Recipe& recipe);

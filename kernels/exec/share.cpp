@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/model/sharing_form.h"
 #include "sim/plan/group_cut.h"
 
 namespace hdpsim::kernels::exec {
@@ -167,11 +168,12 @@ Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& t
               .ids = {},
               .targets = {},
               .positions = {}};
-  if (sharing.gathers) {
+  if (sharing.inner > 1) {
+    share.together = party_rows(micro_batch, sharing, self);
+  } else if (sharing.parties > 1 && form_of(sharing).hops(sharing) == 0) {  // what no ring joins is gathered
     share.together = gathered_rows(micro_batch, self);
     share.launches = launches_of(micro_batch, pieces);
   }
-  if (sharing.trades_heads()) share.together = party_rows(micro_batch, sharing, self);
   for (const Piece& piece : pieces) {
     const Span& span = micro_batch.spans[static_cast<std::size_t>(piece.document)];
     if (piece.rows > 0) append_rows(share, plan, span, span.begin + piece.begin, piece.rows, tokens);

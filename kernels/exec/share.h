@@ -45,7 +45,7 @@ struct Share {
   /// The first row that the group does not share.
   [[nodiscard]] std::int64_t shared_rows() const { return rows() - local.rows(0); }
   /// Rows of which the rank computes attention, with its part of the heads.
-  [[nodiscard]] std::int64_t attended_rows() const { return sharing.trades_heads() ? together.all() : rows(); }
+  [[nodiscard]] std::int64_t attended_rows() const { return sharing.inner > 1 ? together.all() : rows(); }
 };
 
 /// The share of `rank`, which must be in the micro-batch's group. `sharing` is that of its group (Program::sharing).

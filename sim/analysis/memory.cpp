@@ -20,10 +20,10 @@ double forward_share(const MicroBatch& micro_batch, const WorkModel& work) {
   return all > 0 ? work.forward_seconds(micro_batch.area(), micro_batch.tokens()) / all : 0;
 }
 
-std::optional<ServedTokens> served_tokens(const MicroBatch& micro_batch) {
-  if (!is_served(micro_batch)) return std::nullopt;
-  const std::array<ServedHalf, 2> halves = served_halves(micro_batch);
-  return ServedTokens{std::max(halves[0].queries, halves[1].queries), std::max(halves[0].keys, halves[1].keys)};
+// Of a micro-batch whose cut asks for it.
+std::optional<OwnExchange> own_exchange_of(const MicroBatch& micro_batch) {
+  const std::optional<KeyExchange> exchange = own_exchange(micro_batch);
+  return exchange ? std::optional(own_exchange_load(micro_batch, *exchange)) : std::nullopt;
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
                           .resident = resident,
                           .pairs = micro_batch.pairs_per_rank(),
                           .expert_tokens = of_experts,
-                          .served = served_tokens(micro_batch)};
+                          .own_exchange = own_exchange_of(micro_batch)};
     const Bytes all = device.kept(load);
     const Bytes kept = all.scaled(resident);
     const Bytes host =

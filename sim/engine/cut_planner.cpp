@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "sim/model/group_sharing.h"
 #include "sim/model/layers.h"
 #include "sim/program/ring_attention.h"
 #include "sim/program/uneven_attention.h"
@@ -39,13 +38,12 @@ class CutPrices {
   [[nodiscard]] Duration of_layers(const MicroBatch& micro_batch, Direction direction) const {
     std::vector<AttentionBlock> busiest;  // of unequal ranks; as many in all layers
     if (is_uneven(micro_batch)) busiest = GroupWork(micro_batch).with_all_keys().blocks;
-    const GroupSharing sharing{.parties = std::ssize(micro_batch.group), .gathers = true};
     Duration sum;
     for (const LayerRun& run : runs_) {
       const Transformer& kind = kinds_[run.kind];
-      Attention launch = empty_launch(kind, tp_, sharing, direction);
+      Attention launch = empty_launch(kind, tp_, {}, direction);
       launch.dropout = recipe_.dropout;
-      launch.blocks = busiest.empty() ? ring_attention(micro_batch, kind, tp_, sharing, direction).own.blocks : busiest;
+      launch.blocks = busiest.empty() ? gathered_attention(micro_batch, kind, tp_, direction).own.blocks : busiest;
       sum += cost_->attention(launch).time * run.count;
     }
     return sum;

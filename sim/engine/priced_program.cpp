@@ -12,6 +12,7 @@
 #include "sim/engine/impl/loop_schedule.h"
 #include "sim/engine/step_ending.h"
 #include "sim/model/shares.h"
+#include "sim/model/sharing_form.h"
 
 namespace hdpsim {
 namespace {
@@ -353,9 +354,9 @@ std::vector<Hop> ring_hops(const Program& program, PassId id, const Machine& mac
 std::vector<Hop> ring_hops(const GroupSharing& sharing, const std::vector<HdpRank>& group, std::int64_t stage,
                            const Machine& machine) {
   std::vector<Hop> hops;
-  if (!sharing.has_ring()) return hops;
-  hops.reserve(group.size());
-  for (std::size_t i = 0; i < group.size(); ++i) {
+  const auto count = static_cast<std::size_t>(form_of(sharing).hops(sharing));
+  hops.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
     hops.push_back(hop_between({group[i], stage}, {group[sharing.next(i)], stage}, machine, machine.ring_nics));
   }
   return hops;

@@ -10,6 +10,7 @@
 #include "sim/engine/priced_program.h"
 #include "sim/model/layers.h"
 #include "sim/model/mixing.h"
+#include "sim/model/sharing_form.h"
 #include "sim/plan/expert_waves.h"
 
 namespace hdpsim {
@@ -269,12 +270,7 @@ class Reading {
       return Three{found[of[0]], found[of[1]], found[of[2]]};
     };
     const std::array<std::size_t, sizes>& wide = widest > 2 ? wide_ring : ring;
-    if (has_groups && sharing_of(lowering, widest).has_ring()) {
-      read_ring(three(ring));
-      read_passes(three(ring), three(wide), widest);
-    } else if (has_groups) {
-      read_shares(three(ring), three(wide), widest);
-    }
+    if (has_groups) read_exchanges(three(ring), three(wide), widest);
     read_copies(found[alone[1]], found[copied], splits ? &found[split] : nullptr);
   }
 
@@ -285,18 +281,19 @@ class Reading {
 
   [[nodiscard]] double tokens(std::size_t i) const { return static_cast<double>(tokens_[i]); }
 
-  static GroupSharing sharing_of(const LoweringOptions& lowering, std::int64_t ranks) {
-    return group_sharing(lowering.model, lowering.recipe, lowering.mesh.tp, ranks);
+  // The ranks of the widest group among the probes.
+  static std::int64_t widest_probe(const LoweringOptions& lowering) {
+    const std::int64_t kv_heads = common_kv_heads(lowering.model, lowering.mesh.tp);
+    return sharing_form(lowering.recipe.key_exchange).probed_ranks(kv_heads, lowering.recipe, lowering.mesh.hdp);
   }
 
-  // The ranks of the widest group among the probes: all that can trade heads, or three.
-  static std::int64_t widest_probe(const LoweringOptions& lowering) {
-    const std::int64_t ring = std::min<std::int64_t>(3, lowering.mesh.hdp);
-    if (lowering.recipe.key_exchange != KeyExchange::all_to_all) return ring;
-    for (std::int64_t ranks = std::min(lowering.mesh.hdp, lowering.model.kv_heads); ranks > 1; --ranks) {
-      if (sharing_of(lowering, ranks).inner == ranks) return ranks;
-    }
-    return ring;
+  // Of rings of two ranks and of groups of `widest`.
+  void read_exchanges(const Three& two, const Three& wide, std::int64_t widest) {
+    const GroupSharing sharing = group_sharing(lowering_.model, lowering_.recipe, lowering_.mesh.tp, widest);
+    const ExchangeCost cost = form_of(sharing).cost(sharing);
+    if (cost != ExchangeCost::per_step) return read_shares(two, wide, widest, cost);
+    read_ring(two);
+    read_passes(two, wide, widest);
   }
 
   void read_alone(const Probe& one, const Three& probes) {
@@ -378,7 +375,7 @@ class Reading {
 
   // Without a ring all of a rank's area, `ranks` times a block, is one launch. What a rank gathers grows with the other
   // ranks, and of what it trades it keeps its own share. A ring that joins ranks that trade is left out.
-  void read_shares(const Three& two, const Three& wide, std::int64_t widest) {
+  void read_shares(const Three& two, const Three& wide, std::int64_t widest, ExchangeCost cost) {
     work_.ranks_share = true;
     RingPasses passes;
     const auto ranks = static_cast<double>(widest);
@@ -399,7 +396,7 @@ class Reading {
       RingPass& pass = direction == 0 ? passes.forward : passes.backward;
       pass.own = {all.per_area, all.per_token, all.fixed};
       pass.step = pass.last_step = {all.per_area, 0, 0};
-      if (lowering_.recipe.key_exchange == KeyExchange::all_to_all) {
+      if (cost == ExchangeCost::per_own_share) {
         const double whole = ranks / (ranks - 1);
         pass.traded = {0, most.per_token * whole, most.fixed * whole};
       } else {

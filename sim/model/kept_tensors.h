@@ -34,7 +34,7 @@ struct KeptLoad {
   double pairs = 0;         ///< (query, key) pairs; only read without flash attention.
   /// Tokens of an expert group per device of the group; if empty, the tokens of the rank per device of the rank.
   std::optional<std::int64_t> expert_tokens = {};
-  bool trades_heads = false;  ///< Its group trades heads (GroupSharing::trades_heads).
+  bool trades_heads = false;  ///< Its group trades heads (SharingForm::keeps_traded).
 };
 
 /// The tensors that one layer keeps, operation by operation: elements, log-sum-exp in fp32, masks in bytes. For a GPT

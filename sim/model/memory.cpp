@@ -4,12 +4,12 @@
 #include <numeric>
 
 #include "sim/base/check.h"
-#include "sim/model/group_sharing.h"
 #include "sim/model/layers.h"
 #include "sim/model/mixing.h"
 #include "sim/model/optimizer_work.h"
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
+#include "sim/model/sharing_form.h"
 #include "sim/model/weight_matrices.h"
 #include "sim/model/work.h"
 
@@ -155,11 +155,17 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
 }
 
 KeptLoad DeviceMemory::kept_load(const MemoryLoad& load) const {
+  const GroupSharing sharing = sharing_of(load);
   return {.tokens = load.tokens,
           .tp = shape_.tp,
           .pairs = load.pairs,
           .expert_tokens = load.expert_tokens,
-          .trades_heads = group_sharing(kv_heads_, recipe_, load.ranks).trades_heads()};
+          .trades_heads = form_of(sharing).keeps_traded(sharing)};
+}
+
+GroupSharing DeviceMemory::sharing_of(const MemoryLoad& load) const {
+  const KeyExchange exchange = load.own_exchange ? load.own_exchange->exchange : recipe_.key_exchange;
+  return group_sharing(exchange, kv_heads_, recipe_, load.ranks);
 }
 
 Bytes DeviceMemory::kept(const MemoryLoad& load) const {
@@ -284,34 +290,16 @@ MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   return parts;
 }
 
-// In a ring two buffers each of keys and values and of their gradients; gathered keys and values and their gradients,
-// both of all tokens; or the gradients of what is traded, as they come and in the order in which they go.
 Bytes DeviceMemory::sharing_buffers(const MemoryLoad& load) const {
-  if (load.served) return served_buffers(*load.served);
-  const GroupSharing sharing = group_sharing(kv_heads_, recipe_, load.ranks);
-  Bytes buffers;
-  if (sharing.gathers) {
-    const Bytes all = kv_bytes(model_, load.tokens * load.ranks, shape_.tp);
-    buffers += all + all * recipe_.dkv_bytes_per_element / model_.element_bytes;
-  }
-  if (sharing.trades_heads() && model_.heads > 0) {
-    buffers += query_bytes(model_, load.tokens, shape_.tp) + kv_bytes(model_, load.tokens, shape_.tp) +
-               attention_output_bytes(model_, load.tokens, shape_.tp);
-  }
-  if (!sharing.has_ring()) return buffers;
-  const std::int64_t reach = attention_reach(model_);  // on both sides of a rank's two parts
-  const std::int64_t received = reach > 0 ? std::min(load.tokens, 2 * reach) : load.tokens;
-  const Bytes of_ring = kv_bytes(model_, received, shape_.tp) * 2;
-  return buffers + of_ring + of_ring * recipe_.dkv_bytes_per_element / model_.element_bytes;
-}
-
-// Of both halves that are under way, a server has what came (queries, keys and values, outputs and their gradients) and
-// the gradients that go back.
-Bytes DeviceMemory::served_buffers(const ServedTokens& served) const {
-  const Bytes keys = kv_bytes(model_, served.keys, shape_.tp);
-  const Bytes of_queries = query_bytes(model_, served.queries, shape_.tp) * 2 +
-                           attention_output_bytes(model_, served.queries, shape_.tp) * 2;
-  return (of_queries + keys + keys * recipe_.dkv_bytes_per_element / model_.element_bytes) * 2;
+  const GroupSharing sharing = sharing_of(load);
+  const OwnExchange own = load.own_exchange.value_or(OwnExchange{});
+  return form_of(sharing).buffers({.model = model_,
+                                   .recipe = recipe_,
+                                   .sharing = sharing,
+                                   .tp = shape_.tp,
+                                   .tokens = load.tokens,
+                                   .received_queries = own.received_queries,
+                                   .received_keys = own.received_keys});
 }
 
 // Bytes per token: gradients of the output and of q, k and v in elements, and an fp32 sum of q's; or of the inputs of

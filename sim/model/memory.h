@@ -8,6 +8,7 @@
 
 #include "sim/base/units.h"
 #include "sim/model/experts.h"
+#include "sim/model/group_sharing.h"
 #include "sim/model/kept_tensors.h"
 #include "sim/model/layers.h"
 #include "sim/model/parameters.h"
@@ -69,11 +70,12 @@ struct DeviceShape {
 /// (sim/program/chunk_map.h).
 [[nodiscard]] DeviceShape whole_shape(const Transformer& model, DeviceShape shape);
 
-/// Tokens that an attention server receives for a half of a micro-batch, where these are most (see
-/// sim/plan/served_cut.h).
-struct ServedTokens {
-  std::int64_t queries = 0;
-  std::int64_t keys = 0;
+/// A way to share a sequence that a micro-batch's cut asks for (exchange_of), and the most that a rank receives at once
+/// where queries travel with the keys that they see.
+struct OwnExchange {
+  KeyExchange exchange = KeyExchange::servers;
+  std::int64_t received_queries = 0;
+  std::int64_t received_keys = 0;
 };
 
 /// A micro-batch in its backward, as one device sees it.
@@ -84,7 +86,7 @@ struct MemoryLoad {
   double pairs = 0;         ///< (query, key) pairs computed on the rank; only read without flash attention.
   /// Tokens of its expert group per device of the group; if empty, the tokens of the rank per device of the rank.
   std::optional<std::int64_t> expert_tokens = {};
-  std::optional<ServedTokens> served = {};  ///< If its ranks attend for each other, whatever the recipe says.
+  std::optional<OwnExchange> own_exchange = {};  ///< In place of the recipe's.
 };
 
 /// The memory of one device of one stage.
@@ -130,7 +132,7 @@ class DeviceMemory {
   [[nodiscard]] std::int64_t attention_gradients() const;
   [[nodiscard]] Bytes score_gradients(const MemoryLoad& load) const;
   [[nodiscard]] Bytes sharing_buffers(const MemoryLoad& load) const;
-  [[nodiscard]] Bytes served_buffers(const ServedTokens& served) const;
+  [[nodiscard]] GroupSharing sharing_of(const MemoryLoad& load) const;
 
   /// The tensors that one of the device's layers keeps.
   struct Kept {

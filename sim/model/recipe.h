@@ -7,20 +7,11 @@
 #include <type_traits>
 
 #include "sim/base/units.h"
+#include "sim/model/key_exchange.h"
 #include "sim/model/product_format.h"
 #include "sim/model/recompute.h"
 
 namespace hdpsim {
-
-/// How the queries of a group's ranks meet the keys and values of all of them (Transformer Engine's cp_comm_type).
-enum class KeyExchange : std::uint8_t {
-  ring,        ///< Keys and values pass from rank to rank beside attention to those of the step before.
-  all_gather,  ///< Every rank gathers all keys and values first (Llama 3, 2024, section 3.3.2).
-  /// Ranks trade tokens for heads before attention and back behind it (DeepSpeed-Ulysses, Jacobs et al. 2023). Where a
-  /// group has more ranks than may trade, a ring joins those that do (USP, Fang and Zhao 2024).
-  all_to_all,
-  group_cast,  ///< Every rank first gets the keys and values that its queries see, and no others (MagiAttention, 2025).
-};
 
 /// How the ranks of a group share the linear mixing of their micro-batch.
 enum class MixingExchange : std::uint8_t {
@@ -109,7 +100,7 @@ struct Recipe {
   /// A separate kernel merges a ring step's output with the previous ones; otherwise the attention kernel accumulates
   /// it.
   bool separate_merge = true;
-  /// Bytes per element of the key and value gradients that the backward ring sends: bf16 2, fp32 4.
+  /// Bytes per element of the gradients that the backward ring sends, of keys and values or of queries: bf16 2, fp32 4.
   std::int64_t dkv_bytes_per_element = 2;
   KeyExchange key_exchange = KeyExchange::ring;
   std::int64_t a2a_ranks = 0;  ///< The most ranks that trade heads with all_to_all; 0: as many as can.

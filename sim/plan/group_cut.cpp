@@ -28,12 +28,21 @@ RankWork rank_work(const std::vector<CutPiece>& pieces) {
 
 }  // namespace
 
-std::unique_ptr<GroupCut> make_group_cut(TokenCut cut, const std::vector<std::int64_t>& lengths, std::int64_t ranks) {
+std::unique_ptr<GroupCut> make_group_cut(TokenCut cut, const std::vector<std::int64_t>& lengths, std::int64_t ranks,
+                                         const std::vector<ServedQueries>& moved) {
   HDPSIM_CHECK(ranks >= 1, "documents cut over {} ranks", ranks);
   for (const std::int64_t length : lengths) HDPSIM_CHECK(length >= 0, "a document of {} tokens", length);
-  if (cut == TokenCut::dispatch) return dispatch_cut(lengths, ranks, std::numeric_limits<std::int64_t>::max());
-  if (cut == TokenCut::served) return served_cut(lengths, ranks, {});
-  return cut == TokenCut::per_pack ? per_pack_cut(lengths, ranks) : per_document_cut(lengths, ranks);
+  switch (cut) {
+    case TokenCut::per_document:
+      return per_document_cut(lengths, ranks);
+    case TokenCut::per_pack:
+      return per_pack_cut(lengths, ranks);
+    case TokenCut::dispatch:
+      return dispatch_cut(lengths, ranks, std::numeric_limits<std::int64_t>::max());
+    case TokenCut::served:
+      return served_cut(lengths, ranks, moved);
+  }
+  HDPSIM_CHECK(false, "cut {} is unknown", static_cast<int>(cut));
 }
 
 std::vector<std::int64_t> span_lengths(const MicroBatch& micro_batch) {
@@ -46,15 +55,13 @@ std::vector<std::int64_t> span_lengths(const MicroBatch& micro_batch) {
 std::unique_ptr<GroupCut> group_cut_of(const MicroBatch& micro_batch) {
   std::vector<std::int64_t> lengths = span_lengths(micro_batch);
   if (micro_batch.padding > 0) lengths.push_back(micro_batch.padding);
-  const std::int64_t ranks = std::ssize(micro_batch.group);
-  if (micro_batch.cut == TokenCut::served) return served_cut(lengths, ranks, micro_batch.moved);
-  return make_group_cut(micro_batch.cut, lengths, ranks);
+  return make_group_cut(micro_batch.cut, lengths, std::ssize(micro_batch.group), micro_batch.moved);
 }
 
 bool is_uneven(const MicroBatch& micro_batch) {
   if (micro_batch.group.size() == 1 || micro_batch.cut == TokenCut::per_document) return false;
   const std::size_t documents = micro_batch.spans.size() + (micro_batch.padding > 0 ? 1 : 0);
-  return micro_batch.cut == TokenCut::dispatch || micro_batch.cut == TokenCut::served || documents > 1;
+  return micro_batch.cut != TokenCut::per_pack || documents > 1;  // the pack of one document is a document
 }
 
 double area_of_busiest(const MicroBatch& micro_batch) {

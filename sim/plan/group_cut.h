@@ -59,9 +59,10 @@ class GroupCut {
 
 /// Cuts documents of these lengths, none of them negative, over `ranks` ranks, at least 1 (both checked).
 /// O(documents), for dispatch O(n log n) in its chunks; see dispatch_cut(). With `served`, holders compute the
-/// attention of all their queries.
+/// attention of all their queries but those that `moved`, which other cuts have none of.
 [[nodiscard]] std::unique_ptr<GroupCut> make_group_cut(TokenCut cut, const std::vector<std::int64_t>& lengths,
-                                                       std::int64_t ranks);
+                                                       std::int64_t ranks,
+                                                       const std::vector<ServedQueries>& moved = {});
 
 /// The tokens that the group of a micro-batch shares, its padding as one more document, as its cut says.
 [[nodiscard]] std::unique_ptr<GroupCut> group_cut_of(const MicroBatch& micro_batch);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/model/sharing_form.h"
 #include "sim/plan/work_model.h"
 
 namespace hdpsim {
@@ -119,8 +120,8 @@ bool has_chunks_in_order(const Plan& plan) {
                      [](const MicroBatch& micro_batch) { return micro_batch.continues; });
 }
 
-bool is_served(const MicroBatch& micro_batch) {
-  return micro_batch.cut == TokenCut::served && micro_batch.group.size() > 1;
+std::optional<KeyExchange> own_exchange(const MicroBatch& micro_batch) {
+  return micro_batch.group.size() > 1 ? exchange_of(micro_batch.cut) : std::nullopt;
 }
 
 std::int64_t span_count(const MicroBatch& micro_batch) {

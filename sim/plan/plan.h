@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/base/id.h"
+#include "sim/model/key_exchange.h"
 
 namespace hdpsim {
 
@@ -18,15 +20,7 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-/// Which tokens of a micro-batch each rank of its group holds; group_cut.h has the rules.
-enum class TokenCut : std::uint8_t {
-  per_document,  ///< Every span over all ranks, with equal attention for each.
-  per_pack,      ///< All spans together as if they were one.
-  dispatch,      ///< Chunks of all spans together, dealt by their attention.
-  served,        ///< All spans together in two halves, each in consecutive parts; attention is served (served_cut.h).
-};
-
-/// Their words in plan files and studies, in this order.
+/// The words of TokenCut in plan files and studies, in its order.
 [[nodiscard]] const std::vector<std::string>& token_cut_words();
 
 /// Spans that one rank of a group holds alone.
@@ -113,8 +107,9 @@ struct Plan {
 /// Whether micro-batches of the plan continue others. O(micro-batches).
 [[nodiscard]] bool has_chunks_in_order(const Plan& plan);
 
-/// Whether the ranks of a group of several compute attention for each other (TokenCut::served).
-[[nodiscard]] bool is_served(const MicroBatch& micro_batch);
+/// The way to share a sequence that the cut of a group of several asks for (exchange_of), whatever the recipe. Planners
+/// know no times of its exchanges: what they measure shares in the recipe's way. Empty: the recipe's.
+[[nodiscard]] std::optional<KeyExchange> own_exchange(const MicroBatch& micro_batch);
 
 /// One of the two parts of a span that a rank holds: tokens [begin, begin + tokens) of the sequence.
 struct Part {

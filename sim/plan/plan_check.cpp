@@ -12,6 +12,7 @@
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/plan/expert_waves.h"
+#include "sim/plan/impl/group_cuts.h"
 #include "sim/plan/impl/order_of_execution.h"
 
 namespace hdpsim {
@@ -35,7 +36,7 @@ class Checker {
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
       check_group(id);
       check_local(id);
-      check_served(id);
+      check_moved(id);
       check_capacity(id);
     }
     check_tokens();
@@ -114,37 +115,8 @@ class Checker {
     }
   }
 
-  void check_served(std::size_t id) {
-    const MicroBatch& micro_batch = plan_.micro_batches[id];
-    const std::vector<ServedQueries>& moved = micro_batch.moved;
-    if (!moved.empty() && micro_batch.cut != TokenCut::served) {
-      of_micro_batch(id, "moves queries, and has a cut that is not served");
-    }
-    if (is_served(micro_batch) && micro_batch.offloads()) {
-      of_micro_batch(id, "is served and offloads activations, which is not known of its halves");
-    }
-    if (is_served(micro_batch) && micro_batch.tokens() < 2 * std::ssize(micro_batch.group)) {
-      of_micro_batch(id, "is served with less than two tokens on each of its {} ranks", micro_batch.group.size());
-    }
-    for (std::size_t i = 0; i < moved.size(); ++i) {
-      const ServedQueries& queries = moved[i];
-      if (queries.server >= micro_batch.group.size()) {
-        of_micro_batch(id, "moves queries to rank {} of its {}", queries.server, micro_batch.group.size());
-      }
-      if (queries.span >= micro_batch.spans.size()) {
-        of_micro_batch(id, "moves queries of span {} of its {}", queries.span, micro_batch.spans.size());
-        continue;
-      }
-      const std::int64_t tokens = micro_batch.spans[queries.span].tokens;
-      if (queries.begin < 0 || queries.tokens < 1 || queries.tokens > tokens ||
-          queries.begin > tokens - queries.tokens) {
-        of_micro_batch(id, "moves {} queries from {} of span {}, which has {} tokens", queries.tokens, queries.begin,
-                       queries.span, tokens);
-      }
-      if (i > 0 && std::pair(moved[i - 1].span, moved[i - 1].end()) > std::pair(queries.span, queries.begin)) {
-        of_micro_batch(id, "moves queries from {} of span {} twice", queries.begin, queries.span);
-      }
-    }
+  void check_moved(std::size_t id) {
+    for (const std::string& problem : served_problems(plan_.micro_batches[id])) of_micro_batch(id, "{}", problem);
   }
 
   void check_capacity(std::size_t id) {

@@ -41,7 +41,7 @@ double micro_batch_seconds(const MicroBatch& micro_batch, std::int64_t layers, c
   const double tokens = static_cast<double>(micro_batch.shared_tokens()) / static_cast<double>(degree);
   const bool near = work.near(micro_batch.group);
   const double area = area_of_busiest(micro_batch);
-  if (is_served(micro_batch)) {
+  if (own_exchange(micro_batch)) {
     const double compute = work.compute_seconds(area / static_cast<double>(degree), micro_batch.tokens_per_rank());
     return std::max(work.least, work.per_micro_batch + compute);
   }

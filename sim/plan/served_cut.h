@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/model/memory.h"
 #include "sim/plan/group_cut.h"
 
 namespace hdpsim {
@@ -26,6 +27,9 @@ struct ServedHalf {
 
 /// The halves of a micro-batch with such a cut, whose moved queries must be sound. O((documents + ranks + moved) log).
 [[nodiscard]] std::array<ServedHalf, 2> served_halves(const MicroBatch& micro_batch);
+
+/// What the ranks of a micro-batch receive at most that shares in the way that its cut asks for.
+[[nodiscard]] OwnExchange own_exchange_load(const MicroBatch& micro_batch, KeyExchange exchange);
 
 /// The parts of the cut in the order of the pack, by document: what a rank holds, before any queries move.
 [[nodiscard]] std::vector<std::vector<CutPiece>> served_parts(const std::vector<std::int64_t>& lengths,

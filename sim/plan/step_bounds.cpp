@@ -106,8 +106,9 @@ StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkMo
 }
 
 StepBounds bounds_that_hold(const StepBounds& bounds, const Plan& plan) {
-  const bool is_any_served = std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is_served);
-  return has_chunks_in_order(plan) || is_any_served ? StepBounds{.area = bounds.area} : bounds;
+  const auto has_own = [](const MicroBatch& micro_batch) { return own_exchange(micro_batch).has_value(); };
+  const bool shares_otherwise = std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), has_own);
+  return has_chunks_in_order(plan) || shares_otherwise ? StepBounds{.area = bounds.area} : bounds;
 }
 
 }  // namespace hdpsim

@@ -34,9 +34,9 @@ struct StepBounds {
 /// O(n + ranks).
 [[nodiscard]] StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkModel& estimate);
 
-/// Those of step_bounds() that hold for this plan of the batch: `area` alone where ranks attend for each other
-/// (is_served()) or a sequence runs chunk after chunk (has_chunks_in_order()), as neither needs ranks that hold a
-/// sequence together; 0 in place of the others.
+/// Those of step_bounds() that hold for this plan of the batch: `area` alone where a cut asks for its own
+/// exchange (own_exchange()) or a sequence runs chunk after chunk (has_chunks_in_order()), as neither needs ranks that
+/// hold a sequence together; 0 in place of the others.
 [[nodiscard]] StepBounds bounds_that_hold(const StepBounds& bounds, const Plan& plan);
 
 }  // namespace hdpsim

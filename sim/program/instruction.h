@@ -63,8 +63,8 @@ struct Instruction {
   Stream stream = Stream::compute;
   std::uint32_t work = 0;
   /// The step in a ring of N parties (GroupSharing). Attention and merge: their step, 0 to N - 1, or local_step.
-  /// Exchange: the step whose keys and values it brings, if below N. In a backward ring, exchanges 2 to N + 1 bring the
-  /// gradients of the keys and values of the previous step.
+  /// Exchange: the step whose keys and values, or queries, it brings, if below N. In a backward ring, exchanges 2 to
+  /// N + 1 bring the gradients of those of the previous step.
   std::uint32_t ring_step = 0;
   std::uint32_t first_iteration = 0;  ///< The instruction is skipped in iterations before this one ...
   std::uint32_t last_skipped = 0;     ///< ... and in this many iterations at the end.
@@ -163,8 +163,7 @@ enum class SharedTensor : std::uint8_t {
 };
 
 /// A collective among the ranks of a micro-batch's group, each device with those that hold the same shard: an
-/// all-gather or a reduce-scatter among all of them, or an all-to-all: within each party (GroupSharing::inner) or, of
-/// needed keys and of what is served, among all.
+/// all-gather, a reduce-scatter or an all-to-all, within each party (GroupSharing::party).
 struct SharingCollective {
   CollectiveKind kind = CollectiveKind::all_gather;
   Bytes bytes;  ///< As nccl-tests count: what a device holds after an all-gather, or sends in an all-to-all.
@@ -174,8 +173,7 @@ struct SharingCollective {
   std::int64_t traders = 0;
   /// The number of consecutive ranks of the group that run it together.
   [[nodiscard]] std::int64_t party(const GroupSharing& sharing) const {
-    if (traders > 0) return traders;
-    return sharing.trades_heads() && kind == CollectiveKind::all_to_all ? sharing.inner : sharing.ranks();
+    return traders > 0 ? traders : sharing.party();
   }
 };
 

@@ -61,9 +61,9 @@ std::vector<LayerKind> kinds_of(const Transformer& model, const Mesh& mesh) {
 }  // namespace
 
 GroupSharing sharing_of(const MicroBatch& micro_batch, const LoweringOptions& options) {
-  const std::int64_t ranks = std::ssize(micro_batch.group);
-  if (is_served(micro_batch)) return served_sharing(ranks);
-  return group_sharing(options.model, options.recipe, options.mesh.tp, ranks);
+  const KeyExchange exchange = own_exchange(micro_batch).value_or(options.recipe.key_exchange);
+  return group_sharing(exchange, common_kv_heads(options.model, options.mesh.tp), options.recipe,
+                       std::ssize(micro_batch.group));
 }
 
 std::int64_t layers_of_pass(const LoweringOptions& job) {

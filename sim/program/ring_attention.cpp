@@ -138,12 +138,10 @@ void join_steps(RingAttention& ring, std::int64_t ranks) {
   ring.halo.reset();
 }
 
-RingAttention launches_of(const MicroBatch& micro_batch, const Transformer& model, const GroupSharing& sharing,
-                          const Attention& empty) {
-  HDPSIM_CHECK(!model.indexer || sharing.parties == 1 || sharing.gathers, "{} ranks choose keys and gather none",
-               sharing.parties);
-  RingAttention ring = steps_of(micro_batch, model, sharing.parties, empty);
-  if (sharing.gathers) join_steps(ring, sharing.parties);
+RingAttention joined_steps(const MicroBatch& micro_batch, const Transformer& model, std::int64_t ranks,
+                           const Attention& empty) {
+  RingAttention ring = steps_of(micro_batch, model, ranks, empty);
+  join_steps(ring, ranks);
   return ring;
 }
 
@@ -155,8 +153,7 @@ std::int64_t width_of_scores(std::int64_t columns, Direction direction) {
 
 // The scores of all tokens that a query could choose, of every head of the indexer. Backward has those of the chosen
 // pairs, `own`, again, and their two gradients.
-Attention scores_of(const MicroBatch& micro_batch, const Transformer& model, const GroupSharing& sharing,
-                    const Attention& own) {
+Attention scores_of(const MicroBatch& micro_batch, const Transformer& model, std::int64_t ranks, const Attention& own) {
   const std::int64_t width = width_of_scores(model.indexer->head_dim, own.direction);
   const Attention empty{{}, model.indexer->heads, 1, width, own.direction};
   if (own.direction == Direction::backward) {
@@ -166,7 +163,19 @@ Attention scores_of(const MicroBatch& micro_batch, const Transformer& model, con
   }
   Transformer seeing_all = model;
   seeing_all.indexer.reset();
-  return launches_of(micro_batch, seeing_all, sharing, empty).own;
+  return joined_steps(micro_batch, seeing_all, ranks, empty).own;
+}
+
+// `ring` has all that its ranks attend to in its own launch.
+RingAttention with_scores(RingAttention ring, const MicroBatch& micro_batch, const Transformer& model,
+                          std::int64_t ranks) {
+  if (!scores_keys(model)) return ring;
+  ring.scores = scores_of(micro_batch, model, ranks, ring.own);
+  if (ring.own.direction == Direction::forward) return ring;
+  ring.target = ring.own;
+  ring.target->direction = Direction::forward;
+  ring.target->head_dim = width_of_scores(core_heads(model).key_dim, Direction::forward);
+  return ring;
 }
 
 }  // namespace
@@ -180,14 +189,17 @@ Attention empty_launch(const Transformer& model, std::int64_t tp, const GroupSha
 
 RingAttention ring_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,
                              const GroupSharing& sharing, Direction direction) {
-  RingAttention ring = launches_of(micro_batch, model, sharing, empty_launch(model, tp, sharing, direction));
-  if (!scores_keys(model)) return ring;
-  ring.scores = scores_of(micro_batch, model, sharing, ring.own);
-  if (direction == Direction::forward) return ring;
-  ring.target = ring.own;
-  ring.target->direction = Direction::forward;
-  ring.target->head_dim = width_of_scores(core_heads(model).key_dim, Direction::forward);
-  return ring;
+  const std::int64_t ranks = sharing.parties;
+  HDPSIM_CHECK(!model.indexer || ranks == 1, "{} ranks choose keys and gather none", ranks);
+  const Attention empty = empty_launch(model, tp, sharing, direction);
+  return with_scores(steps_of(micro_batch, model, ranks, empty), micro_batch, model, ranks);
+}
+
+RingAttention gathered_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,
+                                 Direction direction) {
+  const std::int64_t ranks = std::ssize(micro_batch.group);
+  const Attention empty = empty_launch(model, tp, {}, direction);
+  return with_scores(joined_steps(micro_batch, model, ranks, empty), micro_batch, model, ranks);
 }
 
 }  // namespace hdpsim

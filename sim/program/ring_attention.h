@@ -21,7 +21,7 @@ namespace hdpsim {
 /// (own) or of pairs of ranks (step) that have one. Blocks of equal length are merged.
 ///
 /// Where ranks trade tokens for heads, a party of GroupSharing stands for a rank: it has the tokens of its ranks, each
-/// of which has a part of the heads. With an all-gather, `own` is all of it: N - 1 steps in one launch.
+/// of which has a part of the heads.
 ///
 /// Where tokens see fewer than their whole span (Layer::window, attention_chunk), a rank needs the keys and values of
 /// the tokens before each of its two parts, its halo, in place of all others: `own` is then its parts against
@@ -29,13 +29,12 @@ namespace hdpsim {
 /// the window, the halo comes from further ranks than the neighbours, which is not told apart.
 ///
 /// Where an indexer chooses the keys of a query, `scores` is the launch that scores all of them forward, and in
-/// backward has the gradients of the chosen ones; `own` has the chosen pairs. A group must gather keys (checked): which
-/// ones are chosen is known when all are there.
+/// backward has the gradients of the chosen ones; `own` has the chosen pairs.
 ///
 /// `own` of a chunk (MicroBatch::continues) is on one rank, with the keys of the chunks before it.
 struct RingAttention {
   Attention own;
-  Attention step;                         ///< No blocks if N is 1, or with an all-gather.
+  Attention step;                         ///< No blocks if N is 1.
   std::optional<std::int64_t> halo = {};  ///< Tokens; empty: the keys and values of all ranks pass by.
   std::optional<Attention> scores = {};   ///< Of a layer that scores keys.
   /// In its backward: the scores of attention itself, of all heads, from which the indexer learns (DeepSeek-AI 2025,
@@ -47,8 +46,12 @@ struct RingAttention {
 [[nodiscard]] Attention empty_launch(const Transformer& model, std::int64_t tp, const GroupSharing& sharing,
                                      Direction direction);
 
-/// Per device of a tensor-parallel group of `tp`. `sharing` is that of the micro-batch's group. O(spans log spans).
+/// Per device of a tensor-parallel group of `tp`. `sharing` is that of the micro-batch's group. Queries must not choose
+/// keys in a group of several (checked): which ones are chosen is known when all are there. O(spans log spans).
 [[nodiscard]] RingAttention ring_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,
                                            const GroupSharing& sharing, Direction direction);
+/// The same where ranks have gathered all keys: `own` is all of it, N - 1 steps in one launch.
+[[nodiscard]] RingAttention gathered_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,
+                                               Direction direction);
 
 }  // namespace hdpsim

@@ -23,10 +23,6 @@ bool has_pipelines_of_megatron(const std::string& preset) {
   return preset.empty() || preset.starts_with("megatron") || preset.starts_with("nemo");
 }
 
-bool can_refuse_plans(const PointSpec& spec) {
-  return (spec.mesh.pp > 1 && spec.pipeline.virtual_stages > 1) || spec.recipe.key_exchange == KeyExchange::all_to_all;
-}
-
 // The first problems of a plan, over a few steps.
 std::vector<std::string> problems_of_plan(const StudyPoint& point, std::size_t plan) {
   for (std::int64_t step = 0; step < std::min(most_steps, point.spec.steps); ++step) {
@@ -53,7 +49,7 @@ std::vector<std::string> framework_notes(const Study& study) {
   };
   for (const StudyPoint& point : study.points) {
     for (const std::string& problem : megatron_mesh_problems(point.spec)) tell(study.name, problem);
-    if (!can_refuse_plans(point.spec)) continue;
+    if (!may_refuse_plans(point.spec)) continue;
     for (std::size_t plan = 0; plan < study.plans.size(); ++plan) {
       for (const std::string& problem : problems_of_plan(point, plan)) tell(study.plans[plan].name, problem);
     }

@@ -9,8 +9,8 @@
 
 #include "sim/analysis/memory_verdict.h"
 #include "sim/base/quantity_text.h"
-#include "sim/model/group_sharing.h"
 #include "sim/model/shares.h"
+#include "sim/model/sharing_form.h"
 #include "sim/program/activations_in_flight.h"
 #include "sim/program/chunk_map.h"
 
@@ -25,11 +25,6 @@ Bytes channels(std::int64_t ranks, std::optional<Bytes> per_connection) {
   return *per_connection * std::min(ranks - 1, ring_neighbours);
 }
 
-// Every rank has keys and values of the whole group; a group-cast brings at most these.
-bool gathers(const Recipe& recipe) {
-  return recipe.key_exchange == KeyExchange::all_gather || recipe.key_exchange == KeyExchange::group_cast;
-}
-
 /// The gaps of the allocator for which a capacity leaves room.
 enum class Gaps : std::uint8_t { largest, usual };
 
@@ -39,9 +34,9 @@ class RankRoom {
   RankRoom(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch, Gaps gaps)
       : gaps_(gaps),
         pool_(job.mesh.hdp),
-        trades_heads_(group_sharing(job.model, job.recipe, job.mesh.tp, pool_).trades_heads()),
+        form_(sharing_form(job.recipe.key_exchange)),
+        all_(group_sharing(job.model, job.recipe, job.mesh.tp, pool_)),
         longest_(batch.context),
-        gathered_(gathers(job.recipe) ? batch.context : 0),
         available_(room.memory - channels(job.mesh.hdp, room.per_connection)),
         even_share_((batch.tokens_per_step - 1) / job.mesh.hdp + 1) {
     const auto schedule = make_schedule(job.pipeline, job.mesh.pp);
@@ -107,21 +102,16 @@ class RankRoom {
   [[nodiscard]] MemoryLoad load_of(std::int64_t tokens) const {
     const double keys =
         std::min(static_cast<double>(longest_), static_cast<double>(tokens) * static_cast<double>(pool_));
-    return {.tokens = tokens, .ranks = group_of(tokens), .pairs = static_cast<double>(tokens) * keys};
-  }
-
-  // The smallest group of several ranks, or the one that gathers the keys of the longest sequence. Where groups trade
-  // heads, the largest one, which may have a ring as well.
-  [[nodiscard]] std::int64_t group_of(std::int64_t tokens) const {
-    if (trades_heads_) return pool_;
-    return std::min(pool_, std::max(ring_neighbours, divided(gathered_, std::max<std::int64_t>(1, tokens))));
+    return {.tokens = tokens,
+            .ranks = form_.fullest_group(all_, tokens, longest_),
+            .pairs = static_cast<double>(tokens) * keys};
   }
 
   Gaps gaps_;
-  std::int64_t pool_;      ///< Ranks of the pool.
-  bool trades_heads_;      ///< Groups do, the one of the whole pool at least.
-  std::int64_t longest_;   ///< Most tokens of a sequence.
-  std::int64_t gathered_;  ///< Tokens whose keys and values are gathered; 0: none are.
+  std::int64_t pool_;  ///< Ranks of the pool.
+  const SharingForm& form_;
+  GroupSharing all_;      ///< The group of the whole pool.
+  std::int64_t longest_;  ///< Most tokens of a sequence.
   Bytes available_;
   bool holds_all_ = false;   ///< All tokens of a rank in a step are in flight.
   std::int64_t even_share_;  ///< Even share of a rank in the tokens of a step.

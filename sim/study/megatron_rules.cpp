@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "sim/model/group_sharing.h"
+#include "sim/model/sharing_form.h"
 #include "sim/program/chunk_map.h"
 
 namespace hdpsim {
@@ -32,19 +32,16 @@ std::string unhidden_messages(const PointSpec& point) {
   return "the interleaved schedule on 2 stages without overlap_p2p_comm";
 }
 
-// Ranks that trade heads have whole ones, of keys and values too.
-std::string undivided_heads(const PointSpec& point, const Plan& plan) {
-  if (point.recipe.key_exchange != KeyExchange::all_to_all) return "";
+// What it refuses of the group that a micro-batch has, of so many ranks.
+std::string group_problem(const PointSpec& point, std::int64_t ranks) {
   const std::int64_t heads = common_kv_heads(point.model, point.mesh.tp);
+  return sharing_form(point.recipe.key_exchange).megatron_problem(heads, point.recipe, ranks);
+}
+
+std::string refused_group(const PointSpec& point, const Plan& plan) {
   for (const MicroBatch& micro_batch : plan.micro_batches) {
-    const std::int64_t ranks = std::ssize(micro_batch.group);
-    const std::int64_t wanted = point.recipe.a2a_ranks > 0 ? std::min(point.recipe.a2a_ranks, ranks) : ranks;
-    if (ranks == 1 || heads % wanted == 0) continue;
-    const std::int64_t traded = group_sharing(heads, point.recipe, ranks).inner;
-    return fmt::format(
-        "{} ranks that trade heads (cp_comm_type: a2a), as they do not divide the {} key-value heads of a "
-        "device; simulated are {} of them, in a ring of {}",
-        wanted, heads, traded, ranks / traded);
+    std::string problem = group_problem(point, std::ssize(micro_batch.group));
+    if (!problem.empty()) return problem;
   }
   return "";
 }
@@ -82,8 +79,16 @@ std::vector<std::string> megatron_mesh_problems(const PointSpec& point) {
   return those({left_over_layers(point), unhidden_messages(point)});
 }
 
+bool may_refuse_plans(const PointSpec& point) {
+  if (point.mesh.pp > 1 && point.pipeline.virtual_stages > 1) return true;
+  for (std::int64_t ranks = 2; ranks <= point.mesh.hdp; ++ranks) {
+    if (!group_problem(point, ranks).empty()) return true;
+  }
+  return false;
+}
+
 std::vector<std::string> megatron_plan_problems(const PointSpec& point, const Plan& plan) {
-  return those({uneven_micro_batches(point, plan), undivided_heads(point, plan)});
+  return those({uneven_micro_batches(point, plan), refused_group(point, plan)});
 }
 
 }  // namespace hdpsim

@@ -23,6 +23,9 @@ namespace hdpsim {
 /// business.
 [[nodiscard]] std::vector<std::string> megatron_mesh_problems(const PointSpec& point);
 
+/// Whether it refuses some plans of a point. O(ranks of the pool).
+[[nodiscard]] bool may_refuse_plans(const PointSpec& point);
+
 /// What it refuses of a plan on this mesh: micro-batches under the interleaved schedule, groups that heads do not
 /// divide (Transformer Engine, AttnFuncWithCPAndQKVOA2A). The first of each kind.
 [[nodiscard]] std::vector<std::string> megatron_plan_problems(const PointSpec& point, const Plan& plan);

@@ -251,14 +251,7 @@ void add_overlaps(MeshKeys& mesh) {
            "weight-gradient GEMMs accumulate into the sums over micro-batches; `false`: a separate kernel "
            "reads each gradient and adds it, as in Megatron-LM of 2021");
   mesh.word("cp_comm_type", "way in which the ranks of a group share keys and values", key_exchange_words(),
-            of_recipe(&Recipe::key_exchange),
-            "how the ranks of a group share a sequence: `p2p`, keys and values pass around a ring, "
-            "overlapped with attention; `all_gather`, each rank gathers all of them before attention, which "
-            "is the default of models whose queries choose keys; `a2a`, ranks exchange tokens for heads "
-            "(Ulysses): as many consecutive ranks as divide the group and the key-value heads of a device, "
-            "and where a group has more, a ring joins these; `group_cast`, each rank gets the keys that its "
-            "tokens see, and no others (MagiAttention)",
-            {.see = "sharing"});
+            of_recipe(&Recipe::key_exchange), key_exchange_sentence(), {.see = "sharing"});
   mesh.word("cp_cut", "way in which the ranks of a group divide their tokens", cut_words(), at(&PointSpec::cut),
             "which tokens each rank of a group holds: `per_document`, two of 2N parts of every document, so that all "
             "have equal attention; `per_pack`, two of 2N parts of the whole pack; `dispatch`, chunks of the pack that "

@@ -7,6 +7,7 @@
 
 #include "sim/model/experts.h"
 #include "sim/model/layers.h"
+#include "sim/model/sharing_form.h"
 #include "sim/program/chunk_map.h"
 #include "sim/study/cut_rules.h"
 #include "sim/study/mesh_keys.h"
@@ -60,18 +61,19 @@ class MeshChecks {
     diagnostics_.unsupported(stated == nullptr ? mesh_.position : stated->position, problem->message, problem->help);
   }
 
-  // Where an indexer chooses the keys of queries, a group gathers them unless the study says otherwise.
+  // Where the default does not serve the model, it is the first way that does, unless the study states one.
   void check_key_exchange() {
-    if (!queries_choose_keys(point_.model)) return;
+    const Recipe& recipe = point_.recipe;
+    const std::string problem = sharing_form(recipe.key_exchange).problem(point_.model, recipe);
+    if (problem.empty()) return;
+    const std::optional<KeyExchange> other = first_that_serves(point_.model, recipe);
+    if (!other) return;
     const Value* stated = mesh_.find("cp_comm_type");
     if (stated == nullptr) {
-      point_.recipe.key_exchange = KeyExchange::all_gather;
-    } else if (point_.recipe.key_exchange != KeyExchange::all_gather && reading_.is_right("cp_comm_type")) {
-      diagnostics_.unsupported(
-          stated->position,
-          fmt::format("queries of {} choose among the keys of all ranks of a group, which must have gathered them",
-                      point_.model.name),
-          "write cp_comm_type: all_gather, or leave it out");
+      point_.recipe.key_exchange = *other;
+    } else if (reading_.is_right("cp_comm_type")) {
+      diagnostics_.unsupported(stated->position, problem,
+                               fmt::format("write cp_comm_type: {}, or leave it out", word_of(*other)));
     }
   }
 

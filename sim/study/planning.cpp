@@ -6,21 +6,21 @@
 #include <optional>
 #include <vector>
 
-#include "sim/model/group_sharing.h"
 #include "sim/model/kept_tensors.h"
 #include "sim/model/layers.h"
+#include "sim/model/sharing_form.h"
 #include "sim/model/work.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/program/schedule.h"
 #include "sim/study/capacity.h"
-#include "sim/study/cut_rules.h"
 
 namespace hdpsim {
 namespace {
 
 // A device's share of host memory, as the number of tokens whose activations of all layers fit there.
 std::optional<std::int64_t> host_tokens(Bytes share, const LoweringOptions& job, std::int64_t capacity) {
-  const bool trades = group_sharing(job.model, job.recipe, job.mesh.tp, job.mesh.hdp).trades_heads();
+  const GroupSharing pool = group_sharing(job.model, job.recipe, job.mesh.tp, job.mesh.hdp);
+  const bool trades = form_of(pool).keeps_traded(pool);
   Bytes activations;
   for (const LayerRun& run : layer_runs(job.model)) {
     const auto kept = kept_tensors(of_kind(job.model, run.kind), job.recipe, expert_use(job.model, job.experts));
@@ -76,7 +76,7 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
           .layers = layers_of_pass(job),
           .stages = spec.mesh.pp,
           .runs_chunks_in_order = spec.mesh.pp == 1 || find_schedule(job.pipeline.schedule)->runs_chunks_in_order,
-          .not_served = servers_problem(job.model, job.recipe),
+          .not_served = sharing_form(KeyExchange::servers).problem(job.model, job.recipe),
           .served_bytes = served_bytes(job.model, job.mesh.tp),
           .work = on.work_model(job, probed_tokens(spec)),
           .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),

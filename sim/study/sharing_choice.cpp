@@ -1,8 +1,12 @@
 #include "sim/study/sharing_choice.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/model/sharing_form.h"
 #include "sim/study/cut_rules.h"
 
 namespace hdpsim {
@@ -17,17 +21,20 @@ std::string_view name_of(const std::vector<std::pair<std::string, Choice>>& word
 
 bool is_allowed(const SharingChoice& sharing, PointSpec point) {
   point.recipe.key_exchange = sharing.exchange;
-  const bool gathers = sharing.exchange == KeyExchange::all_gather;
-  return (gathers || !queries_choose_keys(point.model)) && !cut_problem(sharing.cut, point);
+  return sharing_form(sharing.exchange).problem(point.model, point.recipe).empty() && !cut_problem(sharing.cut, point);
 }
 
 }  // namespace
 
 const std::vector<std::pair<std::string, KeyExchange>>& key_exchange_words() {
-  static const std::vector<std::pair<std::string, KeyExchange>> words = {{"p2p", KeyExchange::ring},
-                                                                         {"all_gather", KeyExchange::all_gather},
-                                                                         {"a2a", KeyExchange::all_to_all},
-                                                                         {"group_cast", KeyExchange::group_cast}};
+  static const auto words = [] {
+    std::vector<std::pair<std::string, KeyExchange>> all;
+    for (const KeyExchange exchange : all_key_exchanges()) {
+      const std::string_view word = sharing_form(exchange).word();
+      if (!word.empty()) all.emplace_back(word, exchange);
+    }
+    return all;
+  }();
   return words;
 }
 
@@ -51,21 +58,32 @@ std::string_view word_of(std::optional<TokenCut> cut) {
   return name_of(cut_words(), cut);
 }
 
-bool queries_choose_keys(const Transformer& model) {
-  const auto chooses = [](const Layer& layer) { return layer.indexer.has_value(); };
-  return chooses(model) || std::any_of(model.others.begin(), model.others.end(), chooses);
+std::string key_exchange_sentence() {
+  std::vector<std::string> each;
+  for (const auto& [word, exchange] : key_exchange_words()) {
+    each.push_back(fmt::format("`{}`, {}", word, sharing_form(exchange).sentence()));
+  }
+  return fmt::format("how the ranks of a group share a sequence: {}", fmt::join(each, "; "));
+}
+
+std::optional<KeyExchange> first_that_serves(const Transformer& model, const Recipe& recipe) {
+  for (const auto& [word, exchange] : key_exchange_words()) {
+    if (sharing_form(exchange).problem(model, recipe).empty()) return exchange;
+  }
+  return std::nullopt;
 }
 
 std::vector<SharingChoice> allowed_sharings(const PointSpec& point) {
   std::vector<SharingChoice> allowed;
   for (const auto& [name, exchange] : key_exchange_words()) {
+    const SharingForm& form = sharing_form(exchange);
+    if (!form.is_tried()) continue;
     const std::ptrdiff_t first = std::ssize(allowed);
     for (const auto& [word, cut] : cut_words()) {
       if (is_allowed({exchange, cut}, point)) allowed.push_back({exchange, cut});
     }
-    if (exchange != KeyExchange::group_cast) continue;
-    const auto dealt = std::find(allowed.begin() + first, allowed.end(), SharingChoice{exchange, TokenCut::dispatch});
-    if (dealt != allowed.end()) std::rotate(allowed.begin() + first, dealt, dealt + 1);
+    const auto usual = std::find(allowed.begin() + first, allowed.end(), SharingChoice{exchange, form.usual_cut()});
+    if (usual != allowed.end()) std::rotate(allowed.begin() + first, usual, usual + 1);
   }
   return allowed;
 }

@@ -26,11 +26,14 @@ struct SharingChoice {
 [[nodiscard]] const std::vector<std::pair<std::string, std::optional<TokenCut>>>& cut_words();
 [[nodiscard]] std::string_view word_of(std::optional<TokenCut> cut);
 
-/// Whether queries of a model choose among keys, which all ranks of a group must then have gathered.
-[[nodiscard]] bool queries_choose_keys(const Transformer& model);
+/// What the page of keys says of `mesh.cp_comm_type`.
+[[nodiscard]] std::string key_exchange_sentence();
 
-/// Every choice that the point's model allows, those of one exchange together. The cut that an exchange is made for
-/// comes first: chunks for `group_cast`, else parts of documents.
+/// The first way in which groups can share the layers of a model, if there is one.
+[[nodiscard]] std::optional<KeyExchange> first_that_serves(const Transformer& model, const Recipe& recipe);
+
+/// Every choice that the point's model allows, those of one exchange together, without exchanges that nobody tries
+/// unasked (SharingForm::is_tried). The cut that an exchange is made for comes first.
 [[nodiscard]] std::vector<SharingChoice> allowed_sharings(const PointSpec& point);
 
 }  // namespace hdpsim

@@ -11,8 +11,10 @@
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/document/values.h"
+#include "sim/model/sharing_form.h"
 #include "sim/study/framework.h"
 #include "sim/study/override.h"
+#include "sim/study/sharing_choice.h"
 #include "sim/study/sweep.h"
 
 namespace hdpsim {
@@ -184,12 +186,14 @@ class ChangeList {
   void add_sharing() {
     if (spec_.mesh.hdp == 1) return;
     const std::string path = "mesh.cp_comm_type";
-    constexpr std::array<std::pair<const char*, KeyExchange>, 3> ways = {
-        {{"p2p", KeyExchange::ring}, {"all_gather", KeyExchange::all_gather}, {"a2a", KeyExchange::all_to_all}}};
-    for (const auto& [word, exchange] : ways) {
-      if (exchange != spec_.recipe.key_exchange) all_.push_back({path, {assignment(path, word)}});
+    for (const auto& [word, exchange] : key_exchange_words()) {
+      const SharingForm& form = sharing_form(exchange);
+      const bool is_for_documents = form.is_tried() && form.usual_cut() == TokenCut::per_document;
+      if (is_for_documents && exchange != spec_.recipe.key_exchange) all_.push_back({path, {assignment(path, word)}});
     }
-    for (const char* word : {"all_gather", "group_cast"}) {
+    for (const auto& [word, exchange] : key_exchange_words()) {
+      const SharingForm& form = sharing_form(exchange);
+      if (!form.is_tried() || form.cut_problem(TokenCut::dispatch, spec_.model, spec_.recipe)) continue;
       all_.push_back({path, {assignment(path, word), "mesh.cp_cut=dispatch"}});
     }
   }

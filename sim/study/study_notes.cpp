@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
+#include <string>
 #include <string_view>
 
 #include "sim/model/layers.h"
+#include "sim/model/sharing_form.h"
 #include "sim/profile/renamed_profiles.h"
 #include "sim/study/mesh_keys.h"
 #include "sim/study/not_modelled.h"
+#include "sim/study/sharing_choice.h"
 #include "sim/study/study.h"
 
 namespace hdpsim {
@@ -18,9 +22,9 @@ namespace {
 
 /// A key of `mesh` that matters at some points alone.
 struct IdleRule {
-  std::string_view key;
-  bool (*matters)(const PointSpec& point);
-  std::string_view needs;
+  std::string key;
+  std::function<bool(const PointSpec& point)> matters;
+  std::string needs;
 };
 
 bool has_stages(const PointSpec& point) {
@@ -31,13 +35,21 @@ bool has_tensor_parallelism(const PointSpec& point) {
   return point.mesh.tp > 1;
 }
 
-bool trades_heads(const PointSpec& point) {
-  return point.mesh.hdp > 1 && point.recipe.key_exchange == KeyExchange::all_to_all;
+bool reads(KeyExchange exchange, std::string_view key) {
+  const std::vector<std::string_view> keys = sharing_form(exchange).keys();
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-bool has_rings(const PointSpec& point) {
-  const KeyExchange exchange = point.recipe.key_exchange;
-  return point.mesh.hdp > 1 && (exchange == KeyExchange::ring || exchange == KeyExchange::all_to_all);
+// A key that some ways to share a sequence read.
+IdleRule sharing_rule(const std::string& key) {
+  std::string ways;
+  for (const auto& [word, exchange] : key_exchange_words()) {
+    if (reads(exchange, key)) ways += (ways.empty() ? "" : " or ") + word;
+  }
+  const auto matters = [key](const PointSpec& point) {
+    return point.mesh.hdp > 1 && reads(point.recipe.key_exchange, key);
+  };
+  return {key, matters, "several ranks and cp_comm_type: " + ways};
 }
 
 bool reduces_beside_backward(const PointSpec& point) {
@@ -49,17 +61,20 @@ bool mixes_linearly(const PointSpec& point) {
   return std::any_of(kinds.begin(), kinds.end(), [](const Transformer& kind) { return kind.linear.has_value(); });
 }
 
-constexpr IdleRule rules[] = {
-    {"a2a_ranks", trades_heads, "several ranks and cp_comm_type: a2a"},
-    {"ring_nics", has_rings, "several ranks and cp_comm_type: p2p or a2a"},
-    {"schedule", has_stages, "a pp above 1"},
-    {"virtual_stages", has_stages, "a pp above 1"},
-    {"overlap_p2p_comm", has_stages, "a pp above 1"},
-    {"tp_comm_overlap", has_tensor_parallelism, "a tp above 1"},
-    {"tp_gradient_overlap", has_tensor_parallelism, "a tp above 1"},
-    {"bucket_parameters", reduces_beside_backward, "overlap_grad_reduce: true, or overlap_param_gather: true"},
-    {"mixing_exchange", mixes_linearly, "a model with linear mixing"},
-};
+const std::vector<IdleRule>& idle_rules() {
+  static const std::vector<IdleRule> rules = {
+      sharing_rule("a2a_ranks"),
+      sharing_rule("ring_nics"),
+      {"schedule", has_stages, "a pp above 1"},
+      {"virtual_stages", has_stages, "a pp above 1"},
+      {"overlap_p2p_comm", has_stages, "a pp above 1"},
+      {"tp_comm_overlap", has_tensor_parallelism, "a tp above 1"},
+      {"tp_gradient_overlap", has_tensor_parallelism, "a tp above 1"},
+      {"bucket_parameters", reduces_beside_backward, "overlap_grad_reduce: true, or overlap_param_gather: true"},
+      {"mixing_exchange", mixes_linearly, "a model with linear mixing"},
+  };
+  return rules;
+}
 
 // A map of keys, or a list of points of which each sets some.
 bool sweeps(const Value& sweep, const std::string& key) {
@@ -112,7 +127,7 @@ std::vector<std::string> renamed_notes(const Study& study) {
 
 std::vector<std::string> idle_key_notes(const Study& study) {
   std::vector<std::string> lines;
-  for (const IdleRule& rule : rules) {
+  for (const IdleRule& rule : idle_rules()) {
     const bool matters = std::any_of(study.points.begin(), study.points.end(),
                                      [&](const StudyPoint& point) { return rule.matters(point.spec); });
     if (matters || !is_stated(study, rule)) continue;

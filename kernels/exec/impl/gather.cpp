@@ -113,7 +113,7 @@ class Assembler {
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
       const std::vector<HdpRank>& group = plan_.micro_batches[id].group;
       const GroupSharing sharing = program_.sharing(plan_.micro_batches[id]);
-      const auto party = static_cast<std::size_t>(sharing.trades_heads() ? sharing.inner : sharing.ranks());
+      const auto party = static_cast<std::size_t>(sharing.party());
       for (std::size_t i = 0; i < group.size(); ++i) {
         const auto first = group.begin() + static_cast<std::ptrdiff_t>(i / party * party);
         neighbours_[{MicroBatchId(id), group[i]}] = {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kernels/exec/impl/sharing_forms.h"
 #include "kernels/spec/error.h"
-#include "sim/base/check.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
@@ -21,30 +21,10 @@ std::size_t size(std::int64_t count) {
   return static_cast<std::size_t>(count);
 }
 
-KeyOrValue half_of(SharedTensor tensor) {
-  return tensor == SharedTensor::keys ? KeyOrValue::key : KeyOrValue::value;
-}
-
-// Outputs are made of heads and needed as tokens; all else is made of tokens. Gradients go the other way.
-TradedHeads::Way way_of(const SharingCollective& op) {
-  const bool back = (op.tensor == SharedTensor::outputs) != op.gradients;
-  return back ? TradedHeads::Way::to_tokens : TradedHeads::Way::to_heads;
-}
-
 }  // namespace
 
 GroupCore::GroupCore(Backend& backend, Transport& pool, const LayerKinds& kinds)
-    : backend_(backend),
-      kinds_(kinds),
-      ring_(backend, pool),
-      halo_(backend, pool),
-      local_(backend, pool),
-      chunks_(backend),
-      gathered_(backend, pool),
-      traded_(backend, pool),
-      d_o_(backend),
-      d_q_(backend),
-      d_kv_(backend) {
+    : backend_(backend), pool_(pool), kinds_(kinds), local_(backend, pool), chunks_(backend) {
   for (std::size_t kind = 0; kind < kinds.count(); ++kind) {
     const Transformer& layer = kinds.kind(kind);
     of_kinds_.push_back({heads_of(layer), {layer.window, layer.attention_chunk}});
@@ -54,96 +34,29 @@ GroupCore::GroupCore(Backend& backend, Transport& pool, const LayerKinds& kinds)
 void GroupCore::join(const Share& share) {
   share_ = &share;
   kind_.reset();
+  const KeyExchange exchange = share.sharing.exchange;
+  std::unique_ptr<SharedCore>& core = cores_.at(static_cast<std::size_t>(exchange));
+  if (!core) core = executed_sharing(exchange).make(backend_, pool_);
+  core_ = core.get();
 }
 
 void GroupCore::take_kind_of(std::int64_t layer) {
   const std::size_t kind = kinds_.kind_of(layer);
   if (kind_ == kind) return;
   kind_ = kind;
-  has_halo_ = false;
-  const Share& share = *share_;
-  local_.join({&share.local, &share.self, 0}, heads());
-  if (share.chunk) chunks_.join(*share.chunk, heads());
-  if (share.sharing.gathers) return gathered_.join(share.together, share.launches, heads());
-  AttentionHeads own = heads();
-  own.heads /= share.sharing.inner;
-  own.kv_heads /= share.sharing.inner;
-  const RingPlace place{&share.documents, &share.members, share.position};
-  has_halo_ = share.sharing.has_ring() && reach().limits(share.documents.longest());
-  has_halo_ ? halo_.join(place, own, reach().window) : ring_.join(place, own);
-  if (share.sharing.trades_heads()) traded_.join(share.together);
-}
-
-std::size_t GroupCore::party_bytes(std::int64_t width, std::size_t each) const {
-  return size(share_->attended_rows() * width / share_->sharing.inner) * each;
-}
-
-void GroupCore::reserve_gradients() {
-  (void)d_o_.reserve(party_bytes(output_width(heads()), element_bytes(backend_.element())));
-  (void)d_q_.reserve(party_bytes(query_width(heads()), sizeof(float)));
-  (void)d_kv_.reserve(party_bytes(kv_width(heads()), sizeof(float)));
-}
-
-TradedTensor GroupCore::traded(const SharingCollective& op, const Tensors& tensors) const {
-  const LayerActivations& layer = tensors.layer;
-  const SharedActivations& shared = tensors.shared;
-  const std::size_t parts = size(share_->sharing.inner);
-  const bool is_fp32 = op.gradients && op.tensor != SharedTensor::outputs;
-  const std::size_t each = is_fp32 ? sizeof(float) : element_bytes(backend_.element());
-  // Rows of `of` numbers, of which the tensor has the `count` from `first` on.
-  const auto tensor = [&](void* tokens, void* heads, std::int64_t of, std::int64_t first, std::int64_t count) {
-    const std::size_t row = size(of) * each;
-    const std::size_t offset = size(first) * each;
-    return TradedTensor{.tokens = {bytes_at(tokens) + offset, row},
-                        .heads = {bytes_at(heads) + offset / parts, row / parts},
-                        .width = size(count) * each / parts};
-  };
-  const std::int64_t query = query_width(heads());
-  const std::int64_t output = output_width(heads());
-  const std::int64_t both = kv_width(heads());
-  switch (op.tensor) {
-    case SharedTensor::queries:
-      return op.gradients ? tensor(shared.d_q, d_q_.data(), query, 0, query)
-                          : tensor(layer.q, layer.traded_q, query, 0, query);
-    case SharedTensor::outputs:
-      return op.gradients ? tensor(shared.d_o, d_o_.data(), output, 0, output)
-                          : tensor(layer.o, layer.traded_o, output, 0, output);
-    case SharedTensor::keys:
-    case SharedTensor::values: {
-      const std::int64_t keys = key_width(heads());
-      const std::int64_t first = op.tensor == SharedTensor::keys ? 0 : keys;
-      const std::int64_t count = op.tensor == SharedTensor::keys ? keys : both - keys;
-      return op.gradients ? tensor(shared.d_kv, d_kv_.data(), both, first, count)
-                          : tensor(layer.kv, layer.traded_kv, both, first, count);
-    }
-    case SharedTensor::states:
-    case SharedTensor::mixed:
-    case SharedTensor::served:
-      break;
-  }
-  HDPSIM_CHECK(false, "tensor {} is traded, which is not executed", static_cast<int>(op.tensor));
+  local_.join({&share_->local, &share_->self, 0}, heads());
+  if (share_->chunk) chunks_.join(*share_->chunk, heads());
+  core_->join(*share_, heads(), reach());
 }
 
 void GroupCore::prepare(const SharingCollective& op, const Tensors& tensors) {
   take_kind_of(tensors.index);
-  if (share_->sharing.gathers) {
-    op.gradients ? gathered_.prepare_reduce(half_of(op.tensor))
-                 : gathered_.prepare_gather(half_of(op.tensor), tensors.layer.kv);
-    return;
-  }
-  if (op.gradients) reserve_gradients();
-  under_way_ = traded(op, tensors);
-  traded_.prepare(under_way_, way_of(op));
-}
-
-void GroupCore::run_collective(const SharingCollective& op) {
-  if (!share_->sharing.gathers) return traded_.trade(under_way_);
-  op.gradients ? gathered_.reduce(half_of(op.tensor)) : gathered_.gather(half_of(op.tensor));
+  core_->prepare(op, tensors);
 }
 
 void GroupCore::meet(const SharingCollective& op) {
   try {
-    run_collective(op);
+    core_->run(op);
   } catch (const DeviceError& error) {
     throw DeviceError(fmt::format("attention of ranks {}, {}: {}", fmt::join(share_->together.members, " "),
                                   collective_name(op.kind), error.what()));
@@ -151,8 +64,7 @@ void GroupCore::meet(const SharingCollective& op) {
 }
 
 void GroupCore::finish(const SharingCollective& op, const Tensors& tensors) {
-  if (!share_->sharing.gathers) return traded_.finish(under_way_, way_of(op));
-  if (op.gradients) gathered_.finish_reduce(half_of(op.tensor), tensors.shared.d_kv);
+  core_->finish(op, tensors);
 }
 
 void GroupCore::begin(Direction direction, const Tensors& tensors) {
@@ -161,37 +73,24 @@ void GroupCore::begin(Direction direction, const Tensors& tensors) {
   layer_ = tensors.index;
   const LayerActivations& layer = tensors.layer;
   const SharedActivations& shared = tensors.shared;
-  const bool trades = share_->sharing.trades_heads();
-  const void* const q = trades ? layer.traded_q : layer.q;
-  const void* const kv = trades ? layer.traded_kv : layer.kv;
-  void* const o = trades ? layer.traded_o : layer.o;
-  const Reach seen = share_->sharing.has_ring() && !has_halo_ ? Reach{} : reach();
-  const auto begin_ring = [&](const auto& op) {
-    if (share_->sharing.gathers) return;
-    has_halo_ ? halo_.begin(op) : ring_.begin(op);
-  };
   if (direction == Direction::forward) {
-    forward_ = {.q = q, .kv = kv, .o = o, .lse = layer.lse, .reach = seen};
-    return begin_ring(forward_);
+    forward_ = {.q = layer.q, .kv = layer.kv, .o = layer.o, .lse = layer.lse, .reach = reach()};
+    return core_->begin(forward_, tensors);
   }
-  backward_ = {.q = q,
-               .kv = kv,
-               .o = o,
+  backward_ = {.q = layer.q,
+               .kv = layer.kv,
+               .o = layer.o,
                .lse = layer.lse,
-               .d_o = trades ? d_o_.data() : shared.d_o,
-               .d_q = trades ? d_q_.floats() : shared.d_q,
-               .d_kv = trades ? d_kv_.floats() : shared.d_kv,
-               .reach = seen};
-  begin_ring(backward_);
+               .d_o = shared.d_o,
+               .d_q = shared.d_q,
+               .d_kv = shared.d_kv,
+               .reach = reach()};
+  core_->begin(backward_, tensors);
 }
 
 void GroupCore::attend(int step) {
-  if (share_->chunk) {
-    return direction_ == Direction::forward ? chunks_.attend(layer_, forward_) : chunks_.attend(layer_, backward_);
-  }
-  if (has_halo_) return halo_.attend();
-  if (!share_->sharing.gathers) return ring_.attend(step);
-  direction_ == Direction::forward ? gathered_.attend(forward_) : gathered_.attend(backward_);
+  if (!share_->chunk) return core_->attend(step);
+  direction_ == Direction::forward ? chunks_.attend(layer_, forward_) : chunks_.attend(layer_, backward_);
 }
 
 void GroupCore::attend_local() {

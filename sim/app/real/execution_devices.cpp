@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/cpu/cpu_backend.h"
+#include "kernels/exec/requirements.h"
 #include "kernels/spec/error.h"
 #include "kernels/transport/in_process.h"
 #ifdef HDPSIM_WITH_CUDA
@@ -85,10 +86,7 @@ void require_devices(DeviceKind kind, const Work& work) {
   if (work.mesh().pp > 1) {
     throw kernels::UnsupportedInput("pipelines are executed on CPUs alone: with --backend cuda use mesh.pp 1");
   }
-  if (work.point->spec.recipe.key_exchange != KeyExchange::ring) {
-    throw kernels::UnsupportedInput(
-        "keys are gathered, and heads traded, on CPUs alone: with --backend cuda use mesh.cp_comm_type: p2p");
-  }
+  kernels::exec::require_executable_on_gpu(work.point->spec.recipe.key_exchange);
 #ifndef HDPSIM_WITH_CUDA
   refuse();
 #endif

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <tuple>
@@ -172,11 +174,58 @@ class Served final : public GroupCut {
   std::vector<ServedQueries> moved_;
 };
 
+// The problems of queries that move, whatever others move.
+void add_problems(const MicroBatch& micro_batch, const ServedQueries& queries, std::vector<std::string>& problems) {
+  if (queries.server >= micro_batch.group.size()) {
+    problems.push_back(fmt::format("moves queries to rank {} of its {}", queries.server, micro_batch.group.size()));
+  }
+  if (queries.span >= micro_batch.spans.size()) {
+    problems.push_back(fmt::format("moves queries of span {} of its {}", queries.span, micro_batch.spans.size()));
+    return;
+  }
+  const std::int64_t tokens = micro_batch.spans[queries.span].tokens;
+  if (queries.begin >= 0 && queries.tokens >= 1 && queries.tokens <= tokens &&
+      queries.begin <= tokens - queries.tokens) {
+    return;
+  }
+  problems.push_back(fmt::format("moves {} queries from {} of span {}, which has {} tokens", queries.tokens,
+                                 queries.begin, queries.span, tokens));
+}
+
 }  // namespace
 
 std::unique_ptr<GroupCut> served_cut(const std::vector<std::int64_t>& lengths, std::int64_t ranks,
                                      const std::vector<ServedQueries>& moved) {
   return std::make_unique<Served>(lengths, ranks, moved);
+}
+
+std::vector<std::string> served_problems(const MicroBatch& micro_batch) {
+  std::vector<std::string> problems;
+  const std::vector<ServedQueries>& moved = micro_batch.moved;
+  const bool is_served = micro_batch.cut == TokenCut::served && micro_batch.group.size() > 1;
+  if (!moved.empty() && micro_batch.cut != TokenCut::served) {
+    problems.emplace_back("moves queries, and has a cut that is not served");
+  }
+  if (is_served && micro_batch.offloads()) {
+    problems.emplace_back("is served and offloads activations, which is not known of its halves");
+  }
+  if (is_served && micro_batch.tokens() < 2 * std::ssize(micro_batch.group)) {
+    problems.push_back(
+        fmt::format("is served with less than two tokens on each of its {} ranks", micro_batch.group.size()));
+  }
+  for (std::size_t i = 0; i < moved.size(); ++i) {
+    add_problems(micro_batch, moved[i], problems);
+    if (moved[i].span >= micro_batch.spans.size() || i == 0) continue;
+    if (std::pair(moved[i - 1].span, moved[i - 1].end()) > std::pair(moved[i].span, moved[i].begin)) {
+      problems.push_back(fmt::format("moves queries from {} of span {} twice", moved[i].begin, moved[i].span));
+    }
+  }
+  return problems;
+}
+
+OwnExchange own_exchange_load(const MicroBatch& micro_batch, KeyExchange exchange) {
+  const std::array<ServedHalf, 2> halves = served_halves(micro_batch);
+  return {exchange, std::max(halves[0].queries, halves[1].queries), std::max(halves[0].keys, halves[1].keys)};
 }
 
 std::array<ServedHalf, 2> served_halves(const MicroBatch& micro_batch) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "sim/plan/group_cut.h"
@@ -15,6 +16,10 @@ namespace hdpsim {
 [[nodiscard]] std::unique_ptr<GroupCut> per_pack_cut(const std::vector<std::int64_t>& lengths, std::int64_t ranks);
 [[nodiscard]] std::unique_ptr<GroupCut> served_cut(const std::vector<std::int64_t>& lengths, std::int64_t ranks,
                                                    const std::vector<ServedQueries>& moved);
+
+/// What is wrong with a micro-batch whose cut moves queries, or would if it were of that cut: how messages about it go
+/// on. Its spans and its group need not be sound.
+[[nodiscard]] std::vector<std::string> served_problems(const MicroBatch& micro_batch);
 
 /// The tokens of each span of a micro-batch, without its padding.
 [[nodiscard]] std::vector<std::int64_t> span_lengths(const MicroBatch& micro_batch);

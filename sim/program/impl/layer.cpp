@@ -2,9 +2,8 @@
 
 #include "sim/model/layers.h"
 #include "sim/model/parameters.h"
-#include "sim/program/impl/group_core.h"
+#include "sim/program/impl/group_lowering.h"
 #include "sim/program/impl/recomputation.h"
-#include "sim/program/impl/served_attention.h"
 #include "sim/program/impl/shared_mixing.h"
 
 namespace hdpsim {
@@ -12,7 +11,8 @@ namespace {
 
 // The gradients of keys and values, or of states.
 std::optional<Index> tokens_backward(PassWriter& writer) {
-  return writer.layer().linear ? mixing_backward(writer) : core_backward(writer, writer.last());
+  if (writer.layer().linear) return mixing_backward(writer);
+  return lowering_of(writer.sharing()).backward(writer, writer.last());
 }
 
 // From the gradient of the attention branch's output to the gradient of its input.
@@ -34,7 +34,7 @@ void qkv_forward(PassWriter& writer) {
 void attention_forward(PassWriter& writer) {
   writer.end_stretch();
   if (writer.layer().linear) return mixing_forward(writer);
-  core_forward(writer, writer.first_kernel() ? std::optional(writer.last()) : std::nullopt);
+  lowering_of(writer.sharing()).forward(writer, writer.first_kernel() ? std::optional(writer.last()) : std::nullopt);
 }
 
 void projection_forward(PassWriter& writer) {
@@ -71,9 +71,7 @@ void qkv_backward(PassWriter& writer) {
   writer.end_stretch();
 }
 
-void layer_forward(PassWriter& writer) {
-  if (!writer.has_tokens()) return writer.experts();
-  if (writer.sharing().serves) return served_forward(writer);
+void parts_forward(PassWriter& writer) {
   if (mixes_tokens(writer.layer())) {
     writer.run(DensePart::attention_norm);
     qkv_forward(writer);
@@ -88,11 +86,7 @@ void layer_forward(PassWriter& writer) {
   writer.end_stretch();
 }
 
-void layer_backward(PassWriter& writer) {
-  if (writer.sharing().serves) {
-    served_backward(writer);
-    return writer.issue();
-  }
+void parts_backward(PassWriter& writer) {
   compute_mlp_again(writer);
   if (has_mlp(writer.layer())) writer.layer().moe ? writer.experts() : mlp_backward(writer);
   if (writer.has_tokens()) {
@@ -103,6 +97,15 @@ void layer_backward(PassWriter& writer) {
     }
     writer.end_stretch();
   }
+}
+
+void layer_forward(PassWriter& writer) {
+  if (!writer.has_tokens()) return writer.experts();
+  lowering_of(writer.sharing()).layer_forward(writer);
+}
+
+void layer_backward(PassWriter& writer) {
+  lowering_of(writer.sharing()).layer_backward(writer);
   writer.issue();
 }
 

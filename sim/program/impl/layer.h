@@ -14,6 +14,10 @@ void attention_forward(PassWriter& writer);
 void projection_forward(PassWriter& writer);
 void mlp_forward(PassWriter& writer);
 
+/// These write all parts of a layer, one after the other, without what ends an iteration; the forward must have tokens.
+void parts_forward(PassWriter& writer);
+void parts_backward(PassWriter& writer);
+
 /// These write parts of its backward: of a dense MLP; from the gradient of the attention branch's output to that of
 /// attention's output; and from those of queries, keys and values to that of its input.
 void mlp_backward(PassWriter& writer);

@@ -4,6 +4,7 @@
 
 #include "sim/model/kept_tensors.h"
 #include "sim/model/parameters.h"
+#include "sim/model/sharing_form.h"
 
 namespace hdpsim {
 namespace {
@@ -17,7 +18,7 @@ Bytes offloaded_bytes(const PassWriter& writer) {
                       .tp = writer.tp(),
                       .pairs = micro_batch.pairs_per_rank(),
                       .expert_tokens = divided(writer.expert_tokens().all, options.experts.ep),
-                      .trades_heads = writer.sharing().trades_heads()};
+                      .trades_heads = form_of(writer.sharing()).keeps_traded(writer.sharing())};
   if (micro_batch.token_wise) return token_wise_bytes(kept, load, micro_batch.offload);
   return kept_bytes(kept, load).scaled(micro_batch.offload);
 }

@@ -62,7 +62,7 @@ class PassWriter {
   [[nodiscard]] const GroupSharing& sharing() const { return program_.sharing; }
   /// Of a micro-batch with a group of several ranks. Computed once.
   [[nodiscard]] const GroupWork& group_work();
-  /// Of a micro-batch that is_served(). Computed once.
+  /// Of a micro-batch under TokenCut::served. Computed once.
   [[nodiscard]] const std::array<ServedHalf, 2>& served_halves();
   /// Tokens of the HDP rank, or the `count` of the last continue_with_tokens(); where ranks hold spans alone, those of
   /// the busiest rank.

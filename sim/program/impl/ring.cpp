@@ -6,6 +6,7 @@
 #include "sim/base/check.h"
 #include "sim/model/mixing.h"
 #include "sim/model/shares.h"
+#include "sim/model/sharing_form.h"
 #include "sim/program/ring_attention.h"
 
 namespace hdpsim {
@@ -35,7 +36,8 @@ struct RingWork {
 
 RingWork ring_work(PassWriter& writer, Direction direction) {
   if (is_uneven(writer.micro_batch())) {
-    HDPSIM_CHECK(!writer.sharing().trades_heads(), "ranks that trade heads have unequal attention");
+    HDPSIM_CHECK(writer.sharing().inner == 1, "{} ranks trade heads and have unequal attention",
+                 writer.sharing().inner);
     HDPSIM_CHECK(!writer.layer().indexer, "unequal ranks choose keys");
     return {.halo = std::nullopt, .uneven = writer.group_work().in_ring()};
   }
@@ -151,11 +153,11 @@ std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
   const std::size_t ranks = parties(writer);
   const RingWork work = ring_work(writer, Direction::backward);
   if (work.halo) return backward_halo(writer, work, differentiated);
-  const Bytes kv = kv_of(writer, party_tokens(writer));
-  const Bytes dkv = gradients_of(writer, kv);
-  const Index first = writer.bytes(kv);
-  const Index both = writer.bytes(kv + dkv);
-  const Index gradient = writer.bytes(dkv);
+  const RingTensors passing =
+      form_of(writer.sharing()).passing(writer.layer(), writer.recipe(), party_tokens(writer), cuts_of_heads(writer));
+  const Index first = writer.bytes(passing.tensors);
+  const Index both = writer.bytes(passing.tensors + passing.gradients);
+  const Index gradient = writer.bytes(passing.gradients);
   std::vector<Index> computed(ranks);
   std::vector<Index> received(ranks);
   const auto post = [&](std::size_t k) {

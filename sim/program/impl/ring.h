@@ -12,10 +12,10 @@ namespace hdpsim {
 /// values; if empty, they exist already.
 void forward_ring(PassWriter& writer, std::optional<Index> projected);
 
-/// Like forward, but from exchange 2 on the message also carries the gradients of the keys and values, one step behind.
-/// They need two more exchanges than the keys and values to reach their owner; the first of these overlaps with the
-/// last step. Returns the last exchange, or no value for a ring of one rank. `differentiated` computes the gradient of
-/// attention's output.
+/// Like forward, with what SharingForm::passing() has in place of keys and values, and from exchange 2 on the message
+/// also carries the gradients of it, one step behind. They need two more exchanges than the rest to reach their owner;
+/// the first of these overlaps with the last step. Returns the last exchange, or no value for a ring of one rank.
+/// `differentiated` computes the gradient of attention's output.
 std::optional<Index> backward_ring(PassWriter& writer, Index differentiated);
 
 }  // namespace hdpsim

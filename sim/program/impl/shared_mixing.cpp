@@ -5,6 +5,7 @@
 
 #include "sim/model/mixing.h"
 #include "sim/model/shares.h"
+#include "sim/model/sharing_form.h"
 
 namespace hdpsim {
 namespace {
@@ -63,7 +64,7 @@ void trade(PassWriter& writer, Bytes bytes, const Way& way, bool gradients) {
 // Without a ring an all-gather. Returns the exchange in a ring, for which nothing waits yet.
 std::optional<Index> exchange_states(PassWriter& writer, const Way& way) {
   const Index mixed = writer.last();
-  if (!writer.sharing().has_ring()) {
+  if (form_of(writer.sharing()).hops(writer.sharing()) == 0) {
     writer.share({CollectiveKind::all_gather, way.states, SharedTensor::states});
     return std::nullopt;
   }

@@ -1,9 +1,12 @@
 #include "sim/program/impl/traded_heads.h"
 
-namespace hdpsim {
+#include "sim/program/impl/ring.h"
 
+namespace hdpsim {
+namespace {
+
+// `gradients`: those of the tensors go, in place of the tensors themselves.
 void trade_inputs(PassWriter& writer, bool gradients) {
-  if (!writer.sharing().trades_heads()) return;
   const Bytes both = kv_bytes(writer.layer(), writer.shared_tokens(), writer.tp());
   const auto trade = [&](Bytes bytes, SharedTensor tensor) {
     writer.share({CollectiveKind::all_to_all, bytes, tensor, gradients});
@@ -14,9 +17,27 @@ void trade_inputs(PassWriter& writer, bool gradients) {
 }
 
 void trade_outputs(PassWriter& writer, bool gradients) {
-  if (!writer.sharing().trades_heads()) return;
   const Bytes bytes = attention_output_bytes(writer.layer(), writer.shared_tokens(), writer.tp());
   writer.share({CollectiveKind::all_to_all, bytes, SharedTensor::outputs, gradients});
+}
+
+}  // namespace
+
+void forward_traded(PassWriter& writer, std::optional<Index> projected) {
+  if (writer.sharing().inner == 1) return forward_ring(writer, projected);
+  trade_inputs(writer, false);
+  forward_ring(writer, writer.last());
+  trade_outputs(writer, false);
+}
+
+std::optional<Index> backward_traded(PassWriter& writer, Index differentiated) {
+  if (writer.sharing().inner == 1) return backward_ring(writer, differentiated);
+  trade_outputs(writer, true);
+  const std::optional<Index> last_exchange = backward_ring(writer, writer.last());
+  const auto behind_ring = static_cast<std::size_t>(writer.last()) + 1;
+  trade_inputs(writer, true);
+  if (last_exchange) writer.body()[behind_ring].after(*last_exchange);
+  return std::nullopt;
 }
 
 }  // namespace hdpsim

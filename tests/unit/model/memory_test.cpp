@@ -10,6 +10,7 @@
 
 #include "sim/model/layers.h"
 #include "sim/model/parameters.h"
+#include "sim/model/sharing_form.h"
 #include "sim/model/work.h"
 #include "tests/support/model_presets.h"
 
@@ -341,9 +342,7 @@ TEST_CASE("in attention's backward a group has two buffers of a ring, all keys i
     const DeviceMemory middle(model, {.pp = 3, .layers = {LayerRun{2}}, .embedding = false, .head = false}, recipe);
     return middle.peak({.tokens = n, .ranks = ranks})[MemoryPart::communication];
   };
-  for (const KeyExchange way : {KeyExchange::ring, KeyExchange::all_gather, KeyExchange::all_to_all}) {
-    CHECK(buffers(way, 1) == Bytes{});
-  }
+  for (const KeyExchange way : all_key_exchanges()) CHECK(buffers(way, 1) == Bytes{});
   CHECK(buffers(KeyExchange::ring, 8) == Bytes(2 * (kv + kv)));
   CHECK(buffers(KeyExchange::all_gather, 8) == Bytes(8 * (kv + kv)));
   CHECK(buffers(KeyExchange::all_to_all, 4) == Bytes(kv + kv));  // queries and outputs are as wide as keys and values

@@ -36,9 +36,7 @@ Plan plan_on(std::size_t ranks, std::int64_t tokens) {
 }
 
 RingAttention attention_of(const Plan& plan, const Transformer& model, Direction direction = Direction::forward) {
-  const MicroBatch& micro_batch = plan.micro_batches[0];
-  const std::int64_t ranks = std::ssize(micro_batch.group);
-  return ring_attention(micro_batch, model, 1, {.parties = ranks, .gathers = ranks > 1}, direction);
+  return gathered_attention(plan.micro_batches[0], model, 1, direction);
 }
 
 MicroBatchProgram gathering(const Plan& plan, const Transformer& model) {

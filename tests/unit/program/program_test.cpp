@@ -103,8 +103,9 @@ TEST_CASE("zigzag: all steps of all ranks together cover the causal mask, gather
     MicroBatch micro_batch;
     for (std::int64_t r = 0; r < n; ++r) micro_batch.group.emplace_back(static_cast<std::size_t>(r));
     micro_batch.spans = {{SequenceId(0), 0, 4096}, {SequenceId(1), 0, 1024}};
-    const GroupSharing sharing{.parties = n, .gathers = gathers};
-    const RingAttention ring = ring_attention(micro_batch, one_head_model(1), 1, sharing, Direction::forward);
+    const RingAttention ring =
+        gathers ? gathered_attention(micro_batch, one_head_model(1), 1, Direction::forward)
+                : ring_attention(micro_batch, one_head_model(1), 1, {.parties = n}, Direction::forward);
     CHECK((!gathers || ring.step.blocks.empty()));
     const double covered = static_cast<double>(n) * (area(ring.own) + static_cast<double>(n - 1) * area(ring.step));
     const double mask = static_cast<double>(causal_area(4096) + causal_area(1024));

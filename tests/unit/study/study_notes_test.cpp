@@ -25,7 +25,9 @@ TEST_CASE("a key of the mesh that changes nothing is told, with what it needs", 
   CHECK(notes_with("{tp: 1, tp_comm_overlap: true}") ==
         Notes{"note: good: mesh.tp_comm_overlap has no effect: it needs a tp above 1"});
   CHECK(notes_with("{tp: 2, pp: 1, schedule: interleaved, virtual_stages: 2}").size() == 2);
-  CHECK(notes_with("{tp: 2, ring_nics: all, cp_comm_type: all_gather}").size() == 1);
+  CHECK(
+      notes_with("{tp: 2, ring_nics: all, cp_comm_type: all_gather}") ==
+      Notes{"note: good: mesh.ring_nics has no effect: it needs several ranks and cp_comm_type: p2p or a2a"});
 }
 
 TEST_CASE("a default that is stated, and a key that matters at one point of a sweep, are not told", "[study][notes]") {

@@ -61,7 +61,7 @@ TEST_CASE("shares are the parts that the plan cuts", "[exec][property]") {
 
 TEST_CASE("ranks that gather keys know where the rows of all lie in the documents", "[exec][sharing]") {
   const Plan plan = hand_plan(3, 1, {12, 3}, {{{0, 1, 2}, {0, 1}}});
-  const Share share = share_of(plan, MicroBatchId(0), 1, CountingTokens(), {.parties = 3, .gathers = true});
+  const Share share = share_of(plan, MicroBatchId(0), 1, CountingTokens(), {KeyExchange::all_gather, 1, 3});
   // Parts of two tokens; rank 1 holds 1 and 4 of the first document, and the middle token of the second, behind it.
   CHECK(share.ids == std::vector<std::int32_t>{2, 3, 8, 9, 101});
   const std::vector<RowStretch> own = {{0, 2, 2}, {2, 8, 2}, {4, 13, 1}};
