@@ -15,11 +15,14 @@ enum class KeyExchange : std::uint8_t {
   /// group has more ranks than may trade, a ring joins those that do (USP, Fang and Zhao 2024).
   all_to_all,
   group_cast,  ///< Every rank first gets the keys and values that its queries see, and no others (MagiAttention, 2025).
+  /// As `ring`, but in backward the queries pass on, with the gradients of outputs, and keys and values stay
+  /// (BurstEngine, Sun et al. 2025, arXiv 2509.19836).
+  query_ring,
   /// Queries go, with the keys and values that they see, to the ranks that compute their attention (DistCA, Zhuang et
   /// al. 2025). Plans ask for it by TokenCut::served, studies cannot.
   servers,
 };
-inline constexpr std::size_t key_exchanges = 5;
+inline constexpr std::size_t key_exchanges = 6;
 
 /// Which tokens of a micro-batch each rank of its group holds; sim/plan/group_cut.h has the rules.
 enum class TokenCut : std::uint8_t {

@@ -196,6 +196,28 @@ plans: [static: {{cp: 1}}]
   }
 }
 
+// Four heads of the model share a key, so that backward's exchanges take longer than its attention.
+TEST_CASE("planners know what a ring costs around which queries pass", "[probes]") {
+  Catalog catalog{HDPSIM_SOURCE_DIR};
+  const std::string text = fmt::format(R"(name: passing queries
+cluster: {{preset: h100-rail, gpus: 16}}
+model: llama3-8b
+profile: h100-published
+data: {{lengths: {{fixed: 4Ki}}, context: 4Ki, tokens_per_step: 256Ki, steps: 1}}
+mesh: {{capacity: {}, tp: 1, cp_comm_type: burst}}
+plans: [static: {{cp: 1}}]
+)",
+                                       capacity);
+  const Study study = parse_study("passing.yaml", text, {}, catalog);
+  Engine engine(study.points[0]);
+  for (const std::size_t degree : {2U, 4U, 8U}) {
+    CAPTURE(degree);
+    const auto ranks = static_cast<std::int64_t>(degree);
+    const std::int64_t all = ranks * capacity;
+    CHECK(distance(study.points[0].work.seconds(causal_pairs(all), all, ranks), engine.on_ring(degree, all)) < exact);
+  }
+}
+
 // What ranks gather or trade takes another share of the links in a node and between nodes for every shape of a group,
 // of which planners know one: the last rank of a group is on the other node here, the others mostly are not.
 TEST_CASE("planners know what a group gathers or trades within a third, and within a tenth on average", "[probes]") {

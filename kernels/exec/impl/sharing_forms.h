@@ -52,6 +52,10 @@ template <class Core>
       return {.refused =
                   "ranks that get the keys that their tokens see alone (cp_comm_type: group_cast) are simulated, and "
                   "not executed: use cp_comm_type: all_gather, a2a or p2p"};
+    case KeyExchange::query_ring:
+      return {.refused =
+                  "queries that pass around a ring in backward (cp_comm_type: burst) are simulated, and not executed: "
+                  "use cp_comm_type: p2p, all_gather or a2a"};
     case KeyExchange::servers:
       return {.refused =
                   "ranks attend for each other in the plan, which is simulated, and not executed: choose another plan"};

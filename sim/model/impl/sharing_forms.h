@@ -10,6 +10,7 @@ const SharingForm& ring_sharing();
 const SharingForm& gathered_sharing();
 const SharingForm& traded_sharing();
 const SharingForm& cast_sharing();
+const SharingForm& query_ring_sharing();
 const SharingForm& served_sharing();
 
 [[nodiscard]] inline const SharingForm& find_sharing_form(KeyExchange exchange) {
@@ -22,6 +23,8 @@ const SharingForm& served_sharing();
       return traded_sharing();
     case KeyExchange::group_cast:
       return cast_sharing();
+    case KeyExchange::query_ring:
+      return query_ring_sharing();
     case KeyExchange::servers:
       return served_sharing();
   }

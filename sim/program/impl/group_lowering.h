@@ -35,6 +35,8 @@ struct GroupLowering {
       return {forward_traded, backward_traded};
     case KeyExchange::group_cast:
       return {forward_cast, backward_cast};
+    case KeyExchange::query_ring:
+      return {forward_ring, backward_ring};
     case KeyExchange::servers:
       return {.layer_forward = served_forward, .layer_backward = served_backward};
   }

@@ -113,6 +113,58 @@ TEST_CASE("in backward keys and values come again and their gradients return; tr
   CHECK(received_keys({.key_exchange = KeyExchange::all_to_all})[Direction::backward] == traded_of_rank / 8 * 7);
 }
 
+// The message of a step of the backward ring that is neither the first nor one of the last.
+std::int64_t backward_message(const Transformer& model, const Recipe& recipe) {
+  const Plan plan = test::plan_of(group_ranks, 1, {{first_ranks(group_ranks), shared_tokens}});
+  const MicroBatchProgram program =
+      Program(plan, {model, Mesh{.hdp = group_ranks}, recipe}).micro_batch(MicroBatchId(0));
+  for (const Block& block : program.blocks) {
+    for (const Instruction& i : block.body) {
+      const bool is_it = block.direction == Direction::backward && i.opcode == Opcode::exchange && i.ring_step == 2;
+      if (is_it) return program.bytes[i.work].count();
+    }
+  }
+  return 0;
+}
+
+// BurstEngine (Sun et al. 2025, arXiv 2509.19836): with h heads of width d, 3 h d + 2 h numbers of a token, of which
+// the 2 h are fp32 here, in place of 4 h d.
+TEST_CASE("where queries pass around the backward ring, a message has 3 h d + 2 h numbers of a token and not 4 h d",
+          "[sharing]") {
+  const Recipe keys{.key_exchange = KeyExchange::ring};
+  const Recipe queries{.key_exchange = KeyExchange::query_ring};
+  const std::int64_t tokens = shared_tokens / group_ranks;
+  Transformer model = eight_billion();
+  const std::int64_t width = model.heads * model.head_dim;
+  const std::int64_t passing = tokens * (3 * width * 2 + 2 * model.heads * 4);
+  model.kv_heads = model.heads;
+  CHECK(backward_message(model, keys) == tokens * 4 * width * 2);
+  CHECK(backward_message(model, queries) == passing);  // 24.2 % fewer
+  // Four heads share a key and a value in the model: its keys, values and gradients are a fourth.
+  CHECK(backward_message(eight_billion(), keys) == tokens * width * 2);
+  CHECK(backward_message(eight_billion(), queries) == passing);
+  // Seven hops bring what passes, eight its gradients, which go home; forward is the ring's.
+  std::map<Direction, std::int64_t> received = received_keys(queries);
+  CHECK(received[Direction::forward] == (group_ranks - 1) * kv_of_rank);
+  CHECK(received[Direction::backward] ==
+        (group_ranks - 1) * (passing - tokens * width * 2) + group_ranks * tokens * width * 2);
+  // Gradients of queries travel in the type in which those of keys do.
+  Recipe exact = queries;
+  exact.dkv_bytes_per_element = 4;
+  CHECK(backward_message(model, exact) == passing + tokens * width * 2);
+}
+
+TEST_CASE("layers of a window exchange the same halos where queries pass", "[sharing]") {
+  Transformer model = eight_billion();
+  model.window = 1024;
+  const auto messages = [&](KeyExchange exchange) {
+    const Plan plan = test::plan_of(group_ranks, 1, {{first_ranks(group_ranks), shared_tokens}});
+    const LoweringOptions lowering{model, Mesh{.hdp = group_ranks}, {.key_exchange = exchange}};
+    return Program(plan, lowering).micro_batch(MicroBatchId(0)).sent_around_ring();
+  };
+  CHECK(messages(KeyExchange::query_ring) == messages(KeyExchange::ring));
+}
+
 // The tensors of the collectives of a layer, in order: forward, then backward.
 std::vector<std::pair<SharedTensor, bool>> tensors_moved(const Recipe& recipe) {
   const Plan plan = test::plan_of(group_ranks, 1, {{first_ranks(group_ranks), shared_tokens}});
@@ -204,7 +256,8 @@ TEST_CASE("the grains agree on every way to share, also beside a slow rank", "[s
   std::vector<double> speeds(16, 1.0);
   for (const bool slow : {false, true}) {
     if (slow) world->machine().speed[3] = 0.8;
-    for (const KeyExchange way : {KeyExchange::ring, KeyExchange::all_gather, KeyExchange::all_to_all}) {
+    for (const KeyExchange way :
+         {KeyExchange::ring, KeyExchange::all_gather, KeyExchange::all_to_all, KeyExchange::query_ring}) {
       for (const std::int64_t most : {0, 4}) {
         Transformer model = eight_billion();
         model.layers = 8;

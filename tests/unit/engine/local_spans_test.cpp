@@ -94,8 +94,8 @@ TEST_CASE("the layers of a group wait for the rank with most work of its own, an
 }
 
 TEST_CASE("the grains agree on groups whose ranks hold spans alone", "[local]") {
-  for (const KeyExchange exchange :
-       {KeyExchange::ring, KeyExchange::all_gather, KeyExchange::group_cast, KeyExchange::all_to_all}) {
+  for (const KeyExchange exchange : {KeyExchange::ring, KeyExchange::all_gather, KeyExchange::group_cast,
+                                     KeyExchange::all_to_all, KeyExchange::query_ring}) {
     for (const std::int64_t held : {300, 5'000}) {
       CAPTURE(static_cast<int>(exchange), held);
       const Plan plan = mixed_plan(4'000, held, 200);

@@ -347,6 +347,9 @@ TEST_CASE("in attention's backward a group has two buffers of a ring, all keys i
   CHECK(buffers(KeyExchange::all_gather, 8) == Bytes(8 * (kv + kv)));
   CHECK(buffers(KeyExchange::all_to_all, 4) == Bytes(kv + kv));  // queries and outputs are as wide as keys and values
   CHECK(buffers(KeyExchange::all_to_all, 8) == Bytes(kv + kv + 2 * (kv + kv)));
+  // Where keys stay: queries, gradients of outputs and of queries, each half as wide as keys and values, and two fp32
+  // numbers of each of four heads.
+  CHECK(buffers(KeyExchange::query_ring, 8) == Bytes(2 * (3 * kv / 2 + 2 * 4 * 4 * n)));
   // Layers of another stage have two heads of keys: all layers share as these can.
   Layer other = model;
   other.kv_heads = 2;

@@ -27,7 +27,7 @@ TEST_CASE("a key of the mesh that changes nothing is told, with what it needs", 
   CHECK(notes_with("{tp: 2, pp: 1, schedule: interleaved, virtual_stages: 2}").size() == 2);
   CHECK(
       notes_with("{tp: 2, ring_nics: all, cp_comm_type: all_gather}") ==
-      Notes{"note: good: mesh.ring_nics has no effect: it needs several ranks and cp_comm_type: p2p or a2a"});
+      Notes{"note: good: mesh.ring_nics has no effect: it needs several ranks and cp_comm_type: p2p or a2a or burst"});
 }
 
 TEST_CASE("a default that is stated, and a key that matters at one point of a sweep, are not told", "[study][notes]") {

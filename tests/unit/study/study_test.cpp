@@ -238,6 +238,9 @@ TEST_CASE("a cut of tokens goes with the ways in which keys travel that it needs
   CHECK(with("a2a", "per_document").empty());
   CHECK(with("a2a", "per_pack") ==
         Problems{"10:35: with cp_comm_type: a2a ranks compute their heads of all tokens, whoever holds these"});
+  CHECK(with("burst", "per_document").empty());
+  CHECK(with("burst", "per_pack") == Problems{"10:37: where queries pass around a ring, it is not known which of "
+                                              "unequal ranks is the busiest"});
   CHECK(with("p2p", "dispatch") == Problems{"10:35: keys of dispatched chunks do not pass around a ring"});
   CHECK(with("p2p", "adaptive") == Problems{"10:35: the adaptive cut is known with all keys gathered alone"});
   CHECK(with("group_cast", "adaptive") == Problems{"10:42: the adaptive cut is known with all keys gathered alone"});

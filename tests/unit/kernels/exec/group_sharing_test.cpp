@@ -320,6 +320,8 @@ TEST_CASE("a collective that a rank does not reach says which one, and of which 
 TEST_CASE("what no group can execute is refused with a way out", "[exec][sharing]") {
   CHECK_THROWS_WITH(require_executable(Recipe{.key_exchange = KeyExchange::group_cast}),
                     Contains("use cp_comm_type: all_gather, a2a or p2p"));
+  CHECK_THROWS_WITH(require_executable(Recipe{.key_exchange = KeyExchange::query_ring}),
+                    Contains("use cp_comm_type: p2p, all_gather or a2a"));
   const Transformer model = four_heads();
   const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
   Plan plan = on_all_ranks(2, model.layers);
