@@ -19,10 +19,10 @@ enum class KeyExchange : std::uint8_t {
   /// (BurstEngine, Sun et al. 2025, arXiv 2509.19836).
   query_ring,
   /// Queries go, with the keys and values that they see, to the ranks that compute their attention (DistCA, Zhuang et
-  /// al. 2025). Plans ask for it by TokenCut::served, studies cannot.
+  /// al. 2025). Plans ask for it by TokenCut::served, studies cannot. The last one.
   servers,
 };
-inline constexpr std::size_t key_exchanges = 6;
+inline constexpr std::size_t key_exchanges = static_cast<std::size_t>(KeyExchange::servers) + 1;
 
 /// Which tokens of a micro-batch each rank of its group holds; sim/plan/group_cut.h has the rules.
 enum class TokenCut : std::uint8_t {
