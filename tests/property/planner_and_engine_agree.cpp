@@ -201,7 +201,7 @@ TEST_CASE("planners know what a ring costs around which queries pass", "[probes]
   Catalog catalog{HDPSIM_SOURCE_DIR};
   const std::string text = fmt::format(R"(name: passing queries
 cluster: {{preset: h100-rail, gpus: 16}}
-model: llama3-8b
+model: {{preset: llama3-8b}}
 profile: h100-published
 data: {{lengths: {{fixed: 4Ki}}, context: 4Ki, tokens_per_step: 256Ki, steps: 1}}
 mesh: {{capacity: {}, tp: 1, cp_comm_type: burst}}

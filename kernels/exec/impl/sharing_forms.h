@@ -34,7 +34,7 @@ template <class Core>
   constexpr std::string_view chunks_gathered =
       "which ranks that share a sequence execute with gathered keys alone: choose cp_comm_type: all_gather";
   constexpr std::string_view cpus_alone =
-      "keys are gathered, and heads traded, on CPUs alone: use cp_comm_type: p2p on GPUs";
+      "keys are gathered, and heads traded, on CPUs alone: with --backend cuda use mesh.cp_comm_type: p2p";
   switch (exchange) {
     case KeyExchange::ring:
       return {.refused_cuts = gathered_alone, .refused_chunks = chunks_gathered, .make = make_core<RingCore>};
