@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
-#include "sim/model/impl/operation_work.h"
-#include "sim/model/layer_operations.h"
+#include "sim/model/product_format.h"
 #include "sim/model/shares.h"
 
 namespace hdpsim {
@@ -16,37 +14,6 @@ namespace {
 
 std::int64_t sum_of(const std::vector<std::int64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
-}
-
-/// What the format says, as a recipe.
-Recipe recipe_of(const ExpertFormat& format) {
-  return {.gradient_bytes = format.sum_bytes,
-          .products = format.products,
-          .fp8_activation_input = format.fp8_activation_input};
-}
-
-// The operations of a part, or those of one kind among them.
-LinearPart part_work(const Transformer& model, DensePart part, DeviceRows rows, Direction direction,
-                     const ExpertFormat& format = {}) {
-  const Recipe recipe = recipe_of(format);
-  rows.fp8_sent = format.fp8_sent;
-  OperationWork work(model, recipe, std::move(rows), direction);
-  work.add(layer_operations(model, recipe).list, part);
-  return work.take();
-}
-
-LinearPart kind_work(const Transformer& model, DensePart part, OperationKind kind, DeviceRows rows, Direction direction,
-                     const ExpertFormat& format = {}) {
-  const Recipe recipe = recipe_of(format);
-  OperationWork work(model, recipe, std::move(rows), direction);
-  for (const LayerOperation& operation : layer_operations(model, recipe).list) {
-    if (operation.part == part && operation.kind == kind) work.add(operation);
-  }
-  return work.take();
-}
-
-DeviceRows rows_of_tokens(std::int64_t tokens, std::int64_t tp = 1) {
-  return {.tp = tp, .all = tokens, .stream = tokens};
 }
 
 // The share of all copies that an expert takes.
@@ -166,54 +133,6 @@ Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows, bo
 
 Bytes token_exchange_bytes(const Transformer& model, const ExpertRows& rows, bool fp8) {
   return Bytes(divided(std::max(rows.sent, rows.received()), model.moe->experts_per_token) * bytes_of_copy(model, fp8));
-}
-
-LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction direction) {
-  return part_work(model, DensePart::router, rows_of_tokens(tokens), direction);
-}
-
-LinearPart permutation_work(const Transformer& model, std::int64_t tokens, Direction direction) {
-  return kind_work(model, DensePart::copies, OperationKind::pass, rows_of_tokens(tokens), direction);
-}
-
-LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction,
-                          const ExpertFormat& format) {
-  return kind_work(model, DensePart::copies, OperationKind::product, rows_of_tokens(tokens), direction, format);
-}
-
-LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction,
-                         const ExpertFormat& format) {
-  return kind_work(model, DensePart::sum_of_copies, OperationKind::product, rows_of_tokens(tokens), direction, format);
-}
-
-LinearPart expert_work(const Transformer& model, const std::vector<std::int64_t>& rows, std::int64_t cut, bool sorted,
-                       Direction direction, const ExpertFormat& format) {
-  return part_work(model, DensePart::experts, {.tp = cut, .copies = rows, .sorted = sorted}, direction, format);
-}
-
-LinearPart sent_cast_work(const Transformer& model, std::int64_t tokens, Direction direction) {
-  LinearPart work{.gemms = {}, .memory_bound = {}, .parts = {}, .direction = direction};
-  work.add({Bytes(tokens * copy_width(model) * (model.element_bytes + 1))});
-  return work;
-}
-
-LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
-                              const ExpertFormat& format) {
-  return part_work(model, DensePart::shared_experts, rows_of_tokens(tokens, tp), direction, format);
-}
-
-LinearPart expert_activation_work(const Transformer& model, const std::vector<std::int64_t>& rows, std::int64_t cut) {
-  LinearPart work =
-      kind_work(model, DensePart::experts, OperationKind::activation, {.tp = cut, .copies = rows}, Direction::forward);
-  work.parts = {DensePart::expert_activation};
-  return work;
-}
-
-LinearPart shared_activation_work(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
-  LinearPart work = kind_work(model, DensePart::shared_experts, OperationKind::activation, rows_of_tokens(tokens, tp),
-                              Direction::forward);
-  work.parts = {DensePart::mlp_activation};
-  return work;
 }
 
 }  // namespace hdpsim

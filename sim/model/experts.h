@@ -6,7 +6,6 @@
 
 #include "sim/base/units.h"
 #include "sim/model/transformer.h"
-#include "sim/model/work.h"
 
 namespace hdpsim {
 
@@ -16,14 +15,6 @@ enum class ExpertDispatch : std::uint8_t {
   /// A token travels once to each node that has some of its experts, where it is forwarded once to each device that has
   /// some; results are added up on the way back (DeepSeek-AI 2024, arXiv 2412.19437, section 3.2.2; DeepEP).
   per_node,
-};
-
-/// The numbers that experts multiply, and those that travel to them.
-struct ExpertFormat {
-  ProductFormat products = ProductFormat::elements;  ///< What they multiply; in fp8 with the casts that it needs.
-  bool fp8_activation_input = false;                 ///< See Recipe.
-  bool fp8_sent = false;       ///< Tokens, and in backward gradients of results, travel to experts in fp8.
-  std::int64_t sum_bytes = 0;  ///< Recipe::summed_bytes().
 };
 
 /// How a job divides the experts of a layer, and how the router fills them.
@@ -38,7 +29,8 @@ struct ExpertLayout {
   /// alike.
   std::vector<double> shares = {};
   ExpertDispatch dispatch = ExpertDispatch::per_copy;
-  bool fp8_sent = false;  ///< See ExpertFormat; results travel back as elements.
+  /// Tokens, and in backward gradients of results, travel to experts in fp8; results travel back as elements.
+  bool fp8_sent = false;
 
   friend bool operator==(const ExpertLayout&, const ExpertLayout&) = default;
 };
@@ -92,37 +84,5 @@ struct ExpertUse {
 [[nodiscard]] Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows, bool fp8 = false);
 /// The same with each token counted once, and not once for each of its experts: ExpertDispatch::per_node.
 [[nodiscard]] Bytes token_exchange_bytes(const Transformer& model, const ExpertRows& rows, bool fp8 = false);
-
-/// The work of a layer with experts, per device; in backward with the gradients of inputs and weights. Memory-bound
-/// kernels read and write elements, except for the router's fp32 probabilities.
-///
-/// The router on `tokens` tokens: its product, softmax and choice of the top k.
-[[nodiscard]] LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction direction);
-/// Permutation of the copies of `tokens` tokens into the order of their experts, or the sum of the copies of each
-/// token: both read or write each token once and each copy once, and each is the other's backward.
-[[nodiscard]] LinearPart permutation_work(const Transformer& model, std::int64_t tokens, Direction direction);
-/// The products of a model whose experts work in a latent, on `tokens` tokens: from the hidden states to the latent
-/// that copies have, and from the sum of a token's copies back.
-[[nodiscard]] LinearPart narrowing_work(const Transformer& model, std::int64_t tokens, Direction direction,
-                                        const ExpertFormat& format = {});
-[[nodiscard]] LinearPart widening_work(const Transformer& model, std::int64_t tokens, Direction direction,
-                                       const ExpertFormat& format = {});
-/// The experts of one device with the given rows each and their inner width divided by `cut`: products one after the
-/// other, as if a grouped kernel gained nothing over them, and one activation kernel. Where a device has several
-/// experts, the copies that come from the devices of a group are first put in the order of the experts, and back
-/// afterwards (`sorted`). In fp8 a product reads its input, and in backward the gradient of its output, by rows and
-/// another by columns: a kernel casts elements to both, or what came in fp8 to the other one.
-[[nodiscard]] LinearPart expert_work(const Transformer& model, const std::vector<std::int64_t>& rows, std::int64_t cut,
-                                     bool sorted, Direction direction, const ExpertFormat& format = {});
-/// The cast of `tokens` tokens, or of their gradients, that travel in fp8.
-[[nodiscard]] LinearPart sent_cast_work(const Transformer& model, std::int64_t tokens, Direction direction);
-/// The activation alone of the forward of expert_work() and shared_expert_work(), for recomputing only the activation.
-[[nodiscard]] LinearPart expert_activation_work(const Transformer& model, const std::vector<std::int64_t>& rows,
-                                                std::int64_t cut);
-[[nodiscard]] LinearPart shared_activation_work(const Transformer& model, std::int64_t tokens, std::int64_t tp);
-/// The shared experts that every token takes, cut over the tensor-parallel devices, for all `tokens` tokens of the HDP
-/// rank.
-[[nodiscard]] LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                            Direction direction, const ExpertFormat& format = {});
 
 }  // namespace hdpsim

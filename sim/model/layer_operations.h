@@ -87,8 +87,10 @@ struct LayerOperation {
   bool is_counted = true;       ///< Otherwise it is too small to be priced.
 
   // ---- Of a memory-bound kernel
-  std::array<Width, 3> columns = {};  ///< Of the tensor, or of tensors side by side.
-  std::int64_t forward = 0;           ///< How often it reads or writes them.
+  /// Of the tensor, or of tensors side by side; of attention and mixing what they read and write: queries, outputs,
+  /// keys and values, or inputs and outputs.
+  std::array<Width, 3> columns = {};
+  std::int64_t forward = 0;  ///< How often it reads or writes them.
   std::int64_t backward = 0;
   std::int64_t number_bytes = 0;
   MemoryKernel kernel = MemoryKernel::other;
@@ -100,16 +102,37 @@ struct LayerOperation {
   [[nodiscard]] bool is_of_experts() const { return rows == OperationRows::copies; }
 };
 
+/// The operations of a layer under a recipe.
 struct LayerOperations {
+  Layer layer;
+  std::int64_t element_bytes = 0;
+  Recipe recipe;
   std::vector<LayerOperation> list;  ///< In the order of forward; backward runs them in reverse.
   std::vector<KeptOperand> kept;     ///< What they keep, in this order.
 };
 
 /// The operations of a layer of the model's kind 0. This is the only statement of what a layer is made of:
-/// weight_matrices(), parameter counts, kept_tensors(), dense_work() and the work of experts are read off it.
+/// weight_matrices(), parameter counts, kept_tensors(), and work_of() read it.
 [[nodiscard]] LayerOperations layer_operations(const Transformer& layer, const Recipe& recipe);
 
 /// The operations before the first layer and behind the last one: the embedding, the final norm and the head.
 [[nodiscard]] LayerOperations end_operations(const Transformer& model, const Recipe& recipe);
+
+/// The rows of operations on one of `tp` devices, which cut a layer.
+struct DeviceRows {
+  std::int64_t tp = 1;
+  std::int64_t all = 0;                   ///< OperationRows::all ...
+  std::int64_t stream = 0;                ///< ... and OperationRows::stream.
+  std::vector<std::int64_t> copies = {};  ///< By expert of the device.
+  bool fp8_sent = false;                  ///< Copies, and gradients of results, come from other devices in fp8.
+  bool sorted = false;                    ///< Copies come in another order than that of the experts.
+};
+/// Those of `tokens` tokens of an HDP rank.
+[[nodiscard]] DeviceRows device_rows(std::int64_t tokens, std::int64_t tp, const Recipe& recipe);
+
+/// The work of parts of a layer one after another, by the rules of the kinds of operations. A part that recomputes some
+/// of another one's operations is forward (checked).
+[[nodiscard]] LinearPart work_of(const LayerOperations& layer, const DeviceRows& rows,
+                                 const std::vector<DensePart>& parts, Direction direction);
 
 }  // namespace hdpsim

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/model/layer_operations.h"
 #include "sim/model/layers.h"
 #include "sim/model/mixing.h"
 #include "sim/model/optimizer_work.h"
@@ -302,15 +303,16 @@ Bytes DeviceMemory::sharing_buffers(const MemoryLoad& load) const {
                                    .received_keys = own.received_keys});
 }
 
-// Bytes per token: gradients of the output and of q, k and v in elements, and an fp32 sum of q's; or of the inputs of
-// linear mixing.
+// Bytes per token: gradients of what mixing reads and writes in elements, and an fp32 sum of the queries'.
 std::int64_t DeviceMemory::attention_gradients() const {
-  if (model_.linear) return (output_width(model_) + model_.linear->inputs) * model_.element_bytes;
-  const CoreHeads core = core_heads(model_);
-  const std::int64_t queries = model_.heads * core.key_dim;
-  const std::int64_t outputs = model_.heads * core.value_dim;
-  const std::int64_t keys = model_.indexer ? 0 : core.kv_heads * (core.key_dim + core.value_dim);
-  return (outputs + queries + keys) * model_.element_bytes + queries * fp32_bytes;
+  std::int64_t bytes = 0;
+  for (const LayerOperation& operation : layer_operations(model_, recipe_).list) {
+    const bool is_attention = operation.kind == OperationKind::attention;
+    if (!is_attention && operation.kind != OperationKind::mixing) continue;
+    for (const Width& width : operation.columns) bytes += width.all() * model_.element_bytes;
+    if (is_attention) bytes += operation.columns.front().all() * fp32_bytes;
+  }
+  return bytes;
 }
 
 // Without flash attention: the gradients that the kernel between the products reads and writes.

@@ -116,10 +116,6 @@ std::int64_t expert_parameter_count(const Transformer& model) {
   return model.moe ? layer_parameters(model).of_experts() / model.moe->experts : 0;
 }
 
-std::int64_t expert_layer_parameter_count(const Transformer& model) {
-  return layer_parameters(model).of_experts();
-}
-
 Flops training_linear_flops(const Transformer& model, std::int64_t tokens, double kept) {
   std::int64_t weights = model.predictions * model.hidden * model.vocabulary;
   double mixing = 0;

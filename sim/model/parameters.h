@@ -43,12 +43,8 @@ struct DeviceParameters {
 /// Parameters of the whole model without the routed experts that a token does not take.
 [[nodiscard]] std::int64_t active_parameter_count(const Transformer& model);
 
-/// Parameters of one expert / of all experts of one layer, without the shared experts that every token takes.
+/// Parameters of one of the experts among which a router chooses.
 [[nodiscard]] std::int64_t expert_parameter_count(const Transformer& model);
-[[nodiscard]] std::int64_t expert_layer_parameter_count(const Transformer& model);
-
-/// Products of the MLP's weights: gate, up and down, or up and down.
-[[nodiscard]] std::int64_t mlp_matrices(const Layer& layer);
 
 /// FLOPs of all linear work of the whole model for a number of tokens, forward and backward: 6 per parameter and token,
 /// with the output head and without the embedding lookup. Of a mixture's experts only those count that a token takes;

@@ -5,12 +5,6 @@
 namespace hdpsim {
 namespace {
 
-WeightPart weight_part(DensePart part) {
-  if (part == DensePart::qkv) return WeightPart::inputs;
-  if (part == DensePart::attention_output) return WeightPart::projection;
-  return part == DensePart::experts ? WeightPart::experts : WeightPart::mlp;
-}
-
 // Equal parts of rows or columns, whole heads or not: a study's tp divides heads anyway.
 std::int64_t equal_part(const Width& width, std::int64_t devices) {
   return width.is_cut ? divided(width.all(), devices) : width.all();
@@ -25,7 +19,7 @@ std::vector<WeightMatrix> weight_matrices(const Transformer& layer, std::int64_t
     const std::int64_t cut = is_whole ? 1 : tp;
     for (const WeightShape& weight : operation.weights) {
       if (weight.parameters() == 0) continue;
-      list.push_back({equal_part(weight.rows, cut), equal_part(weight.columns, cut), weight_part(operation.part),
+      list.push_back({equal_part(weight.rows, cut), equal_part(weight.columns, cut),
                       is_whole ? weight.count / ep : weight.count, is_whole});
     }
   }

@@ -7,19 +7,10 @@
 
 namespace hdpsim {
 
-/// The part of a layer that a weight matrix belongs to.
-enum class WeightPart : std::uint8_t {
-  inputs,      ///< What makes queries, keys and values, or the inputs of linear mixing.
-  projection,  ///< Of the mixed tokens.
-  mlp,         ///< In a mixture of experts the router, the shared experts and what makes latents.
-  experts,     ///< Those among which the router chooses.
-};
-
 /// Weight matrices of one shape on one device.
 struct WeightMatrix {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  WeightPart part = WeightPart::inputs;
   std::int64_t count = 1;
   bool whole_experts = false;  ///< Of experts that are whole on this device.
 

@@ -1,22 +1,12 @@
 #include "sim/model/work.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <iterator>
-#include <utility>
 
-#include "sim/model/impl/operation_work.h"
 #include "sim/model/layer_operations.h"
 #include "sim/model/shares.h"
 
 namespace hdpsim {
-namespace {
-
-bool is_at_end(DensePart part) {
-  return part == DensePart::embedding || part == DensePart::final_norm || part == DensePart::head;
-}
-
-}  // namespace
 
 void LinearPart::add(const MemoryBound& kernels) {
   const auto same = std::find_if(memory_bound.begin(), memory_bound.end(),
@@ -38,34 +28,13 @@ std::int64_t LinearPart::launches() const {
   return all;
 }
 
-std::vector<DensePart> parts_again(Recompute recompute) {
-  using enum LayerModule;
-  std::vector<DensePart> parts;
-  const auto add = [&](LayerModule module, std::initializer_list<DensePart> own) {
-    if (recompute.has(module)) std::copy(own.begin(), own.end(), std::back_inserter(parts));
-  };
-  add(norm, {DensePart::attention_norm});
-  add(qkv, {DensePart::qkv});
-  add(projection, {DensePart::attention_output, DensePart::attention_residual});
-  add(norm, {DensePart::mlp_norm});
-  add(mlp, {DensePart::mlp});
-  if (!recompute.has(mlp)) add(activation, {DensePart::mlp_activation});
-  if (recompute == Recompute::full) parts.push_back(DensePart::mlp_residual);
-  return parts;
-}
-
 LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                       const std::vector<DensePart>& parts, Direction direction, const Recipe& recipe) {
-  OperationWork work(model, recipe, device_rows(tokens, tp, recipe), direction);
-  const LayerOperations layer = layer_operations(model, recipe);
-  for (const DensePart part : parts) {
-    if (is_at_end(part)) {
-      work.add(end_operations(model, recipe).list, part);
-    } else {
-      work.add(layer.list, part);
-    }
-  }
-  return work.take();
+  const DeviceRows rows = device_rows(tokens, tp, recipe);
+  const bool is_at_end = std::any_of(parts.begin(), parts.end(), [](DensePart part) {
+    return part == DensePart::embedding || part == DensePart::final_norm || part == DensePart::head;
+  });
+  return work_of(is_at_end ? end_operations(model, recipe) : layer_operations(model, recipe), rows, parts, direction);
 }
 
 LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,

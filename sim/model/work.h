@@ -9,7 +9,6 @@
 #include "sim/model/mixing.h"
 #include "sim/model/operation.h"
 #include "sim/model/recipe.h"
-#include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 
 namespace hdpsim {
@@ -34,10 +33,13 @@ enum class DensePart : std::uint8_t {
   // In place of mlp, what expert_layer() is made of:
   shared_experts,
   router,
-  copies,  ///< Of tokens, in the order of their experts.
+  to_latent,  ///< The product that narrows tokens before they travel.
+  copies,     ///< Of tokens, in the order of their experts.
+  sent_cast,  ///< Of tokens that travel in fp8.
   experts,
   expert_activation,  ///< For recomputation; that of shared experts is mlp_activation.
   sum_of_copies,
+  from_latent,  ///< The product that widens the sum of a token's copies.
 };
 
 /// The gradients that a backward part computes: a product has those of its input and of its weight.
@@ -57,17 +59,6 @@ struct LinearPart {
   [[nodiscard]] std::int64_t launches() const;  ///< Launches of products and memory-bound kernels.
 };
 
-/// The activation between the products of an MLP. Forward reads gate and up (or up alone) and writes one tensor;
-/// backward reads the same and the gradient, and writes as many gradients.
-[[nodiscard]] MemoryBound activation(const Transformer& model, std::int64_t rows, std::int64_t width,
-                                     Direction direction);
-/// The cast of what it reads to fp8, or back (Recipe::fp8_activation_input).
-[[nodiscard]] MemoryBound activation_input_cast(const Transformer& model, std::int64_t rows, std::int64_t width);
-
-/// Forward parts of a layer with a dense MLP that backward recomputes, in their order; attention itself stands between
-/// `qkv` and `attention_output`. A module is recomputed as a whole, as Megatron-LM's checkpoints do: the MLP with its
-/// last product, the layer with its last residual.
-[[nodiscard]] std::vector<DensePart> parts_again(Recompute recompute);
 /// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`.
 [[nodiscard]] LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                                     const std::vector<DensePart>& parts, Direction direction,

@@ -21,9 +21,11 @@ class LayerSteps {
   std::vector<ExpertStep> activations() {
     const bool in_groups = layer_.layout.ep > 1;
     const std::int64_t cut = in_groups ? 1 : layer_.tp;
-    const auto work = [&](const std::vector<std::int64_t>& rows) { return expert_activation_work(model_, rows, cut); };
+    const auto work = [&](const std::vector<std::int64_t>& rows) {
+      return work_of(layer_.operations, {.tp = cut, .copies = rows}, {DensePart::expert_activation}, direction_);
+    };
     if (layer_.tokens > 0 && model_.moe->shared_hidden > 0) {
-      steps_.emplace_back(shared_activation_work(model_, layer_.tokens, layer_.tp));
+      add(DensePart::mlp_activation, layer_.tokens);
     }
     in_groups ? evenly(work(rows_.even), work(rows_.slowest)) : void(steps_.emplace_back(work(rows_.slowest)));
     return std::move(steps_);
@@ -34,11 +36,11 @@ class LayerSteps {
       exchanged_experts();
     } else if (direction_ == Direction::forward) {
       shared_experts();
-      steps_.emplace_back(router_work(model_, own_tokens_, direction_));
+      add(DensePart::router, own_tokens_);
       routed_experts();
     } else {
       routed_experts();
-      steps_.emplace_back(router_work(model_, own_tokens_, direction_));
+      add(DensePart::router, own_tokens_);
       shared_experts();
     }
     return std::move(steps_);
@@ -48,7 +50,7 @@ class LayerSteps {
   void shared_experts() {
     if (model_.moe->shared_hidden == 0) return;
     gathered(CollectiveKind::all_gather, model_.hidden);
-    steps_.emplace_back(shared_expert_work(model_, layer_.tokens, layer_.tp, direction_, layer_.format));
+    add(DensePart::shared_experts, layer_.tokens);
     gathered(CollectiveKind::reduce_scatter, model_.hidden);
   }
 
@@ -56,13 +58,23 @@ class LayerSteps {
   void routed_experts() {
     const bool has_latent = model_.moe->latent > 0;
     const bool is_forward = direction_ == Direction::forward;
-    if (has_latent) latent_product(is_forward ? narrowing_work : widening_work);
+    if (has_latent) add(is_forward ? DensePart::to_latent : DensePart::from_latent, own_tokens_);
     copied_experts();
-    if (has_latent) latent_product(is_forward ? widening_work : narrowing_work);
+    if (has_latent) add(is_forward ? DensePart::from_latent : DensePart::to_latent, own_tokens_);
   }
 
-  void latent_product(LinearPart (*work)(const Transformer&, std::int64_t, Direction, const ExpertFormat&)) {
-    steps_.emplace_back(work(model_, own_tokens_, direction_, layer_.format));
+  // Adds a part on so many tokens.
+  void add(DensePart part, std::int64_t tokens) {
+    steps_.emplace_back(
+        work_of(layer_.operations, {.tp = layer_.tp, .all = tokens, .stream = tokens}, {part}, direction_));
+  }
+
+  // The experts with these rows each, whole or cut by the tensor-parallel devices.
+  [[nodiscard]] LinearPart experts(const std::vector<std::int64_t>& rows, bool whole) const {
+    return work_of(
+        layer_.operations,
+        {.tp = whole ? 1 : layer_.tp, .copies = rows, .fp8_sent = whole && layer_.layout.fp8_sent, .sorted = whole},
+        {DensePart::experts}, direction_);
   }
 
   void copied_experts() {
@@ -70,26 +82,24 @@ class LayerSteps {
     const DensePart first = is_forward ? DensePart::copies : DensePart::sum_of_copies;
     const DensePart last = is_forward ? DensePart::sum_of_copies : DensePart::copies;
     if (layer_.layout.ep > 1) {
-      if (!is_per_node()) permutation(first, own_tokens_);
-      if (layer_.layout.fp8_sent) steps_.emplace_back(sent_cast_work(model_, own_tokens_, direction_));
+      if (!is_per_node()) add(first, own_tokens_);
+      if (layer_.layout.fp8_sent) add(DensePart::sent_cast, own_tokens_);
       exchanged_experts();
-      if (!is_per_node()) permutation(last, own_tokens_);
+      if (!is_per_node()) add(last, own_tokens_);
     } else {
       gathered(CollectiveKind::all_gather, copy_width(model_));
-      permutation(first, layer_.tokens);
-      steps_.emplace_back(expert_work(model_, rows_.slowest, layer_.tp, false, direction_, layer_.format));
-      permutation(last, layer_.tokens);
+      add(first, layer_.tokens);
+      steps_.emplace_back(experts(rows_.slowest, false));
+      add(last, layer_.tokens);
       gathered(CollectiveKind::reduce_scatter, copy_width(model_));
     }
   }
 
   void exchanged_experts() {
-    ExpertFormat format = layer_.format;
-    format.fp8_sent = layer_.layout.fp8_sent;
-    const LinearPart even = expert_work(model_, rows_.even, 1, true, direction_, format);
-    const LinearPart slowest = expert_work(model_, rows_.slowest, 1, true, direction_, format);
-    steps_.emplace_back(
-        ExchangedExperts{exchange(format.fp8_sent), exchange(false), even, wait_for(slowest, even), is_per_node()});
+    const LinearPart even = experts(rows_.even, true);
+    const LinearPart slowest = experts(rows_.slowest, true);
+    steps_.emplace_back(ExchangedExperts{exchange(layer_.layout.fp8_sent), exchange(false), even,
+                                         wait_for(slowest, even), is_per_node()});
   }
 
   [[nodiscard]] bool is_per_node() const { return layer_.layout.dispatch == ExpertDispatch::per_node; }
@@ -112,12 +122,6 @@ class LayerSteps {
   [[nodiscard]] std::optional<ExpertWait> wait_for(const LinearPart& slowest, const LinearPart& even) const {
     if (rows_.slowest == rows_.even) return std::nullopt;
     return ExpertWait{slowest, even};
-  }
-
-  void permutation(DensePart part, std::int64_t tokens) {
-    LinearPart work = permutation_work(model_, tokens, direction_);
-    work.parts = {part};
-    steps_.emplace_back(std::move(work));
   }
 
   void gathered(CollectiveKind kind, std::int64_t columns) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/model/experts.h"
+#include "sim/model/layer_operations.h"
 #include "sim/program/instruction.h"
 
 namespace hdpsim {
@@ -12,11 +13,11 @@ namespace hdpsim {
 /// A layer with experts on one HDP rank in one micro-batch.
 struct ExpertLayer {
   const Transformer& model;
+  const LayerOperations& operations;
   const ExpertLayout& layout;
   std::int64_t tp = 1;
-  std::int64_t tokens = 0;   ///< Tokens of the HDP rank. 0: its devices only compute their experts for other ranks.
-  ExpertTokens group;        ///< Tokens of the expert group.
-  ExpertFormat format = {};  ///< As the recipe says; `layout` knows what travels.
+  std::int64_t tokens = 0;  ///< Tokens of the HDP rank. 0: its devices only compute their experts for other ranks.
+  ExpertTokens group;       ///< Tokens of the expert group.
 };
 
 /// Experts that a group computes for all its ranks, between the all-to-all that brings copies of tokens and the one

@@ -49,11 +49,12 @@ DeviceParameters stage_parameters(const Transformer& model, const Mesh& mesh, co
   return device_parameters(model, layers, around, mesh.tp, mesh.ep);
 }
 
-std::vector<LayerKind> kinds_of(const Transformer& model, const Mesh& mesh) {
+std::vector<LayerKind> kinds_of(const Transformer& model, const Mesh& mesh, const Recipe& recipe) {
   std::vector<LayerKind> kinds;
   for (Transformer& alone : of_each_kind(model)) {
     const std::int64_t parameters = device_parameters(model, {{1, kinds.size()}}, 0, mesh.tp, mesh.ep).all();
-    kinds.push_back({std::move(alone), parameters});
+    LayerOperations operations = layer_operations(alone, recipe);
+    kinds.push_back({std::move(alone), parameters, std::move(operations)});
   }
   return kinds;
 }
@@ -78,7 +79,7 @@ std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, con
 Program::Program(const Plan& plan, LoweringOptions options)
     : plan_(plan),
       options_(std::move(options)),
-      kinds_(kinds_of(options_.model, options_.mesh)),
+      kinds_(kinds_of(options_.model, options_.mesh, options_.recipe)),
       pipeline_(plan, options_.mesh.pp, options_.pipeline) {
   const Mesh& mesh = options_.mesh;
   HDPSIM_CHECK(mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, mesh.hdp);

@@ -5,6 +5,7 @@
 #include "sim/base/units.h"
 #include "sim/cluster/placement.h"
 #include "sim/model/experts.h"
+#include "sim/model/layer_operations.h"
 #include "sim/model/optimizer_work.h"
 #include "sim/model/recipe.h"
 #include "sim/model/transformer.h"
@@ -27,6 +28,7 @@ struct LoweringOptions {
 struct LayerKind {
   Transformer model;            ///< The model with layers of this kind alone.
   std::int64_t parameters = 0;  ///< Of a layer on one device, whole experts included.
+  LayerOperations operations;
 };
 
 /// How the group of a micro-batch shares its attention: by the recipe, unless its ranks attend for each other. O(kinds

@@ -73,6 +73,11 @@ void Dense::forward(DensePart part) {
       return head();
     case DensePart::mlp_inner:
       throw UnsupportedInput("the MLP is computed as a whole");
+    case DensePart::to_latent:
+    case DensePart::from_latent:
+      throw UnsupportedInput("experts work on hidden states");
+    case DensePart::sent_cast:
+      return;  // elements travel
     case DensePart::shared_experts:
       return mlp();
     case DensePart::router:
@@ -118,6 +123,11 @@ void Dense::backward(DensePart part) {
       return experts().experts_back();
     case DensePart::sum_of_copies:
       return experts().sum_of_copies_back();
+    case DensePart::to_latent:
+    case DensePart::from_latent:
+      throw UnsupportedInput("experts work on hidden states");
+    case DensePart::sent_cast:
+      return;  // elements travel
     case DensePart::expert_activation:
     case DensePart::attention_residual:
     case DensePart::mlp_inner:
@@ -150,10 +160,13 @@ void Dense::weights(DensePart part) {
       return kernels_.weight_gradient(to_vocabulary(), shared_.final_normed, shared_.logits);
     case DensePart::shared_experts:
     case DensePart::router:
+    case DensePart::to_latent:
     case DensePart::copies:
+    case DensePart::sent_cast:
     case DensePart::experts:
     case DensePart::expert_activation:
     case DensePart::sum_of_copies:
+    case DensePart::from_latent:
       throw UnsupportedInput("the backward of experts is not computed in two parts");
     case DensePart::attention_norm:
     case DensePart::mixing:

@@ -59,11 +59,19 @@ void keep_scores(OperationList& list) {
   of_pairs("scores behind dropout", list.layer().element_bytes);
 }
 
+// It reads queries and writes outputs as wide as its kernel has them; keys and values come last. Those of an indexer's
+// layer are latents, which all devices have whole.
 void attention_core(OperationList& list) {
+  const Transformer& layer = list.layer();
+  const CoreHeads core = core_heads(layer);
+  const Width queries{.count = layer.heads, .unit = core.key_dim, .is_cut = true};
+  const Width outputs{.count = layer.heads, .unit = core.value_dim, .is_cut = true};
+  const Width keys{.count = core.kv_heads, .unit = core.key_dim + core.value_dim, .is_cut = true};
   list.add({.kind = OperationKind::attention,
             .part = DensePart::mixing,
             .backward_part = DensePart::mixing,
-            .vectors = list.layer().sinks ? list.layer().heads : 0});
+            .vectors = layer.sinks ? layer.heads : 0,
+            .columns = {queries, outputs, layer.indexer ? Width{} : keys}});
   list.keep({list.elements("queries", query_columns(list.layer())), with_inputs});
   keep_scores(list);
   keep_attention_output(list);

@@ -164,13 +164,15 @@ void add_experts(OperationList& list) {
   const Width latent{.count = moe.latent};
   add_shared_experts(list);
   add_router(list);
-  if (moe.latent > 0) latent_product(list, DensePart::copies, {latent, list.hidden()});
+  if (moe.latent > 0) latent_product(list, DensePart::to_latent, {latent, list.hidden()});
   permutation(list, DensePart::copies);
+  list.pass(DensePart::sent_cast, {Width{.count = copy_width(list.layer())}}, 1, 1).number_bytes =
+      list.layer().element_bytes + 1;
   add_routed_experts(list);
   permutation(list, DensePart::sum_of_copies);
   if (moe.latent == 0) return;
   const KeptTensor sums = list.of_stream("sums of copies in their latent", list.elements("", latent).bytes_per_token);
-  latent_product(list, DensePart::sum_of_copies, {list.hidden(), latent});
+  latent_product(list, DensePart::from_latent, {list.hidden(), latent});
   list.keep(of_mlp(sums, {LayerModule::experts}));
 }
 
@@ -184,7 +186,9 @@ void add_mlp_branch(OperationList& list) {
   list.fork(DensePart::mlp_norm);
   list.layer().moe ? add_experts(list) : add_dense_mlp(list);
   const std::int64_t hidden = list.layer().hidden;
-  list.join_stream(DensePart::mlp_residual, DensePart::mlp, DensePart::mlp,
+  // Experts are several steps of the lowering: what precedes them in backward runs with the norm.
+  const DensePart first = list.layer().moe ? DensePart::mlp_norm : DensePart::mlp;
+  list.join_stream(DensePart::mlp_residual, first, first,
                    {list.of_stream("output of the MLP", list.layer().element_bytes * hidden), {}},
                    {list.of_stream("dropout mask behind the MLP", mask_bytes * hidden), {}});
 }

@@ -15,7 +15,10 @@ namespace hdpsim {
 /// Writes the operations of a layer one after another. References that it returns hold until the next operation.
 class OperationList {
  public:
-  OperationList(const Transformer& layer, const Recipe& recipe) : layer_(layer), recipe_(recipe) {
+  OperationList(const Transformer& layer, const Recipe& recipe)
+      : layer_(layer),
+        recipe_(recipe),
+        operations_{.layer = layer, .element_bytes = layer.element_bytes, .recipe = recipe, .list = {}, .kept = {}} {
     operations_.list.reserve(usual_operations);
     operations_.kept.reserve(usual_operations);
   }

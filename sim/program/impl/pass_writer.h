@@ -166,11 +166,10 @@ class PassWriter {
   void add_steps(std::vector<ExpertStep> steps);
   void add_exchanged(ExchangedExperts experts);
   [[nodiscard]] ExpertLayer expert_layer_here() const {
-    const ExpertFormat format{.products = recipe().products,
-                              .fp8_activation_input = recipe().fp8_activation_input,
-                              .sum_bytes = recipe().summed_bytes()};
-    return {layer(), options_.experts, tp(), tokens_, expert_tokens_, format};
+    return {layer(), *operations_, options_.experts, tp(), tokens_, expert_tokens_};
   }
+  /// Those of the open block's layers, or of the embedding and the head.
+  [[nodiscard]] const LayerOperations& operations();
   [[nodiscard]] LinearPart of_this_pass(LinearPart part) const;
 
   const PassWork& work_;
@@ -178,6 +177,8 @@ class PassWriter {
   const LoweringOptions& options_;
   const std::vector<LayerKind>& kinds_;
   const Transformer* layer_ = &options_.model;
+  const LayerOperations* operations_ = nullptr;  ///< Of the open block's layers, if it has some.
+  std::optional<LayerOperations> ends_;
   LayerRun run_;
   ExpertTokens expert_tokens_;
   std::int64_t tokens_;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "sim/model/layer_operations.h"
 #include "sim/model/memory.h"
 #include "sim/model/parameters.h"
 #include "tests/support/model_presets.h"
@@ -93,7 +94,9 @@ TEST_CASE("even routing computes what a dense MLP as wide as the experts of a to
         // All devices of the group together have those tokens.
         const ExpertRows rows = expert_rows(*model.moe, layout, {tokens / ep, tokens});
         CHECK(rows.slowest == rows.even);
-        CHECK(static_cast<double>(ep) * expert_flops(expert_work(model, rows.even, 1, true, direction)) == expected);
+        const LinearPart work =
+            work_of(layer_operations(model, {}), {.copies = rows.even}, {DensePart::experts}, direction);
+        CHECK(static_cast<double>(ep) * expert_flops(work) == expected);
       }
     }
   }

@@ -32,16 +32,12 @@ TEST_CASE("tensor-parallel devices have parts of matrices, and expert groups who
   const std::vector<WeightMatrix> parts = weight_matrices(llama, 4, 1);
   REQUIRE(parts.size() == whole.size());
   CHECK(4 * parameters_of(parts) == parameters_of(whole));
-  CHECK(parts.front() == WeightMatrix{.rows = 1024, .columns = 4096, .part = WeightPart::inputs});  // queries
-  CHECK(parts.back() ==
-        WeightMatrix{.rows = 4096, .columns = 14'336 / 4, .part = WeightPart::mlp});  // its last product
+  CHECK(parts.front() == WeightMatrix{.rows = 1024, .columns = 4096});       // queries
+  CHECK(parts.back() == WeightMatrix{.rows = 4096, .columns = 14'336 / 4});  // its last product
   const Transformer mixtral = test::preset("mixtral-8x7b");
   const std::vector<WeightMatrix> divided = weight_matrices(mixtral, 2, 4);
-  constexpr WeightPart experts = WeightPart::experts;
-  CHECK(divided.back() ==
-        WeightMatrix{.rows = 4096, .columns = 14'336, .part = experts, .count = 2, .whole_experts = true});
-  CHECK(weight_matrices(mixtral, 2, 1).back() ==
-        WeightMatrix{.rows = 4096, .columns = 14'336 / 2, .part = experts, .count = 8});
+  CHECK(divided.back() == WeightMatrix{.rows = 4096, .columns = 14'336, .count = 2, .whole_experts = true});
+  CHECK(weight_matrices(mixtral, 2, 1).back() == WeightMatrix{.rows = 4096, .columns = 14'336 / 2, .count = 8});
 }
 
 TEST_CASE("latents and routers are whole on every device, other matrices and all vectors are divided", "[model]") {
@@ -53,7 +49,7 @@ TEST_CASE("latents and routers are whole on every device, other matrices and all
   CHECK(8 * device_parameters(model, {{1, 0}}, 0, 8, 1).common == all + 7 * whole);
   // Experts that are whole on the devices of a group of 64 are not divided over tp as well.
   const DeviceParameters held = device_parameters(model, {{2, 0}}, 8, 8, 64);
-  const std::int64_t experts = expert_layer_parameter_count(model);
+  const std::int64_t experts = model.moe->experts * expert_parameter_count(model);
   CHECK(held.experts == 2 * experts / 64);
   CHECK(8 * held.common == 2 * (all - experts + 7 * whole) + 8);
 }

@@ -62,11 +62,13 @@ std::size_t instructions(const MicroBatchProgram& program, Opcode opcode) {
 TEST_CASE("tokens are copied, travel to their experts and back, and backward the other way round", "[experts]") {
   const Transformer model = mixture(1);
   ExpertLayout layout{.ep = 4, .capacity_factor = {}, .shares = {}};
-  const ExpertLayer layer{model, layout, 1, 100, {100, 400}};
+  const LayerOperations operations = layer_operations(model, {});
+  const ExpertLayer layer{model, operations, layout, 1, 100, {100, 400}};
   CHECK(names(expert_layer(layer, Direction::forward)) == "1 products copies exchanged: 2 products copies ");
   CHECK(names(expert_layer(layer, Direction::backward)) == "copies exchanged: 4 products copies 2 products ");
   // Without tokens of its own a rank computes its expert for the others alone.
-  CHECK(names(expert_layer({model, layout, 1, 0, {100, 300}}, Direction::forward)) == "exchanged: 2 products ");
+  CHECK(names(expert_layer({model, operations, layout, 1, 0, {100, 300}}, Direction::forward)) ==
+        "exchanged: 2 products ");
   layout.shares = {0.4, 0.2, 0.2, 0.2};
   CHECK(names(expert_layer(layer, Direction::forward)) == "1 products copies exchanged: 2 products wait copies ");
 }
@@ -74,7 +76,8 @@ TEST_CASE("tokens are copied, travel to their experts and back, and backward the
 TEST_CASE("tokens that travel once to each node are copied by those who get them, in fp8 after a cast", "[experts]") {
   const Transformer model = mixture(1);
   ExpertLayout layout{.ep = 4, .dispatch = ExpertDispatch::per_node};
-  const ExpertLayer layer{model, layout, 1, 100, {100, 400}, {.products = ProductFormat::fp8_blocks}};
+  const LayerOperations operations = layer_operations(model, {.products = ProductFormat::fp8_blocks});
+  const ExpertLayer layer{model, operations, layout, 1, 100, {100, 400}};
   CHECK(names(expert_layer(layer, Direction::forward)) == "1 products exchanged: 2 products ");
   const auto exchanged = [&] { return std::get<ExchangedExperts>(expert_layer(layer, Direction::forward).at(1)); };
   CHECK(exchanged().once_per_node);
@@ -91,10 +94,12 @@ TEST_CASE("tokens that travel once to each node are copied by those who get them
 TEST_CASE("experts that are cut as a dense MLP need its two collectives and no other", "[experts]") {
   Transformer model = mixture(1);
   const ExpertLayout layout{};
-  const ExpertLayer layer{model, layout, 2, 100, {100, 100}};
+  LayerOperations operations = layer_operations(model, {});
+  const ExpertLayer layer{model, operations, layout, 2, 100, {100, 100}};
   CHECK(names(expert_layer(layer, Direction::forward)) ==
         "1 products all_gather copies 8 products copies reduce_scatter ");
   model.moe->shared_hidden = 64;
+  operations = layer_operations(model, {});
   CHECK(names(expert_layer(layer, Direction::backward)) ==
         "all_gather copies 16 products copies reduce_scatter 2 products all_gather 4 products reduce_scatter ");
 }
@@ -104,7 +109,8 @@ TEST_CASE("experts that work in a latent are fed by a product before the copies 
   Transformer model = mixture(1);
   model.moe->latent = 16;
   const ExpertLayout groups{.ep = 4, .capacity_factor = {}, .shares = {}};
-  const ExpertLayer layer{model, groups, 1, 100, {100, 400}};
+  const LayerOperations operations = layer_operations(model, {});
+  const ExpertLayer layer{model, operations, groups, 1, 100, {100, 400}};
   CHECK(names(expert_layer(layer, Direction::forward)) ==
         "1 products 1 products copies exchanged: 2 products copies 1 products ");
   CHECK(names(expert_layer(layer, Direction::backward)) ==
@@ -112,7 +118,7 @@ TEST_CASE("experts that work in a latent are fed by a product before the copies 
   // Copies of 16 elements travel, in groups and between the devices that cut experts.
   const ExpertRows rows = expert_rows(*model.moe, groups, {100, 400});
   CHECK(expert_exchange_bytes(model, rows) == Bytes(100 * 2 * 16 * 2));
-  const auto steps = expert_layer({model, {}, 2, 100, {100, 100}}, Direction::forward);
+  const auto steps = expert_layer({model, operations, {}, 2, 100, {100, 100}}, Direction::forward);
   const auto* gather = std::get_if<TensorParallelCollective>(&steps.at(2));
   REQUIRE(gather != nullptr);
   CHECK(gather->bytes == Bytes(100 * 16 * 2));

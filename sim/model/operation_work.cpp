@@ -1,10 +1,9 @@
-#include "sim/model/impl/operation_work.h"
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/model/layer_operations.h"
 #include "sim/model/mixing.h"
 #include "sim/model/product_format.h"
 
@@ -14,46 +13,100 @@ namespace {
 // Products or kinds of kernels of consecutive work, for which memory is taken at once.
 constexpr std::size_t usual_products = 8;
 
-}  // namespace
+/// Adds up the work of operations in one direction, by the rules of their kinds. In fp8 a product reads its input, and
+/// in backward the gradient of its output, by rows and another by columns: a kernel casts elements to both, or what
+/// came in fp8 to the other one.
+class OperationWork {
+ public:
+  /// `layer` and `rows` must outlive it.
+  OperationWork(const LayerOperations& layer, const DeviceRows& rows, Direction direction);
 
-DeviceRows device_rows(std::int64_t tokens, std::int64_t tp, const Recipe& recipe) {
-  return {.tp = tp, .all = tokens, .stream = recipe.sequence_parallel ? divided(tokens, tp) : tokens};
-}
+  void add(DensePart part);
+  [[nodiscard]] LinearPart take() { return std::move(work_); }
 
-OperationWork::OperationWork(const Transformer& layer, const Recipe& recipe, DeviceRows rows, Direction direction)
-    : layer_(layer),
-      recipe_(recipe),
-      rows_(std::move(rows)),
-      copies_(std::accumulate(rows_.copies.begin(), rows_.copies.end(), std::int64_t{0})),
+ private:
+  void add(const LayerOperation& operation);
+  void add_activation(DensePart part);
+  void add_inner();
+  void product(const LayerOperation& of);
+  void cast_input(const LayerOperation& of, std::int64_t elements);
+  void weight_gradient(std::int64_t elements);
+  void cast_weight(std::int64_t elements);
+  void norm(const LayerOperation& of);
+  void activation(const LayerOperation& of);
+  void fork(const LayerOperation& of);
+  void residual(const LayerOperation& of);
+  void mixing(const LayerOperation& of);
+  void lookup(const LayerOperation& of);
+  void loss(const LayerOperation& of);
+  void pass(const LayerOperation& of);
+
+  /// Elements of the tensor that a memory-bound kernel passes over.
+  [[nodiscard]] std::int64_t elements(const LayerOperation& of) const;
+  [[nodiscard]] std::int64_t rows(const LayerOperation& of) const;
+  /// Bytes of an element of the residual stream.
+  [[nodiscard]] std::int64_t stream() const { return recipe_.parameter_bytes(element_bytes()); }
+  [[nodiscard]] std::int64_t element_bytes() const { return operations_.element_bytes; }
+  [[nodiscard]] bool is_forward() const { return work_.direction == Direction::forward; }
+  /// A kernel that reads and writes so many bytes in all.
+  void kernel(std::int64_t bytes, MemoryKernel kind = MemoryKernel::other, std::int64_t kernels = 1);
+  /// A cast between fp32 and an element, in either direction.
+  void cast_fp32(std::int64_t count) { kernel(count * (fp32_bytes + element_bytes())); }
+  /// Backward multiplies a gradient of so many bytes an element by the mask.
+  void drop_gradient(std::int64_t count, std::int64_t bytes) { kernel(count * (2 * bytes + mask_bytes)); }
+  /// Reads a weight's gradient, and reads and writes its sum over micro-batches, of `sum` bytes an element; 0: no
+  /// kernel does.
+  void add_up(std::int64_t count, std::int64_t sum);
+
+  const LayerOperations& operations_;
+  const Recipe& recipe_;
+  const DeviceRows& rows_;
+  std::int64_t copies_;
+  LinearPart work_;
+};
+
+OperationWork::OperationWork(const LayerOperations& layer, const DeviceRows& rows, Direction direction)
+    : operations_(layer),
+      recipe_(layer.recipe),
+      rows_(rows),
+      copies_(std::accumulate(rows.copies.begin(), rows.copies.end(), std::int64_t{0})),
       work_{.gemms = {}, .memory_bound = {}, .parts = {}, .direction = direction} {
   work_.gemms.reserve(usual_products);
   work_.memory_bound.reserve(usual_products);
 }
 
-void OperationWork::add(const std::vector<LayerOperation>& list, DensePart part) {
+void OperationWork::add(DensePart part) {
   work_.parts.push_back(part);
-  const bool activation_alone = part == DensePart::mlp_activation;
-  if (activation_alone || part == DensePart::mlp_inner) return add_first_of_mlp(list, activation_alone);
+  if (part == DensePart::mlp_inner) return add_inner();
+  if (part == DensePart::mlp_activation || part == DensePart::expert_activation) return add_activation(part);
   if (is_forward()) {
-    for (const LayerOperation& operation : list) {
+    for (const LayerOperation& operation : operations_.list) {
       if (operation.part == part) add(operation);
     }
     return;
   }
-  std::for_each(list.rbegin(), list.rend(), [&](const LayerOperation& operation) {
+  std::for_each(operations_.list.rbegin(), operations_.list.rend(), [&](const LayerOperation& operation) {
     if (operation.backward_part == part) add(operation);
   });
 }
 
-void OperationWork::add_first_of_mlp(const std::vector<LayerOperation>& list, bool activation_alone) {
-  HDPSIM_CHECK(is_forward(), "backward of a part of the MLP of {}", layer_.name);
+// Of the MLP up to its last product.
+void OperationWork::add_inner() {
+  HDPSIM_CHECK(is_forward(), "backward of a part of an MLP");
   bool is_behind = false;
-  for (const LayerOperation& operation : list) {
+  for (const LayerOperation& operation : operations_.list) {
     if (operation.part != DensePart::mlp) continue;
-    const bool is_activation = operation.kind == OperationKind::activation;
     if (is_behind && operation.kind == OperationKind::product) return;
-    if (is_activation || !activation_alone) add(operation);
-    is_behind = is_behind || is_activation;
+    add(operation);
+    is_behind = is_behind || operation.kind == OperationKind::activation;
+  }
+}
+
+void OperationWork::add_activation(DensePart part) {
+  HDPSIM_CHECK(is_forward(), "backward of a part of an MLP");
+  const bool of_experts = part == DensePart::expert_activation;
+  for (const LayerOperation& operation : operations_.list) {
+    if (operation.kind == OperationKind::activation && operation.is_of_experts() == of_experts) add(operation);
   }
 }
 
@@ -151,7 +204,7 @@ void OperationWork::pass(const LayerOperation& of) {
 // Forward reads gate and up (or up alone) and writes one tensor; backward reads the same and the gradient, and writes
 // as many gradients.
 void OperationWork::activation(const LayerOperation& of) {
-  const std::int64_t read = layer_.gated_mlp ? 2 : 1;
+  const std::int64_t read = operations_.layer.gated_mlp ? 2 : 1;
   is_forward() ? kernel((read + 1) * elements(of) * element_bytes(), MemoryKernel::swiglu_forward)
                : kernel((2 * read + 1) * elements(of) * element_bytes(), MemoryKernel::swiglu_backward);
 }
@@ -173,7 +226,7 @@ void OperationWork::residual(const LayerOperation& of) {
 }
 
 void OperationWork::mixing(const LayerOperation& of) {
-  for (const Gemm& forward : mixing_products(*layer_.linear, rows(of), rows_.tp)) {
+  for (const Gemm& forward : mixing_products(*operations_.layer.linear, rows(of), rows_.tp)) {
     if (is_forward()) {
       work_.gemms.push_back(forward);
     } else {
@@ -190,7 +243,7 @@ void OperationWork::mixing(const LayerOperation& of) {
 // kernel then adds to the sums in every micro-batch (PyTorch, embedding_dense_backward; Megatron-Core 0.8,
 // distributed_data_parallel.py, param_hook: main_grad.add_).
 void OperationWork::lookup(const LayerOperation& of) {
-  const std::int64_t hidden = layer_.hidden;
+  const std::int64_t hidden = of.weights.front().columns.all();
   const std::int64_t own = divided(rows_.all, rows_.tp) * hidden;
   if (is_forward()) {
     kernel((own + rows_.all * hidden) * stream(), MemoryKernel::embedding_forward);
@@ -231,6 +284,19 @@ std::int64_t OperationWork::elements(const LayerOperation& of) const {
 
 void OperationWork::kernel(std::int64_t bytes, MemoryKernel kind, std::int64_t kernels) {
   work_.add({Bytes(bytes), kernels, kind});
+}
+
+}  // namespace
+
+DeviceRows device_rows(std::int64_t tokens, std::int64_t tp, const Recipe& recipe) {
+  return {.tp = tp, .all = tokens, .stream = recipe.sequence_parallel ? divided(tokens, tp) : tokens};
+}
+
+LinearPart work_of(const LayerOperations& layer, const DeviceRows& rows, const std::vector<DensePart>& parts,
+                   Direction direction) {
+  OperationWork work(layer, rows, direction);
+  for (const DensePart part : parts) work.add(part);
+  return work.take();
 }
 
 }  // namespace hdpsim
