@@ -9,7 +9,7 @@ namespace hdpsim {
 /// (sim/model/sharing_form.h), a lowering (sim/program/impl/group_lowering.h) and rules of the executor
 /// (kernels/exec/impl/sharing_forms.h), which do not compile without it.
 enum class KeyExchange : std::uint8_t {
-  ring,        ///< Keys and values pass from rank to rank beside attention to those of the step before.
+  ring,        ///< Keys and values pass from rank to rank and overlap with attention to those before.
   all_gather,  ///< Every rank gathers all keys and values first (Llama 3, 2024, section 3.3.2).
   /// Ranks trade tokens for heads before attention and back behind it (DeepSpeed-Ulysses, Jacobs et al. 2023). Where a
   /// group has more ranks than may trade, a ring joins those that do (USP, Fang and Zhao 2024).

@@ -19,7 +19,7 @@ struct CutProblem {
 
 /// What the time that a rank spends in exchanges grows with.
 enum class ExchangeCost : std::uint8_t {
-  per_step,        ///< The steps of a ring, beside each of which attention runs.
+  per_step,        ///< The steps of a ring, each of which overlaps with attention.
   per_other_rank,  ///< The other ranks of the group.
   per_own_share,   ///< What the rank keeps of its own tensors is not exchanged: 1 - 1/ranks of a constant.
 };
@@ -86,7 +86,7 @@ class SharingForm {
 
   /// Buffers of a layer's backward, when they are largest.
   [[nodiscard]] virtual Bytes buffers(const SharingLoad& load) const = 0;
-  /// Whether layers keep queries, keys, values and outputs as they are attended to, besides those of a rank's tokens.
+  /// Whether layers keep queries, keys, values and outputs of traded heads besides those of a rank's own tokens.
   [[nodiscard]] virtual bool keeps_traded(const GroupSharing& sharing) const;
   /// Among groups of up to all ranks of the pool, which share `pool`, the one whose ranks with `tokens` tokens each
   /// need most memory; the longest sequence has `longest` tokens.
