@@ -46,8 +46,7 @@ class Result {
   [[nodiscard]] std::string text(Format format) const {
     if (format != Format::table) return formatted(runs_, study_.resolved, version, format);
     const Catalog catalog(data_folder_);
-    const RunAdvice advice = advice_in_need(study_, runs_, {.catalog = catalog, .jobs = one_a_processor()});
-    return formatted(runs_, study_.resolved, version, format, advice);
+    return formatted(runs_, study_.resolved, version, format, advice(catalog, [] { return false; }));
   }
   [[nodiscard]] std::string study() const { return to_yaml(study_.resolved); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
@@ -56,7 +55,9 @@ class Result {
   [[nodiscard]] std::string page() const {
     return *interruptible([&](const auto& stop) {
       const Catalog catalog(data_folder_);
-      return study_page(study_, runs_, version, {.jobs = one_a_processor(), .stop = stop, .catalog = &catalog});
+      return study_page(
+          study_, runs_, version,
+          {.jobs = one_a_processor(), .stop = stop, .catalog = &catalog, .advice = advice(catalog, stop)});
     });
   }
 
@@ -72,6 +73,11 @@ class Result {
   }
 
  private:
+  // What the table and the notes of the page tell.
+  [[nodiscard]] RunAdvice advice(const Catalog& catalog, const std::function<bool()>& stop) const {
+    return advice_in_need(study_, runs_, {.catalog = catalog, .jobs = one_a_processor(), .stop = stop});
+  }
+
   Study study_;
   std::string data_folder_;
   std::vector<Run> runs_;

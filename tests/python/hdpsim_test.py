@@ -33,7 +33,7 @@ profile: bytescale-implied
 data:
   lengths: {preset: github}
   context: 64Ki
-  tokens_per_step: 1Mi
+  tokens_per_step: 256Ki
   steps: 2
 mesh: {tp: 2}
 plans: [static, hdp-balance: {offload: auto}]
@@ -45,7 +45,7 @@ study = {
     "cluster": {"preset": "a100-rail-3tier", "gpus": 32},
     "model": {"preset": "llama-7b"},
     "profile": "bytescale-implied",
-    "data": {"lengths": {"preset": "github"}, "context": "64Ki", "tokens_per_step": "1Mi", "steps": 2},
+    "data": {"lengths": {"preset": "github"}, "context": "64Ki", "tokens_per_step": "256Ki", "steps": 2},
     "mesh": {"tp": 2},
     "plans": ["static", {"hdp-balance": {"offload": "auto"}}],
     "sweep": {"data.context": ["32Ki", "64Ki"]},
@@ -366,7 +366,7 @@ class Policies(InFolder):
         self.assertEqual(runs["plan"], ["static", "mine"])
         self.assertGreater(runs["step_time_mean_s"][1], 0)
         pool = hdpsim.Pool(ranks=16, ranks_per_node=4, capacity=8192, context=65536, layers=32, stages=1)
-        self.assertEqual(calls, [(1 << 20, pool)] * 2)  # a call a step
+        self.assertEqual(calls, [(1 << 18, pool)] * 2)  # a call a step
 
     def test_a_plan_of_the_study_has_the_same_figures_when_a_function_returns_it(self):
         with open("policies.yaml", "w") as file:
@@ -545,7 +545,7 @@ class Replays(InFolder):
 
 
 class Problems(InFolder):
-    wrong = yaml.replace("1Mi", "1Mb").replace("llama-7b", "llama-8b").replace("tp: 2", "tp: 2, pq: 1")
+    wrong = yaml.replace("256Ki", "256Kb").replace("llama-7b", "llama-8b").replace("tp: 2", "tp: 2, pq: 1")
 
     def test_nothing_is_wrong_with_a_good_study(self):
         self.assertEqual(hdpsim.check(study), [])
@@ -557,7 +557,7 @@ class Problems(InFolder):
         for written, name in ((self.wrong, "study"), ("study.yaml", "study.yaml")):
             problems = hdpsim.check(written)
             places = [(problem.file, problem.line, problem.column) for problem in problems]
-            for text in ("llama-8b", "1Mb", "pq"):
+            for text in ("llama-8b", "256Kb", "pq"):
                 line = next(number for number, line in enumerate(lines, 1) if text in line)
                 self.assertIn((name, line, lines[line - 1].index(text) + 1), places)
             named = next(problem for problem in problems if "llama-8b" in problem.message)
