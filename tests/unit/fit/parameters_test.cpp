@@ -62,7 +62,8 @@ TEST_CASE("the table of parameters in calib/README.md is that of the fit", "[fit
 }
 
 TEST_CASE("a profile with any parameter at either end of its range is a profile that reads back", "[fit]") {
-  for (const std::string& name : profile_names(shipped)) {
+  // Of a kind each: published, implied by steps, measured.
+  for (const std::string name : {"h100-published", "bytescale-implied", "epyc-cpu"}) {
     const DeviceProfile start = profile_of(name);
     for (const PhysicalParameter& parameter : fit_parameters()) {
       if (!parameter.start(start)) continue;

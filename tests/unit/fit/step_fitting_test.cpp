@@ -18,7 +18,7 @@ namespace {
 using namespace test;
 
 TEST_CASE("intervals contain the parameters that made the steps, nine times of ten", "[fit]") {
-  constexpr int cases = 30;
+  constexpr int cases = 15;
   const ValidationSet set = set_of(small_rows);
   RandomStream random(11, "test.hidden");
   int hits = 0;
@@ -39,10 +39,10 @@ TEST_CASE("intervals contain the parameters that made the steps, nine times of t
       CHECK((hit || std::abs(std::log(fitted.value / value)) < 0.2));  // a miss is a near one
     }
   }
-  // Of 60 intervals of 90 %, 54 +- 2.3 hit.
+  // Of 30 intervals of 90 %, 27 +- 1.6 hit.
   CAPTURE(hits);
-  CHECK(hits >= 48);
-  CHECK(intervals == 60);
+  CHECK(hits >= 23);
+  CHECK(intervals == 30);
 }
 
 TEST_CASE("a fit explains steps that differ by its parameters alone, in rows that it has not seen, too", "[fit]") {

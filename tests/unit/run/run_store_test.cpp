@@ -76,7 +76,8 @@ TEST_CASE("a run that depends on something else is not taken", "[resume]") {
   CHECK(told == std::vector<std::string>{"this is another run"});
 }
 
-TEST_CASE("a run of which any byte is another one, or is missing, is told and simulated again", "[resume]") {
+// That every byte counts is proved of a seal, and that results are the same with any damage in property/kept_results.
+TEST_CASE("a run that is not whole is told and simulated again", "[resume]") {
   const test::TemporaryFolder folder;
   const RunStore store(folder.path());
   const std::string whole = run_text("this run", a_result());
@@ -87,14 +88,8 @@ TEST_CASE("a run of which any byte is another one, or is missing, is told and si
     return !taken && told.size() == 1 && told[0].starts_with("this run is damaged");
   };
   CHECK_FALSE(is_damaged(whole));
-  for (std::size_t at = 0; at < whole.size(); ++at) {
-    CAPTURE(at);
-    std::string changed = whole;
-    changed[at] = static_cast<char>(changed[at] ^ 1);
-    REQUIRE_FALSE(run_of_text("this run", changed));
-    REQUIRE_FALSE(run_of_text("this run", whole.substr(0, at)));
-    if (at % 100 == 0) REQUIRE((is_damaged(changed) && is_damaged(whole.substr(0, at))));
-  }
+  CHECK(is_damaged(""));
+  CHECK(is_damaged(whole.substr(0, whole.size() / 2)));
   CHECK(is_damaged(whole + whole));
   CHECK(is_damaged(R"({"schema": "hdpsim.run/5", "identity": "this run", "steps": []})"));
   CHECK(is_damaged(R"({"steps":[]})"));

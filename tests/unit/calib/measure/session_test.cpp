@@ -291,8 +291,7 @@ TEST_CASE("curves of too few samples are left out, and named", "[session]") {
 }
 
 TEST_CASE("measured, collected and fitted, a device gives its law back", "[session]") {
-  const SyntheticLaw law{.noise = 0.03, .seed = GENERATE(1U, 2U)};
-  CAPTURE(law.seed);
+  const SyntheticLaw law{.noise = 0.03, .seed = 1};
   Calibration calibration(law);
   calibration.wishes.budget_s = 200;
   CHECK(calibration.run().left_out == 0);
