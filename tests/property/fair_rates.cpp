@@ -22,7 +22,14 @@ SharedFlow random_flow(RandomStream& random, const Capacities& capacities) {
   SharedFlow flow{.links = tests::random_links(random, capacities.size())};
   if (random.below(3) == 0) flow.cap = capacities[flow.links.front()] * (0.02 + 1.2 * random.uniform());
   if (random.below(3) == 0) flow.weight = static_cast<double>(1 + random.below(4));
-  if (random.below(4) == 0) flow.flows = static_cast<double>(1 + random.below(5));
+  if (random.below(4) == 0) {
+    flow.flows = static_cast<double>(1 + random.below(5));
+  } else if (random.below(3) == 0) {  // coupled flows: another number of them on each link
+    for (std::size_t hop = 0; hop < flow.links.size(); ++hop) {
+      flow.shares.push_back(random.below(2) == 0 ? static_cast<double>(1 + random.below(8))
+                                                 : 0.1 + 3 * random.uniform());
+    }
+  }
   return flow;
 }
 
@@ -43,7 +50,13 @@ struct Repaired {
   }
   void add(const SharedFlow& flow) {
     flows.push_back(flow);
-    variables.push_back(solver.add(flow.links, flow.cap, flow.weight, static_cast<std::int64_t>(flow.flows)));
+    if (flow.shares.empty()) {
+      variables.push_back(solver.add(flow.links, flow.cap, flow.weight, static_cast<std::int64_t>(flow.flows)));
+      return;
+    }
+    std::vector<FairShare::Load> loads;
+    for (std::size_t hop = 0; hop < flow.links.size(); ++hop) loads.push_back({flow.links[hop], flow.shares[hop]});
+    variables.push_back(solver.add_coupled(loads, flow.cap, flow.weight));
   }
   void remove(std::size_t which) {
     solver.remove(variables[which]);

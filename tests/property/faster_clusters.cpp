@@ -235,7 +235,7 @@ void check_faster_clusters(std::uint64_t studies, const char* tag) {
 
 TEST_CASE("more bandwidth, faster devices and more memory make hardly any plan more than 2 % slower",
           "[property][faster]") {
-  check_faster_clusters(200, "[faster]");
+  check_faster_clusters(100, "[faster]");
 }
 
 // step_times() holds every plan to its bound.

@@ -1,10 +1,9 @@
 #include "sim/network/fair_share_network.h"
 
-#include <algorithm>
-#include <map>
+#include <cstdlib>
+#include <vector>
 
 #include "sim/base/check.h"
-#include "sim/base/random.h"
 #include "sim/network/cluster_links.h"
 #include "sim/network/collective_plan.h"
 #include "sim/network/impl/algorithms.h"
@@ -95,47 +94,6 @@ TEST_CASE("three flows into one NIC get a third each, and half when one leaves",
   CHECK(network->rate(c) == 25_GBps / 2);
 }
 
-TEST_CASE("what a flow cannot use because another link holds it back goes to the others", "[network]") {
-  // Three flows into node 1 leave 25/3 each. One of them starts at a NIC that has only one other flow, which gets the
-  // rest of that NIC: 25 - 25/3.
-  const auto network = make_fair_share_network(rail_cluster(4));
-  const FlowId both = add_flow(*network, device_at(0, 0), device_at(1, 0));
-  add_flow(*network, device_at(2, 0), device_at(1, 0));
-  add_flow(*network, device_at(3, 0), device_at(1, 0));
-  const FlowId other = add_flow(*network, device_at(0, 0), device_at(2, 1));
-  CHECK(network->rate(both) == 25_GBps / 3);
-  CHECK(network->rate(other) == Bandwidth::bytes_per_second(16'666'666'666));
-}
-
-TEST_CASE("a capped flow leaves the rest of its links to the others", "[network]") {
-  const auto network = make_fair_share_network(rail_cluster(4));
-  const Route route = network->route(device_at(0, 0), device_at(1, 0));
-  const FlowId modest = network->add(route, 5_GBps);
-  const FlowId greedy = add_flow(*network, device_at(0, 0), device_at(2, 0));
-  const FlowId third = add_flow(*network, device_at(0, 0), device_at(3, 0));
-  CHECK(network->rate(modest) == 5_GBps);
-  CHECK(network->rate(greedy) == 10_GBps);  // (25 - 5) / 2
-  CHECK(network->rate(third) == 10_GBps);
-}
-
-TEST_CASE("a cap above the equal share changes nothing", "[network]") {
-  const auto network = make_fair_share_network(rail_cluster(2));
-  const Route route = network->route(device_at(0, 0), device_at(1, 0));
-  const FlowId capped = network->add(route, 13_GBps);
-  const FlowId open = network->add(route, 1000_GBps);
-  CHECK(network->rate(capped) == 25_GBps / 2);
-  CHECK(network->rate(open) == 25_GBps / 2);
-}
-
-TEST_CASE("a cap at exactly the equal share fills the link", "[network]") {
-  const auto network = make_fair_share_network(rail_cluster(2));
-  const Route route = network->route(device_at(0, 0), device_at(1, 0));
-  const FlowId half = network->add(route, 25_GBps / 2);
-  const FlowId open = network->add(route, route.alone);
-  CHECK(network->rate(half) == 25_GBps / 2);
-  CHECK(network->rate(open) == 25_GBps / 2);
-}
-
 TEST_CASE("an oversubscribed uplink is divided among the flows of its rail that leave the ToR set", "[network]") {
   const auto network = make_fair_share_network(three_tiers(8, 4, 1));  // 4 x 25 / 4 = 25 GB/s a rail
   const FlowId first = add_flow(*network, device_at(0, 0), device_at(4, 0));
@@ -209,132 +167,6 @@ TEST_CASE("links have names for reports", "[network]") {
   const auto network = make_fair_share_network(rail_cluster(4));
   CHECK(network->link_name(link_at(network->route(device_at(3, 2), device_at(0, 0)), 0)) == "node 3 nic 2 out");
   CHECK(network->link_count() == ClusterLinks(rail_cluster(4), {}).list().size());
-}
-
-namespace {
-
-/// The flows of a random history, with a plain reckoning of what each must get.
-class Ledger {
- public:
-  Ledger(const ClusterSpec& spec, std::uint64_t seed)
-      : network(make_fair_share_network(spec)),
-        links_(spec, {}),
-        devices_(static_cast<std::uint64_t>(spec.devices)),
-        random_(seed, "fair_share_network_test") {}
-
-  void add_or_remove() {
-    if (flows.size() < 2 || (flows.size() < 60 && random_.uniform() < 0.55)) return add();
-    const auto victim = std::next(flows.begin(), static_cast<std::ptrdiff_t>(random_.below(flows.size())));
-    network->remove(victim->first);
-    flows.erase(victim);
-  }
-
-  void add() {
-    const DeviceId from(random_.below(devices_));
-    const DeviceId to((from.index() + 1 + random_.below(devices_ - 1)) % devices_);
-    const Route route = network->route(from, to);
-    const Bandwidth cap = random_.uniform() < 0.5 ? route.alone : route.alone.scaled(0.05 + random_.uniform());
-    flows.emplace(network->add(route, cap), Entry{route, std::min(cap, route.alone)});
-  }
-
-  /// Max-min fairness: a flow has its cap, or a full link on which nobody has more. Rates are whole bytes, so a link is
-  /// full if less than a byte a flow is left, and equal rates may differ by one.
-  [[nodiscard]] bool has_what_it_may(FlowId flow) const {
-    const Bandwidth rate = network->rate(flow);
-    if (rate == flows.at(flow).cap) return true;
-    const auto used = flows.at(flow).route.binding_links();
-    return std::any_of(used.begin(), used.end(), [&](const RouteLink& one) {
-      const LinkId link = one.link;
-      std::int64_t left = links_.rate(link).bytes_per_second();
-      std::int64_t most = 0;
-      for (const auto& [id, entry] : flows) {
-        if (!uses(entry, link)) continue;
-        left -= network->rate(id).bytes_per_second();
-        most = std::max(most, network->rate(id).bytes_per_second());
-      }
-      return left <= static_cast<std::int64_t>(flows.size()) && most <= rate.bytes_per_second() + 1;
-    });
-  }
-
-  [[nodiscard]] bool no_link_above_its_rate() const {
-    std::map<LinkId, Bandwidth> load;
-    for (const auto& [id, entry] : flows) {
-      for (const RouteLink& one : entry.route.binding_links()) load[one.link] = load[one.link] + network->rate(id);
-    }
-    return std::all_of(load.begin(), load.end(), [&](const auto& on) { return on.second <= links_.rate(on.first); });
-  }
-
-  struct Entry {
-    Route route;
-    Bandwidth cap;
-  };
-  std::unique_ptr<NetworkModel> network;
-  std::map<FlowId, Entry> flows;
-
- private:
-  [[nodiscard]] static bool uses(const Entry& entry, LinkId link) {
-    const auto used = entry.route.binding_links();
-    return std::any_of(used.begin(), used.end(), [&](const RouteLink& one) { return one.link == link; });
-  }
-
-  ClusterLinks links_;
-  std::uint64_t devices_;
-  RandomStream random_;
-};
-
-ClusterSpec crowded_cluster() {
-  ClusterSpec spec = three_tiers(12, 3, 2);
-  spec.nics_per_node = 2;
-  return spec;
-}
-
-}  // namespace
-
-TEST_CASE("random histories: every flow has what it may and no link is above its rate", "[network][property]") {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    INFO("replay: Ledger(crowded_cluster(), " << seed << ")");
-    Ledger ledger(crowded_cluster(), seed);
-    std::map<FlowId, Bandwidth> told;  // As take_changed reports it.
-    for (int step = 0; step < 150; ++step) {
-      INFO("step " << step);
-      ledger.add_or_remove();
-      for (const FlowId flow : changed_flows(*ledger.network)) told[flow] = ledger.network->rate(flow);
-      REQUIRE(ledger.no_link_above_its_rate());
-      for (const auto& [flow, entry] : ledger.flows) {
-        REQUIRE(ledger.network->rate(flow) == told[flow]);
-        if (step % 10 == 0) REQUIRE(ledger.has_what_it_may(flow));
-      }
-    }
-  }
-}
-
-TEST_CASE("random histories: when a flow has come and gone, the others are as before", "[network][property]") {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    INFO("replay: Ledger(crowded_cluster(), " << seed << ")");
-    Ledger ledger(crowded_cluster(), seed);
-    for (int step = 0; step < 40; ++step) ledger.add();
-    std::map<FlowId, Bandwidth> before;
-    for (const auto& [flow, entry] : ledger.flows) before[flow] = ledger.network->rate(flow);
-
-    const FlowId guest = ledger.network->add(ledger.flows.begin()->second.route, 10_GBps);
-    REQUIRE(ledger.network->rate(guest) > Bandwidth{});
-    ledger.network->remove(guest);
-    for (const auto& [flow, rate] : before) REQUIRE(same_to_a_byte(ledger.network->rate(flow), rate));
-  }
-}
-
-TEST_CASE("the order in which flows arrive does not matter to their rates", "[network][property]") {
-  Ledger ledger(crowded_cluster(), 7);
-  for (int step = 0; step < 40; ++step) ledger.add();
-  const auto reversed = make_fair_share_network(crowded_cluster());
-  for (std::size_t left = ledger.flows.size(); left > 0; --left) {
-    const Ledger::Entry& entry = ledger.flows.at(FlowId(left - 1));
-    reversed->add(entry.route, entry.cap);
-  }
-  // Ids count up from 0 in both, so the last flow here is the first one there.
-  for (const auto& [flow, entry] : ledger.flows) {
-    CHECK(same_to_a_byte(reversed->rate(FlowId(ledger.flows.size() - 1 - flow.index())), ledger.network->rate(flow)));
-  }
 }
 
 TEST_CASE("clusters of 12,288 and 131,072 devices have four links a device and a ring over all of them", "[network]") {

@@ -1,11 +1,8 @@
 #include "sim/network/fair_share.h"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
-#include <set>
+#include <vector>
 
-#include "sim/base/random.h"
 #include "tests/support/catch.h"
 
 using namespace hdpsim;
@@ -13,94 +10,6 @@ using namespace hdpsim;
 namespace {
 
 constexpr double no_cap = std::numeric_limits<double>::infinity();
-
-struct Flow {
-  std::vector<FairShare::Link> links;
-  double cap = no_cap;
-  double weight = 1;
-  double flows = 1;
-  std::vector<double> coupled = {};  ///< How many flows cross each link; empty: one.
-
-  /// What the flow puts on a link at rate 1; 0 if it does not cross it.
-  [[nodiscard]] double on(std::size_t link) const {
-    const auto found = std::find(links.begin(), links.end(), link);
-    if (found == links.end()) return 0;
-    return flows * (coupled.empty() ? 1 : coupled[static_cast<std::size_t>(found - links.begin())]);
-  }
-};
-
-/// Progressive filling as the textbook has it: in every round look at all links and caps, raise all open levels to the
-/// lowest limit, freeze whom it holds. O(flows x links) a round, and as many rounds as flows.
-std::vector<double> plain_filling(const std::vector<double>& capacities, const std::vector<Flow>& flows) {
-  std::vector<double> rates(flows.size(), -1);
-  const auto limit = [&](std::size_t link) {
-    double left = capacities[link];
-    double weight = 0;
-    for (std::size_t f = 0; f < flows.size(); ++f) {
-      if (rates[f] >= 0) {
-        left -= rates[f] * flows[f].on(link);
-      } else {
-        weight += flows[f].weight * flows[f].on(link);
-      }
-    }
-    return weight > 0 ? std::max(0.0, left) / weight : no_cap;
-  };
-  for (;;) {
-    std::vector<double> limits(capacities.size());
-    for (std::size_t link = 0; link < capacities.size(); ++link) limits[link] = limit(link);
-    double lowest = no_cap;
-    std::size_t held = flows.size();
-    for (std::size_t f = 0; f < flows.size(); ++f) {
-      if (rates[f] >= 0) continue;
-      double level = flows[f].cap / flows[f].weight;
-      for (const FairShare::Link link : flows[f].links) level = std::min(level, limits[link]);
-      if (held == flows.size() || level < lowest) {
-        lowest = level;
-        held = f;
-      }
-    }
-    if (held == flows.size()) return rates;
-    rates[held] = lowest * flows[held].weight;
-  }
-}
-
-/// Chooses what happens in a random test.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : stream_(seed, "fair-share-test") {}
-  std::size_t below(std::size_t n) { return static_cast<std::size_t>(stream_.below(n)); }
-  double between(double low, double high) { return low + (high - low) * stream_.uniform(); }
-
- private:
-  RandomStream stream_;
-};
-
-Flow random_flow(Dice& dice, std::size_t links) {
-  Flow flow;
-  std::set<FairShare::Link> chosen;
-  const std::size_t hops = 1 + dice.below(std::min<std::size_t>(links, 5));
-  while (chosen.size() < hops) chosen.insert(static_cast<FairShare::Link>(dice.below(links)));
-  flow.links.assign(chosen.begin(), chosen.end());
-  if (dice.below(3) == 0) flow.cap = dice.between(0.05, 3);
-  if (dice.below(3) == 0) flow.weight = static_cast<double>(1 + dice.below(4));
-  if (dice.below(3) == 0) {
-    for (std::size_t hop = 0; hop < hops; ++hop) {
-      flow.coupled.push_back(dice.below(2) == 0 ? static_cast<double>(1 + dice.below(8)) : dice.between(0.1, 3));
-    }
-  } else if (dice.below(4) == 0) {
-    flow.flows = static_cast<double>(1 + dice.below(5));
-  }
-  return flow;
-}
-
-FairShare::Variable add(FairShare& network, const Flow& flow) {
-  if (flow.coupled.empty()) {
-    return network.add(flow.links, flow.cap, flow.weight, static_cast<std::int64_t>(flow.flows));
-  }
-  std::vector<FairShare::Load> loads;
-  for (std::size_t hop = 0; hop < flow.links.size(); ++hop) loads.push_back({flow.links[hop], flow.coupled[hop]});
-  return network.add_coupled(loads, flow.cap, flow.weight);
-}
 
 }  // namespace
 
@@ -212,37 +121,4 @@ TEST_CASE("k coupled flows get as much of a link beside another as k separate on
   network.remove(three);
   CHECK(network.rate(network.add_coupled(loads, 1)) == 1);
   CHECK_FALSE(network.bottleneck(0));
-}
-
-TEST_CASE("rates repaired after every change are those of plain filling from nothing", "[fair share]") {
-  for (std::uint64_t seed = 0; seed < 400; ++seed) {
-    Dice dice(seed);
-    INFO("replay: seed " << seed);
-    std::vector<double> capacities(1 + dice.below(12));
-    for (double& capacity : capacities) capacity = dice.below(2) == 0 ? 1 : dice.between(0.1, 4);
-    FairShare network(capacities);
-    std::vector<Flow> flows;
-    std::vector<FairShare::Variable> ids;
-    for (int change = 0; change < 30; ++change) {
-      const std::size_t action = dice.below(9);
-      if (action < 6 || flows.empty()) {
-        flows.push_back(random_flow(dice, capacities.size()));
-        ids.push_back(add(network, flows.back()));
-      } else {
-        const std::size_t gone = dice.below(flows.size());
-        network.remove(ids[gone]);
-        flows.erase(flows.begin() + static_cast<std::ptrdiff_t>(gone));
-        ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(gone));
-      }
-      if (dice.below(3) == 0) continue;  // several changes are repaired together
-      const std::vector<double> expected = plain_filling(capacities, flows);
-      for (std::size_t i = 0; i < flows.size(); ++i) {
-        INFO("change " << change << ", flow " << i);
-        REQUIRE(std::abs(network.rate(ids[i]) - expected[i]) <= 1e-9 * expected[i]);
-      }
-      for (FairShare::Link link = 0; link < capacities.size(); ++link) {
-        REQUIRE(network.load(link) <= capacities[link] * (1 + 1e-9));
-      }
-    }
-  }
 }
