@@ -75,20 +75,24 @@ bool holds_part(const fs::path& folder) {
 
 TEST_CASE("endless brackets and endless lines are refused at once, whatever file they are in", "[hostile]") {
   const Workplace here;
-  constexpr std::size_t length = 10'000'000;
+  constexpr std::size_t length = 3'000'000;  // no document may be as large
   here.write("brackets", std::string(length, '['));
   here.write("line", std::string(length, '1'));
   here.write("maps.json", repeated("{\"a\": ", length / 6));
   here.write("node.xml", repeated("<a>", length / 3));
   here.write("cluster.yaml", "gpus: 8\nnode: {nccl_topology: node.xml}\n");
+  // Studies, clusters, profiles and validation sets have one reader; the other kinds have their own.
   for (const char* file : {"brackets", "line", "maps.json"}) {
-    for (const char* kind : {"study", "plan", "cluster", "model", "profile", "validation", "lengths"}) {
+    for (const char* kind : {"study", "plan", "model", "lengths"}) {
       check_refused(here, fmt::format("check {} --kind {}", file, kind));
     }
-    for (const char* command : {"study", "replay", "tune", "validate"}) {
-      check_refused(here, fmt::format("{} {}", command, file));
-    }
     check_refused(here, fmt::format("compare {0} {0}", file));
+  }
+  for (const char* kind : {"cluster", "profile", "validation"}) {
+    check_refused(here, fmt::format("check brackets --kind {}", kind));
+  }
+  for (const char* command : {"study", "replay", "tune", "validate"}) {
+    check_refused(here, fmt::format("{} brackets", command));
   }
   check_refused(here, "check cluster.yaml --kind cluster");
 }
@@ -112,10 +116,9 @@ TEST_CASE("files as large as they may be are refused as fast, however many their
   here.write("documents.yaml", repeated("--- 1\n", largest / 6));
   here.write("lists.yaml", repeated("- ", largest / 2 - 1) + "x\n");
   for (const char* file : {"brackets", "twice", "plans", "keys", "anchors", "words", "maps", "documents", "lists"}) {
-    for (const char* kind : {"study", "cluster", "profile"}) {
-      check_refused(here, fmt::format("check {}.yaml --kind {}", file, kind));
-    }
+    check_refused(here, fmt::format("check {}.yaml --kind study", file));
   }
+  for (const char* kind : {"cluster", "profile"}) check_refused(here, fmt::format("check keys.yaml --kind {}", kind));
 }
 
 TEST_CASE("large files that are not what they should be are refused within a narrow memory", "[hostile]") {
@@ -133,9 +136,9 @@ TEST_CASE("large files that are not what they should be are refused within a nar
   here.write("empty.txt", std::string(length, '\n'));
   for (const char* file : {"nested.jsonl", "text.jsonl", "fields.csv", "row.csv", "quotes.csv", "rows.csv", "zeros.csv",
                            "zeros.jsonl", "zeros.txt", "empty.txt"}) {
-    check_refused(here, fmt::format("check {}", file), narrow_bounds);
     check_refused(here, fmt::format("trace describe {}", file), narrow_bounds);
   }
+  check_refused(here, "check rows.csv", narrow_bounds);  // which finds out what a file is, and has the same readers
   const std::string plan = "{\"schema\": \"hdpsim.plan/1\", \"ranks\": 4, \"layers\": 1, \"sequences\": [";
   here.write("zeros.json", plan + repeated("0,", length / 2));
   here.write("letters.json", plan + "\"" + std::string(length, 'x'));
@@ -143,8 +146,8 @@ TEST_CASE("large files that are not what they should be are refused within a nar
   here.write("nothing.json", "{\"a\": [" + repeated("1,", length / 2));
   for (const char* file : {"zeros.json", "letters.json", "lists.json", "nothing.json"}) {
     check_refused(here, fmt::format("check {} --kind plan", file), narrow_bounds);
-    check_refused(here, fmt::format("check {}", file), narrow_bounds);
   }
+  check_refused(here, "check zeros.json", narrow_bounds);
 }
 
 TEST_CASE("what never ends is refused at once", "[hostile]") {
@@ -152,7 +155,7 @@ TEST_CASE("what never ends is refused at once", "[hostile]") {
   const Workplace here;
   here.write("line", std::string(30'000'000, '1'));
   for (const char* file : {"/dev/zero", "line"}) {
-    for (const char* kind : {"study", "plan", "cluster", "model", "profile", "validation"}) {
+    for (const char* kind : {"study", "plan", "model"}) {
       check_refused(here, fmt::format("check {} --kind {}", file, kind), narrow_bounds);
     }
     check_refused(here, fmt::format("trace describe {} --from lines", file), narrow_bounds);
@@ -181,9 +184,7 @@ TEST_CASE("what is set on the command line nests no deeper than a file", "[hosti
   const Workplace here;
   for (const std::string& setting : {repeated("mesh.", 20'000) + "tp=2", "mesh=" + std::string(60'000, '['),
                                      "sweep." + repeated("mesh.", 20'000) + "tp=[2]"}) {
-    for (const char* command : {"study", "replay", "tune", "validate"}) {
-      check_refused(here, fmt::format("{} configs/studies/tiny.yaml --set '{}'", command, setting), narrow_bounds);
-    }
+    check_refused(here, fmt::format("study configs/studies/tiny.yaml --set '{}'", setting), narrow_bounds);
   }
 }
 
@@ -210,8 +211,8 @@ TEST_CASE("where nothing can be written every command ends with 3 and leaves not
   const char* tuning =
       "tune configs/studies/tune.yaml --set data.steps=2 --set 'tune.space={mesh.tp: [2], mesh.pp: [1], mesh.capacity: "
       "[8Ki]}'";
-  for (const char* command :
-       {"study configs/studies/tiny.yaml", tuning, "validate configs/validation/korthikanti.yaml"}) {
+  for (const char* command : {"study configs/studies/tiny.yaml --set sweep={} --set data.steps=1 --set compare_to=null",
+                              tuning, "validate configs/validation/korthikanti.yaml"}) {
     const Outcome full = here.hdpsim(fmt::format("{} --out results", command), full_disk);
     CAPTURE(command, full.err);
     CHECK(full.code == 3);

@@ -57,10 +57,13 @@ std::optional<Call> call_of_hdpsim(const std::string& command) {
 // One step or a few seconds show that a command works; all of them take longer.
 void shorten(std::string& arguments) {
   const auto has = [&](const char* text) { return arguments.find(text) != std::string::npos; };
-  if (arguments.starts_with("study ")) arguments += " --set data.steps=1";
+  if (arguments.starts_with("study ") || arguments.starts_with("tune ")) arguments += " --set data.steps=1";
+  if (arguments.starts_with("replay ")) {
+    arguments = std::regex_replace(arguments, std::regex("--steps [0-9]+"), "--steps 3");
+  }
   if (arguments.starts_with("execute configs/")) {
     if (!has("--steps ")) arguments += " --steps 1";
-    arguments += " --set data.tokens_per_step=512 --set data.context=512 --set mesh.capacity=256";
+    arguments += " --set data.tokens_per_step=128 --set data.context=128 --set mesh.capacity=64";
   }
   if (arguments.starts_with("calibrate ")) {
     arguments = std::regex_replace(arguments, std::regex("--time-limit [0-9]+s"), "--time-limit " + brief_time_limit());

@@ -54,21 +54,6 @@ TEST_CASE("a tuning that is killed at any moment goes on to the same bytes", "[t
   check_same_search(here, "whole", "parts");
 }
 
-TEST_CASE("a tuning takes from its journal what is whole, and simulates the rest", "[tune]") {
-  const Tuned here;
-  const std::string journal = here.read("whole/search.jsonl");
-  const std::size_t lines = static_cast<std::size_t>(line_count(journal));
-  REQUIRE(lines > 100);
-  // Cut in the first line but one, in the middle of a line, and not at all.
-  for (const std::size_t length : {journal.find('\n') + 5, journal.size() / 2, journal.size()}) {
-    CAPTURE(length);
-    fs::create_directories(here.folder() / "cut");
-    here.write("cut/search.jsonl.part", journal.substr(0, length));
-    REQUIRE(here.hdpsim(fmt::format("{} --out cut --resume", short_tuning)).code == 0);
-    check_same_search(here, "whole", "cut");
-  }
-}
-
 TEST_CASE("a line of a tuning's journal that is damaged is named and simulated again, all others are used", "[tune]") {
   const Tuned here;
   const std::string journal = here.read("whole/search.jsonl");
