@@ -80,8 +80,9 @@ TEST_CASE("a machine that refuses ends with 3 and leaves nothing half-written", 
   CHECK(here.hdpsim("plan configs/studies/tiny.yaml --plan static --out nowhere/plan.json").code == 3);
   if (!fs::exists("/dev/full")) return test::say_not_run("there is no /dev/full here");
   for (const char* arguments :
-       {"study configs/studies/tiny.yaml >/dev/full", "plan configs/studies/tiny.yaml --plan static >/dev/full",
-        "check configs/studies/tiny.yaml >/dev/full", "--version >/dev/full", "--help >/dev/full"}) {
+       {"study configs/studies/tiny.yaml --set sweep={} --set data.steps=1 --set compare_to=null >/dev/full",
+        "plan configs/studies/tiny.yaml --plan static >/dev/full", "check configs/studies/tiny.yaml >/dev/full",
+        "--version >/dev/full", "--help >/dev/full"}) {
     CAPTURE(arguments);
     CHECK(here.hdpsim(arguments).code == 3);
   }
@@ -90,7 +91,9 @@ TEST_CASE("a machine that refuses ends with 3 and leaves nothing half-written", 
 TEST_CASE("a disk that is full ends with 3 and leaves nothing half-written", "[cli]") {
   const Workplace here;
   // No file may grow beyond 4 blocks of 512 bytes; the signal that would come with it is ignored.
-  const Outcome full = here.hdpsim("study configs/studies/tiny.yaml --out results", "trap '' XFSZ; ulimit -f 4;");
+  const Outcome full = here.hdpsim(
+      "study configs/studies/tiny.yaml --set sweep={} --set data.steps=1 --set compare_to=null --out results",
+      "trap '' XFSZ; ulimit -f 4;");
   CHECK(full.code == 3);
   CHECK(full.err.find("error: cannot write results/runs/") != std::string::npos);
   CHECK(full.out.empty());

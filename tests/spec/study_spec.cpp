@@ -322,17 +322,6 @@ TEST_CASE("a trace of lengths is replayed step by step", "[study]") {
   CHECK_FALSE(std::getline(of_replayed, row));
 }
 
-// tests/figures runs them.
-TEST_CASE("every shipped study can be read", "[study]") {
-  const Workplace here;
-  for (const std::string& name : files_in(here.folder() / "configs/studies")) {
-    if (!name.ends_with(".yaml")) continue;
-    const Outcome read = here.hdpsim(fmt::format("check configs/studies/{}", name));
-    CAPTURE(name, read.err);
-    CHECK(read.code == 0);
-  }
-}
-
 // A plan that asks for more micro-batches than a step has sequences.
 constexpr char demanding[] = "megatron-dp-balanced: {micro_batches_divided_by: 65536}";
 
