@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/base/division.h"
 #include "sim/model/parameters.h"
 #include "sim/model/work.h"
 #include "sim/plan/expert_waves.h"
@@ -50,7 +51,7 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
   const auto groups = has_groups ? expert_tokens(plan_, setting.mesh.tp, ep) : std::vector<ExpertTokens>{};
   for (std::size_t i = 0; i < plan_.micro_batches.size(); ++i) {
     const MicroBatch& micro_batch = plan_.micro_batches[i];
-    const auto of_experts = has_groups ? std::optional((groups[i].all + ep - 1) / ep) : std::nullopt;
+    const auto of_experts = has_groups ? std::optional(divided(groups[i].all, ep)) : std::nullopt;
     const std::int64_t tokens = micro_batch.tokens_per_rank();
     const double moved = micro_batch.token_wise ? 1 : micro_batch.offload;
     const double resident = resident_share_of_stage(pipeline_.chunk_map(), setting.model.layers, stage, moved);

@@ -7,6 +7,7 @@
 #include "calib/measure/nccl_tests.h"
 #include "sim/app/command.h"
 #include "sim/app/named_cluster.h"
+#include "sim/base/division.h"
 #include "sim/base/output_folder.h"
 #include "sim/base/quantity_limits.h"
 #include "sim/base/text.h"
@@ -87,7 +88,7 @@ ClusterSpec cluster_of(const CommOptions& options, const std::vector<Traffic>& b
   const bool takes_part = as_written.devices_per_tray && needed > per_node && needed % per_node != 0;
   if (takes_part) return named_cluster(options.cluster, needed, catalog);
   if (as_written.devices >= needed) return as_written;
-  return named_cluster(options.cluster, (needed + per_node - 1) / per_node * per_node, catalog);
+  return named_cluster(options.cluster, rounded_up(needed, per_node), catalog);
 }
 
 constexpr std::string_view no_profile = "none";

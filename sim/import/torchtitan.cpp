@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/division.h"
 #include "sim/base/text.h"
 #include "sim/import/impl/megatron_ranges.h"
 #include "sim/import/impl/toml_document.h"
@@ -209,7 +210,7 @@ class TorchtitanReader : private TorchtitanKeys {
   std::int64_t virtual_stages(const Value* each_at) {
     const std::int64_t each = number(each_at, "pipeline_parallel_layers_per_stage", layers, 0);
     if (each == 0 || layers_ == 0) return 2;
-    const std::int64_t stages = (layers_ + counted_ + each - 1) / each;
+    const std::int64_t stages = divided(layers_ + counted_, each);
     if (stages % run_.pp != 0) {
       diagnostics_.error(position(each_at),
                          fmt::format("{} stages of {} layers are no multiple of {} ranks", stages, each, run_.pp));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/division.h"
+
 namespace hdpsim {
 namespace {
 
@@ -22,7 +24,7 @@ void put_truth(Value& map, std::string_view key, bool value) {
 }
 
 std::int64_t capacity_of(const TrainingRun& run) {
-  return (run.sequence * run.micro_batch + run.cp - 1) / run.cp;
+  return divided(run.sequence * run.micro_batch, run.cp);
 }
 
 void check_divisions(const TrainingRun& run, const RunWords& words, Diagnostics& diagnostics) {

@@ -2,25 +2,13 @@
 
 #include <cstdint>
 
-#include "sim/base/check.h"
+#include "sim/base/division.h"
 #include "sim/model/transformer.h"
 
 namespace hdpsim {
 
 inline constexpr std::int64_t fp32_bytes = 4;  ///< Of a number in fp32.
 inline constexpr std::int64_t mask_bytes = 1;  ///< Of an element's place in the mask of a dropout.
-
-/// The part of one device when `count` is divided over `by` devices, the last of which may have less. Requires `by` > 0
-/// (checked).
-[[nodiscard]] inline std::int64_t divided(std::int64_t count, std::int64_t by) {
-  HDPSIM_CHECK(by > 0, "division by {}", by);
-  return (count + by - 1) / by;
-}
-
-/// The least multiple of `by` that is not below `count`.
-[[nodiscard]] inline std::int64_t rounded_up(std::int64_t count, std::int64_t by) {
-  return divided(count, by) * by;
-}
 
 /// Width of a head's values.
 [[nodiscard]] inline std::int64_t value_dim(const Layer& layer) {

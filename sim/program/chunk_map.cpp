@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/division.h"
 #include "sim/model/parameters.h"
 #include "sim/plan/plan.h"
 
@@ -33,7 +34,7 @@ LayerDeal::Shares LayerDeal::shares(std::int64_t all) const {
 
 // The first and the last stage are stated only where ChunkMap::in_turn().
 std::int64_t LayerDeal::begin(std::int64_t chunk, const Shares& shares) const {
-  const std::int64_t of_first = split_.first_stage > 0 ? (chunk + stages_ - 1) / stages_ : 0;
+  const std::int64_t of_first = split_.first_stage > 0 ? divided(chunk, stages_) : 0;
   const std::int64_t of_last = split_.last_stage > 0 ? chunk / stages_ : 0;
   const std::int64_t others = chunk - of_first - of_last;
   const std::int64_t counted =

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/division.h"
 #include "sim/base/printable.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/json.h"
@@ -83,7 +84,7 @@ std::string tiers_text(const ClusterSpec& c) {
   for (std::size_t tier = 0; tier < c.tiers.size(); ++tier) {
     const std::int64_t nodes = c.nodes_per_unit(tier);
     text += fmt::format("  tier {}: {} of {}, {:.3g}:1, {}\n", c.tiers[tier].name,
-                        counted((c.nodes() + nodes - 1) / nodes, "unit"), counted(std::min(nodes, c.nodes()), "node"),
+                        counted(divided(c.nodes(), nodes), "unit"), counted(std::min(nodes, c.nodes()), "node"),
                         c.tiers[tier].oversubscription, duration_text(c.tiers[tier].latency));
   }
   return text;
@@ -150,8 +151,9 @@ std::string cluster_table(const ClusterReport& report) {
     text += fmt::format("  {:>9} x {}: {}\n", group.count, group.name, rates_text(group));
   }
   if (report.bisection) {
-    text += fmt::format("bisection, every gpu to the one half the cluster away: {}, {} a gpu\n",
-                        rate_text(rounded_rate(*report.bisection)), rate_text(rounded_rate(*report.bisection) / c.devices));
+    text +=
+        fmt::format("bisection, every gpu to the one half the cluster away: {}, {} a gpu\n",
+                    rate_text(rounded_rate(*report.bisection)), rate_text(rounded_rate(*report.bisection) / c.devices));
   }
   for (const std::string& note : c.notes) text += fmt::format("note: {}\n", note);
   return text;

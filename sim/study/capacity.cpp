@@ -38,7 +38,7 @@ class RankRoom {
         all_(group_sharing(job.model, job.recipe, job.mesh.tp, pool_)),
         longest_(batch.context),
         available_(room.memory - channels(job.mesh.hdp, room.per_connection)),
-        even_share_((batch.tokens_per_step - 1) / job.mesh.hdp + 1) {
+        even_share_(divided(batch.tokens_per_step, job.mesh.hdp)) {
     const auto schedule = make_schedule(job.pipeline, job.mesh.pp);
     holds_all_ = holds_all_micro_batches(*schedule);
     const ChunkMap chunks(*schedule, job.pipeline.split);

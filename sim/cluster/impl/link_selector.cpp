@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "sim/base/division.h"
+
 namespace hdpsim {
 namespace {
 
@@ -91,7 +93,7 @@ std::string why_not(const DegradedLink& link, const ClusterSpec& cluster) {
   if (link.kind == DegradedLink::Kind::tier) {
     indices = cluster.rails();
     const std::int64_t nodes_per_unit = cluster.nodes_per_unit(link.tier);
-    units = (nodes + nodes_per_unit - 1) / nodes_per_unit;
+    units = divided(nodes, nodes_per_unit);
     if (units == 1) {
       return fmt::format("tier '{}' joins all nodes: it has no uplinks", cluster.tiers[link.tier].name);
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/base/division.h"
+
 namespace hdpsim {
 namespace {
 
@@ -17,7 +19,7 @@ bool can_give(const ClusterSpec& node, std::int64_t devices) {
 std::optional<std::int64_t> devices_of_each_node(const ClusterSpec& node, std::int64_t devices) {
   if (devices % node.devices_per_node == 0) return node.devices_per_node;
   if (!node.devices_per_tray) return std::nullopt;
-  const std::int64_t least = (devices + node.devices_per_node - 1) / node.devices_per_node;
+  const std::int64_t least = divided(devices, node.devices_per_node);
   for (std::int64_t nodes = least; nodes <= 2 * least; ++nodes) {
     if (devices % nodes == 0 && can_give(node, devices / nodes)) return devices / nodes;
   }

@@ -22,7 +22,7 @@ bool one_divides_other(std::int64_t a, std::int64_t b) {
 }
 
 std::int64_t causal_tile_area(std::int64_t tokens, std::int64_t tile_queries, std::int64_t tile_keys) {
-  const std::int64_t rows = (tokens + tile_queries - 1) / tile_queries;
+  const std::int64_t rows = divided(tokens, tile_queries);
   if (tile_queries % tile_keys == 0) {
     // Row i of 1..n ends at key i tile_queries, a whole number of key tiles; the last one at the end of the block.
     return tile_queries * (tile_queries * (rows * (rows - 1) / 2) + rounded_up(tokens, tile_keys));
@@ -42,7 +42,7 @@ std::int64_t causal_tile_area(std::int64_t tokens, std::int64_t tile_queries, st
   const std::int64_t rest = full_rows % b;
   const std::int64_t of_rounds = rounds > 0 ? rounds * first_rows(b) : 0;
   const std::int64_t key_tiles = of_rounds + a * b * (rounds * (rounds - 1) / 2) + first_rows(rest) +
-                                 a * rounds * rest + (tokens + tile_keys - 1) / tile_keys;
+                                 a * rounds * rest + divided(tokens, tile_keys);
   return tile_queries * tile_keys * key_tiles;
 }
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "sim/base/division.h"
 #include "sim/cost/impl/formula.h"
 
 namespace hdpsim {
 
 double wave_rounded_work(const GemmTile& tile, std::int64_t multiprocessors, const Gemm& op) {
-  const std::int64_t tiles = ((op.m + tile.m - 1) / tile.m) * ((op.n + tile.n - 1) / tile.n);
-  const std::int64_t waves = (tiles + multiprocessors - 1) / multiprocessors;
+  const std::int64_t tiles = divided(op.m, tile.m) * divided(op.n, tile.n);
+  const std::int64_t waves = divided(tiles, multiprocessors);
   const std::int64_t charged = waves > 1 ? waves * multiprocessors : tiles;
   return 2.0 * static_cast<double>(charged * tile.m * tile.n) * static_cast<double>(op.k);
 }

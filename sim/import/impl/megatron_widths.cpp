@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/division.h"
 #include "sim/import/impl/megatron_hybrid.h"
 #include "sim/import/impl/megatron_ranges.h"
 
@@ -72,7 +73,7 @@ class WidthReader {
     if (padded && !entries_) return *padded;
     const std::int64_t entries = tokenizer_entries();
     const std::int64_t multiple = arguments_.number("make_vocab_size_divisible_by", {1, 1e6}, 128) * tp_;
-    const std::int64_t rounded = (entries + multiple - 1) / multiple * multiple;
+    const std::int64_t rounded = rounded_up(entries, multiple);
     if (entries > 0 && rounded != entries) {
       arguments_.assume(fmt::format("the vocabulary of {} entries is padded to {}, a multiple of {} = {} x tp {}",
                                     entries, rounded, multiple, multiple / tp_, tp_));

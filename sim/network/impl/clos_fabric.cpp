@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/check.h"
+#include "sim/base/division.h"
 #include "sim/cluster/link_shares.h"
 #include "sim/network/impl/fabrics.h"
 #include "sim/network/impl/flow_hash.h"
@@ -24,7 +25,7 @@ Bandwidth uplink_rate(const SwitchTier& tier, Bandwidth below) {
 }
 
 std::int64_t units_of(std::int64_t nodes, std::int64_t nodes_per_unit) {
-  return (nodes + nodes_per_unit - 1) / nodes_per_unit;
+  return divided(nodes, nodes_per_unit);
 }
 
 /// Tiers of switches. NIC i of every node is on rail i, and each rail is a switch plane of its own up to the last tier;

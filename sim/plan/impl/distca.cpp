@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "sim/model/shares.h"
+#include "sim/base/division.h"
 #include "sim/plan/impl/attention_servers.h"
 #include "sim/plan/impl/loads.h"
 #include "sim/plan/impl/plan_builder.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "sim/model/shares.h"
+#include "sim/base/division.h"
 #include "sim/plan/impl/differencing.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
@@ -143,7 +143,7 @@ class OpenRlhf final : public DynamicBatches {
   // Rows of one sequence a replica, longest first: the first row, the last one backwards, the second, and so on.
   [[nodiscard]] Replicas replicas_of(const Batch& batch, std::size_t count) const override {
     const SequenceList order = longest_first(batch);
-    const std::size_t rows = (order.size() + count - 1) / count;
+    const auto rows = static_cast<std::size_t>(divided(std::ssize(order), static_cast<std::int64_t>(count)));
     Replicas replicas(count);
     const auto deal = [&](std::size_t row, bool backwards) {
       const std::size_t first = row * count;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/division.h"
 #include "sim/plan/impl/balance.h"
 #include "sim/plan/impl/loads.h"
 #include "sim/plan/impl/plain_policies.h"
@@ -82,7 +83,7 @@ class HdpBalance final : public Planner {
   HdpBalance(const PlanningContext& context, const BalanceOptions& options)
       : context_(context),
         options_(options),
-        cp_(least_divisor(context.ranks, (context.context - 1) / context.capacity + 1)) {
+        cp_(least_divisor(context.ranks, divided(context.context, context.capacity))) {
     if (options.fallback) naive_ = make_hdp_naive(context, {DealOrder::descending, options.offload});
     if (options.fallback && cp_ <= context.ranks)
       static_ = make_static(context, {.cp = cp_, .order = DealOrder::descending, .offload = options.offload});

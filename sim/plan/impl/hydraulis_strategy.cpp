@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/division.h"
 #include "sim/base/random.h"
 #include "sim/plan/impl/loads.h"
 
@@ -34,7 +35,7 @@ double packed_worth(const PipelineKind& kind, double sum, std::int64_t tokens, d
   const auto seconds = [&](std::int64_t count) {
     return kind.seconds(std::max(longest, sum / static_cast<double>(count)), static_cast<std::size_t>(count));
   };
-  const std::int64_t fewest = (tokens - 1) / kind.room + 1;
+  const std::int64_t fewest = divided(tokens, kind.room);
   double least = seconds(fewest);
   if (kind.stages == 1 || longest <= 0) return least;
   // As long as v micro-batches of equal cost hold the longest sequence, (sum / v + c)(p - 1 + v) counts, which is least
@@ -259,7 +260,7 @@ StrategySearch::Packed StrategySearch::packed(std::size_t kind, const std::vecto
                costs_.tokens[items.front()], empty.room);
   const auto alone = std::count_if(items.begin(), items.end(),
                                    [&](std::size_t item) { return 2 * costs_.tokens[item] > pipeline.room; });
-  const std::size_t first = static_cast<std::size_t>(std::max((all.tokens - 1) / pipeline.room + 1, alone));
+  const std::size_t first = static_cast<std::size_t>(std::max(divided(all.tokens, pipeline.room), alone));
   const auto sensible = static_cast<std::size_t>(all.tokens / pipeline.fewest_tokens);
   const std::vector<Bin> fewest = fullest_first(empty, items, costs_);
   const std::size_t last = std::max(std::min({first + tried_counts - 1, sensible, items.size()}), fewest.size());

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
-#include "sim/model/shares.h"
+#include "sim/base/division.h"
 #include "sim/plan/impl/packs.h"
 
 namespace hdpsim {

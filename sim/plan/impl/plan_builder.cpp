@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/division.h"
 
 namespace hdpsim {
 PlanBuilder::PlanBuilder(std::string policy, const PlanningContext& context, const Batch& batch, std::int64_t step) {
@@ -98,7 +99,7 @@ void PlanBuilder::add_served(std::size_t first_rank, std::int64_t ranks, std::sp
 
 void PlanBuilder::add_chunks(HdpRank rank, std::size_t sequence, std::int64_t tokens, std::int64_t kept) {
   const std::int64_t all = plan_.sequence_tokens[sequence];
-  const std::int64_t chunks = (all + tokens - 1) / tokens;
+  const std::int64_t chunks = divided(all, tokens);
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     MicroBatch micro_batch;
     micro_batch.group = {rank};

@@ -5,9 +5,9 @@
 #include <bit>
 #include <utility>
 
+#include "sim/base/division.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
-#include "sim/model/shares.h"
 #include "sim/plan/impl/ring_sizing.h"
 
 namespace hdpsim {

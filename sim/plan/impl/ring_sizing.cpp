@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/division.h"
 #include "sim/plan/plan_time.h"
 
 namespace hdpsim {
@@ -16,10 +17,6 @@ double round_up(double ratio) {
 }
 double round_down(double ratio) {
   return std::floor(ratio * decimals + 1e-6) / decimals;
-}
-
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-  return (a - 1) / b + 1;
 }
 
 }  // namespace
@@ -46,7 +43,7 @@ double RingSizing::work(std::int64_t tokens, const RingSize& size) const {
 }
 
 std::int64_t RingSizing::plain_degree(std::int64_t tokens) const {
-  return ceil_divide(tokens, context_.capacity);
+  return divided(tokens, context_.capacity);
 }
 
 std::int64_t RingSizing::degree_within(std::int64_t tokens, double seconds, std::int64_t most) const {
@@ -107,7 +104,7 @@ std::int64_t RingSizing::least_degree_hidden(std::int64_t tokens) const {
   const double share = 1 - std::min(1.0, context_.work.forward_seconds(causal_pairs(tokens), tokens) / copy);
   const double held = tokens_held(share);
   if (held >= static_cast<double>(tokens)) return 1;
-  return ceil_divide(tokens, std::max(context_.capacity, static_cast<std::int64_t>(std::floor(held))));
+  return divided(tokens, std::max(context_.capacity, static_cast<std::int64_t>(std::floor(held))));
 }
 
 std::int64_t RingSizing::most_tokens_per_rank() const {
@@ -133,7 +130,7 @@ double RingSizing::offload_for(std::int64_t tokens_per_rank) const {
 RingSize RingSizing::size(std::int64_t tokens, double longest_seconds) const {
   const std::int64_t plain = plain_degree(tokens);
   if (rule_.mode == OffloadRule::Mode::none) return {plain};
-  const std::int64_t in_memory = ceil_divide(tokens, most_tokens_per_rank());
+  const std::int64_t in_memory = divided(tokens, most_tokens_per_rank());
   const std::int64_t most = std::max(in_memory, std::min(plain, context_.ranks));
   if (rule_.mode == OffloadRule::Mode::token_wise && !pays(tokens)) return on(most, tokens);
   std::int64_t shorter = in_memory;
@@ -152,12 +149,12 @@ RingSize RingSizing::size(std::int64_t tokens, double longest_seconds) const {
 }
 
 RingSize RingSizing::size_of(std::int64_t tokens, std::int64_t tokens_per_rank) const {
-  const std::int64_t in_memory = ceil_divide(tokens, most_tokens_per_rank());
-  return on(std::max(in_memory, std::min(ceil_divide(tokens, tokens_per_rank), context_.ranks)), tokens);
+  const std::int64_t in_memory = divided(tokens, most_tokens_per_rank());
+  return on(std::max(in_memory, std::min(divided(tokens, tokens_per_rank), context_.ranks)), tokens);
 }
 
 RingSize RingSizing::on(std::int64_t degree, std::int64_t tokens) const {
-  if (rule_.mode != OffloadRule::Mode::token_wise) return {degree, offload_for(ceil_divide(tokens, degree))};
+  if (rule_.mode != OffloadRule::Mode::token_wise) return {degree, offload_for(divided(tokens, degree))};
   if (degree >= plain_degree(tokens)) return {degree};
   return {degree, round_down(std::max(0.0, split_of(tokens, degree))), true};
 }
@@ -170,7 +167,7 @@ double RingSizing::hidden_share(std::int64_t tokens) const {
 
 // Negative if not even the activations that always go to the host are hidden, or held.
 double RingSizing::split_of(std::int64_t tokens, std::int64_t degree) const {
-  const double leaving = static_cast<double>(ceil_divide(tokens, degree)) * (1 - resident_share(1, context_.layers));
+  const double leaving = static_cast<double>(divided(tokens, degree)) * (1 - resident_share(1, context_.layers));
   const double held = static_cast<double>(context_.host_tokens.value_or(0)) / leaving;
   const double whole = context_.work.copied_whole;
   const double others = 1 - whole;

@@ -2,7 +2,7 @@
 #include <optional>
 #include <utility>
 
-#include "sim/model/shares.h"
+#include "sim/base/division.h"
 #include "sim/plan/impl/loads.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"

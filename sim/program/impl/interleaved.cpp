@@ -1,4 +1,5 @@
 #include "sim/base/check.h"
+#include "sim/base/division.h"
 #include "sim/program/impl/in_turn.h"
 #include "sim/program/impl/schedules.h"
 
@@ -19,7 +20,7 @@ class Interleaved final : public Schedule {
   }
   [[nodiscard]] std::vector<SlotPass> order(std::int64_t stage, std::int64_t slots) const override {
     const std::int64_t warm_up = 2 * (stages() - 1 - stage) + (turns_ - 1) * stages();
-    const std::int64_t count = (slots + stages() - 1) / stages() * stages() * turns_;
+    const std::int64_t count = rounded_up(slots, stages()) * turns_;
     std::vector<SlotPass> passes;
     // The last group may have fewer than p micro-batches; the missing ones keep their place in the order.
     const auto add = [&](std::int64_t i, bool forward) {

@@ -6,6 +6,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
+#include "sim/base/division.h"
 #include "sim/trace/batch_source.h"
 #include "sim/trace/impl/overlong.h"
 
@@ -82,7 +83,7 @@ class CutTrace : public BatchSource {
 
   // The last step may take tokens from the beginning of the trace to be full.
   [[nodiscard]] std::optional<std::int64_t> lap() const override {
-    return (lap_tokens_ - 1) / options_.tokens_per_step + 1;
+    return divided(lap_tokens_, options_.tokens_per_step);
   }
 
   [[nodiscard]] std::optional<TraceUse> use(std::int64_t steps) const override {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/division.h"
 #include "sim/base/quantity_limits.h"
 #include "sim/base/text.h"
 #include "sim/document/reader.h"
@@ -103,7 +104,7 @@ class CaseReader {
     put("mesh.tp", tp, "tp");
     put("mesh.pp", pp, "pp");
     put("mesh.hdp", dp * cp, "dp");
-    if (!has_column("mesh.capacity")) put("mesh.capacity", (context + cp - 1) / cp, "sequence");
+    if (!has_column("mesh.capacity")) put("mesh.capacity", divided(context, cp), "sequence");
     put("cluster.gpus", gpus, "dp");
     case_.job += fmt::format(" gpus {}", gpus);
     case_.line = joined(line_, " ");
