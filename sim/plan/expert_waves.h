@@ -52,6 +52,12 @@ class WaveTable {
   std::vector<MicroBatchId> members_;
 };
 
+/// An order of all micro-batches that agrees with every rank's schedule: a micro-batch that is ready earlier (all its
+/// ranks have come to it) is earlier in it, and micro-batches that run together (WaveTable) are adjacent. Micro-batches
+/// that wait for each other in a cycle, and those behind them, are missing. Ids out of range are skipped. O(sum of
+/// schedule lengths).
+[[nodiscard]] std::vector<MicroBatchId> order_of_execution(const Plan& plan);
+
 /// For every micro-batch, the tokens of the fullest expert group that contains one of its ranks. O(micro-batches of all
 /// ranks + spans).
 [[nodiscard]] std::vector<ExpertTokens> expert_tokens(const Plan& plan, std::int64_t tp, std::int64_t ep);

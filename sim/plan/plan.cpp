@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/base/division.h"
 #include "sim/model/sharing_form.h"
 #include "sim/plan/work_model.h"
 
@@ -76,7 +77,7 @@ std::int64_t MicroBatch::tokens_per_rank() const {
   HDPSIM_CHECK(ranks > 0, "a micro-batch without a group");
   std::int64_t most = 0;
   for (const LocalSpans& held : local) most = std::max(most, tokens_of(held.spans));
-  return (shared_tokens() + ranks - 1) / ranks + most;
+  return divided(shared_tokens(), ranks) + most;
 }
 
 std::int64_t MicroBatch::earlier_keys() const {
@@ -128,6 +129,18 @@ std::int64_t span_count(const MicroBatch& micro_batch) {
   std::int64_t count = 0;
   for_each_span(micro_batch, [&](const Span&) { ++count; });
   return count;
+}
+
+bool have_same_work(const MicroBatch& a, const MicroBatch& b) {
+  const auto same_span = [](const Span& one, const Span& other) {
+    return one.begin == other.begin && one.tokens == other.tokens;
+  };
+  if (a.group.size() != 1 || b.group.size() != 1 || a.continues || !a.local.empty()) return false;
+  if (!std::equal(a.spans.begin(), a.spans.end(), b.spans.begin(), b.spans.end(), same_span)) return false;
+  MicroBatch renamed = b;
+  renamed.group = a.group;
+  renamed.spans = a.spans;
+  return renamed == a;
 }
 
 MicroBatch alone(const MicroBatch& micro_batch, const LocalSpans& local) {

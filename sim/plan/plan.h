@@ -133,6 +133,10 @@ void for_each_span(const MicroBatch& micro_batch, Visit visit) {
 
 [[nodiscard]] std::int64_t span_count(const MicroBatch& micro_batch);
 
+/// Whether one rank alone runs each of two micro-batches, and they differ in no more than the rank and which sequences
+/// have these lengths: their work is the same. O(spans).
+[[nodiscard]] bool have_same_work(const MicroBatch& a, const MicroBatch& b);
+
 /// What the holder of local spans computes alone, as a micro-batch of that rank.
 [[nodiscard]] MicroBatch alone(const MicroBatch& micro_batch, const LocalSpans& local);
 

@@ -13,7 +13,6 @@
 #include "sim/base/text.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/plan/impl/group_cuts.h"
-#include "sim/plan/impl/order_of_execution.h"
 
 namespace hdpsim {
 namespace {

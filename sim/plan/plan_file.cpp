@@ -14,7 +14,6 @@
 #include "sim/document/json_stream.h"
 #include "sim/document/limits.h"
 #include "sim/document/reader.h"
-#include "sim/plan/impl/plan_limits.h"
 
 namespace hdpsim {
 namespace {

@@ -1,15 +1,24 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "sim/base/diagnostic.h"
+#include "sim/base/quantity_limits.h"
 #include "sim/plan/plan.h"
 
 namespace hdpsim {
 
 /// The schema of plan files.
 inline constexpr char plan_schema[] = "hdpsim.plan/1";
+
+// What files of plans, and outputs of other schedulers, may state at most.
+inline constexpr double most_tokens_of_plans = limits::most_tokens_of_sequence;
+inline constexpr double most_layers_of_plans = 1e5;
+inline constexpr double most_steps_of_plans = 1e15;
+/// Ranks of all groups together: a short text can name a million of them.
+inline constexpr std::int64_t most_members_of_groups = std::int64_t{1} << 25;
 
 /// A plan as JSON that a person can read and diff: one line per micro-batch, one line per rank's schedule.
 ///   {"schema": "hdpsim.plan/1", "policy": "hdp-balance", "step": 0, "ranks": 8, "capacity": 8192, "layers": 32,

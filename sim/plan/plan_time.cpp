@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/plan/expert_waves.h"
 #include "sim/plan/group_cut.h"
-#include "sim/plan/impl/order_of_execution.h"
 
 namespace hdpsim {
 namespace {

@@ -13,9 +13,8 @@
 #include "sim/document/limits.h"
 #include "sim/document/reader.h"
 #include "sim/plan/given_plans.h"
-#include "sim/plan/impl/group_placement.h"
-#include "sim/plan/impl/plan_limits.h"
 #include "sim/plan/impl/stated_groups.h"
+#include "sim/plan/plan_file.h"
 
 namespace hdpsim {
 namespace {
@@ -186,8 +185,7 @@ class StepReader {
   }
 
   void place(std::string_view form) {
-    GroupPlacement placement(plan_, where_, diagnostics_);
-    if (knows_batch_ && groups_.knows_sequences()) placement.check_sequences(groups_.groups());
+    if (knows_batch_ && groups_.knows_sequences()) check_sequences(groups_.groups(), plan_, where_, diagnostics_);
     if (plan_.ranks == 0) return;
     const std::size_t lists = form == "by_rank" ? groups_.items() : 0;
     if (lists > 0 && plan_.ranks % static_cast<std::int64_t>(lists) != 0) {
@@ -195,7 +193,7 @@ class StepReader {
                          "state a list for every rank, or for every run of ranks that share their sequences");
       return;
     }
-    placement.place(groups_.groups(), lists);
+    place_groups(groups_.groups(), lists, plan_, where_, diagnostics_);
   }
 
   const SchedulerContext& context_;

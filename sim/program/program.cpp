@@ -9,7 +9,6 @@
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
 #include "sim/plan/expert_waves.h"
-#include "sim/plan/same_work.h"
 #include "sim/program/expert_layer.h"
 #include "sim/program/impl/lowering.h"
 

@@ -104,7 +104,7 @@ class RankBalancing : Balancing {
 
   BalanceOutcome place_short() {
     std::vector<double> loads = loads_.loads();
-    DealtSequences dealt = deal_to_least_loaded(batch_, short_.rest(), sizing_, loads, speeds_.by_rank());
+    DealtSequences dealt = deal_short_sequences(batch_, short_.rest(), sizing_, loads, speeds_.by_rank());
     return outcome(loads, std::move(dealt));
   }
 

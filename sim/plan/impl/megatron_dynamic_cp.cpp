@@ -121,7 +121,7 @@ class DynamicSlot {
       const std::int64_t end = std::accumulate(slot_.begin(), std::next(doubling.group), std::int64_t{0},
                                                [](std::int64_t ranks, const SlotGroup& g) { return ranks + g.degree; });
       if (end + doubling.more > context_.ranks) return false;
-      apply(doubling, slot_, batch_, options_.owner);
+      widen(doubling, slot_, batch_, options_.owner);
     }
     return true;
   }

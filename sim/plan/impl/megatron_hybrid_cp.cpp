@@ -157,7 +157,7 @@ class MegatronHybridCp final : public BuildingPlanner {
         owner_.refuse_length(tokens, power_of_two_degree(tokens, context_.capacity));
       }
       // No rank stays idle.
-      while (ranks_of(slot) < context_.ranks) apply(next_doubling(slot, context_.ranks), slot, batch, owner_);
+      while (ranks_of(slot) < context_.ranks) widen(next_doubling(slot, context_.ranks), slot, batch, owner_);
       std::size_t rank = 0;
       for (const SlotGroup& group : slot) {
         for (const std::size_t sequence : group.sequences) {

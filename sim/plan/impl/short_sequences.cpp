@@ -164,7 +164,7 @@ void DealtSequences::add_to(PlanBuilder& builder) const {
   }
 }
 
-DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, const RingSizing& sizing,
+DealtSequences deal_short_sequences(const Batch& batch, SequenceList sequences, const RingSizing& sizing,
                                     std::vector<double>& loads, const std::vector<double>& speeds) {
   const PlanningContext& context = sizing.context();
   DealtSequences dealt{.sequences = std::move(sequences), .packs = {}, .ranks = {}, .size = sizing.of_pack()};

@@ -53,7 +53,7 @@ struct DealtSequences {
 /// `sizing` offloads packs, it also grows by what the sequence would wait for its own copies. All are divided by the
 /// rank's entry in `speeds`; if that is empty, all are 1. O((n + P) log P) plus, for each sequence, a move of a rank's
 /// open micro-batches.
-[[nodiscard]] DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, const RingSizing& sizing,
+[[nodiscard]] DealtSequences deal_short_sequences(const Batch& batch, SequenceList sequences, const RingSizing& sizing,
                                                   std::vector<double>& loads, const std::vector<double>& speeds = {});
 
 }  // namespace hdpsim

@@ -50,7 +50,7 @@ Doubling next_doubling(Slot& slot, std::int64_t ranks) {
   return {group, std::min(group->degree, ranks - group->degree)};
 }
 
-void apply(const Doubling& doubling, const Slot& slot, const Batch& batch, const SlotOwner& owner) {
+void widen(const Doubling& doubling, const Slot& slot, const Batch& batch, const SlotOwner& owner) {
   SlotGroup& group = *doubling.group;
   const std::int64_t free = owner.ranks - ranks_of(slot);
   if (doubling.more > free) owner.refuse_doubling(group.degree, free);

@@ -48,7 +48,7 @@ struct Doubling {
 /// The slot must have groups.
 [[nodiscard]] Doubling next_doubling(Slot& slot, std::int64_t ranks);
 /// Gives the group its ranks, and its load anew as the square_work() of its sequences; refused where too few are free.
-void apply(const Doubling& doubling, const Slot& slot, const Batch& batch, const SlotOwner& owner);
+void widen(const Doubling& doubling, const Slot& slot, const Batch& batch, const SlotOwner& owner);
 /// Adds the sequences of each group as one micro-batch.
 void add_packed(PlanBuilder& builder, const Slot& slot);
 

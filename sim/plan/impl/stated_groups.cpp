@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 #include <utility>
 
+#include "sim/base/first_problems.h"
+#include "sim/base/text.h"
 #include "sim/document/reader.h"
+#include "sim/plan/plan_file.h"
 
 namespace hdpsim {
 namespace {
@@ -25,6 +30,114 @@ bool meet(const std::vector<StatedSequence>& a, const std::vector<StatedSequence
   return std::find_first_of(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
            return one.sequence == other.sequence;
          }) != a.end();
+}
+
+std::vector<std::int64_t> run_of(std::int64_t first, std::int64_t count) {
+  std::vector<std::int64_t> ranks(static_cast<std::size_t>(count));
+  std::iota(ranks.begin(), ranks.end(), first);
+  return ranks;
+}
+
+class GroupPlacement {
+ public:
+  GroupPlacement(Plan& plan, std::size_t lists, Diagnostics& diagnostics)
+      : plan_(plan), lists_(lists), problems_(diagnostics), rounds_(static_cast<std::size_t>(plan.ranks)) {
+    plan_.schedule.resize(rounds_.size());
+  }
+
+  // False: there are too many.
+  bool place(const StatedGroup& group) {
+    if (group.round != round_) next_ = 0;
+    round_ = group.round;
+    const std::vector<std::int64_t> ranks = ranks_of(group);
+    if (ranks.empty()) return true;
+    check_round(group, ranks);
+    members_ += std::ssize(ranks);
+    if (members_ > most_members_of_groups) return false;
+    add(group, ranks);
+    return true;
+  }
+
+  void finish(const Position& step) { problems_.finish(step, "problems of ranks"); }
+
+ private:
+  // Empty, with the problem reported, if they cannot be had.
+  std::vector<std::int64_t> ranks_of(const StatedGroup& group) {
+    if (group.list) {
+      const std::int64_t each = plan_.ranks / static_cast<std::int64_t>(lists_);
+      return run_of(static_cast<std::int64_t>(*group.list) * each, each);
+    }
+    if (group.size > plan_.ranks) {
+      problems_.error(group.position, fmt::format("a group of {} ranks, the pool has {}", group.size, plan_.ranks));
+      return {};
+    }
+    std::vector<std::int64_t> ranks = group.ranks;
+    if (group.size > 0) ranks = run_of(group.first ? *group.first : next_ranks(group.size), group.size);
+    if (!are_of_pool(group, ranks)) ranks.clear();
+    return ranks;
+  }
+
+  std::int64_t next_ranks(std::int64_t size) {
+    if (next_ + size > plan_.ranks) next_ = 0;
+    return std::exchange(next_, next_ + size);
+  }
+
+  bool are_of_pool(const StatedGroup& group, std::vector<std::int64_t> ranks) {
+    std::sort(ranks.begin(), ranks.end());
+    const auto twice = std::adjacent_find(ranks.begin(), ranks.end());
+    if (!ranks.empty() && ranks.back() >= plan_.ranks) {
+      problems_.error(group.position, fmt::format("there is no rank {}: the pool has {}", ranks.back(), plan_.ranks),
+                      "ranks count from 0");
+    } else if (twice != ranks.end()) {
+      problems_.error(group.position, fmt::format("the group has rank {} twice", *twice));
+    } else {
+      return true;
+    }
+    return false;
+  }
+
+  void check_round(const StatedGroup& group, const std::vector<std::int64_t>& ranks) {
+    if (!group.round) return;
+    for (const std::int64_t rank : ranks) {
+      if (rounds_[static_cast<std::size_t>(rank)] != group.round) continue;
+      return problems_.error(group.position, fmt::format("rank {} is in two groups of one round", rank),
+                             "the groups of a round run side by side: give it to one of them, or begin another round");
+    }
+    for (const std::int64_t rank : ranks) rounds_[static_cast<std::size_t>(rank)] = group.round;
+  }
+
+  void add(const StatedGroup& group, const std::vector<std::int64_t>& ranks) {
+    const MicroBatchId id(plan_.micro_batches.size());
+    MicroBatch& micro_batch = plan_.micro_batches.emplace_back();
+    micro_batch.offload = group.offload;
+    for (const std::int64_t rank : ranks) {
+      micro_batch.group.emplace_back(static_cast<std::size_t>(rank));
+      plan_.schedule[static_cast<std::size_t>(rank)].push_back(id);
+    }
+    for (const StatedSequence& stated : group.sequences) {
+      const auto index = static_cast<std::size_t>(stated.sequence);
+      if (index >= plan_.sequence_tokens.size()) continue;
+      micro_batch.spans.push_back({SequenceId(index), 0, plan_.sequence_tokens[index]});
+    }
+  }
+
+  Plan& plan_;
+  std::size_t lists_;
+  FirstProblems problems_;
+  std::int64_t next_ = 0;                           // the rank behind the group before
+  std::int64_t members_ = 0;                        // ranks in all groups so far
+  std::optional<std::size_t> round_;                // that of the group before
+  std::vector<std::optional<std::size_t>> rounds_;  // by rank, the last round with it
+};
+
+void report_missing(const std::vector<std::size_t>& missing, const Position& step, Diagnostics& diagnostics) {
+  if (missing.empty()) return;
+  const std::size_t told = std::min(missing.size(), FirstProblems::most);
+  const std::string more = missing.size() > told ? fmt::format(" and {} more", missing.size() - told) : "";
+  diagnostics.error(step,
+                    fmt::format("in no group: sequence{} {}{}", missing.size() == 1 ? "" : "s",
+                                joined(std::span(missing).first(told), ", "), more),
+                    "every sequence of the batch is in one group");
 }
 
 }  // namespace
@@ -187,6 +300,48 @@ std::vector<StatedSequence> GroupReader::sequences_of(const Value& list) {
     if (sequence) sequences.push_back({*sequence, item.position});
   }
   return sequences;
+}
+
+void check_sequences(const std::vector<StatedGroup>& groups, const Plan& plan, const Position& step,
+                     Diagnostics& diagnostics) {
+  const std::size_t count = plan.sequence_tokens.size();
+  std::vector<const StatedSequence*> seen(count);
+  FirstProblems unknown(diagnostics);
+  FirstProblems twice(diagnostics);
+  for (const StatedGroup& group : groups) {
+    for (const StatedSequence& stated : group.sequences) {
+      const auto index = static_cast<std::size_t>(stated.sequence);
+      if (index >= count) {
+        unknown.error(stated.position, fmt::format("there is no sequence {}: the batch has {}", index, count),
+                      "sequences are named by their place in 'lengths', from 0");
+      } else if (seen[index] == nullptr) {
+        seen[index] = &stated;
+      } else {
+        const Position& first = seen[index]->position;
+        twice.error(stated.position, fmt::format("sequence {} is here a second time", index),
+                    fmt::format("it is at line {}, column {} already", first.line, first.column));
+      }
+    }
+  }
+  unknown.finish(step, "sequences that the batch does not have");
+  twice.finish(step, "sequences that are there twice");
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (seen[i] == nullptr) missing.push_back(i);
+  }
+  report_missing(missing, step, diagnostics);
+}
+
+void place_groups(const std::vector<StatedGroup>& groups, std::size_t lists, Plan& plan, const Position& step,
+                  Diagnostics& diagnostics) {
+  GroupPlacement placement(plan, lists, diagnostics);
+  const auto excess =
+      std::find_if(groups.begin(), groups.end(), [&](const StatedGroup& group) { return !placement.place(group); });
+  if (excess != groups.end()) {
+    diagnostics.error(excess->position, "too many ranks in the groups of one step",
+                      fmt::format("at most {} in all", most_members_of_groups));
+  }
+  placement.finish(step);
 }
 
 }  // namespace hdpsim

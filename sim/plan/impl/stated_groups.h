@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/document/document.h"
+#include "sim/plan/plan.h"
 
 namespace hdpsim {
 
@@ -32,8 +33,7 @@ struct StatedGroup {
 /// The keys that state groups, in the three forms of sim/plan/scheduler_output.h.
 [[nodiscard]] const std::vector<std::string>& group_forms();
 
-/// Collects the groups of one step from the items of such a key. Problems of single values are reported; what only
-/// shows with the batch and the pool is left to others.
+/// Collects the groups of one step from the items of such a key. Problems of single values are reported.
 class GroupReader {
  public:
   explicit GroupReader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
@@ -66,5 +66,16 @@ class GroupReader {
   std::optional<std::int64_t> ranks_of_items_;
   bool knows_sequences_ = true;
 };
+
+/// Reports sequences that the batch of the plan does not have, that are in groups twice and that are missing. `step`:
+/// the place of the step, for what has no other.
+void check_sequences(const std::vector<StatedGroup>& groups, const Plan& plan, const Position& step,
+                     Diagnostics& diagnostics);
+
+/// Gives the groups their ranks of the plan's pool and adds micro-batches of them, in the order in which they stand.
+/// `lists`: the number of lists of `by_rank`, if that is the form. Reports ranks that cannot be had; sequences that the
+/// batch does not have are left out.
+void place_groups(const std::vector<StatedGroup>& groups, std::size_t lists, Plan& plan, const Position& step,
+                  Diagnostics& diagnostics);
 
 }  // namespace hdpsim

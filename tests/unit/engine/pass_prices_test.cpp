@@ -3,7 +3,6 @@
 #include <set>
 
 #include "sim/plan/expert_waves.h"
-#include "sim/plan/same_work.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
 

@@ -89,7 +89,7 @@ TEST_CASE("every short sequence goes to the rank that is done first, into its fu
     const Plain plain(dealing);
     std::vector<double> loads = dealing.loads;
     const DealtSequences dealt =
-        deal_to_least_loaded(dealing.batch, dealing.sequences, {dealing.context, {}}, loads, dealing.speeds);
+        deal_short_sequences(dealing.batch, dealing.sequences, {dealing.context, {}}, loads, dealing.speeds);
     CHECK(loads == plain.loads);
     REQUIRE(dealt.ranks.size() == plain.packs.size());
     for (std::size_t pack = 0; pack < dealt.ranks.size(); ++pack) CHECK(dealt.ranks[pack] == plain.packs[pack].rank);
