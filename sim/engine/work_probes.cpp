@@ -338,8 +338,6 @@ class Reading {
     const Curve transfer = line_through(exchanges[1], exchanges[2]);
     work_.per_ring_token = transfer.per_token;
     work_.per_ring_step = transfer.fixed;
-    const double hop = exchanges[1].seconds * stages_;
-    work_.ring_end = hop > 0 ? (probes[1].legs[0].behind + probes[1].legs[1].behind) / hop : 0;
   }
 
   // A ring of three has one step between the first and the last; where the pool has two ranks, no ring has such a step.

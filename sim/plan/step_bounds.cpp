@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/base/division.h"
+
 namespace hdpsim {
 namespace {
 
@@ -38,7 +40,7 @@ double least_work(std::int64_t tokens, std::int64_t least, std::int64_t ranks, c
   if (least == 1) best = work.compute_seconds(causal_pairs(tokens), tokens);
   const std::int64_t narrowest = std::max<std::int64_t>(2, least);
   if (narrowest > ranks) return best;
-  const RingWork ring = ring_work(tokens, work.ring());
+  const RingWork ring = ring_work(tokens, work.passes);
   best = std::min({best, ring.at(narrowest), ring.at(ranks)});
   if (ring.divided <= 0 || ring.per_rank <= 0) return best;  // the least is at an end
   const double turn = std::sqrt(ring.divided / ring.per_rank);
@@ -48,16 +50,18 @@ double least_work(std::int64_t tokens, std::int64_t least, std::int64_t ranks, c
 }
 
 // The least that one rank pays once for a micro-batch.
-double fixed_seconds(const WorkModel& work) {
-  const RingPasses ring = work.ring();
-  double of_ring = ring.per_micro_batch;
-  for (const RingPass& pass : {ring.forward, ring.backward}) of_ring += pass.own.fixed + pass.last_step.fixed;
+double fixed_seconds(const WorkModel& work, const BoundedPool& pool) {
+  if (pool.ranks == 1) return work.per_micro_batch;
+  double of_ring = work.passes.per_micro_batch;
+  for (const RingPass& pass : {work.passes.forward, work.passes.backward}) {
+    of_ring += pass.own.fixed + pass.last_step.fixed;
+  }
   return std::min(work.per_micro_batch, of_ring);
 }
 
 // The fewest ranks that hold a sequence: all, where not even they do.
 std::int64_t fewest_ranks(std::int64_t tokens, const BoundedPool& pool) {
-  return std::min((tokens - 1) / pool.capacity + 1, pool.ranks);
+  return std::min(divided(tokens, pool.capacity), pool.ranks);
 }
 
 double alone(std::int64_t tokens, const BoundedPool& pool, const WorkModel& work) {
@@ -95,11 +99,11 @@ StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkMo
   const auto ranks = static_cast<double>(pool.ranks);
   bounds.area /= ranks;
   bounds.memory /= ranks;
-  const std::int64_t rank_passes = (batch.tokens() - 1) / pool.capacity + 1;
-  const std::int64_t whole_rounds = (rank_passes - 1) / pool.ranks + 1;
+  const std::int64_t rank_passes = divided(batch.tokens(), pool.capacity);
+  const std::int64_t whole_rounds = divided(rank_passes, pool.ranks);
   const auto rounds = static_cast<double>(whole_rounds);
-  bounds.capacity =
-      std::max(bounds.memory + static_cast<double>(rank_passes) / ranks * fixed_seconds(work), rounds * work.least);
+  bounds.capacity = std::max(bounds.memory + static_cast<double>(rank_passes) / ranks * fixed_seconds(work, pool),
+                             rounds * work.least);
   bounds.longest = alone(longest, pool, work);
   bounds.fill = static_cast<double>(pool.stages - 1) * bounds.longest;
   return bounds;

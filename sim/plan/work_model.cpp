@@ -25,23 +25,19 @@ double WorkModel::seconds(double area, std::int64_t tokens, std::int64_t degree,
   if (degree == 1) return std::max(least, per_micro_batch + compute_seconds(area, tokens));
   const auto ranks = static_cast<double>(degree);
   const double tokens_per_rank = static_cast<double>(tokens) / ranks;
-  const auto with = [&](const RingPasses& ring) {
-    const double block = area / (ranks * ranks);
-    const RingHops hop = hops(near);
-    return ring.per_micro_batch + ring.per_token * tokens_per_rank +
-           ring.forward.seconds(block, tokens_per_rank, degree, hop) +
-           ring.backward.seconds(block, tokens_per_rank, degree, hop);
-  };
-  return std::max(least, with(ring()));
+  const double block = area / (ranks * ranks);
+  const RingHops hop = hops(near);
+  return std::max(least, passes.per_micro_batch + passes.per_token * tokens_per_rank +
+                             passes.forward.seconds(block, tokens_per_rank, degree, hop) +
+                             passes.backward.seconds(block, tokens_per_rank, degree, hop));
 }
 
 WorkModel WorkModel::without_fixed_costs() const {
   WorkModel model = *this;
   model.per_micro_batch = model.per_ring_step = model.least = model.step_fixed = 0;
   if (model.within_node) model.within_node->per_step = 0;
-  if (!model.passes) return model;
-  model.passes->per_micro_batch = 0;
-  for (RingPass* pass : {&model.passes->forward, &model.passes->backward}) {
+  model.passes.per_micro_batch = 0;
+  for (RingPass* pass : {&model.passes.forward, &model.passes.backward}) {
     for (StepCost* cost : {&pass->own, &pass->step, &pass->last_step, &pass->traded}) cost->fixed = 0;
   }
   return model;
@@ -50,13 +46,12 @@ WorkModel WorkModel::without_fixed_costs() const {
 WorkModel WorkModel::lower_bound() const {
   if (!ranks_share && !windows) return *this;
   WorkModel model = *this;
-  model.passes = ring();
   if (windows) {
     model.per_area -= windows->per_area;
     model.per_token -= windows->per_token;
     model.per_micro_batch -= windows->fixed;
   }
-  for (RingPass* pass : {&model.passes->forward, &model.passes->backward}) {
+  for (RingPass* pass : {&model.passes.forward, &model.passes.backward}) {
     for (StepCost* cost : {&pass->own, &pass->step, &pass->last_step}) {
       const bool shares = ranks_share && cost != &pass->own;
       if (windows || shares) cost->per_token = cost->fixed = 0;
@@ -65,18 +60,6 @@ WorkModel WorkModel::lower_bound() const {
     if (ranks_share) pass->traded = {};
   }
   return model;
-}
-
-RingPasses WorkModel::one_pass() const {
-  const StepCost step{per_area + step_area, step_token, step_fixed};
-  return {.forward = {.own = {per_area},
-                      .step = step,
-                      .last_step = step,
-                      .first = {1, 1},
-                      .between = {1, 1},
-                      .behind = {ring_end, ring_end}},
-          .per_token = per_token,
-          .per_micro_batch = per_micro_batch};
 }
 
 RingHops WorkModel::hops(bool near) const {

@@ -75,15 +75,13 @@ struct WorkModel {
   double step_area = 0;   ///< ... beyond `per_area`, per pair; negative where it is faster,
   double step_token = 0;  ///< ... per token of a rank and step,
   double step_fixed = 0;  ///< ... and per step.
-  double ring_end = 0;    ///< Hops of a ring after its last step, in which gradients return to their rank.
   /// The shares of the forward pass in the work per token and per pair. Without recompute, backward has two matrix
   /// products for each one of forward in linear work, and five for two in attention.
   double forward_of_tokens = 1.0 / 3;
   double forward_of_area = 2.0 / 7;
   std::int64_t ranks_per_node = 1;        ///< Consecutive ranks that share a node.
   std::optional<RingHops> within_node{};  ///< Empty: as any other ring.
-  /// Empty: one direction has all of the attention and of the messages above, and the other work is that of one rank.
-  std::optional<RingPasses> passes{};
+  RingPasses passes{};                    ///< Of groups of several ranks; a pool of one rank has none.
   /// Ranks gather keys or trade tokens for heads, in a time that depends on where they are: the steps' times per token.
   bool ranks_share = false;
   /// Where tokens of some layers see few others (windows, chunks, chosen keys): how much of `per_area`, `per_token` and
@@ -103,8 +101,6 @@ struct WorkModel {
   [[nodiscard]] double compute_seconds(double area, std::int64_t tokens) const {
     return per_token * static_cast<double>(tokens) + per_area * area;
   }
-  /// `passes`, or where there are none one direction with all of the costs above.
-  [[nodiscard]] RingPasses ring() const { return passes ? *passes : one_pass(); }
   /// The same model without what a micro-batch, a step or a hop costs once. Its seconds() of the summed area and tokens
   /// of several micro-batches with groups of one size are a lower bound of the sum of their seconds.
   [[nodiscard]] WorkModel without_fixed_costs() const;
@@ -118,7 +114,6 @@ struct WorkModel {
 
  private:
   [[nodiscard]] RingHops hops(bool near) const;
-  [[nodiscard]] RingPasses one_pass() const;
 };
 
 }  // namespace hdpsim

@@ -14,6 +14,7 @@
 #include "sim/plan/plan_file.h"
 #include "sim/plan/plan_time.h"
 #include "sim/plan/planner.h"
+#include "tests/support/plain_rings.h"
 #include "tests/support/planner_of.h"
 
 namespace hdpsim {
@@ -31,12 +32,12 @@ PlanningContext pool(std::int64_t ranks) {
   context.context = longest;
   context.layers = 32;
   context.served_bytes = {.of_query = 16384, .of_key = 4096};
-  context.work = {.per_area = 9.2e-9,
-                  .per_token = 2.2e-4,
-                  .per_micro_batch = 0.05,
-                  .per_ring_token = 2.7e-5,
-                  .per_ring_step = 1.3e-3,
-                  .offload_per_token = 1.7e-4};
+  context.work = test::with_plain_rings({.per_area = 9.2e-9,
+                                         .per_token = 2.2e-4,
+                                         .per_micro_batch = 0.05,
+                                         .per_ring_token = 2.7e-5,
+                                         .per_ring_step = 1.3e-3,
+                                         .offload_per_token = 1.7e-4});
   context.host_tokens = 65536;
   return context;
 }

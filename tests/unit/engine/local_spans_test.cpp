@@ -6,6 +6,7 @@
 #include "sim/engine/simulator.h"
 #include "sim/plan/plan_time.h"
 #include "tests/support/catch.h"
+#include "tests/support/plain_rings.h"
 #include "tests/support/small_world.h"
 
 namespace hdpsim {
@@ -119,7 +120,7 @@ TEST_CASE("the grains agree on groups whose ranks hold spans alone", "[local]") 
 TEST_CASE("the planner's estimate counts what the busiest rank holds alone", "[local]") {
   WorkModel work;
   work.per_token = 1;
-  const PlanTime time = plan_time(mixed_plan(2'000, 500, 300), work);
+  const PlanTime time = plan_time(mixed_plan(2'000, 500, 300), test::with_plain_rings(work));
   CHECK(time.step() == Approx(1'000 + 500));
 }
 

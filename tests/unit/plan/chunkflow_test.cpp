@@ -69,27 +69,22 @@ TEST_CASE("chunkflow: packs and chunked sequences go to the rank of least work, 
 
 TEST_CASE("chunkflow: chunks that no rank holds, and pipelines and experts without chunks in order, are told",
           "[plan][chunkflow]") {
-  const auto problems = [](const std::string& entry, const PlanningContext& context) {
-    Diagnostics diagnostics;
-    CHECK(test::planner_of(parse_document("study.yaml", entry, diagnostics), context, diagnostics) == nullptr);
-    return diagnostics.text();
-  };
-  CHECK_THAT(problems("chunkflow: {chunk_size: 101}", small_pool()),
+  CHECK_THAT(problems_of_entry("chunkflow: {chunk_size: 101}", small_pool()),
              Catch::Contains("study.yaml:1:25: error: 'chunk_size' is 101, a rank holds 100 tokens"));
   PlanningContext long_context = small_pool();
   long_context.context = 65537;
   CHECK_THAT(
-      problems("chunkflow: {chunk_size: 1}", long_context),
+      problems_of_entry("chunkflow: {chunk_size: 1}", long_context),
       Catch::Contains("study.yaml:1:25: error: a context of 65537 tokens in chunks of 1: more than 65536 chunks"));
-  CHECK_THAT(problems("chunkflow: {kept_chunks: 1000}", long_context),
+  CHECK_THAT(problems_of_entry("chunkflow: {kept_chunks: 1000}", long_context),
              Catch::Contains("study.yaml:1:26: error: a context of 65537 tokens in chunks of 1"));
   PlanningContext gpipe = small_pool();
   gpipe.runs_chunks_in_order = false;
-  CHECK_THAT(problems("chunkflow", gpipe),
+  CHECK_THAT(problems_of_entry("chunkflow", gpipe),
              Catch::Contains("the schedule of the pipeline does not run chunks of a sequence in order"));
   PlanningContext experts = small_pool();
   experts.expert_ranks = 4;
-  CHECK_THAT(problems("chunkflow", experts), Catch::Contains("expert groups have 4 ranks"));
+  CHECK_THAT(problems_of_entry("chunkflow", experts), Catch::Contains("expert groups have 4 ranks"));
 }
 
 }  // namespace

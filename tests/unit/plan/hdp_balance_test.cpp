@@ -2,15 +2,14 @@
 #include <cmath>
 
 #include "sim/base/random.h"
-#include "sim/plan/plan_time.h"
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {
 namespace {
 
 // (slowest - fastest) / slowest over the finish times of the ranks.
-double spread(const Plan& plan, const WorkModel& work) {
-  const PlanTime time = plan_time(plan, work);
+double spread(const Plan& plan, const PlanningContext& context) {
+  const PlanTime time = time_of(plan, context);
   return 1 - *std::min_element(time.finish.begin(), time.finish.end()) / time.step();
 }
 
@@ -80,7 +79,7 @@ TEST_CASE("hdp-balance: longest first onto the least loaded rank", "[plan][balan
   PlanningContext context = small_pool(2);
   // 50, 40, 30, 20, 10 s: 50 | 40, then 40+30, 50+20, and 10 to either of the two at 70.
   const Plan plan = plan_of("hdp-balance: {fallback: false}", context, {10, 20, 30, 40, 50});
-  const PlanTime time = plan_time(plan, context.work);
+  const PlanTime time = time_of(plan, context);
   CHECK(time.finish == std::vector<double>{80, 70});
   CHECK(ranks_of(micro_batch_of(plan, 4)) == Indices{0});
   CHECK(ranks_of(micro_batch_of(plan, 3)) == Indices{1});
@@ -93,7 +92,7 @@ TEST_CASE("hdp-balance: ranks with costly sequences get fewer tokens", "[plan][b
   context.work.per_area = 1;
   // The area of 100 tokens is 5050; 8 sequences of 35 have 8 x 630 = 5040.
   const Plan plan = plan_of("hdp-balance: {fallback: false}", context, {35, 35, 35, 35, 100, 35, 35, 35, 35});
-  CHECK(plan_time(plan, context.work).finish == std::vector<double>{5050, 5040});
+  CHECK(time_of(plan, context).finish == std::vector<double>{5050, 5040});
 }
 
 TEST_CASE("hdp-balance: a rank's short sequences are packed to C, and every micro-batch costs its fixed time",
@@ -104,7 +103,7 @@ TEST_CASE("hdp-balance: a rank's short sequences are packed to C, and every micr
   REQUIRE(plan.micro_batches.size() == 2);
   CHECK(sequences_of(plan.micro_batches[0]) == Indices{0, 3});
   CHECK(sequences_of(plan.micro_batches[1]) == Indices{1, 2});
-  CHECK(plan_time(plan, context.work).step() == 195 + 2 * 7);
+  CHECK(time_of(plan, context).step() == 195 + 2 * 7);
 }
 
 TEST_CASE("hdp-balance: a ring takes whole nodes, or one part of a node", "[plan][balance]") {
@@ -204,7 +203,7 @@ TEST_CASE("hdp-balance: offload takes fewer ranks, but never longer than the bal
     return sum;
   };
   CHECK(group_sum(offloaded) < group_sum(plain));
-  CHECK(plan_time(offloaded, context.work).step() <= plan_time(plain, context.work).step());
+  CHECK(time_of(offloaded, context).step() <= time_of(plain, context).step());
 }
 
 TEST_CASE("hdp-balance: ranks finish within 3 % of each other", "[plan][balance]") {
@@ -213,7 +212,7 @@ TEST_CASE("hdp-balance: ranks finish within 3 % of each other", "[plan][balance]
       for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         INFO("replay: context " << tokens << " seed " << seed << " " << policy);
         const PlanningContext context = seven_billion(tokens);
-        CHECK(spread(plan_of(policy, context, long_tailed(tokens, seed)), context.work) < 0.03);
+        CHECK(spread(plan_of(policy, context, long_tailed(tokens, seed)), context) < 0.03);
       }
     }
   }
@@ -221,7 +220,7 @@ TEST_CASE("hdp-balance: ranks finish within 3 % of each other", "[plan][balance]
 
 TEST_CASE("hdp-balance: the step is within 10 % of the work spread evenly", "[plan][balance]") {
   const PlanningContext context = seven_billion(1 << 20);
-  const PlanTime time = plan_time(plan_of("hdp-balance", context, long_tailed(1 << 20, 2)), context.work);
+  const PlanTime time = time_of(plan_of("hdp-balance", context, long_tailed(1 << 20, 2)), context);
   double busy = 0;
   for (const double seconds : time.busy) busy += seconds;
   CHECK(time.step() < 1.1 * busy / 512);
@@ -230,8 +229,8 @@ TEST_CASE("hdp-balance: the step is within 10 % of the work spread evenly", "[pl
 TEST_CASE("hdp-balance beats hdp-naive, which beats nobody at looking at loads", "[plan][balance]") {
   const PlanningContext context = seven_billion(1 << 20);
   const auto lengths = long_tailed(1 << 20, 3);
-  CHECK(plan_time(plan_of("hdp-balance", context, lengths), context.work).step() <
-        0.8 * plan_time(plan_of("hdp-naive", context, lengths), context.work).step());
+  CHECK(time_of(plan_of("hdp-balance", context, lengths), context).step() <
+        0.8 * time_of(plan_of("hdp-naive", context, lengths), context).step());
 }
 
 TEST_CASE("hdp-balance: a rank that is known to be slow gets no ring and ends with the others", "[plan][balance]") {
@@ -262,7 +261,7 @@ TEST_CASE("hdp-balance falls back on a plan that looks at no load where its mode
   PlanningContext context = small_pool(2);
   // 50 + 20 + 10 and 40 + 30 s; a ring of both ranks, whose messages cost nothing, has 75 s on each.
   const std::vector<std::int64_t> lengths{10, 20, 30, 40, 50};
-  const auto step = [&](const char* entry) { return plan_time(plan_of(entry, context, lengths), context.work).step(); };
+  const auto step = [&](const char* entry) { return time_of(plan_of(entry, context, lengths), context).step(); };
   CHECK(step("hdp-balance: {fallback: false}") == 80);
   CHECK(step("hdp-balance") == 75);
   CHECK(plan_of("hdp-balance", context, lengths).policy == "hdp-balance");

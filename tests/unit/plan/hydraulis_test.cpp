@@ -336,13 +336,8 @@ TEST_CASE("hydraulis: with pipelines that are all alike, every group has the sam
 }
 
 TEST_CASE("hydraulis: strategies are lists that fill the pool, one of which holds the context", "[plan][hydraulis]") {
-  const auto problems = [](const std::string& entry) {
-    Diagnostics diagnostics;
-    CHECK(test::planner_of(parse_document("study.yaml", entry, diagnostics), small_pool(), diagnostics) == nullptr);
-    return diagnostics.text();
-  };
   const std::string unfit = "hydraulis: {strategies: [[4, 4], [4, 2, 1], [8, 8]]}";
-  CHECK(problems(unfit) ==
+  CHECK(problems_of_entry(unfit) ==
         "study.yaml:1:34: error: the pipelines of a strategy have 7 ranks together, the pool has 8\n"
         "    1 | " +
             unfit +
@@ -355,19 +350,20 @@ TEST_CASE("hydraulis: strategies are lists that fill the pool, one of which hold
             "                                                    ^ state pipelines of 8 ranks, or leave 'strategies' "
             "out\n");
   const std::string narrow = "hydraulis: {strategies: [[4, 4], [4, 2, 2]]}";
-  CHECK(problems(narrow) ==
+  CHECK(problems_of_entry(narrow) ==
         "study.yaml:1:25: error: no strategy holds a context of 800: its widest pipeline has 4 ranks of 100 tokens\n"
         "    1 | " +
             narrow +
             "\n"
             "                                ^ add a strategy with a wider pipeline, or leave 'strategies' out\n");
-  CHECK_THAT(problems("hydraulis: {pipelines: alike, strategies: [[4, 2, 2]]}"),
+  CHECK_THAT(problems_of_entry("hydraulis: {pipelines: alike, strategies: [[4, 2, 2]]}"),
              Catch::Contains("no strategy has pipelines that are all alike"));
   for (const char* const wrong : {"[8]", "many", "[]", "[[]]", "{8: 1}"}) {
-    CHECK_THAT(problems(std::string("hydraulis: {strategies: ") + wrong + "}"),
+    CHECK_THAT(problems_of_entry(std::string("hydraulis: {strategies: ") + wrong + "}"),
                Catch::Contains("'strategies' is auto, or a list of lists of the ranks of pipelines"));
   }
-  CHECK_THAT(problems("hydraulis: {strategies: [[8], [0, 8]]}"), Catch::Contains("the ranks of a pipeline is 0"));
+  CHECK_THAT(problems_of_entry("hydraulis: {strategies: [[8], [0, 8]]}"),
+             Catch::Contains("the ranks of a pipeline is 0"));
 }
 
 }  // namespace hdpsim

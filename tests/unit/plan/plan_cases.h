@@ -8,8 +8,10 @@
 
 #include "sim/document/document.h"
 #include "sim/plan/plan_check.h"
+#include "sim/plan/plan_time.h"
 #include "sim/plan/planner.h"
 #include "tests/support/catch.h"
+#include "tests/support/plain_rings.h"
 #include "tests/support/planner_of.h"
 
 namespace hdpsim {
@@ -34,13 +36,23 @@ inline PlanningContext small_pool(std::int64_t ranks = 8) {
   return context;
 }
 
-/// The planner of a study's entry; the entry must be right.
-inline std::unique_ptr<Planner> planner(const std::string& entry, const PlanningContext& context) {
+/// The planner of a study's entry for a pool with plain rings; the entry must be right.
+inline std::unique_ptr<Planner> planner(const std::string& entry, PlanningContext context) {
   Diagnostics diagnostics;
+  context.work = test::with_plain_rings(context.work);
   auto made = test::planner_of(parse_document("study.yaml", entry, diagnostics), context, diagnostics);
   INFO(diagnostics.text());
   REQUIRE(made != nullptr);
   return made;
+}
+
+/// The text of all problems of a study's entry; there is no planner exactly if there are any.
+inline std::string problems_of_entry(const std::string& entry, const PlanningContext& context = small_pool()) {
+  Diagnostics diagnostics;
+  const Value document = parse_document("study.yaml", entry, diagnostics);
+  const auto made = test::planner_of(document, context, diagnostics);
+  CHECK((made == nullptr) == !diagnostics.empty());
+  return diagnostics.text();
 }
 
 /// The plan of an entry for one batch; it must have no problems.
@@ -51,6 +63,11 @@ inline Plan plan_of(const std::string& entry, const PlanningContext& context,
   CAPTURE(problems);
   CHECK(problems.empty());
   return plan;
+}
+
+/// The planners' estimate of a plan for the pool.
+inline PlanTime time_of(const Plan& plan, const PlanningContext& context) {
+  return plan_time(plan, test::with_plain_rings(context.work));
 }
 
 inline std::vector<std::size_t> ranks_of(const MicroBatch& micro_batch) {

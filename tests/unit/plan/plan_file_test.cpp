@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {

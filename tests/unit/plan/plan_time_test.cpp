@@ -20,7 +20,7 @@ TEST_CASE("plan time: a ring waits for its last rank, and what follows waits for
   plan.schedule = {{first, ring}, {ring, last}, {}};
   WorkModel work;
   work.per_token = 1;
-  const PlanTime time = plan_time(plan, work);
+  const PlanTime time = plan_time(plan, test::with_plain_rings(work));
   CHECK(time.finish == std::vector<double>{30 + 40, 30 + 40 + 10, 0});
   CHECK(time.busy == std::vector<double>{30 + 40, 40 + 10, 0});
   CHECK(time.step() == 80);
@@ -37,9 +37,9 @@ TEST_CASE("plan time: a group whose ranks have unequal attention takes as long a
   plan.schedule = {{MicroBatchId(0)}, {MicroBatchId(0)}};
   WorkModel work;
   work.per_area = 1;
-  CHECK(plan_time(plan, work).step() == Approx(44));
+  CHECK(plan_time(plan, test::with_plain_rings(work)).step() == Approx(44));
   plan.micro_batches[0].cut = TokenCut::per_pack;
-  CHECK(plan_time(plan, work).step() == Approx(52));
+  CHECK(plan_time(plan, test::with_plain_rings(work)).step() == Approx(52));
 }
 
 TEST_CASE("each message of a ring hides behind one step of its own direction", "[plan][time]") {
@@ -63,7 +63,8 @@ TEST_CASE("each message of a ring hides behind one step of its own direction", "
 
 TEST_CASE("the work model is fixed time, linear time and, step by step of a ring, the slower of attention and messages",
           "[plan][time]") {
-  const WorkModel work{.per_area = 2, .per_token = 3, .per_micro_batch = 5, .per_ring_token = 7, .per_ring_step = 11};
+  const WorkModel work = test::with_plain_rings(
+      {.per_area = 2, .per_token = 3, .per_micro_batch = 5, .per_ring_token = 7, .per_ring_step = 11});
   // 8 tokens and area 36 on 4 ranks: 2 tokens each; four steps of attention of 2 x 36 / 16, of which all but the last
   // have a hop of 11 + 7 x 2 beside them.
   CHECK(work.seconds(36, 8, 4) == 5 + 3 * 2 + 3 * (11 + 7 * 2) + 2 * 36 / 16.0);

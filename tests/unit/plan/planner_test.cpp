@@ -3,21 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include "sim/base/check.h"
-#include "tests/support/planner_of.h"
-
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {
 namespace {
-
-// The text of all problems of an entry; the planner must be null exactly if there are any.
-std::string problems_of_entry(const std::string& entry, const PlanningContext& context = small_pool()) {
-  Diagnostics diagnostics;
-  const Value document = parse_document("study.yaml", entry, diagnostics);
-  const auto planner = test::planner_of(document, context, diagnostics);
-  CHECK((planner == nullptr) == !diagnostics.empty());
-  return diagnostics.text();
-}
 
 PlanningContext with_host() {
   PlanningContext context = small_pool();

@@ -138,7 +138,8 @@ TEST_CASE("sizing: token-wise, host memory bounds the share of the tokens", "[pl
 }
 
 TEST_CASE("sizing: token-wise, what is computed again takes its time", "[plan][sizing]") {
-  const PlanningContext context = token_wise_pool();
+  PlanningContext context = token_wise_pool();
+  context.work = test::with_plain_rings(context.work);
   const RingSizing sizing(context, token_wise);
   // Half of the tokens, eight of ten layers.
   CHECK(sizing.seconds(800, {2, 0.5, true}) == Approx(400 + 0.5 * 0.8 * 0.3 * 400));
