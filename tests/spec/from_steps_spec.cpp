@@ -165,7 +165,7 @@ TEST_CASE("a framework's log is fitted to, and what its steps leave open reaches
   const Outcome outcome = here.hdpsim("calibrate --from-steps run.log --like ./job.yaml --out fitted.yaml");
   CAPTURE(outcome.out, outcome.err);
   REQUIRE(outcome.code == 0);
-  CHECK_THAT(outcome.out, Catch::Contains("mine: 1 rows") && Catch::Contains("the rows tell "));
+  CHECK_THAT(outcome.out, Catch::Contains("mine: 1 rows") && Catch::Contains("the rows determine "));
   here.write("asked.yaml", asked);
   const std::string study = "study asked.yaml --set 'uncertainty={}' --format json";
   const auto interval = [&](const std::string& more) {

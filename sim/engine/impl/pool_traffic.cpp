@@ -38,15 +38,6 @@ void PoolTraffic::rate_changed() {
   if (pace != pace_) set_pace(pace);
 }
 
-void PoolTraffic::add_traffic(LinkTraffic& links) const {
-  const double sent = static_cast<double>(bytes_.count()) * plan_.bytes_per_flow * share_done();
-  for (const CollectivePlan::Part& part : plan_.parts) {
-    for (const FairShare::Load& load : part) {
-      links.add(LinkId(load.link), Bytes(static_cast<std::int64_t>(load.flows * sent)));
-    }
-  }
-}
-
 void PoolTraffic::add_flows(std::uint32_t actor) {
   for (const CollectivePlan::Part& part : plan_.parts) flows_.push_back(port_.flows.add(part, demand_, actor));
 }

@@ -24,15 +24,14 @@ class PoolTraffic {
   bool handle(const Event& event);
   void rate_changed();
 
-  /// Adds the bytes that it has sent since it began. On the shared network its flows are messages like all others.
-  void add_traffic(LinkTraffic& links) const;
+  /// The share of it that is done since it began.
+  [[nodiscard]] double share_done() const;
 
  private:
   void add_flows(std::uint32_t actor);
   void remove_flows();
   [[nodiscard]] double slowest_part() const;
   void set_pace(double pace);
-  [[nodiscard]] double share_done() const;
 
   Duration alone_;
   Bytes bytes_;

@@ -42,7 +42,6 @@ TrainingJob::TrainingJob(const Setting& setting, const Program& first_step, JobP
   reduction_ = collective(gradient_reduction(reduced, machine), reduced.gradient * (reduced.all_reduce ? 2 : 1),
                           reduction_flows_);
   all_gather_ = collective(parameter_gather(gathered, machine), gathered.parameters, all_gather_flows_);
-  ended_ = LinkTraffic(links);
 }
 
 void TrainingJob::begin_step(const Program& program) {
@@ -124,19 +123,22 @@ void TrainingJob::begin_collective(PoolTraffic& collective) {
 
 void TrainingJob::end_collective(const PoolTraffic& collective) {
   sync_ += port_.queue.now() - sync_began_;
-  collective.add_traffic(ended_);
+  count_collectives(phase_, collective.share_done());
 }
 
 void TrainingJob::end_step(std::optional<Duration> sync) {
   timeline_ = micro_batches_->take_timeline();
   const std::vector<Instant>& finished = micro_batches_->finished();
   finish_step(micro_batches_->program(), setting_.machine, {step_began_, finished, sync}, timeline_);
-  if (setting_.alone) count_end_of_step();
+  if (setting_.alone) {
+    count_collectives(Phase::reduction, 1);
+    count_collectives(Phase::all_gather, 1);
+  }
   phase_ = Phase::ended;
 }
 
-// What the pool sends after the last pass, as gradient_reduction() and parameter_gather() price it.
-void TrainingJob::count_end_of_step() {
+// As gradient_reduction() and parameter_gather() price it.
+void TrainingJob::count_collectives(Phase phase, double share) {
   const CollectiveTraffic* links = collectives_.traffic();
   if (links == nullptr) return;
   const Program& program = micro_batches_->program();
@@ -144,14 +146,17 @@ void TrainingJob::count_end_of_step() {
   for (std::int64_t stage = 0; stage < program.pipeline().stages(); ++stage) {
     const StepEnd end = program.step_end(stage);
     std::vector<SetTraffic>& of_stage = sent.emplace_back();
-    links->add_reduction(of_stage, end.gradient, end.all_reduce);
-    links->add_gather(of_stage, end.parameters);
-    links->add(of_stage, TrafficSets::expert_pools, CollectiveKind::reduce_scatter, end.expert_gradient);
-    links->add(of_stage, TrafficSets::expert_pools, CollectiveKind::all_gather, end.expert_parameters);
+    if (phase == Phase::reduction) {
+      links->add_reduction(of_stage, end.gradient, end.all_reduce);
+      links->add(of_stage, TrafficSets::expert_pools, CollectiveKind::reduce_scatter, end.expert_gradient);
+    } else {
+      links->add_gather(of_stage, end.parameters);
+      links->add(of_stage, TrafficSets::expert_pools, CollectiveKind::all_gather, end.expert_parameters);
+    }
   }
   for (std::size_t w = 0; w < program.pipeline().workers(); ++w) {
     const WorkerId worker(w);
-    collectives_.add(sent[w % sent.size()], {&worker, 1});
+    collectives_.add(sent[w % sent.size()], {&worker, 1}, share);
   }
 }
 
@@ -167,13 +172,12 @@ Timeline TrainingJob::take_timeline() {
 
 LinkTraffic TrainingJob::all_traffic() {
   if (phase_ == Phase::micro_batches) micro_batches_->take_back_unsent();
-  if (const PoolTraffic* collective = running_collective()) collective->add_traffic(ended_);
+  if (const PoolTraffic* collective = running_collective()) count_collectives(phase_, collective->share_done());
   return take_traffic();
 }
 
 LinkTraffic TrainingJob::take_traffic() {
   collectives_.add_to(sent_);
-  if (!ended_.empty()) sent_ += ended_;
   return std::move(sent_);
 }
 

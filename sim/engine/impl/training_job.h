@@ -56,7 +56,8 @@ class TrainingJob {
   void begin_collective(PoolTraffic& collective);
   void end_collective(const PoolTraffic& collective);
   void end_step(std::optional<Duration> sync);
-  void count_end_of_step();
+  /// Adds what the pool sends in a phase, reduction or all_gather, of which `share` has been sent.
+  void count_collectives(Phase phase, double share);
   [[nodiscard]] PoolTraffic* running_collective();
 
   Setting setting_;
@@ -66,8 +67,7 @@ class TrainingJob {
   std::unique_ptr<PoolTraffic> reduction_;  ///< Reduction of gradients; null if the job is alone.
   std::unique_ptr<PoolTraffic> all_gather_;
   LinkTraffic sent_;
-  TrafficCount collectives_;  ///< Without those at the end of a step that `ended_` has.
-  LinkTraffic ended_;         ///< Of `reduction_` and `all_gather_`; empty if the job is alone.
+  TrafficCount collectives_;
 
   Phase phase_ = Phase::ended;
   std::unique_ptr<StepRun> micro_batches_;
