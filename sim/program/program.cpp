@@ -48,14 +48,14 @@ DeviceParameters stage_parameters(const Transformer& model, const Mesh& mesh, co
   return device_parameters(model, layers, around, mesh.tp, mesh.ep);
 }
 
-std::vector<LayerKind> kinds_of(const Transformer& model, const Mesh& mesh, const Recipe& recipe) {
+ModelParts parts_of(const Transformer& model, const Mesh& mesh, const Recipe& recipe) {
   std::vector<LayerKind> kinds;
   for (Transformer& alone : of_each_kind(model)) {
     const std::int64_t parameters = device_parameters(model, {{1, kinds.size()}}, 0, mesh.tp, mesh.ep).all();
     LayerOperations operations = layer_operations(alone, recipe);
     kinds.push_back({std::move(alone), parameters, std::move(operations)});
   }
-  return kinds;
+  return {std::move(kinds), end_operations(model, recipe)};
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, con
 Program::Program(const Plan& plan, LoweringOptions options)
     : plan_(plan),
       options_(std::move(options)),
-      kinds_(kinds_of(options_.model, options_.mesh, options_.recipe)),
+      parts_(parts_of(options_.model, options_.mesh, options_.recipe)),
       pipeline_(plan, options_.mesh.pp, options_.pipeline) {
   const Mesh& mesh = options_.mesh;
   HDPSIM_CHECK(mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, mesh.hdp);
@@ -100,7 +100,7 @@ Program::Program(const Plan& plan, LoweringOptions options)
 
 Bytes Program::choice_taken_by(const LayerRange& range) const {
   if (range.count == 0) return {};
-  const Transformer& layer = kinds_[layer_runs(options_.model, range.first, 1).front().kind].model;
+  const Transformer& layer = parts_.kinds[layer_runs(options_.model, range.first, 1).front().kind].model;
   const bool takes_choice = layer.indexer && !scores_keys(layer);
   return Bytes(takes_choice ? choice_bytes(*layer.indexer) : 0);
 }
@@ -122,7 +122,7 @@ MicroBatchProgram Program::pass(PassId id) const {
   const PassWork work = work_of(pipeline_, id, layers, is_first(id), is_last(id), options_);
   const std::size_t micro_batch = pipeline_.micro_batch_id(id).index();
   const ExpertTokens group = expert_tokens_.empty() ? ExpertTokens{} : expert_tokens_[micro_batch];
-  return lowered(work, pipeline_.micro_batch(id), options_, kinds_, group);
+  return lowered(work, pipeline_.micro_batch(id), options_, parts_, group);
 }
 
 bool Program::are_alike(PassId a, PassId b) const {
@@ -194,7 +194,7 @@ std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage, std::int64_t
   std::vector<DealtMatrices> all;
   for (const std::int64_t chunk : pipeline_.chunk_map().held(stage)) {
     for (const LayerRun& run : pipeline_.chunk_map().runs(options_.model, chunk)) {
-      for (WeightMatrix matrix : weight_matrices(kinds_[run.kind].model, mesh.tp, mesh.ep)) {
+      for (WeightMatrix matrix : weight_matrices(parts_.kinds[run.kind].model, mesh.tp, mesh.ep)) {
         matrix.count *= run.count;
         all.push_back({matrix, !deals ? 1 : matrix.whole_experts ? expert_pool : mesh.ranks_of_a_shard_group()});
       }

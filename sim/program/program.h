@@ -31,6 +31,13 @@ struct LayerKind {
   LayerOperations operations;
 };
 
+/// What the passes of a program are written from: stated once, because a list of operations takes longer to make than
+/// to read.
+struct ModelParts {
+  std::vector<LayerKind> kinds;
+  LayerOperations ends;  ///< Of the embedding and of the head.
+};
+
 /// How the group of a micro-batch shares its attention: by the recipe, unless its ranks attend for each other. O(kinds
 /// of layers).
 [[nodiscard]] GroupSharing sharing_of(const MicroBatch& micro_batch, const LoweringOptions& options);
@@ -111,7 +118,7 @@ class Program {
 
   const Plan& plan_;
   LoweringOptions options_;
-  std::vector<LayerKind> kinds_;
+  ModelParts parts_;
   Pipeline pipeline_;
   std::vector<std::vector<LayerRun>> layers_;  ///< By chunk.
   std::vector<bool> first_;  ///< By micro-batch: it is the first of any of its ranks; empty if not needed.

@@ -156,8 +156,8 @@ class Lowering {
 }  // namespace
 
 MicroBatchProgram lowered(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options,
-                          const std::vector<LayerKind>& kinds, const ExpertTokens& expert_tokens) {
-  PassWriter writer(work, micro_batch, options, kinds, expert_tokens);
+                          const ModelParts& parts, const ExpertTokens& expert_tokens) {
+  PassWriter writer(work, micro_batch, options, parts, expert_tokens);
   Lowering(writer).run();
   MicroBatchProgram program = writer.take();
   if (work.gathers) program.gather_bucket = gather_bucket(writer);

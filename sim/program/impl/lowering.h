@@ -28,7 +28,7 @@ struct PassWork {
 
 /// Writes the program of one pass block by block: the layers of a kind are one block, wherever they stand in the pass.
 [[nodiscard]] MicroBatchProgram lowered(const PassWork& work, const MicroBatch& micro_batch,
-                                        const LoweringOptions& options, const std::vector<LayerKind>& kinds,
+                                        const LoweringOptions& options, const ModelParts& parts,
                                         const ExpertTokens& expert_tokens);
 
 }  // namespace hdpsim

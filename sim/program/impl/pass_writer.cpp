@@ -33,7 +33,7 @@ void PassWriter::open_block(std::int64_t iterations, Direction direction) {
   first_of_layer_ = 0;
   first_iteration_ = 0;
   layer_ = &options_.model;
-  operations_ = nullptr;
+  operations_ = &parts_.ends;
   dense_before_.reset();
   gathering_.reset();
 }
@@ -41,8 +41,8 @@ void PassWriter::open_block(std::int64_t iterations, Direction direction) {
 void PassWriter::open_layers(const LayerRun& layers, Direction direction) {
   open_block(layers.count, direction);
   program_.blocks.back().kind = layers.kind;
-  layer_ = &kinds_[layers.kind].model;
-  operations_ = &kinds_[layers.kind].operations;
+  layer_ = &parts_.kinds[layers.kind].model;
+  operations_ = &parts_.kinds[layers.kind].operations;
   run_ = layers;
 }
 
@@ -130,15 +130,9 @@ Index PassWriter::share_beside(const SharingCollective& op, std::optional<Index>
   return index;
 }
 
-const LayerOperations& PassWriter::operations() {
-  if (operations_ != nullptr) return *operations_;
-  if (!ends_) ends_ = end_operations(model(), recipe());
-  return *ends_;
-}
-
 void PassWriter::end_stretch() {
   if (stretch_.empty()) return;
-  add_dense(work_of(operations(), device_rows(tokens_, tp(), recipe()), stretch_, direction_));
+  add_dense(work_of(*operations_, device_rows(tokens_, tp(), recipe()), stretch_, direction_));
   stretch_.clear();
 }
 

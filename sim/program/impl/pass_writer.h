@@ -23,11 +23,11 @@ using Index = std::uint32_t;
 class PassWriter {
  public:
   PassWriter(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options,
-             const std::vector<LayerKind>& kinds, const ExpertTokens& expert_tokens)
+             const ModelParts& parts, const ExpertTokens& expert_tokens)
       : work_(work),
         micro_batch_(micro_batch),
         options_(options),
-        kinds_(kinds),
+        parts_(parts),
         expert_tokens_(expert_tokens),
         tokens_(micro_batch.tokens_per_rank()) {
     program_.all_reduce = options.recipe.zero == 0;
@@ -54,9 +54,11 @@ class PassWriter {
   [[nodiscard]] const Transformer& layer() const { return *layer_; }
   /// The layers of the open block, if it has some.
   [[nodiscard]] const LayerRun& run() const { return run_; }
-  [[nodiscard]] const Transformer& kind(const LayerRun& layers) const { return kinds_[layers.kind].model; }
+  [[nodiscard]] const Transformer& kind(const LayerRun& layers) const { return parts_.kinds[layers.kind].model; }
   /// Parameters of one layer on a device.
-  [[nodiscard]] std::int64_t layer_parameters(const LayerRun& layers) const { return kinds_[layers.kind].parameters; }
+  [[nodiscard]] std::int64_t layer_parameters(const LayerRun& layers) const {
+    return parts_.kinds[layers.kind].parameters;
+  }
   [[nodiscard]] const ExpertTokens& expert_tokens() const { return expert_tokens_; }
   [[nodiscard]] std::int64_t tp() const { return options_.mesh.tp; }
   [[nodiscard]] const GroupSharing& sharing() const { return program_.sharing; }
@@ -168,17 +170,14 @@ class PassWriter {
   [[nodiscard]] ExpertLayer expert_layer_here() const {
     return {layer(), *operations_, options_.experts, tp(), tokens_, expert_tokens_};
   }
-  /// Those of the open block's layers, or of the embedding and the head.
-  [[nodiscard]] const LayerOperations& operations();
   [[nodiscard]] LinearPart of_this_pass(LinearPart part) const;
 
   const PassWork& work_;
   const MicroBatch& micro_batch_;
   const LoweringOptions& options_;
-  const std::vector<LayerKind>& kinds_;
+  const ModelParts& parts_;
   const Transformer* layer_ = &options_.model;
-  const LayerOperations* operations_ = nullptr;  ///< Of the open block's layers, if it has some.
-  std::optional<LayerOperations> ends_;
+  const LayerOperations* operations_ = nullptr;  ///< Of the open block's layers, or of the embedding and the head.
   LayerRun run_;
   ExpertTokens expert_tokens_;
   std::int64_t tokens_;
