@@ -13,7 +13,7 @@ namespace hdpsim {
 /// The traffic of a link in a run: `bytes` and `utilisation` count what the main job sends.
 struct LinkUse {
   std::string name;
-  Bandwidth rate;                ///< The rate that software reaches on it.
+  Bandwidth rate;                ///< The rate of messages between two devices on it.
   Bytes bytes;                   ///< Sum over all steps.
   double utilisation = 0;        ///< Share of the whole time that the link needs for it, at most what others leave.
   Bytes other_bytes = {};        ///< Sent by all other jobs.
@@ -33,7 +33,7 @@ struct JobsTraffic {
                                                  const NetworkModel& network, std::size_t most);
 
 /// All links of one kind (link_kind) and rate together, those without traffic among them: a degraded link is not
-/// counted with the others of its kind. Shares are of a link's rate over the whole time, by all jobs.
+/// counted with the others of its kind. Shares are of the whole time, for which all jobs keep a link busy.
 struct LinkKindUse {
   std::string kind;
   std::size_t links = 0;

@@ -78,9 +78,8 @@ const CollectivePlan& CollectiveTraffic::plan(const SetTraffic& traffic) const {
   return models.all->plan(traffic.kind, traffic.algorithm);
 }
 
-double CollectiveTraffic::as_messages(const SetTraffic& traffic, LinkId link) const {
-  const ClusterLinks& links = models_.at(static_cast<std::size_t>(traffic.sets)).price->links();
-  return links.is_inside_node(link) ? traffic.as_messages.inside : traffic.as_messages.between;
+const ClusterLinks& CollectiveTraffic::links(const SetTraffic& traffic) const {
+  return models_.at(static_cast<std::size_t>(traffic.sets)).price->links();
 }
 
 TrafficCount::TrafficCount(const CollectiveTraffic* traffic, const Mesh& mesh)
@@ -127,13 +126,14 @@ void TrafficCount::add_to(LinkTraffic& links) const {
   std::vector<Sum> sums(links.bytes.size());
   for (const Count& count : counts_) {
     const CollectivePlan& plan = traffic_->plan(count.of);
+    const ClusterLinks& of_sets = traffic_->links(count.of);
     const std::vector<double> bytes = bytes_of_sets(count, plan.parts.size());
     HDPSIM_CHECK(bytes.size() == plan.parts.size(), "{} sets and {} parts", bytes.size(), plan.parts.size());
     for (std::size_t set = 0; set < bytes.size(); ++set) {
       const double each = bytes[set] * plan.bytes_per_flow;
       for (const FairShare::Load& load : plan.parts[set]) {
         sums[load.link].bytes += load.flows * each;
-        sums[load.link].as_messages += load.flows * each * traffic_->as_messages(count.of, LinkId(load.link));
+        sums[load.link].as_messages += load.flows * each * count.of.as_messages.on(LinkId(load.link), of_sets);
       }
     }
   }

@@ -49,8 +49,8 @@ class CollectiveTraffic {
                    LinkTraffic& links) const;
   /// The load of a collective on the links, with one part per set.
   [[nodiscard]] const CollectivePlan& plan(const SetTraffic& traffic) const;
-  /// SetTraffic::as_messages of a link.
-  [[nodiscard]] double as_messages(const SetTraffic& traffic, LinkId link) const;
+  /// The links that these sets load.
+  [[nodiscard]] const ClusterLinks& links(const SetTraffic& traffic) const;
 
  private:
   struct Models {

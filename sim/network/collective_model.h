@@ -32,6 +32,10 @@ struct NcclChoice {
 struct AsMessages {
   double inside = 1;   ///< Links inside a node.
   double between = 1;  ///< Links of NICs and switches.
+
+  [[nodiscard]] double on(LinkId link, const ClusterLinks& links) const {
+    return links.is_inside_node(link) ? inside : between;
+  }
   friend bool operator==(const AsMessages&, const AsMessages&) = default;
 };
 

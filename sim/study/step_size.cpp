@@ -50,9 +50,7 @@ std::string large_step_note(const Study& study) {
   for (const StudyPoint& point : study.points) most = std::max(most, point.batches->sequences_per_step());
   if (most <= sequences_worth_a_note) return {};
   return fmt::format(
-      "note: {}: a step of about {} sequences takes about {:.0f} s of processor time and more for each plan, and as "
-      "much "
-      "again before the first run",
+      "note: {}: a step of about {} sequences takes about {:.0f} s of processor time, or more, for each plan",
       study.name, short_number(most), std::ceil(most * seconds_a_sequence));
 }
 

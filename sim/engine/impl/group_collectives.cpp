@@ -41,10 +41,9 @@ void GroupCollectives::add_traffic(const SharingRanks& ranks, CollectiveKind kin
   for (std::int64_t set = first * mesh_.tp; set < (first + parties) * mesh_.tp; ++set) {
     for (const FairShare::Load& load : plan.parts.at(static_cast<std::size_t>(set))) {
       const LinkId link(load.link);
-      const AsMessages& of = chosen.as_messages;
-      const double as_messages = site_.links->is_inside_node(link) ? of.inside : of.between;
-      links.add(link, Bytes(static_cast<std::int64_t>(load.flows * each)),
-                Bytes(static_cast<std::int64_t>(load.flows * each * as_messages)));
+      const double sent = load.flows * each;
+      const double as_messages = sent * chosen.as_messages.on(link, *site_.links);
+      links.add(link, Bytes(static_cast<std::int64_t>(sent)), Bytes(static_cast<std::int64_t>(as_messages)));
     }
   }
 }
