@@ -87,7 +87,8 @@ void add_import_command(Command app, Session& session) {
   const Command command =
       app.add_subcommand("import", "Turn a training script of Megatron-LM or torchtitan into a study");
   ImportCommand& options = add_command(command, session, run_import);
-  command.add_option("FILE", options.file, "A shell script, arguments as YAML, or torchtitan's TOML").required();
+  command.add_option("FILE", options.file, "A shell script, a log or arguments as YAML, or torchtitan's TOML")
+      .required();
   command.add_option("--out", options.out, "The study to write, a YAML file").required().type_name("STUDY");
   command.add_option("--cluster", options.options.cluster, "The cluster: a shipped one, or a file").type_name("NAME");
   command
@@ -105,10 +106,12 @@ void add_import_command(Command app, Session& session) {
   command.add_flag("--force", options.force, "Replace files that are there");
   command.footer(
       "The ending of FILE says what it is: .toml is torchtitan's, .yaml, .yml and .json hold arguments of\n"
-      "Megatron-LM (the args of a checkpoint), all else is a shell script. Told are all arguments that the study\n"
-      "cannot say, with their likely effect, that are not known, and that touch neither the time of a step nor its\n"
-      "memory, and all that is assumed.\n"
+      "Megatron-LM (the args of a checkpoint), .log and .out are its logs, which list all arguments with their\n"
+      "final values (.gz is decompressed), all else is a shell script. Listed are arguments that the study cannot\n"
+      "express, with their likely effect, unknown ones, those without effect on a step's time and memory, and what\n"
+      "is assumed.\n"
       "Examples:\n  hdpsim import pretrain.sh --out mine.yaml --cluster h100-rail\n"
+      "  hdpsim import run.log --out mine.yaml --cluster h100-rail\n"
       "  hdpsim import llama3_8b.toml --out mine.yaml --gpus 64\n"
       "  hdpsim import pretrain.sh --out mine.yaml --vocab-size 128256 --var NNODES=16");
 }

@@ -106,7 +106,7 @@ void tell_no_training(const std::vector<std::vector<ShellText>>& with_model, con
                              fmt::format("import {}: --var 1=VALUE is its first argument", inner->text));
   }
   diagnostics.error({file, 0, 0}, "no command of this file trains a model",
-                    fmt::format("a command has {}; other formats: .yaml, .toml", joined(signs_of_training, ", ")));
+                    fmt::format("a command has {}; other formats: .log, .yaml, .toml", joined(signs_of_training, ", ")));
 }
 
 class ScriptArguments {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/diagnostic.h"
@@ -37,6 +38,7 @@ struct ArgumentList {
   std::optional<ArgumentValue> program;     ///< The Python program that a script starts.
   std::optional<ArgumentValue> world_size;  ///< The script's variable WORLD_SIZE.
   LaunchedJob job = {};                     ///< What starts the program on many devices says of their number.
+  bool states_defaults = false;             ///< Every argument is listed, with its default where the user set none.
   ImportNotes notes;
 };
 
@@ -53,5 +55,16 @@ struct ArgumentList {
 [[nodiscard]] ArgumentList arguments_of_document(const std::string& file, const std::string& text,
                                                  const std::map<std::string, std::string>& variables,
                                                  Diagnostics& diagnostics);
+
+/// Whether a text is the log of a run of Megatron-LM, which prints all of its arguments between `--- arguments ---` and
+/// `--- end of arguments ---` as `name .... value`.
+[[nodiscard]] bool has_argument_block(std::string_view text);
+
+/// The lines of a log up to the end of its first list of arguments; the whole file if it has none. A file whose name
+/// ends in .gz is decompressed. Reported is a log whose list ends beyond largest_yaml_bytes.
+[[nodiscard]] std::optional<std::string> read_log_head(const std::string& file, Diagnostics& diagnostics);
+
+/// The arguments that a log lists, without those that are None. Lines of other ranks between them are left out.
+[[nodiscard]] ArgumentList arguments_of_log(const std::string& file, std::string_view text);
 
 }  // namespace hdpsim

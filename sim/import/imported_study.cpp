@@ -277,9 +277,10 @@ TrainingRun run_of(const std::string& file, const std::string& text, const Impor
   const ImportFormat format = import_format_of(file);
   if (format == ImportFormat::torchtitan) return read_torchtitan(file, text, options, diagnostics);
   Diagnostics found;
-  const ArgumentList list = format == ImportFormat::arguments
-                                ? arguments_of_document(file, text, options.variables, found)
-                                : arguments_of_script(file, text, options.variables, options.command, found);
+  const ArgumentList list =
+      format == ImportFormat::arguments ? arguments_of_document(file, text, options.variables, found)
+      : has_argument_block(text)        ? arguments_of_log(file, text)
+                                        : arguments_of_script(file, text, options.variables, options.command, found);
   diagnostics.append(found);
   if (!found.empty()) return {};
   return read_megatron(list, file, options, diagnostics);
@@ -290,6 +291,7 @@ TrainingRun run_of(const std::string& file, const std::string& text, const Impor
 ImportFormat import_format_of(const fs::path& file) {
   const std::string ending = file.extension().string();
   if (ending == ".toml") return ImportFormat::torchtitan;
+  if (ending == ".log" || ending == ".out" || ending == ".gz") return ImportFormat::log;
   return ending == ".yaml" || ending == ".yml" || ending == ".json" ? ImportFormat::arguments : ImportFormat::script;
 }
 
@@ -316,7 +318,8 @@ ImportedStudy import_text(const std::string& file, const std::string& text, cons
 ImportedStudy import_study(const std::string& file, const fs::path& out, const ImportOptions& options,
                            Catalog& catalog) {
   Diagnostics diagnostics;
-  const auto text = read_text_file(file, largest_yaml_bytes, diagnostics);
+  const auto text = import_format_of(file) == ImportFormat::log ? read_log_head(file, diagnostics)
+                                                                : read_text_file(file, largest_yaml_bytes, diagnostics);
   diagnostics.throw_if_any();
   return import_text(file, text.value_or(""), out, options, catalog);
 }

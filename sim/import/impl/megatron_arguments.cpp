@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/base/text.h"
+
 namespace hdpsim {
 namespace {
 
@@ -44,6 +46,21 @@ MegatronArguments::MegatronArguments(const ArgumentList& list, std::string file,
     : file_(std::move(file)), diagnostics_(diagnostics), notes_(notes) {
   for (const Argument& argument : list.arguments) take(argument);
   for (const auto& [key, stated] : stated_) tell_rule(stated);
+  if (list.states_defaults) join_defaults();
+}
+
+// Where all arguments are listed, nobody can tell those that the user set: names are enough.
+void MegatronArguments::join_defaults() {
+  std::vector<std::string> names;
+  for (const ImportNote& note : notes_) {
+    if (note.kind == ImportNote::Kind::unknown) names.push_back(note.text.substr(0, note.text.find_first_of(": ")));
+  }
+  std::erase_if(notes_, [](const ImportNote& note) {
+    return note.kind == ImportNote::Kind::unknown || note.kind == ImportNote::Kind::ignored;
+  });
+  if (names.empty()) return;
+  std::sort(names.begin(), names.end());
+  notes_.push_back({ImportNote::Kind::unknown, {}, joined(names, ", ")});
 }
 
 void MegatronArguments::take(const Argument& argument) {
@@ -206,7 +223,8 @@ void MegatronArguments::tell_unsaid(std::string_view key, std::string_view follo
 void MegatronArguments::refuse_second_of(std::span<const std::string_view> keys) const {
   std::string_view first;
   for (const std::string_view key : keys) {
-    if (!has(key)) continue;
+    // Logs and checkpoints have what Megatron-LM derives from an option, too, by its key.
+    if (!has(key) || !written(key).starts_with("--")) continue;
     if (first.empty()) {
       first = key;
       continue;

@@ -57,6 +57,7 @@ class MegatronArguments {
   };
 
   void take(const Argument& argument);
+  void join_defaults();
   void check_values(Argument& argument, const ArgumentRule& rule) const;
   void tell_rule(const Stated& stated) const;
   [[nodiscard]] const ArgumentValue* value(std::string_view key) const;

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "sim/base/atomic_file.h"
 #include "sim/import/impl/megatron_arguments.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
 namespace {
@@ -158,6 +162,56 @@ TEST_CASE("notes are told kind by kind, with their places, and ignored ones by n
   CHECK(text_of(notes) ==
         "not modelled, and what that likely means for the run:\n  a.sh:2:5: --b: c\nassumed:\n  the cluster is x\n"
         "without effect on the time and the memory of a step:\n  lr\n");
+}
+
+/// The log of a run, with lines of other ranks and a rank before each line.
+constexpr char log_text[] =
+    "W1129 run.py: OMP_NUM_THREADS is 1\n"
+    "[default0]:------------------------ arguments ------------------------\n"
+    "[default0]:  add_bias_linear ................................. False\n"
+    "[default0]:  bias_gelu_fusion ................................ False\n"
+    "[default3]:NCCL version 2.21.5+cuda12.4\n"
+    "[default0]:  cp_comm_type .................................... ['p2p', \"a2a\"]\n"
+    "[default0]:  exp_avg_dtype ................................... torch.float32\n"
+    "[default0]:  fp8 ............................................. None\n"
+    "[default0]:  lr .............................................. 0.0003\n"
+    "[default0]:  moe_pad_expert_input_to_capacity_and_some_letters  True\n"
+    "[default0]:  num_layers ...................................... 12\n"
+    "[default0]:  profile_ranks ................................... []\n"
+    "[default0]:  swiglu .......................................... True\n"
+    "[default0]:  world_size ...................................... 64\n"
+    "[default0]:-------------------- end of arguments ---------------------\n"
+    "[default0]:  num_layers ...................................... 24\n";
+
+TEST_CASE("a log lists every argument with its final value", "[import]") {
+  REQUIRE(has_argument_block(log_text));
+  Diagnostics problems;
+  ImportNotes notes;
+  const MegatronArguments arguments(arguments_of_log("run.log", log_text), "run.log", problems, notes);
+  CHECK(problems.empty());
+  CHECK_FALSE(arguments.is_on("add_bias_linear"));
+  CHECK(arguments.is_on("swiglu"));
+  CHECK(arguments.number("num_layers", {1, 100}) == 12);
+  CHECK(arguments.number("world_size", {1, 100}) == 64);
+  CHECK(arguments.words("cp_comm_type") == std::vector<std::string>{"p2p", "a2a"});
+  CHECK_FALSE(arguments.has("fp8"));
+  CHECK_FALSE(arguments.has("profile_ranks"));
+  CHECK(arguments.position("num_layers").line == 11);
+  CHECK(arguments.position("num_layers").column == 1 + 11 + 2 + 49 + 1);  // the rank, blanks, name and dots
+  // Defaults and derived values are not reported: fp32 moments, the fusion of a GELU that SwiGLU replaces, idle names.
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].kind == Kind::unknown);
+  CHECK(notes[0].text == "moe_pad_expert_input_to_capacity_and_some_letters");
+}
+
+TEST_CASE("a log ends where its list of arguments does, whatever follows", "[import]") {
+  const test::TemporaryFolder here;
+  const std::string file = (here.path() / "run.log").string();
+  write_file(file, log_text + std::string(3'000'000, '.') + "\n");
+  Diagnostics problems;
+  const auto text = read_log_head(file, problems);
+  REQUIRE(text);
+  CHECK(std::count(text->begin(), text->end(), '\n') == 15);
 }
 
 }  // namespace
