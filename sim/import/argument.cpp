@@ -105,8 +105,9 @@ void tell_no_training(const std::vector<std::vector<ShellText>>& with_model, con
                              fmt::format("no command of this file trains a model; it runs {}", inner->text),
                              fmt::format("import {}: --var 1=VALUE is its first argument", inner->text));
   }
-  diagnostics.error({file, 0, 0}, "no command of this file trains a model",
-                    fmt::format("a command has {}; other formats: .log, .yaml, .toml", joined(signs_of_training, ", ")));
+  diagnostics.error(
+      {file, 0, 0}, "no command of this file trains a model",
+      fmt::format("a command has {}; other formats: .log, .yaml, .toml", joined(signs_of_training, ", ")));
 }
 
 class ScriptArguments {

@@ -22,8 +22,8 @@ struct ImportedStudy {
 };
 
 /// The format of a file of a training framework, by its name: `.toml` is torchtitan's, `.yaml`, `.yml` and `.json` hold
-/// arguments of Megatron-LM, `.log`, `.out` and `.gz` are logs of it, everything else is a shell script, or a log, too, if
-/// it lists arguments as logs do.
+/// arguments of Megatron-LM, `.log`, `.out` and `.gz` are logs of it, everything else is a shell script, or a log, too,
+/// if it lists arguments as logs do.
 enum class ImportFormat : std::uint8_t { script, arguments, torchtitan, log };
 [[nodiscard]] ImportFormat import_format_of(const std::filesystem::path& file);
 
