@@ -17,7 +17,6 @@
 #include "sim/report/comm_report.h"
 #include "sim/report/simgrid_files.h"
 #include "sim/study/catalog.h"
-#include "sim/study/profile_choice.h"
 
 namespace hdpsim::app {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
-#include "sim/study/without.h"
+#include "sim/study/override.h"
 
 namespace hdpsim::app {
 

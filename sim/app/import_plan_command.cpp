@@ -16,7 +16,7 @@
 #include "sim/plan/plan_file.h"
 #include "sim/plan/scheduler_output.h"
 #include "sim/study/planning.h"
-#include "sim/study/study_choice.h"
+#include "sim/study/study.h"
 
 namespace hdpsim::app {
 namespace {

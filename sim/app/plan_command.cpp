@@ -4,7 +4,7 @@
 #include "sim/report/estimates_format.h"
 #include "sim/run/plan_estimates.h"
 #include "sim/run/step.h"
-#include "sim/study/study_choice.h"
+#include "sim/study/study.h"
 
 namespace hdpsim::app {
 namespace {

@@ -13,7 +13,7 @@
 #include "sim/document/json_stream.h"
 #include "sim/profile/profile_file.h"
 #include "sim/profile/renamed_profiles.h"
-#include "sim/study/profile_choice.h"
+#include "sim/study/catalog.h"
 
 namespace hdpsim::app {
 namespace {

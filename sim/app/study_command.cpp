@@ -14,8 +14,8 @@
 #include "sim/run/runner.h"
 #include "sim/run/step.h"
 #include "sim/run/study_coverage.h"
+#include "sim/study/data_options.h"
 #include "sim/study/lengths.h"
-#include "sim/study/step_size.h"
 #include "sim/study/study_notes.h"
 
 namespace hdpsim::app {

@@ -66,11 +66,13 @@ void emit(YAML::Emitter& out, const Value& value) {
 }
 
 // The child of a map or list that one step of a dotted path names; a new one is created in a map or appended to a list.
-Value* child_at(Value& parent, std::string_view step) {
-  if (parent.is_null()) parent.kind = Value::Kind::map;
+Value* child_at(Value& parent, std::string_view step, const Position& position) {
+  if (parent.is_null()) parent = Value::map(position);
   if (parent.is_map()) {
-    Value* found = parent.find(step);
-    return found != nullptr ? found : &parent.set(step, Value{});
+    if (Value* found = parent.find(step)) return found;
+    Value nothing;
+    nothing.position = position;
+    return &parent.set(step, std::move(nothing));
   }
   const auto index = list_index(step);
   if (!parent.is_sequence() || !index || *index > parent.items.size()) return nullptr;
@@ -264,31 +266,28 @@ Value load_document(const std::string& path, Diagnostics& diagnostics) {
   return parse_document(path, *text, diagnostics);
 }
 
-bool is_within_depth(std::string_view dotted_path, const Position& position, Diagnostics& diagnostics) {
-  if (std::count(dotted_path.begin(), dotted_path.end(), '.') < deepest_level) return true;
-  report_limit(position, true, diagnostics);
-  return false;
-}
-
-bool set_path(Value& root, std::string_view dotted_path, Value value, const Position& position,
-              Diagnostics& diagnostics) {
-  if (!is_within_depth(dotted_path, position, diagnostics)) return false;
+bool set_path(Value& root, std::string_view dotted_path, const Value& value, Diagnostics& diagnostics) {
+  if (std::count(dotted_path.begin(), dotted_path.end(), '.') >= deepest_level) {
+    report_limit(value.position, true, diagnostics);
+    return false;
+  }
   Value* at = &root;
   std::string_view rest = dotted_path;
   while (!rest.empty()) {
     const auto dot = rest.find('.');
     const std::string_view step = rest.substr(0, dot);
-    at = child_at(*at, step);
+    at = child_at(*at, step, value.position);
     if (at == nullptr) {
       const auto length = static_cast<std::size_t>(step.data() - dotted_path.data());
       const std::string_view parent = dotted_path.substr(0, length == 0 ? 0 : length - 1);
-      diagnostics.error(position, fmt::format("'{}' does not lead anywhere: {} has no entry '{}'", dotted_path,
-                                              parent.empty() ? "the document" : fmt::format("'{}'", parent), step));
+      diagnostics.error(value.position,
+                        fmt::format("'{}' does not lead anywhere: {} has no entry '{}'", dotted_path,
+                                    parent.empty() ? "the document" : fmt::format("'{}'", parent), step));
       return false;
     }
     rest = dot == std::string_view::npos ? std::string_view{} : rest.substr(dot + 1);
   }
-  *at = std::move(value);
+  *at = value;
   return true;
 }
 

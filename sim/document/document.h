@@ -70,13 +70,10 @@ void fill_in(Value& value, const Value& defaults);
 /// 1 GB; throws a MachineError if it cannot be read.
 [[nodiscard]] std::optional<std::string> read_text_file(const std::string& path, Diagnostics& diagnostics);
 
-/// Whether a dotted path has no more steps than a document has levels; reported otherwise.
-[[nodiscard]] bool is_within_depth(std::string_view dotted_path, const Position& position, Diagnostics& diagnostics);
-
-/// Sets the value at a dotted path (`data.context`, `plans.0`), creating maps on the way. Returns false, with a problem
-/// reported at `position`, if the path runs through a scalar, past the end of a list or too deep.
-bool set_path(Value& root, std::string_view dotted_path, Value value, const Position& position,
-              Diagnostics& diagnostics);
+/// Sets the value at a dotted path (`data.context`, `plans.0`), creating maps on the way, all at the position of the
+/// value: a path with a typing error is then reported as an unknown key where it was written. Returns false, with a
+/// problem reported there, if the path runs through a scalar, past the end of a list or too deep.
+bool set_path(Value& root, std::string_view dotted_path, const Value& value, Diagnostics& diagnostics);
 
 /// Block-style YAML text of a value; reading it back gives the same value.
 [[nodiscard]] std::string to_yaml(const Value& value);

@@ -58,6 +58,11 @@ struct KeyShape {
 /// The same, which the schema defines once under a name.
 [[nodiscard]] KeyShape defined(std::string name, KeyShape shape);
 
+/// For KeyNotes::written: the default is always written.
+inline bool always_written(const Value& /*study*/) {
+  return true;
+}
+
 /// What the declaration of a key says besides its name, its values and its sentence.
 struct KeyNotes {
   std::string_view unit = {};    ///< What a count counts.
@@ -70,6 +75,7 @@ struct KeyNotes {
   std::string_view see{};        ///< The section of the README beside the files that says more, as its anchor.
   std::string_view mechanism{};  ///< The name by which `--without` turns off what the key asks for, by setting
   std::string_view off{};        ///< this value.
+  std::string_view formerly{};   ///< The path at which older files state it, which is still read: "mesh.dropout".
 };
 
 /// A key of a map, declared once: the reader, the defaults, unknown-key suggestions, the JSON schema and the reference

@@ -20,8 +20,8 @@
 #include "sim/run/runner.h"
 #include "sim/run/step.h"
 #include "sim/run/study_coverage.h"
-#include "sim/study/not_modelled.h"
 #include "sim/study/override.h"
+#include "sim/study/study_notes.h"
 #include "sim/tune/tuned_baseline.h"
 
 namespace hdpsim {

@@ -17,9 +17,9 @@
 #include "sim/model/experts.h"
 #include "sim/model/layers.h"
 #include "sim/model/model_config.h"
+#include "sim/study/catalog.h"
 #include "sim/study/commented_study.h"
-#include "sim/study/kernel_choice.h"
-#include "sim/study/profile_choice.h"
+#include "sim/study/profile_options.h"
 #include "sim/study/study_paths.h"
 
 namespace hdpsim {

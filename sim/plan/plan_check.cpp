@@ -341,6 +341,11 @@ std::vector<std::string> check_plan(const Plan& plan) {
   return texts;
 }
 
+void require_sound(const Plan& plan) {
+  const std::vector<std::string> problems = check_plan(plan);
+  HDPSIM_CHECK(problems.empty(), "the plan of '{}' for step {}: {}", plan.policy, plan.step, joined(problems, "; "));
+}
+
 std::vector<std::string> over_capacity(const Plan& plan) {
   std::vector<std::string> problems;
   for (std::size_t id = 0; id < plan.micro_batches.size(); ++id) {

@@ -37,6 +37,9 @@ struct PlanProblem {
 /// The sentences of plan_problems().
 [[nodiscard]] std::vector<std::string> check_plan(const Plan& plan);
 
+/// A plan with problems is a bug of the policy that made it: a failed check.
+void require_sound(const Plan& plan);
+
 /// The problems of capacity alone, as check_plan() tells them: micro-batches that leave more tokens on a rank than it
 /// holds. A plan with no others is executable where ranks hold more. O(sum of group sizes + spans).
 [[nodiscard]] std::vector<std::string> over_capacity(const Plan& plan);

@@ -21,7 +21,7 @@
 #include "sim/run/ordered_work.h"
 #include "sim/run/runner.h"
 #include "sim/run/study_coverage.h"
-#include "sim/study/study_choice.h"
+#include "sim/study/study.h"
 #include "sim/study/study_notes.h"
 #include "sim/tune/tuned_baseline.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sim/study/lengths.h"
-#include "sim/study/study_choice.h"
+#include "sim/study/study.h"
 
 namespace hdpsim {
 namespace {

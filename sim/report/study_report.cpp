@@ -42,7 +42,7 @@ class StepViewer {
   template <class See>
   void view(std::int64_t step, bool instructions, const See& see) {
     const Plan plan = make_plan(point_, plan_, step, point_.batches_of(plan_).step(step));
-    const Program program(plan, lowering_of(point_.spec));
+    const Program program(plan, point_.lowering);
     world_->machine().record_instructions = instructions && can_record(program);
     see(program, simulate_plan(program, *world_, conditions_of(point_)), world_->machine());
   }
@@ -75,7 +75,7 @@ void write_timeline(const std::filesystem::path& path, const StudyPoint& point, 
           options.note(
               fmt::format("{}: more than {} instructions, so it shows micro-batches", path.string(), most_records));
         }
-        const DeviceRoom room = room_of(point.spec);
+        const DeviceRoom room = point.room;
         const std::vector<RankMemory> memory = memory_over_time(program, timeline, room, point.work, wanted.ranks);
         write_trace_events(path, {{"", program, timeline, &machine, memory, room.memory}},
                            {.ranks = wanted.ranks, .from = wanted.from, .to = wanted.to});

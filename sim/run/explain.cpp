@@ -14,7 +14,7 @@
 #include "sim/run/ordered_work.h"
 #include "sim/run/refusals.h"
 #include "sim/run/step.h"
-#include "sim/study/study_choice.h"
+#include "sim/study/study.h"
 
 namespace hdpsim {
 namespace {
@@ -106,9 +106,8 @@ class WhatIfs {
     ClusterSpec cluster = point_.spec.cluster;
     heal_devices(cluster);
     const DeviceConditions steady;
-    const StepConditions conditions{conditions_.grain, steady, conditions_.neighbours, conditions_.background,
-                                    conditions_.outsize};
-    keep("all devices of nominal speed", simulate_plan(program_, *point_.make_world(cluster), conditions).step_time);
+    keep("all devices of nominal speed",
+         simulate_plan(program_, *point_.make_world(cluster), conditions_.with(steady)).step_time);
   }
 
   void try_cluster(const std::string& change, const std::function<void(ClusterSpec&)>& improve) {
@@ -136,7 +135,7 @@ class WhatIfs {
 
 Explanation explain(const StudyPoint& point, std::size_t plan, std::int64_t step) {
   const Plan made = make_plan(point, plan, step, point.batches_of(plan).step(step));
-  const Program program(made, lowering_of(point.spec));
+  const Program program(made, point.lowering);
   const std::unique_ptr<World> world = point.make_world();
   Explanation told = explanation_of(program, simulate_plan(program, *world, conditions_of(point)), world->machine());
   WhatIfs(point, program, told).try_all();

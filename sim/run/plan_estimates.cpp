@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "sim/plan/plan_time.h"
-#include "sim/run/batch_bounds.h"
 #include "sim/run/step.h"
 
 namespace hdpsim {
@@ -23,7 +22,7 @@ PlanEstimate estimate(const Plan& plan, const StudyPoint& point) {
 }  // namespace
 
 StepEstimates estimate_plans(const Study& study, const StudyPoint& point, std::int64_t step) {
-  StepEstimates all{{}, batch_bounds(point, point.batches->step(step))};
+  StepEstimates all{{}, point.bounds(point.batches->step(step))};
   for (std::size_t i = 0; i < study.plans.size(); ++i) {
     PlanEstimate& made = all.plans.emplace_back();
     try {

@@ -37,7 +37,7 @@ void leave_out(Value& map, std::initializer_list<std::string_view> keys) {
 
 void put(Value& study, const std::string& path, std::string_view word) {
   Diagnostics found;
-  put_at(study, path, Value::scalar(std::string(word)), found);
+  set_path(study, path, Value::scalar(std::string(word)), found);
   found.throw_if_any();
 }
 

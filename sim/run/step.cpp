@@ -3,20 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
-#include <functional>
-#include <limits>
 #include <memory>
-#include <optional>
 #include <utility>
 
-#include "sim/base/check.h"
-#include "sim/base/diagnostic.h"
-#include "sim/base/text.h"
 #include "sim/engine/simulator.h"
 #include "sim/plan/plan_check.h"
 #include "sim/program/program.h"
-#include "sim/run/batch_bounds.h"
-#include "sim/study/problems.h"
 
 namespace hdpsim {
 namespace {
@@ -47,29 +39,20 @@ auto of_step(const Outsize& outsize, std::int64_t step, Work work) {
   try {
     return work();
   } catch (const QuantityOverflow& overflow) {
-    Diagnostics found;
-    found.add(outsize.problem(fmt::format("step {}", step), overflow.what()));
-    Problems(found).throw_if_any({});
-    throw;
+    outsize.fail(fmt::format("step {}", step), overflow.what());
   }
 }
 
-void require_sound(const Plan& plan) {
-  const std::vector<std::string> problems = check_plan(plan);
-  HDPSIM_CHECK(problems.empty(), "the plan of '{}' for step {}: {}", plan.policy, plan.step, joined(problems, "; "));
-}
-
-StepResult summary(const Plan& plan, const Batch& batch, const StudyPoint& point, World& world,
-                   const Timeline& timeline) {
-  const double kept = kept_copies(point.spec.model, point.spec.experts.layout);
+StepResult summary(const PlannedStep& planned, const std::vector<double>& speeds, const Timeline& timeline) {
+  const Plan& plan = planned.plan;
   return {.step = plan.step,
-          .sequences = static_cast<std::int64_t>(batch.sequences.size()),
-          .tokens = batch.tokens(),
-          .micro_batches = static_cast<std::int64_t>(plan.micro_batches.size()),
+          .sequences = std::ssize(planned.batch.sequences),
+          .tokens = planned.batch.tokens(),
+          .micro_batches = std::ssize(plan.micro_batches),
           .tokens_held = tokens_held(plan),
-          .model_flops = model_flops(point.spec.model, batch, kept).count(),
+          .model_flops = planned.model_flops().count(),
           .time = timeline.step_time,
-          .bound = bound_beside(plan, point, batch, world.machine().speed),
+          .bound = planned.bound(speeds),
           .mean = timeline.mean(),
           .busy = busy_times(timeline),
           .evidence = timeline.evidence,
@@ -118,40 +101,9 @@ void add_loading(const LoadingSpec& loading, const LoadingJob& job, SimulatedSte
   }
 }
 
-// The change of the step with each family's costs, under the same plan: the difference quotient over one standard
-// deviation of the family's error either way. Two simulations per family.
-std::vector<Duration> slopes_of(const FamilyErrors& errors,
-                                const std::function<Duration(const FamilyFactors&)>& step_time) {
-  std::vector<Duration> slopes;
-  for (std::size_t i = 0; i < cost_families; ++i) {
-    const double change = std::min(0.5, nudge(errors[i]));
-    const auto time = [&](double factor) {
-      FamilyFactors factors;
-      factors[static_cast<CostFamily>(i)] = factor;
-      return step_time(factors);
-    };
-    slopes.push_back((time(1 + change) - time(1 - change)).scaled(1 / (2 * change)));
-  }
-  return slopes;
-}
-
 // A job beside the main one, from its own step of the same number on.
 BackgroundJob training_beside(const StudyNeighbour& job, Machine& machine, std::int64_t step) {
-  return {job.name, &machine, job.lowering, [&job, step](std::int64_t n) {
-            Plan plan = job.plan(step + n);
-            require_sound(plan);
-            return plan;
-          }};
-}
-
-BackgroundTraffic traffic_among(const std::string& name, const Traffic& traffic, const NodeList& nodes,
-                                std::int64_t devices_per_node) {
-  BackgroundTraffic among{name, messages_of(traffic)};
-  for (Message& message : among.messages) {
-    message.from = nodes.device(message.from.index(), devices_per_node);
-    message.to = nodes.device(message.to.index(), devices_per_node);
-  }
-  return among;
+  return {job.name, &machine, job.lowering, [&job, step](std::int64_t n) { return job.plan(step + n); }};
 }
 
 // Everything that runs beside a step of the main job.
@@ -160,35 +112,22 @@ Background background_of(const StepConditions& conditions, std::int64_t step, Wo
   for (std::size_t i = 0; i < conditions.neighbours.size(); ++i) {
     background.jobs.push_back(training_beside(conditions.neighbours[i], world.neighbour(i).machine(), step));
   }
-  for (const BackgroundSpec& other : conditions.background) {
-    if (other.job != nullptr) continue;
-    background.traffic.push_back(
-        traffic_among(other.name, other.traffic, other.nodes, world.cluster().devices_per_node));
-  }
+  background.traffic = conditions.traffic;
   return background;
 }
 
-Plan asked_for(const Planner& planner, const Batch& batch, std::int64_t step) {
-  try {
-    return planner.plan(batch, step);
-  } catch (const InputError& said) {
-    throw PlanRefused(said, step);
-  }
-}
-
-Plan planned(const Planner& planner, const Batch& batch, std::int64_t step) {
-  Plan made = asked_for(planner, batch, step);
-  require_sound(made);
-  return made;
+// A checked plan.
+PlannedStep sound(PlannedStep planned) {
+  require_sound(planned.plan);
+  return planned;
 }
 
 void simulate_in_closed_form(const StudyPoint& point, std::size_t plan, World& world) {
   const Batch batch = point.batches_of(plan).step(0);
-  const LoweringOptions lowering = lowering_of(point.spec);
   try {
     of_step(point.outsize, 0, [&] {
-      const Plan made = planned(*point.planners[plan], batch, 0);
-      return simulate(Program(made, lowering), world.machine(), Grain::closed_form);
+      const PlannedStep planned = sound(point.planned(plan, 0, batch));
+      return simulate(Program(planned.plan, point.lowering), world.machine(), Grain::closed_form);
     });
   } catch (const PlanRefused&) {
     return;  // its run will say so
@@ -197,16 +136,15 @@ void simulate_in_closed_form(const StudyPoint& point, std::size_t plan, World& w
 
 }  // namespace
 
-PlanRefused::PlanRefused(const InputError& said, std::int64_t step) : InputError(said) {
-  const Diagnostic first = said.diagnostics().sorted().front();
-  refusal_ = {step, first.message, first.help};
+StepConditions StepConditions::with(const DeviceConditions& others) const {
+  return {.grain = grain, .devices = others, .neighbours = neighbours, .traffic = traffic, .outsize = outsize};
 }
 
 StepConditions conditions_of(const StudyPoint& point) {
   return {.grain = point.spec.grain,
           .devices = point.spec.conditions,
           .neighbours = point.neighbours,
-          .background = point.spec.background,
+          .traffic = point.traffic,
           .outsize = point.outsize};
 }
 
@@ -218,7 +156,7 @@ void require_simulable(const StudyPoint& point) {
 }
 
 Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch) {
-  return of_step(point.outsize, step, [&] { return planned(*point.planners.at(plan), batch, step); });
+  return of_step(point.outsize, step, [&] { return sound(point.planned(plan, step, batch)); }).plan;
 }
 
 Timeline simulate_plan(const Program& program, World& world, const StepConditions& conditions) {
@@ -232,68 +170,47 @@ Timeline simulate_plan(const Program& program, World& world, const StepCondition
 
 namespace {
 
-// The conditions of a step with one slow node more.
-DeviceConditions with_slow_node(const DeviceConditions& devices, NodeId node, const ClusterSpec& cluster,
-                                double slowdown) {
-  DeviceConditions slower = devices;
-  const auto first = static_cast<std::int64_t>(node.index()) * cluster.devices_per_node;
-  slower.faults.push_back({.first_device = first,
-                           .last_device = first + cluster.devices_per_node - 1,
-                           .to_step = std::numeric_limits<std::int64_t>::max(),
-                           .slowdown = slowdown});
-  return slower;
-}
-
 // How the step changes under the same plan with what nobody knows beforehand: errors of costs, slow nodes, routes.
-void add_changes(const StudyPoint& point, const Program& program, const StepConditions& conditions, StepResult& step) {
-  const PointSpec& spec = point.spec;
-  const UncertaintyOptions& options = *spec.uncertainty;
-  const FamilyErrors errors = errors_of(options, *spec.profile, of_attention(spec.model).head_dim);
-  step.slopes = slopes_of(errors, [&](const FamilyFactors& factors) {
-    return simulate_plan(program, *point.make_world(factors), conditions).step_time;
-  });
-  for (const NodeId node : probed_nodes(options, spec.nodes, spec.cluster)) {
-    const DeviceConditions devices =
-        with_slow_node(conditions.devices, node, spec.cluster, options.slow_nodes.slowdown);
-    const StepConditions slower{conditions.grain, devices, conditions.neighbours, conditions.background,
-                                conditions.outsize};
-    step.slow_nodes.push_back(simulate_plan(program, *point.make_world(), slower).step_time - step.time);
+void add_changes(const UncertaintyProbes& probes, const Program& program, const StepConditions& conditions,
+                 StepResult& step) {
+  const auto time_in = [&](const StepProbe& probe) {
+    return simulate_plan(program, *probe.make_world(), conditions.with(probe.devices)).step_time;
+  };
+  const auto add = [&](const std::vector<StepProbe>& unlike, std::vector<Duration>& changes) {
+    for (const StepProbe& probe : unlike) changes.push_back(time_in(probe) - step.time);
+  };
+  for (const auto& [change, dearer, cheaper] : probes.families) {
+    step.slopes.push_back((time_in(dearer) - time_in(cheaper)).scaled(1 / (2 * change)));
   }
-  for (const OpenParameter& open : resampled_parameters(options, *spec.profile)) {
-    for (const double end : {open.fitted.p5, open.fitted.p95}) {
-      const auto world = point.make_world(open.at(*spec.profile, end));
-      step.fitted.push_back(simulate_plan(program, *world, conditions).step_time - step.time);
-    }
-  }
-  for (const ClusterSpec& other : rerouted(options, spec.cluster)) {
-    step.routes.push_back(simulate_plan(program, *point.make_world(other), conditions).step_time - step.time);
-  }
+  add(probes.slow_nodes, step.slow_nodes);
+  add(probes.fitted, step.fitted);
+  add(probes.routes, step.routes);
 }
 
 SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
                         std::size_t memory_ranks) {
   Stopwatch watch;
   PhaseTimes phases;
-  const Batch batch = point.batches_of(plan).step(step);
+  Batch batch = point.batches_of(plan).step(step);
   phases.batch_s = watch.lap();
-  const Plan made = asked_for(*point.planners.at(plan), batch, step);
+  const PlannedStep planned = point.planned(plan, step, std::move(batch));
   phases.planner_s = watch.lap();
-  require_sound(made);
+  require_sound(planned.plan);
   phases.check_s = watch.lap();
 
   const PointSpec& spec = point.spec;
-  const Program program(made, lowering_of(spec));
+  const Program program(planned.plan, point.lowering);
   const StepConditions conditions = conditions_of(point);
   Timeline timeline = simulate_plan(program, world, conditions);
   phases.simulation_s = watch.lap();
 
-  SimulatedStep result{summary(made, batch, point, world, timeline), {}, {}, {}};
+  SimulatedStep result{summary(planned, world.machine().speed, timeline), {}, {}, {}};
   if (spec.uncertainty && takes_elasticities(*spec.uncertainty, step, spec.steps)) {
-    add_changes(point, program, conditions, result.result);
+    add_changes(point.probes(), program, conditions, result.result);
   }
-  add_memory(program, room_of(spec), point.work, timeline, memory_ranks, result);
+  add_memory(program, point.room, point.work, timeline, memory_ranks, result);
   if (spec.loading) {
-    const LoadingJob job = loading_job(spec.mesh, spec.nodes.count(spec.cluster), made, result.result.tokens);
+    const LoadingJob job = loading_job(spec.mesh, spec.nodes.count(spec.cluster), planned.plan, result.result.tokens);
     add_loading(*spec.loading, job, result);
   }
   phases.summary_s = watch.lap();

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "sim/analysis/step_result.h"
-#include "sim/base/diagnostic.h"
 #include "sim/cluster/device_conditions.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/timeline.h"
@@ -27,16 +26,6 @@ struct SimulatedStep {
 /// written.
 void require_simulable(const StudyPoint& point);
 
-/// A policy has no plan for the batch of a step; it points at the plan of the study. Other runs are not concerned.
-class PlanRefused : public InputError {
- public:
-  PlanRefused(const InputError& said, std::int64_t step);
-  [[nodiscard]] const Refusal& refusal() const { return refusal_; }
-
- private:
-  Refusal refusal_;
-};
-
 /// The plan of one step. PlanRefused if the policy has none. A plan that the checker refuses is a bug of the policy: a
 /// failed check.
 [[nodiscard]] Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch);
@@ -46,8 +35,11 @@ struct StepConditions {
   Grain grain = Grain::fluid;
   const DeviceConditions& devices;
   const std::vector<StudyNeighbour>& neighbours;  ///< Jobs that train beside the main one.
-  const std::vector<BackgroundSpec>& background;  ///< The same jobs, which are not read here, and endless traffic.
-  const Outsize& outsize;                         ///< The likely cause if a step is too long to be simulated.
+  const std::vector<BackgroundTraffic>& traffic;
+  const Outsize& outsize;  ///< The likely cause if a step is too long to be simulated.
+
+  /// The same with devices in other conditions, which must outlive the result.
+  [[nodiscard]] StepConditions with(const DeviceConditions& others) const;
 };
 [[nodiscard]] StepConditions conditions_of(const StudyPoint& point);
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/cluster/cluster.h"
 #include "sim/document/document.h"
@@ -90,5 +91,14 @@ class Catalog {
   mutable Answers<Value> expanded_clusters_;
   mutable Answers<Transformer> models_;
 };
+
+/// Names of the shipped profiles of a device, sorted, without those whose rates others' figures imply
+/// (Provenance::implied_by).
+[[nodiscard]] std::vector<std::string> profiles_of(const std::string& device, Catalog& catalog);
+
+/// The profile of a study that names none: the only one of profiles_of(). If there is none, or a choice, this is
+/// reported at `where`; the result is then null.
+[[nodiscard]] std::shared_ptr<const DeviceProfile> profile_of_device(const std::string& device, const Position& where,
+                                                                     Catalog& catalog, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
+#include "sim/base/machine_limits.h"
+#include "sim/base/quantity_text.h"
 #include "sim/document/key_table.h"
 #include "sim/study/lengths.h"
-#include "sim/study/resolution.h"
 
 namespace hdpsim {
 namespace {
@@ -43,6 +45,16 @@ const KeyTable<DataOptions>& data_table() {
   return made;
 }
 
+// A step of 16 million sequences peaks at 2.3 GB, with its batch, plan and program (sim/README.md, cost of a
+// simulation).
+constexpr double bytes_a_sequence = 150;
+
+// Steps that a file names take their size from it, and from how its documents are split.
+const Position& deciding_place(const BatchOptions& options, const BatchSource& batches) {
+  const std::optional<TraceUse> use = batches.use(1);
+  return use && use->order == TraceOrder::steps ? options.context_position : options.tokens_position;
+}
+
 }  // namespace
 
 const std::vector<KeyText>& data_keys() {
@@ -69,6 +81,21 @@ DataOptions read_data(const Value& value, Catalog& catalog, Diagnostics& diagnos
                       "use a larger 'tokens_per_step' or a shorter 'context'");
   }
   return data;
+}
+
+void check_step_size(const BatchOptions& options, const BatchSource& batches, Diagnostics& diagnostics) {
+  const double sequences = batches.sequences_per_step();
+  const Position& place = deciding_place(options, batches);
+  if (sequences > static_cast<double>(most_sequences_of_step)) {
+    diagnostics.error(place,
+                      fmt::format("a step has about {} sequences: at most {} are simulated", short_number(sequences),
+                                  count_text(most_sequences_of_step)),
+                      "take fewer 'tokens_per_step', longer sequences or a longer 'context'");
+    return;
+  }
+  require_memory(fmt::format("{}:{}:{}: a step of about {} sequences", place.file, place.line, place.column,
+                             short_number(sequences)),
+                 sequences * bytes_a_sequence);
 }
 
 }  // namespace hdpsim

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "sim/base/diagnostic.h"
 #include "sim/document/key.h"
 #include "sim/study/catalog.h"
 #include "sim/trace/batch_source.h"
@@ -20,5 +21,12 @@ struct DataOptions {
 
 /// Reads `data`. All problems are reported.
 [[nodiscard]] DataOptions read_data(const Value& value, Catalog& catalog, Diagnostics& diagnostics);
+
+/// The most sequences of one step that are simulated; a million GPUs with mixed lengths have a quarter of it.
+inline constexpr std::int64_t most_sequences_of_step = std::int64_t{1} << 26;
+
+/// Estimates, before any step is made, how many sequences a step has. Reports more than most_sequences_of_step at the
+/// key that decides; MachineError, with the same place, where their plans need more memory than this machine has.
+void check_step_size(const BatchOptions& options, const BatchSource& batches, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

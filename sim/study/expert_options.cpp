@@ -10,7 +10,7 @@
 
 #include "sim/base/text.h"
 #include "sim/document/key_table.h"
-#include "sim/study/resolution.h"
+#include "sim/study/mesh_options.h"
 #include "sim/study/study_paths.h"
 
 namespace hdpsim {

@@ -1,7 +1,6 @@
 #include "sim/study/memory_options.h"
 
 #include "sim/document/key_table.h"
-#include "sim/study/resolution.h"
 
 namespace hdpsim {
 namespace {

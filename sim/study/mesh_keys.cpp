@@ -8,7 +8,7 @@
 #include "sim/base/quantity_limits.h"
 #include "sim/model/experts.h"
 #include "sim/model/layers.h"
-#include "sim/study/resolution.h"
+#include "sim/study/mesh_options.h"
 #include "sim/study/sharing_choice.h"
 
 namespace hdpsim {

@@ -9,7 +9,6 @@
 #include "sim/model/layers.h"
 #include "sim/model/sharing_form.h"
 #include "sim/program/chunk_map.h"
-#include "sim/study/cut_rules.h"
 #include "sim/study/mesh_keys.h"
 #include "sim/study/sharing_choice.h"
 
@@ -250,6 +249,17 @@ bool has_background(const Value& study) {
 }
 
 }  // namespace
+
+bool written_with_stages(const Value& study) {
+  const Value* mesh = study.find("mesh");
+  const Value* pp = mesh == nullptr ? nullptr : mesh->find("pp");
+  return pp != nullptr && pp->text != "1";
+}
+
+bool written_with_experts(const Value& study) {
+  const Value* mesh = study.find("mesh");
+  return study.find("moe") != nullptr || (mesh != nullptr && mesh->find("ep") != nullptr);
+}
 
 bool read_mesh(const Value& mesh, PointSpec& point, Diagnostics& diagnostics) {
   const KeyReading reading = mesh_keys().read(mesh, point, diagnostics);

@@ -4,6 +4,11 @@
 
 namespace hdpsim {
 
+// Conditions for KeyNotes::written: studies whose mesh has more than one pipeline stage, and those that state anything
+// about experts, `moe` or `mesh.ep`.
+[[nodiscard]] bool written_with_stages(const Value& study);
+[[nodiscard]] bool written_with_experts(const Value& study);
+
 /// Reads `mesh` of a study into a point whose model, cluster and profile have been read: degrees, nodes, capacity
 /// (tokens), placement, schedule, sharding and overlap. Values that do not fit the model or the cluster are reported.
 /// Returns true if the number and kind of the mesh's devices are known, with or without problems.

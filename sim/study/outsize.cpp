@@ -10,6 +10,7 @@
 
 #include "sim/model/parameters.h"
 #include "sim/model/work.h"
+#include "sim/study/problems.h"
 
 namespace hdpsim {
 namespace {
@@ -132,6 +133,13 @@ Diagnostic Outsize::problem(std::string_view something, std::string_view why) co
     help = fmt::format("'{}' is {} times what is usual: is that what was meant?", key, many);
   }
   return {.position = position, .message = fmt::format("{}: {}", something, why), .help = std::move(help)};
+}
+
+void Outsize::fail(std::string_view something, std::string_view why) const {
+  Diagnostics found;
+  found.add(problem(something, why));
+  Problems(found).throw_if_any({});
+  throw InputError(found);
 }
 
 Outsize outsize_of(const Value& study, const PointSpec& spec) {

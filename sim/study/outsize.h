@@ -16,6 +16,8 @@ struct Outsize {
 
   /// The problem to report when something ("step 3 of 'static'") of the point does not fit, for the reason `why`.
   [[nodiscard]] Diagnostic problem(std::string_view something, std::string_view why) const;
+  /// InputError with that problem and its line.
+  [[noreturn]] void fail(std::string_view something, std::string_view why) const;
 };
 
 /// `study` is the study from which the point was read, with its cluster in full.

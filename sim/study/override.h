@@ -11,11 +11,6 @@ namespace hdpsim {
 /// The name that positions of `--set` options carry in diagnostics.
 inline constexpr char override_source[] = "--set";
 
-/// Sets the value at a dotted path and creates missing parents, all at the position of the value: a path with a typing
-/// error is then reported as an unknown key where it was written. Returns false, with a problem reported, as
-/// set_path().
-bool put_at(Value& root, const std::string& path, const Value& value, Diagnostics& diagnostics);
-
 /// Whether a dotted path is `outer` or leads to something in it, as data.lengths.preset leads into data.lengths.
 [[nodiscard]] bool is_at_or_below(std::string_view path, std::string_view outer);
 
@@ -26,5 +21,18 @@ bool put_at(Value& root, const std::string& path, const Value& value, Diagnostic
 /// plan of a policy are set by its name: `plans.hdp-balance.offload=auto`. What is set is no longer swept. After
 /// `sweep.`, the rest is one key that is itself a path: `sweep.data.context=[1Mi, 2Mi]`.
 void apply_overrides(Value& root, const std::vector<std::string>& assignments, Diagnostics& diagnostics);
+
+/// The name that positions of `--without` options carry in diagnostics.
+inline constexpr char without_source[] = "--without";
+
+/// The mechanisms that can be left out of a study, as named by the declarations of keys and of policies' options:
+/// `offload`, `balance`, `dynamic-groups`, `contention`, `noise`, `faults`, `failures`, `loading`, `overheads`,
+/// `background`, `recompute`, `cold-connections`.
+[[nodiscard]] std::vector<std::string> mechanism_names();
+
+/// Turns mechanisms off in a study that has been read from its file, with the keys that a user would set: the result is
+/// a study like any other, and the resolved one states how it was run. Turning off a mechanism that the study does not
+/// have is no problem; all unknown names are reported.
+void apply_without(Value& study, const std::vector<std::string>& names, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

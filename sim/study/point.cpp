@@ -7,20 +7,58 @@
 #include <utility>
 
 #include "sim/base/fingerprint.h"
+#include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
+#include "sim/document/values.h"
 #include "sim/study/background.h"
 #include "sim/study/capacity.h"
+#include "sim/study/catalog.h"
 #include "sim/study/data_options.h"
 #include "sim/study/failures.h"
 #include "sim/study/memory_options.h"
 #include "sim/study/mesh_options.h"
-#include "sim/study/point_keys.h"
-#include "sim/study/profile_choice.h"
 #include "sim/study/study_keys.h"
 
 namespace hdpsim {
 namespace {
+
+// A table of one key, which is in the outermost map of the study.
+const KeyTable<PointSpec>& grains() {
+  static const auto made = [] {
+    KeyTable<PointSpec> keys("the study");
+    keys.word("grain", "grain", {{"fluid", Grain::fluid}, {"exact", Grain::exact}, {"closed_form", Grain::closed_form}},
+              at(&PointSpec::grain), "how fine the simulation is; with `closed_form` nobody shares a link",
+              {.written = always_written, .mechanism = "contention", .off = "closed_form"});
+    return keys;
+  }();
+  return made;
+}
+
+void read_knowledge(const Value& value, PlannerKnowledge& knows, Diagnostics& diagnostics) {
+  if (!value.is_sequence()) {
+    diagnostics.error(value.position, "what planners know must be a list", "write knows: [speeds, faults]");
+  }
+  for (const Value& item : value.items) {
+    const auto choice = read_choice(item, "thing to know", {"speeds", "faults"}, diagnostics);
+    if (choice == 0) knows.speeds = true;
+    if (choice == 1) knows.faults = true;
+  }
+}
+
+const KeyTable<PlannerKnowledge>& planners() {
+  static const auto made = [] {
+    KeyTable<PlannerKnowledge> keys("the planner");
+    keys.add({"knows",
+              list_shape(word_shape({"speeds", "faults"})),
+              "",
+              "what policies know of devices that differ: the cluster's speeds, the faults",
+              {.otherwise = "nothing", .see = "devices-that-differ"}},
+             read_knowledge);
+    return keys;
+  }();
+  return made;
+}
 
 class PointReader {
  public:
@@ -53,9 +91,9 @@ class PointReader {
     check_expert_groups(study_, point_, mesh_is_known, diagnostics_);
     check_shard_groups(study_, point_, mesh_is_known, diagnostics_);
     if (const Value* memory = study.find("memory")) read_memory(*memory, point_.recipe, diagnostics_);
-    if (const Value* grain = study.find("grain")) read_grain(*grain, point_, diagnostics_);
+    if (const Value* grain = study.find("grain")) grains().read_key("grain", *grain, point_, diagnostics_);
     read_conditions(study);
-    if (const Value* planner = study.find("planner")) read_planner(*planner, point_.knows, diagnostics_);
+    if (const Value* planner = study.find("planner")) (void)planners().read(*planner, point_.knows, diagnostics_);
     study.finish();
     return std::move(point_);
   }
@@ -177,7 +215,45 @@ void choose_capacity(const Value& study, PointSpec& point, const RoomHelp& help,
   }
 }
 
+// " x pp 4 (interleaved, 2 virtual stages)"; empty for one stage.
+std::string mesh_text(const Mesh& mesh, const PipelineOptions& pipeline) {
+  if (mesh.pp == 1) return "";
+  const std::int64_t chunks = pipeline.virtual_stages;
+  return fmt::format(" x pp {} ({}{})", mesh.pp, pipeline.schedule,
+                     chunks == 1 ? "" : fmt::format(", {} virtual stages", chunks));
+}
+
 }  // namespace
+
+KeyText grain_key() {
+  return grains().texts().front();
+}
+
+const std::vector<KeyText>& planner_keys() {
+  return planners().texts();
+}
+
+std::string BackgroundSpec::what() const {
+  if (job == nullptr) return traffic_pattern_names().at(static_cast<std::size_t>(traffic.pattern));
+  return fmt::format("{} with {}", job->model.name, line_of(plan));
+}
+
+std::string PointSpec::setting() const {
+  const std::int64_t own = mesh.devices();
+  const std::string gpus =
+      own == cluster.devices ? fmt::format("{}", own) : fmt::format("{} of {}", own, cluster.devices);
+  std::vector<std::string> beside;
+  for (const BackgroundSpec& other : background) {
+    beside.push_back(fmt::format("{} ({}, {} GPUs)", other.name, other.what(), other.gpus(cluster)));
+  }
+  const bool one = connections.communicators == Communicators::one;
+  return fmt::format("{} on {} x {}, hdp {} x tp {}{}{}{}, capacity {}{}, {} {}{} of {} tokens{}{}", model.name, gpus,
+                     cluster.device, mesh.hdp, mesh.tp, mesh_text(mesh, pipeline), experts.text(),
+                     one ? "" : " with a communicator for each group", count_text(capacity),
+                     capacity_is_chosen ? " (auto)" : "", steps, connections.cold ? "cold " : "",
+                     steps == 1 ? "step" : "steps", count_text(batch.tokens_per_step),
+                     beside.empty() ? "" : ", beside ", joined(beside, ", "));
+}
 
 LoweringOptions lowering_of(const PointSpec& spec) {
   return {.model = spec.model,

@@ -14,7 +14,7 @@
 #include "sim/cluster/device_conditions.h"
 #include "sim/cluster/node_list.h"
 #include "sim/cluster/placement.h"
-#include "sim/document/document.h"
+#include "sim/document/key.h"
 #include "sim/engine/job.h"
 #include "sim/engine/simulator.h"
 #include "sim/model/experts.h"
@@ -25,8 +25,8 @@
 #include "sim/plan/policy.h"
 #include "sim/profile/device_profile.h"
 #include "sim/program/program.h"
+#include "sim/study/capacity.h"
 #include "sim/study/catalog.h"
-#include "sim/study/device_room.h"
 #include "sim/study/expert_options.h"
 #include "sim/study/loading.h"
 #include "sim/study/uncertainty_options.h"
@@ -90,6 +90,11 @@ struct PointSpec {
   /// "llama-7b on 1024 x A100-80GB, hdp 512 x tp 2, 50 steps of 32Mi tokens", and what runs beside it.
   [[nodiscard]] std::string setting() const;
 };
+
+/// The key `grain`: how fine the simulation is.
+[[nodiscard]] KeyText grain_key();
+/// The keys of `planner`: the knowledge of policies.
+[[nodiscard]] const std::vector<KeyText>& planner_keys();
 
 // ---- The parts of a point, for those who simulate it. Who computes with a point gets these and not the whole.
 

@@ -3,25 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "sim/cluster/device_conditions.h"
+#include "sim/document/values.h"
 #include "sim/plan/policy.h"
 #include "sim/study/background.h"
 #include "sim/study/data_options.h"
 #include "sim/study/expert_options.h"
 #include "sim/study/failures.h"
 #include "sim/study/framework.h"
-#include "sim/study/kernel_choice.h"
 #include "sim/study/loading.h"
 #include "sim/study/memory_options.h"
 #include "sim/study/mesh_keys.h"
-#include "sim/study/output_options.h"
-#include "sim/study/overheads.h"
-#include "sim/study/plan_files.h"
-#include "sim/study/point_keys.h"
-#include "sim/study/replay_options.h"
-#include "sim/study/tune_options.h"
+#include "sim/study/point.h"
+#include "sim/study/profile_options.h"
+#include "sim/study/study_options.h"
+#include "sim/study/study_plans.h"
 #include "sim/study/uncertainty_options.h"
 
 namespace hdpsim {
@@ -233,6 +233,76 @@ std::vector<StudyKey> all_study_keys() {
   std::vector<StudyKey> all;
   for (const StudySection& section : study_sections()) collect(section.text.name, section.text, all);
   return all;
+}
+
+namespace {
+
+bool is_left_out(const Value* found) {
+  return found == nullptr || found->is_null();
+}
+
+void set_default(Value& map, const KeyText& key) {
+  if (map.is_map() && is_left_out(map.find(key.name))) map.set(key.name, Value::scalar(key.fallback, map.position));
+}
+
+// Creates an optional section if one of its keys gets a default.
+void set_defaults_of_section(const KeyText& section, Value& study) {
+  for (const KeyText& key : section.shape.keys) {
+    if (key.notes.written == nullptr || !key.notes.written(study)) continue;
+    Value* map = study.find(section.name);
+    if (map == nullptr && section.notes.required) return;
+    if (map == nullptr) map = &study.set(section.name, Value::map(study.position));
+    if (map->is_null()) *map = Value::map(map->position);
+    set_default(*map, key);
+  }
+}
+
+}  // namespace
+
+Value with_defaults(Value study) {
+  if (!study.is_map()) return study;
+  for (const StudySection& section : study_sections()) {
+    const KeyText& key = section.text;
+    if (key.notes.written != nullptr && key.notes.written(study)) set_default(study, key);
+    set_defaults_of_section(key, study);
+  }
+  return study;
+}
+
+namespace {
+
+// The order of keys has no meaning: two studies that differ only in it have the same runs.
+void sort_keys(Value& value) {
+  std::sort(value.entries.begin(), value.entries.end(),
+            [](const Value::Entry& a, const Value::Entry& b) { return a.key < b.key; });
+  for (auto& entry : value.entries) sort_keys(entry.value);
+  for (Value& item : value.items) sort_keys(item);
+}
+
+// True for an empty list of background jobs, which is the same as none.
+bool says_nothing(const Value::Entry& entry) {
+  const Value& value = entry.value;
+  return entry.key == "background" && (value.is_null() || (value.is_sequence() && value.items.empty()));
+}
+
+}  // namespace
+
+std::string identity_text(Value study) {
+  std::erase_if(study.entries,
+                [](const Value::Entry& entry) { return belongs_to_whole_study(entry.key) || says_nothing(entry); });
+  sort_keys(study);
+  std::string text;
+  for (const Value::Entry& entry : study.entries) append(text, "{}: {}\n", entry.key, json_line_of(entry.value));
+  return text;
+}
+
+std::string world_text(const Value& study) {
+  Value world = Value::map();
+  for (const StudySection& section : study_sections()) {
+    const Value* value = study.find(section.text.name);
+    if (value != nullptr && section.decides == Decides::world) world.set(section.text.name, *value);
+  }
+  return identity_text(std::move(world));
 }
 
 }  // namespace hdpsim

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/document/document.h"
 #include "sim/document/key.h"
 
 namespace hdpsim {
@@ -38,5 +39,17 @@ struct StudyKey {
 /// The same of the keys of another file, which must outlive the result. A `*` in a path stands for a name that the file
 /// chooses.
 [[nodiscard]] std::vector<StudyKey> collected(const std::vector<KeyText>& keys);
+
+/// A study with the defaults of missing keys put in, where the declarations of the keys require it (KeyNotes::written):
+/// a resolved study states them, so that it gives the same results if a default changes.
+[[nodiscard]] Value with_defaults(Value study);
+
+/// Everything in a point's study on which its steps depend: all sections but those declared to belong to the study as a
+/// whole, each a line of YAML with its value as JSON. Independent of the order of keys and of how numbers are written.
+/// The cluster must be in full, and paths absolute.
+[[nodiscard]] std::string identity_text(Value study);
+
+/// The same for the sections declared to decide the simulated world: points with the same text can share it.
+[[nodiscard]] std::string world_text(const Value& study);
 
 }  // namespace hdpsim

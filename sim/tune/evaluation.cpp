@@ -73,7 +73,7 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
     evaluation.capacity = spec.capacity;
     evaluation.peak = mean_peak(spec.profile->datasheet.peak, spec.cluster, spec.nodes);
     const MemoryLimits limits{spec.cluster.least_device_memory(), spec.cluster.least_host_share()};
-    evaluation.problem = states_problem(lowering_of(spec), limits.device);
+    evaluation.problem = states_problem(point.lowering, limits.device);
     if (!evaluation.problem.empty()) return evaluation;
     // The closed form does not model other jobs.
     if (evaluation.closed_form && point.spec.background.empty()) point.spec.grain = Grain::closed_form;

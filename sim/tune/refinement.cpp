@@ -34,7 +34,7 @@ void choose(const std::string& key, std::string_view word, Candidate& candidate)
   const Value value = Value::scalar(std::string(word));
   const std::string path = "mesh." + key;
   Diagnostics found;
-  put_at(candidate.study, path, value, found);
+  set_path(candidate.study, path, value, found);
   found.throw_if_any();
   candidate.choices.push_back({path, value});
   candidate.text += fmt::format(", {} {}", key, word);

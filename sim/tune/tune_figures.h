@@ -5,7 +5,7 @@
 
 #include "sim/results/figure_page.h"
 #include "sim/results/figure_table.h"
-#include "sim/study/tune_options.h"
+#include "sim/study/study_options.h"
 #include "sim/tune/tune.h"
 
 namespace hdpsim {

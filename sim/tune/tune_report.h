@@ -9,7 +9,7 @@
 #include "sim/document/document.h"
 #include "sim/results/csv.h"
 #include "sim/study/study.h"
-#include "sim/study/tune_options.h"
+#include "sim/study/study_options.h"
 #include "sim/tune/tune.h"
 
 namespace hdpsim {

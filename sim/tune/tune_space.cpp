@@ -13,7 +13,7 @@
 #include "sim/model/layers.h"
 #include "sim/plan/policy.h"
 #include "sim/study/override.h"
-#include "sim/study/plan_files.h"
+#include "sim/study/study_plans.h"
 
 namespace hdpsim {
 namespace {
@@ -244,7 +244,7 @@ class CandidateMaker {
   static void put(const Choice& choice, Candidate& candidate) {
     for (const auto& [path, value] : choice) {
       Diagnostics found;
-      put_at(candidate.study, path, value, found);
+      set_path(candidate.study, path, value, found);
       found.throw_if_any();
     }
   }

@@ -13,7 +13,6 @@
 #include "sim/run/refusals.h"
 #include "sim/study/override.h"
 #include "sim/study/problems.h"
-#include "sim/study/without.h"
 
 namespace hdpsim {
 namespace {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "sim/base/random.h"
+#include "sim/plan/plan_check.h"
 #include "sim/program/program.h"
-#include "sim/run/batch_bounds.h"
 #include "sim/run/step.h"
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
@@ -151,14 +151,14 @@ std::map<std::string, double> step_times(const Setting& setting, FasterProfiles&
   const std::string text = text_of(setting, profiles);
   Study study = parse_study("random.yaml", text, {}, catalog);
   StudyPoint& point = study.points.front();
-  const LoweringOptions lowering = lowering_of(point.spec);
   const Batch batch = point.batches->step(0);
   std::map<std::string, double> times;
   for (std::size_t i = 0; i < study.plans.size(); ++i) {
-    const Plan plan = make_plan(point, i, 0, batch);
-    const Program program(plan, lowering);
+    const PlannedStep planned = point.planned(i, 0, batch);
+    require_sound(planned.plan);
+    const Program program(planned.plan, point.lowering);
     const auto world = point.make_world();
-    const double bound = bound_beside(plan, point, batch, world->machine().speed).seconds();
+    const double bound = planned.bound(world->machine().speed).seconds();
     for (const auto& [grain, name] : {std::pair(Grain::closed_form, "closed form"), std::pair(Grain::fluid, "fluid"),
                                       std::pair(Grain::exact, "exact")}) {
       if (grain == Grain::exact && !setting.is_tiny) continue;

@@ -11,16 +11,13 @@
 #include "sim/app/check_file.h"
 #include "sim/plan/sound_plan.h"
 #include "sim/run/step.h"
-#include "sim/study/study_choice.h"
+#include "sim/study/study.h"
 
 namespace hdpsim::app {
 namespace {
 
 // A file that has the keys of a plan is read as one, so that its reader says what is missing, such as the schema.
-bool is_plan_file(const std::string& path) {
-  Diagnostics diagnostics;
-  const Value document = load_document(path, diagnostics);
-  if (document.is_null()) diagnostics.throw_if_any();
+bool is_plan_file(const std::string& path, const Value& document) {
   const bool has_keys = document.find("micro_batches") != nullptr && document.find("schedule") != nullptr;
   return has_keys || kind_of_file(path, document) == FileKind::plan;
 }
@@ -40,9 +37,10 @@ Plan read_plan_to_train(const std::string& path) {
 /// The study as its file states it. It may be wrong as it stands and right with another number of ranks.
 class StatedStudy {
  public:
-  StatedStudy(const std::string& file, const ExecuteOptions& options, Catalog& catalog) {
+  StatedStudy(WrittenStudy written, const ExecuteOptions& options, Catalog& catalog)
+      : written_(std::move(written)), overrides_(options.overrides), catalog_(catalog) {
     try {
-      study_ = load_study(file, options.overrides, catalog);
+      study_ = written_.resolved(overrides_, catalog_);
       mesh_ = chosen_point(*study_, options.point).spec.mesh;
     } catch (const InputError&) {
       problems_ = std::current_exception();
@@ -51,14 +49,24 @@ class StatedStudy {
 
   /// Devices of a rank; 1 if the study is wrong.
   [[nodiscard]] std::int64_t rank_devices() const { return mesh_.tp * mesh_.pp; }
-  [[nodiscard]] bool has(std::int64_t ranks) const { return problems_ == nullptr && mesh_.hdp == ranks; }
-  /// InputError if it is wrong. Once.
-  [[nodiscard]] Study take() {
+
+  /// The study on that number of ranks, if it is not 0: on its own cluster if that has them, else on one node of it
+  /// with that many devices. InputError if it is wrong. Once.
+  [[nodiscard]] Study take(std::int64_t ranks) {
+    const bool has_them = problems_ == nullptr && mesh_.hdp == ranks;
+    if (ranks != 0 && !has_them) {
+      overrides_.push_back(fmt::format("cluster.gpus={}", ranks * rank_devices()));
+      overrides_.push_back(fmt::format("cluster.node.gpus={}", ranks * rank_devices()));
+      return written_.resolved(overrides_, catalog_);
+    }
     if (problems_ != nullptr) std::rethrow_exception(problems_);
     return std::move(*study_);
   }
 
  private:
+  WrittenStudy written_;
+  std::vector<std::string> overrides_;
+  Catalog& catalog_;
   std::optional<Study> study_;
   std::exception_ptr problems_;
   Mesh mesh_;
@@ -77,17 +85,6 @@ std::int64_t wanted_ranks(const ExecuteOptions& options, const std::optional<int
   throw InputError(fmt::format("--ranks is {}, but {} processes have been started", options.ranks, *processes),
                    rank_devices == 1 ? "leave --ranks out: each process is a rank"
                                      : fmt::format("leave --ranks out: {} processes are a rank", rank_devices));
-}
-
-// The study on the wanted number of ranks: on its own cluster if that has them, else on one node of it with that many
-// devices.
-Study study_on(std::int64_t ranks, StatedStudy stated, const std::string& file, const ExecuteOptions& options,
-               Catalog& catalog) {
-  if (ranks == 0 || stated.has(ranks)) return stated.take();
-  std::vector<std::string> overrides = options.overrides;
-  overrides.push_back(fmt::format("cluster.gpus={}", ranks * stated.rank_devices()));
-  overrides.push_back(fmt::format("cluster.node.gpus={}", ranks * stated.rank_devices()));
-  return load_study(file, overrides, catalog);
 }
 
 void require_match(const Work& work, std::int64_t ranks, const std::string& file) {
@@ -175,7 +172,10 @@ Plan Work::plan_of(std::size_t which, std::int64_t step) const {
 
 Work read_work(const ExecuteOptions& options, const std::optional<int>& processes, Catalog& catalog) {
   Work work;
-  const bool plan_given = is_plan_file(options.file);
+  Diagnostics found;
+  Value document = load_document(options.file, found);
+  if (document.is_null()) found.throw_if_any();
+  const bool plan_given = is_plan_file(options.file, document);
   if (plan_given && options.study.empty()) {
     throw InputError(Position{options.file, 0, 0}, "a plan does not say for which model and data it is",
                      "name its study with --study");
@@ -184,12 +184,15 @@ Work read_work(const ExecuteOptions& options, const std::optional<int>& processe
     throw InputError(Position{options.file, 0, 0}, "this is no plan, to which --study belongs",
                      "to run a study, leave --study out");
   }
-  if (plan_given) work.plan = read_plan_to_train(options.file);
-  const std::string& study = plan_given ? options.study : options.file;
-  StatedStudy stated(study, options, catalog);
+  if (plan_given) {
+    work.plan = read_plan_to_train(options.file);
+    found = {};
+    document = load_document(options.study, found);
+  }
+  StatedStudy stated({std::move(document), std::move(found)}, options, catalog);
   const std::int64_t ranks = wanted_ranks(options, processes, stated.rank_devices());
   const std::int64_t wanted = ranks == 0 && work.plan ? work.plan->ranks : ranks;
-  work.study = study_on(wanted, std::move(stated), study, options, catalog);
+  work.study = stated.take(wanted);
   work.point = &chosen_point(work.study, options.point);
   if (!plan_given) work.policies = chosen_policies(work.study, options);
   require_match(work, wanted, options.file);

@@ -55,9 +55,9 @@ class CaseReader {
       return;
     }
     if (!table_.constant.contains(column.name)) words_.push_back(word(column.name, cell));
-    if (!column.path.empty()) put_at(case_.study, column.path, cell, diagnostics_);
+    if (!column.path.empty()) set_path(case_.study, column.path, cell, diagnostics_);
     if (column.name == "gpus_per_node" && !has_column("cluster.node.nics.count")) {
-      put_at(case_.study, "cluster.node.nics.count", cell, diagnostics_);
+      set_path(case_.study, "cluster.node.nics.count", cell, diagnostics_);
     }
     if (!column.of_plan) job_.push_back(word(column.name, cell));
     if (column.name != "global_batch" && column.path != tokens_path) line_.push_back(word(column.name, cell));
@@ -121,7 +121,7 @@ class CaseReader {
   void interleave() {
     const Value* chunks = find("mesh.virtual_stages");
     if (chunks == nullptr || chunks->text == "1" || find("mesh.schedule") != nullptr) return;
-    put_at(case_.study, "mesh.schedule", Value::scalar("interleaved", chunks->position), diagnostics_);
+    set_path(case_.study, "mesh.schedule", Value::scalar("interleaved", chunks->position), diagnostics_);
   }
 
   [[nodiscard]] const Value* cell(std::string_view name) const {
@@ -178,7 +178,7 @@ class CaseReader {
   void put(std::string_view path, std::int64_t value, std::string_view from) {
     const Value* source = cell(from) != nullptr ? cell(from) : find(path);
     const Position position = source == nullptr ? row_.position : source->position;
-    put_at(case_.study, std::string(path), Value::scalar(std::to_string(value), position), diagnostics_);
+    set_path(case_.study, std::string(path), Value::scalar(std::to_string(value), position), diagnostics_);
   }
 
   // Reports what would not be said if all columns were known.

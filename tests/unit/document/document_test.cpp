@@ -146,11 +146,11 @@ TEST_CASE("what is written reads back the same", "[document]") {
 TEST_CASE("a dotted path reaches into maps and lists and makes what is missing", "[document]") {
   Diagnostics problems;
   Value root = parse_document("a.yaml", "data: {steps: 5}\nplans: [static]\n", problems);
-  CHECK(set_path(root, "data.context", Value::scalar("1Mi"), {}, problems));
-  CHECK(set_path(root, "plans.1", Value::scalar("hdp-naive"), {}, problems));
+  CHECK(set_path(root, "data.context", Value::scalar("1Mi"), problems));
+  CHECK(set_path(root, "plans.1", Value::scalar("hdp-naive"), problems));
   CHECK(root.find("data")->find("context")->text == "1Mi");
   CHECK(root.find("plans")->items[1].text == "hdp-naive");
-  CHECK_FALSE(set_path(root, "data.steps.x", Value::scalar("1"), {}, problems));
+  CHECK_FALSE(set_path(root, "data.steps.x", Value::scalar("1"), problems));
   CHECK_FALSE(problems.empty());
 }
 
@@ -162,9 +162,9 @@ TEST_CASE("a dotted path has no more steps than a document has levels", "[docume
   };
   Value root = Value::map();
   Diagnostics problems;
-  CHECK(set_path(root, path_of(deepest_level), Value::scalar("1"), {}, problems));
+  CHECK(set_path(root, path_of(deepest_level), Value::scalar("1"), problems));
   CHECK(problems.empty());
-  CHECK_FALSE(set_path(root, path_of(1'000'000), Value::scalar("1"), {}, problems));
+  CHECK_FALSE(set_path(root, path_of(1'000'000), Value::scalar("1"), problems));
   CHECK_THAT(problems.text(), Catch::Contains("nested too deeply"));
 }
 

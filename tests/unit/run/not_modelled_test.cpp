@@ -1,4 +1,4 @@
-#include "sim/study/not_modelled.h"
+#include "sim/study/study_notes.h"
 
 #include <fmt/format.h>
 

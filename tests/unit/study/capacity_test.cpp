@@ -4,7 +4,7 @@
 
 #include "sim/analysis/memory_verdict.h"
 #include "sim/program/activations_in_flight.h"
-#include "sim/study/device_room.h"
+#include "sim/study/capacity.h"
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
 #include "tests/support/schedules.h"
@@ -100,8 +100,7 @@ TEST_CASE("under every schedule plans for the chosen capacity fit, with offload 
     for (std::size_t i = 0; i < point.planners.size(); ++i) {
       CAPTURE(study.plans[i].name, point.spec.capacity);
       for (std::int64_t step = 0; step < 2; ++step) {
-        CHECK(fits(point.planners[i]->plan(point.batches->step(step), step), lowering_of(point.spec),
-                   room_of(point.spec)));
+        CHECK(fits(point.planners[i]->plan(point.batches->step(step), step), point.lowering, point.room));
       }
     }
     // A full pipeline of micro-batches of 256 tokens more.
@@ -113,11 +112,11 @@ TEST_CASE("under every schedule plans for the chosen capacity fit, with offload 
       full.micro_batches.push_back({.group = {HdpRank(0), HdpRank(1)}, .spans = {{SequenceId(0), 0, 2 * tokens}}});
       for (const std::size_t rank : {0, 1}) full.schedule[rank].emplace_back(i);
     }
-    const ConnectionTable connections = connections_of(full, room_of(point.spec).communicators);
+    const ConnectionTable connections = connections_of(full, point.room.communicators);
     const Pipeline pipeline(full, point.spec.mesh.pp, point.spec.pipeline);
-    const ChannelMemory channels{&connections, room_of(point.spec).per_connection};
-    const PlanMemory memory = memory_of(pipeline, lowering_of(point.spec), channels);
-    CHECK(fit_of(memory.use(), {room_of(point.spec).memory, memory.use().host}) != MemoryFit::fits);
+    const ChannelMemory channels{&connections, point.room.per_connection};
+    const PlanMemory memory = memory_of(pipeline, point.lowering, channels);
+    CHECK(fit_of(memory.use(), {point.room.memory, memory.use().host}) != MemoryFit::fits);
   }
 }
 

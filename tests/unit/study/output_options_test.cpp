@@ -1,4 +1,4 @@
-#include "sim/study/output_options.h"
+#include "sim/study/study_options.h"
 
 #include "tests/support/study_file.h"
 

@@ -1,4 +1,4 @@
-#include "sim/study/plan_files.h"
+#include "sim/study/study_plans.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "sim/study/study_identity.h"
+#include "sim/study/study_keys.h"
 
 #include "sim/study/study_keys.h"
 #include "tests/support/catch.h"
@@ -10,7 +10,7 @@ namespace {
 Value stating(const std::string& path, const std::string& text) {
   Value study = Value::map();
   Diagnostics problems;
-  REQUIRE(set_path(study, path, Value::scalar(text), {}, problems));
+  REQUIRE(set_path(study, path, Value::scalar(text), problems));
   return study;
 }
 

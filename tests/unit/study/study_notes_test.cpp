@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/study/step_size.h"
+#include "sim/study/data_options.h"
 
 #include "tests/support/study_file.h"
 

@@ -1,4 +1,4 @@
-#include "sim/study/without.h"
+#include "sim/study/override.h"
 
 #include "sim/document/values.h"
 #include "tests/support/study_file.h"

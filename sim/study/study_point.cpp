@@ -1,0 +1,146 @@
+#include "sim/study/study_point.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/model/layers.h"
+#include "sim/plan/plan_check.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double most_nudge = 0.5;  // a family that takes no time, or twice its time, says nothing of small errors
+
+std::unique_ptr<World> accepted_world(const ClusterSpec& cluster, const DeviceProfile& profile, const JobLayout& layout,
+                                      const std::vector<BackgroundSpec>& background) {
+  Diagnostics found;
+  std::unique_ptr<World> made = world_of(cluster, profile, layout, background, found);
+  HDPSIM_CHECK(made != nullptr, "a world that was accepted is refused: {}", found.text());
+  return made;
+}
+
+StepBounds bounds_with(std::int64_t capacity, const StudyPoint& point, const Batch& batch) {
+  const Mesh& mesh = point.spec.mesh;
+  return step_bounds(batch, {.ranks = mesh.hdp, .capacity = capacity, .stages = mesh.pp}, point.work);
+}
+
+// The conditions of a step with one slow node more.
+DeviceConditions with_slow_node(const DeviceConditions& devices, NodeId node, const ClusterSpec& cluster,
+                                double slowdown) {
+  DeviceConditions slower = devices;
+  const auto first = static_cast<std::int64_t>(node.index()) * cluster.devices_per_node;
+  slower.faults.push_back({.first_device = first,
+                           .last_device = first + cluster.devices_per_node - 1,
+                           .to_step = std::numeric_limits<std::int64_t>::max(),
+                           .slowdown = slowdown});
+  return slower;
+}
+
+}  // namespace
+
+std::unique_ptr<World> world_of(const ClusterSpec& cluster, const DeviceProfile& profile, const JobLayout& layout,
+                                const std::vector<BackgroundSpec>& background, Diagnostics& diagnostics) {
+  auto world = World::make(cluster, profile, layout, diagnostics);
+  if (world == nullptr) return nullptr;
+  for (const BackgroundSpec& other : background) {
+    if (other.job != nullptr && !world->add_neighbour(layout_of(*other.job), diagnostics)) return nullptr;
+  }
+  return world;
+}
+
+Plan StudyNeighbour::plan(std::int64_t step) const {
+  Plan made = planner->plan((held_back ? *held_back : *batches).step(step), step);
+  require_sound(made);
+  return made;
+}
+
+PlanRefused::PlanRefused(const InputError& said, std::int64_t step) : InputError(said) {
+  const Diagnostic first = said.diagnostics().sorted().front();
+  refusal_ = {step, first.message, first.help};
+}
+
+Flops PlannedStep::model_flops() const {
+  return hdpsim::model_flops(point.spec.model, batch, kept_copies(point.spec.model, point.lowering.experts));
+}
+
+Duration PlannedStep::bound(const std::vector<double>& speeds) const {
+  const bool offloads = std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(),
+                                    [](const MicroBatch& micro_batch) { return micro_batch.offloads(); });
+  const std::int64_t held = std::max(point.spec.capacity, plan.capacity);  // a plan from a file may exceed it
+  const std::int64_t capacity = offloads ? std::max(held, batch.tokens()) : held;
+  const StepBounds bounds = bounds_that_hold(bounds_with(capacity, point, batch), plan);
+  const double sum = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  const double mean = std::max(1.0, sum / static_cast<double>(speeds.size()));
+  const double fastest = std::max(1.0, *std::max_element(speeds.begin(), speeds.end()));
+  return Duration::seconds(
+      std::max(std::max({bounds.area, bounds.memory, bounds.capacity}) / mean, bounds.longest / fastest));
+}
+
+const BatchSource& StudyPoint::batches_of(std::size_t plan) const {
+  const BatchSourcePtr& own = held_back.at(plan);
+  return own ? *own : *batches;
+}
+
+PlannedStep StudyPoint::planned(std::size_t plan, std::int64_t step, Batch batch) const {
+  try {
+    Plan made = planners.at(plan)->plan(batch, step);
+    return {*this, std::move(batch), std::move(made)};
+  } catch (const InputError& said) {
+    throw PlanRefused(said, step);
+  }
+}
+
+StepBounds StudyPoint::bounds(const Batch& batch) const {
+  return bounds_with(spec.capacity, *this, batch);
+}
+
+UncertaintyProbes StudyPoint::probes() const {
+  const UncertaintyOptions& options = *spec.uncertainty;
+  UncertaintyProbes probes;
+  const auto probe = [&](const auto& change) {
+    return StepProbe{[this, change] { return make_world(change); }, spec.conditions};
+  };
+  const FamilyErrors errors = errors_of(options, *spec.profile, of_attention(spec.model).head_dim);
+  for (std::size_t family = 0; family < cost_families; ++family) {
+    const double change = std::min(most_nudge, nudge(errors[family]));
+    FamilyFactors dearer;
+    FamilyFactors cheaper;
+    dearer[static_cast<CostFamily>(family)] = 1 + change;
+    cheaper[static_cast<CostFamily>(family)] = 1 - change;
+    probes.families.push_back({change, probe(dearer), probe(cheaper)});
+  }
+  for (const NodeId node : probed_nodes(options, spec.nodes, spec.cluster)) {
+    probes.slow_nodes.push_back({[this] { return make_world(); },
+                                 with_slow_node(spec.conditions, node, spec.cluster, options.slow_nodes.slowdown)});
+  }
+  for (const OpenParameter& open : resampled_parameters(options, *spec.profile)) {
+    for (const double end : {open.fitted.p5, open.fitted.p95}) {
+      probes.fitted.push_back(probe(open.at(*spec.profile, end)));
+    }
+  }
+  for (const ClusterSpec& other : rerouted(options, spec.cluster)) probes.routes.push_back(probe(other));
+  return probes;
+}
+
+std::unique_ptr<World> StudyPoint::make_world() const {
+  return make_world(spec.cluster);
+}
+
+std::unique_ptr<World> StudyPoint::make_world(const ClusterSpec& cluster) const {
+  return accepted_world(cluster, *spec.profile, layout_of(spec), spec.background);
+}
+
+std::unique_ptr<World> StudyPoint::make_world(const FamilyFactors& factors) const {
+  DeviceProfile profile = *spec.profile;
+  profile.factors = factors;
+  return make_world(profile);
+}
+
+std::unique_ptr<World> StudyPoint::make_world(const DeviceProfile& profile) const {
+  return accepted_world(spec.cluster, profile, layout_of(spec), spec.background);
+}
+
+}  // namespace hdpsim
