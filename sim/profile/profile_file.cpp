@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "sim/profile/impl/field_keys.h"
-#include "sim/profile/impl/field_reader.h"
-#include "sim/profile/impl/field_writer.h"
 #include "sim/profile/impl/profile_fields.h"
 #include "sim/profile/renamed_profiles.h"
 
@@ -15,6 +12,20 @@ namespace hdpsim {
 namespace {
 
 constexpr std::string_view ending = ".yaml";
+
+// The fields of a profile's file. Those of a profile whose label cannot be read need what all need.
+const FieldList& profile_fields(ProfileLabel label) {
+  return *fields_of<DeviceProfile>(may_have_samples(label));
+}
+
+ProfileLabel label_of(const Value& document) {
+  const Value* provenance = document.find("provenance");
+  const Value* label = provenance == nullptr ? nullptr : provenance->find("label");
+  for (const auto& [word, value] : words_of<ProfileLabel>(profile_labels, profile_label_name)) {
+    if (label != nullptr && label->text == word) return value;
+  }
+  return Provenance{}.label;
+}
 
 std::optional<DeviceProfile> load_path(const std::string& path, Diagnostics& diagnostics) {
   Diagnostics problems;
@@ -30,8 +41,7 @@ std::optional<DeviceProfile> load_path(const std::string& path, Diagnostics& dia
 std::optional<DeviceProfile> read_profile(const Value& document, const std::string& name, Diagnostics& diagnostics) {
   Diagnostics problems;
   DeviceProfile profile;
-  KnownProfile known;
-  FieldReader::read(document, "the profile", profile, known, problems);
+  profile_fields(label_of(document)).read(document, "the profile", &profile, problems);
   diagnostics.append(problems);
   if (!problems.empty()) return std::nullopt;
   profile.name = name;
@@ -54,10 +64,7 @@ std::optional<DeviceProfile> load_profile(const std::string& name_or_path, const
 }
 
 std::vector<KeyText> profile_keys() {
-  DeviceProfile profile;
-  FieldKeys keys;
-  fields(keys, profile);
-  return keys.take();
+  return profile_fields(ProfileLabel::measured).keys();
 }
 
 std::vector<std::string> profile_names(const std::string& directory) {
@@ -65,7 +72,7 @@ std::vector<std::string> profile_names(const std::string& directory) {
 }
 
 std::string profile_text(const DeviceProfile& profile) {
-  return to_yaml(FieldWriter::written(profile, profile.provenance.label));
+  return to_yaml(profile_fields(profile.provenance.label).written(&profile));
 }
 
 std::string_view profile_label_name(ProfileLabel label) {

@@ -1,177 +1,184 @@
 #pragma once
 
-#include "sim/profile/device_profile.h"
-#include "sim/profile/impl/field_words.h"
+#include "sim/profile/impl/field_list.h"
+#include "sim/profile/impl/profile_checks.h"
+#include "sim/profile/profile_fits.h"
 
 namespace hdpsim {
 
-// The fields of the sections that only a measured profile has, each stated once; see profile_fields.h.
+// The fields of the sections that only a measured profile has.
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<MemoryBoundSample>& s) {
-  io.one_line();
-  io.word("kernel", s.kernel);
-  io.quantity("bytes", s.bytes);
-  io.timing(s.time, s.spread);
+inline constexpr Range two_or_more{2, 1e12};
+
+inline Words<CopyKind> copy_words() {
+  return words_of<CopyKind>(copy_kind_count, copy_kind_name);
+}
+inline Words<MessageKind> message_words() {
+  return words_of<MessageKind>(message_kind_count, message_kind_name);
+}
+inline Words<LinkKind> link_words() {
+  return words_of<LinkKind>(2, link_kind_name);
+}
+inline Words<bool> mask_words() {
+  return {{"full", false}, {"causal", true}};
+}
+inline Words<bool> direction_words() {
+  return {{"forward", false}, {"backward", true}};
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<CopySample>& s) {
-  io.one_line();
-  io.choice("kind", "kind", s.kind, copy_words());
-  io.quantity("bytes", s.bytes);
-  io.timing(s.time, s.spread);
+inline void declare(Fields<MemoryBoundSample>& f) {
+  f.one_line();
+  f.word("kernel", &MemoryBoundSample::kernel);
+  f.quantity("bytes", &MemoryBoundSample::bytes);
+  f.timing();
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<MessageSample>& s) {
-  io.one_line();
-  io.choice("link", "link", s.link, link_words());
-  io.choice("kind", "kind", s.kind, message_words());
-  io.count("ranks", s.ranks, {2, 1e12});
-  io.quantity("bytes", s.bytes);
-  io.timing(s.time, s.spread);
+inline void declare(Fields<CopySample>& f) {
+  f.one_line();
+  f.choice("kind", "kind", &CopySample::kind, copy_words());
+  f.quantity("bytes", &CopySample::bytes);
+  f.timing();
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<Interference>& i) {
-  io.one_line();
-  io.word("compute", i.compute);
-  io.word("traffic", i.traffic);
-  io.count("ctas", i.ctas, not_negative);
-  io.number("slowdown", i.slowdown, above_zero);
-  io.number("p10", i.slowdown_p10, above_zero);
-  io.number("p90", i.slowdown_p90, above_zero);
+inline void declare(Fields<MessageSample>& f) {
+  f.one_line();
+  f.choice("link", "link", &MessageSample::link, link_words());
+  f.choice("kind", "kind", &MessageSample::kind, message_words());
+  f.count("ranks", &MessageSample::ranks, {}, two_or_more);
+  f.quantity("bytes", &MessageSample::bytes);
+  f.timing();
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<NoiseFloor>& n) {
-  io.one_line();
-  io.word("family", n.family);
-  io.number("mean", n.mean);
-  io.number("p90", n.p90);
-  io.number("max", n.max);
-  io.count("pairs", n.pairs);
+inline void declare(Fields<Interference>& f) {
+  f.one_line();
+  f.word("compute", &Interference::compute);
+  f.word("traffic", &Interference::traffic);
+  f.count("ctas", &Interference::ctas, {}, not_negative);
+  f.number("slowdown", &Interference::slowdown, {}, above_zero);
+  f.number("p10", &Interference::slowdown_p10, {}, above_zero);
+  f.number("p90", &Interference::slowdown_p90, {}, above_zero);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<MeasuredSamples>& samples) {
-  io.list("memory_bound", {"a memory-bound sample", "sample"}, samples.memory_bound);
-  io.list("copies", {"a copy", "sample"}, samples.copies);
-  io.list("messages", {"a message", "sample"}, samples.messages);
-  io.list("interference", {"an interference", "pair"}, samples.interference);
-  io.list("noise", {"a noise floor", "family"}, samples.noise);
+inline void declare(Fields<NoiseFloor>& f) {
+  f.one_line();
+  f.word("family", &NoiseFloor::family);
+  f.number("mean", &NoiseFloor::mean);
+  f.number("p90", &NoiseFloor::p90);
+  f.number("max", &NoiseFloor::max);
+  f.count("pairs", &NoiseFloor::pairs);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<FitError>& e) {
-  io.one_line();
-  io.number("mean", e.mean);
-  io.number("p95", e.p95);
-  io.number("max", e.max);
+inline void declare(Fields<MeasuredSamples>& f) {
+  f.list("memory_bound", {"a memory-bound sample", "sample"}, &MeasuredSamples::memory_bound);
+  f.list("copies", {"a copy", "sample"}, &MeasuredSamples::copies);
+  f.list("messages", {"a message", "sample"}, &MeasuredSamples::messages);
+  f.list("interference", {"an interference", "pair"}, &MeasuredSamples::interference);
+  f.list("noise", {"a noise floor", "family"}, &MeasuredSamples::noise);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<FitQuality>& q) {
-  io.count("samples", q.samples);
-  io.part("in_sample", "an error", q.in_sample);
-  io.part("held_out", "an error", q.held_out);
-  io.numbers("residual_deciles", q.residual_deciles);
+inline void declare(Fields<FitError>& f) {
+  f.one_line();
+  f.number("mean", &FitError::mean);
+  f.number("p95", &FitError::p95);
+  f.number("max", &FitError::max);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<PairCost>& pair) {
-  io.one_line();
-  io.count("length", pair.length);
-  io.number("pair_s", pair.seconds);
+inline void declare(Fields<FitQuality>& f) {
+  f.count("samples", &FitQuality::samples);
+  f.part("in_sample", "an error", &FitQuality::in_sample);
+  f.part("held_out", "an error", &FitQuality::held_out);
+  f.numbers("residual_deciles", &FitQuality::residual_deciles);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<AttentionFit>& f) {
-  io.choice("mask", "mask", f.causal, mask_words());
-  io.choice("direction", "direction", f.backward, direction_words());
-  io.count("head_dim", f.head_dim);
-  io.tile("tile", {"queries", "keys"}, f.tile_queries, f.tile_keys);
-  io.optional_tile("gradient_tile", {"queries", "keys"}, f.gradient_tile_queries, f.gradient_tile_keys);
-  io.text("form", f.form);
-  io.number("launch_s", f.launch_s);
-  io.list("pairs", {"a knot of lengths", "knot", true}, f.pairs);
-  io.number("row_s", f.row_s);
-  io.number("tile_row_s", f.tile_row_s);
-  io.number("document_s", f.document_s);
-  io.number("wave_s", f.wave_s);
-  io.counts_between("lengths", "a range of lengths", f.shortest, f.longest);
-  io.part("quality", "the quality of a fit", f.quality);
-  io.optional_part("packed_quality", "the quality of a fit", f.packed);
+inline void declare(Fields<PairCost>& f) {
+  f.one_line();
+  f.count("length", &PairCost::length);
+  f.number("pair_s", &PairCost::seconds);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<GemmFit>& f) {
-  io.text("form", f.form);
-  io.number("launch_s", f.launch_s);
-  io.number("flop_s", f.flop_s);
-  io.number("element_s", f.element_s);
-  io.count("neighbours", f.neighbours, not_negative);
-  io.number("power", f.power, above_zero);
-  io.part("quality", "the quality of a fit", f.quality);
+inline void declare(Fields<AttentionFit>& f) {
+  using A = AttentionFit;
+  f.choice("mask", "mask", &A::causal, mask_words());
+  f.choice("direction", "direction", &A::backward, direction_words());
+  f.count("head_dim", &A::head_dim);
+  f.tile("tile", {"queries", "keys"}, &A::tile_queries, &A::tile_keys);
+  f.tile("gradient_tile", {"queries", "keys"}, &A::gradient_tile_queries, &A::gradient_tile_keys, Need::never);
+  f.text("form", &A::form);
+  f.number("launch_s", &A::launch_s);
+  f.list("pairs", {"a knot of lengths", "knot", true}, &A::pairs);
+  f.number("row_s", &A::row_s);
+  f.number("tile_row_s", &A::tile_row_s);
+  f.number("document_s", &A::document_s);
+  f.number("wave_s", &A::wave_s);
+  f.range("lengths", "a range of lengths", &A::shortest, &A::longest);
+  f.part("quality", "the quality of a fit", &A::quality);
+  f.optional_part("packed_quality", "the quality of a fit", &A::packed);
+  f.check(check_attention_fit);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<ByteCost>& b) {
-  io.one_line();
-  io.quantity("at", b.at);
-  io.optional_quantity("bandwidth", b.bandwidth);
+inline void declare(Fields<GemmFit>& f) {
+  f.text("form", &GemmFit::form);
+  f.number("launch_s", &GemmFit::launch_s);
+  f.number("flop_s", &GemmFit::flop_s);
+  f.number("element_s", &GemmFit::element_s);
+  f.count("neighbours", &GemmFit::neighbours, {}, not_negative);
+  f.number("power", &GemmFit::power, {}, above_zero);
+  f.part("quality", "the quality of a fit", &GemmFit::quality);
+  f.check(check_gemm_fit);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<TransferCurve>& c) {
-  io.time("latency", c.latency);
-  io.list("costs", {"a knot of bytes", "knot", true}, c.costs);
+inline void declare(Fields<ByteCost>& f) {
+  f.one_line();
+  f.quantity("at", &ByteCost::at);
+  f.optional_quantity("bandwidth", &ByteCost::bandwidth);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<MemoryBoundFit>& f) {
-  io.word("kernel", f.kernel);
-  io.text("form", f.form);
-  io.part("curve", "a curve", f.curve);
-  io.bytes_between("bytes", "a range of bytes", f.least, f.most);
-  io.part("quality", "the quality of a fit", f.quality);
+inline void declare(Fields<TransferCurve>& f) {
+  f.time("latency", &TransferCurve::latency);
+  f.list("costs", {"a knot of bytes", "knot", true}, &TransferCurve::costs);
+  f.check(check_transfer_curve);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<CopyFit>& f) {
-  io.choice("kind", "kind", f.kind, copy_words());
-  io.time("latency", f.latency);
-  io.quantity("bandwidth", f.bandwidth);
-  io.bytes_between("bytes", "a range of bytes", f.least, f.most);
-  io.part("quality", "the quality of a fit", f.quality);
+inline void declare(Fields<MemoryBoundFit>& f) {
+  f.word("kernel", &MemoryBoundFit::kernel);
+  f.text("form", &MemoryBoundFit::form);
+  f.part("curve", "a curve", &MemoryBoundFit::curve);
+  f.range("bytes", "a range of bytes", &MemoryBoundFit::least, &MemoryBoundFit::most);
+  f.part("quality", "the quality of a fit", &MemoryBoundFit::quality);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<MessageLine>& l) {
-  io.one_line();
-  io.time("latency", l.latency);
-  io.quantity("bandwidth", l.bandwidth);
+inline void declare(Fields<CopyFit>& f) {
+  f.choice("kind", "kind", &CopyFit::kind, copy_words());
+  f.time("latency", &CopyFit::latency);
+  f.quantity("bandwidth", &CopyFit::bandwidth);
+  f.range("bytes", "a range of bytes", &CopyFit::least, &CopyFit::most);
+  f.part("quality", "the quality of a fit", &CopyFit::quality);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<MessageFit>& f) {
-  io.choice("link", "link", f.link, link_words());
-  io.choice("kind", "kind", f.kind, message_words());
-  io.count("ranks", f.ranks, {2, 1e12});
-  io.optional_part("curve", "a curve", f.curve);
-  io.list("lines", {"a line", "line", !f.curve}, f.lines);
-  io.bytes_between("bytes", "a range of bytes", f.least, f.most);
-  io.part("quality", "the quality of a fit", f.quality);
+inline void declare(Fields<MessageLine>& f) {
+  f.one_line();
+  f.time("latency", &MessageLine::latency);
+  f.quantity("bandwidth", &MessageLine::bandwidth);
 }
 
-template <class Io>
-void fields(Io& io, typename Io::template Of<ProfileFits>& fits) {
-  io.list("attention", {"an attention fit", "fit"}, fits.attention);
-  io.optional_part("gemm", "the fit of matrix products", fits.gemm);
-  io.list("memory_bound", {"a memory-bound fit", "fit"}, fits.memory_bound);
-  io.list("copies", {"the fit of a copy", "fit"}, fits.copies);
-  io.list("messages", {"the fit of a message", "fit"}, fits.messages);
+inline void declare(Fields<MessageFit>& f) {
+  f.choice("link", "link", &MessageFit::link, link_words());
+  f.choice("kind", "kind", &MessageFit::kind, message_words());
+  f.count("ranks", &MessageFit::ranks, {}, two_or_more);
+  f.optional_part("curve", "a curve", &MessageFit::curve);
+  f.list("lines", {"a line", "line"}, &MessageFit::lines);
+  f.range("bytes", "a range of bytes", &MessageFit::least, &MessageFit::most);
+  f.part("quality", "the quality of a fit", &MessageFit::quality);
+  f.check(check_message_fit);
+}
+
+inline void declare(Fields<ProfileFits>& f) {
+  f.list("attention", {"an attention fit", "fit"}, &ProfileFits::attention);
+  f.optional_part("gemm", "the fit of matrix products", &ProfileFits::gemm);
+  f.list("memory_bound", {"a memory-bound fit", "fit"}, &ProfileFits::memory_bound);
+  f.list("copies", {"the fit of a copy", "fit"}, &ProfileFits::copies);
+  f.list("messages", {"the fit of a message", "fit"}, &ProfileFits::messages);
+  f.check(check_fits);
 }
 
 }  // namespace hdpsim
