@@ -43,7 +43,7 @@ auto of_step(const Outsize& outsize, std::int64_t step, Work work) {
   }
 }
 
-StepResult summary(const PlannedStep& planned, const std::vector<double>& speeds, const Timeline& timeline) {
+StepResult summary(const PointStep& planned, const std::vector<double>& speeds, const Timeline& timeline) {
   const Plan& plan = planned.plan;
   return {.step = plan.step,
           .sequences = std::ssize(planned.batch.sequences),
@@ -117,7 +117,7 @@ Background background_of(const StepConditions& conditions, std::int64_t step, Wo
 }
 
 // A checked plan.
-PlannedStep sound(PlannedStep planned) {
+PointStep sound(PointStep planned) {
   require_sound(planned.plan);
   return planned;
 }
@@ -126,7 +126,7 @@ void simulate_in_closed_form(const StudyPoint& point, std::size_t plan, World& w
   const Batch batch = point.batches_of(plan).step(0);
   try {
     of_step(point.outsize, 0, [&] {
-      const PlannedStep planned = sound(point.planned(plan, 0, batch));
+      const PointStep planned = sound(point.planned(plan, 0, batch));
       return simulate(Program(planned.plan, point.lowering), world.machine(), Grain::closed_form);
     });
   } catch (const PlanRefused&) {
@@ -193,7 +193,7 @@ SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t 
   PhaseTimes phases;
   Batch batch = point.batches_of(plan).step(step);
   phases.batch_s = watch.lap();
-  const PlannedStep planned = point.planned(plan, step, std::move(batch));
+  const PointStep planned = point.planned(plan, step, std::move(batch));
   phases.planner_s = watch.lap();
   require_sound(planned.plan);
   phases.check_s = watch.lap();

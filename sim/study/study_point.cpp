@@ -62,11 +62,11 @@ PlanRefused::PlanRefused(const InputError& said, std::int64_t step) : InputError
   refusal_ = {step, first.message, first.help};
 }
 
-Flops PlannedStep::model_flops() const {
+Flops PointStep::model_flops() const {
   return hdpsim::model_flops(point.spec.model, batch, kept_copies(point.spec.model, point.lowering.experts));
 }
 
-Duration PlannedStep::bound(const std::vector<double>& speeds) const {
+Duration PointStep::bound(const std::vector<double>& speeds) const {
   const bool offloads = std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(),
                                     [](const MicroBatch& micro_batch) { return micro_batch.offloads(); });
   const std::int64_t held = std::max(point.spec.capacity, plan.capacity);  // a plan from a file may exceed it
@@ -84,7 +84,7 @@ const BatchSource& StudyPoint::batches_of(std::size_t plan) const {
   return own ? *own : *batches;
 }
 
-PlannedStep StudyPoint::planned(std::size_t plan, std::int64_t step, Batch batch) const {
+PointStep StudyPoint::planned(std::size_t plan, std::int64_t step, Batch batch) const {
   try {
     Plan made = planners.at(plan)->plan(batch, step);
     return {*this, std::move(batch), std::move(made)};

@@ -42,7 +42,7 @@ class PlanRefused : public InputError {
 struct StudyPoint;
 
 /// What one step of a point trains, and by which plan.
-struct PlannedStep {
+struct PointStep {
   const StudyPoint& point;
   Batch batch;
   Plan plan;
@@ -98,7 +98,7 @@ struct StudyPoint {
   /// What a plan trains.
   [[nodiscard]] const BatchSource& batches_of(std::size_t plan) const;
   /// A step by the plan that its policy makes, which is not checked (require_sound()). PlanRefused if it has none.
-  [[nodiscard]] PlannedStep planned(std::size_t plan, std::int64_t step, Batch batch) const;
+  [[nodiscard]] PointStep planned(std::size_t plan, std::int64_t step, Batch batch) const;
   /// What no plan of the batch beats on the mesh, by the costs that its planners know. O(n + ranks).
   [[nodiscard]] StepBounds bounds(const Batch& batch) const;
   /// Worlds that the point's `uncertainty` asks for, which it must have. The point must outlive them.

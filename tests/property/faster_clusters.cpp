@@ -154,7 +154,7 @@ std::map<std::string, double> step_times(const Setting& setting, FasterProfiles&
   const Batch batch = point.batches->step(0);
   std::map<std::string, double> times;
   for (std::size_t i = 0; i < study.plans.size(); ++i) {
-    const PlannedStep planned = point.planned(i, 0, batch);
+    const PointStep planned = point.planned(i, 0, batch);
     require_sound(planned.plan);
     const Program program(planned.plan, point.lowering);
     const auto world = point.make_world();
