@@ -18,7 +18,7 @@ program() {
 # A tree with a kit that was built from it, on a machine with a GPU and without PyTorch.
 new_machine() {
   rm -rf "${machine:?}"/*
-  mkdir -p "$machine"/{scripts/lib,kernels,calib,sim,tests/gpu,tests/support,tests/unit/kernels/cuda_emulated}
+  mkdir -p "$machine"/{scripts/lib,kernels,calib,sim,tests/gpu,tests/support,tests/unit/kernels/laws}
   cp "$root/scripts/gpu_check" "$machine/scripts/"
   cp "$root/scripts/lib/packages.sh" "$machine/scripts/lib/"
   echo 'project(pretended)' >"$machine/CMakeLists.txt"

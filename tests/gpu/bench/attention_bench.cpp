@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "tests/gpu/bench/attention_tensors.h"
 #include "tests/gpu/bench/bench.h"
+#include "tests/support/attention_tensors.h"
 
 namespace hdpsim::kernels::bench {
 namespace {
@@ -52,8 +52,8 @@ void measure_attention(Backend& best, Backend& portable, Report& report, bool qu
   for (const std::int64_t dim : {128, 64}) {
     for (const std::int64_t length : lengths) {
       for (const Mask mask : {Mask::causal, Mask::full}) {
-        measure_length(best, "best", heads_64_8(dim), length, mask, report);
-        if (length <= 8192) measure_length(portable, "portable", heads_64_8(dim), length, mask, report);
+        measure_length(best, "best", heads_of(64, 8, dim), length, mask, report);
+        if (length <= 8192) measure_length(portable, "portable", heads_of(64, 8, dim), length, mask, report);
       }
     }
   }
@@ -63,11 +63,11 @@ void measure_packed_attention(Backend& backend, Report& report) {
   constexpr std::int64_t tokens = 65536;
   // A kernel that pads tiles and waits for the longest document loses more on short ones.
   for (const auto& [mean, goal] : {std::pair{8192, 0.80}, {2048, 0.60}}) {
-    AttentionTensors packed(backend, heads_64_8(128), documents(mean, tokens, 7));
+    AttentionTensors packed(backend, heads_of(64, 8, 128), documents(mean, tokens, 7));
     // One document of the same area: that of a causal mask is about half a square.
     const auto side = static_cast<std::int64_t>(std::sqrt(2.0 * static_cast<double>(packed.area())));
-    AttentionTensors dense(backend, heads_64_8(128), {{0, side, 0, side, Mask::causal}});
-    nlohmann::ordered_json what = describe("best", "forward", heads_64_8(128), tokens, Mask::causal);
+    AttentionTensors dense(backend, heads_of(64, 8, 128), {{0, side, 0, side, Mask::causal}});
+    nlohmann::ordered_json what = describe("best", "forward", heads_of(64, 8, 128), tokens, Mask::causal);
     what["mean_document"] = mean;
     const std::vector<double> packed_forward = measure(backend, [&] { packed.forward(); });
     const std::vector<double> dense_forward = measure(backend, [&] { dense.forward(); });
@@ -87,8 +87,8 @@ void measure_packed_attention(Backend& backend, Report& report) {
 
 void measure_accumulation(Backend& backend, Report& report) {
   // A step of a zigzag ring: all queries of a rank with half of the keys of another.
-  AttentionTensors step(backend, heads_64_8(128), {{0, 8192, 0, 4096, Mask::full}});
-  nlohmann::ordered_json what = describe("best", "forward", heads_64_8(128), 8192, Mask::full);
+  AttentionTensors step(backend, heads_of(64, 8, 128), {{0, 8192, 0, 4096, Mask::full}});
+  nlohmann::ordered_json what = describe("best", "forward", heads_of(64, 8, 128), 8192, Mask::full);
   what["keys"] = 4096;
   const std::vector<double> written = measure(backend, [&] { step.forward(); });
   const std::vector<double> accumulated = measure(backend, [&] { step.forward_accumulating(); });

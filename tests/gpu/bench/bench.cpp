@@ -10,9 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "kernels/cuda/bf16.h"
 #include "kernels/cuda/peak.h"
-#include "tests/support/kernels.h"
 
 namespace hdpsim::kernels::bench {
 namespace {
@@ -102,11 +100,6 @@ void Report::part(const std::string& name, const std::function<void()>& measure)
   if (!file || std::rename(unfinished.c_str(), file_.c_str()) != 0) throw std::runtime_error("cannot write " + file_);
 }
 
-double median(std::vector<double> seconds) {
-  std::ranges::sort(seconds);
-  return quantile(seconds, 0.5);
-}
-
 std::vector<double> measure(Backend& backend, const std::function<void()>& work, double budget_s) {
   constexpr double fewest = 5;
   constexpr double most = 100;
@@ -114,30 +107,6 @@ std::vector<double> measure(Backend& backend, const std::function<void()>& work,
   backend.synchronize();
   const double once = backend.time(1, false, work)[0];
   return backend.time(static_cast<int>(std::clamp(budget_s / once, fewest, most)), false, work);
-}
-
-DeviceMemory random_bf16(Backend& backend, std::int64_t count, std::uint64_t seed, double deviation) {
-  constexpr std::int64_t pattern_count = std::int64_t{1} << 20;
-  const std::vector<float> values = test::random_tensor(seed, static_cast<std::size_t>(pattern_count), deviation);
-  std::vector<cuda::bf16> pattern;
-  pattern.reserve(values.size());
-  for (const float value : values) pattern.push_back(cuda::to_bf16(value));
-  DeviceMemory memory = backend.allocate(static_cast<std::size_t>(count) * sizeof(cuda::bf16));
-  auto* const begin = static_cast<cuda::bf16*>(memory.get());
-  std::int64_t filled = std::min(count, pattern_count);
-  backend.upload(begin, pattern.data(), static_cast<std::size_t>(filled) * sizeof(cuda::bf16));
-  while (filled < count) {
-    const std::int64_t more = std::min(filled, count - filled);
-    backend.copy(begin + filled, begin, static_cast<std::size_t>(more) * sizeof(cuda::bf16));
-    filled += more;
-  }
-  return memory;
-}
-
-DeviceMemory zeros(Backend& backend, std::size_t bytes) {
-  DeviceMemory memory = backend.allocate(bytes);
-  backend.fill_bytes(memory.get(), 0, bytes);
-  return memory;
 }
 
 }  // namespace hdpsim::kernels::bench

@@ -43,17 +43,8 @@ class Report {
   nlohmann::ordered_json json_;
 };
 
-[[nodiscard]] double median(std::vector<double> seconds);
-
 /// Seconds of a few to many runs, warm: about `budget_s` of them, after one that is not counted.
 [[nodiscard]] std::vector<double> measure(Backend& backend, const std::function<void()>& work, double budget_s = 0.15);
-
-/// Device memory full of random bf16 numbers of a normal distribution: zeros would make tensor cores faster than they
-/// are.
-[[nodiscard]] DeviceMemory random_bf16(Backend& backend, std::int64_t count, std::uint64_t seed = 1,
-                                       double deviation = 1);
-/// Full of zeros.
-[[nodiscard]] DeviceMemory zeros(Backend& backend, std::size_t bytes);
 
 // The parts. quick: fewer shapes.
 void measure_attention(Backend& best, Backend& portable, Report& report, bool quick);

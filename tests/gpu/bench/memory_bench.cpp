@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/copies.h"
 #include "tests/gpu/bench/bench.h"
+#include "tests/support/attention_tensors.h"
 
 namespace hdpsim::kernels::bench {
 namespace {
@@ -19,9 +20,9 @@ double rate_of(const std::vector<double>& seconds, double bytes) {
 void measure_memory(Backend& backend, Report& report) {
   constexpr double tensor = tensor_rows * width * element;
   const auto bytes = static_cast<std::size_t>(tensor);
-  const DeviceMemory x = random_bf16(backend, tensor_rows * width, 1);
-  const DeviceMemory d_y = random_bf16(backend, tensor_rows * width, 2);
-  const DeviceMemory weight = random_bf16(backend, width, 3);
+  const DeviceMemory x = random_elements(backend, tensor_rows * width, 1);
+  const DeviceMemory d_y = random_elements(backend, tensor_rows * width, 2);
+  const DeviceMemory weight = random_elements(backend, width, 3);
   const DeviceMemory y = zeros(backend, bytes);
   const DeviceMemory inverse_rms = zeros(backend, tensor_rows * sizeof(float));
   const DeviceMemory d_weight = zeros(backend, width * sizeof(float));
@@ -72,8 +73,8 @@ void measure_matrix_products(Backend& backend, Report& report) {
     std::int64_t m, n, k;
   };
   for (const Shape& shape : {Shape{8192, 8192, 8192}, {8192, 6144, 4096}, {8192, 28672, 4096}, {8192, 4096, 14336}}) {
-    const DeviceMemory a = random_bf16(backend, shape.m * shape.k, 1);
-    const DeviceMemory b = random_bf16(backend, shape.n * shape.k, 2);
+    const DeviceMemory a = random_elements(backend, shape.m * shape.k, 1);
+    const DeviceMemory b = random_elements(backend, shape.n * shape.k, 2);
     const DeviceMemory c = zeros(backend, static_cast<std::size_t>(shape.m * shape.n) * 2);
     const MatrixProduct op{
         .m = shape.m, .n = shape.n, .k = shape.k, .a = a.get(), .b = b.get(), .c = c.get(), .b_transposed = true};

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tests/gpu/bench/bench.h"
+#include "tests/support/attention_tensors.h"
 
 namespace hdpsim::kernels::bench {
 namespace {
@@ -26,14 +27,14 @@ class Layer {
  public:
   explicit Layer(Backend& backend)
       : backend_(backend),
-        input_(random_bf16(backend, tokens * hidden, 1)),
-        qkv_weight_(random_bf16(backend, qkv_width * hidden, 2, 1 / std::sqrt(hidden))),
-        out_weight_(random_bf16(backend, hidden * hidden, 3, 1 / std::sqrt(hidden))),
-        up_weight_(random_bf16(backend, 2 * inner * hidden, 4, 1 / std::sqrt(hidden))),
-        down_weight_(random_bf16(backend, hidden * inner, 5, 1 / std::sqrt(inner))),
-        wide_(random_bf16(backend, tokens * 2 * inner, 6)),
-        narrow_(random_bf16(backend, tokens * hidden, 7)),
-        middle_(random_bf16(backend, tokens * qkv_width, 8)),
+        input_(random_elements(backend, tokens * hidden, 1)),
+        qkv_weight_(random_elements(backend, qkv_width * hidden, 2, 1 / std::sqrt(hidden))),
+        out_weight_(random_elements(backend, hidden * hidden, 3, 1 / std::sqrt(hidden))),
+        up_weight_(random_elements(backend, 2 * inner * hidden, 4, 1 / std::sqrt(hidden))),
+        down_weight_(random_elements(backend, hidden * inner, 5, 1 / std::sqrt(inner))),
+        wide_(random_elements(backend, tokens * 2 * inner, 6)),
+        narrow_(random_elements(backend, tokens * hidden, 7)),
+        middle_(random_elements(backend, tokens * qkv_width, 8)),
         gradient_(zeros(backend, 2 * inner * hidden * 4)),
         delta_(zeros(backend, tokens * heads * 4)),
         d_qkv_(zeros(backend, tokens * qkv_width * 4)) {}

@@ -6,8 +6,8 @@
 
 #include "kernels/cuda/local_gpu_transport.h"
 #include "kernels/ring/ring_attention.h"
-#include "tests/gpu/bench/attention_tensors.h"
 #include "tests/gpu/bench/bench.h"
+#include "tests/support/attention_tensors.h"
 
 namespace hdpsim::kernels::bench {
 namespace {
@@ -21,16 +21,16 @@ class RingRank {
  public:
   RingRank(Backend& backend, Transport& transport, const ShardedDocuments& documents)
       : backend_(backend), transport_(transport), ring_(backend, transport) {
-    group_.heads = heads_64_8(128);
+    group_.heads = heads_of(64, 8, 128);
     group_.documents = &documents;
     group_.members.resize(static_cast<std::size_t>(ranks));
     std::iota(group_.members.begin(), group_.members.end(), 0);
     const std::int64_t rows = documents.rows(transport.rank());
     const std::int64_t query = rows * group_.heads.heads * group_.heads.dim;
     const std::int64_t key = rows * 2 * group_.heads.kv_heads * group_.heads.dim;
-    q_ = random_bf16(backend, query, 1);
-    kv_ = random_bf16(backend, key, 2);
-    d_o_ = random_bf16(backend, query, 3);
+    q_ = random_elements(backend, query, 1);
+    kv_ = random_elements(backend, key, 2);
+    d_o_ = random_elements(backend, query, 3);
     o_ = zeros(backend, static_cast<std::size_t>(query) * 2);
     lse_ = zeros(backend, static_cast<std::size_t>(rows * group_.heads.heads) * 4);
     d_q_ = zeros(backend, static_cast<std::size_t>(query) * 4);
@@ -83,7 +83,7 @@ void take_slowest(std::vector<double>& slowest, const std::vector<double>& secon
 
 void measure_ring(Backend& backend, Report& report) {
   const std::int64_t tokens = ranks * tokens_of_a_rank;
-  AttentionTensors whole(backend, heads_64_8(128), {{0, tokens, 0, tokens, Mask::causal}});
+  AttentionTensors whole(backend, heads_of(64, 8, 128), {{0, tokens, 0, tokens, Mask::causal}});
   const double whole_forward = median(measure(backend, [&] { whole.forward(); }));
   const double whole_backward = median(measure(backend, [&] { whole.backward(); }));
 
