@@ -14,7 +14,7 @@ DeviceProfile fit_to_messages(const MeasuredMessages& messages, const DeviceProf
   for (const MessageTiming& timing : messages.timings) {
     MessageSamples& samples = recording.messages[{timing.kind, timing.ranks, timing.bytes, timing.link}];
     samples.seconds.add(timing.timing.median_s);
-    samples.of_all.add(timing.timing.median_s);
+    samples.of_all_ranks.add(timing.timing.median_s);
     devices = std::max(devices, timing.ranks);
   }
   for (const TracedFile& each : messages.files) {

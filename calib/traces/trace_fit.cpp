@@ -100,13 +100,13 @@ class TraceFitter {
     std::int64_t samples = 0;
     const auto add = [&](const auto& shapes) {
       for (const auto& [shape, own] : shapes) {
-        if (own.alone.count() < enough_for_slowdown || own.beside.count() < enough_for_slowdown) continue;
-        const double ratio = own.beside.quantile(0.5) / own.alone.quantile(0.5);
-        const double seconds = own.beside.mean() * static_cast<double>(own.beside.count());
+        if (own.alone.count() < enough_for_slowdown || own.overlapped.count() < enough_for_slowdown) continue;
+        const double ratio = own.overlapped.quantile(0.5) / own.alone.quantile(0.5);
+        const double seconds = own.overlapped.mean() * static_cast<double>(own.overlapped.count());
         ratios.add(ratio);
         weighted += seconds * ratio;
         weight += seconds;
-        samples += own.beside.count();
+        samples += own.overlapped.count();
       }
     };
     add(parts_.recording.products);

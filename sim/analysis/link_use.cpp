@@ -8,7 +8,6 @@
 #include "sim/network/link_kind.h"
 
 namespace hdpsim {
-
 namespace {
 
 Bytes other_bytes(const JobsTraffic& traffic, LinkId link) {

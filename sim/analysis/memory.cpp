@@ -12,7 +12,6 @@
 #include "sim/plan/served_cut.h"
 
 namespace hdpsim {
-
 namespace {
 
 /// The share of a micro-batch's time that is its forward.

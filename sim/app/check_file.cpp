@@ -17,7 +17,6 @@
 #include "sim/model/work.h"
 #include "sim/plan/plan_file.h"
 #include "sim/plan/scheduler_output.h"
-#include "sim/plan/sound_plan.h"
 #include "sim/profile/profile_file.h"
 #include "sim/study/study.h"
 #include "sim/trace/description.h"

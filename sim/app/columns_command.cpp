@@ -1,7 +1,6 @@
 #include "sim/app/command.h"
 #include "sim/app/drift_figures.h"
 #include "sim/compare/comparison_figures.h"
-#include "sim/compare/execution_figures.h"
 #include "sim/fit/fit_figures.h"
 #include "sim/replay/window_table.h"
 #include "sim/results/figure_page.h"

@@ -5,7 +5,6 @@
 #include "sim/app/timeline_sets.h"
 #include "sim/base/output_folder.h"
 #include "sim/compare/comparison_output.h"
-#include "sim/compare/comparison_page.h"
 #include "sim/compare/step_comparison.h"
 
 namespace hdpsim::app {

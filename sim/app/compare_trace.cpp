@@ -10,7 +10,6 @@
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/compare/trace_comparison.h"
-#include "sim/compare/trace_comparison_format.h"
 #include "sim/profiler/recording.h"
 #include "sim/run/step.h"
 
@@ -59,7 +58,7 @@ Recording read_traces(const std::vector<std::string>& paths, const StudyPoint& p
   RecordingOptions reading;
   reading.gpus_per_node = point.spec.cluster.devices_per_node;
   ProgressDisplay display;
-  reading.tell = [&display](double share) { display.show(ReadingProgress{share}); };
+  reading.report = [&display](double share) { display.show(ReadingProgress{share}); };
   return read_recording({paths.begin(), paths.end() - 1}, reading);
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sim/app/command.h"
-#include "sim/base/file_claim.h"
+#include "sim/base/atomic_file.h"
 #include "sim/profile/device_profile.h"
 
 namespace hdpsim::app {

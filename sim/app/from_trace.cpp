@@ -55,7 +55,7 @@ Recording read_traces(const FromTraceOptions& options, const std::optional<Start
   if (start) reading.gpus_per_node = start->gpus_per_node;
   if (options.gpus_per_node > 0) reading.gpus_per_node = options.gpus_per_node;
   ProgressDisplay display;
-  reading.tell = [&display](double share) { display.show(ReadingProgress{share}); };
+  reading.report = [&display](double share) { display.show(ReadingProgress{share}); };
   return read_recording({options.traces.begin(), options.traces.end()}, reading);
 }
 

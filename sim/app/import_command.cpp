@@ -8,7 +8,6 @@
 #include "sim/app/command.h"
 #include "sim/base/atomic_file.h"
 #include "sim/import/imported_study.h"
-#include "sim/import/source_places.h"
 #include "sim/study/study.h"
 
 namespace hdpsim::app {

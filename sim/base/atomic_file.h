@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace hdpsim {
@@ -13,7 +14,7 @@ namespace hdpsim {
 enum class Durability { process, power };
 
 /// A file that appears under its name only when it is complete: until commit() it has a temporary name in the same
-/// folder, and it is removed if commit() is never reached. The temporary file is always a new one, so no link is
+/// folder, and it is removed if commit() is not called. The temporary file is always a new one, so no link is
 /// written through; a link that has the name is replaced, not followed. What is not a regular file (a pipe, a device,
 /// the target of /dev/stdout) is written in place. Every refusal of the machine, also a full disk, is a MachineError.
 class AtomicFile {
@@ -49,11 +50,29 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 /// continues afterwards cannot finish these files.
 void remove_unfinished_files() noexcept;
 
-/// Removes what processes that were killed have left of this file beside it. Its cost is that of listing the folder, so
-/// that it is for those who write one file; OutputFolder sweeps a whole folder.
+/// Removes what processes that were killed have left of this file next to it. Its cost is that of listing the folder,
+/// so that it is for those who write one file; OutputFolder sweeps a whole folder.
 void remove_left_overs(const std::filesystem::path& path) noexcept;
 
 /// Whether the name is one that an AtomicFile of a process gave, and that process no longer runs on this machine.
 [[nodiscard]] bool is_left_over(const std::filesystem::path& name);
+
+/// The name of a file that a process will write when its work is done. As long as this object lives a second process
+/// that claims the name is refused, where the file system supports locks: both would do the work, and the later one
+/// would silently replace what the earlier one found. The lock is on a file .NAME.lock next to it, which goes with the
+/// claim; after the death of a process the next claim takes it over.
+class FileClaim {
+ public:
+  /// `writer` is the command line of this process, shown to one that is refused. MachineError if another process has
+  /// the name or the folder cannot be written.
+  FileClaim(const std::filesystem::path& path, const std::string& writer);
+  FileClaim(const FileClaim&) = delete;
+  FileClaim& operator=(const FileClaim&) = delete;
+  ~FileClaim();
+
+ private:
+  std::filesystem::path lock_;
+  int descriptor_ = -1;
+};
 
 }  // namespace hdpsim

@@ -126,7 +126,7 @@ void Diagnostics::add(Diagnostic problem) {
   ++count_;
   for (std::string* text : {&problem.message, &problem.help}) {
     if (text->size() <= longest_text) continue;
-    text->resize(longest_text + 1);  // one byte more tells shortened() that the text is longer
+    text->resize(longest_text + 1);  // one byte more, by which shortened() sees that the text is longer
     text->shrink_to_fit();
   }
   if (is_told(problem)) {
@@ -151,7 +151,7 @@ void Diagnostics::add_source(const std::string& file, std::string text) {
 bool Diagnostics::is_told(const Diagnostic& problem) const {
   if (problem.position.line == 0) return false;
   const auto [first, last] = entries_.equal_range(problem);
-  return std::any_of(first, last, [&](const Diagnostic& told) { return told.message == problem.message; });
+  return std::any_of(first, last, [&](const Diagnostic& other) { return other.message == problem.message; });
 }
 
 std::vector<Diagnostic> Diagnostics::sorted() const {

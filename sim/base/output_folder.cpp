@@ -224,16 +224,16 @@ void OutputFolder::remove_earlier() {
 }
 
 std::string OutputFolder::removed_text() const {
-  std::vector<std::string> told;
+  std::vector<std::string> listed;
   std::map<std::string, int> inner;
   for (const std::string& name : removed_) {
     if (written_.contains({use_.kind, name})) continue;
     const std::string folder = fs::path(name).parent_path().string();
-    folder.empty() ? told.push_back(name) : static_cast<void>(++inner[folder]);
+    folder.empty() ? listed.push_back(name) : static_cast<void>(++inner[folder]);
   }
-  for (const auto& [folder, count] : inner) told.push_back(fmt::format("{}/ ({})", folder, count));
-  if (told.empty()) return {};
-  return fmt::format("removed from {}, as an earlier run had left it: {}", path_.string(), joined(told, ", "));
+  for (const auto& [folder, count] : inner) listed.push_back(fmt::format("{}/ ({})", folder, count));
+  if (listed.empty()) return {};
+  return fmt::format("removed from {}, as an earlier run had left it: {}", path_.string(), joined(listed, ", "));
 }
 
 }  // namespace hdpsim

@@ -1,8 +1,12 @@
 #include "sim/base/printable.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 
 namespace hdpsim {
 namespace {
@@ -53,6 +57,8 @@ std::string shown(std::string_view text, bool lines) {
   return shown;
 }
 
+constexpr std::size_t longest_name = 160;  // a file's name may have 255 bytes
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -61,6 +67,28 @@ std::string printable(std::string_view text) {
 
 std::string printable_lines(std::string_view text) {
   return shown(text, true);
+}
+
+std::string as_file_name(std::string_view text) {
+  std::string name;
+  for (const char c : text) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || (c == '.' && !name.empty());
+    if (is_plain || (!name.empty() && name.back() != '_')) name += is_plain ? c : '_';
+  }
+  name.resize(std::min(name.size(), longest_name));
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  return name;
+}
+
+std::vector<std::string> as_file_names(const std::vector<std::string>& texts) {
+  std::map<std::string, int> seen;
+  std::vector<std::string> names;
+  for (const std::string& text : texts) {
+    std::string name = as_file_name(text);
+    const int before = seen[name]++;
+    names.push_back(before == 0 ? name : fmt::format("{}~{}", name, before + 1));
+  }
+  return names;
 }
 
 }  // namespace hdpsim

@@ -7,7 +7,10 @@
 #include <charconv>
 #include <cmath>
 #include <initializer_list>
+#include <iterator>
 #include <span>
+
+#include "sim/base/text.h"
 
 namespace hdpsim {
 namespace {
@@ -131,6 +134,10 @@ std::string with_unit(double value, std::span<const Unit> units, std::initialize
 }
 
 }  // namespace
+
+void append_formatted(std::string& text, fmt::string_view format, fmt::format_args arguments) {
+  fmt::vformat_to(std::back_inserter(text), format, arguments);
+}
 
 Parsed<std::int64_t> parse_count(std::string_view text) {
   const std::string help = "write a whole number such as 4096, 256Ki (x 1024) or 32k (x 1000)";

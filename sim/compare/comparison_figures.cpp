@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "sim/analysis/glossary.h"
+#include "sim/compare/comparison.h"
+
 namespace hdpsim {
 namespace {
 
@@ -49,6 +52,51 @@ FigureTable<ComparedWorker> figures_of_a_worker() {
   return all;
 }
 
+auto seconds_in(Duration ExecutedRun::*time) {
+  return [=](const ExecutedRun& row) { return (row.*time).seconds(); };
+}
+
+auto total_of(Breakdown ExecutedRun::*times) {
+  return [=](const ExecutedRun& row) { return (row.*times).total().seconds(); };
+}
+
+void add_activities(FigureTable<ExecutedRun>& all, const std::string& source, Breakdown ExecutedRun::*times) {
+  for (const Activity activity : all_activities) {
+    const std::string_view name = activity_name(activity);
+    all.add(
+        {fmt::format("{}_{}_s", source, name), "", "s", fmt::format("{} time: {}", source, activity_meaning(activity))},
+        [=](const ExecutedRun& row) { return (row.*times)[activity].seconds(); });
+  }
+}
+
+// Empty if the executor does not measure it.
+std::optional<double> measured_core_share(const ExecutedRun& row) {
+  const double on_core_s = computed_seconds({row.processor});
+  return on_core_s > 0 ? std::optional(on_core_s / computed_seconds({row.measured})) : std::nullopt;
+}
+
+FigureTable<ExecutedRun> figures_of_a_run() {
+  using Row = ExecutedRun;
+  FigureTable<Row> all;
+  all.add({"step", "", "", "number of the step, from 0"}, at(&Row::step));
+  all.add({"loss", "", "", "the loss of the step"}, at(&Row::loss));
+  all.add({"tokens", "", "tokens", "tokens of the step"}, at(&Row::tokens));
+  all.add({"predicted_s", "", "s", "predicted time of the step"}, total_of(&Row::predicted));
+  all.add({"measured_s", "", "s", "measured time of the step"}, total_of(&Row::measured));
+  all.add({"tokens_per_s", "", "tokens/s", "`tokens` over the measured time"},
+          [](const Row& row) { return static_cast<double>(row.tokens) / row.measured.total().seconds(); });
+  add_activities(all, "predicted", &Row::predicted);
+  add_activities(all, "measured", &Row::measured);
+  all.add({"run", "", "", "number of the run of this step, from 1"}, at(&Row::run));
+  all.add({"plan_exposed_s", "", "s", "the longest that a rank waited for its plan"}, seconds_in(&Row::exposed));
+  all.add({"planning_s", "", "s", "time of planning the step, while the one before ran"}, seconds_in(&Row::planning));
+  all.add({"at_pace_s", "", "s", "the prediction with kernels as fast as they were during this run (`--pace`)"},
+          [](const Row& row) { return row.at_pace ? std::optional(row.at_pace->seconds()) : std::nullopt; });
+  all.add({"core_share", "", "share", "share of the time of kernels in which their threads had a core"},
+          measured_core_share);
+  return all;
+}
+
 }  // namespace
 
 const FigureTable<ComparedFamily>& family_figures() {
@@ -68,6 +116,18 @@ FigureSection comparison_figures() {
               "of several plans\nthey stand below each: `plans[].ranks[]`.",
           .json = "comparison.json",
           .files = {{"families.csv", family_figures().texts()}, {"ranks.csv", worker_figures().texts()}}};
+}
+
+const FigureTable<ExecutedRun>& executed_run_figures() {
+  static const auto figures = figures_of_a_run();
+  return figures;
+}
+
+FigureSection execution_figures() {
+  return {.title = "An execution",
+          .note = "Times are means over the ranks.",
+          .json = "",
+          .files = {{"steps.csv", executed_run_figures().texts()}}};
 }
 
 }  // namespace hdpsim

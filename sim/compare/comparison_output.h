@@ -29,4 +29,8 @@ namespace hdpsim {
 /// One row per plan and rank.
 [[nodiscard]] std::string compared_ranks_csv(const std::vector<Comparison>& plans);
 
+/// The comparison of one or several plans as one self-contained HTML page: tables, and bars of predicted over measured
+/// figures. No scripts; prints on paper. Every text of a file is escaped.
+[[nodiscard]] std::string comparison_page(const std::string& title, const std::vector<Comparison>& plans);
+
 }  // namespace hdpsim

@@ -1,11 +1,10 @@
-#include "sim/compare/comparison_page.h"
+#include "sim/compare/comparison_output.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "sim/base/quantity_text.h"
-#include "sim/compare/comparison_output.h"
 #include "sim/document/json.h"
 #include "sim/page/page.h"
 #include "sim/page/page_files.h"

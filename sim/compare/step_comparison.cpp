@@ -11,8 +11,7 @@
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 #include "sim/base/duration_sum.h"
-#include "sim/compare/exchange_overlap.h"
-#include "sim/compare/instruction_join.h"
+#include "sim/compare/instruction_records.h"
 
 namespace hdpsim {
 namespace {

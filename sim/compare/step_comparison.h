@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/compare/comparison.h"
-#include "sim/compare/instruction_family.h"
+#include "sim/compare/instruction_records.h"
 #include "sim/compare/timeline_file.h"
 
 namespace hdpsim {

@@ -287,7 +287,7 @@ InstructionRecord instruction_of(const Json& line, const Header& header) {
 }
 
 // `lines[i]` is the line number of records[i].
-void require_once(const std::vector<InstructionRecord>& records, const std::vector<int>& lines, Lines& told) {
+void require_once(const std::vector<InstructionRecord>& records, const std::vector<int>& lines, Lines& problems) {
   std::vector<std::size_t> order(records.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -295,7 +295,7 @@ void require_once(const std::vector<InstructionRecord>& records, const std::vect
   });
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (instruction_id(records[order[i]]) != instruction_id(records[order[i - 1]])) continue;
-    told.problem_at(lines[order[i]], 1, fmt::format("line {} has this instruction, too", lines[order[i - 1]]));
+    problems.problem_at(lines[order[i]], 1, fmt::format("line {} has this instruction, too", lines[order[i - 1]]));
   }
 }
 

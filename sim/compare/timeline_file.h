@@ -42,7 +42,7 @@ struct TimelineTitle {
 ///   {"schema": "hdpsim.timeline/1", "source": "measured", "plan": "hdp-balance", "step": 0, "step_time_s": 0.25,
 ///    "ranks": 2, "micro_batches": 1, "instructions": 1}
 ///   {"rank": 0, "breakdown_s": {"attention": 0.1, ...}}                  one a worker; its parts sum to step_time_s;
-///                                                                        "processor_s" beside it: see TimelineFile
+///                                                                        with "processor_s": see TimelineFile
 ///   {"micro_batch": 0, "begin_s": 0.01, "end_s": 0.2}                    one a micro-batch of the plan
 ///   [0, 0, 2, 11, 3, "attention", "compute", 0.01, 0.02]                 one an instruction that a rank ran: HDP rank,
 ///                                                                        micro-batch, block, iteration, instruction,

@@ -7,6 +7,7 @@
 
 #include "sim/engine/timeline.h"
 #include "sim/profiler/recording.h"
+#include "sim/results/format.h"
 
 namespace hdpsim {
 
@@ -23,7 +24,7 @@ struct ComparedActivity {
   std::vector<Kind> kinds;
 };
 
-/// A step of a training beside the simulated one.
+/// A step of a training compared with the simulated one.
 struct TraceComparison {
   std::string plan;
   std::int64_t traces = 0;
@@ -37,13 +38,17 @@ struct TraceComparison {
   std::vector<ComparedActivity> activities;
 };
 
-/// Lays the traces beside the mean breakdown of a simulated step. What a device of a trace does is scaled from the time
-/// between its first and last kernel to a step. `steps`: how many a trace without marks holds. Requires a trace
+/// Compares the traces with the mean breakdown of a simulated step. What a device of a trace does is scaled from the
+/// time between its first and last kernel to a step. `steps`: how many a trace without marks holds. Requires a trace
 /// (checked).
 [[nodiscard]] TraceComparison compare_with_traces(const Recording& recording, const Breakdown& simulated,
                                                   std::optional<std::int64_t> steps);
 
-/// Where the steps differ, in sentences: the largest differences first, those below a hundredth of the step left out.
+/// Where the steps differ, in sentences: the largest differences first, without those below a hundredth of the step.
 [[nodiscard]] std::vector<std::string> differences_in_words(const TraceComparison& comparison);
+
+/// A measured and a simulated step: for people, with what differs in words; its activities as CSV; or all of
+/// it as JSON, schema `hdpsim.trace_comparison/1`.
+[[nodiscard]] std::string formatted(const TraceComparison& comparison, Format format);
 
 }  // namespace hdpsim

@@ -1,4 +1,4 @@
-#include "sim/explore/access.h"
+#include "sim/explore/http_server.h"
 
 #include <fmt/format.h>
 #include <sys/random.h>

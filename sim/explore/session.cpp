@@ -12,8 +12,8 @@
 #include "sim/base/units.h"
 #include "sim/document/document.h"
 #include "sim/document/json.h"
-#include "sim/explore/answer_lines.h"
 #include "sim/explore/explore_page.h"
+#include "sim/explore/session_lines.h"
 #include "sim/report/study_report.h"
 #include "sim/results/table.h"
 #include "sim/run/best_static.h"
@@ -53,8 +53,8 @@ std::vector<std::string> without_sweep(std::vector<std::string> settings) {
   return settings;
 }
 
-// The figures of the first of many steps stand for long; those of an eighth are much nearer to the mean of all. So
-// are those of 64 steps, in whatever many: nobody waits longer for them.
+// With many steps the figures of the first are shown for long; those of an eighth are much nearer to the mean of all,
+// and so are those of 64 steps, however many there are: nobody waits longer for them.
 constexpr std::int64_t many_steps = 16;
 constexpr std::int64_t first_part = 8;
 constexpr std::int64_t most_first_steps = 64;
@@ -211,7 +211,7 @@ std::optional<std::vector<Run>> ExploreSession::all_steps(const Study& study, co
   if (!compare_with_best_static(study, catalog, how, *runs)) return std::nullopt;
   const RunAdvice advice = advice_in_need(
       study, *runs, {.catalog = catalog, .jobs = options_.jobs, .stop = [&] { return stream.is_closed(); }});
-  for (const std::string& told : result_notes(*runs, advice)) notes.push_back(told);
+  for (const std::string& note : result_notes(*runs, advice)) notes.push_back(note);
   for (const std::string& warning : coverage.warnings(study, *runs)) notes.push_back(warning);
   return runs;
 }

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -9,17 +12,54 @@
 #include <vector>
 
 #include "sim/explore/http_server.h"
-#include "sim/explore/one_at_a_time.h"
-#include "sim/explore/question.h"
+#include "sim/explore/session_lines.h"
 #include "sim/run/run_store.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
 
 namespace hdpsim {
 
+/// Work of which only one piece is done at a time. Those who wait leave when nobody wants their work any more: of many
+/// questions that a moving slider asks while a long step is simulated, the last one alone is answered.
+class OneAtATime {
+ public:
+  /// A turn, which ends with the object. Waits for it; false if it was given up.
+  class Turn {
+   public:
+    Turn(OneAtATime& work, const std::function<bool()>& give_up) : work_(work), has_(work.begin(give_up)) {}
+    ~Turn() {
+      if (has_) work_.end();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    explicit operator bool() const { return has_; }
+
+   private:
+    OneAtATime& work_;
+    const bool has_;
+  };
+
+ private:
+  bool begin(const std::function<bool()>& give_up) {
+    std::unique_lock lock(mutex_);
+    while (taken_ && !give_up()) changed_.wait_for(lock, std::chrono::milliseconds(10));
+    if (taken_ || give_up()) return false;
+    return taken_ = true;
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    taken_ = false;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;  // guards the members below
+  std::condition_variable changed_;
+  bool taken_ = false;
+};
+
 /// What a session is about, and where it keeps what it needs.
 struct ExploreOptions {
-  std::string study;                ///< The path of the study that settings change; the sweep of it is left out.
+  std::string study;                ///< The path of the study that settings change; its sweep is ignored.
   std::filesystem::path data{};     ///< The folder of shipped files, as of Catalog.
   std::filesystem::path scratch{};  ///< A folder of its own, for files that were dropped and for finished runs.
   std::string version{};
@@ -54,7 +94,7 @@ class ExploreSession final : public HttpService {
   [[nodiscard]] std::optional<Study> begun(const Question& question, AnswerStream& stream);
   /// Sends the answer of the first part of many steps. False if nobody reads it.
   [[nodiscard]] bool send_part(Study& study, AnswerStream& stream) const;
-  /// Adds to `notes` what the command tells beside its figures. Empty if nobody reads the answer.
+  /// Adds to `notes` what the command prints in addition to its figures. Empty if nobody reads the answer.
   [[nodiscard]] std::optional<std::vector<Run>> all_steps(const Study& study, const Question& question,
                                                           std::vector<std::string>& notes, AnswerStream& stream);
   /// False if nobody reads the answer.

@@ -15,13 +15,12 @@
 #include "sim/import/impl/foreign_formats.h"
 #include "sim/import/impl/megatron_rules.h"
 #include "sim/import/impl/shell_builtins.h"
-#include "sim/import/impl/training_signs.h"
 #include "sim/import/shell_script.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr std::size_t most_told = 20;  // of commands between which to choose
+constexpr std::size_t most_listed = 20;  // of commands between which to choose
 
 std::string with_dashes(std::string text) {
   std::replace(text.begin(), text.end(), '_', '-');
@@ -79,8 +78,8 @@ bool is_script(const ShellText& word) {
 }
 
 // Why no command trains: one generates text, or starts another framework.
-void tell_no_training(const std::vector<std::vector<ShellText>>& with_model, const std::string& file,
-                      const ShellScript& script, Diagnostics& diagnostics) {
+void report_no_training(const std::vector<std::vector<ShellText>>& with_model, const std::string& file,
+                        const ShellScript& script, Diagnostics& diagnostics) {
   if (!with_model.empty()) {
     const auto& words = with_model.front();
     const ShellText& word = *std::find_if(words.begin(), words.end(), is_other_use);
@@ -137,7 +136,7 @@ class ScriptArguments {
  private:
   static bool is_program(const ShellText& word) { return word.text.ends_with(".py"); }
 
-  // The place of the Python program, behind which the arguments of training stand; 0 if no word is one.
+  // The place of the Python program, which the arguments of training follow; 0 if no word is one.
   static std::size_t program_of(const std::vector<ShellText>& words) {
     const auto found = std::find_if(words.begin(), words.end(), is_program);
     return found == words.end() ? 0 : static_cast<std::size_t>(found - words.begin());
@@ -170,7 +169,7 @@ std::optional<std::size_t> chosen_command(const std::vector<std::vector<ShellTex
                                           Diagnostics& diagnostics) {
   const std::size_t number = command ? static_cast<std::size_t>(*command) : 1;
   if (number >= 1 && number <= commands.size() && (command || commands.size() == 1)) return number - 1;
-  for (std::size_t i = 0; i < std::min(commands.size(), most_told); ++i) {
+  for (std::size_t i = 0; i < std::min(commands.size(), most_listed); ++i) {
     diagnostics.error(script.position(file, commands[i].front()),
                       fmt::format("command {} of {} that train a model", i + 1, commands.size()),
                       fmt::format("--command {} takes this one", i + 1));
@@ -180,7 +179,7 @@ std::optional<std::size_t> chosen_command(const std::vector<std::vector<ShellTex
 
 // ---- Documents
 
-// A value in which `${NAME}` stands for that of a variable.
+// A value with each `${NAME}` replaced by the value of that variable.
 class Substitution {
  public:
   explicit Substitution(const std::map<std::string, std::string>& variables) : variables_(variables) {}
@@ -208,7 +207,7 @@ class Substitution {
     return value;
   }
 
-  void tell_unused(const std::string& file, ImportNotes& notes) const {
+  void note_unused(const std::string& file, ImportNotes& notes) const {
     for (const auto& [name, text] : variables_) {
       if (used_.contains(name)) continue;
       notes.push_back({ImportNote::Kind::assumed,
@@ -267,7 +266,7 @@ ArgumentList arguments_of_script(const std::string& file, const std::string& tex
   const auto with_model = model_commands(script);
   auto commands = with_model;
   std::erase_if(commands, [](const auto& words) { return !trains(words); });
-  if (found.empty() && commands.empty()) tell_no_training(with_model, file, script, found);
+  if (found.empty() && commands.empty()) report_no_training(with_model, file, script, found);
   const auto which = found.empty() ? chosen_command(commands, file, script, command, found) : std::nullopt;
   diagnostics.append(found);
   if (!which) return {};
@@ -301,7 +300,7 @@ ArgumentList arguments_of_document(const std::string& file, const std::string& t
   }
   Substitution substitution(variables);
   take_arguments(*map, substitution, list.arguments);
-  substitution.tell_unused(file, list.notes);
+  substitution.note_unused(file, list.notes);
   const auto is_known = [](const Argument& argument) { return rule_of(argument.written) != nullptr; };
   if (!list.arguments.empty() && std::none_of(list.arguments.begin(), list.arguments.end(), is_known)) {
     diagnostics.error(

@@ -19,7 +19,7 @@ struct ArgumentValue {
   Position position;
   std::string unset;          ///< What of it the file does not say: `$1`; empty: it is known.
   std::string variable = {};  ///< Which variable of the file would say it; may be empty.
-  std::string why = {};       ///< On what it hangs, for people; may be empty.
+  std::string why = {};       ///< What it depends on, for people; may be empty.
 };
 
 /// An argument of Megatron-LM as a file states it.
@@ -29,7 +29,7 @@ struct Argument {
   std::vector<ArgumentValue> values;
   bool is_switch = false;    ///< A key of YAML with a truth for its value.
   bool is_on = true;         ///< That truth.
-  bool is_launcher = false;  ///< It stands before the program: an argument of torchrun.
+  bool is_launcher = false;  ///< It precedes the program: an argument of torchrun.
 };
 
 /// The arguments of the training run that a file starts or describes, in their order.
@@ -50,8 +50,8 @@ struct ArgumentList {
                                                std::optional<int> command, Diagnostics& diagnostics);
 
 /// The arguments of a YAML or JSON file: a map of them with dashes or underscores, or one below `args` or
-/// `MODEL_ARGS`, with sections or without. Keys without a value count as absent. `${NAME}` in a value stands for that
-/// of a name of `variables`. Files of other programs are refused by their names.
+/// `MODEL_ARGS`, with sections or without. Keys without a value count as absent. `${NAME}` in a value is replaced by
+/// the value of that name in `variables`. Files of other programs are refused by their names.
 [[nodiscard]] ArgumentList arguments_of_document(const std::string& file, const std::string& text,
                                                  const std::map<std::string, std::string>& variables,
                                                  Diagnostics& diagnostics);
@@ -64,7 +64,7 @@ struct ArgumentList {
 /// ends in .gz is decompressed. Reported is a log whose list ends beyond largest_yaml_bytes.
 [[nodiscard]] std::optional<std::string> read_log_head(const std::string& file, Diagnostics& diagnostics);
 
-/// The arguments that a log lists, without those that are None. Lines of other ranks between them are left out.
+/// The arguments that a log lists, without those that are None. Lines of other ranks between them are skipped.
 [[nodiscard]] ArgumentList arguments_of_log(const std::string& file, std::string_view text);
 
 }  // namespace hdpsim

@@ -12,8 +12,7 @@
 #include "sim/document/json.h"
 #include "sim/document/limits.h"
 #include "sim/document/values.h"
-#include "sim/import/megatron.h"
-#include "sim/import/torchtitan.h"
+#include "sim/import/frameworks.h"
 #include "sim/model/experts.h"
 #include "sim/model/layers.h"
 #include "sim/model/model_config.h"
@@ -165,7 +164,7 @@ class StudyWriter {
       const std::size_t table = fp8_table(format);
       if (profile.gemm_fp8[table]) continue;
       run_.notes.push_back(
-          {ImportNote::Kind::unsaid,
+          {ImportNote::Kind::unmodelled,
            {},
            fmt::format("products in {}: bf16, as the profile {} has no {}", word, profile.name, fp8_table_key(table))});
       put(run_.kernels, "linear", std::string("bf16"));
@@ -230,13 +229,13 @@ class StudyWriter {
     Value plans = Value::sequence();
     plans.items.push_back(std::move(fixed));
     plans.items.push_back(Value::scalar("hdp-balance"));
-    run_.remarks["plans"] = "here: the mesh of the arguments, and groups by length beside it";
+    run_.remarks["plans"] = "here: the mesh of the arguments, and groups by length to compare it with";
     return plans;
   }
 
   [[nodiscard]] std::string heading() const {
     return fmt::format(
-        "# From {}, for {}. What the file says and this study does not stands at the end.\n"
+        "# From {}, for {}. What the file states and this study does not is at the end.\n"
         "# Run it: hdpsim study {} --out {}\n\n",
         printable(fs::path(file_).filename().string()), run_.framework, printable(out_.filename().string()),
         printable(out_.stem().string()));

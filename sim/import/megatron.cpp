@@ -1,4 +1,4 @@
-#include "sim/import/megatron.h"
+#include "sim/import/frameworks.h"
 
 #include <fmt/format.h>
 
@@ -9,12 +9,8 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/import/impl/megatron_arguments.h"
-#include "sim/import/impl/megatron_hybrid.h"
 #include "sim/import/impl/megatron_model.h"
-#include "sim/import/impl/megatron_places.h"
-#include "sim/import/impl/megatron_ranges.h"
-#include "sim/import/impl/megatron_recipe.h"
-#include "sim/import/impl/megatron_variants.h"
+#include "sim/import/impl/stated_keys.h"
 #include "sim/program/schedule.h"
 #include "sim/study/megatron_rules.h"
 
@@ -56,7 +52,8 @@ class MegatronReader {
     read_experts();
     read_megatron_recipe(arguments_, {.has_experts = has_experts_, .layers_of_stage = layers_ / (run_.pp * chunks_)},
                          run_);
-    arguments_.assume("framework: Megatron-Core with Transformer Engine, whose defaults stand for what is not stated");
+    arguments_.assume(
+        "framework: Megatron-Core with Transformer Engine, whose defaults are taken for what is not stated");
     run_.places = places_of(arguments_);
     return std::move(run_);
   }
@@ -115,7 +112,7 @@ class MegatronReader {
       const Value value = Value::scalar(world_size_->text, world_size_->position);
       return read_in<std::int64_t>(value, "WORLD_SIZE", gpus, diagnostics_).value_or(0);
     }
-    if (arguments_.has("nproc_per_node") && !per_node) return 0;  // which is told
+    if (arguments_.has("nproc_per_node") && !per_node) return 0;  // which is reported
     diagnostics_.error({arguments_.file(), 0, 0}, "nothing states how many GPUs the job has",
                        "--gpus N states it; so do torchrun, srun, mpirun, deepspeed, accelerate and #SBATCH lines");
     return 0;
@@ -145,11 +142,11 @@ class MegatronReader {
   }
 
   [[nodiscard]] std::int64_t layers_stated() const {
-    Diagnostics told_before;
+    Diagnostics reported_before;
     const auto count = [&](std::string_view key) -> std::int64_t {
       const std::vector<std::string> words = arguments_.words(key);
       if (words.size() != 1) return 0;
-      return read_in<std::int64_t>(Value::scalar(words[0]), key, layers, told_before).value_or(0);
+      return read_in<std::int64_t>(Value::scalar(words[0]), key, layers, reported_before).value_or(0);
     };
     const std::int64_t stated = count(arguments_.has("num_layers") ? "num_layers" : "encoder_num_layers");
     return is_hybrid(arguments_) ? std::ssize(hybrid_letters(arguments_, stated)) : stated;
@@ -167,8 +164,8 @@ class MegatronReader {
     if (chunks_ > 1) check_interleaving();
     if (arguments_.has("microbatch_group_size_per_vp_stage") && chunks_ > 1 &&
         arguments_.number("microbatch_group_size_per_vp_stage", sequences, run_.pp) != run_.pp) {
-      arguments_.tell_unsaid("microbatch_group_size_per_vp_stage", "groups are of as many as there are stages",
-                             effects::other_both);
+      arguments_.note_unmodelled("microbatch_group_size_per_vp_stage", "groups are of as many as there are stages",
+                                 effects::other_both);
     }
     if (arguments_.has("pipeline_model_parallel_layout") || hybrid_segments(arguments_) > 1) return;
     if (layers_ > 0 && !dealt_alike()) {
@@ -179,7 +176,8 @@ class MegatronReader {
 
   void check_interleaving() {
     const std::int64_t replicas = run_.gpus / (run_.tp * run_.pp * run_.cp);
-    if (replicas == 0 || run_.global_batch % (run_.micro_batch * replicas) != 0) return;  // told by check_divisions()
+    if (replicas == 0 || run_.global_batch % (run_.micro_batch * replicas) != 0)
+      return;  // reported by check_divisions()
     const std::int64_t micro_batches = run_.global_batch / (run_.micro_batch * replicas);
     const std::int64_t group = arguments_.number("microbatch_group_size_per_vp_stage", sequences, run_.pp);
     const std::string problem = interleaving_problem(micro_batches, run_.pp, std::max(group, run_.pp));
@@ -218,7 +216,7 @@ class MegatronReader {
   std::int64_t virtual_stages() {
     arguments_.refuse_second_of(virtual_stage_arguments);
     if (const std::int64_t segments = hybrid_segments(arguments_); segments > 1) {
-      for (const std::string_view name : virtual_stage_arguments) refuse_beside_bars(name);
+      for (const std::string_view name : virtual_stage_arguments) refuse_with_bars(name);
       return chunks_of(segments);
     }
     if (const auto chunks = arguments_.number("num_virtual_stages_per_pipeline_rank", degree)) return *chunks;
@@ -233,11 +231,11 @@ class MegatronReader {
     return arguments_.number("virtual_pipeline_model_parallel_size", degree, 1);
   }
 
-  void refuse_beside_bars(std::string_view name) {
+  void refuse_with_bars(std::string_view name) {
     if (!arguments_.has(name)) return;
     diagnostics_.error(arguments_.position(name),
                        fmt::format("'{}' says what the bars of the pattern say already", name),
-                       "leave it out, or the bars");
+                       "remove it, or the bars");
   }
 
   // Bars in a hybrid's letters end chunks.
@@ -258,16 +256,16 @@ class MegatronReader {
     if (words.empty() || run_.cp == 1) return;
     const std::string& word = words.front();
     if (std::any_of(words.begin(), words.end(), [&](const std::string& other) { return other != word; })) {
-      return arguments_.tell_unsaid("cp_comm_type", "in all layers keys and values go around a ring (p2p)",
-                                    effects::other_time);
+      return arguments_.note_unmodelled("cp_comm_type", "in all layers keys and values go around a ring (p2p)",
+                                        effects::other_time);
     }
     const std::vector<std::string> sizes = arguments_.words("hierarchical_context_parallel_sizes");
-    const std::int64_t party = sizes.size() == 2 ? parse_count(sizes.front()).value.value_or(0) : 0;
+    const std::int64_t subgroup = sizes.size() == 2 ? parse_count(sizes.front()).value.value_or(0) : 0;
     if (word == "all_gather" || word == "a2a") {
       put(run_.mesh, "cp_comm_type", word);
-    } else if (word == "a2a+p2p" && party > 0) {
+    } else if (word == "a2a+p2p" && subgroup > 0) {
       put(run_.mesh, "cp_comm_type", std::string("a2a"));
-      put(run_.mesh, "a2a_ranks", party);
+      put(run_.mesh, "a2a_ranks", subgroup);
     } else if (word == "a2a+p2p") {
       diagnostics_.error(arguments_.position("cp_comm_type"), "a2a+p2p needs the ranks of both levels",
                          "write --hierarchical-context-parallel-sizes, as in 4 2");
@@ -299,7 +297,7 @@ class MegatronReader {
       if (ep > 1) {
         diagnostics_.error(arguments_.position("expert_model_parallel_size"),
                            fmt::format("'expert_model_parallel_size' is {}, but the model has no experts", ep),
-                           "state --num-experts, or leave it out");
+                           "state --num-experts, or remove it");
       }
       return;
     }
@@ -315,8 +313,8 @@ class MegatronReader {
     }
     arguments_.assume("all experts get equally many tokens (moe.routing: uniform)");
     if (!arguments_.is_on("moe_grouped_gemm")) {
-      arguments_.tell_unsaid("moe_grouped_gemm", "products of a device's experts are grouped without it, too",
-                             effects::slower);
+      arguments_.note_unmodelled("moe_grouped_gemm", "products of a device's experts are grouped without it, too",
+                                 effects::slower);
     }
     if (group > 1) read_dispatch();
   }
@@ -327,8 +325,9 @@ class MegatronReader {
     if (arguments_.is_on("moe_enable_deepep") && dispatcher == "flex") {
       put(run_.moe, "dispatch", std::string("per_node"));
     } else if (dispatcher != "alltoall") {
-      arguments_.tell_unsaid("moe_token_dispatcher_type", "copies of tokens travel in all-to-alls (default: allgather)",
-                             effects::slower_and_larger);
+      arguments_.note_unmodelled("moe_token_dispatcher_type",
+                                 "copies of tokens travel in all-to-alls (default: allgather)",
+                                 effects::slower_and_larger);
     }
   }
 
@@ -337,17 +336,18 @@ class MegatronReader {
     const std::int64_t experts = arguments_.number("num_experts", experts_range, 1);
     if (cut == 1) {
       if (ep == 1 && run_.tp > 1) {
-        arguments_.tell_unsaid("expert_tensor_parallel_size", "each expert is cut over tp, not held whole everywhere",
-                               effects::larger);
+        arguments_.note_unmodelled("expert_tensor_parallel_size",
+                                   "each expert is cut over tp, not held whole everywhere", effects::larger);
       }
       return ep;
     }
     if (ep == 1) return 1;
     const bool divides = experts % (ep * cut) == 0;
-    arguments_.tell_unsaid("expert_tensor_parallel_size",
-                           fmt::format("experts are not divided and cut as well: {} devices hold whole ones (mesh.ep)",
-                                       divides ? ep * cut : ep),
-                           effects::other_time);
+    arguments_.note_unmodelled(
+        "expert_tensor_parallel_size",
+        fmt::format("experts are not divided and cut as well: {} devices hold whole ones (mesh.ep)",
+                    divides ? ep * cut : ep),
+        effects::other_time);
     return divides ? ep * cut : ep;
   }
 

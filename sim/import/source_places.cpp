@@ -1,4 +1,4 @@
-#include "sim/import/source_places.h"
+#include "sim/import/imported_study.h"
 
 #include <fmt/format.h>
 
@@ -62,8 +62,8 @@ Diagnostics at_source(const ImportedStudy& study, const std::string& name, const
   const auto all = problems.sorted();
   const auto is_of_study = [&](const Diagnostic& problem) { return problem.position.file == name; };
   if (std::none_of(all.begin(), all.end(), is_of_study)) return problems;
-  Diagnostics told;
-  for (const auto& [file, text] : study.sources) told.add_source(file, text);
+  Diagnostics moved;
+  for (const auto& [file, text] : study.sources) moved.add_source(file, text);
   Diagnostics none;
   const Value document = parse_document(name, study.text, none);
   for (Diagnostic problem : all) {
@@ -73,9 +73,9 @@ Diagnostics at_source(const ImportedStudy& study, const std::string& name, const
       problem.position = place == nullptr ? Position{study.file, 0, 0} : *place;
       if (!path.empty()) problem.message += fmt::format(" (the study's {})", path);
     }
-    told.add(std::move(problem));
+    moved.add(std::move(problem));
   }
-  return told;
+  return moved;
 }
 
 }  // namespace hdpsim

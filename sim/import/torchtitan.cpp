@@ -1,4 +1,4 @@
-#include "sim/import/torchtitan.h"
+#include "sim/import/frameworks.h"
 
 #include <fmt/format.h>
 
@@ -10,11 +10,9 @@
 
 #include "sim/base/division.h"
 #include "sim/base/text.h"
-#include "sim/import/impl/megatron_ranges.h"
-#include "sim/import/impl/toml_document.h"
+#include "sim/import/impl/megatron_model.h"
+#include "sim/import/impl/stated_keys.h"
 #include "sim/import/impl/torchtitan_keys.h"
-#include "sim/import/impl/torchtitan_places.h"
-#include "sim/import/impl/torchtitan_rules.h"
 
 namespace hdpsim {
 namespace {
@@ -59,7 +57,7 @@ class TorchtitanReader : private TorchtitanKeys {
     read_sharding();
     read_kernels();
     read_recomputation();
-    tell_rest();
+    note_rest();
     run_.notes = take_notes();
     run_.places = places_of_torchtitan(root());
     return std::move(run_);
@@ -90,7 +88,7 @@ class TorchtitanReader : private TorchtitanKeys {
       assume("no layer predicts further tokens, as in torchtitan");
     }
     if (!found->unlike.empty()) {
-      unsaid(fmt::format("flavor = {}", flavor), flavor_at, found->unlike, found->unlike_effect);
+      unmodelled(fmt::format("flavor = {}", flavor), flavor_at, found->unlike, found->unlike_effect);
     }
   }
 
@@ -123,20 +121,21 @@ class TorchtitanReader : private TorchtitanKeys {
     if (shards_ == 0) {
       diagnostics_.error(position(shards_at), "a data_parallel_shard_degree of 0", "-1 takes the GPUs that are left");
     }
-    const std::int64_t beside = product({run_.tp, run_.pp, run_.cp, replicas_});
+    const std::int64_t without_shards = product({run_.tp, run_.pp, run_.cp, replicas_});
     if (options_.gpus) {
       run_.gpus = *options_.gpus;
     } else if (shards_ > 0) {
-      run_.gpus = product({beside, shards_});
+      run_.gpus = product({without_shards, shards_});
     } else {
       diagnostics_.error(position(shards_at), "nothing states how many GPUs the job has",
                          "--gpus N states it, as data_parallel_shard_degree is -1");
     }
-    if (shards_ <= 0) shards_ = std::max<std::int64_t>(run_.gpus / beside, 1);
-    if (run_.gpus > 0 && (run_.gpus != product({beside, shards_}) || static_cast<double>(run_.gpus) > gpus.most)) {
+    if (shards_ <= 0) shards_ = std::max<std::int64_t>(run_.gpus / without_shards, 1);
+    if (run_.gpus > 0 &&
+        (run_.gpus != product({without_shards, shards_}) || static_cast<double>(run_.gpus) > gpus.most)) {
       diagnostics_.error(
           place_of_degrees(),
-          fmt::format("{} GPUs are not the product of all degrees, {}", run_.gpus, product({beside, shards_})),
+          fmt::format("{} GPUs are not the product of all degrees, {}", run_.gpus, product({without_shards, shards_})),
           "change a degree, or state with --gpus how many GPUs the job has");
       run_.gpus = 0;
     }
@@ -238,9 +237,9 @@ class TorchtitanReader : private TorchtitanKeys {
     const bool is_sharded = shards_ * run_.cp > 1;
     if (param != "bfloat16") diagnostics_.unsupported(position(param_at), "training in fp32 cannot be simulated");
     if (has_experts_) {
-      unsaid("FSDP", nullptr, "with experts the optimizer alone is sharded (mesh.zero: 1), and gradients are fp32",
-             effects::slower_but_smaller);
-      tell_states();
+      unmodelled("FSDP", nullptr, "with experts the optimizer alone is sharded (mesh.zero: 1), and gradients are fp32",
+                 effects::slower_but_smaller);
+      note_states();
       return;
     }
     put(run_.mesh, "zero", !is_sharded ? 0 : keeps ? 2 : 3);
@@ -256,24 +255,24 @@ class TorchtitanReader : private TorchtitanKeys {
     const bool is_bf16 = states_are_bf16();
     put(run_.mesh, "gradients", std::string(is_bf16 ? "bf16" : "fp32"));
     if (is_bf16) put(run_.mesh, "moments", std::string("bf16"));
-    tell_states();
+    note_states();
     if (is_sharded && reduce == "float32") {
-      unsaid("mixed_precision_reduce = float32", reduce_at, "gradients are reduced in bf16, half the bytes",
-             effects::slower);
+      unmodelled("mixed_precision_reduce = float32", reduce_at, "gradients are reduced in bf16, half the bytes",
+                 effects::slower);
     }
   }
 
   bool states_are_bf16() { return word(find("training", "dtype"), "float32") == "bfloat16"; }
 
-  void tell_states() {
+  void note_states() {
     const Value* dtype_at = find("training", "dtype");
     if (!states_are_bf16()) {
       return assume("parameters are sharded as bf16 and an fp32 copy, torchtitan's as fp32 alone");
     }
-    unsaid("training.dtype = bfloat16", dtype_at,
-           has_experts_ ? "with experts parameters have an fp32 copy, and gradients and moments are fp32"
-                        : "parameters have an fp32 copy beside them, which the optimizer reads and writes",
-           effects::faster_and_smaller);
+    unmodelled("training.dtype = bfloat16", dtype_at,
+               has_experts_ ? "with experts parameters have an fp32 copy, and gradients and moments are fp32"
+                            : "parameters have an fp32 copy, which the optimizer reads and writes",
+               effects::faster_and_smaller);
   }
 
   // ---- Kernels
@@ -290,13 +289,14 @@ class TorchtitanReader : private TorchtitanKeys {
       put_truth(run_.mesh, "tp_comm_overlap", overlaps && compiles);
     }
     if (overlaps && !compiles) {
-      unsaid("enable_async_tensor_parallel", async_at, "it needs compile.enable, and has no effect", {});
+      unmodelled("enable_async_tensor_parallel", async_at, "it needs compile.enable, and has no effect", {});
     }
     if (!compiles) {
-      unsaid("compile.enable = false", find("compile", "enable"),
-             "norms, activations, positions and residuals are one kernel each, as in Transformer Engine; eager PyTorch "
-             "has several, and keeps what is between them",
-             effects::slower_and_larger);
+      unmodelled(
+          "compile.enable = false", find("compile", "enable"),
+          "norms, activations, positions and residuals are one kernel each, as in Transformer Engine; eager PyTorch "
+          "has several, and keeps what is between them",
+          effects::slower_and_larger);
     }
     read_converters();
   }
@@ -317,29 +317,29 @@ class TorchtitanReader : private TorchtitanKeys {
       const auto known = std::find_if(product_converters.begin(), product_converters.end(),
                                       [&](const ProductConverter& each) { return each.name == item.text; });
       if (known == product_converters.end()) {
-        unsaid(fmt::format("converters: {}", item.text), &item, "products are simulated in bf16", effects::faster);
+        unmodelled(fmt::format("converters: {}", item.text), &item, "products are simulated in bf16", effects::faster);
       } else {
         (known->of_experts ? of_experts : of_layers) = known->linear;
       }
     }
     if (has_experts_ && of_layers != of_experts) {
-      unsaid("converters", converters,
-             fmt::format("products of layers are {}, those of experts {}: all are simulated in bf16", of_layers,
-                         of_experts),
-             effects::faster);
+      unmodelled("converters", converters,
+                 fmt::format("products of layers are {}, those of experts {}: all are simulated in bf16", of_layers,
+                             of_experts),
+                 effects::faster);
       of_layers = "bf16";
     }
     put(run_.kernels, "linear", std::string(of_layers));
-    tell_float8_gather(of_layers == "fp8_current");
+    note_float8_gather(of_layers == "fp8_current");
   }
 
-  void tell_float8_gather(bool is_fp8) {
+  void note_float8_gather(bool is_fp8) {
     const Value* table = root().find("quantize");
     for (const char* step : {"linear", "float8"}) table = table == nullptr ? nullptr : table->find(step);
     if (table == nullptr) table = root().find("float8");
     const Value* gather = table == nullptr ? nullptr : table->find("enable_fsdp_float8_all_gather");
     if (is_fp8 && truth(gather)) {
-      unsaid("enable_fsdp_float8_all_gather", gather, "parameters are gathered in bf16", effects::faster);
+      unmodelled("enable_fsdp_float8_all_gather", gather, "parameters are gathered in bf16", effects::faster);
     }
   }
 
@@ -357,17 +357,19 @@ class TorchtitanReader : private TorchtitanKeys {
       Value modules = Value::sequence();
       for (const char* module : {"norm", "activation"}) modules.items.push_back(Value::scalar(module));
       run_.mesh.set("recompute", std::move(modules));
-      unsaid("activation_checkpoint: selective, op", mode_at,
-             "norms and activations are computed again; torchtitan does so with every second product, too",
-             effects::slower_but_smaller);
+      unmodelled("activation_checkpoint: selective, op", mode_at,
+                 "norms and activations are computed again; torchtitan does so with every second product, too",
+                 effects::slower_but_smaller);
     } else if (mode == "selective") {
-      unsaid(fmt::format("activation_checkpoint: selective, {}", option), mode_at,
-             fmt::format("no layer is computed again, where torchtitan does so with one of {}; mesh.recompute: full is "
-                         "the other bound",
-                         option),
-             effects::slower_but_smaller);
+      unmodelled(
+          fmt::format("activation_checkpoint: selective, {}", option), mode_at,
+          fmt::format("no layer is computed again, where torchtitan does so with one of {}; mesh.recompute: full is "
+                      "the other bound",
+                      option),
+          effects::slower_but_smaller);
     } else if (mode == "memory_budget") {
-      unsaid("activation_checkpoint: memory_budget", mode_at, "nothing is computed again", effects::slower_but_smaller);
+      unmodelled("activation_checkpoint: memory_budget", mode_at, "nothing is computed again",
+                 effects::slower_but_smaller);
     } else {
       diagnostics_.error(position(mode_at), fmt::format("there is no activation checkpoint '{}'", mode),
                          "known: none, selective, full");
@@ -377,8 +379,8 @@ class TorchtitanReader : private TorchtitanKeys {
   const ImportOptions& options_;
   Diagnostics& diagnostics_;
   TrainingRun run_;
-  std::int64_t counted_ = 0;  // layers that stand for embedding and head when layers are dealt
-  std::int64_t layers_ = 0;   // 0: not known, which is told
+  std::int64_t counted_ = 0;  // layers counted for embedding and head when stages get their layers
+  std::int64_t layers_ = 0;   // 0: not known, which is reported
   bool has_experts_ = false;
   std::int64_t replicas_ = 1;
   std::int64_t shards_ = 1;

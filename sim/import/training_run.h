@@ -17,13 +17,13 @@ struct NamedModel {
   bool has_experts = false;
 };
 
-/// What the user of an import says beside the file.
+/// What the user of an import states in addition to the file.
 struct ImportOptions {
   std::string cluster = {};                           ///< A preset or a file; empty: one is assumed.
   std::optional<std::int64_t> gpus = {};              ///< Of the job.
   std::optional<std::int64_t> vocabulary = {};        ///< Entries of the tokenizer, before they are padded.
   std::string model_name = {};                        ///< A preset or a file; empty: the file describes the model.
-  std::optional<NamedModel> model = {};               ///< What `model_name` stands for, once that is read.
+  std::optional<NamedModel> model = {};               ///< The model of `model_name`, once that is read.
   std::map<std::string, std::string> variables = {};  ///< Of a shell script.
   std::optional<int> command = {};                    ///< Of several commands that train, which one, from 1.
 };
@@ -41,7 +41,7 @@ struct TrainingRun {
   std::int64_t global_batch = 0;  ///< Sequences of a step.
   Value model;                    ///< A study's `model`, of a preset; null: `configuration` describes it.
   Value configuration;            ///< A HuggingFace configuration.
-  Value mesh = Value::map();      ///< Keys of a study's `mesh` beside tp, pp and capacity.
+  Value mesh = Value::map();      ///< Keys of a study's `mesh` other than tp, pp and capacity.
   Value kernels = Value::map();
   Value memory = Value::map();
   Value moe = Value::map();

@@ -335,7 +335,7 @@ function whisker(area, x, thick, [low, high, middle]) {
 
 // Bars that lie: a row an item, made of parts. parts[i].values by row; text(part, row): lines; totals: texts at ends.
 function draw_stacked(place, {label, rows, parts, axis, text, totals, faded}) {
-  const above = (width) => width < 560;  // row names stand above their bars then
+  const above = (width) => width < 560;  // row names are above their bars then
   const tall = (row_count, width) => above(width) ? 42 : row_count > 60 ? 14 : row_count > 16 ? 22 : 30;
   const top = axis.limit ? 22 : 6;
   const height = (width) => top + rows.length * tall(rows.length, width) + (axis.name ? 42 : 24);

@@ -1,4 +1,4 @@
-// Predicted steps beside measured ones. Pairs are [predicted, measured] seconds.
+// Predicted steps and measured ones. Pairs are [predicted, measured] seconds.
 
 const predicted_color = "var(--accent)";
 const measured_color = "var(--strong-line)";

@@ -6,12 +6,37 @@
 #include <cstdlib>
 
 #include "sim/base/check.h"
-#include "sim/page/markup.h"
 #include "sim/page/page_files.h"
 
 namespace hdpsim {
 
-// HTML interprets only "</script" and "<!--" in a script element; without "<" neither occurs. In JSON it stands in
+std::string escaped_markup(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\'':
+        escaped += "&#39;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+// HTML interprets only "</script" and "<!--" in a script element; without "<" neither occurs. In JSON it is in
 // texts alone.
 std::string script_safe(std::string_view json) {
   std::string safe;

@@ -7,6 +7,9 @@
 
 namespace hdpsim {
 
+/// A text escaped for XML and HTML, between tags and between double quotes.
+[[nodiscard]] std::string escaped_markup(std::string_view text);
+
 /// One HTML file that opens without a network and asks for nothing from one: its content security policy forbids it.
 /// It consists of the common template and style, charts.js, parts.js and `script` (page_files), which finds the
 /// object of the text `json` as `data`. Whatever is in `title` and `json` stays text. The same arguments give the same
@@ -17,7 +20,7 @@ namespace hdpsim {
 using PageParts = std::vector<std::pair<std::string_view, std::string_view>>;
 /// A template in which each `{{name}}` is replaced by the part of that name.
 [[nodiscard]] std::string filled(std::string_view text, const PageParts& parts);
-/// JSON as it may stand in a script element, where HTML would interpret some texts.
+/// JSON for a script element, where HTML would interpret some texts.
 [[nodiscard]] std::string script_safe(std::string_view json);
 
 /// A figure rounded to the digits that a page shows, so that its data stay small: the exact ones are in the files

@@ -1,5 +1,5 @@
 "use strict";
-// What every page is made of: numbers, elements, sections, tables, colours. Text from files reaches a page as text
+// What every page is made of: numbers, elements, sections, tables, colours. Text from files enters a page as text
 // nodes only, never as HTML.
 
 const data = JSON.parse(document.getElementById("page-data").textContent);
@@ -34,7 +34,7 @@ const tokens = (count) => {
   }
   return count.toLocaleString("en");
 };
-// "1.02 – 1.30 s": a unit that all of them have stands once.
+// "1.02 – 1.30 s": a unit that all of them have is written once.
 const range = (values, form) => {
   const texts = values.map(form);
   const unit = texts[0].replace(/^[0-9.]+/, "");
@@ -50,6 +50,12 @@ const all_same = (values) => values.every((value) => value === values[0]);
 // A plan has one colour on every page: that of its policy (data.colors), or of its place among the plans.
 const plan_color = (plan) => `var(--plan-${Math.max(0, data.colors?.[plan] ?? data.plans.indexOf(plan)) % 8})`;
 const activity_color = (activity) => `var(--${activity})`;
+
+// ---- Activities of a step
+
+const used_activities = (runs) =>
+    data.activities.map((name, i) => ({name, i})).filter(({i}) => runs.some(({breakdown}) => breakdown[i] > 0));
+const meaning_of = (activity) => data.definitions.activities[activity];
 
 // ---- Elements
 
@@ -92,7 +98,7 @@ const figures_place = (name = "Figures") =>
     element("details", {}, element("summary", {}, name), element("div", {className: "figures"}));
 const show_figures = (id, ...tables) => part(id).querySelector(".figures").replaceChildren(...tables);
 
-// Links to the sections, in the order in which they stand.
+// Links to the sections, in their order.
 function name_sections() {
   const links = [...document.querySelectorAll("main section:not(.part):not([hidden])")].map(
       (each) => element("li", {}, element("a", {href: "#" + each.id}, each.querySelector("h2").textContent)));

@@ -8,17 +8,13 @@ const step_axis = {
   max: Math.max(1, data.steps - 1)
 };
 
-const meaning_of = (activity) => data.definitions.activities[activity];
-const used_activities = () => data.activities.map((name, i) => ({name, i}))
-                                  .filter(({i}) => data.summaries.some(({breakdown}) => breakdown[i] > 0));
-
 function breakdown_bar({plan, breakdown, mean, unfit}, longest) {
-  const parts = used_activities().map(({name, i}) => ({
-                                        name,
-                                        color: activity_color(name),
-                                        share: breakdown[i] / longest,
-                                        text: `${seconds(breakdown[i])}, ${percent(breakdown[i] / mean)}`
-                                      }));
+  const parts = used_activities(data.summaries).map(({name, i}) => ({
+                                                      name,
+                                                      color: activity_color(name),
+                                                      share: breakdown[i] / longest,
+                                                      text: `${seconds(breakdown[i])}, ${percent(breakdown[i] / mean)}`
+                                                    }));
   return share_bar(parts, {label: `${plan}: where the time goes`, faded: unfit !== ""});
 }
 
@@ -52,7 +48,8 @@ function show_plans() {
       `Step times over ${plural(data.steps, "step")}; speed-ups are over ${data.baseline}, ` +
           "of the means, with percentiles of the ratios step by step. A bar is as long as the mean step.",
       color_legend(
-          used_activities().map(({name}) => ({name, color: activity_color(name), meaning: meaning_of(name)})),
+          used_activities(data.summaries)
+              .map(({name}) => ({name, color: activity_color(name), meaning: meaning_of(name)})),
           "Colours of the bars"),
       table(
           `${plural(data.plans.length, "plan")}; the fastest is bold`, columns, data.summaries.map(row),
@@ -127,7 +124,9 @@ show_lengths();
 show_leads();
 show_slowest();
 show_definitions([
-  {title: "Plans", terms: data.definitions.plans},
-  {title: "Activities", terms: Object.fromEntries(used_activities().map(({name}) => [name, meaning_of(name)]))}
+  {title: "Plans", terms: data.definitions.plans}, {
+    title: "Activities",
+    terms: Object.fromEntries(used_activities(data.summaries).map(({name}) => [name, meaning_of(name)]))
+  }
 ]);
 finish();

@@ -51,15 +51,11 @@ const refused_at = (point, plan) => data.refused.find((run) => run.point === poi
 const runs_at = (point) => data.runs.filter((run) => run.point === point);
 const run_at = (point, plan) => data.runs.find((run) => run.point === point && run.plan === plan);
 
-// Bars for all runs of a large sweep would not fit on a page: those of the chosen point then stand for all.
+// Bars for all runs of a large sweep would not fit on a page: those of the chosen point are then shown.
 const most_bars = 60;
 const comparable_runs = () => data.runs.length <= most_bars ? data.runs : runs_at(chosen_point());
 
 // ---- Results
-
-const used_activities = (runs) =>
-    data.activities.map((name, i) => ({name, i})).filter(({i}) => runs.some((run) => run.breakdown[i] > 0));
-const meaning_of = (activity) => data.definitions.activities[activity];
 
 // Its length is the step time as a share of `longest`.
 function breakdown_bar(run, longest = run.step_time.mean) {
@@ -100,7 +96,7 @@ function misfits_text() {
       (over ? `, among them ${over.plan}, over which speed-ups are stated` : "");
 }
 
-// What a plan that cannot run would reach is struck out, and it is as fast as nothing.
+// The figures of a plan that cannot run are struck out, and it is as fast as nothing.
 function result_row(run, best, longest) {
   const figure = (text) => run.memory.fits ? text : element("s", {}, text);
   const speedups = run.plan === versus ?
@@ -120,7 +116,7 @@ function result_row(run, best, longest) {
   ];
 }
 
-// A plan that was refused has no figures: its policy's words stand in their place.
+// A plan that was refused has no figures: its policy's words take their place.
 function refused_row({plan, why}, columns) {
   const none = columns.slice(2).map(() => "–");
   return [plan_name(plan), ...none, element("span", {className: "misfit"}, `refused: ${why}`)];
@@ -176,7 +172,7 @@ const results_interval = () => element(
             "are off by what calibration missed, where that is known. Plans see the same samples" :
                 "the 5th and the 95th percentile");
 
-// What would narrow the intervals: runs of which the same is true are told together.
+// What would narrow the intervals: runs of which the same is true are listed together.
 function narrower() {
   if (!uncertain) return [];
   const together = new Map();

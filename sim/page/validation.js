@@ -1,4 +1,4 @@
-// Published figures beside their predictions, set by set.
+// Published figures and their predictions, set by set.
 
 const near = 0.2;  // the dashed lines of a chart
 const figure = (value) => plain(Number(value.toPrecision(4)));

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/plan/impl/policy_kind.h"
+#include "sim/plan/impl/policies.h"
 
 namespace hdpsim {
 namespace {

@@ -52,45 +52,45 @@ class Checker {
   void add(List list, std::size_t index, std::string text) { problems_.push_back({{list, index}, std::move(text)}); }
 
   template <class... Values>
-  void of_plan(fmt::format_string<Values...> text, Values&&... values) {
+  void plan_problem(fmt::format_string<Values...> text, Values&&... values) {
     add(List::whole_plan, 0, fmt::format(text, std::forward<Values>(values)...));
   }
 
   template <class... Values>
-  void of_sequence(std::size_t index, fmt::format_string<Values...> text, Values&&... values) {
+  void sequence_problem(std::size_t index, fmt::format_string<Values...> text, Values&&... values) {
     add(List::sequences, index,
         fmt::format("sequence {}{}", index, fmt::format(text, std::forward<Values>(values)...)));
   }
 
   template <class... Values>
-  void of_micro_batch(std::size_t id, fmt::format_string<Values...> text, Values&&... values) {
+  void micro_batch_problem(std::size_t id, fmt::format_string<Values...> text, Values&&... values) {
     add(List::micro_batches, id,
         fmt::format("micro-batch {} {}", id, fmt::format(text, std::forward<Values>(values)...)));
   }
 
   template <class... Values>
-  void of_rank(std::size_t rank, fmt::format_string<Values...> text, Values&&... values) {
+  void rank_problem(std::size_t rank, fmt::format_string<Values...> text, Values&&... values) {
     add(List::schedule, rank, fmt::format("rank {} {}", rank, fmt::format(text, std::forward<Values>(values)...)));
   }
 
   void check_header() {
-    if (plan_.ranks < 1) of_plan("the pool has {} ranks", plan_.ranks);
-    if (plan_.capacity < 1) of_plan("the capacity is {} tokens", plan_.capacity);
-    if (plan_.layers < 1) of_plan("the model has {} layers", plan_.layers);
+    if (plan_.ranks < 1) plan_problem("the pool has {} ranks", plan_.ranks);
+    if (plan_.capacity < 1) plan_problem("the capacity is {} tokens", plan_.capacity);
+    if (plan_.layers < 1) plan_problem("the model has {} layers", plan_.layers);
     for (std::size_t i = 0; i < plan_.sequence_tokens.size(); ++i) {
-      if (plan_.sequence_tokens[i] < 1) of_sequence(i, " has {} tokens", plan_.sequence_tokens[i]);
+      if (plan_.sequence_tokens[i] < 1) sequence_problem(i, " has {} tokens", plan_.sequence_tokens[i]);
     }
   }
 
   void check_group(std::size_t id) {
     std::vector<HdpRank> group = plan_.micro_batches[id].group;
-    if (group.empty()) of_micro_batch(id, "has no ranks");
+    if (group.empty()) micro_batch_problem(id, "has no ranks");
     std::sort(group.begin(), group.end());
     for (std::size_t i = 0; i < group.size(); ++i) {
       const std::size_t rank = group[i].index();
-      if (i > 0 && group[i - 1] == group[i]) of_micro_batch(id, "has rank {} twice", rank);
+      if (i > 0 && group[i - 1] == group[i]) micro_batch_problem(id, "has rank {} twice", rank);
       if (static_cast<std::int64_t>(rank) >= plan_.ranks) {
-        of_micro_batch(id, "has rank {}, the pool has {} ranks", rank, plan_.ranks);
+        micro_batch_problem(id, "has rank {}, the pool has {} ranks", rank, plan_.ranks);
       }
     }
   }
@@ -99,42 +99,42 @@ class Checker {
   void check_local(std::size_t id) {
     const MicroBatch& micro_batch = plan_.micro_batches[id];
     if (micro_batch.local.empty()) return;
-    if (micro_batch.group.size() == 1) of_micro_batch(id, "of one rank has local spans");
+    if (micro_batch.group.size() == 1) micro_batch_problem(id, "of one rank has local spans");
     if (micro_batch.cut != TokenCut::per_document) {
-      of_micro_batch(id, "has local spans, and a cut that is not per_document");
+      micro_batch_problem(id, "has local spans, and a cut that is not per_document");
     }
     for (std::size_t i = 0; i < micro_batch.local.size(); ++i) {
       const std::size_t holder = micro_batch.local[i].holder;
       if (holder >= micro_batch.group.size()) {
-        of_micro_batch(id, "has spans on rank {} of its {}", holder, micro_batch.group.size());
+        micro_batch_problem(id, "has spans on rank {} of its {}", holder, micro_batch.group.size());
       }
       if (i > 0 && micro_batch.local[i - 1].holder >= holder) {
-        of_micro_batch(id, "does not state its local spans by rising rank of the group");
+        micro_batch_problem(id, "does not state its local spans by rising rank of the group");
       }
     }
   }
 
   void check_moved(std::size_t id) {
-    for (const std::string& problem : served_problems(plan_.micro_batches[id])) of_micro_batch(id, "{}", problem);
+    for (const std::string& problem : served_problems(plan_.micro_batches[id])) micro_batch_problem(id, "{}", problem);
   }
 
   void check_capacity(std::size_t id) {
     const MicroBatch& micro_batch = plan_.micro_batches[id];
-    if (micro_batch.padding < 0) of_micro_batch(id, "has {} tokens of padding", micro_batch.padding);
+    if (micro_batch.padding < 0) micro_batch_problem(id, "has {} tokens of padding", micro_batch.padding);
     const bool belongs = plan_.expert_ranks > 1 && micro_batch.group.size() == 1;
-    if (micro_batch.spans.empty() && !belongs) of_micro_batch(id, "has no spans");
+    if (micro_batch.spans.empty() && !belongs) micro_batch_problem(id, "has no spans");
     if (!(micro_batch.spans.empty() && belongs) && micro_batch.padding > 0) {
-      of_micro_batch(id, "has padding: that is for single ranks with nothing else to run in a wave");
+      micro_batch_problem(id, "has padding: that is for single ranks with nothing else to run in a wave");
     }
     if (!(micro_batch.offload >= 0 && micro_batch.offload <= 1)) {
-      of_micro_batch(id, "offloads {}, it must be from 0 to 1", micro_batch.offload);
+      micro_batch_problem(id, "offloads {}, it must be from 0 to 1", micro_batch.offload);
       return;
     }
     if (micro_batch.repeats_forward && micro_batch.offloads()) {
-      of_micro_batch(id, "repeats its forward pass, and has no activations to offload");
+      micro_batch_problem(id, "repeats its forward pass, and has no activations to offload");
     }
     if (micro_batch.repeats_forward && micro_batch.group.size() > 1) {
-      of_micro_batch(id, "repeats its forward pass, which single ranks with chunks in order do alone");
+      micro_batch_problem(id, "repeats its forward pass, which single ranks with chunks in order do alone");
     }
     if (micro_batch.group.empty()) return;
     if (std::string text = capacity_problem(plan_, id); !text.empty()) add(List::micro_batches, id, std::move(text));
@@ -161,7 +161,8 @@ class Checker {
       for (; piece != pieces.end() && piece->sequence == sequence; ++piece) {
         if (piece->begin > covered) missing(sequence, covered, piece->begin);
         if (piece->begin < covered) {
-          of_sequence(sequence, ": tokens {} to {} are planned twice", piece->begin, std::min(covered, piece->end));
+          sequence_problem(sequence, ": tokens {} to {} are planned twice", piece->begin,
+                           std::min(covered, piece->end));
         }
         covered = std::max(covered, piece->end);
       }
@@ -170,24 +171,25 @@ class Checker {
   }
 
   void missing(std::size_t sequence, std::int64_t begin, std::int64_t end) {
-    of_sequence(sequence, ": tokens {} to {} are in no micro-batch", begin, end);
+    sequence_problem(sequence, ": tokens {} to {} are in no micro-batch", begin, end);
   }
 
   bool is_inside(const Span& span, std::size_t id) {
     const std::size_t sequence = span.sequence.index();
     if (sequence >= plan_.sequence_tokens.size()) {
-      of_micro_batch(id, "has sequence {}, the batch has {}", sequence, plan_.sequence_tokens.size());
+      micro_batch_problem(id, "has sequence {}, the batch has {}", sequence, plan_.sequence_tokens.size());
       return false;
     }
     const std::int64_t tokens = plan_.sequence_tokens[sequence];
     if (span.begin >= 0 && span.tokens >= 1 && span.tokens <= tokens && span.begin <= tokens - span.tokens) return true;
-    of_micro_batch(id, "has {} tokens from {} of sequence {}, which has {}", span.tokens, span.begin, sequence, tokens);
+    micro_batch_problem(id, "has {} tokens from {} of sequence {}, which has {}", span.tokens, span.begin, sequence,
+                        tokens);
     return false;
   }
 
   void check_schedule() {
     if (std::ssize(plan_.schedule) != plan_.ranks) {
-      of_plan("the schedule has {} lists, the pool has {} ranks", plan_.schedule.size(), plan_.ranks);
+      plan_problem("the schedule has {} lists, the pool has {} ranks", plan_.schedule.size(), plan_.ranks);
       return;
     }
     // The micro-batches of each rank by the groups, to be compared with its list.
@@ -209,7 +211,7 @@ class Checker {
     auto expected = due.begin();
     for (std::size_t i = 0; i < listed.size(); ++i) {
       if (i > 0 && listed[i] == listed[i - 1]) {
-        of_rank(rank, "runs micro-batch {} twice", listed[i]);
+        rank_problem(rank, "runs micro-batch {} twice", listed[i]);
         continue;
       }
       for (; expected != due.end() && *expected < listed[i]; ++expected) never_run(rank, *expected);
@@ -222,13 +224,13 @@ class Checker {
     for (; expected != due.end(); ++expected) never_run(rank, *expected);
   }
 
-  void never_run(std::size_t rank, std::size_t id) { of_rank(rank, "never runs micro-batch {} of its group", id); }
+  void never_run(std::size_t rank, std::size_t id) { rank_problem(rank, "never runs micro-batch {} of its group", id); }
 
   void not_of_its_own(std::size_t rank, std::size_t id) {
     if (id >= plan_.micro_batches.size()) {
-      of_rank(rank, "runs micro-batch {}, the plan has {}", id, plan_.micro_batches.size());
+      rank_problem(rank, "runs micro-batch {}, the plan has {}", id, plan_.micro_batches.size());
     } else {
-      of_rank(rank, "runs micro-batch {}, whose group it is not in", id);
+      rank_problem(rank, "runs micro-batch {}, whose group it is not in", id);
     }
   }
 
@@ -236,14 +238,14 @@ class Checker {
   void check_waves() {
     const std::int64_t ranks = plan_.expert_ranks;
     if (ranks < 1 || plan_.ranks % std::max<std::int64_t>(1, ranks) != 0) {
-      return of_plan("expert groups of {} ranks do not divide a pool of {}", ranks, plan_.ranks);
+      return plan_problem("expert groups of {} ranks do not divide a pool of {}", ranks, plan_.ranks);
     }
     if (ranks == 1 || std::ssize(plan_.schedule) != plan_.ranks) return;
     for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) {
       const std::size_t first = rank / static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks);
       if (plan_.schedule[rank].size() == plan_.schedule[first].size()) continue;
-      of_rank(rank, "runs {} micro-batches, rank {} of its expert group {}", plan_.schedule[rank].size(), first,
-              plan_.schedule[first].size());
+      rank_problem(rank, "runs {} micro-batches, rank {} of its expert group {}", plan_.schedule[rank].size(), first,
+                   plan_.schedule[first].size());
     }
   }
 
@@ -252,13 +254,13 @@ class Checker {
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
       const MicroBatch& micro_batch = plan_.micro_batches[id];
       const std::size_t ranks = micro_batch.group.size();
-      if (ranks > 1) of_micro_batch(id, "has {} ranks, in a plan with chunks that continue others", ranks);
+      if (ranks > 1) micro_batch_problem(id, "has {} ranks, in a plan with chunks that continue others", ranks);
       if (micro_batch.continues && micro_batch.spans.size() != 1) {
-        of_micro_batch(id, "continues another one with {} spans, not with one", micro_batch.spans.size());
+        micro_batch_problem(id, "continues another one with {} spans, not with one", micro_batch.spans.size());
       }
     }
     if (plan_.expert_ranks > 1) {
-      of_plan("chunks continue others in expert groups of {} ranks, which run waves", plan_.expert_ranks);
+      plan_problem("chunks continue others in expert groups of {} ranks, which run waves", plan_.expert_ranks);
     }
     for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) {
       const MicroBatch* before = nullptr;
@@ -266,7 +268,7 @@ class Checker {
         if (id.index() >= plan_.micro_batches.size()) break;
         const MicroBatch& micro_batch = plan_.micro_batches[id.index()];
         if (micro_batch.continues && !follows(micro_batch, before)) {
-          of_rank(rank, "runs micro-batch {}, which does not continue the one before it", id.index());
+          rank_problem(rank, "runs micro-batch {}, which does not continue the one before it", id.index());
         }
         before = &micro_batch;
       }
@@ -306,7 +308,7 @@ class Checker {
       const std::size_t next = i + 1 < path.size() ? path[i + 1] : at;
       waits.push_back(fmt::format("rank {} runs {} before {}", via[i], next, path[i]));
     }
-    of_plan("deadlock: {}", joined(waits, ", "));
+    plan_problem("deadlock: {}", joined(waits, ", "));
   }
 
   // A rank of the micro-batch's group, or of one that runs together with it, that is stuck before an earlier

@@ -40,7 +40,7 @@ struct PlanProblem {
 /// A plan with problems is a bug of the policy that made it: a failed check.
 void require_sound(const Plan& plan);
 
-/// The problems of capacity alone, as check_plan() tells them: micro-batches that leave more tokens on a rank than it
+/// The problems of capacity alone, as check_plan() words them: micro-batches that leave more tokens on a rank than it
 /// holds. A plan with no others is executable where ranks hold more. O(sum of group sizes + spans).
 [[nodiscard]] std::vector<std::string> over_capacity(const Plan& plan);
 

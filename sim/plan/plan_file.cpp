@@ -53,7 +53,7 @@ class PlanReader {
     } else {
       return false;
     }
-    if (!diagnostics_.empty()) tell();
+    if (!diagnostics_.empty()) report();
     return true;
   }
 
@@ -66,7 +66,7 @@ class PlanReader {
 
  private:
   // Passes on the problems of an item. A file with too many wrong items is no plan.
-  void tell() {
+  void report() {
     all_.append(std::exchange(diagnostics_, {}));
     if (++wrong_items_ >= most_problems) throw GivenUp();
   }
@@ -321,10 +321,10 @@ Plan read_items(const std::string& file, const std::string& text, Diagnostics& d
   const TakeItem take = [&](const Value& before, std::string_view key, const Value& item) {
     return reader.take(before, key, item);
   };
-  Diagnostics of_text;
-  if (const auto rest = parse_json(file, text, take, of_text)) {
-    diagnostics.append(of_text);
-    return of_text.empty() ? reader.read(*rest) : Plan{};
+  Diagnostics found;
+  if (const auto rest = parse_json(file, text, take, found)) {
+    diagnostics.append(found);
+    return found.empty() ? reader.read(*rest) : Plan{};
   }
   diagnostics = {};  // for text that is not JSON
   const Value document = parse_document(file, text, diagnostics);

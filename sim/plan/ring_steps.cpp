@@ -24,7 +24,7 @@ struct Spill {
 using Change = std::pair<std::int64_t, Int128>;
 
 // A rank has so many pairs in the steps [begin, end).
-struct Stretch {
+struct StepRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   Int128 pairs = 0;
@@ -40,9 +40,9 @@ class UnevenRing {
   }
 
   std::vector<RingStep> steps() {
-    std::vector<Stretch> stretches;
-    for (std::int64_t rank = 0; rank < ranks_; ++rank) add_stretches(rank, stretches);
-    take_busiest(std::move(stretches));
+    std::vector<StepRange> ranges;
+    for (std::int64_t rank = 0; rank < ranks_; ++rank) add_ranges(rank, ranges);
+    take_busiest(std::move(ranges));
     return std::move(steps_);
   }
 
@@ -95,7 +95,7 @@ class UnevenRing {
     return chunk == of.first ? of.head : size(chunk);
   }
 
-  void add_stretches(std::int64_t rank, std::vector<Stretch>& stretches) const {
+  void add_ranges(std::int64_t rank, std::vector<StepRange>& ranges) const {
     std::vector<Change> changes;
     for (const std::int64_t chunk : {rank, 2 * ranks_ - 1 - rank}) {
       const Spill& of = spill(chunk);
@@ -106,7 +106,7 @@ class UnevenRing {
     for (std::size_t i = 0; i < changes.size(); ++i) {
       pairs += changes[i].second;
       const std::int64_t end = i + 1 < changes.size() ? changes[i + 1].first : ranks_;
-      if (pairs > 0 && end > changes[i].first) stretches.push_back({changes[i].first, end, pairs, rank});
+      if (pairs > 0 && end > changes[i].first) ranges.push_back({changes[i].first, end, pairs, rank});
     }
   }
 
@@ -149,21 +149,21 @@ class UnevenRing {
     changes.emplace_back(last + 1, -pairs);
   }
 
-  void take_busiest(std::vector<Stretch> stretches) {
+  void take_busiest(std::vector<StepRange> ranges) {
     std::vector<Int128> more(steps_.size() + 1);
-    for (const Stretch& stretch : stretches) {
-      more[static_cast<std::size_t>(stretch.begin)] += stretch.pairs;
-      more[static_cast<std::size_t>(stretch.end)] -= stretch.pairs;
+    for (const StepRange& range : ranges) {
+      more[static_cast<std::size_t>(range.begin)] += range.pairs;
+      more[static_cast<std::size_t>(range.end)] -= range.pairs;
     }
-    std::sort(stretches.begin(), stretches.end(), [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; });
-    const auto is_less = [](const Stretch* a, const Stretch* b) {
+    std::sort(ranges.begin(), ranges.end(), [](const StepRange& a, const StepRange& b) { return a.begin < b.begin; });
+    const auto is_less = [](const StepRange* a, const StepRange* b) {
       return std::tuple(a->pairs, -a->rank) < std::tuple(b->pairs, -b->rank);
     };
-    std::priority_queue<const Stretch*, std::vector<const Stretch*>, decltype(is_less)> open(is_less);
-    auto next = stretches.begin();
+    std::priority_queue<const StepRange*, std::vector<const StepRange*>, decltype(is_less)> open(is_less);
+    auto next = ranges.begin();
     Int128 all = 0;
     for (std::int64_t k = 1; k < ranks_; ++k) {
-      for (; next != stretches.end() && next->begin <= k; ++next) open.push(&*next);
+      for (; next != ranges.end() && next->begin <= k; ++next) open.push(&*next);
       while (!open.empty() && open.top()->end <= k) open.pop();
       RingStep& step = steps_[static_cast<std::size_t>(k)];
       step.all = all += more[static_cast<std::size_t>(k)];

@@ -100,7 +100,7 @@ class StepReader {
       reader.error(fmt::format("the step has no groups: '{}'", joined(group_forms(), "', '")),
                    "write \"micro_batches\": [{\"ranks\": [0, 1], \"sequences\": [3, 5]}]");
     } else {
-      reader.error(fmt::format("the groups stand here in {} forms: '{}'", stated.size(), joined(stated, "', '")),
+      reader.error(fmt::format("the groups are here in {} forms: '{}'", stated.size(), joined(stated, "', '")),
                    "keep one of them");
     }
     return {};
@@ -225,7 +225,7 @@ class OutputReader {
       Plan plan = again.empty() ? from_start.read(whole) : Plan{};
       return keep(std::move(plan), from_start.unread(), again, lines_before);
     }
-    Plan plan = document->is_null() ? Plan{} : reader.read(*document);  // refused as a whole, which has been told
+    Plan plan = document->is_null() ? Plan{} : reader.read(*document);  // refused as a whole, which has been reported
     keep(std::move(plan), reader.unread(), of_step, lines_before);
   }
 

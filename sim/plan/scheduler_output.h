@@ -28,7 +28,7 @@ struct SchedulerContext {
 /// The plans of a scheduler, in the order of the text.
 struct SchedulerPlans {
   std::vector<Plan> plans;
-  std::vector<std::string> unread;  ///< Keys beside those of a step, which say nothing about a plan.
+  std::vector<std::string> unread;  ///< Other keys than those of a step, which say nothing about a plan.
   std::int64_t next_step = 0;       ///< The number behind that of the last step, also of one with problems.
 };
 
@@ -56,7 +56,7 @@ struct SchedulerPlans {
 ///                     each a list of sequences; or one list of sequences.
 ///   sample_id_groups  Megatron-LM's: by micro-batch and rank, the sequences of which the rank holds a part. Ranks with
 ///                     the same sequences are a group.
-/// Groups without sequences are left out. Every problem is reported with line and column, sequences that are missing or
+/// Groups without sequences are skipped. Every problem is reported with line and column, sequences that are missing or
 /// twice among them; the first FirstProblems::most of a kind one by one. The plans are sound (check_plan) apart from
 /// their capacity, unless the context is partial. They are empty if there is a problem. `file` is the name in
 /// positions.

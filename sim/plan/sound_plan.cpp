@@ -1,4 +1,4 @@
-#include "sim/plan/sound_plan.h"
+#include "sim/plan/plan_file.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,6 @@
 #include "sim/document/json_stream.h"
 #include "sim/document/limits.h"
 #include "sim/plan/plan_check.h"
-#include "sim/plan/plan_file.h"
 
 namespace hdpsim {
 namespace {
@@ -64,13 +63,13 @@ void report_unsound(const Plan& plan, const std::string& file, const std::string
   if (problems.empty()) return;
   const Position whole{file, 0, 0};
   Positions positions;
-  const std::size_t told = std::min(problems.size(), FirstProblems::most);
-  for (std::size_t i = 0; i < told; ++i) {
+  const std::size_t reported = std::min(problems.size(), FirstProblems::most);
+  for (std::size_t i = 0; i < reported; ++i) {
     positions.try_emplace({key_of(problems[i].entry.list), problems[i].entry.index}, whole);
   }
   find_all(file, text, positions);
   FirstProblems unsound(diagnostics);
-  Position last = whole;  // of those told: problems are shown by their places
+  Position last = whole;  // of those reported: problems are shown by their places
   for (const PlanProblem& problem : problems) {
     const auto found = positions.find({key_of(problem.entry.list), problem.entry.index});
     const Position& position = found == positions.end() ? whole : found->second;

@@ -52,11 +52,11 @@ double least_work(std::int64_t tokens, std::int64_t least, std::int64_t ranks, c
 // The least that one rank pays once for a micro-batch.
 double fixed_seconds(const WorkModel& work, const BoundedPool& pool) {
   if (pool.ranks == 1) return work.per_micro_batch;
-  double of_ring = work.passes.per_micro_batch;
+  double ring_fixed = work.passes.per_micro_batch;
   for (const RingPass& pass : {work.passes.forward, work.passes.backward}) {
-    of_ring += pass.own.fixed + pass.last_step.fixed;
+    ring_fixed += pass.own.fixed + pass.last_step.fixed;
   }
-  return std::min(work.per_micro_batch, of_ring);
+  return std::min(work.per_micro_batch, ring_fixed);
 }
 
 // The fewest ranks that hold a sequence: all, where not even they do.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace hdpsim {
-
 namespace {
 
 double exchange(const RingHops& share, const RingHops& hop, double tokens) {

@@ -96,7 +96,7 @@ constexpr auto rows = std::to_array<Row>({
     {"GradGammaBeta", memory_bound, "norm"},
     {"cuComputeGradInput", memory_bound, "norm"},
 
-    // Optimizers: their functors stand in the names of multi-tensor kernels.
+    // Optimizers: their functors are part of the names of multi-tensor kernels.
     {"Adam", memory_bound, "optimizer"},
     {"adam", memory_bound, "optimizer"},
     {"multi_tensor_apply", memory_bound, "optimizer"},

@@ -10,7 +10,7 @@
 
 namespace hdpsim {
 
-/// What a kernel of a training step does, as far as its name tells.
+/// What a kernel of a training step does, as far as its name says.
 enum class KernelClass : std::uint8_t {
   attention_forward,
   attention_backward,

@@ -1,4 +1,4 @@
-#include "sim/profiler/kineto_reader.h"
+#include "sim/profiler/profiler_readers.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,6 @@
 #include "sim/base/first_problems.h"
 #include "sim/document/json.h"
 #include "sim/document/limits.h"
-#include "sim/profiler/impl/event_times.h"
 #include "sim/profiler/impl/tracked_input.h"
 
 namespace hdpsim {
@@ -34,7 +33,7 @@ struct WholeField {
   std::int64_t ProfilerEvent::*member;
 };
 
-// The keys of arguments that count; Kineto's older spellings beside the newer ones.
+// The keys of arguments that count; Kineto's older spellings and the newer ones.
 constexpr auto text_arguments = std::to_array<TextField>({
     {"Collective name", &ProfilerEvent::collective},
     {"dtype", &ProfilerEvent::type},
@@ -319,8 +318,8 @@ class KinetoBuilder {
 
 }  // namespace
 
-ProfilerHeader read_kineto(const std::filesystem::path& path, const TakeEvent& take, const TellShare& tell) {
-  TrackedInput input(path, tell);
+ProfilerHeader read_kineto(const std::filesystem::path& path, const TakeEvent& take, const ReportShare& report) {
+  TrackedInput input(path, report);
   Diagnostics diagnostics;
   KinetoBuilder builder(input, take, diagnostics);
   const bool whole = Json::sax_parse(TrackedIterator(&input), TrackedIterator(), &builder);

@@ -1,4 +1,4 @@
-#include "sim/profiler/nsys_reader.h"
+#include "sim/profiler/profiler_readers.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,6 @@
 
 #include "sim/base/first_problems.h"
 #include "sim/document/input_file.h"
-#include "sim/profiler/impl/event_times.h"
 
 namespace hdpsim {
 namespace {
@@ -45,7 +44,7 @@ Fields fields_of(std::string_view line) {
   return fields;
 }
 
-/// The columns that count, by what their names begin with; units stand behind.
+/// The columns that count, by what their names begin with; units follow.
 struct Columns {
   std::size_t begin = 0, duration = 0, correlation = 0, bytes = 0, from = 0, to = 0, device = 0, stream = 0, name = 0;
   double begin_us = 1;     ///< A unit of the begin in microseconds.
@@ -101,12 +100,12 @@ class NsysReader {
   NsysReader(const std::filesystem::path& path, const TakeEvent& take)
       : lines_(path), take_(take), problems_(diagnostics_) {}
 
-  ProfilerHeader read(const TellShare& tell) {
+  ProfilerHeader read(const ReportShare& report) {
     find_head();
-    constexpr int between_tells = 65536;
+    constexpr int between_reports = 65536;
     while (lines_.next_filled('\0')) {
       row(fields_of(lines_.text()));
-      if (lines_.number() % between_tells == 0) tell(lines_.share_read());
+      if (lines_.number() % between_reports == 0) report(lines_.share_read());
     }
     problems_.finish({lines_.file_name(), 0, 0}, "rows");
     diagnostics_.throw_if_any();
@@ -183,7 +182,7 @@ class NsysReader {
   bool is_of_device(const Field& field) {
     if (device_.empty()) device_ = field.text;
     if (field.text == device_) return true;
-    problems_.error(at(field), fmt::format("a row of '{}' beside rows of '{}'", field.text, device_),
+    problems_.error(at(field), fmt::format("a row of '{}' among rows of '{}'", field.text, device_),
                     "put the rows of each device into a file of their own");
     return false;
   }
@@ -214,8 +213,8 @@ class NsysReader {
 
 }  // namespace
 
-ProfilerHeader read_nsys(const std::filesystem::path& path, const TakeEvent& take, const TellShare& tell) {
-  return NsysReader(path, take).read(tell);
+ProfilerHeader read_nsys(const std::filesystem::path& path, const TakeEvent& take, const ReportShare& report) {
+  return NsysReader(path, take).read(report);
 }
 
 }  // namespace hdpsim

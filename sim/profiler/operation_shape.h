@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "sim/model/operation.h"
-#include "sim/profiler/kineto_reader.h"
+#include "sim/profiler/profiler_readers.h"
 
 namespace hdpsim {
 

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <system_error>
 #include <utility>
 
-#include "sim/profiler/impl/rank_analysis.h"
+#include "sim/base/check.h"
 #include "sim/profiler/impl/rank_trace.h"
-#include "sim/profiler/nsys_reader.h"
+#include "sim/profiler/profiler_readers.h"
 
 namespace hdpsim {
 namespace {
@@ -35,7 +36,7 @@ void add_group(const TracedMessage& message, const std::vector<std::vector<float
   for (std::size_t i = 0; i < ranks[0].size(); ++i) {
     float least = ranks[0][i];
     for (const std::vector<float>& rank : ranks) least = std::min(least, rank[i]);
-    samples.of_all.add(least);
+    samples.of_all_ranks.add(least);
   }
 }
 
@@ -63,9 +64,35 @@ void require_different(const std::vector<std::filesystem::path>& files) {
 
 }  // namespace
 
+void SampleSet::add(double sample) {
+  sum_ += sample;
+  if (count_++ % every_ != 0) return;
+  if (kept_.size() == most) {
+    for (std::size_t i = 0; 2 * i < most; ++i) kept_[i] = kept_[2 * i];
+    kept_.resize(most / 2);
+    every_ *= 2;
+    if ((count_ - 1) % every_ != 0) return;
+  }
+  kept_.push_back(sample);
+}
+
+double SampleSet::mean() const {
+  return count_ == 0 ? 0 : sum_ / static_cast<double>(count_);
+}
+
+double SampleSet::quantile(double share) const {
+  HDPSIM_CHECK(!kept_.empty(), "a quantile of nothing");
+  std::vector<double> sorted = kept_;
+  std::sort(sorted.begin(), sorted.end());
+  const double at = std::clamp(share, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(at));
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
 double MessageSamples::transfer_s() const {
   constexpr double waiting = 1.2;
-  if (!of_all.empty()) return of_all.quantile(0.5);
+  if (!of_all_ranks.empty()) return of_all_ranks.quantile(0.5);
   const double first = seconds.quantile(0.1);
   return seconds.quantile(0.9) > waiting * first ? first : seconds.quantile(0.5);
 }
@@ -103,7 +130,7 @@ Recording read_recording(const std::vector<std::filesystem::path>& files, const 
     const auto read = is_nsys(files[i]) ? read_nsys : read_kineto;
     ProfilerHeader header = read(
         files[i], [&](ProfilerEvent& event) { trace.add(event); },
-        [&](double share) { options.tell((static_cast<double>(i) + share) / all); });
+        [&](double share) { options.report((static_cast<double>(i) + share) / all); });
     if (trace.kernels.empty()) {
       throw InputError(Position{files[i].string(), 0, 0},
                        header.schema.empty() ? "the trace has no kernels of a GPU" : "this trace is of hdpsim itself",

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -12,17 +13,37 @@
 #include "sim/profile/measured_samples.h"
 #include "sim/profile/trace_record.h"
 #include "sim/profiler/kernel_class.h"
-#include "sim/profiler/kineto_reader.h"
 #include "sim/profiler/operation_shape.h"
-#include "sim/profiler/sample_set.h"
+#include "sim/profiler/profiler_readers.h"
 
 namespace hdpsim {
 
-/// Times of kernels of one shape, in seconds: those during which nothing else ran on the device, and those that ran
-/// beside a collective or message for nine tenths of their time.
+/// Figures of the same thing, measured again and again. Up to 4,096 of them are kept, evenly spread over all that were
+/// added, so that memory does not grow with a trace.
+class SampleSet {
+ public:
+  void add(double sample);
+  /// How many were added.
+  [[nodiscard]] std::int64_t count() const { return count_; }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] double mean() const;
+  /// The value that a share of the kept ones does not exceed, linear between them. Requires one (checked).
+  [[nodiscard]] double quantile(double share) const;
+  [[nodiscard]] const std::vector<double>& kept() const { return kept_; }
+
+ private:
+  static constexpr std::size_t most = 4096;
+  std::vector<double> kept_;
+  std::int64_t count_ = 0;
+  std::int64_t every_ = 1;  ///< Of so many that are added, one is kept.
+  double sum_ = 0;
+};
+
+/// Times of kernels of one shape, in seconds: those during which nothing else ran on the device, and those that
+/// overlapped with a collective or message for nine tenths of their time.
 struct KernelSamples {
   SampleSet alone;
-  SampleSet beside;
+  SampleSet overlapped;
   double kernels = 1;  ///< That an operation launched, in the mean.
 };
 
@@ -32,14 +53,14 @@ struct TracedMessage {
   MessageKind kind = MessageKind::send_recv;
   std::int64_t ranks = 2;
   std::int64_t bytes = 0;
-  std::optional<LinkKind> link;  ///< Empty: the trace does not tell which ranks take part.
+  std::optional<LinkKind> link;  ///< Empty: the trace does not say which ranks take part.
   friend auto operator<=>(const TracedMessage&, const TracedMessage&) = default;
 };
 
 /// The times of one kind of message. A kernel waits for late ranks, so that not all of it is transfer.
 struct MessageSamples {
-  SampleSet seconds;  ///< Of all kernels, waiting included.
-  SampleSet of_all;   ///< The least over all ranks of a group, where each of them has a trace.
+  SampleSet seconds;       ///< Of all kernels, waiting included.
+  SampleSet of_all_ranks;  ///< The least over all ranks of a group, where each of them has a trace.
   /// The estimate of the transfer alone: the median over collectives of which all ranks have a trace; otherwise the
   /// median, or the lowest decile where the ninth is more than a fifth above the first, for then ranks wait.
   [[nodiscard]] double transfer_s() const;
@@ -55,7 +76,7 @@ struct TracedCopy {
 struct ClassTime {
   std::int64_t kernels = 0;
   double seconds = 0;
-  double with_shape_s = 0;  ///< Of those whose shapes, or bytes and ranks, the trace tells.
+  double with_shape_s = 0;  ///< Of those whose shapes, or bytes and ranks, the trace states.
 };
 
 /// What a device did at any time: the first of these that applies. Kernels count before messages, so that messages and
@@ -108,15 +129,15 @@ struct Recording {
 };
 
 struct RecordingOptions {
-  /// GPUs of a node, by which messages within nodes are told from others. Empty: the devices that a trace lists.
+  /// GPUs of a node, which decide whether a message stays within a node. Empty: the devices that a trace lists.
   std::optional<std::int64_t> gpus_per_node;
-  TellShare tell = [](double) {};  ///< Of all files together.
+  ReportShare report = [](double) {};  ///< Of all files together.
 };
 
-/// Reads traces of PyTorch's profiler (kineto_reader.h), or of Nsight Systems where the name ends in .csv or .csv.gz
-/// (nsys_reader.h), one of each rank, one after the other: memory is that of the kernels and launches of one trace,
-/// some 100 bytes each, and of the samples. InputError: what these readers report; a trace without any kernel of a GPU;
-/// one that is given twice; more than 20 million kernels or operations in one.
+/// Reads traces of PyTorch's profiler, or of Nsight Systems where the name ends in .csv or .csv.gz
+/// (profiler_readers.h), one of each rank, one after the other: memory is that of the kernels and launches of one
+/// trace, some 100 bytes each, and of the samples. InputError: what these readers report; a trace without any kernel of
+/// a GPU; one that is given twice; more than 20 million kernels or operations in one.
 [[nodiscard]] Recording read_recording(const std::vector<std::filesystem::path>& files,
                                        const RecordingOptions& options = {});
 

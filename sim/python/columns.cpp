@@ -1,4 +1,4 @@
-#include "sim/python/columns.h"
+#include "sim/python/bindings.h"
 
 #include <algorithm>
 

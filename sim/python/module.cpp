@@ -10,8 +10,6 @@
 #include "sim/base/check.h"
 #include "sim/python/bindings.h"
 #include "sim/python/interruptible.h"
-#include "sim/python/study_source.h"
-#include "sim/python/study_text.h"
 #include "sim/study/new_study.h"
 
 // The native half of the package: the part that needs the simulator. Users see hdpsim/__init__.py.

@@ -8,9 +8,7 @@
 
 #include "sim/base/printable.h"
 #include "sim/python/bindings.h"
-#include "sim/python/columns.h"
 #include "sim/python/interruptible.h"
-#include "sim/python/study_source.h"
 #include "sim/report/explanation_text.h"
 #include "sim/report/study_report.h"
 #include "sim/results/format.h"
@@ -67,13 +65,13 @@ class Result {
     (void)chosen_plans(study_, choice);
     (void)chosen_point(study_, choice.point);
     const Catalog catalog(data_folder_);
-    const auto told = hdpsim::explain(study_, runs_, choice, {.catalog = catalog, .jobs = one_a_processor()});
-    const auto as = [&](Format format) { return explained(study_, runs_, choice, told, format); };
+    const auto explanation = hdpsim::explain(study_, runs_, choice, {.catalog = catalog, .jobs = one_a_processor()});
+    const auto as = [&](Format format) { return explained(study_, runs_, choice, explanation, format); };
     return {printable_lines(as(Format::table)), as(Format::json)};
   }
 
  private:
-  // What the table and the notes of the page tell.
+  // The warnings of the table and of the notes of the page.
   [[nodiscard]] RunAdvice advice(const Catalog& catalog, const std::function<bool()>& stop) const {
     return advice_in_need(study_, runs_, {.catalog = catalog, .jobs = one_a_processor(), .stop = stop});
   }
@@ -140,7 +138,7 @@ class StudyRun {
   }
 
  private:
-  // What the notes of the report tell.
+  // The notes of the report.
   [[nodiscard]] RunAdvice advice_of(const std::vector<Run>& runs) const {
     return advice_in_need(study_, runs, {.catalog = catalog_, .jobs = options_.jobs, .stop = stop_});
   }

@@ -10,7 +10,6 @@
 #include "sim/plan/plan_file.h"
 #include "sim/plan/scheduler_output.h"
 #include "sim/python/bindings.h"
-#include "sim/python/study_source.h"
 #include "sim/study/planning.h"
 
 namespace hdpsim::python {

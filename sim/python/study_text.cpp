@@ -1,4 +1,4 @@
-#include "sim/python/study_text.h"
+#include "sim/python/bindings.h"
 
 #include <fmt/format.h>
 

@@ -10,9 +10,7 @@
 #include "sim/base/output_folder.h"
 #include "sim/base/printable.h"
 #include "sim/python/bindings.h"
-#include "sim/python/columns.h"
 #include "sim/python/interruptible.h"
-#include "sim/python/study_source.h"
 #include "sim/tune/tune_report.h"
 
 namespace hdpsim::python {

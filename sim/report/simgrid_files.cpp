@@ -6,7 +6,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/text.h"
-#include "sim/page/markup.h"
+#include "sim/page/page.h"
 
 namespace hdpsim {
 namespace {

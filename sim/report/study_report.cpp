@@ -8,7 +8,7 @@
 #include <numeric>
 #include <optional>
 
-#include "sim/base/file_name.h"
+#include "sim/base/printable.h"
 #include "sim/report/page/report_page.h"
 #include "sim/report/trace_events.h"
 #include "sim/results/table.h"

@@ -10,7 +10,6 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/json.h"
-#include "sim/trace/impl/thresholds.h"
 
 namespace hdpsim {
 namespace {

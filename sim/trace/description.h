@@ -13,6 +13,10 @@
 
 namespace hdpsim {
 
+/// Shares are reported above 4Ki, 8Ki ... 2Mi tokens.
+inline constexpr int first_threshold_log2 = 12;
+inline constexpr int last_threshold_log2 = 21;
+
 /// Statistics of the lengths of a trace. Lengths in tokens, shares from 0 to 1.
 struct Description {
   struct Percentile {

@@ -11,8 +11,6 @@
 #include "sim/document/json.h"
 #include "sim/trace/description.h"
 #include "sim/trace/impl/lognormal.h"
-#include "sim/trace/impl/normal.h"
-#include "sim/trace/impl/thresholds.h"
 
 namespace hdpsim {
 namespace {
@@ -69,7 +67,7 @@ LogMoments log_moments(const std::vector<Bucket>& buckets, std::int64_t to) {
   return moments;
 }
 
-// A length s stands for the range (s - 1/2, s + 1/2) of the continuous distribution.
+// A length s means the range (s - 1/2, s + 1/2) of the continuous distribution.
 template <class Cdf, class MeanAbove>
 Goodness goodness(const Empirical& data, Cdf cdf, MeanAbove mean_above) {
   Goodness goodness;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/trace/length_distribution.h"
 
 namespace hdpsim {
 
@@ -53,5 +54,11 @@ class LengthTally {
   std::int64_t min_ = 0;
   std::int64_t max_ = 0;
 };
+
+/// About `points` points (at least 16) of a distribution of lengths, from the shortest to the longest: three quarters
+/// of them evenly spaced up to quantile 0.99, the others in equal ratios of 1 - quantile down to one document (at least
+/// 1e-7), because few long documents hold much of the tokens. Redundant points are omitted.
+[[nodiscard]] std::vector<QuantilePoint> quantile_table(const LengthTally& lengths, int points = 1000);
+[[nodiscard]] std::vector<QuantilePoint> quantile_table(const LengthDistribution& lengths, int points = 1000);
 
 }  // namespace hdpsim

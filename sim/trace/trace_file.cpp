@@ -10,6 +10,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/text.h"
 #include "sim/document/input_file.h"
+#include "sim/trace/impl/columns.h"
 #include "sim/trace/impl/csv_records.h"
 #include "sim/trace/impl/readers.h"
 #include "sim/trace/impl/table_layout.h"
@@ -60,8 +61,8 @@ std::string extension_of_contents(const std::filesystem::path& path) {
   return is_compressed ? path.stem().extension().string() : path.extension().string();
 }
 
-// The kind of a text with a header line, by its columns. One that begins with a number has none, unless several stand
-// in a line.
+// The kind of a text with a header line, by its columns. One that begins with a number has none, unless a line has
+// several.
 TraceFormat text_kind(const std::filesystem::path& path, TraceFormat by_extension, const TraceOptions& options) {
   if (by_extension == TraceFormat::lines && begins_with_length(path)) return TraceFormat::lines;
   FileProblems problems(path.string());
@@ -159,7 +160,7 @@ TraceFormat detect_format(const std::filesystem::path& path, const TraceOptions&
   refuse_compression(path);
   if (!format) {
     refuse_column_stores(path);
-    throw InputError(Position{path.string(), 0, 0}, "the extension does not tell the format",
+    throw InputError(Position{path.string(), 0, 0}, "the extension does not name a known format",
                      fmt::format("name one of the formats {}", joined(trace_format_names(), ", ")));
   }
   if (options.format || (*format != TraceFormat::csv && *format != TraceFormat::lines)) return *format;

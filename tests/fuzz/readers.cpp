@@ -5,7 +5,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/cluster/impl/nccl_node.h"
 #include "sim/compare/timeline_file.h"
-#include "sim/explore/question.h"
+#include "sim/explore/session_lines.h"
 #include "sim/import/imported_study.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "sim/compare/comparison_output.h"
-#include "sim/compare/comparison_page.h"
 #include "sim/compare/step_comparison.h"
 #include "sim/compare/timeline_file.h"
 #include "sim/plan/plan_check.h"

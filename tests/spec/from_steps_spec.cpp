@@ -5,7 +5,7 @@
 #include <sstream>
 #include <utility>
 
-#include "sim/base/file_claim.h"
+#include "sim/base/atomic_file.h"
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
 

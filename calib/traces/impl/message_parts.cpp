@@ -90,7 +90,7 @@ class MessageParts {
   // Whether all ranks of all these collectives were traced, so that their times have no waiting in them.
   [[nodiscard]] bool are_whole(const MessageTiming& kind) const {
     return std::all_of(parts_.recording.messages.begin(), parts_.recording.messages.end(), [&](const auto& item) {
-      return item.first.kind != kind.kind || item.first.link != kind.link || !item.second.of_all.empty();
+      return item.first.kind != kind.kind || item.first.link != kind.link || !item.second.of_all_ranks.empty();
     });
   }
 

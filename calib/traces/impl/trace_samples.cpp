@@ -93,7 +93,7 @@ std::vector<MessageTiming> message_samples(const Recording& recording, LinkKind 
   std::vector<MessageTiming> timings;
   for (const auto& [message, samples] : recording.messages) {
     if (message.link != link || message.kind != kind) continue;
-    Timing timing = timing_of(samples.of_all.empty() ? samples.seconds : samples.of_all, 0);
+    Timing timing = timing_of(samples.of_all_ranks.empty() ? samples.seconds : samples.of_all_ranks, 0);
     timing.median_s = samples.transfer_s();
     timing.p10_s = std::min(timing.p10_s, timing.median_s);
     if (timing.median_s >= least_s) timings.push_back({kind, link, message.ranks, message.bytes, timing});

@@ -21,7 +21,7 @@
 #include "sim/app/real/execution_report.h"
 #include "sim/app/real/execution_work.h"
 #include "sim/app/signals.h"
-#include "sim/base/file_claim.h"
+#include "sim/base/atomic_file.h"
 #include "sim/base/output_folder.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/taken_alone.h"

@@ -9,7 +9,7 @@
 
 #include "sim/base/growing_file.h"
 #include "sim/base/output_folder.h"
-#include "sim/compare/execution_figures.h"
+#include "sim/compare/comparison_figures.h"
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
 

@@ -9,7 +9,7 @@
 
 #include "kernels/exec/requirements.h"
 #include "sim/app/check_file.h"
-#include "sim/plan/sound_plan.h"
+#include "sim/plan/plan_file.h"
 #include "sim/run/step.h"
 #include "sim/study/study.h"
 

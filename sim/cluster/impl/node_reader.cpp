@@ -9,7 +9,6 @@
 #include "sim/cluster/impl/part_of_node.h"
 
 namespace hdpsim {
-
 namespace {
 
 constexpr Range gpus_range{1, 65536};

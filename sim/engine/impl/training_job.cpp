@@ -6,7 +6,6 @@
 #include "sim/engine/step_ending.h"
 
 namespace hdpsim {
-
 namespace {
 
 // The end of the stage that takes longest for a collective, without other traffic.

@@ -54,7 +54,7 @@ function add_control(form, control, id, inputs, show) {
   shown.set(control.path, {show, box, problem});
 }
 
-// ---- A slider over usual values, beside a field that takes any
+// ---- A slider over usual values, and a field that takes any
 
 function add_scale(form, control, id) {
   const range = element("input", {type: "range", id, min: "0", step: "1"});
@@ -98,7 +98,7 @@ function fill_select(select, options, value) {
   select.value = value;
 }
 
-// choices: [[name, text]]; name_in(study) is the one that a study has. What is none of them stands there as it is.
+// choices: [[name, text]]; name_in(study) is the one that a study has. A value that is none of them is shown as it is.
 function add_choice(form, control, id, {choices, name_in, choose, more = []}) {
   const select = element("select", {id});
   const show = (study) => {
@@ -196,7 +196,7 @@ function add_lengths(form, control, id) {
   });
 }
 
-// ---- Plans: a row a policy, with its options as they stand in a study
+// ---- Plans: a row a policy, with its options as in a study
 
 let plan_rows = [];  // {policy, options, on}; for plans of files their name, and `of_files`, their entry
 
@@ -354,7 +354,7 @@ function add_controls() {
   mark_changes();
 }
 
-// ---- Problems, beside the control whose value they are about, or else below its group
+// ---- Problems, next to the control whose value they are about, or else below its group
 
 function control_of(path) {
   const within = (whole, piece) => piece === whole || piece.startsWith(whole + ".");

@@ -125,7 +125,7 @@ async function save_study() {
   await ask("study", settings, (line) => {
     if (line.kind === "problems") return take_problems(line);
     save(file_name(".yaml"), line.yaml, "application/yaml");
-    say(line.dropped ? `Put ${line.dropped} beside the file.` :
+    say(line.dropped ? `Put ${line.dropped} into the folder of the file.` :
                        `hdpsim study ${file_name(".yaml")} prints these figures.`);
   });
 }

@@ -279,8 +279,8 @@ function show_evidence(answer) {
   });
   const missing =
       runs[0].not_modelled.map((key) => `Left out, for the profile has no figure for it: ${key.replaceAll("_", " ")}.`);
-  const told = notes.map((note) => note.trim()).map((note) => /[.:]$/.test(note) ? note : sentence(note));
-  part("notes").replaceChildren(...[...missing, ...told].map((text) => element("li", {}, text)));
+  const sentences = notes.map((note) => note.trim()).map((note) => /[.:]$/.test(note) ? note : sentence(note));
+  part("notes").replaceChildren(...[...missing, ...sentences].map((text) => element("li", {}, text)));
 }
 
 function show_answer_of(answer) {
@@ -302,7 +302,7 @@ function show_answer_of(answer) {
   show_variants();
 }
 
-// ---- Variants: what is pinned, beside what is set now
+// ---- Variants: what is pinned, and what is set now
 
 const answers = new Map();  // fragment of a variant -> its last answer
 

@@ -7,7 +7,7 @@ const main_controls = controls.groups.flatMap((group) => group.controls);
 let settings = new Map();  // path -> YAML text
 let pinned = [];           // the settings of each variant
 
-// A whole cluster stands before its parts, whatever was set first.
+// A whole cluster comes before its parts, whatever was set first.
 const order_of = (path) => {
   const index = main_controls.findIndex((control) => control.path === path);
   return index < 0 ? main_controls.length : index;

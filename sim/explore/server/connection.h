@@ -12,8 +12,8 @@
 namespace hdpsim {
 
 /// The connection of a client as the HTTP library reads it, which keeps a line as long as it goes on and all headers
-/// that come. So what stands before the body is read here first, up to a limit of bytes and of time, and is the
-/// library's only as a whole. A header that asks for parts of an answer is left out: the page has no use for one, and a
+/// that come. So what precedes the body is read here first, up to a limit of bytes and of time, and is the
+/// library's only as a whole. A header that asks for parts of an answer is dropped: the page has no use for one, and a
 /// short request could ask for the whole answer a thousand times.
 class Connection final : public httplib::Stream {
  public:
@@ -28,7 +28,7 @@ class Connection final : public httplib::Stream {
 
   Connection(socket_t socket, Patience patience) : socket_(socket), patience_(std::move(patience)) {}
 
-  /// Reads what stands before the body. False if it is too long, which is answered, or does not come.
+  /// Reads what precedes the body. False if it is too long, which is answered, or does not come.
   [[nodiscard]] bool receive_head();
 
   [[nodiscard]] bool is_readable() const override { return given_ < received_.size() || is_ready(POLLIN, deadline()); }

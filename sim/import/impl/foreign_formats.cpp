@@ -17,7 +17,7 @@ constexpr std::string_view from_nemo =
     "hdpsim new mine.yaml --model NAME --gpus N --context TOKENS writes a study from answers, framework: {preset: "
     "nemo-24} states how NeMo trains; the args of a Megatron checkpoint of the run can be imported";
 
-/// What tells a program's files: one of `keys`, names at any depth or arguments, is enough.
+/// How a program's files are recognised: one of `keys`, names at any depth or arguments, is enough.
 struct Signature {
   std::string_view name;
   std::array<std::string_view, 4> keys;
@@ -26,7 +26,7 @@ struct Signature {
   bool has_names_of_megatron = false;  ///< Its files may hold names of Megatron-LM's arguments, too.
 };
 
-// Those whose files hold keys of others stand first.
+// Those whose files hold keys of others come first.
 constexpr auto signatures = std::to_array<Signature>({
     {"a study of hdpsim", {"plans", "compare_to"}, {}, "hdpsim study FILE runs it"},
     {"a HuggingFace configuration of a model",

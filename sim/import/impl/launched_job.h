@@ -10,6 +10,12 @@
 
 namespace hdpsim {
 
+/// What the lines `#SBATCH --nodes=16` of a script say, by the long names of the options. Of two the last counts.
+[[nodiscard]] std::map<std::string, ShellText> slurm_directives(const std::string& script);
+
+/// The variables that Slurm sets for a job of these directives: SLURM_NNODES and the like.
+[[nodiscard]] std::map<std::string, ShellText> slurm_variables(const std::map<std::string, ShellText>& directives);
+
 /// How large a job is by what starts it: srun, mpirun, deepspeed, accelerate, or the lines of Slurm in a script.
 struct LaunchedJob {
   std::optional<std::int64_t> processes = {};

@@ -31,7 +31,7 @@ bool truth_of(const ArgumentRule& rule, const Argument& argument) {
   return says_option && rule.kind == Kind::turns_off ? !is_given : is_given;
 }
 
-// Whether it says anything else than what goes without saying.
+// Whether it has another value than the usual one.
 bool says_something(const ArgumentRule& rule, const Argument& argument) {
   if (is_switch(rule)) return truth_of(rule, argument) == (rule.kind == Kind::turns_on);
   if (argument.is_switch) return argument.is_on;
@@ -45,11 +45,11 @@ MegatronArguments::MegatronArguments(const ArgumentList& list, std::string file,
                                      ImportNotes& notes)
     : file_(std::move(file)), diagnostics_(diagnostics), notes_(notes) {
   for (const Argument& argument : list.arguments) take(argument);
-  for (const auto& [key, stated] : stated_) tell_rule(stated);
+  for (const auto& [key, stated] : stated_) note_rule(stated);
   if (list.states_defaults) join_defaults();
 }
 
-// Where all arguments are listed, nobody can tell those that the user set: names are enough.
+// Where all arguments are listed, those that the user set are not known: names are enough.
 void MegatronArguments::join_defaults() {
   std::vector<std::string> names;
   for (const ImportNote& note : notes_) {
@@ -70,7 +70,7 @@ void MegatronArguments::take(const Argument& argument) {
     const NameHint* hint = hint_of_name(argument.written);
     const std::string text = text_of(argument);
     notes_.push_back({ImportNote::Kind::unknown, argument.position,
-                      hint == nullptr ? text : left_out_text(text, hint->follows, hint->effect)});
+                      hint == nullptr ? text : difference_text(text, hint->follows, hint->effect)});
     return;
   }
   const std::string key = rule->role == Role::idle ? with_underscores(argument.written) : key_of(*rule);
@@ -111,7 +111,7 @@ void MegatronArguments::check_values(Argument& argument, const ArgumentRule& rul
   }
 }
 
-void MegatronArguments::tell_rule(const Stated& stated) const {
+void MegatronArguments::note_rule(const Stated& stated) const {
   const auto& [rule, argument] = stated;
   const bool needs_value = rule->role != Role::idle && !is_switch(*rule);
   if (needs_value && argument.values.empty() && !argument.is_switch) {
@@ -122,11 +122,11 @@ void MegatronArguments::tell_rule(const Stated& stated) const {
     std::string name = with_underscores(argument.written);
     std::replace(name.begin(), name.end(), '_', '-');
     notes_.push_back({ImportNote::Kind::ignored, argument.position, std::move(name)});
-  } else if (rule->role != Role::said && !says_something(*rule, argument)) {
+  } else if (rule->role != Role::stated && !says_something(*rule, argument)) {
     return;
-  } else if (rule->role == Role::unsaid) {
-    notes_.push_back(
-        {ImportNote::Kind::unsaid, argument.position, left_out_text(text_of(argument), rule->follows, rule->effect)});
+  } else if (rule->role == Role::unmodelled) {
+    notes_.push_back({ImportNote::Kind::unmodelled, argument.position,
+                      difference_text(text_of(argument), rule->follows, rule->effect)});
   } else if (rule->role == Role::refused) {
     diagnostics_.unsupported(argument.position, fmt::format("{} is {}", argument.written, rule->follows));
   }
@@ -161,7 +161,7 @@ const ArgumentValue* MegatronArguments::value(std::string_view key) const {
   const ArgumentValue& value = argument.values.front();
   if (value.unset.empty()) return &value;
   diagnostics_.error(value.position,
-                     fmt::format("{}: what {} is cannot be told from this file{}{}", argument.written, value.unset,
+                     fmt::format("{}: this file does not state {}{}{}", argument.written, value.unset,
                                  value.why.empty() ? "" : ": ", value.why),
                      value.variable.empty() ? "write the value itself"
                                             : fmt::format("--var {}=VALUE gives it a value", value.variable));
@@ -213,11 +213,12 @@ bool MegatronArguments::is_on(std::string_view key) const {
   return rule != nullptr && rule->kind == Kind::turns_off;
 }
 
-void MegatronArguments::tell_unsaid(std::string_view key, std::string_view follows, const LikelyEffect& effect) const {
+void MegatronArguments::note_unmodelled(std::string_view key, std::string_view follows,
+                                        const LikelyEffect& effect) const {
   const auto found = stated_.find(key);
   const std::string text = found == stated_.end() ? written(key) : text_of(found->second.argument);
-  notes_.push_back({ImportNote::Kind::unsaid, found == stated_.end() ? Position{} : found->second.argument.position,
-                    left_out_text(text, follows, effect)});
+  notes_.push_back({ImportNote::Kind::unmodelled, found == stated_.end() ? Position{} : found->second.argument.position,
+                    difference_text(text, follows, effect)});
 }
 
 void MegatronArguments::refuse_second_of(std::span<const std::string_view> keys) const {
@@ -230,7 +231,7 @@ void MegatronArguments::refuse_second_of(std::span<const std::string_view> keys)
       continue;
     }
     diagnostics_.error(position(key), fmt::format("'{}' says what '{}' says already", key, first),
-                       "leave one of them out");
+                       "remove one of them");
   }
 }
 

@@ -15,13 +15,13 @@
 namespace hdpsim {
 
 /// The arguments of a Megatron-LM run by their keys, with Megatron's way of reading them: of two values the last
-/// counts. Told on the way are arguments that are unknown, idle, repeated, or that a study cannot say.
+/// counts. Notes are added for arguments that are unknown, idle, repeated or not modelled.
 class MegatronArguments {
  public:
   MegatronArguments(const ArgumentList& list, std::string file, Diagnostics& diagnostics, ImportNotes& notes);
 
   [[nodiscard]] bool has(std::string_view key) const { return stated_.find(key) != stated_.end(); }
-  /// Where an argument stands; without one, the file.
+  /// The position of an argument; without one, the file.
   [[nodiscard]] Position position(std::string_view key) const;
   /// As the file writes it: `--num-layers`.
   [[nodiscard]] std::string written(std::string_view key) const;
@@ -44,8 +44,8 @@ class MegatronArguments {
   /// Reports all but the first stated of arguments that say one thing in different ways.
   void refuse_second_of(std::span<const std::string_view> keys) const;
 
-  /// Tells that a study cannot say an argument, what it has instead, and how the run differs.
-  void tell_unsaid(std::string_view key, std::string_view follows, const LikelyEffect& effect) const;
+  /// Notes that a study does not model an argument, what it has instead, and how the run differs.
+  void note_unmodelled(std::string_view key, std::string_view follows, const LikelyEffect& effect) const;
   void assume(std::string text, Position position = {}) const;
   [[nodiscard]] Diagnostics& diagnostics() const { return diagnostics_; }
   [[nodiscard]] const std::string& file() const { return file_; }
@@ -59,7 +59,7 @@ class MegatronArguments {
   void take(const Argument& argument);
   void join_defaults();
   void check_values(Argument& argument, const ArgumentRule& rule) const;
-  void tell_rule(const Stated& stated) const;
+  void note_rule(const Stated& stated) const;
   [[nodiscard]] const ArgumentValue* value(std::string_view key) const;
 
   std::string file_;

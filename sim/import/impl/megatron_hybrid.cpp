@@ -1,18 +1,106 @@
-#include "sim/import/impl/megatron_hybrid.h"
+#include "sim/import/impl/megatron_model.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "sim/import/impl/megatron_ranges.h"
-
 namespace hdpsim {
 namespace {
+
+using Numbers = std::optional<std::vector<std::int64_t>>;
+
+constexpr int deepest_list = 32;
+
+class ListReader {
+ public:
+  ListReader(std::string_view text, std::size_t most) : text_(text), most_(most) {}
+
+  Numbers read() {
+    Numbers all = sum();
+    return next() == '\0' ? all : std::nullopt;
+  }
+
+ private:
+  char next() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool takes(char c) {
+    if (next() != c) return false;
+    ++at_;
+    return true;
+  }
+
+  Numbers sum() {
+    Numbers left = product();
+    while (left && takes('+')) {
+      Numbers right = product();
+      if (!right || left->size() + right->size() > most_) return std::nullopt;
+      left->insert(left->end(), right->begin(), right->end());
+    }
+    return left;
+  }
+
+  Numbers product() {
+    Numbers list = atom();
+    while (list && takes('*')) {
+      const auto times = number();
+      if (!times || *times < 0) return std::nullopt;
+      const auto count = static_cast<std::size_t>(*times);
+      if (!list->empty() && count > most_ / list->size()) return std::nullopt;
+      std::vector<std::int64_t> repeated;
+      for (std::size_t i = 0; i < (list->empty() ? 0 : count); ++i)
+        repeated.insert(repeated.end(), list->begin(), list->end());
+      list = std::move(repeated);
+    }
+    return list;
+  }
+
+  Numbers atom() {
+    if (++depth_ > deepest_list) return std::nullopt;
+    Numbers list = takes('(') ? inside() : items();
+    --depth_;
+    return list;
+  }
+
+  Numbers inside() {
+    Numbers list = sum();
+    return takes(')') ? list : std::nullopt;
+  }
+
+  Numbers items() {
+    if (!takes('[')) return std::nullopt;
+    std::vector<std::int64_t> all;
+    while (!takes(']')) {
+      const auto each = number();
+      if (!each || all.size() == most_) return std::nullopt;
+      all.push_back(*each);
+      if (!takes(',') && next() != ']') return std::nullopt;
+    }
+    return all;
+  }
+
+  std::optional<std::int64_t> number() {
+    (void)next();
+    std::int64_t value = 0;
+    const char* begin = text_.data() + at_;
+    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
+    if (error != std::errc{}) return std::nullopt;
+    at_ += static_cast<std::size_t>(end - begin);
+    return value;
+  }
+
+  std::string_view text_;
+  std::size_t most_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
 
 using namespace megatron_ranges;
 
@@ -102,8 +190,8 @@ Modules modules_of(const MegatronArguments& arguments) {
     return {arguments.word("mtp_hybrid_override_pattern", ""),
             arguments.number("mtp_num_layers", megatron_ranges::modules, 0)};
   }
-  arguments.tell_unsaid("mtp_num_layers", "no letters say which layers predict further tokens: none do",
-                        effects::slower_and_larger);
+  arguments.note_unmodelled("mtp_num_layers", "no letters say which layers predict further tokens: none do",
+                            effects::slower_and_larger);
   return {};
 }
 
@@ -148,6 +236,10 @@ std::int64_t usual_mamba_heads(const MegatronArguments& arguments, std::int64_t 
 
 }  // namespace
 
+std::optional<std::vector<std::int64_t>> layer_list(std::string_view text, std::size_t most) {
+  return ListReader(text, most).read();
+}
+
 bool is_hybrid(const MegatronArguments& arguments) {
   const auto is_stated = [&](std::string_view key) { return ratio(arguments, key) != 0.0; };
   return has_pattern(arguments) || is_stated(attention_ratio) || is_stated(mlp_ratio) ||
@@ -182,7 +274,7 @@ void set_hybrid_layers(const MegatronArguments& arguments, const std::string& le
   check_arguments(arguments, letters);
   const std::string_view argument = hybrid_argument(arguments);
   if (hybrid_segments(arguments) > 1) {
-    arguments.tell_unsaid(argument, "layers are dealt to the stages evenly", effects::other_both);
+    arguments.note_unmodelled(argument, "layers are dealt to the stages evenly", effects::other_both);
   };
   const auto set = [&](std::string_view key, std::string value, std::string_view said_by, bool quoted = false) {
     Value scalar = Value::scalar(std::move(value), arguments.position(said_by));

@@ -6,11 +6,6 @@
 #include <utility>
 
 #include "sim/base/text.h"
-#include "sim/import/impl/layer_list.h"
-#include "sim/import/impl/megatron_hybrid.h"
-#include "sim/import/impl/megatron_ranges.h"
-#include "sim/import/impl/megatron_variants.h"
-#include "sim/import/impl/megatron_widths.h"
 
 namespace hdpsim {
 namespace {
@@ -58,8 +53,7 @@ class ModelReader {
       no_family(argument, "an indexer of keys without latents", "add --multi-latent-attention");
     }
     if (variant_ == AttentionVariant::delta_nets && (is_latent_ || !widths_.is_gated || !has_qk_norm_)) {
-      no_family(argument,
-                "gated delta nets beside attention without norms of queries and keys, or an MLP without a gate",
+      no_family(argument, "gated delta nets with attention without norms of queries and keys, or an MLP without a gate",
                 "--qk-layernorm and --swiglu, if the model has them");
     }
     if (arguments_.is_on("attention_output_gate") && variant_ != AttentionVariant::delta_nets) {
@@ -70,7 +64,7 @@ class ModelReader {
     }
     const bool has_other_layers = widths_.letters || variant_ != AttentionVariant::none;
     if (has_other_layers && arguments_.has("window_size")) {
-      no_family("window_size", "windows beside layers that are no attention to all tokens");
+      no_family("window_size", "windows with layers that are no attention to all tokens");
     }
   }
 
@@ -107,18 +101,16 @@ class ModelReader {
     begin(family);
     if (has_nets) delta_nets();
     if (has_qk_norm_) set_truth("attention_bias", has_qkv_biases_, "add_qkv_bias");
-    set_widths();
-    set("intermediate_size", widths_.ffn, "ffn_hidden_size");
+    set_widths(widths_.ffn, "ffn_hidden_size");
     finish();
-    tell_norms();
   }
 
   // GPT-2 has learned positions, biases, and as many heads of keys as of queries; MPT, too, without these limits but
   // with an MLP of a multiple of the hidden size; StarCoder2 has rotary positions.
   void plain() {
-    if (has_qk_norm_) return no_family("qk_layernorm", "norms of queries and keys beside an MLP without a gate");
+    if (has_qk_norm_) return no_family("qk_layernorm", "norms of queries and keys with an MLP without a gate");
     if (has_qkv_biases_ && !has_biases_) {
-      return no_family("add_qkv_bias", "biases of queries and keys alone, beside an MLP without a gate");
+      return no_family("add_qkv_bias", "biases of queries and keys alone, with an MLP without a gate");
     }
     if (positions_ != "learned_absolute") return starcoder();
     if (has_biases_ && widths_.kv_heads == widths_.heads) return gpt2();
@@ -127,11 +119,9 @@ class ModelReader {
 
   void starcoder() {
     begin("Starcoder2ForCausalLM");
-    set_widths();
-    set("intermediate_size", widths_.ffn, "ffn_hidden_size");
+    set_widths(widths_.ffn, "ffn_hidden_size");
     set_truth("use_bias", has_biases_, "add_bias_linear");
     finish();
-    tell_norms();
   }
 
   void gpt2() {
@@ -163,7 +153,6 @@ class ModelReader {
     attention.set("kv_n_heads", number_at(widths_.kv_heads, "num_query_groups"));
     config_.set("attn_config", std::move(attention));
     finish();
-    tell_norms();
   }
 
   // A layer is one branch behind one norm, and MLPs and experts have no gate.
@@ -183,11 +172,8 @@ class ModelReader {
     set("intermediate_size", widths_.ffn, "ffn_hidden_size");
     set_truth("attention_bias", has_qkv_biases_, "add_qkv_bias");
     set_hybrid_layers(arguments_, *widths_.letters, widths_.hidden, widths_.ffn, config_);
-    if (positions_ == "learned_absolute") {
-      arguments_.assume("the table of learned positions is left out");
-    }
+    if (positions_ == "learned_absolute") arguments_.assume("the table of learned positions is not simulated");
     finish();
-    tell_norms();
   }
 
   // Mixtral has experts in all layers and nothing else; Qwen3 norms of queries and keys; DeepSeek shared experts and
@@ -221,7 +207,6 @@ class ModelReader {
       deepseek_experts("DeepseekForCausalLM");
     }
     finish();
-    tell_norms();
   }
 
   void read_experts() {
@@ -249,14 +234,13 @@ class ModelReader {
     set_width("v_head_dim", "v_head_dim", 128);
     if (has_qkv_biases_) no_family("add_qkv_bias", "latent attention with biases");
     if (!has_qk_norm_) {
-      arguments_.assume("latents have norms, as in DeepSeek-V3; Megatron-LM leaves them out without --qk-layernorm");
+      arguments_.assume("latents have norms, as in DeepSeek-V3; Megatron-LM has none without --qk-layernorm");
     }
   }
 
   void deepseek_experts(const std::string& family) {
     begin(family);
-    set_widths();
-    set("intermediate_size", widths_.ffn, "ffn_hidden_size");
+    set_widths(widths_.ffn, "ffn_hidden_size");
     set("n_routed_experts", experts_, "num_experts");
     set("moe_intermediate_size", expert_ffn_, "moe_ffn_hidden_size");
     set_per_token();
@@ -272,8 +256,7 @@ class ModelReader {
   void qwen3_experts() {
     begin("Qwen3MoeForCausalLM");
     set_truth("attention_bias", has_qkv_biases_, "add_qkv_bias");
-    set_widths();
-    set("intermediate_size", widths_.ffn, "ffn_hidden_size");
+    set_widths(widths_.ffn, "ffn_hidden_size");
     set("num_experts", experts_, "num_experts");
     set("moe_intermediate_size", expert_ffn_, "moe_ffn_hidden_size");
     set_per_token();
@@ -290,8 +273,7 @@ class ModelReader {
   }
 
   void gated_experts() {
-    set_widths();
-    set("intermediate_size", widths_.ffn, "ffn_hidden_size");
+    set_widths(widths_.ffn, "ffn_hidden_size");
     set("num_experts", experts_, "num_experts");
     set("moe_intermediate_size", expert_ffn_, "moe_ffn_hidden_size");
     set("shared_expert_intermediate_size", shared_, "moe_shared_expert_intermediate_size");
@@ -321,8 +303,7 @@ class ModelReader {
 
   void mixtral() {
     begin("MixtralForCausalLM");
-    set_widths();
-    set("intermediate_size", expert_ffn_, "moe_ffn_hidden_size");
+    set_widths(expert_ffn_, "moe_ffn_hidden_size");
     set("num_local_experts", experts_, "num_experts");
     set_per_token();
   }
@@ -336,12 +317,14 @@ class ModelReader {
     config_.set("architectures", std::move(names));
   }
 
-  void set_widths() {
+  // `inner`: the width inside of an MLP.
+  void set_widths(std::int64_t inner, std::string_view inner_argument) {
     set("hidden_size", widths_.hidden, "hidden_size");
     set("num_hidden_layers", widths_.layers, "num_layers");
     set("num_attention_heads", widths_.heads, "num_attention_heads");
     set("num_key_value_heads", widths_.kv_heads, "num_query_groups");
     if (!is_latent_) set("head_dim", widths_.head_dim, "kv_channels");
+    set("intermediate_size", inner, inner_argument);
   }
 
   void set_per_token() {
@@ -365,6 +348,7 @@ class ModelReader {
     set("vocab_size", widths_.vocabulary, "vocab_size");
     set_truth("tie_word_embeddings", !arguments_.is_on("untie_embeddings_and_output_weights"),
               "untie_embeddings_and_output_weights");
+    note_norms();
   }
 
   // Megatron numbers layers from 1 here.
@@ -431,7 +415,7 @@ class ModelReader {
   }
 
   // Families without biases have norms without biases.
-  void tell_norms() {
+  void note_norms() {
     if (has_biases_ || arguments_.word("normalization", "LayerNorm") == "RMSNorm") return;
     arguments_.assume(fmt::format("norms are simulated without the biases of LayerNorm, {} parameters of each layer",
                                   2 * widths_.hidden),

@@ -1,4 +1,4 @@
-#include "sim/import/impl/megatron_recipe.h"
+#include "sim/import/impl/megatron_model.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "sim/import/impl/megatron_ranges.h"
 
 namespace hdpsim {
 namespace {
@@ -47,17 +45,17 @@ class RecipeReader {
     const bool in_fp32 = sums_in_fp32();
     const bool fuses = arguments_.is_on("gradient_accumulation_fusion");
     if (model_.has_experts) {
-      tell_of_experts("num_distributed_optimizer_instances",
+      note_of_experts("num_distributed_optimizer_instances",
                       arguments_.number("num_distributed_optimizer_instances", degree, 1) > 1,
                       "the optimizer is sharded over the whole pool", effects::larger);
-      tell_of_experts("use_distributed_optimizer", zero != 1, "the optimizer is sharded (mesh.zero: 1)",
+      note_of_experts("use_distributed_optimizer", zero != 1, "the optimizer is sharded (mesh.zero: 1)",
                       zero == 0 ? effects::larger : effects::slower_but_smaller);
-      tell_of_experts("overlap_grad_reduce", reduces, "gradients are reduced behind the last backward",
+      note_of_experts("overlap_grad_reduce", reduces, "gradients are reduced behind the last backward",
                       effects::faster);
-      tell_of_experts("overlap_param_gather", gathers, "parameters are gathered before the first forward",
+      note_of_experts("overlap_param_gather", gathers, "parameters are gathered before the first forward",
                       effects::faster);
-      tell_of_experts("grad_reduce_in_bf16", !in_fp32, "gradients are summed in fp32", effects::faster_and_smaller);
-      tell_of_experts("gradient_accumulation_fusion", !fuses, "products add gradients to their sums", effects::slower);
+      note_of_experts("grad_reduce_in_bf16", !in_fp32, "gradients are summed in fp32", effects::faster_and_smaller);
+      note_of_experts("gradient_accumulation_fusion", !fuses, "products add gradients to their sums", effects::slower);
     } else {
       put(run_.mesh, "zero", zero);
       read_shard_groups(zero);
@@ -91,8 +89,8 @@ class RecipeReader {
     const std::string second = arguments_.word("exp_avg_sq_dtype", "fp32");
     const bool is_known = first == "fp32" || first == "fp16" || first == "bf16" || first == "fp8";
     if (!is_known || first != second) {
-      arguments_.tell_unsaid(first == "fp32" ? "exp_avg_sq_dtype" : "exp_avg_dtype", "both moments are fp32",
-                             effects::smaller);
+      arguments_.note_unmodelled(first == "fp32" ? "exp_avg_sq_dtype" : "exp_avg_dtype", "both moments are fp32",
+                                 effects::smaller);
     } else if (first != "fp32") {
       put(run_.mesh, "moments", std::string(first == "fp8" ? "fp8" : "bf16"));
     }
@@ -107,7 +105,7 @@ class RecipeReader {
     } else if (name == "lamb") {
       put(run_.mesh, "optimizer", name);
     } else if (name != "adam") {
-      arguments_.tell_unsaid("optimizer", "Adam with fp32 states on the device is simulated", effects::other_both);
+      arguments_.note_unmodelled("optimizer", "Adam with fp32 states on the device is simulated", effects::other_both);
     }
   }
 
@@ -123,14 +121,14 @@ class RecipeReader {
     return deals_matrices || arguments_.is_on("use_distributed_optimizer") ? 1 : 0;
   }
 
-  // bf16 sums in fp32 unless it is told not to; fp16 the other way round.
+  // bf16 sums in fp32 unless a switch says otherwise; fp16 the other way round.
   [[nodiscard]] bool sums_in_fp32() const {
     if (arguments_.is_on("bf16")) return !arguments_.is_on("grad_reduce_in_bf16");
     return arguments_.is_on("accumulate_allreduce_grads_in_fp32");
   }
 
-  void tell_of_experts(std::string_view key, bool is_other, std::string_view follows, const LikelyEffect& effect) {
-    if (is_other) arguments_.tell_unsaid(key, fmt::format("with experts {}", follows), effect);
+  void note_of_experts(std::string_view key, bool is_other, std::string_view follows, const LikelyEffect& effect) {
+    if (is_other) arguments_.note_unmodelled(key, fmt::format("with experts {}", follows), effect);
   }
 
   // ---- Tensor parallelism and kernels
@@ -145,7 +143,7 @@ class RecipeReader {
           fmt::format("{} needs --sequence-parallel", arguments_.written("tp_comm_overlap")));
     }
     if (model_.has_experts) {
-      tell_of_experts("sequence_parallel", !is_parallel, "norms and residuals are of 1 / tp of the tokens",
+      note_of_experts("sequence_parallel", !is_parallel, "norms and residuals are of 1 / tp of the tokens",
                       effects::slower_and_larger);
     } else {
       put_truth(run_.mesh, "sequence_parallel", is_parallel);
@@ -185,7 +183,8 @@ class RecipeReader {
     for (const auto& [name, format] : formats) {
       if (recipe == name) return format;
     }
-    arguments_.tell_unsaid("fp8_recipe", "casts are those of one scale a tensor, known beforehand", effects::slower);
+    arguments_.note_unmodelled("fp8_recipe", "casts are those of one scale a tensor, known beforehand",
+                               effects::slower);
     return "fp8";
   }
 
@@ -204,9 +203,9 @@ class RecipeReader {
         arguments_.word("transformer_impl", "transformer_engine") == "local" || arguments_.is_on("use_legacy_models");
     if (backend == "unfused" || backend == "local") return "unfused";
     if (backend == "fused")
-      arguments_.tell_unsaid("attention_backend",
-                             "the profile's flash attention (kernels.attention: cudnn, where it has that)",
-                             effects::other_time);
+      arguments_.note_unmodelled("attention_backend",
+                                 "the profile's flash attention (kernels.attention: cudnn, where it has that)",
+                                 effects::other_time);
     if (is_plain && backend == "auto") return arguments_.is_on("use_flash_attn") ? "flash" : "unfused";
     return "flash";
   }
@@ -236,14 +235,14 @@ class RecipeReader {
     const std::int64_t count = arguments_.number("recompute_num_layers", layers, 1);
     const std::int64_t of_stage = model_.layers_of_stage;
     if (method == "block" && count < of_stage) {
-      arguments_.tell_unsaid("recompute_num_layers",
-                             fmt::format("{} of the {} layers of a stage are computed again, here all of them; "
-                                         "mesh.recompute: none is the other bound",
-                                         count, of_stage),
-                             effects::faster_but_larger);
+      arguments_.note_unmodelled("recompute_num_layers",
+                                 fmt::format("{} of the {} layers of a stage are computed again, here all of them; "
+                                             "mesh.recompute: none is the other bound",
+                                             count, of_stage),
+                                 effects::faster_but_larger);
     } else if (method == "uniform" && count > 1) {
-      arguments_.tell_unsaid("recompute_num_layers", "each layer keeps what it begins with, not each group of layers",
-                             effects::smaller);
+      arguments_.note_unmodelled("recompute_num_layers",
+                                 "each layer keeps what it begins with, not each group of layers", effects::smaller);
     }
   }
 
@@ -257,8 +256,8 @@ class RecipeReader {
       if (known != recomputed_modules.end()) {
         list.items.push_back(Value::scalar(std::string(known->second), arguments_.position("recompute_modules")));
       } else {
-        arguments_.tell_unsaid("recompute_modules", fmt::format("'{}' is not computed again", word),
-                               effects::slower_but_smaller);
+        arguments_.note_unmodelled("recompute_modules", fmt::format("'{}' is not computed again", word),
+                                   effects::slower_but_smaller);
       }
     }
     return list.items.empty() ? Value::scalar("none") : list;

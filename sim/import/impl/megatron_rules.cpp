@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <sstream>
 #include <vector>
 
 namespace hdpsim {
@@ -12,172 +11,79 @@ namespace {
 using Kind = ArgumentRule::Kind;
 using Role = ArgumentRule::Role;
 
-// What a study says of a training run.
-constexpr std::array said = std::to_array<ArgumentRule>({
+// What a study states of a training run: arguments with values, by the parts shape, batch, mesh and recipe ...
+constexpr std::string_view stated_values = R"(
+  num-layers encoder-num-layers hidden-size ffn-hidden-size num-attention-heads kv-channels num-query-groups
+  max-position-embeddings position-embedding-type make-vocab-size-divisible-by vocab-size padded-vocab-size
+  tokenizer-type normalization activation-func window-size window-attn-skip-freq mtp-num-layers q-lora-rank
+  kv-lora-rank qk-head-dim qk-pos-emb-head-dim v-head-dim hybrid-layer-pattern hybrid-override-pattern
+  hybrid-attention-ratio hybrid-mlp-ratio mtp-hybrid-override-pattern mamba-state-dim mamba-head-dim mamba-num-groups
+  mamba-num-heads moe-latent-size experimental-attention-variant linear-attention-freq linear-conv-kernel-dim
+  linear-key-head-dim linear-value-head-dim linear-num-key-heads linear-num-value-heads dsa-indexer-n-heads
+  dsa-indexer-head-dim dsa-indexer-topk dsa-indexer-topk-freq dsa-indexer-skip-topk-offset dsa-indexer-loss-coeff
+  num-experts moe-layer-freq moe-ffn-hidden-size moe-shared-expert-intermediate-size moe-router-topk
+  moe-router-num-groups moe-router-group-topk moe-expert-capacity-factor moe-token-dispatcher-type
+  micro-batch-size global-batch-size seq-length encoder-seq-length world-size
+  tensor-model-parallel-size pipeline-model-parallel-size context-parallel-size cp-comm-type
+  hierarchical-context-parallel-sizes expert-model-parallel-size expert-tensor-parallel-size
+  num-layers-per-virtual-pipeline-stage num-virtual-stages-per-pipeline-rank virtual-pipeline-model-parallel-size
+  decoder-first-pipeline-num-layers decoder-last-pipeline-num-layers
+  fp8-recipe exp-avg-dtype exp-avg-sq-dtype num-distributed-optimizer-instances ddp-bucket-size recompute-granularity
+  recompute-method recompute-num-layers recompute-modules optimizer attention-dropout hidden-dropout attention-backend
+  transformer-impl cuda-graph-impl data-parallel-sharding-strategy
+)";
+
+// ... switches that turn something on ...
+constexpr std::string_view stated_switches = R"(
+  group-query-attention use-rotary-position-embeddings swiglu quick-geglu squared-relu gated-linear-unit
+  untie-embeddings-and-output-weights add-qkv-bias qk-layernorm multi-latent-attention is-hybrid-model
+  attention-output-gate dsa-indexer-use-sparse-loss moe-shared-expert-gate moe-enable-deepep moe-grouped-gemm
+  account-for-embedding-in-pipeline-split account-for-loss-in-pipeline-split
+  bf16 fp16 activation-func-fp8-input-store fp8-hybrid fp8-e4m3 recompute-activations sequence-parallel
+  use-distributed-optimizer overlap-grad-reduce overlap-param-gather tp-comm-overlap
+  accumulate-allreduce-grads-in-fp32 grad-reduce-in-bf16 cross-entropy-loss-fusion use-flash-attn use-legacy-models
+  enable-cuda-graph external-cuda-graph use-torch-fsdp2 use-megatron-fsdp use-custom-fsdp
+)";
+
+// ... and those of another kind, or whose key has another name.
+constexpr auto other_stated = std::to_array<ArgumentRule>({
     {.option = "nproc-per-node", .kind = Kind::launcher},
     {.option = "nnodes", .kind = Kind::launcher},
-    // Shape
-    {.option = "num-layers"},
-    {.option = "encoder-num-layers"},
-    {.option = "hidden-size"},
-    {.option = "ffn-hidden-size"},
-    {.option = "num-attention-heads"},
-    {.option = "kv-channels"},
-    {.option = "group-query-attention", .kind = Kind::turns_on},
-    {.option = "num-query-groups"},
-    {.option = "max-position-embeddings"},
-    {.option = "position-embedding-type"},
-    {.option = "use-rotary-position-embeddings", .kind = Kind::turns_on},
-    {.option = "make-vocab-size-divisible-by"},
-    {.option = "vocab-size"},
-    {.option = "padded-vocab-size"},
-    {.option = "tokenizer-type"},
-    {.option = "normalization"},
-    {.option = "swiglu", .kind = Kind::turns_on},
-    {.option = "quick-geglu", .kind = Kind::turns_on},
-    {.option = "squared-relu", .kind = Kind::turns_on},
-    {.option = "activation-func"},
-    {.option = "gated-linear-unit", .kind = Kind::turns_on},
-    {.option = "untie-embeddings-and-output-weights", .kind = Kind::turns_on},
     {.option = "disable-bias-linear", .key = "add_bias_linear", .kind = Kind::turns_off},
-    {.option = "add-qkv-bias", .kind = Kind::turns_on},
-    {.option = "qk-layernorm", .kind = Kind::turns_on},
-    {.option = "window-size"},
-    {.option = "window-attn-skip-freq"},
-    {.option = "mtp-num-layers"},
-    {.option = "multi-latent-attention", .kind = Kind::turns_on},
-    {.option = "q-lora-rank"},
-    {.option = "kv-lora-rank"},
-    {.option = "qk-head-dim"},
-    {.option = "qk-pos-emb-head-dim"},
-    {.option = "v-head-dim"},
-    {.option = "is-hybrid-model", .kind = Kind::turns_on},
-    {.option = "hybrid-layer-pattern"},
-    {.option = "hybrid-override-pattern"},
-    {.option = "hybrid-attention-ratio"},
-    {.option = "hybrid-mlp-ratio"},
-    {.option = "mtp-hybrid-override-pattern"},
-    {.option = "mamba-state-dim"},
-    {.option = "mamba-head-dim"},
-    {.option = "mamba-num-groups"},
-    {.option = "mamba-num-heads"},
-    {.option = "moe-latent-size"},
-    {.option = "experimental-attention-variant"},
-    {.option = "attention-output-gate", .kind = Kind::turns_on},
-    {.option = "linear-attention-freq"},
-    {.option = "linear-conv-kernel-dim"},
-    {.option = "linear-key-head-dim"},
-    {.option = "linear-value-head-dim"},
-    {.option = "linear-num-key-heads"},
-    {.option = "linear-num-value-heads"},
-    {.option = "dsa-indexer-n-heads"},
-    {.option = "dsa-indexer-head-dim"},
-    {.option = "dsa-indexer-topk"},
-    {.option = "dsa-indexer-topk-freq"},
-    {.option = "dsa-indexer-skip-topk-offset"},
-    {.option = "dsa-indexer-loss-coeff"},
-    {.option = "dsa-indexer-use-sparse-loss", .kind = Kind::turns_on},
-    {.option = "num-experts"},
     {.option = "num-moe-experts", .key = "num_experts"},
-    {.option = "moe-layer-freq"},
-    {.option = "moe-ffn-hidden-size"},
-    {.option = "moe-shared-expert-intermediate-size"},
-    {.option = "moe-shared-expert-gate", .kind = Kind::turns_on},
-    {.option = "moe-router-topk"},
-    {.option = "moe-router-num-groups"},
-    {.option = "moe-router-group-topk"},
-    {.option = "moe-expert-capacity-factor"},
-    {.option = "moe-token-dispatcher-type"},
-    {.option = "moe-enable-deepep", .kind = Kind::turns_on},
-    {.option = "moe-grouped-gemm", .kind = Kind::turns_on},
-    // Batch
-    {.option = "micro-batch-size"},
-    {.option = "global-batch-size"},
-    {.option = "seq-length"},
-    {.option = "encoder-seq-length"},
-    {.option = "world-size"},
-    // Mesh
-    {.option = "tensor-model-parallel-size"},
-    {.option = "pipeline-model-parallel-size"},
-    {.option = "context-parallel-size"},
-    {.option = "cp-comm-type"},
-    {.option = "hierarchical-context-parallel-sizes"},
-    {.option = "expert-model-parallel-size"},
-    {.option = "expert-tensor-parallel-size"},
-    {.option = "num-layers-per-virtual-pipeline-stage"},
-    {.option = "num-virtual-stages-per-pipeline-rank"},
-    {.option = "virtual-pipeline-model-parallel-size"},
     {.option = "microbatch-group-size-per-virtual-pipeline-stage", .key = "microbatch_group_size_per_vp_stage"},
-    {.option = "decoder-first-pipeline-num-layers"},
-    {.option = "decoder-last-pipeline-num-layers"},
-    {.option = "account-for-embedding-in-pipeline-split", .kind = Kind::turns_on},
-    {.option = "account-for-loss-in-pipeline-split", .kind = Kind::turns_on},
     {.option = "no-overlap-p2p-communication", .key = "overlap_p2p_comm", .kind = Kind::turns_off},
-    // Recipe
-    {.option = "bf16", .kind = Kind::turns_on},
-    {.option = "fp16", .kind = Kind::turns_on},
     {.option = "fp8-format", .key = "fp8"},
-    {.option = "fp8-recipe"},
-    {.option = "activation-func-fp8-input-store", .kind = Kind::turns_on},
-    {.option = "exp-avg-dtype"},
-    {.option = "exp-avg-sq-dtype"},
-    {.option = "num-distributed-optimizer-instances"},
-    {.option = "ddp-bucket-size"},
-    {.option = "fp8-hybrid", .kind = Kind::turns_on},
-    {.option = "fp8-e4m3", .kind = Kind::turns_on},
-    {.option = "recompute-granularity"},
-    {.option = "recompute-activations", .kind = Kind::turns_on},
-    {.option = "recompute-method"},
-    {.option = "recompute-num-layers"},
-    {.option = "recompute-modules"},
-    {.option = "sequence-parallel", .kind = Kind::turns_on},
-    {.option = "optimizer"},
-    {.option = "use-distributed-optimizer", .kind = Kind::turns_on},
-    {.option = "overlap-grad-reduce", .kind = Kind::turns_on},
-    {.option = "overlap-param-gather", .kind = Kind::turns_on},
-    {.option = "tp-comm-overlap", .kind = Kind::turns_on},
     {.option = "no-async-tensor-model-parallel-allreduce",
      .key = "async_tensor_model_parallel_allreduce",
      .kind = Kind::turns_off},
-    {.option = "accumulate-allreduce-grads-in-fp32", .kind = Kind::turns_on},
-    {.option = "grad-reduce-in-bf16", .kind = Kind::turns_on},
     {.option = "no-gradient-accumulation-fusion", .key = "gradient_accumulation_fusion", .kind = Kind::turns_off},
-    {.option = "cross-entropy-loss-fusion", .kind = Kind::turns_on},
-    {.option = "attention-dropout"},
-    {.option = "hidden-dropout"},
-    {.option = "attention-backend"},
-    {.option = "transformer-impl"},
-    {.option = "use-flash-attn", .kind = Kind::turns_on},
-    {.option = "use-legacy-models", .kind = Kind::turns_on},
-    {.option = "enable-cuda-graph", .kind = Kind::turns_on},
-    {.option = "external-cuda-graph", .kind = Kind::turns_on},
-    {.option = "cuda-graph-impl"},
-    {.option = "use-torch-fsdp2", .kind = Kind::turns_on},
     {.option = "torch-fsdp2-no-reshard-after-forward",
      .key = "torch_fsdp2_reshard_after_forward",
      .kind = Kind::turns_off},
-    {.option = "use-megatron-fsdp", .kind = Kind::turns_on},
-    {.option = "use-custom-fsdp", .kind = Kind::turns_on},
-    {.option = "data-parallel-sharding-strategy"},
 });
 
-constexpr ArgumentRule unsaid(std::string_view option, std::string_view follows, LikelyEffect effect,
-                              std::string_view usual = {}) {
-  return {.option = option, .role = Role::unsaid, .usual = usual, .follows = follows, .effect = effect};
+constexpr ArgumentRule unmodelled(std::string_view option, std::string_view follows, LikelyEffect effect,
+                                  std::string_view usual = {}) {
+  return {.option = option, .role = Role::unmodelled, .usual = usual, .follows = follows, .effect = effect};
 }
 
-constexpr ArgumentRule unsaid_on(std::string_view option, std::string_view follows, LikelyEffect effect,
-                                 std::string_view key = {}) {
-  return {
-      .option = option, .key = key, .kind = Kind::turns_on, .role = Role::unsaid, .follows = follows, .effect = effect};
+constexpr ArgumentRule unmodelled_on(std::string_view option, std::string_view follows, LikelyEffect effect,
+                                     std::string_view key = {}) {
+  return {.option = option,
+          .key = key,
+          .kind = Kind::turns_on,
+          .role = Role::unmodelled,
+          .follows = follows,
+          .effect = effect};
 }
 
-constexpr ArgumentRule unsaid_off(std::string_view option, std::string_view key, std::string_view follows,
-                                  LikelyEffect effect) {
+constexpr ArgumentRule unmodelled_off(std::string_view option, std::string_view key, std::string_view follows,
+                                      LikelyEffect effect) {
   return {.option = option,
           .key = key,
           .kind = Kind::turns_off,
-          .role = Role::unsaid,
+          .role = Role::unmodelled,
           .follows = follows,
           .effect = effect};
 }
@@ -192,92 +98,97 @@ constexpr std::string_view stays = "activations stay on the device; a plan's off
 constexpr std::string_view fast_kernels = "kernels are the fast ones";
 constexpr std::string_view gradients_follow = "weights' gradients follow those of inputs";
 constexpr std::string_view all_trained = "all parameters are trained";
-constexpr std::string_view pictures = "the encoder of pictures and its tokens are left out";
+constexpr std::string_view pictures = "the encoder of pictures and its tokens are not simulated";
 
-constexpr std::array cannot_be_said = std::to_array<ArgumentRule>({
-    unsaid("rampup-batch-size", "a step with the whole batch is simulated", effects::faster),
-    unsaid("softmax-type", "the softmax is the usual one", effects::other_time, "vanilla"),
-    unsaid("spec", "layers are those that the other arguments describe", effects::other_both),
-    unsaid("main-grads-dtype", plain_adam, effects::smaller, "fp32"),
-    unsaid("main-params-dtype", plain_adam, effects::smaller, "fp32"),
-    unsaid_on("optimizer-cpu-offload", plain_adam, effects::slower_but_smaller),
-    unsaid("cpu-offloading-num-layers", stays, effects::slower_but_smaller, "0"),
-    unsaid_on("fine-grained-activation-offloading", stays, effects::slower_but_smaller),
-    unsaid("offload-modules", stays, effects::slower_but_smaller),
-    unsaid("min-offloaded-tensor-size", stays, effects::other_both, "1048576"),
-    unsaid("pipeline-model-parallel-layout", dealt_evenly, effects::other_both),
-    unsaid_on("distribute-saved-activations", "each device keeps what layers begin with whole",
-              effects::slower_but_smaller),
-    unsaid_on("overlap-moe-expert-parallel-comm", each_alone, effects::faster_but_larger),
-    unsaid_on("moe-shared-expert-overlap", each_alone, effects::faster),
-    unsaid_on("moe-pad-expert-input-to-capacity", "experts are not padded", effects::slower_and_larger),
-    unsaid_on("moe-router-padding-for-quantization", "experts are not padded", effects::slower),
-    unsaid_on("moe-router-padding-for-fp8", "experts are not padded", effects::slower),
-    unsaid_on("moe-permute-fusion", "tokens are permuted by kernels of their own", effects::faster),
-    unsaid_on("moe-router-fusion", "the router's kernels are its own", effects::faster),
-    unsaid("moe-deepep-num-sms", "all of the device computes beside messages", effects::other_time, "20"),
-    unsaid_on("moe-layer-recompute", "what is computed again is what --recompute-granularity says",
-              effects::slower_but_smaller),
-    unsaid_on("moe-extended-tp", "experts are cut or divided as the mesh says", effects::other_both),
-    unsaid_on("delay-wgrad-compute", gradients_follow, effects::faster_but_larger),
-    unsaid_on("defer-embedding-wgrad-compute", gradients_follow, effects::faster_but_larger),
-    unsaid_on("overlap-param-gather-with-optimizer-step", "the optimizer's step ends before parameters are gathered",
-              effects::faster),
-    unsaid_on("fp8-param-gather", "parameters are gathered in bf16", effects::faster_and_smaller),
-    unsaid_off("no-fp8-wgrad", "fp8_wgrad", "weights' gradients are products in fp8, too", effects::slower),
-    unsaid_on("first-last-layers-bf16", in_own_precision, effects::slower),
-    unsaid_on("keep-fp8-transpose-cache", "casts of weights stay once", effects::faster_but_larger),
-    unsaid_on("reuse-grad-buf-for-mxfp8-param-ag", "gathered parameters have memory of their own", effects::smaller),
-    unsaid_on("enable-full-sharding-in-hsdp", "replicas of shards hold the same states", effects::smaller),
-    unsaid("cuda-graph-scope", "graphs hold whole passes", effects::other_time, "full"),
-    unsaid("high-priority-stream-groups", "all communicators have the same priority", effects::other_time),
-    unsaid("nccl-communicator-config-path", "communicators are those that NCCL makes by itself", effects::other_time),
-    unsaid_on("fsdp-double-buffer", "parameters that FSDP gathers have no second buffer", effects::larger),
+constexpr std::array unmodelled_arguments = std::to_array<ArgumentRule>({
+    unmodelled("rampup-batch-size", "a step with the whole batch is simulated", effects::faster),
+    unmodelled("softmax-type", "the softmax is the usual one", effects::other_time, "vanilla"),
+    unmodelled("spec", "layers are those that the other arguments describe", effects::other_both),
+    unmodelled("main-grads-dtype", plain_adam, effects::smaller, "fp32"),
+    unmodelled("main-params-dtype", plain_adam, effects::smaller, "fp32"),
+    unmodelled_on("optimizer-cpu-offload", plain_adam, effects::slower_but_smaller),
+    unmodelled("cpu-offloading-num-layers", stays, effects::slower_but_smaller, "0"),
+    unmodelled_on("fine-grained-activation-offloading", stays, effects::slower_but_smaller),
+    unmodelled("offload-modules", stays, effects::slower_but_smaller),
+    unmodelled("min-offloaded-tensor-size", stays, effects::other_both, "1048576"),
+    unmodelled("pipeline-model-parallel-layout", dealt_evenly, effects::other_both),
+    unmodelled_on("distribute-saved-activations", "each device keeps what layers begin with whole",
+                  effects::slower_but_smaller),
+    unmodelled_on("overlap-moe-expert-parallel-comm", each_alone, effects::faster_but_larger),
+    unmodelled_on("moe-shared-expert-overlap", each_alone, effects::faster),
+    unmodelled_on("moe-pad-expert-input-to-capacity", "experts are not padded", effects::slower_and_larger),
+    unmodelled_on("moe-router-padding-for-quantization", "experts are not padded", effects::slower),
+    unmodelled_on("moe-router-padding-for-fp8", "experts are not padded", effects::slower),
+    unmodelled_on("moe-permute-fusion", "tokens are permuted by kernels of their own", effects::faster),
+    unmodelled_on("moe-router-fusion", "the router's kernels are its own", effects::faster),
+    unmodelled("moe-deepep-num-sms", "all of the device computes while messages are sent", effects::other_time, "20"),
+    unmodelled_on("moe-layer-recompute", "what is computed again is what --recompute-granularity says",
+                  effects::slower_but_smaller),
+    unmodelled_on("moe-extended-tp", "experts are cut or divided as the mesh says", effects::other_both),
+    unmodelled_on("delay-wgrad-compute", gradients_follow, effects::faster_but_larger),
+    unmodelled_on("defer-embedding-wgrad-compute", gradients_follow, effects::faster_but_larger),
+    unmodelled_on("overlap-param-gather-with-optimizer-step",
+                  "the optimizer's step ends before parameters are gathered", effects::faster),
+    unmodelled_on("fp8-param-gather", "parameters are gathered in bf16", effects::faster_and_smaller),
+    unmodelled_off("no-fp8-wgrad", "fp8_wgrad", "weights' gradients are products in fp8, too", effects::slower),
+    unmodelled_on("first-last-layers-bf16", in_own_precision, effects::slower),
+    unmodelled_on("keep-fp8-transpose-cache", "casts of weights stay once", effects::faster_but_larger),
+    unmodelled_on("reuse-grad-buf-for-mxfp8-param-ag", "gathered parameters have memory of their own",
+                  effects::smaller),
+    unmodelled_on("enable-full-sharding-in-hsdp", "replicas of shards hold the same states", effects::smaller),
+    unmodelled("cuda-graph-scope", "graphs hold whole passes", effects::other_time, "full"),
+    unmodelled("high-priority-stream-groups", "all communicators have the same priority", effects::other_time),
+    unmodelled("nccl-communicator-config-path", "communicators are those that NCCL makes by itself",
+               effects::other_time),
+    unmodelled_on("fsdp-double-buffer", "parameters that FSDP gathers have no second buffer", effects::larger),
     {.option = "fp4-format",
      .key = "fp4",
-     .role = Role::unsaid,
+     .role = Role::unmodelled,
      .follows = "products are simulated in bf16",
      .effect = effects::faster},
-    unsaid_on("fp32-residual-connection", "the residual stream is bf16", effects::slower_and_larger),
-    unsaid_on("fp16-lm-cross-entropy", "the loss is computed on fp32 logits, unless it is fused", effects::smaller),
-    unsaid_on("memory-efficient-layer-norm", "norms keep what they read", effects::smaller),
-    unsaid_on("disable-mamba-mem-eff-path", "Mamba layers keep what the fused kernels keep",
-              effects::slower_and_larger),
-    unsaid_off("no-bias-gelu-fusion", "bias_gelu_fusion", as_one_kernel, effects::slower_and_larger),
-    unsaid_off("no-bias-swiglu-fusion", "bias_swiglu_fusion", as_one_kernel, effects::slower_and_larger),
-    unsaid_off("no-bias-dropout-fusion", "bias_dropout_fusion", as_one_kernel, effects::slower_and_larger),
-    unsaid_off("no-rope-fusion", "apply_rope_fusion", as_one_kernel, effects::slower_and_larger),
-    unsaid_off("no-masked-softmax-fusion", "masked_softmax_fusion", as_one_kernel, effects::slower_and_larger),
-    unsaid_off("no-scatter-gather-tensors-in-pipeline", "scatter_gather_tensors_in_pipeline",
-               "each device sends its part of what goes to the next stage", effects::slower),
-    unsaid_on("ddp-reduce-scatter-with-fp32-accumulation", "gradients are reduced in their own type",
-              effects::slower_and_larger),
-    unsaid_on("use-sharp", "the network does not reduce", effects::faster),
-    unsaid_on("use-nccl-ub", "collectives are those without registered buffers", effects::faster_but_larger, "nccl_ub"),
-    unsaid_on("use-tp-pp-dp-mapping", "stages lie outside of replicas, as usual", effects::other_time),
-    unsaid_on("overlap-p2p-communication-warmup-flush", "messages of the first and last passes are waited for",
-              effects::faster, "overlap_p2p_comm_warmup_flush"),
-    unsaid_on("deterministic-mode", fast_kernels, effects::slower),
-    unsaid_on("batch-invariant-mode", fast_kernels, effects::slower),
-    unsaid("empty-unused-memory-level", "the allocator's cache stays", effects::slower_but_smaller, "0"),
-    unsaid_on("apply-residual-connection-post-layernorm", "norms stand before branches", effects::other_memory),
-    unsaid_on("reset-attention-mask", one_document, effects::faster),
-    unsaid_on("sft", one_document, effects::faster),
-    unsaid_on("hybrid-context-parallel", "add the plan megatron-hybrid-cp, and your lengths", effects::other_both),
-    unsaid_on("dynamic-context-parallel", "add the plan megatron-dynamic-cp, and your lengths", effects::other_both),
-    unsaid("max-seqlen-per-dp-cp-rank",
-           "mesh.capacity is a micro-batch over the ranks that share it; with a plan by length it is this value",
-           effects::other_both),
-    unsaid("sequence-packing-scheduler", "add the plan that packs so, and your lengths", effects::other_both),
-    unsaid("dsa-kernel-backend", "scores and attention to chosen keys are fused kernels", effects::slower, "tilelang"),
-    unsaid("manual-gc-interval", "garbage collection is not simulated", effects::slower, "0"),
-    unsaid("check-weight-hash-across-dp-replicas-interval", "the check is not simulated", effects::slower),
-    unsaid("freeze-LM", all_trained, effects::faster_and_smaller),
-    unsaid("freeze-ViT", all_trained, effects::faster_and_smaller),
-    unsaid("vision-model-type", pictures, effects::slower_and_larger),
-    unsaid("language-model-type", "the model is what the other arguments describe", effects::other_both),
-    unsaid_on("perform-rl-step", "a step of training is simulated, without what generates its samples",
-              effects::slower),
+    unmodelled_on("fp32-residual-connection", "the residual stream is bf16", effects::slower_and_larger),
+    unmodelled_on("fp16-lm-cross-entropy", "the loss is computed on fp32 logits, unless it is fused", effects::smaller),
+    unmodelled_on("memory-efficient-layer-norm", "norms keep what they read", effects::smaller),
+    unmodelled_on("disable-mamba-mem-eff-path", "Mamba layers keep what the fused kernels keep",
+                  effects::slower_and_larger),
+    unmodelled_off("no-bias-gelu-fusion", "bias_gelu_fusion", as_one_kernel, effects::slower_and_larger),
+    unmodelled_off("no-bias-swiglu-fusion", "bias_swiglu_fusion", as_one_kernel, effects::slower_and_larger),
+    unmodelled_off("no-bias-dropout-fusion", "bias_dropout_fusion", as_one_kernel, effects::slower_and_larger),
+    unmodelled_off("no-rope-fusion", "apply_rope_fusion", as_one_kernel, effects::slower_and_larger),
+    unmodelled_off("no-masked-softmax-fusion", "masked_softmax_fusion", as_one_kernel, effects::slower_and_larger),
+    unmodelled_off("no-scatter-gather-tensors-in-pipeline", "scatter_gather_tensors_in_pipeline",
+                   "each device sends its part of what goes to the next stage", effects::slower),
+    unmodelled_on("ddp-reduce-scatter-with-fp32-accumulation", "gradients are reduced in their own type",
+                  effects::slower_and_larger),
+    unmodelled_on("use-sharp", "the network does not reduce", effects::faster),
+    unmodelled_on("use-nccl-ub", "collectives are those without registered buffers", effects::faster_but_larger,
+                  "nccl_ub"),
+    unmodelled_on("use-tp-pp-dp-mapping", "stages lie outside of replicas, as usual", effects::other_time),
+    unmodelled_on("overlap-p2p-communication-warmup-flush", "messages of the first and last passes are waited for",
+                  effects::faster, "overlap_p2p_comm_warmup_flush"),
+    unmodelled_on("deterministic-mode", fast_kernels, effects::slower),
+    unmodelled_on("batch-invariant-mode", fast_kernels, effects::slower),
+    unmodelled("empty-unused-memory-level", "the allocator's cache stays", effects::slower_but_smaller, "0"),
+    unmodelled_on("apply-residual-connection-post-layernorm", "norms precede branches", effects::other_memory),
+    unmodelled_on("reset-attention-mask", one_document, effects::faster),
+    unmodelled_on("sft", one_document, effects::faster),
+    unmodelled_on("hybrid-context-parallel", "add the plan megatron-hybrid-cp, and your lengths", effects::other_both),
+    unmodelled_on("dynamic-context-parallel", "add the plan megatron-dynamic-cp, and your lengths",
+                  effects::other_both),
+    unmodelled("max-seqlen-per-dp-cp-rank",
+               "mesh.capacity is a micro-batch over the ranks that share it; with a plan by length it is this value",
+               effects::other_both),
+    unmodelled("sequence-packing-scheduler", "add the plan that packs so, and your lengths", effects::other_both),
+    unmodelled("dsa-kernel-backend", "scores and attention to chosen keys are fused kernels", effects::slower,
+               "tilelang"),
+    unmodelled("manual-gc-interval", "garbage collection is not simulated", effects::slower, "0"),
+    unmodelled("check-weight-hash-across-dp-replicas-interval", "the check is not simulated", effects::slower),
+    unmodelled("freeze-LM", all_trained, effects::faster_and_smaller),
+    unmodelled("freeze-ViT", all_trained, effects::faster_and_smaller),
+    unmodelled("vision-model-type", pictures, effects::slower_and_larger),
+    unmodelled("language-model-type", "the model is what the other arguments describe", effects::other_both),
+    unmodelled_on("perform-rl-step", "a step of training is simulated, without what generates its samples",
+                  effects::slower),
 });
 
 constexpr ArgumentRule refused(std::string_view option, Kind kind, std::string_view what, std::string_view usual = {}) {
@@ -297,7 +208,7 @@ constexpr std::array other_models = std::to_array<ArgumentRule>({
             "an argument that Megatron-LM no longer has: write --tensor-model-parallel-size"),
     refused("checkpoint-activations", Kind::turns_on,
             "an argument that Megatron-LM no longer has: write --recompute-granularity"),
-    refused("model-provider", Kind::value, "of a program whose model stands in its code, not in its arguments"),
+    refused("model-provider", Kind::value, "of a program whose model is in its code, not in its arguments"),
     refused("sample-input-file", Kind::value, of_inference),
     refused("sample-output-file", Kind::value, of_inference),
     refused("genfile", Kind::value, of_inference),
@@ -399,22 +310,40 @@ constexpr std::array<std::string_view, 31> idle_families = {
 
 const ArgumentRule idle_rule{.option = "", .role = Role::idle};
 
-using Rules = std::map<std::string, const ArgumentRule*, std::less<>>;
-
-const Rules& all_rules() {
-  static const Rules rules = [] {
-    Rules made;
-    const auto add = [&made](const auto& table) {
-      for (const ArgumentRule& rule : table) {
-        made.emplace(with_underscores(rule.option), &rule);
-        made.emplace(key_of(rule), &rule);
+// Every rule, those of idle arguments last.
+const std::vector<ArgumentRule>& all_rules() {
+  static const std::vector<ArgumentRule> rules = [] {
+    std::vector<ArgumentRule> made;
+    const auto add = [&made](const auto& table) { made.insert(made.end(), table.begin(), table.end()); };
+    // A rule for each of the names, as `like` in all but the name.
+    const auto add_named = [&made](std::string_view names, ArgumentRule like) {
+      for (std::size_t end = 0, at = 0; (at = names.find_first_not_of(" \n", end)) != std::string_view::npos;) {
+        end = names.find_first_of(" \n", at);
+        like.option = names.substr(at, end - at);
+        made.push_back(like);
       }
     };
-    add(said);
-    add(cannot_be_said);
+    add_named(stated_values, {});
+    add_named(stated_switches, {.option = {}, .kind = Kind::turns_on});
+    add(other_stated);
+    add(unmodelled_arguments);
     add(other_models);
-    std::istringstream names{std::string(idle_names)};
-    for (std::string name; names >> name;) made.emplace(with_underscores(name), &idle_rule);
+    add_named(idle_names, idle_rule);
+    return made;
+  }();
+  return rules;
+}
+
+using RulesByName = std::map<std::string, const ArgumentRule*, std::less<>>;
+
+// By option and by key.
+const RulesByName& rules_by_name() {
+  static const RulesByName rules = [] {
+    RulesByName made;
+    for (const ArgumentRule& rule : all_rules()) {
+      made.emplace(with_underscores(rule.option), &rule);
+      made.emplace(key_of(rule), &rule);
+    }
     return made;
   }();
   return rules;
@@ -433,11 +362,11 @@ std::string key_of(const ArgumentRule& rule) {
   return rule.key.empty() ? with_underscores(rule.option) : std::string(rule.key);
 }
 
-std::vector<const ArgumentRule*> telling_rules() {
+std::vector<const ArgumentRule*> active_rules() {
   std::vector<const ArgumentRule*> all;
-  for (const ArgumentRule& rule : said) all.push_back(&rule);
-  for (const ArgumentRule& rule : cannot_be_said) all.push_back(&rule);
-  for (const ArgumentRule& rule : other_models) all.push_back(&rule);
+  for (const ArgumentRule& rule : all_rules()) {
+    if (rule.role != Role::idle) all.push_back(&rule);
+  }
   return all;
 }
 
@@ -448,8 +377,8 @@ bool is_of_inference(std::string_view name) {
 
 const ArgumentRule* rule_of(std::string_view name) {
   const std::string plain = with_underscores(name);
-  const auto found = all_rules().find(plain);
-  if (found != all_rules().end()) return found->second;
+  const auto found = rules_by_name().find(plain);
+  if (found != rules_by_name().end()) return found->second;
   const bool is_idle = std::any_of(idle_families.begin(), idle_families.end(), [&](std::string_view family) {
     return plain.starts_with(with_underscores(family));
   });

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/import/impl/likely_effect.h"
+#include "sim/import/import_note.h"
 
 namespace hdpsim {
 
@@ -18,18 +18,18 @@ struct ArgumentRule {
     launcher,   ///< Of torchrun; it has a value.
   };
   enum class Role : std::uint8_t {
-    said,     ///< The study says it.
-    unsaid,   ///< It touches the time of a step or its memory, and a study cannot say it.
-    refused,  ///< It is of a model or of a program that the simulator does not know.
-    idle,     ///< It touches neither.
+    stated,      ///< The study states it.
+    unmodelled,  ///< It changes the time of a step or its memory, and a study has no key for it.
+    refused,     ///< It is of a model or of a program that the simulator does not know.
+    idle,        ///< It changes neither.
   };
   std::string_view option;    ///< `disable-bias-linear`
   std::string_view key = {};  ///< `add_bias_linear`; empty: the option with underscores.
   Kind kind = Kind::value;
-  Role role = Role::said;
-  std::string_view usual = {};    ///< For a value: what needs no telling.
-  std::string_view follows = {};  ///< For what is unsaid: what the study has instead.
-  LikelyEffect effect = {};       ///< For what is unsaid: how the run differs.
+  Role role = Role::stated;
+  std::string_view usual = {};    ///< For a value: the one that needs no note.
+  std::string_view follows = {};  ///< For what is not modelled: what the study has instead.
+  LikelyEffect effect = {};       ///< For what is not modelled: how the run differs.
 };
 
 /// The rule of an argument by its option or its key, with dashes or underscores; null if there is none.
@@ -37,7 +37,7 @@ struct ArgumentRule {
 /// Whether an argument is of programs that generate text.
 [[nodiscard]] bool is_of_inference(std::string_view name);
 /// Every rule but those of idle arguments.
-[[nodiscard]] std::vector<const ArgumentRule*> telling_rules();
+[[nodiscard]] std::vector<const ArgumentRule*> active_rules();
 /// The key under which an argument is known: `add_bias_linear`.
 [[nodiscard]] std::string key_of(const ArgumentRule& rule);
 /// `name` with underscores, without leading dashes.

@@ -1,4 +1,4 @@
-#include "sim/import/impl/shell_arithmetic.h"
+#include "sim/import/impl/shell_evaluation.h"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@ using Number = std::optional<std::int64_t>;
 using ValueOf = std::function<std::optional<std::string>(const std::string&)>;
 
 constexpr int deepest_term = 64;
-constexpr int most_terms = 10'000;  // names may stand for sums of names
+constexpr int most_terms = 10'000;  // the value of a name may be a sum of names
 
 bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
@@ -37,7 +37,7 @@ Number multiplied(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &result) ? std::nullopt : Number(result);
 }
 
-Number divided(char sign, std::int64_t a, std::int64_t b) {
+Number quotient(char sign, std::int64_t a, std::int64_t b) {
   if (b == 0 || (a == std::numeric_limits<std::int64_t>::min() && b == -1)) return std::nullopt;
   return sign == '/' ? a / b : a % b;
 }
@@ -62,7 +62,7 @@ struct BinarySign {
   int level;
 };
 
-// Those that begin with another one stand before it.
+// A sign that begins with another one comes before it.
 constexpr auto binary_signs = std::to_array<BinarySign>({{"||", 1},
                                                          {"&&", 2},
                                                          {"==", 6},
@@ -102,7 +102,7 @@ Number applied(std::string_view sign, std::int64_t a, std::int64_t b) {
   if (sign == "-") return b == std::numeric_limits<std::int64_t>::min() ? std::nullopt : added(a, -b);
   if (sign == "*") return multiplied(a, b);
   if (sign == "**") return power(a, b);
-  if (sign == "/" || sign == "%") return divided(sign.front(), a, b);
+  if (sign == "/" || sign == "%") return quotient(sign.front(), a, b);
   if (sign == "<<" || sign == ">>") return shifted(sign == "<<", a, b);
   return order_of(sign, a, b);
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "sim/import/impl/shell_fields.h"
-#include "sim/import/impl/shell_pattern.h"
+#include "sim/import/impl/shell_evaluation.h"
 #include "sim/import/impl/shell_reader.h"
+#include "sim/import/impl/shell_text.h"
 
 namespace hdpsim {
 namespace {
@@ -33,7 +33,7 @@ bool are_equal(const std::optional<ShellVariable>& a, const std::optional<ShellV
 // What does not run matters if something that has no value decides so.
 void ShellReader::skip_part(const Choice& choice, const Ending& cause, std::size_t begin, int effects_before) {
   if (choice.is_done || words_.muted || effects_ == effects_before || cause.unknowns.empty()) return;
-  note_left_out({.begin = begin, .outcomes = {}, .cause = cause});
+  note_ignored_part({.begin = begin, .outcomes = {}, .cause = cause});
 }
 
 // One of the parts has run, or none of them if no answer was sure. Those that end the script have not.
@@ -50,10 +50,10 @@ void ShellReader::end_choice(Choice& choice) {
   }
   const auto notes = script_.notes.size();
   for (const auto& [name, is_changed] : names) join(name, choice, possible);
-  if (script_.notes.size() > notes + 1) script_.notes.resize(notes + 1);  // the same is told of all of them
+  if (script_.notes.size() > notes + 1) script_.notes.resize(notes + 1);  // one note for all of them
 }
 
-// The value that all parts leave, if it is one. What is only added to it is left out and told; otherwise it is not
+// The value that all parts leave, if it is one. What is only added to it is ignored, with a note; otherwise it is not
 // known.
 void ShellReader::join(const std::string& name, const Choice& choice, const std::vector<const Outcome*>& possible) {
   const ShellVariable* found = words_.variables.find(name);
@@ -70,10 +70,10 @@ void ShellReader::join(const std::string& name, const Choice& choice, const std:
     const auto& value = value_in(*outcome);
     return value && before && extends(*value, *before);
   };
-  if (std::all_of(possible.begin(), possible.end(), is_longer)) return note_left_out(choice);
+  if (std::all_of(possible.begin(), possible.end(), is_longer)) return note_ignored_part(choice);
   const auto& unknowns = choice.cause.unknowns;
   words_.forget(name,
-                fmt::format("it hangs on {} in line {}", unknowns.empty() ? "the condition" : unknowns.front().what,
+                fmt::format("it depends on {} in line {}", unknowns.empty() ? "the condition" : unknowns.front().what,
                             line_of(static_cast<std::uint32_t>(choice.begin))));
 }
 

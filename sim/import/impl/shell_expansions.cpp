@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sim/document/limits.h"
-#include "sim/import/impl/shell_fields.h"
+#include "sim/import/impl/shell_text.h"
 #include "sim/import/impl/shell_words.h"
 
 namespace hdpsim {
@@ -54,7 +54,7 @@ void ShellWords::dollar(ShellFields& fields, Mode mode) {
   fields.add('$', begin);
 }
 
-// `$1`, `$@`, `$#`, and `$?` and the like, which no script tells.
+// `$1`, `$@`, `$#`, and `$?` and the like, which no script states.
 void ShellWords::argument(ShellFields& fields, Mode mode, char name) {
   if (muted) return;
   if (name == '@' || name == '*') return expand_items(fields, variables.all_arguments(), mode);
@@ -80,8 +80,8 @@ const std::vector<ShellText>* ShellWords::items_of(const std::string& name) cons
 bool ShellWords::is_set(const std::string& name, bool counts_empty) const {
   const auto* items = items_of(name);
   if (items == nullptr) return false;
-  const auto is_told = [](const ShellText& each) { return !each.text.empty() || each.is_not_computed(); };
-  if (std::any_of(items->begin(), items->end(), is_told)) return true;
+  const auto is_given = [](const ShellText& each) { return !each.text.empty() || each.is_not_computed(); };
+  if (std::any_of(items->begin(), items->end(), is_given)) return true;
   const bool is_unknown = std::any_of(items->begin(), items->end(), [](const auto& each) { return !each.is_known(); });
   return !counts_empty && !is_unknown;
 }
@@ -170,7 +170,7 @@ void ShellWords::not_expanded(ShellFields& fields, Mode mode, std::size_t begin)
   add_not_computed(fields, begin, at_ + 1);
 }
 
-// `-` and `=`: what stands there if the variable is not set; `+`: if it is; `?`: an error if it is not. With a colon an
+// `-` and `=`: the text if the variable is not set; `+`: if it is; `?`: an error if it is not. With a colon an
 // empty variable counts as one that is not set.
 void ShellWords::use_default(ShellFields& fields, const std::string& name, Mode mode) {
   const bool counts_empty = peek() == ':';
@@ -200,7 +200,7 @@ void ShellWords::use_default(ShellFields& fields, const std::string& name, Mode 
   if (kind == '=') assign(name, {text}, Assignment::replace);
 }
 
-// What stands in braces behind an operator, up to the brace that ends it.
+// The text in braces behind an operator, up to the brace that ends it.
 void ShellWords::operand(ShellFields& fields, Mode mode) {
   if (++depth_ > deepest_level) return give_up(place_of(at_ > 0 ? at_ - 1 : 0), "expansions are nested too deeply");
   while (!at_end() && peek() != '}') {

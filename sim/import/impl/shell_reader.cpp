@@ -7,8 +7,9 @@
 
 #include "sim/base/text.h"
 #include "sim/document/limits.h"
-#include "sim/import/impl/shell_arithmetic.h"
-#include "sim/import/impl/slurm_variables.h"
+#include "sim/import/impl/launched_job.h"
+#include "sim/import/impl/shell_evaluation.h"
+#include "sim/import/shell_script.h"
 
 namespace hdpsim {
 
@@ -295,7 +296,7 @@ std::string_view ShellReader::reserved_here() const {
   return found == all.end() ? std::string_view() : rest.substr(0, size);
 }
 
-// ---- What is told
+// ---- Notes
 
 void ShellReader::not_known(const std::string& what, std::uint32_t begin, const std::vector<std::string>& names) {
   if (words_.muted) ++effects_;
@@ -305,13 +306,13 @@ void ShellReader::not_known(const std::string& what, std::uint32_t begin, const 
   note(begin, fmt::format("{} is not followed: --var NAME=VALUE gives what it sets", what));
 }
 
-void ShellReader::note_left_out(const Choice& choice) {
+void ShellReader::note_ignored_part(const Choice& choice) {
   const auto& unknowns = choice.cause.unknowns;
   const bool lacks_value = !unknowns.empty() && unknowns.front().kind == ShellUnknown::Kind::not_set;
   const std::string why =
       lacks_value ? fmt::format("{} has no value here", unknowns.front().what) : "the condition depends on the machine";
   note(static_cast<std::uint32_t>(choice.begin),
-       fmt::format("{}: what hangs on it, up to line {}, is left out", why, line_of(words_.place())));
+       fmt::format("{}: what depends on it, up to line {}, is ignored", why, line_of(words_.place())));
 }
 
 void ShellReader::note_defaults() {
@@ -337,6 +338,21 @@ void ShellReader::note(std::uint32_t begin, std::string text) {
 
 void ShellReader::count_effect(const ShellText& word) {
   if (word.text.starts_with("--")) ++effects_;
+}
+
+Position ShellScript::position(const std::string& file, std::uint32_t offset) const {
+  const auto behind = std::upper_bound(lines.begin(), lines.end(), offset);
+  if (behind == lines.begin()) return {file, 1, 1};
+  return {file, static_cast<int>(behind - lines.begin()), static_cast<int>(offset - *(behind - 1)) + 1};
+}
+
+Position ShellScript::position(const std::string& file, const ShellText& word) const {
+  return position(file, word.begin);
+}
+
+ShellScript read_shell_script(const std::string& file, const std::string& text,
+                              const std::map<std::string, std::string>& variables, Diagnostics& diagnostics) {
+  return ShellReader(file, text, diagnostics).read(variables);
 }
 
 }  // namespace hdpsim

@@ -27,7 +27,7 @@ class ShellReader {
   struct Ending {
     std::optional<bool> truth;
     bool is_test = false;                     ///< A condition, and no command that is run for what it does.
-    std::vector<ShellUnknown> unknowns = {};  ///< What of the condition the script does not tell.
+    std::vector<ShellUnknown> unknowns = {};  ///< The unknown parts of the condition.
 
     /// Whether what follows `&&` runs: commands are taken to succeed.
     [[nodiscard]] std::optional<bool> succeeds() const { return is_test ? truth : std::optional(true); }
@@ -45,7 +45,7 @@ class ShellReader {
     bool is_done = false;  ///< No further part can run.
   };
   enum class Answer : std::uint8_t { no, yes, perhaps };
-  /// What is left out of what follows in a list, a loop or a function.
+  /// Which of the commands that follow in a list, a loop or a function are skipped.
   enum class Flow : std::uint8_t { goes_on, breaks, continues, returns, exits };
   /// A here-document that begins on the next line.
   struct Document {
@@ -54,7 +54,7 @@ class ShellReader {
     bool is_run = false;      ///< A shell reads it.
     std::string file = {};    ///< It is written there.
   };
-  /// Where its text stands.
+  /// The place of its text.
   struct DocumentText {
     ShellWords::Spot begin;
     std::size_t end = 0;
@@ -121,9 +121,9 @@ class ShellReader {
   void assignment();
   void redirection(SimpleCommand& simple);
 
-  // ---- What is told
+  // ---- Notes
   void not_known(const std::string& what, std::uint32_t begin, const std::vector<std::string>& names);
-  void note_left_out(const Choice& choice);
+  void note_ignored_part(const Choice& choice);
   void note_defaults();
   void note_unused();
   void note(std::uint32_t begin, std::string text);

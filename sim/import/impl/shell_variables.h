@@ -14,7 +14,7 @@ namespace hdpsim {
 struct ShellVariable {
   std::vector<ShellText> items;  ///< One, unless it is an array.
 
-  /// Characters that it holds, with what a word takes beside them.
+  /// Characters that it holds, with what a word takes in addition.
   [[nodiscard]] std::size_t bytes() const;
 };
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "sim/document/limits.h"
-#include "sim/import/impl/shell_arithmetic.h"
-#include "sim/import/impl/shell_fields.h"
+#include "sim/import/impl/shell_evaluation.h"
+#include "sim/import/impl/shell_text.h"
 
 namespace hdpsim {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::size_t bytes_of_a_step = 64;
 constexpr int most_terms_in_all = 500'000;
 constexpr std::size_t shown_bytes = 40;
 
-constexpr char unknown_here = '\x1a';  // in a text that is read again, in place of what it does not tell
+constexpr char unknown_here = '\x1a';  // in a text that is read again, in place of an unknown part
 
 bool ends_word(char c) {
   return c == '\0' || is_shell_blank(c) || std::string_view(";&|()<>").find(c) != std::string_view::npos;
@@ -206,7 +206,7 @@ void ShellWords::double_quoted(ShellFields& fields, Mode mode) {
   const std::uint32_t begin = place();
   const Mode inner = mode == Mode::whole ? Mode::whole : Mode::quoted;
   advance();
-  if (peek() != '$') fields.add_quotes();  // "${LIST[@]}" may be no word at all
+  if (peek() != '$') fields.add_quotes();  // "${LIST[@]}" may be no word
   while (!at_end() && peek() != '"') {
     if (peek() == '\\') {
       escaped(fields, Mode::quoted);

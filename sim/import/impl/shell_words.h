@@ -20,9 +20,9 @@ class ShellFields;
 struct ShellSource {
   std::string text;
   std::vector<std::uint32_t> from = {};               ///< As in ShellText; empty: it is the script itself.
-  std::map<std::size_t, ShellUnknown> unknowns = {};  ///< What a character of the text stands for, by its place.
+  std::map<std::size_t, ShellUnknown> unknowns = {};  ///< Which unknown a character of the text replaces, by its place.
 
-  /// The text of a word; what it does not tell is one character each.
+  /// The text of a word; each unknown part is one character.
   [[nodiscard]] static ShellSource of(const ShellText& text);
 };
 

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/import/impl/megatron_ranges.h"
-#include "sim/import/impl/torchtitan_rules.h"
+#include "sim/import/impl/megatron_model.h"
 
 namespace hdpsim {
 namespace {
 
-// Whether a key says anything else than what goes without saying.
+// Whether a key has another value than the usual one.
 bool says_more(const Value& value, std::string_view usual) {
   if (value.is_scalar()) return !value.text.empty() && value.text != usual;
   return std::any_of(value.items.begin(), value.items.end(), [&](const Value& item) { return item.text != usual; });
@@ -54,53 +53,53 @@ Position TorchtitanKeys::position(const Value* value) const {
   return value == nullptr ? Position{file_, 0, 0} : value->position;
 }
 
-void TorchtitanKeys::unsaid(std::string_view name, const Value* value, std::string_view follows,
-                            const LikelyEffect& effect) {
-  notes_.push_back({ImportNote::Kind::unsaid, value == nullptr ? Position{} : value->position,
-                    left_out_text(name, follows, effect)});
+void TorchtitanKeys::unmodelled(std::string_view name, const Value* value, std::string_view follows,
+                                const LikelyEffect& effect) {
+  notes_.push_back({ImportNote::Kind::unmodelled, value == nullptr ? Position{} : value->position,
+                    difference_text(name, follows, effect)});
 }
 
 void TorchtitanKeys::assume(std::string text, const Value* value) {
   notes_.push_back({ImportNote::Kind::assumed, value == nullptr ? Position{} : value->position, std::move(text)});
 }
 
-void TorchtitanKeys::tell_rest() {
+void TorchtitanKeys::note_rest() {
   for (const Value::Entry& table : root_.entries) {
     if (table.value.is_map()) {
-      tell_table(table.key, table.key, table.value);
+      note_table(table.key, table.key, table.value);
     } else {
-      tell_unknown(table.key, table);
+      note_unknown(table.key, table);
     }
   }
 }
 
 // A table in a table (`quantize.linear.float8`) is known by its last name.
-void TorchtitanKeys::tell_table(const std::string& path, const std::string& table, const Value& map) {
+void TorchtitanKeys::note_table(const std::string& path, const std::string& table, const Value& map) {
   for (const Value::Entry& entry : map.entries) {
     const std::string name = fmt::format("{}.{}", path, entry.key);
     if (entry.value.is_map() && toml_rule(table, entry.key) == nullptr) {
-      tell_table(name, entry.key, entry.value);
+      note_table(name, entry.key, entry.value);
     } else {
-      tell(name, table, entry);
+      note_key(name, table, entry);
     }
   }
 }
 
-void TorchtitanKeys::tell(const std::string& name, const std::string& table, const Value::Entry& entry) {
+void TorchtitanKeys::note_key(const std::string& name, const std::string& table, const Value::Entry& entry) {
   const TomlRule* rule = toml_rule(table, entry.key);
-  if (rule == nullptr) return tell_unknown(name, entry);
+  if (rule == nullptr) return note_unknown(name, entry);
   if (rule->role == TomlRule::Role::idle) {
     notes_.push_back({ImportNote::Kind::ignored, entry.position, name});
-  } else if (rule->role == TomlRule::Role::unsaid && says_more(entry.value, rule->usual)) {
+  } else if (rule->role == TomlRule::Role::unmodelled && says_more(entry.value, rule->usual)) {
     const std::string text = entry.value.is_scalar() ? fmt::format("{} = {}", name, entry.value.text) : name;
-    unsaid(text, &entry.value, rule->follows, rule->effect);
+    unmodelled(text, &entry.value, rule->follows, rule->effect);
   }
 }
 
-void TorchtitanKeys::tell_unknown(const std::string& name, const Value::Entry& entry) {
+void TorchtitanKeys::note_unknown(const std::string& name, const Value::Entry& entry) {
   const NameHint* hint = hint_of_name(name);
   notes_.push_back({ImportNote::Kind::unknown, entry.position,
-                    hint == nullptr ? name : left_out_text(name, hint->follows, hint->effect)});
+                    hint == nullptr ? name : difference_text(name, hint->follows, hint->effect)});
 }
 
 }  // namespace hdpsim

@@ -1,11 +1,12 @@
-#include "sim/import/impl/torchtitan_rules.h"
+#include "sim/import/impl/torchtitan_keys.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <utility>
+#include <vector>
 
-#include "sim/import/impl/plain_letters.h"
+#include "sim/import/import_note.h"
 
 namespace hdpsim {
 namespace {
@@ -41,17 +42,10 @@ constexpr std::array<std::string_view, 3> degree_homes = {"parallelism", "traini
 
 using KeyRole = TomlRule::Role;
 
-constexpr TomlRule said_key(std::string_view table, std::string_view key) {
-  return {.table = table, .key = key, .role = KeyRole::said};
-}
-
-constexpr TomlRule idle_key(std::string_view table, std::string_view key = {}) {
-  return {.table = table, .key = key};
-}
-
-constexpr TomlRule unsaid_key(std::string_view table, std::string_view key, std::string_view follows,
-                              LikelyEffect effect, std::string_view usual = {}) {
-  return {.table = table, .key = key, .role = KeyRole::unsaid, .follows = follows, .effect = effect, .usual = usual};
+constexpr TomlRule unmodelled_key(std::string_view table, std::string_view key, std::string_view follows,
+                                  LikelyEffect effect, std::string_view usual = {}) {
+  return {
+      .table = table, .key = key, .role = KeyRole::unmodelled, .follows = follows, .effect = effect, .usual = usual};
 }
 
 constexpr std::string_view layers_even = "layers are dealt to the stages evenly";
@@ -60,122 +54,124 @@ constexpr std::string_view usual_kernels = "kernels are the fast ones";
 constexpr std::string_view all_products = "all products of layers are converted";
 constexpr std::string_view by_tensor = "one scale a tensor";
 
-constexpr std::array rules = std::to_array<TomlRule>({
-    idle_key("job"),
-    idle_key("profiling"),
-    idle_key("metrics"),
-    idle_key("lr_scheduler"),
-    idle_key("checkpoint"),
-    idle_key("comm"),
-    idle_key("validation"),
-    idle_key("memory_estimation"),
-    said_key("model", "name"),
-    said_key("model", "flavor"),
-    said_key("model", "converters"),
-    idle_key("model", "hf_assets_path"),
-    idle_key("model", "tokenizer_path"),
-    idle_key("model", "tokenizer_type"),
-    idle_key("model", "norm_type"),
-    idle_key("model", "print_after_conversion"),
-    unsaid_key("model", "attn_mask_type", "tokens see all those before them in their sequence", effects::faster,
-               "causal"),
-    unsaid_key("optimizer", "name", "Adam with fp32 states on the device is simulated", effects::other_both, "AdamW"),
-    unsaid_key("optimizer", "early_step_in_backward", "the optimizer's step follows the backward", effects::smaller,
-               "false"),
-    unsaid_key("optimizer", "implementation", "one kernel updates all parameters", effects::slower, "fused"),
-    unsaid_key("optimizer", "state_dtype", "moments have the type that training.dtype says", effects::other_memory,
-               "float32"),
-    idle_key("optimizer"),
-    said_key("training", "local_batch_size"),
-    said_key("training", "batch_size"),
-    said_key("training", "global_batch_size"),
-    said_key("training", "seq_len"),
-    said_key("training", "compile"),
-    said_key("training", "dtype"),
-    said_key("training", "mixed_precision_param"),
-    said_key("training", "mixed_precision_reduce"),
-    idle_key("training", "dataset"),
-    idle_key("training", "dataset_path"),
-    idle_key("training", "max_norm"),
-    idle_key("training", "steps"),
-    idle_key("training", "gc_freq"),
-    idle_key("training", "gc_debug"),
-    idle_key("training", "seed"),
-    idle_key("training", "dataloader"),
-    unsaid_key("training", "deterministic", usual_kernels, effects::slower, "false"),
-    unsaid_key("training", "enable_cpu_offload", "parameters, gradients and states stay on the device",
-               effects::slower_but_smaller, "false"),
-    said_key("parallelism", "data_parallel_shard_degree"),
-    said_key("parallelism", "data_parallel_replicate_degree"),
-    said_key("parallelism", "tensor_parallel_degree"),
-    said_key("parallelism", "pipeline_parallel_degree"),
-    said_key("parallelism", "context_parallel_degree"),
-    said_key("parallelism", "context_parallel_rotate_method"),
-    said_key("parallelism", "expert_parallel_degree"),
-    said_key("parallelism", "fsdp_reshard_after_forward"),
-    said_key("parallelism", "enable_async_tensor_parallel"),
-    said_key("parallelism", "pipeline_parallel_schedule"),
-    said_key("parallelism", "pipeline_parallel_layers_per_stage"),
-    said_key("parallelism", "pipeline_parallel_microbatch_size"),
-    said_key("parallelism", "pipeline_parallel_first_stage_less_layers"),
-    said_key("parallelism", "pipeline_parallel_last_stage_less_layers"),
-    unsaid_key("parallelism", "disable_loss_parallel", "logits are cut over tp", effects::slower_and_larger, "false"),
-    unsaid_key("parallelism", "module_fqns_per_model_part", layers_even, effects::other_both),
-    unsaid_key("parallelism", "pipeline_parallel_split_points", layers_even, effects::other_both),
-    unsaid_key("parallelism", "pipeline_parallel_schedule_csv", "the schedule is that of its name",
-               effects::other_both),
-    unsaid_key("parallelism", "pipeline_parallel_expert_parallel_overlap",
-               "what hides all-to-alls of experts is not simulated", effects::faster, "false"),
-    unsaid_key("parallelism", "context_parallel_load_balancer", "each rank has two of 2N parts of a sequence",
-               effects::slower, "headtail"),
-    idle_key("parallelism", "enable_compiled_autograd"),
-    unsaid_key("parallelism", "expert_tensor_parallel_degree", "experts are divided, not cut as well",
-               effects::other_both, "1"),
-    unsaid_key("parallelism", "expert_parallel_comm_backend", "copies of tokens travel in all-to-alls of NCCL",
-               effects::faster, "standard"),
-    said_key("activation_checkpoint", "mode"),
-    said_key("activation_checkpoint", "selective_ac_option"),
-    unsaid_key("activation_checkpoint", "memory_budget", "the budget decides nothing here", effects::other_both, "0.5"),
-    unsaid_key("activation_checkpoint", "per_op_sac_force_recompute_mm_shapes_by_fqns",
-               "products of these shapes are not computed again", effects::slower_but_smaller, "moe.router.gate"),
-    unsaid_key("activation_checkpoint", "early_stop", "a layer is computed again to its end", effects::faster, "false"),
-    idle_key("activation_checkpoint", "preserve_rng_state"),
-    idle_key("activation_checkpoint", "determinism_check"),
-    idle_key("activation_checkpoint", "debug"),
-    idle_key("activation_checkpoint", "visualize_memory_budget_pareto"),
-    said_key("compile", "enable"),
-    said_key("compile", "components"),
-    unsaid_key("compile", "backend", "what is compiled are the kernels of the default", effects::slower, "inductor"),
-    said_key("float8", "enable_float8_linear"),
-    said_key("float8", "enable_fsdp_float8_all_gather"),
-    unsaid_key("float8", "precompute_float8_dynamic_scale_for_fsdp", "scales are found product by product",
-               effects::faster, "false"),
-    unsaid_key("float8", "force_recompute_fp8_weight_in_bwd", "casts of weights stay from forward to backward",
-               effects::slower_but_smaller, "false"),
-    unsaid_key("float8", "recipe_name", by_tensor, effects::slower, "tensorwise"),
-    unsaid_key("float8", "filter_fqns", all_products, effects::slower, "output"),
-    unsaid_key("float8", "moe_fqns_prototype", "products of experts are bf16", effects::faster),
-    unsaid_key("float8", "fqns", "products of experts are converted as model.converters says", effects::other_time),
-    unsaid_key("float8", "emulate", usual_kernels, effects::slower, "false"),
-    unsaid_key("mx", "filter_fqns", all_products, effects::slower, "output"),
-    unsaid_key("mx", "recipe_name", "products are mxfp8", effects::other_time, "mxfp8_cublas"),
-    idle_key("mx", "mxfp8_dim1_cast_kernel_choice"),
-    unsaid_key("mx", "fqns", "products of experts are converted as model.converters says", effects::other_time),
-    idle_key("debug", "seed"),
-    idle_key("debug", "moe_force_load_balance"),
-    idle_key("debug", "save_config_file"),
-    idle_key("debug", "print_config"),
-    unsaid_key("debug", "deterministic", usual_kernels, effects::slower, "false"),
-    unsaid_key("debug", "deterministic_warn_only", usual_kernels, effects::slower, "false"),
-    unsaid_key("fault_tolerance", "enable", "all ranks are there, in one group that NCCL knows", effects::slower,
-               "false"),
-    unsaid_key("fault_tolerance", "semi_sync_method", "gradients are reduced in every step", effects::faster),
-    idle_key("fault_tolerance"),
-    unsaid_key("experimental", "custom_import", of_library, effects::other_both),
-    unsaid_key("experimental", "custom_args_module", of_library, effects::other_both),
+/// Keys of one table whose rules have nothing but a role.
+struct PlainKeys {
+  std::string_view table;
+  std::string_view keys;  // with blanks between them; *: all that have no rule of their own
+};
+
+constexpr auto stated_keys = std::to_array<PlainKeys>({
+    {"model", "name flavor converters"},
+    {"training",
+     "local_batch_size batch_size global_batch_size seq_len compile dtype mixed_precision_param "
+     "mixed_precision_reduce"},
+    {"parallelism",
+     "data_parallel_shard_degree data_parallel_replicate_degree tensor_parallel_degree "
+     "pipeline_parallel_degree context_parallel_degree context_parallel_rotate_method "
+     "expert_parallel_degree fsdp_reshard_after_forward enable_async_tensor_parallel "
+     "pipeline_parallel_schedule pipeline_parallel_layers_per_stage pipeline_parallel_microbatch_size "
+     "pipeline_parallel_first_stage_less_layers pipeline_parallel_last_stage_less_layers"},
+    {"activation_checkpoint", "mode selective_ac_option"},
+    {"compile", "enable components"},
+    {"float8", "enable_float8_linear enable_fsdp_float8_all_gather"},
 });
 
+constexpr auto idle_keys = std::to_array<PlainKeys>({
+    {"job", "*"},
+    {"profiling", "*"},
+    {"metrics", "*"},
+    {"lr_scheduler", "*"},
+    {"checkpoint", "*"},
+    {"comm", "*"},
+    {"validation", "*"},
+    {"memory_estimation", "*"},
+    {"model", "hf_assets_path tokenizer_path tokenizer_type norm_type print_after_conversion"},
+    {"optimizer", "*"},
+    {"training", "dataset dataset_path max_norm steps gc_freq gc_debug seed dataloader"},
+    {"parallelism", "enable_compiled_autograd"},
+    {"activation_checkpoint", "preserve_rng_state determinism_check debug visualize_memory_budget_pareto"},
+    {"mx", "mxfp8_dim1_cast_kernel_choice"},
+    {"debug", "seed moe_force_load_balance save_config_file print_config"},
+    {"fault_tolerance", "*"},
+});
+
+constexpr std::array unmodelled_rules = std::to_array<TomlRule>({
+    unmodelled_key("model", "attn_mask_type", "tokens see all those before them in their sequence", effects::faster,
+                   "causal"),
+    unmodelled_key("optimizer", "name", "Adam with fp32 states on the device is simulated", effects::other_both,
+                   "AdamW"),
+    unmodelled_key("optimizer", "early_step_in_backward", "the optimizer's step follows the backward", effects::smaller,
+                   "false"),
+    unmodelled_key("optimizer", "implementation", "one kernel updates all parameters", effects::slower, "fused"),
+    unmodelled_key("optimizer", "state_dtype", "moments have the type that training.dtype says", effects::other_memory,
+                   "float32"),
+    unmodelled_key("training", "deterministic", usual_kernels, effects::slower, "false"),
+    unmodelled_key("training", "enable_cpu_offload", "parameters, gradients and states stay on the device",
+                   effects::slower_but_smaller, "false"),
+    unmodelled_key("parallelism", "disable_loss_parallel", "logits are cut over tp", effects::slower_and_larger,
+                   "false"),
+    unmodelled_key("parallelism", "module_fqns_per_model_part", layers_even, effects::other_both),
+    unmodelled_key("parallelism", "pipeline_parallel_split_points", layers_even, effects::other_both),
+    unmodelled_key("parallelism", "pipeline_parallel_schedule_csv", "the schedule is that of its name",
+                   effects::other_both),
+    unmodelled_key("parallelism", "pipeline_parallel_expert_parallel_overlap",
+                   "what hides all-to-alls of experts is not simulated", effects::faster, "false"),
+    unmodelled_key("parallelism", "context_parallel_load_balancer", "each rank has two of 2N parts of a sequence",
+                   effects::slower, "headtail"),
+    unmodelled_key("parallelism", "expert_tensor_parallel_degree", "experts are divided, not cut as well",
+                   effects::other_both, "1"),
+    unmodelled_key("parallelism", "expert_parallel_comm_backend", "copies of tokens travel in all-to-alls of NCCL",
+                   effects::faster, "standard"),
+    unmodelled_key("activation_checkpoint", "memory_budget", "the budget decides nothing here", effects::other_both,
+                   "0.5"),
+    unmodelled_key("activation_checkpoint", "per_op_sac_force_recompute_mm_shapes_by_fqns",
+                   "products of these shapes are not computed again", effects::slower_but_smaller, "moe.router.gate"),
+    unmodelled_key("activation_checkpoint", "early_stop", "a layer is computed again to its end", effects::faster,
+                   "false"),
+    unmodelled_key("compile", "backend", "what is compiled are the kernels of the default", effects::slower,
+                   "inductor"),
+    unmodelled_key("float8", "precompute_float8_dynamic_scale_for_fsdp", "scales are found product by product",
+                   effects::faster, "false"),
+    unmodelled_key("float8", "force_recompute_fp8_weight_in_bwd", "casts of weights stay from forward to backward",
+                   effects::slower_but_smaller, "false"),
+    unmodelled_key("float8", "recipe_name", by_tensor, effects::slower, "tensorwise"),
+    unmodelled_key("float8", "filter_fqns", all_products, effects::slower, "output"),
+    unmodelled_key("float8", "moe_fqns_prototype", "products of experts are bf16", effects::faster),
+    unmodelled_key("float8", "fqns", "products of experts are converted as model.converters says", effects::other_time),
+    unmodelled_key("float8", "emulate", usual_kernels, effects::slower, "false"),
+    unmodelled_key("mx", "filter_fqns", all_products, effects::slower, "output"),
+    unmodelled_key("mx", "recipe_name", "products are mxfp8", effects::other_time, "mxfp8_cublas"),
+    unmodelled_key("mx", "fqns", "products of experts are converted as model.converters says", effects::other_time),
+    unmodelled_key("debug", "deterministic", usual_kernels, effects::slower, "false"),
+    unmodelled_key("debug", "deterministic_warn_only", usual_kernels, effects::slower, "false"),
+    unmodelled_key("fault_tolerance", "enable", "all ranks are there, in one group that NCCL knows", effects::slower,
+                   "false"),
+    unmodelled_key("fault_tolerance", "semi_sync_method", "gradients are reduced in every step", effects::faster),
+    unmodelled_key("experimental", "custom_import", of_library, effects::other_both),
+    unmodelled_key("experimental", "custom_args_module", of_library, effects::other_both),
+});
+
+// Every rule, those of whole tables last.
+const std::vector<TomlRule>& all_toml_rules() {
+  static const std::vector<TomlRule> rules = [] {
+    std::vector<TomlRule> made(unmodelled_rules.begin(), unmodelled_rules.end());
+    const auto add = [&made](const PlainKeys& of_table, KeyRole role) {
+      for (std::size_t at = 0; at < of_table.keys.size();) {
+        const std::size_t end = std::min(of_table.keys.find(' ', at), of_table.keys.size());
+        const std::string_view key = of_table.keys.substr(at, end - at);
+        made.push_back({.table = of_table.table, .key = key == "*" ? std::string_view() : key, .role = role});
+        at = end + 1;
+      }
+    };
+    for (const PlainKeys& of_table : stated_keys) add(of_table, KeyRole::stated);
+    for (const PlainKeys& of_table : idle_keys) add(of_table, KeyRole::idle);
+    return made;
+  }();
+  return rules;
+}
+
 const TomlRule* rule_in(std::string_view table, std::string_view key) {
+  const auto& rules = all_toml_rules();
   const auto found = std::find_if(rules.begin(), rules.end(),
                                   [&](const TomlRule& each) { return each.table == table && each.key == key; });
   return found == rules.end() ? nullptr : &*found;
@@ -207,7 +203,7 @@ std::span<const std::string_view> homes_of_degrees() {
 }
 
 std::span<const TomlRule> toml_rules() {
-  return rules;
+  return all_toml_rules();
 }
 
 const TomlRule* toml_rule(std::string_view table, std::string_view key) {

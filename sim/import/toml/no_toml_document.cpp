@@ -1,4 +1,4 @@
-#include "sim/import/impl/toml_document.h"
+#include "sim/import/impl/torchtitan_keys.h"
 
 namespace hdpsim {
 

@@ -2,7 +2,7 @@
 #define TOML_ENABLE_UNRELEASED_FEATURES 0
 #define TOML_MAX_NESTED_VALUES 64  // deepest_level of sim/document/limits.h
 
-#include "sim/import/impl/toml_document.h"
+#include "sim/import/impl/torchtitan_keys.h"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -131,7 +131,7 @@ class DepthScanner {
   int parts_ = 0;   // dots of the key so far
   bool in_key_ = true;
   bool is_header_ = false;
-  bool is_begun_ = false;  // something stands on this line
+  bool is_begun_ = false;  // this line has a key or a value
 };
 
 class TreeReader {

@@ -6,7 +6,6 @@
 #include "sim/base/check.h"
 
 namespace hdpsim {
-
 namespace {
 
 // Zeros, one a link of the largest cluster so far: plans follow one another, and none touches all links.

@@ -20,7 +20,7 @@ struct ServerRules {
 /// DistCA's scheduler: each half of the pack is balanced alone. Ranks with less attention than the mean are served in
 /// the order of what they lack. From ranks with more than the tolerance allows, each gets what carries the most (query,
 /// key) pairs per byte that moves, as much as the one has too much and the other too little, until no rank has more.
-/// O(moves x stretches of queries on ranks with too much), which grows with the square of the ranks.
+/// O(moves x runs of queries on ranks with too much), which grows with the square of the ranks.
 [[nodiscard]] std::vector<ServedQueries> queries_to_move(const std::vector<std::int64_t>& lengths,
                                                          const ServerRules& rules);
 

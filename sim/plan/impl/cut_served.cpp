@@ -54,7 +54,7 @@ class SentTokens {
 
   const PartDealing& parts_;
   std::vector<std::int64_t> covers_;     // differences of the number of ranges from part to part
-  std::vector<std::int64_t> uncovered_;  // tokens of a part that ranges over it leave out
+  std::vector<std::int64_t> uncovered_;  // tokens of a part that ranges over it do not include
 };
 
 class Served final : public GroupCut {
@@ -121,7 +121,7 @@ class Served final : public GroupCut {
     }
   }
 
-  // Calls visit(begin, end, server) for the stretches of a piece that one rank attends to, its holder if none is
+  // Calls visit(begin, end, server) for the parts of a piece that one rank attends to, its holder if none is
   // stated.
   template <class Visit>
   void for_each_server(const CutPiece& piece, Moved& next, Visit visit) const {
@@ -161,10 +161,10 @@ class Served final : public GroupCut {
       }
       half.keys = std::max(half.keys, received);
     }
-    const std::vector<std::int64_t> of_parts = sent.tokens();
+    const std::vector<std::int64_t> part_tokens = sent.tokens();
     for (std::int64_t rank = 0; rank < ranks_; ++rank) {
       const auto first = static_cast<std::size_t>(rank);
-      half.keys = std::max(half.keys, of_parts[first] + of_parts[static_cast<std::size_t>(ranks_) + first]);
+      half.keys = std::max(half.keys, part_tokens[first] + part_tokens[static_cast<std::size_t>(ranks_) + first]);
     }
   }
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sim/base/division.h"
-#include "sim/plan/impl/differencing.h"
+#include "sim/plan/impl/bin_exchange.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 

@@ -64,7 +64,7 @@ class GroupSearch {
     return seconds_[place * degrees_.size() + level];
   }
 
-  // Groups of one degree, beside one that holds the longest sequence if they do not.
+  // Groups of one degree, and one that holds the longest sequence if they do not.
   [[nodiscard]] Counts start_with(std::size_t level) const {
     Counts counts(degrees_.size());
     std::size_t needed = level;
@@ -332,7 +332,7 @@ GroupPrices::GroupPrices(const Batch& batch, const GroupPool& pool, const GroupT
   }
   seconds_.reserve(batch.sequences.size() * degrees_.size());
   for (const Sequence& sequence : batch.sequences) {
-    for (const std::int64_t degree : degrees_) seconds_.push_back(times.of_sequence(sequence.tokens, degree));
+    for (const std::int64_t degree : degrees_) seconds_.push_back(times.sequence_seconds(sequence.tokens, degree));
   }
 }
 

@@ -7,7 +7,6 @@
 #include "sim/base/division.h"
 #include "sim/plan/impl/balance.h"
 #include "sim/plan/impl/loads.h"
-#include "sim/plan/impl/plain_policies.h"
 #include "sim/plan/impl/policies.h"
 #include "sim/plan/plan_time.h"
 
@@ -108,8 +107,8 @@ class HdpBalance final : public Planner {
     }
     const std::vector<std::int64_t> sizes = offloaded_tokens(context_, options_.offload);
     if (!sizes.empty()) share = std::min(share, bounds_with(batch, context_, options_.offload, sizes.back()).share);
-    const double of_static = static_ ? static_bound(batch) : share;
-    if (!best.may_be_shortened_to(std::min(share, of_static))) return best.take();
+    const double static_time = static_ ? static_bound(batch) : share;
+    if (!best.may_be_shortened_to(std::min(share, static_time))) return best.take();
     // These numbers of ranks per sequence do not depend on the speeds.
     double bound = bounds_with(batch, context_, {}, context_.capacity).step();
     const double longer = static_cast<double>(context_.ranks) / speeds.sum(context_.ranks);
@@ -123,7 +122,7 @@ class HdpBalance final : public Planner {
     // The sizes of hdp-naive are those above: if the best is near their bound, hdp-naive gains nothing.
     constexpr double much = 1.04;
     if (naive_ && best.may_be_shortened_to(much * bound)) best.add(planned(*naive_, batch, step));
-    if (static_ && best.may_be_shortened_to(of_static)) best.add(planned(*static_, batch, step));
+    if (static_ && best.may_be_shortened_to(static_time)) best.add(planned(*static_, batch, step));
     return best.take();
   }
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/plan/impl/plain_policies.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 #include "sim/plan/plan_time.h"
@@ -69,7 +68,7 @@ class HdpNaive final : public BuildingPlanner {
     placed.reserve(packs.size());
     for (std::size_t i = 0; i < packs.size(); ++i) {
       const std::int64_t tokens = batch.sequences[packs[i].sequences.front()].tokens;
-      const RingSize size = tokens < context_.capacity ? sizing_.of_pack() : size_of(tokens);
+      const RingSize size = tokens < context_.capacity ? sizing_.pack_size() : size_of(tokens);
       const FirstFit::Place place = waves.place(size.degree);
       placed.push_back({place.bin, i, static_cast<std::size_t>(place.begin), size});
     }

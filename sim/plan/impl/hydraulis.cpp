@@ -96,7 +96,7 @@ class Hydraulis final : public BuildingPlanner {
       kind.stages = context_.stages;
       kind.room = degree * context_.capacity;
       kind.per_micro_batch = times.fixed(degree);
-      kind.of_sequence = [times, degree](std::int64_t tokens) { return times.of_sequence(tokens, degree); };
+      kind.sequence_seconds = [times, degree](std::int64_t tokens) { return times.sequence_seconds(tokens, degree); };
     }
     return kinds;
   }

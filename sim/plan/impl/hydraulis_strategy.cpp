@@ -96,7 +96,7 @@ StrategySearch::StrategySearch(std::vector<std::int64_t> lengths, std::vector<Pi
   for (const std::size_t sequence : order_) costs_.tokens.push_back(lengths[sequence]);
   for (const PipelineKind& kind : kinds_) {
     std::vector<double>& costs = costs_.of_kind.emplace_back();
-    for (const std::int64_t tokens : costs_.tokens) costs.push_back(kind.of_sequence(tokens));
+    for (const std::int64_t tokens : costs_.tokens) costs.push_back(kind.sequence_seconds(tokens));
   }
   tokens_as_costs_ = {costs_.tokens, {{costs_.tokens.begin(), costs_.tokens.end()}}};
 }

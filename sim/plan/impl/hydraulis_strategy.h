@@ -20,7 +20,7 @@ struct PipelineKind {
   std::int64_t fewest_tokens = 1;  ///< Tokens of a mean micro-batch below which kernels do not fill the devices.
   double per_micro_batch = 0;      ///< c: fixed seconds of a micro-batch on a stage.
   /// Seconds of a sequence on a stage, a s^2 + b s in Hydraulis' fits. Must not fall with the tokens.
-  std::function<double(std::int64_t tokens)> of_sequence{};
+  std::function<double(std::int64_t tokens)> sequence_seconds{};
 
   /// What stage 1 takes a pipeline to cost: the sum of its sequences, and the longest one in every other stage.
   [[nodiscard]] double dispatched(double sum, double longest) const {
@@ -117,7 +117,7 @@ using PipelineDegrees = std::vector<std::int64_t>;
 /// The strategies that `hydraulis` tries where a study states none, of pipelines of powers of two of ranks that divide
 /// the pool and, so that one of them holds the context, of `holding` ranks (a divisor of the pool):
 /// - pipelines that are all alike, of every such degree;
-/// - one pipeline of `holding` ranks, or as many as half of the pool has, beside pipelines of one lesser degree;
+/// - one pipeline of `holding` ranks, or as many as half of the pool has, and pipelines of one lesser degree;
 /// - steps: of every degree up to `holding`, and then of every lesser one, as many as half of the ranks that are left
 ///   have, at least one, and of the least degree all others.
 /// No strategy comes twice. About log2(ranks) + 3 log2(holding) of them.

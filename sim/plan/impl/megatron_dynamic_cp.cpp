@@ -114,7 +114,7 @@ class DynamicSlot {
     level.loads.set(place, to.load, used_[group]);
   }
 
-  // Doubles groups until no rank is idle. False: one would reach beyond the pool.
+  // Doubles groups until no rank is idle. False: one would be larger than the pool.
   bool fill() {
     while (ranks_of(slot_) < context_.ranks) {
       const Doubling doubling = next_doubling(slot_, context_.ranks);

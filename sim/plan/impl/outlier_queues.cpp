@@ -84,8 +84,8 @@ bool fill_in_time(const std::vector<Batch>& batches, const OutlierRules& rules, 
     }
   }
   const double most_steps = std::min(static_cast<double>(longest_wait), static_cast<double>(steps) / 4);
-  return std::all_of(arrived.begin(), arrived.end(), [&](std::size_t of_queue) {
-    return static_cast<double>(of_queue) * most_steps >= static_cast<double>(micro_batches);
+  return std::all_of(arrived.begin(), arrived.end(), [&](std::size_t sequences) {
+    return static_cast<double>(sequences) * most_steps >= static_cast<double>(micro_batches);
   });
 }
 
@@ -102,8 +102,8 @@ std::vector<Batch> batches_to_try(const BatchSource& data, std::int64_t steps) {
 }  // namespace
 
 std::size_t OutlierRules::micro_batches(std::int64_t tokens) const {
-  const std::int64_t of_replica = divided(tokens, replicas * context);
-  return static_cast<std::size_t>(replicas * std::max<std::int64_t>(1, of_replica));
+  const std::int64_t micro_batches_of_replica = divided(tokens, replicas * context);
+  return static_cast<std::size_t>(replicas * std::max<std::int64_t>(1, micro_batches_of_replica));
 }
 
 ReleasedBatch release(const Batch& arrived, const OutlierRules& rules, HeldSequences& held) {

@@ -56,7 +56,7 @@ class RankLoads {
   };
   using Levels = std::map<std::int64_t, Level>;
 
-  /// The last level that is needed to reach `count` ranks.
+  /// The last level that is needed for `count` ranks.
   [[nodiscard]] Levels::iterator last_level_for(std::int64_t count);
   void take_from(Level& level, std::int64_t count, std::vector<std::int64_t>& taken);
 

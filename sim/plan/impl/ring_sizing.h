@@ -25,7 +25,7 @@ struct RingSize {
 /// least with which device and host hold the sequence.
 ///
 /// Token-wise, as MEMO (Zhao et al. 2024, section 4.2): D is bounded by the room left if only two layers of activations
-/// stay, and r is the largest share of the tokens whose copies, beside those that always go entirely, a forward pass
+/// stay, and r is the largest share of the tokens whose copies, with those that always go entirely, a forward pass
 /// hides and host memory holds. If it does not hide even the latter, D is that without offload, if the pool is large
 /// enough.
 class RingSizing {
@@ -44,7 +44,7 @@ class RingSizing {
   /// what a rank must hold.
   [[nodiscard]] RingSize on(std::int64_t degree, std::int64_t tokens) const;
   /// That of a micro-batch of at most C tokens on one rank.
-  [[nodiscard]] RingSize of_pack() const { return on(1, context_.capacity); }
+  [[nodiscard]] RingSize pack_size() const { return on(1, context_.capacity); }
   /// D without offload: ceil(s / C).
   [[nodiscard]] std::int64_t plain_degree(std::int64_t tokens) const;
   /// The least D up to `most` whose compute takes at most `seconds` on each rank (ring transfers hidden); `most` if

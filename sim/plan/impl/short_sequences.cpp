@@ -167,7 +167,7 @@ void DealtSequences::add_to(PlanBuilder& builder) const {
 DealtSequences deal_short_sequences(const Batch& batch, SequenceList sequences, const RingSizing& sizing,
                                     std::vector<double>& loads, const std::vector<double>& speeds) {
   const PlanningContext& context = sizing.context();
-  DealtSequences dealt{.sequences = std::move(sequences), .packs = {}, .ranks = {}, .size = sizing.of_pack()};
+  DealtSequences dealt{.sequences = std::move(sequences), .packs = {}, .ranks = {}, .size = sizing.pack_size()};
   dealt.packs.reserve(dealt.sequences.size());
   const std::vector<std::int64_t> lengths = lengths_of(batch, dealt.sequences);
   if (lengths.empty()) return dealt;

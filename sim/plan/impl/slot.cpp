@@ -78,10 +78,10 @@ GroupTimes group_times(const WorkModel& work, std::int64_t ranks_per_node) {
     return model.seconds(area, tokens, degree, degree <= ranks_per_node);
   };
   const auto fixed = [seconds](std::int64_t degree) { return seconds(0, 0, degree); };
-  const auto of_sequence = [seconds, fixed](std::int64_t tokens, std::int64_t degree) {
+  const auto sequence_seconds = [seconds, fixed](std::int64_t tokens, std::int64_t degree) {
     return seconds(causal_pairs(tokens), tokens, degree) - fixed(degree);
   };
-  return {fixed, of_sequence};
+  return {fixed, sequence_seconds};
 }
 
 }  // namespace hdpsim

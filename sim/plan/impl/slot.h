@@ -56,11 +56,11 @@ void add_packed(PlanBuilder& builder, const Slot& slot);
 /// more for each of its sequences, whichever the others are.
 struct GroupTimes {
   std::function<double(std::int64_t degree)> fixed;
-  std::function<double(std::int64_t tokens, std::int64_t degree)> of_sequence;
+  std::function<double(std::int64_t tokens, std::int64_t degree)> sequence_seconds;
 };
 
 /// The work model as such a sum: what depends on a group's tokens is split among its sequences, and where a sequence's
-/// transfers take longer than its attention, the difference is its own. The least time of a micro-batch is left out.
+/// transfers take longer than its attention, the difference is its own. The least time of a micro-batch is neglected.
 /// Groups share a node if they are no larger than one.
 [[nodiscard]] GroupTimes group_times(const WorkModel& work, std::int64_t ranks_per_node);
 

@@ -132,11 +132,11 @@ class GroupPlacement {
 
 void report_missing(const std::vector<std::size_t>& missing, const Position& step, Diagnostics& diagnostics) {
   if (missing.empty()) return;
-  const std::size_t told = std::min(missing.size(), FirstProblems::most);
-  const std::string more = missing.size() > told ? fmt::format(" and {} more", missing.size() - told) : "";
+  const std::size_t listed = std::min(missing.size(), FirstProblems::most);
+  const std::string more = missing.size() > listed ? fmt::format(" and {} more", missing.size() - listed) : "";
   diagnostics.error(step,
                     fmt::format("in no group: sequence{} {}{}", missing.size() == 1 ? "" : "s",
-                                joined(std::span(missing).first(told), ", "), more),
+                                joined(std::span(missing).first(listed), ", "), more),
                     "every sequence of the batch is in one group");
 }
 

@@ -12,7 +12,7 @@
 
 namespace hdpsim {
 
-/// A sequence of a group, and where it stands.
+/// A sequence of a group, and its position in the file.
 struct StatedSequence {
   std::int64_t sequence = 0;
   Position position;
@@ -72,9 +72,9 @@ class GroupReader {
 void check_sequences(const std::vector<StatedGroup>& groups, const Plan& plan, const Position& step,
                      Diagnostics& diagnostics);
 
-/// Gives the groups their ranks of the plan's pool and adds micro-batches of them, in the order in which they stand.
+/// Gives the groups their ranks of the plan's pool and adds micro-batches of them, in their order.
 /// `lists`: the number of lists of `by_rank`, if that is the form. Reports ranks that cannot be had; sequences that the
-/// batch does not have are left out.
+/// batch does not have are skipped.
 void place_groups(const std::vector<StatedGroup>& groups, std::size_t lists, Plan& plan, const Position& step,
                   Diagnostics& diagnostics);
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "sim/plan/impl/plain_policies.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 
@@ -47,7 +46,7 @@ struct StaticPolicy final : PolicyOptions {
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
     if (packing == StaticPacking::next_fit && order == DealOrder::descending) {
       pool.error(pool.where("order"), "'order' is descending, but next_fit fills packs in the order of the data",
-                 "leave out 'order', or write packing: best_fit");
+                 "remove 'order', or write packing: best_fit");
     }
     return make_static(pool.context(), {.cp = pool.degree_of(cp), .packing = packing, .order = order});
   }
@@ -84,7 +83,7 @@ struct DpBalancedPolicy final : PolicyOptions {
   }
 
  private:
-  // Last sequences of packs become packs of their own, from the last pack backwards, until a multiple is reached.
+  // Last sequences of packs become packs of their own, from the last pack backwards, until there is a multiple.
   static void split(Packs& packs, std::size_t multiple, const Batch& batch, const Position& position) {
     const std::size_t made = packs.size();
     std::size_t from = made;

@@ -27,7 +27,7 @@ std::vector<std::int64_t> widths_of(const PlanningContext& context) {
 /// rank runs the widest zone first. Its routing of messages over all NICs is mesh.ring_nics.
 ///
 /// The paper's lengths at which zones begin, and how many nodes share a sequence, are not public: here they follow from
-/// the planners' prices. Its other layout of tokens for linear layers is left out.
+/// the planners' prices. Its other layout of tokens for linear layers is not modelled.
 class Zeppelin final : public BuildingPlanner {
  public:
   explicit Zeppelin(const PlanningContext& context)
@@ -79,10 +79,10 @@ class Zeppelin final : public BuildingPlanner {
   // The loads of `count` runs, of which equally many are parts of each run before.
   [[nodiscard]] static std::vector<double> split(const std::vector<double>& loads, std::int64_t count) {
     const std::size_t parts = static_cast<std::size_t>(count) / loads.size();
-    std::vector<double> of_parts;
-    of_parts.reserve(static_cast<std::size_t>(count));
-    for (const double load : loads) of_parts.insert(of_parts.end(), parts, load);
-    return of_parts;
+    std::vector<double> part_loads;
+    part_loads.reserve(static_cast<std::size_t>(count));
+    for (const double load : loads) part_loads.insert(part_loads.end(), parts, load);
+    return part_loads;
   }
 
   std::vector<std::int64_t> widths_;

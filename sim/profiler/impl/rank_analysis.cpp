@@ -1,4 +1,4 @@
-#include "sim/profiler/impl/rank_analysis.h"
+#include "sim/profiler/impl/rank_trace.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t most_ranks = 10'000'000;
-constexpr double mostly = 0.9;    // share of its time from which on a kernel counts as beside a message
+constexpr double mostly = 0.9;    // share of its time from which on a kernel counts as overlapped with a message
 constexpr double hardly = 0.01;   // and up to which as alone
 constexpr double settled_us = 5;  // a kernel that was launched so long before waits for no launch
 
@@ -26,7 +26,7 @@ bool is_computing(KernelClass kind) {
   return kind != KernelClass::collective && kind != KernelClass::copy && kind != KernelClass::fill;
 }
 
-/// Time of other kernels beside each, in shares of its own.
+/// Time in which other kernels overlap with each, in shares of its own.
 struct Neighbours {
   std::vector<float> messages;
   std::vector<float> kernels;
@@ -36,24 +36,24 @@ struct Neighbours {
 class Busy {
  public:
   void add(double begin, double end) {
-    if (!stretches_.empty() && begin <= stretches_.back().second) {
-      stretches_.back().second = std::max(stretches_.back().second, end);
+    if (!covered_.empty() && begin <= covered_.back().second) {
+      covered_.back().second = std::max(covered_.back().second, end);
     } else {
-      stretches_.emplace_back(begin, end);
+      covered_.emplace_back(begin, end);
     }
   }
   /// The time of it between two moments. Begins must not fall from call to call.
   [[nodiscard]] double within(double begin, double end) {
-    while (first_ < stretches_.size() && stretches_[first_].second <= begin) ++first_;
+    while (first_ < covered_.size() && covered_[first_].second <= begin) ++first_;
     double sum = 0;
-    for (std::size_t i = first_; i < stretches_.size() && stretches_[i].first < end; ++i) {
-      sum += std::min(end, stretches_[i].second) - std::max(begin, stretches_[i].first);
+    for (std::size_t i = first_; i < covered_.size() && covered_[i].first < end; ++i) {
+      sum += std::min(end, covered_[i].second) - std::max(begin, covered_[i].first);
     }
     return sum;
   }
 
  private:
-  std::vector<std::pair<double, double>> stretches_;
+  std::vector<std::pair<double, double>> covered_;
   std::size_t first_ = 0;
 };
 
@@ -62,8 +62,8 @@ struct Launch {
   std::uint32_t shape = 0;
   std::int64_t kernels = 0;
   double seconds = 0;
-  double beside_messages = 0;
-  bool shared = false;  ///< Another kernel ran beside it.
+  double with_messages = 0;
+  bool shared = false;  ///< Another kernel overlapped with it.
 };
 
 bool belongs(const OperationShape& shape, KernelClass kind) {
@@ -158,7 +158,7 @@ class RankAnalysis {
       const double seconds = us * (kernel.end - kernel.begin);
       ++launch.kernels;
       launch.seconds += seconds;
-      launch.beside_messages += seconds * neighbours_.messages[i];
+      launch.with_messages += seconds * neighbours_.messages[i];
       launch.shared = launch.shared || neighbours_.kernels[i] > hardly;
     }
     for (const Launch& launch : found) add(launch);
@@ -167,9 +167,9 @@ class RankAnalysis {
   void add(const Launch& launch) {
     if (launch.shared || !(launch.seconds > 0)) return;
     const auto add_to = [&](KernelSamples& samples) {
-      const double share = launch.beside_messages / launch.seconds;
+      const double share = launch.with_messages / launch.seconds;
       if (share <= hardly) samples.alone.add(launch.seconds);
-      if (share >= mostly) samples.beside.add(launch.seconds);
+      if (share >= mostly) samples.overlapped.add(launch.seconds);
       samples.kernels = std::max(samples.kernels, static_cast<double>(launch.kernels));
     };
     const OperationShape& shape = trace_.shapes[launch.shape];

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_events = 20'000'000;  // of a kind, in one trace: some 2 GB of memory
 
-constexpr std::size_t longest_name = 4096;            // of a kernel: what templates add behind it tells nothing
+constexpr std::size_t longest_name = 4096;            // of a kernel: what templates add behind it says nothing
 constexpr std::size_t most_text_bytes = 100'000'000;  // of names and groups in one trace
 
 void require_room(std::size_t count, const ProfilerEvent& event) {
@@ -63,7 +63,7 @@ void RankTrace::add_kernel(ProfilerEvent& event) {
   if (kernels.empty()) device_ = event.device;
   if (event.device != device_) {
     throw InputError(event.position,
-                     fmt::format("a kernel of device {} beside those of device {}", event.device, device_),
+                     fmt::format("a kernel of device {} among those of device {}", event.device, device_),
                      "take traces of processes that have a GPU each");
   }
   KernelKind kind;

@@ -5,11 +5,13 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/profiler/kernel_class.h"
-#include "sim/profiler/kineto_reader.h"
 #include "sim/profiler/operation_shape.h"
+#include "sim/profiler/profiler_readers.h"
+#include "sim/profiler/recording.h"
 
 namespace hdpsim {
 
@@ -82,5 +84,17 @@ class RankTrace {
   std::map<NamedMessage, std::uint32_t> message_index_;
   std::map<OperationShape, std::uint32_t> shape_index_;
 };
+
+/// The times of the messages of one kind in one process group: one list for each trace that has them, in the order of
+/// the trace.
+using MessagesOfGroups = std::map<std::pair<TracedMessage, std::string>, std::vector<std::vector<float>>>;
+
+/// Adds what one trace says to the recording; its messages also to `groups`. Sorts the kernels and calls of the trace.
+void analyse(RankTrace& trace, const std::string& file, std::int64_t gpus_per_node, Recording& recording,
+             MessagesOfGroups& groups);
+
+/// Whether messages among these ranks ("[0, 1, 2, 3]", "[0, 1, ..., 31]") stay within a node. Empty: unknown.
+[[nodiscard]] std::optional<LinkKind> link_among(const std::string& group_ranks, std::int64_t ranks,
+                                                 std::int64_t gpus_per_node);
 
 }  // namespace hdpsim

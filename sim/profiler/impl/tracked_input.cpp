@@ -17,7 +17,7 @@ void count(int& number) {
 
 }  // namespace
 
-TrackedInput::TrackedInput(const std::filesystem::path& path, const TellShare& tell) : file_(path), tell_(tell) {
+TrackedInput::TrackedInput(const std::filesystem::path& path, const ReportShare& report) : file_(path), report(report) {
   refill();
   at_ = mark_bytes({buffer_.data(), filled_});
 }
@@ -45,7 +45,7 @@ void TrackedInput::refill() {
     const Diagnostic problem = error.diagnostics().sorted().front();
     throw InputError(position(), problem.message, problem.help);
   }
-  tell_(file_.share_read());
+  report(file_.share_read());
 }
 
 }  // namespace hdpsim

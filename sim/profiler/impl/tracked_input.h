@@ -7,14 +7,14 @@
 
 #include "sim/base/diagnostic.h"
 #include "sim/document/input_file.h"
-#include "sim/profiler/kineto_reader.h"
+#include "sim/profiler/profiler_readers.h"
 
 namespace hdpsim {
 
-/// The bytes of a file one after another, with the place that has been reached.
+/// The bytes of a file one after another, with the place of the current one.
 class TrackedInput {
  public:
-  TrackedInput(const std::filesystem::path& path, const TellShare& tell);
+  TrackedInput(const std::filesystem::path& path, const ReportShare& report);
 
   /// The next byte; end() afterwards is true if there was none. InputError, with line and column, for damaged
   /// compression, and for text in which no value ends for longest_line bytes (limits.h).
@@ -29,7 +29,7 @@ class TrackedInput {
   void refill();
 
   InputFile file_;
-  const TellShare& tell_;
+  const ReportShare& report;
   std::string buffer_;
   std::size_t at_ = 0;
   std::size_t filled_ = 0;

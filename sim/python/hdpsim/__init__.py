@@ -47,7 +47,7 @@ __version__ = _native.version
 Study = Union[Mapping[str, Any], str, os.PathLike]
 #: Lengths of sequences, in tokens: a list, a NumPy array, a column of a frame.
 Lengths = Iterable[int]
-#: Cells of one column: None where there is nothing to tell.
+#: Cells of one column: None where there is no value.
 Column = list[Union[str, int, float, bool, None]]
 
 
@@ -203,7 +203,7 @@ class Result(_PageAnswer):
 
     @property
     def notes(self) -> list[str]:
-        """What the program would have said beside the results: steps beyond the profile's measurements, for example."""
+        """What the program would have printed in addition to the results: steps beyond the profile's measurements, for example."""
         return self._native.notes
 
     def __repr__(self) -> str:

@@ -79,7 +79,7 @@ def _count(place: int, length: Any) -> int:
 
 
 def is_truth_value(value: Any) -> bool:
-    """Also those of NumPy and PyTorch, which stand in masks."""
+    """Also those of NumPy and PyTorch, as masks have them."""
     return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
 
 

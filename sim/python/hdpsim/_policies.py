@@ -92,7 +92,7 @@ def in_study(
     plans = stated.get("plans") if isinstance(stated, Mapping) else None
     if not isinstance(plans, (list, tuple)) or not any(isinstance(plan, Policy) for plan in plans):
         return make_source(study, overrides)
-    # The batches and the pool do not depend on the plans: any policy that fits stands for those that are not there yet.
+    # The batches and the pool do not depend on the plans: any policy that fits takes the place of those that are not there yet.
     others = [plan for plan in plans if not isinstance(plan, Policy)] or [{"hdp-naive": {"offload": "auto"}}]
     if not in_overrides:
         study = {**study, "plans": others}
@@ -138,7 +138,7 @@ def _place(name: str, step: int, text: str, out: str | os.PathLike | None) -> Pa
 
 
 def _folder_of(name: str) -> str:
-    """A name for a folder, of which no two policies have the same: what may not stand there is written as %20."""
+    """A name for a folder, of which no two policies have the same: what a name may not contain is written as %20."""
     quoted = urllib.parse.quote(name, safe="", errors="surrogatepass")
     if quoted.startswith(".") or not quoted:
         quoted = f"%{quoted}"

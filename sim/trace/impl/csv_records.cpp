@@ -108,13 +108,8 @@ std::size_t CsvRecords::behind(std::size_t separator) const {
 // Both return where the next field begins, npos after the last one.
 std::size_t CsvRecords::read_plain(Field& field, std::size_t begin) {
   const std::size_t end = separator_ == ' ' ? line().find_first_of(blanks, begin) : line().find(separator_, begin);
-  std::string_view text = std::string_view(line()).substr(begin, end == std::string::npos ? end : end - begin);
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) {
-    field.text.clear();
-  } else {
-    field.text.assign(text.substr(first, text.find_last_not_of(blanks) + 1 - first));
-  }
+  const std::string_view text = std::string_view(line()).substr(begin, end == std::string::npos ? end : end - begin);
+  field.text.assign(without_blanks(text));
   return behind(end);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/document/input_file.h"
 #include "sim/document/limits.h"
 #include "sim/trace/length_distribution.h"
 
@@ -88,6 +89,11 @@ void FileProblems::fail(const TextPlace& place, std::string message, std::string
 
 void FileProblems::fail(std::string message, std::string help) {
   fail(TextPlace{}, std::move(message), std::move(help));
+}
+
+std::string_view without_blanks(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(blanks);
+  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(blanks) + 1 - first);
 }
 
 Parsed<std::int64_t> checked_length(std::int64_t tokens) {

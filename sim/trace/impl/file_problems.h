@@ -44,6 +44,9 @@ class FileProblems {
   std::optional<Position> first_left_out_;
 };
 
+/// A text without the blanks around it.
+[[nodiscard]] std::string_view without_blanks(std::string_view text);
+
 /// Parses a length in decimal digits, from 1 to 2^40.
 [[nodiscard]] Parsed<std::int64_t> parse_length(std::string_view text);
 /// Parses one of several numbers whose sum is a length: from 0 to 2^40.

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "sim/base/text.h"
 #include "sim/trace/impl/file_problems.h"
 #include "sim/trace/length_distribution.h"
 #include "sim/trace/length_source.h"
@@ -29,26 +28,35 @@ namespace hdpsim {
 /// Whether the first line of a text is meant as one length: neither a header nor several numbers.
 [[nodiscard]] bool begins_with_length(const std::filesystem::path& path);
 
-/// Which columns of a CSV or fields of a JSON object hold the length and the step.
-struct LengthColumns {
-  std::vector<std::string> lengths;  ///< The tokens of a document are the sum of all; some may be 0, not all.
-  std::string step;                  ///< Empty: none.
-  bool found = false;                ///< Whether `lengths` were found by their usual names and nobody has named them.
+/// The common part of all readers of files: the contract of LengthSource::next() about mistakes in the file.
+class FileSource : public LengthSource {
+ public:
+  explicit FileSource(std::string file) : problems_(std::move(file)) {}
 
-  /// LengthSource::column().
-  [[nodiscard]] std::string told() const { return found ? joined(lengths, "+") : std::string{}; }
-
-  /// Parses the text of a column of `lengths` as a number.
-  [[nodiscard]] Parsed<std::int64_t> parse(std::string_view text) const {
-    return lengths.size() == 1 ? parse_length(text) : parse_part_of_length(text);
+  [[nodiscard]] std::optional<Length> next() final {
+    std::optional<Length> length = read();
+    if (length) {
+      empty_ = false;
+    } else {
+      finish();
+    }
+    return length;
   }
+
+ protected:
+  FileProblems& problems() { return problems_; }
+
+ private:
+  /// The next valid length; adds invalid ones on the way to problems().
+  virtual std::optional<Length> read() = 0;
+
+  void finish() {
+    if (empty_ && problems_.empty()) problems_.add("the file holds no lengths");
+    problems_.throw_if_any();
+  }
+
+  FileProblems problems_;
+  bool empty_ = true;
 };
-
-/// True for the only column of a file whose first line is a length: it has no header.
-[[nodiscard]] bool is_headerless(const std::vector<std::string>& names);
-
-/// Chooses among the names in the file, as TraceOptions says. Problems are fatal and reported at `place`.
-[[nodiscard]] LengthColumns choose_columns(const std::vector<std::string>& names, const TraceOptions& options,
-                                           const TextPlace& place, FileProblems& problems);
 
 }  // namespace hdpsim

@@ -9,7 +9,7 @@
 
 #include "sim/base/text.h"
 #include "sim/document/limits.h"
-#include "sim/trace/impl/column_meaning.h"
+#include "sim/trace/impl/columns.h"
 #include "sim/trace/impl/csv_records.h"
 
 namespace hdpsim {
@@ -17,7 +17,7 @@ namespace {
 
 using Meaning = ColumnMeaning;
 
-// What says how many documents a row stands for, the surest first.
+// What says how many documents a row counts, the surest first.
 constexpr std::array weights = {Meaning::count,      Meaning::number,      Meaning::share,    Meaning::cumulative,
                                 Meaning::likelihood, Meaning::token_share, Meaning::quantile, Meaning::unclear_share};
 constexpr std::array bins = {Meaning::range, Meaning::lower, Meaning::upper, Meaning::length};
@@ -87,7 +87,7 @@ class TableFinder {
     const std::string_view wanted = format == TraceFormat::histogram   ? "length (or upper, or range) and count"
                                     : format == TraceFormat::quantiles ? "quantile and length"
                                                                        : "edge and token_share";
-    fail(fmt::format("these columns tell no distribution of the format '{}'", name_of(format)),
+    fail(fmt::format("these columns state no distribution of the format '{}'", name_of(format)),
          fmt::format("name them {}; the columns are: {}", wanted, joined(records_.columns(), ", ")));
   }
 

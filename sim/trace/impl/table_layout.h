@@ -10,7 +10,7 @@
 
 namespace hdpsim {
 
-/// How the columns of a CSV tell a distribution of lengths.
+/// How the columns of a CSV state a distribution of lengths.
 struct TableLayout {
   /// What says the lengths of a row.
   enum class Lengths {
@@ -33,7 +33,7 @@ struct TableLayout {
 /// what is meant, for what is neither or might be both, and for a file without a header.
 [[nodiscard]] std::optional<TableLayout> find_table(const std::filesystem::path& path);
 
-/// The layout of a file that is known to have this format. InputError if its columns do not tell it.
+/// The layout of a file that is known to have this format. InputError if its columns do not state it.
 [[nodiscard]] TableLayout table_of(const std::filesystem::path& path, TraceFormat format);
 
 /// Whether the names alone say that rows are no documents: lengths, and how many there are of each.

@@ -1,4 +1,4 @@
-#include "sim/base/file_claim.h"
+#include "sim/base/atomic_file.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "sim/base/file_name.h"
+#include "sim/base/printable.h"
 
 #include "tests/support/catch.h"
 

@@ -6,7 +6,6 @@
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 #include "sim/compare/comparison_output.h"
-#include "sim/compare/comparison_page.h"
 #include "tests/support/catch.h"
 #include "tests/support/page.h"
 

@@ -1,4 +1,4 @@
-#include "sim/explore/one_at_a_time.h"
+#include "sim/explore/session.h"
 
 #include <atomic>
 #include <thread>

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "sim/base/quantity_text.h"
-#include "sim/explore/controls.h"
+#include "sim/explore/explore_page.h"
 #include "sim/results/json.h"
 #include "sim/run/best_static.h"
 #include "sim/run/runner.h"

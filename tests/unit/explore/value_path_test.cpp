@@ -1,4 +1,4 @@
-#include "sim/explore/value_path.h"
+#include "sim/explore/session_lines.h"
 
 #include "sim/study/override.h"
 #include "tests/support/catch.h"

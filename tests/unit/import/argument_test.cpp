@@ -55,7 +55,7 @@ TEST_CASE("options may stand in a document with their dashes, turned off ones, t
   const Document document("MODEL_ARGS:\n  --num-layers: 12\n  --disable-bias-linear: true\n  --no-rope-fusion: true\n");
   CHECK(document.arguments.number("num_layers", {1, 100}) == 12);
   CHECK_FALSE(document.arguments.is_on("add_bias_linear"));
-  CHECK(document.told(Kind::unsaid).size() == 1);
+  CHECK(document.told(Kind::unmodelled).size() == 1);
 }
 
 TEST_CASE("sections of a configuration are read through", "[import]") {
@@ -79,7 +79,7 @@ TEST_CASE("what has its usual value needs no telling", "[import]") {
   CHECK(usual.problems.empty());
   CHECK(usual.notes.empty());
   const Document unusual("rampup_batch_size: 16 16 1000\nbias_gelu_fusion: false\nuse_sharp: true\n");
-  CHECK(unusual.told(Kind::unsaid).size() == 3);
+  CHECK(unusual.told(Kind::unmodelled).size() == 3);
 }
 
 TEST_CASE("a document that is no map is refused", "[import]") {
@@ -133,11 +133,11 @@ TEST_CASE("files of other programs are named by their keys, with the nearest way
 }
 
 TEST_CASE("every argument that changes the time or the memory tells how, if it is not said", "[import]") {
-  for (const ArgumentRule* rule : telling_rules()) {
+  for (const ArgumentRule* rule : active_rules()) {
     CAPTURE(rule->option);
-    const bool is_unsaid = rule->role == ArgumentRule::Role::unsaid;
-    CHECK(rule->effect.is_any() == is_unsaid);
-    CHECK(rule->follows.empty() == (rule->role == ArgumentRule::Role::said));
+    const bool is_unmodelled = rule->role == ArgumentRule::Role::unmodelled;
+    CHECK(rule->effect.is_any() == is_unmodelled);
+    CHECK(rule->follows.empty() == (rule->role == ArgumentRule::Role::stated));
   }
 }
 
@@ -157,7 +157,7 @@ TEST_CASE("notes are told kind by kind, with their places, and ignored ones by n
   CHECK(text_of(ImportNotes{}).empty());
   const ImportNotes notes = {{Kind::ignored, {"a.sh", 3, 1}, "lr"},
                              {Kind::assumed, {}, "the cluster is x"},
-                             {Kind::unsaid, {"a.sh", 2, 5}, "--b: c"},
+                             {Kind::unmodelled, {"a.sh", 2, 5}, "--b: c"},
                              {Kind::ignored, {"a.sh", 4, 1}, "lr"}};
   CHECK(text_of(notes) ==
         "not modelled, and what that likely means for the run:\n  a.sh:2:5: --b: c\nassumed:\n  the cluster is x\n"

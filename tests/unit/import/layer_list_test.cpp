@@ -1,4 +1,4 @@
-#include "sim/import/impl/layer_list.h"
+#include "sim/import/impl/megatron_model.h"
 
 #include "tests/support/catch.h"
 

@@ -158,7 +158,7 @@ TEST_CASE("a hybrid has a branch a layer, by its letters or dealt by ratios", "[
   // The older name, with bars where stages end.
   const Read older = good(base + "--hybrid-override-pattern 'M-M*|-M-M'");
   CHECK(Read::text(older.run.configuration, "hybrid_override_pattern") == "M-M*-M-M");
-  CHECK(older.notes(Kind::unsaid).size() == 1);
+  CHECK(older.notes(Kind::unmodelled).size() == 1);
   // Bars end chunks: four of two stages are two virtual stages.
   const Read chunks = good(base + "--hybrid-layer-pattern 'MM|M*|-M|M-M' --pipeline-model-parallel-size 2");
   CHECK(chunks.mesh("virtual_stages") == "2");
@@ -174,7 +174,7 @@ TEST_CASE("a hybrid has a branch a layer, by its letters or dealt by ratios", "[
   CHECK(problems(base + "--num-layers 12 --hybrid-attention-ratio $R").size() == 1);  // told once
   const Read without = good(base + "--hybrid-layer-pattern M*M*/ --mtp-num-layers 1");
   CHECK(Read::text(without.run.configuration, "num_nextn_predict_layers") == "absent");
-  CHECK(without.notes(Kind::unsaid).size() == 1);
+  CHECK(without.notes(Kind::unmodelled).size() == 1);
 }
 
 TEST_CASE("arguments that contradict the letters of a hybrid are told", "[import][hybrid]") {

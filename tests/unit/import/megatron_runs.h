@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/import/argument.h"
-#include "sim/import/megatron.h"
+#include "sim/import/frameworks.h"
 #include "sim/model/model_config.h"
 #include "tests/support/catch.h"
 

@@ -1,4 +1,4 @@
-#include "sim/import/megatron.h"
+#include "sim/import/frameworks.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -75,7 +75,7 @@ TEST_CASE("how ranks share keys and values is said where context parallelism has
   CHECK(both.mesh("a2a_ranks") == "2");
   const Read mixed = good(base + "--cp-comm-type a2a p2p");
   CHECK(mixed.mesh("cp_comm_type") == "absent");
-  CHECK(mixed.notes(Kind::unsaid).size() == 1);
+  CHECK(mixed.notes(Kind::unmodelled).size() == 1);
   CHECK(problems(base + "--cp-comm-type a2a+p2p").size() == 1);
   CHECK(problems(base + "--cp-comm-type broadcast").size() == 1);
 }
@@ -108,7 +108,7 @@ TEST_CASE("a value that the script does not tell is asked for where it stands, b
   CHECK(first[0].help == "--var 1=VALUE gives it a value");
   const auto counted = read("N=$(nproc)\ntorchrun --nproc_per_node $N " + arguments).problems.sorted();
   REQUIRE(counted.size() == 1);
-  CHECK(counted[0].message == "--nproc_per_node: what $(nproc) is cannot be told from this file");
+  CHECK(counted[0].message == "--nproc_per_node: this file does not state $(nproc)");
   CHECK(counted[0].help == "--var N=VALUE gives it a value");
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("stages have the layers that the arguments give to the first and the l
                             "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
   CHECK(counted.mesh("account_for_embedding") == "true");
   CHECK(counted.mesh("account_for_loss") == "true");
-  CHECK(counted.notes(Kind::unsaid).empty());
+  CHECK(counted.notes(Kind::unmodelled).empty());
   const Read stated = good(std::string(small) +
                            "--pipeline-model-parallel-size 4 --num-layers 13 "
                            "--decoder-first-pipeline-num-layers 2 --decoder-last-pipeline-num-layers 1");
@@ -230,11 +230,11 @@ TEST_CASE("what is computed again is all, the attention core, or modules", "[imp
   CHECK(good(std::string(small) + "--recompute-granularity selective --recompute-modules layernorm mlp")
             .mesh("recompute") == "norm mlp");
   const std::string full = std::string(small) + "--recompute-granularity full --recompute-method ";
-  CHECK(good(full + "uniform --recompute-num-layers 1").notes(Kind::unsaid).empty());
-  CHECK(good(full + "block --recompute-num-layers 12").notes(Kind::unsaid).empty());
+  CHECK(good(full + "uniform --recompute-num-layers 1").notes(Kind::unmodelled).empty());
+  CHECK(good(full + "block --recompute-num-layers 12").notes(Kind::unmodelled).empty());
   const Read partial = good(full + "block --recompute-num-layers 4");
   CHECK(partial.mesh("recompute") == "full");
-  CHECK(partial.notes(Kind::unsaid) ==
+  CHECK(partial.notes(Kind::unmodelled) ==
         std::vector<std::string>{
             "--recompute-num-layers 4: 4 of the 12 layers of a stage are computed again, here all of "
             "them; mesh.recompute: none is the other bound; the run likely takes less time and needs more memory"});
@@ -245,23 +245,23 @@ TEST_CASE("experts are divided as the arguments say, and what only dense layers 
       std::string(small) + llama + "--num-experts 8 --use-distributed-optimizer --moe-grouped-gemm ";
   CHECK(good(experts).mesh("ep") == "absent");
   const auto one_by_one =
-      good(std::string(small) + llama + "--num-experts 8 --use-distributed-optimizer").notes(Kind::unsaid);
+      good(std::string(small) + llama + "--num-experts 8 --use-distributed-optimizer").notes(Kind::unmodelled);
   REQUIRE(one_by_one.size() == 1);
   CHECK_THAT(one_by_one[0],
              Catch::StartsWith("--moe-grouped-gemm: ") && Catch::EndsWith("the run likely takes longer"));
   const Read divided = good(experts + "--expert-model-parallel-size 4 --moe-token-dispatcher-type alltoall");
   CHECK(divided.mesh("ep") == "4");
   CHECK(Read::text(divided.run.moe, "across") == "waves");
-  CHECK(divided.notes(Kind::unsaid).empty());
+  CHECK(divided.notes(Kind::unmodelled).empty());
   const Read cut = good(experts +
                         "--expert-model-parallel-size 2 --tensor-model-parallel-size 2 --sequence-parallel "
                         "--moe-token-dispatcher-type alltoall --expert-tensor-parallel-size 2");
   CHECK(cut.mesh("ep") == "4");
-  CHECK(cut.notes(Kind::unsaid).size() == 1);
+  CHECK(cut.notes(Kind::unmodelled).size() == 1);
   const Read overlapped = good(experts + "--overlap-grad-reduce --fp8-format e4m3 --fp8-recipe blockwise");
   CHECK(Read::text(overlapped.run.kernels, "linear") == "fp8_blocks");
   CHECK(overlapped.mesh("overlap_grad_reduce") == "absent");
-  CHECK(overlapped.notes(Kind::unsaid) ==
+  CHECK(overlapped.notes(Kind::unmodelled) ==
         std::vector<std::string>{"--overlap-grad-reduce: with experts gradients are reduced behind the last backward; "
                                  "the run likely takes less time"});
 }
@@ -276,8 +276,8 @@ TEST_CASE("optimizers in groups, moments in bf16 and formats in fp8 are said", "
   CHECK(in_groups.mesh("shard_ranks") == std::to_string(pool / 2));
   CHECK(in_groups.mesh("moments") == "bf16");
   CHECK(in_groups.mesh("activation_input") == "fp8");
-  CHECK(in_groups.notes(Kind::unsaid).empty());
-  CHECK(good(sharded + "--exp-avg-dtype bf16").notes(Kind::unsaid) ==
+  CHECK(in_groups.notes(Kind::unmodelled).empty());
+  CHECK(good(sharded + "--exp-avg-dtype bf16").notes(Kind::unmodelled) ==
         std::vector<std::string>{"--exp-avg-dtype bf16: both moments are fp32; the run likely needs less memory"});
   CHECK(read(sharded + "--num-distributed-optimizer-instances 3").problems.sorted().front().message ==
         "8 ranks are not 3 groups of at least 2");
@@ -299,7 +299,7 @@ TEST_CASE("arguments are told that nobody knows, that nothing follows from, and 
   CHECK(result.notes(Kind::ignored) == std::vector<std::string>{"lr", "save", "seed", "wandb-project"});
   CHECK(result.notes(Kind::repeated) == std::vector<std::string>{"--cp-comm-type p2p (before: --cp-comm-type a2a)",
                                                                  "--num-layers 24 (before: --num-layers 12)"});
-  CHECK(result.notes(Kind::unsaid).empty());  // the last one counts
+  CHECK(result.notes(Kind::unmodelled).empty());  // the last one counts
   CHECK(Read::text(result.run.configuration, "n_layer") == "24");
 }
 
@@ -312,7 +312,7 @@ TEST_CASE("a value that the script does not know is an error with the option tha
   const auto has = [&](const std::string& text) {
     return std::any_of(told.begin(), told.end(), [&](const std::string& each) { return each.find(text) == 0; });
   };
-  CHECK(has("--num-layers: what $LAYERS is cannot be told from this file; --var LAYERS=VALUE gives it a value"));
+  CHECK(has("--num-layers: this file does not state $LAYERS; --var LAYERS=VALUE gives it a value"));
   CHECK(has("--seq-length has no value"));
   CHECK(told.size() >= 3);  // all at once
 }

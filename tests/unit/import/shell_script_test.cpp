@@ -103,7 +103,7 @@ TEST_CASE("a value that hangs on the machine is not known, unless all branches l
   const ShellText& word = result.script.commands.back().words.at(1);
   CHECK(word.unset() == "$A");
   CHECK(word.unknowns.front().holder == "A");
-  CHECK(word.unknowns.front().why == "it hangs on the condition in line 2");
+  CHECK(word.unknowns.front().why == "it depends on the condition in line 2");
   CHECK(commands("if nvidia-smi; then A=8; else A=4; fi\nrun $A").back() == "run|?$A");
   CHECK(commands("A=1\n[ -f x ] && A=2\nrun $A").back() == "run|?$A");
   CHECK(commands("A=1\ngrep -q x y && A=2\nrun $A").back() == "run|?$A");
@@ -116,9 +116,9 @@ TEST_CASE("a value that hangs on the machine is not known, unless all branches l
 TEST_CASE("words that only one branch adds are left out, and told", "[import]") {
   CHECK(commands("A=\"--a 1\"\nif [ -f x ]; then A=\"$A --load x\"; fi\nrun $A").back() == "run|--a|1");
   CHECK(told("L=(--a)\nif [ -f x ]; then\n  L+=(--load x)\nfi\nrun ${L[@]}") ==
-        Commands{"the condition depends on the machine: what hangs on it, up to line 4, is left out"});
+        Commands{"the condition depends on the machine: what depends on it, up to line 4, is ignored"});
   CHECK(told("if [ -n \"$KEY\" ]; then ARGS+=(--x); fi\n") ==
-        Commands{"$KEY has no value here: what hangs on it, up to line 1, is left out"});
+        Commands{"$KEY has no value here: what depends on it, up to line 1, is ignored"});
 }
 
 TEST_CASE("commands of all branches that may run are there", "[import]") {

@@ -1,4 +1,4 @@
-#include "sim/import/source_places.h"
+#include "sim/import/imported_study.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-#include "sim/import/torchtitan.h"
+#include "sim/import/frameworks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "sim/base/diagnostic.h"
-#include "sim/import/impl/torchtitan_rules.h"
+#include "sim/import/impl/torchtitan_keys.h"
 #include "sim/study/catalog.h"
 #include "tests/support/catch.h"
 #include "tests/support/model_presets.h"
@@ -167,7 +167,7 @@ TEST_CASE("fp8, compiled losses and asynchronous tensor parallelism are said", "
   CHECK(ReadJob::text(fast.run.memory, "loss") == "fused");
   CHECK(fast.mesh("tp_comm_overlap") == "true");
   CHECK(fast.mesh("sequence_parallel") == "true");
-  CHECK(fast.note(Kind::unsaid, "enable_async_tensor_parallel").empty());
+  CHECK(fast.note(Kind::unmodelled, "enable_async_tensor_parallel").empty());
 }
 
 TEST_CASE("converters say what layers and experts multiply", "[import]") {
@@ -176,7 +176,7 @@ TEST_CASE("converters say what layers and experts multiply", "[import]") {
     text.insert(text.find("flavor"), "converters = [" + converters + "]\n");
     const ReadJob result = good_job(text);
     return ReadJob::text(result.run.kernels, "linear") +
-           (result.note(Kind::unsaid, "converters").empty() ? "" : ", told");
+           (result.note(Kind::unmodelled, "converters").empty() ? "" : ", told");
   };
   CHECK(linear("\"quantize.linear.float8\"") == "fp8_current");
   CHECK(linear("\"quantize.linear.mx\"") == "mxfp8");
@@ -192,13 +192,13 @@ TEST_CASE("what a study recomputes is told where torchtitan recomputes something
   };
   CHECK(recompute("mode = \"full\"\n").mesh("recompute") == "full");
   constexpr std::string_view told = "activation_checkpoint: selective";
-  CHECK(recompute("mode = \"full\"\n").note(Kind::unsaid, told).empty());
+  CHECK(recompute("mode = \"full\"\n").note(Kind::unmodelled, told).empty());
   const ReadJob half = recompute("mode = \"selective\"\nselective_ac_option = \"2\"\n");
   CHECK(half.mesh("recompute") == "none");
-  CHECK_FALSE(half.note(Kind::unsaid, told).empty());
+  CHECK_FALSE(half.note(Kind::unmodelled, told).empty());
   const ReadJob operations = recompute("mode = \"selective\"\nselective_ac_option = \"op\"\n");
   CHECK(operations.run.mesh.find("recompute")->items.size() == 2);
-  CHECK_FALSE(operations.note(Kind::unsaid, told).empty());
+  CHECK_FALSE(operations.note(Kind::unmodelled, told).empty());
 }
 
 TEST_CASE("states in bf16 are said as far as a study can say them, and the rest is told with what follows",
@@ -213,23 +213,23 @@ TEST_CASE("states in bf16 are said as far as a study can say them, and the rest 
     const ReadJob usual = with(dtype);
     CHECK(usual.mesh("gradients") == "fp32");
     CHECK(usual.mesh("moments") == "absent");
-    CHECK(usual.note(Kind::unsaid, "training.dtype").empty());
+    CHECK(usual.note(Kind::unmodelled, "training.dtype").empty());
   }
   const ReadJob small = with("dtype = \"bfloat16\"\n");
   CHECK(small.mesh("gradients") == "bf16");
   CHECK(small.mesh("moments") == "bf16");
-  CHECK_THAT(small.note(Kind::unsaid, "training.dtype"),
+  CHECK_THAT(small.note(Kind::unmodelled, "training.dtype"),
              Catch::EndsWith("the run likely takes less time and needs less memory"));
 }
 
 TEST_CASE("eager kernels and offloaded states are told with their likely effect", "[import]") {
   const std::string compiled = std::string(small_job) + "[compile]\nenable = true\n";
-  CHECK_THAT(good_job(small_job).note(Kind::unsaid, "compile.enable"),
+  CHECK_THAT(good_job(small_job).note(Kind::unmodelled, "compile.enable"),
              Catch::EndsWith("the run likely takes longer and needs more memory"));
-  CHECK(good_job(compiled).note(Kind::unsaid, "compile.enable").empty());
+  CHECK(good_job(compiled).note(Kind::unmodelled, "compile.enable").empty());
   std::string offloads(compiled);
   offloads.insert(offloads.find("seq_len"), "enable_cpu_offload = true\n");
-  CHECK_THAT(good_job(offloads).note(Kind::unsaid, "training.enable_cpu_offload"),
+  CHECK_THAT(good_job(offloads).note(Kind::unmodelled, "training.enable_cpu_offload"),
              Catch::EndsWith("the run likely takes longer and needs less memory"));
 }
 
@@ -237,8 +237,8 @@ TEST_CASE("a table in a table is told key by key", "[import]") {
   const ReadJob job =
       good_job(std::string(small_job) +
                "[quantize.linear.float8]\nrecipe_name = \"rowwise\"\nfilter_fqns = [\"output\"]\n[mine.deep]\nx = 1\n");
-  CHECK_FALSE(job.note(Kind::unsaid, "quantize.linear.float8.recipe_name = rowwise").empty());
-  CHECK(job.note(Kind::unsaid, "quantize.linear.float8.filter_fqns").empty());  // as usual
+  CHECK_FALSE(job.note(Kind::unmodelled, "quantize.linear.float8.recipe_name = rowwise").empty());
+  CHECK(job.note(Kind::unmodelled, "quantize.linear.float8.filter_fqns").empty());  // as usual
   CHECK(job.notes(Kind::unknown) == std::vector<std::string>{"mine.deep.x"});
 }
 
@@ -257,9 +257,9 @@ TEST_CASE("what the name of an unknown key promises is told beside it", "[import
 TEST_CASE("every key of the table is said, told with its effect, or without effect", "[import]") {
   for (const TomlRule& rule : toml_rules()) {
     CAPTURE(rule.table, rule.key);
-    const bool is_unsaid = rule.role == TomlRule::Role::unsaid;
-    CHECK(rule.effect.is_any() == is_unsaid);
-    CHECK(rule.follows.empty() != is_unsaid);
+    const bool is_unmodelled = rule.role == TomlRule::Role::unmodelled;
+    CHECK(rule.effect.is_any() == is_unmodelled);
+    CHECK(rule.follows.empty() != is_unmodelled);
     CHECK(toml_rule(rule.table, rule.key) == &rule);
   }
 }

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "sim/page/markup.h"
 #include "sim/page/page_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/page.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/plan/impl/differencing.h"
+#include "sim/plan/impl/bin_exchange.h"
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {

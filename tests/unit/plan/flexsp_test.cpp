@@ -21,12 +21,12 @@ GroupTimes fitted_times(const Value& one) {
   const double mib_per_token = 16 * real(*one.find("layers")) * real(*one.find("hidden")) / 1048576;
   std::vector<double> rates;  // from degree 2 on
   for (const Value& rate : one.find("gb_per_s")->items) rates.push_back(real(rate));
-  const auto of_sequence = [=](std::int64_t tokens, std::int64_t degree) {
+  const auto sequence_seconds = [=](std::int64_t tokens, std::int64_t degree) {
     const auto s = static_cast<double>(tokens);
     const double rate = rates[static_cast<std::size_t>(std::log2(degree)) - 1];
     return (alpha1 * s * s + alpha2 * s + mib_per_token * s / rate) / static_cast<double>(degree);
   };
-  return {[=](std::int64_t) { return beta1; }, of_sequence};
+  return {[=](std::int64_t) { return beta1; }, sequence_seconds};
 }
 
 SequenceList list_of(const Value& run) {

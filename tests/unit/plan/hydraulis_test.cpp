@@ -28,7 +28,7 @@ std::vector<PipelineKind> kinds_of(const Value& one) {
                      .room = number(*kind.find("room")),
                      .fewest_tokens = number(*kind.find("fewest_tokens")),
                      .per_micro_batch = number_of(*kind.find("c")),
-                     .of_sequence = [=](std::int64_t tokens) {
+                     .sequence_seconds = [=](std::int64_t tokens) {
                        const auto s = static_cast<double>(tokens);
                        return a * s * s + b * s;
                      }});
@@ -66,8 +66,8 @@ Priced priced(const Value& pipeline, const PipelineKind& kind, const std::vector
   for (const Value& micro_batch : micro_batches) {
     double cost = 0;
     for (const std::size_t sequence : sequences_of(micro_batch)) {
-      cost += kind.of_sequence(lengths[sequence]);
-      longest = std::max(longest, kind.of_sequence(lengths[sequence]));
+      cost += kind.sequence_seconds(lengths[sequence]);
+      longest = std::max(longest, kind.sequence_seconds(lengths[sequence]));
       found.sequences.push_back(sequence);
     }
     sum += cost;
@@ -94,7 +94,7 @@ void check_work(const StrategyWork& work, const Strategy& strategy, const std::v
       for (const std::size_t sequence : micro_batch) {
         ++found[sequence];
         tokens += lengths[sequence];
-        cost += kind.of_sequence(lengths[sequence]);
+        cost += kind.sequence_seconds(lengths[sequence]);
       }
       CHECK(tokens <= kind.room);
       costliest = std::max(costliest, cost);
@@ -109,7 +109,7 @@ void check_work(const StrategyWork& work, const Strategy& strategy, const std::v
 
 /// A pipeline in which a token takes a second.
 PipelineKind plain_kind(std::int64_t stages, std::int64_t room, double per_micro_batch = 0) {
-  return {.stages = stages, .room = room, .per_micro_batch = per_micro_batch, .of_sequence = [](std::int64_t tokens) {
+  return {.stages = stages, .room = room, .per_micro_batch = per_micro_batch, .sequence_seconds = [](std::int64_t tokens) {
             return double(tokens);
           }};
 }
@@ -216,7 +216,7 @@ TEST_CASE("hydraulis: sequences that each fill more than half of a micro-batch g
 TEST_CASE("hydraulis: unlike pipelines end together", "[plan][hydraulis]") {
   // The second kind is twice as fast: of 90 s it takes 60 s in 30.
   PipelineKind fast = plain_kind(1, 1000);
-  fast.of_sequence = [](std::int64_t tokens) { return double(tokens) / 2; };
+  fast.sequence_seconds = [](std::int64_t tokens) { return double(tokens) / 2; };
   const std::vector<std::int64_t> lengths = {20, 20, 15, 10, 10, 10, 5};
   const std::vector<PipelineKind> kinds = {plain_kind(1, 1000), fast};
   const StrategySearch search(lengths, kinds);

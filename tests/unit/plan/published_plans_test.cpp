@@ -3,7 +3,7 @@
 #include <string>
 #include <tuple>
 
-#include "sim/plan/impl/differencing.h"
+#include "sim/plan/impl/bin_exchange.h"
 #include "tests/unit/plan/plan_cases.h"
 #include "tests/unit/plan/published_cases.h"
 

@@ -213,7 +213,7 @@ TEST_CASE("what a step does not say and nobody else knows is asked for", "[impor
   CHECK(problems_with(with_lengths("\"groups\": []")) ==
         Strings{"1:1: the step has no groups: 'micro_batches', 'by_rank', 'sample_id_groups'"});
   CHECK(problems_with(with_lengths("\"by_rank\": [[0, 1, 2, 3, 4]], \"micro_batches\": [[1, [0, 1, 2, 3, 4]]]")) ==
-        Strings{"1:1: the groups stand here in 2 forms: 'micro_batches', 'by_rank'"});
+        Strings{"1:1: the groups are here in 2 forms: 'micro_batches', 'by_rank'"});
 }
 
 TEST_CASE("what nobody knows yet is no problem of a step that others complete", "[import-plan]") {

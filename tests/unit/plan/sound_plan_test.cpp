@@ -1,10 +1,9 @@
-#include "sim/plan/sound_plan.h"
+#include "sim/plan/plan_file.h"
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 
-#include "sim/plan/plan_file.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/unit/plan/plan_cases.h"
 

@@ -1,4 +1,4 @@
-#include "sim/profiler/kineto_reader.h"
+#include "sim/profiler/profiler_readers.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "sim/profiler/nsys_reader.h"
+#include "sim/profiler/profiler_readers.h"
 
 #include <filesystem>
 #include <fstream>
@@ -76,7 +76,7 @@ TEST_CASE("all wrong rows are told with line and column", "[profiler]") {
                         Contains("trace.csv:4:1: error: 4 fields where the head has 21") &&
                         Contains("trace.csv:5:3: error: a row that cannot be: it runs on a device for more "
                                  "than ten minutes") &&
-                        Contains("trace.csv:7:") && Contains("a row of 'B (1)' beside rows of 'A (0)'"));
+                        Contains("trace.csv:7:") && Contains("a row of 'B (1)' among rows of 'A (0)'"));
 }
 
 TEST_CASE("other reports and other files are told with the command that makes the right one", "[profiler]") {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "sim/profiler/impl/rank_analysis.h"
+#include "sim/profiler/impl/rank_trace.h"
 #include "tests/support/catch.h"
 #include "tests/support/kineto_trace.h"
 #include "tests/support/temporary_folder.h"
@@ -124,12 +124,12 @@ TEST_CASE("of the ranks of a collective the last to come shows how long the tran
   REQUIRE(recording.messages.size() == 1);
   const MessageSamples& samples = recording.messages.begin()->second;
   CHECK(samples.seconds.count() == 20);
-  CHECK(samples.of_all.count() == 10);
+  CHECK(samples.of_all_ranks.count() == 10);
   CHECK(samples.transfer_s() == about(100e-6));
 
   SECTION("one trace alone has its shortest kernels") {
     const Recording one = recorded({ranks[0]});
-    CHECK(one.messages.begin()->second.of_all.empty());
+    CHECK(one.messages.begin()->second.of_all_ranks.empty());
     CHECK(one.messages.begin()->second.transfer_s() == about(100e-6));
   }
 }
@@ -192,7 +192,7 @@ TEST_CASE("kernels of two devices in one trace are refused", "[profiler]") {
   KinetoTrace trace;
   trace.kernel(product_name, 0, 100, 0, 0);
   trace.raw(R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": {"device": 1, "stream": 7}})");
-  CHECK_THROWS_WITH(recorded({trace}), Catch::Matchers::Contains("a kernel of device 1 beside those of device 0"));
+  CHECK_THROWS_WITH(recorded({trace}), Catch::Matchers::Contains("a kernel of device 1 among those of device 0"));
 }
 
 TEST_CASE("a message that takes no time says nothing of its link", "[profiler]") {

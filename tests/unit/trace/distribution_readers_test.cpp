@@ -231,7 +231,7 @@ TEST_CASE("what might be a table and might be documents is refused with the way 
   CHECK_THAT(said("length,cum_share\n10,0.5\n20,0.4\n30,1\n"), Catch::Contains("0.4 is below 0.5, the one before it"));
   CHECK_THAT(said("length,cum_share\n10,0.5\n20,0.9\n"), Catch::Contains("longer documents are missing"));
   CHECK_THAT(folder.complaint([&] { return load_lengths(folder.write("a.jsonl", "{\"length\": 5, \"count\": 7}\n")); }),
-             Catch::Contains("a.jsonl:1:1: error: these fields tell how many documents have a length") &&
+             Catch::Contains("a.jsonl:1:1: error: these fields state how many documents have a length") &&
                  Catch::Contains("name the field of the lengths"));
 }
 

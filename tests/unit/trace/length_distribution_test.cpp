@@ -7,7 +7,6 @@
 
 #include "sim/base/diagnostic.h"
 #include "sim/trace/impl/lognormal.h"
-#include "sim/trace/impl/normal.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim {

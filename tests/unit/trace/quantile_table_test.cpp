@@ -1,4 +1,4 @@
-#include "sim/trace/quantile_table.h"
+#include "sim/trace/length_tally.h"
 
 #include <cmath>
 

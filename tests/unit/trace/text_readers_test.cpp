@@ -223,7 +223,7 @@ TEST_CASE("a file that is not there, empty, a folder or of an unknown extension 
   CHECK(said("length.txt") == "length.txt: error: there is no such file\n        did you mean 'lengths.txt'?\n");
   CHECK(said("empty.txt") == "empty.txt: error: the file holds no lengths\n");
   CHECK(said("a.list") ==
-        "a.list: error: the extension does not tell the format\n"
+        "a.list: error: the extension does not name a known format\n"
         "        name one of the formats lines, csv, jsonl, npy, megatron, histogram, quantiles, mixture\n");
   std::filesystem::create_directory(folder.at("b.txt"));
   CHECK(said("b.txt") == "b.txt: error: is a directory\n        name a file in it\n");
@@ -328,14 +328,14 @@ TEST_CASE("a column or a field that is there twice is refused where it is asked 
   const TraceFolder folder;
   const auto path = folder.write("a.csv", "length,words,length\n5,6,7\n");
   CHECK(folder.complaint([&] { return read(path); }) ==
-        "a.csv:1:1: error: the column 'length' stands here more than once\n"
+        "a.csv:1:1: error: the column 'length' is here more than once\n"
         "    1 | length,words,length\n"
         "        ^ rename all but one of them\n");
   CHECK(read(path, {.column = "words"}) == Tokens{6});
   CHECK(folder.complaint([&] { return read(folder.write("a.jsonl", "{\"length\": 5, \"length\": 6}\n")); }) ==
-        "a.jsonl:1:1: error: the field 'length' stands here more than once\n"
+        "a.jsonl:1:1: error: the field 'length' is here more than once\n"
         "    1 | {\"length\": 5, \"length\": 6}\n"
-        "        ^ leave out all but one of them\n");
+        "        ^ remove all but one of them\n");
 }
 
 TEST_CASE("a .csv of one length a line needs no header", "[trace]") {

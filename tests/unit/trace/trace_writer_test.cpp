@@ -1,11 +1,10 @@
-#include "sim/trace/trace_writer.h"
+#include "sim/trace/trace.h"
 
 #include <sys/resource.h>
 
 #include <csignal>
 
 #include "sim/base/check.h"
-#include "sim/trace/trace.h"
 #include "tests/support/catch.h"
 #include "tests/support/not_run.h"
 #include "tests/unit/trace/trace_files.h"
@@ -148,7 +147,7 @@ TEST_CASE("what cannot be written is refused before anything is read", "[trace]"
   CHECK(folder.complaint([&] { return write({{5}}, folder.at("a.idx")); }) ==
         "a.idx: error: the format megatron cannot be written\n" + help);
   CHECK(folder.complaint([&] { return write({{5}}, folder.at("a.dat")); }) ==
-        "a.dat: error: the extension does not tell the format\n" + help);
+        "a.dat: error: the extension does not name a known format\n" + help);
   CHECK(folder.complaint([&] { return write({}, folder.at("a.txt")); }) == "error: there are no lengths to write\n");
   CHECK(folder.complaint([&] { return write({{5}}, folder.at("a.csv"), {.points = 3}); }) ==
         "error: a quantile table of 3 points\n        take from 16 to 1000000 points\n");

@@ -173,7 +173,7 @@ DeviceProfile fitted_to(const std::vector<TimedMessage>& messages, bool both = f
   for (const auto& [bytes, seconds] : messages) {
     MessageSamples& samples = recording.messages[{MessageKind::all_reduce, 2, bytes, LinkKind::nvlink}];
     samples.seconds.add(seconds);
-    if (both) samples.of_all.add(seconds);
+    if (both) samples.of_all_ranks.add(seconds);
   }
   return fitted(recording);
 }
