@@ -19,7 +19,6 @@
 #include "sim/document/key_table.h"
 #include "sim/document/values.h"
 #include "sim/plan/plan_file.h"
-#include "sim/plan/sound_plan.h"
 #include "sim/study/study_paths.h"
 
 namespace hdpsim {
