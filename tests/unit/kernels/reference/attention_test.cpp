@@ -46,72 +46,39 @@ struct Problem {
   }
 };
 
-/// The scores' softmax written out once more, for one head of one full block: P [queries, keys].
-std::vector<std::vector<double>> probabilities(const Problem& problem) {
-  const AttentionBlock& block = problem.blocks[0];
-  std::vector<std::vector<double>> rows;
-  for (std::int64_t i = 0; i < block.queries; ++i) {
-    std::vector<double> row;
-    double sum = 0;
-    for (std::int64_t j = 0; j < block.keys; ++j) {
-      double score = 0;
-      for (std::int64_t l = 0; l < problem.heads.dim; ++l) {
-        score += problem.q[static_cast<std::size_t>(i * problem.heads.dim + l)] *
-                 problem.k[static_cast<std::size_t>(j * problem.heads.dim + l)];
-      }
-      row.push_back(std::exp(problem.heads.scale * score));
-      sum += row.back();
-    }
-    for (double& p : row) p /= sum;
-    rows.push_back(row);
-  }
-  return rows;
-}
-
 const AttentionHeads one_head{1, 1, 4, 0.5F};
 const AttentionHeads shared{4, 2, 3, 0.7F};
 
 }  // namespace
 
-TEST_CASE("gradients of attention are the finite differences of its output", "[attention]") {
+TEST_CASE("gradients of attention are the finite differences of its output, whatever the mask and the widths",
+          "[attention]") {
+  struct Case {
+    std::int64_t queries, keys;
+    Mask mask;
+    std::int64_t window = 0;
+    std::int64_t lead = 0;
+    std::int64_t value_dim = 0;
+    bool sinks = false;
+  };
+  std::vector<Case> cases;
   for (const Mask mask : {Mask::full, Mask::causal}) {
-    for (const auto& [queries, keys] : {std::pair{3, 5}, std::pair{5, 3}, std::pair{4, 4}, std::pair{1, 1}}) {
-      INFO(queries << " queries, " << keys << " keys, " << (mask == Mask::causal ? "causal" : "full"));
-      Problem problem(shared, queries, keys, mask);
-      const AttentionGradients gradients = problem.gradients();
-      const auto objective = [&] { return problem.objective(); };
-      CHECK(relative_error(gradients.d_q, central_differences(problem.q, objective), 1) <= 1e-8);
-      CHECK(relative_error(gradients.d_k, central_differences(problem.k, objective), 1) <= 1e-8);
-      CHECK(relative_error(gradients.d_v, central_differences(problem.v, objective), 1) <= 1e-8);
-    }
+    for (const auto& [queries, keys] : {std::pair{3, 5}, {5, 3}, {4, 4}, {1, 1}})
+      cases.push_back({queries, keys, mask});
   }
-}
-
-TEST_CASE("gradients of windowed attention with sinks are the finite differences of its output", "[attention]") {
   for (const std::int64_t window : {0, 1, 2, 4}) {
-    for (const std::int64_t lead : {-2, 0, 1, 3}) {
-      INFO("window " << window << ", lead " << lead);
-      Problem problem(shared, 5, 4, Mask::causal);
-      problem.blocks[0].window = window;
-      problem.blocks[0].lead = lead;
-      problem.sinks = {0.3, -1.2, 2.0, 0.0};
-      const AttentionGradients gradients = problem.gradients();
-      const auto objective = [&] { return problem.objective(); };
-      CHECK(relative_error(gradients.d_q, central_differences(problem.q, objective), 1) <= 1e-8);
-      CHECK(relative_error(gradients.d_k, central_differences(problem.k, objective), 1) <= 1e-8);
-      CHECK(relative_error(gradients.d_v, central_differences(problem.v, objective), 1) <= 1e-8);
-      CHECK(relative_error(gradients.d_sinks, central_differences(problem.sinks, objective), 1) <= 1e-8);
-    }
+    for (const std::int64_t lead : {-2, 0, 1, 3}) cases.push_back({5, 4, Mask::causal, window, lead, 0, true});
   }
-}
-
-TEST_CASE("gradients of attention are finite differences where values are narrower or wider than keys", "[attention]") {
-  for (const std::int64_t value_dim : {1, 2, 5}) {
-    INFO("values of " << value_dim);
+  for (const std::int64_t value_dim : {1, 2, 5}) cases.push_back({4, 5, Mask::causal, 0, 0, value_dim, true});
+  for (const auto& [queries, keys, mask, window, lead, value_dim, sinks] : cases) {
+    INFO(queries << " queries, " << keys << " keys, " << (mask == Mask::causal ? "causal" : "full") << ", window "
+                 << window << ", lead " << lead << ", values of " << value_dim);
     AttentionHeads heads = shared;
     heads.value_dim = value_dim;
-    Problem problem(heads, 4, 5, Mask::causal);
-    problem.sinks = {0.3, -1.2, 2.0, 0.0};
+    Problem problem(heads, queries, keys, mask);
+    problem.blocks[0].window = window;
+    problem.blocks[0].lead = lead;
+    if (sinks) problem.sinks = {0.3, -1.2, 2.0, 0.0};
     const AttentionGradients gradients = problem.gradients();
     const auto objective = [&] { return problem.objective(); };
     CHECK(relative_error(gradients.d_q, central_differences(problem.q, objective), 1) <= 1e-8);
@@ -157,25 +124,6 @@ TEST_CASE("a sink takes its share of the softmax, and a row without keys has its
   const AttentionResult result = attention_forward(problem.input());
   CHECK(relative_error(result.o, std::vector<double>{0, 2}) <= 1e-14);
   CHECK(relative_error(result.lse, std::vector<double>{std::log(3.0), std::log(4.0)}) <= 1e-14);
-}
-
-TEST_CASE("dV = P^T dO", "[attention]") {
-  const Problem problem(one_head, 5, 7, Mask::full);
-  const auto p = probabilities(problem);
-  std::vector<double> d_v(problem.v.size(), 0.0);
-  for (std::size_t i = 0; i < 5; ++i) {
-    for (std::size_t j = 0; j < 7; ++j) {
-      for (std::size_t l = 0; l < 4; ++l) d_v[j * 4 + l] += p[i][j] * problem.d_o[i * 4 + l];
-    }
-  }
-  CHECK(relative_error(problem.gradients().d_v, d_v) <= 1e-13);
-}
-
-TEST_CASE("rows of dS sum to zero: moving all keys alike moves no output", "[attention]") {
-  // With every key the same vector, dQ = scale rowsum(dS) k.
-  Problem problem(one_head, 6, 9, Mask::causal);
-  for (std::size_t i = 0; i < problem.k.size(); ++i) problem.k[i] = problem.k[i % 4];
-  for (const double value : problem.gradients().d_q) CHECK(std::abs(value) <= 1e-14);
 }
 
 TEST_CASE("LSE is the logarithm of the sum of exponentials, and O the mean of values that it weighs", "[attention]") {
