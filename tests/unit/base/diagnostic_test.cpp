@@ -9,30 +9,6 @@
 namespace hdpsim {
 namespace {
 
-TEST_CASE("problems are told by position, each with its line, a caret and the way out", "[diagnostic]") {
-  Diagnostics problems;
-  problems.add_source("study.yaml", "name: x\nlinks:\n  bandwidth: \"450\"\n");
-  problems.error({"study.yaml", 3, 14}, "links.bandwidth: \"450\" has no unit", "did you mean 450 GB/s?");
-  problems.error({"study.yaml", 1, 1}, "the name is taken");
-  CHECK(problems.text() ==
-        "study.yaml:1:1: error: the name is taken\n"
-        "    1 | name: x\n"
-        "        ^\n"
-        "study.yaml:3:14: error: links.bandwidth: \"450\" has no unit\n"
-        "    3 |   bandwidth: \"450\"\n"
-        "                     ^ did you mean 450 GB/s?\n");
-}
-
-TEST_CASE("a problem without a place or a source is told without a caret", "[diagnostic]") {
-  Diagnostics problems;
-  problems.error({"absent.yaml", 0, 0}, "there is no such file", "look elsewhere");
-  problems.error({}, "something else");
-  CHECK(problems.text() ==
-        "error: something else\n"
-        "absent.yaml: error: there is no such file\n"
-        "        look elsewhere\n");
-}
-
 TEST_CASE("of countless problems the first hundred by place are told, the others counted", "[diagnostic]") {
   const auto lines_for = [](int count) {
     Diagnostics problems;

@@ -15,27 +15,9 @@ TEST_CASE("a transfer time is rounded up to the next picosecond, never down", "[
   CHECK(Bytes(3) / Bandwidth::bytes_per_second(3) == 1_s);
 }
 
-TEST_CASE("a byte on a very fast link still takes time", "[units]") {
-  // 14.4 Tbit/s are 1.8e12 B/s: a byte takes 0.56 ps.
-  CHECK(Bytes(1) / (400_Gbps * 36) == 1_ps);
-}
-
 TEST_CASE("products beyond 64 bits are exact", "[units]") {
   // 4 TB x 10^12 ps/s is far beyond 2^63.
   CHECK(Bytes(4'000'000'000'000) / 50_GBps == 80_s);
-}
-
-TEST_CASE("no bandwidth is a bug, and times beyond the clock are refused, neither is a wrong number", "[units]") {
-  CHECK_THROWS_AS(Bytes(1) / Bandwidth{}, CheckFailure);
-  CHECK_THROWS_AS(Bytes(INT64_MAX) / Bandwidth::bytes_per_second(1), QuantityOverflow);
-  CHECK_THROWS_AS(Flops(1) / FlopRate{}, CheckFailure);
-  CHECK_THROWS_AS(Duration::seconds(1e8), QuantityOverflow);
-}
-
-TEST_CASE("a gigabyte a second is 10^9 bytes and eight gigabits", "[units]") {
-  CHECK((1_GBps).bytes_per_second() == 1'000'000'000);
-  CHECK(8_Gbps == 1_GBps);
-  CHECK(1_GiB == Bytes(1'073'741'824));
 }
 
 TEST_CASE("rounding up reaches the last picosecond of the clock, and not one further", "[units]") {
@@ -72,12 +54,6 @@ TEST_CASE("a negative amount, too, is rounded towards the later time", "[units]"
 TEST_CASE("a negative bandwidth and a negative speed are bugs", "[units]") {
   CHECK_THROWS_AS(Bytes(1) / Bandwidth::bytes_per_second(-1), CheckFailure);
   CHECK_THROWS_AS(Flops(1) / FlopRate(-1), CheckFailure);
-}
-
-TEST_CASE("a time beyond the clock is the fault of sizes and rates, no time at all that of the program", "[units]") {
-  CHECK_THROWS_AS(Duration::seconds(std::numeric_limits<double>::infinity()), QuantityOverflow);
-  CHECK_THROWS_AS(Duration::seconds(-1e20), QuantityOverflow);
-  CHECK_THROWS_AS(Duration::seconds(std::numeric_limits<double>::quiet_NaN()), CheckFailure);
 }
 
 TEST_CASE("doubles are rounded once, to the nearest, and must fit", "[units]") {

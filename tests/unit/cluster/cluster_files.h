@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/cluster/cluster_config.h"
+#include "tests/support/brief.h"
 
 namespace hdpsim {
 
@@ -20,12 +21,13 @@ inline ClusterSpec cluster_from(const std::string& text) {
   return spec.value();
 }
 
-/// The full text of what is wrong with a cluster; empty if nothing is.
+/// What is wrong with a cluster, a line a problem; empty if nothing is.
 inline std::string problems_of(const std::string& text) {
   Diagnostics diagnostics;
   const Value value = parse_document("cluster.yaml", text, diagnostics);
   const auto spec = read_cluster(value, shipped_clusters(), diagnostics);
-  return spec.has_value() == diagnostics.empty() ? diagnostics.text() : "a result and problems, or neither";
+  return spec.has_value() == diagnostics.empty() ? test::brief(diagnostics.text())
+                                                 : "a result and problems, or neither";
 }
 
 }  // namespace hdpsim

@@ -237,20 +237,6 @@ TEST_CASE("a trace with steps replays them in ascending order, wherever their ro
   CHECK(batches->step(3).sequences == batches->step(0).sequences);
 }
 
-TEST_CASE("batches written as a trace with steps replay as the same batches", "[trace]") {
-  const BatchOptions options{.context = 4096, .tokens_per_step = 50'000, .overlong = Overlong::split, .seed = 3};
-  const auto batches = make_batches(long_tailed(), options);
-  const auto replayed = make_batches(std::make_shared<LengthTrace>(collect(*make_batch_lengths(*batches, 5))), options);
-  for (int k = 0; k < 5; ++k) {
-    const Batch original = batches->step(k);
-    const Batch replay = replayed->step(k);
-    REQUIRE(replay.sequences.size() == original.sequences.size());
-    for (std::size_t i = 0; i < original.sequences.size(); ++i) {
-      REQUIRE(replay.sequences[i].tokens == original.sequences[i].tokens);
-    }
-  }
-}
-
 TEST_CASE("batches that cannot be made are refused", "[trace]") {
   const TraceFolder folder;
   CHECK(folder.complaint([&] { return make_batches(always(5), {.context = 0, .tokens_per_step = -1}); }) ==

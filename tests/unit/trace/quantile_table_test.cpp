@@ -54,10 +54,4 @@ TEST_CASE("points at which nothing changes are left out", "[trace]") {
   CHECK(make_distribution(table)->quantile(0.3) == 512);
 }
 
-TEST_CASE("a table of one document is that document", "[trace]") {
-  LengthTally one;
-  one.add(9000);
-  CHECK(make_distribution(quantile_table(one, 16))->quantile(0.5) == 9000);
-}
-
 }  // namespace hdpsim

@@ -9,6 +9,7 @@
 
 #include "sim/base/diagnostic.h"
 #include "sim/trace/length_source.h"
+#include "tests/support/brief.h"
 #include "tests/support/file_text.h"
 #include "tests/support/temporary_folder.h"
 
@@ -33,7 +34,8 @@ class TraceFolder {
     return names;
   }
 
-  /// What an action tells the user, without the name of this folder; empty if it does not complain.
+  /// What an action tells the user, without the name of this folder, a line a problem: no line of the file is shown,
+  /// and what stands below the caret follows behind "; ". Empty if it does not complain.
   template <class Action>
   [[nodiscard]] std::string complaint(Action action) const {
     std::string text;
@@ -45,7 +47,7 @@ class TraceFolder {
     const std::string folder = folder_.path().string() + "/";
     for (std::size_t at = text.find(folder); at != std::string::npos; at = text.find(folder))
       text.erase(at, folder.size());
-    return text;
+    return test::brief(text);
   }
 
  private:

@@ -107,13 +107,6 @@ TEST_CASE("a quantile table is written of documents and, without drawing, of a d
   }
 }
 
-TEST_CASE("a file is converted, steps and all", "[trace]") {
-  const TraceFolder folder;
-  folder.write("a.csv", "step,length\n0,5\n1,6\n");
-  CHECK(convert(folder.at("a.csv"), {}, folder.at("a.jsonl")) == 2);
-  CHECK(folder.read("a.jsonl") == "{\"step\": 0, \"length\": 5}\n{\"step\": 1, \"length\": 6}\n");
-}
-
 TEST_CASE("a conversion that fails leaves the old file and nothing else", "[trace]") {
   const TraceFolder folder;
   folder.write("a.txt", "5\nx\n");
@@ -134,11 +127,6 @@ TEST_CASE("a full disk is the machine's refusal, and leaves nothing", "[trace]")
   CHECK(folder.names().empty());
   if (!std::filesystem::exists("/dev/full")) return test::say_not_run("there is no /dev/full here");
   CHECK_THROWS_AS(write({{5}}, "/dev/full", {.format = TraceFormat::lines}), MachineError);
-}
-
-TEST_CASE("a folder that is not there is the machine's refusal", "[trace]") {
-  const TraceFolder folder;
-  CHECK_THROWS_AS(write({{5}}, folder.at("nowhere/a.txt")), MachineError);
 }
 
 TEST_CASE("what cannot be written is refused before anything is read", "[trace]") {
