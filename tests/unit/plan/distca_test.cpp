@@ -96,19 +96,5 @@ TEST_CASE("distca: groups of servers take packs in turn", "[plan][distca]") {
   CHECK(plan.schedule[0].size() == 2);
 }
 
-TEST_CASE("distca: servers that do not divide the pool, hold no context or cannot attend for others are told",
-          "[plan][distca]") {
-  CHECK_THAT(problems_of_entry("distca: {servers: 3}", small_pool(4)),
-             Catch::Contains("study.yaml:1:19: error: 'servers' is 3, which does not divide the pool of 4 ranks"));
-  PlanningContext long_context = small_pool(4);
-  long_context.context = 300;
-  CHECK_THAT(problems_of_entry("distca: {servers: 2}", long_context),
-             Catch::Contains("a context of 300 tokens does not fit on 2 ranks with 100 tokens each"));
-  PlanningContext experts = small_pool(4);
-  experts.not_served = "not all layers of it have attention and a dense MLP";
-  CHECK_THAT(problems_of_entry("distca", experts),
-             Catch::Contains("ranks cannot attend for each other: not all layers of it have attention"));
-}
-
 }  // namespace
 }  // namespace hdpsim

@@ -89,14 +89,4 @@ TEST_CASE("verl, openrlhf: the number of micro-batches follows from max_tokens, 
   }
 }
 
-TEST_CASE("openrlhf: rows of the longest sequences go to the replicas there and back", "[plan][verl]") {
-  PlanningContext context = small_pool(2);
-  context.context = 100;
-  // Rows by length: 60 50 | 40 30 | 20 10. The first, the last backwards, and the middle one backwards.
-  const Plan plan = plan_of("openrlhf", context, {10, 20, 30, 40, 50, 60});
-  // 60, 10 and 30 fill a rank; 50, 20 and 40 do not, and so both have two micro-batches: 60 - 30 - 10 and 20 + 40 - 50.
-  CHECK(micro_batches_of_rank(plan, 0) == Sets{{5}, {0, 2}});
-  CHECK(micro_batches_of_rank(plan, 1) == Sets{{1, 3}, {4}});
-}
-
 }  // namespace hdpsim

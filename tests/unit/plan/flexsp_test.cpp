@@ -101,30 +101,6 @@ TEST_CASE("flexsp: all ranks take part in every micro-batch, in groups of at lea
   for (const MicroBatch& micro_batch : plan.micro_batches) CHECK(micro_batch.group.size() >= 2);
 }
 
-TEST_CASE("flexsp divides a power of two of ranks", "[plan][flexsp]") {
-  CHECK_THAT(problems_of_entry("flexsp", small_pool(6)),
-             Catch::Contains("flexsp divides a power of two of ranks, the pool has 6"));
-}
-
-TEST_CASE("flexsp: a micro-batch of several sequences leaves at least a token free", "[plan][flexsp]") {
-  CHECK(plan_of("flexsp", small_pool(4), {200, 199}).micro_batches.size() == 1);
-  const Plan in_turn = plan_of("flexsp", small_pool(4), {200, 200});
-  REQUIRE(in_turn.micro_batches.size() == 2);
-  CHECK(in_turn.micro_batches[0].group.size() == 4);
-  CHECK(plan_of("flexsp", small_pool(4), {400}).micro_batches.size() == 1);
-}
-
-TEST_CASE("flexsp-homogeneous: groups without a pack get a sequence of the last pack that has two", "[plan][flexsp]") {
-  PlanningContext context = small_pool(4);
-  context.context = 200;
-  // 2 groups of 2 ranks, packs up to 180 tokens: 180, then 100 + 50 + 30; a pack of 90 leaves a group without one.
-  const Plan plan = plan_of("flexsp-homogeneous: {cp: 2}", context, {180, 100, 90, 50, 30});
-  REQUIRE(plan.micro_batches.size() == 4);
-  CHECK(sequences_of(plan.micro_batches[1]) == Indices{3, 4});
-  CHECK(sequences_of(plan.micro_batches[2]) == Indices{2});
-  CHECK(sequences_of(plan.micro_batches[3]) == Indices{1});
-}
-
 // The sequences of each group of 16 ranks.
 std::vector<Indices> evened_packs(std::int64_t ranks, std::int64_t capacity, const std::vector<std::int64_t>& lengths) {
   PlanningContext context = small_pool(ranks);

@@ -75,117 +75,6 @@ TEST_CASE("PP-Balance is what pipelines get unless the study says otherwise", "[
 
 }  // namespace
 
-TEST_CASE("hdp-balance: longest first onto the least loaded rank", "[plan][balance]") {
-  PlanningContext context = small_pool(2);
-  // 50, 40, 30, 20, 10 s: 50 | 40, then 40+30, 50+20, and 10 to either of the two at 70.
-  const Plan plan = plan_of("hdp-balance: {fallback: false}", context, {10, 20, 30, 40, 50});
-  const PlanTime time = time_of(plan, context);
-  CHECK(time.finish == std::vector<double>{80, 70});
-  CHECK(ranks_of(micro_batch_of(plan, 4)) == Indices{0});
-  CHECK(ranks_of(micro_batch_of(plan, 3)) == Indices{1});
-  CHECK(ranks_of(micro_batch_of(plan, 2)) == Indices{1});
-}
-
-TEST_CASE("hdp-balance: ranks with costly sequences get fewer tokens", "[plan][balance]") {
-  PlanningContext context = small_pool(2);
-  context.work = {};
-  context.work.per_area = 1;
-  // The area of 100 tokens is 5050; 8 sequences of 35 have 8 x 630 = 5040.
-  const Plan plan = plan_of("hdp-balance: {fallback: false}", context, {35, 35, 35, 35, 100, 35, 35, 35, 35});
-  CHECK(time_of(plan, context).finish == std::vector<double>{5050, 5040});
-}
-
-TEST_CASE("hdp-balance: a rank's short sequences are packed to C, and every micro-batch costs its fixed time",
-          "[plan][balance]") {
-  PlanningContext context = small_pool(1);
-  context.work.per_micro_batch = 7;
-  const Plan plan = plan_of("hdp-balance: {fallback: false}", context, {60, 50, 45, 40});
-  REQUIRE(plan.micro_batches.size() == 2);
-  CHECK(sequences_of(plan.micro_batches[0]) == Indices{0, 3});
-  CHECK(sequences_of(plan.micro_batches[1]) == Indices{1, 2});
-  CHECK(time_of(plan, context).step() == 195 + 2 * 7);
-}
-
-TEST_CASE("hdp-balance: a ring takes whole nodes, or one part of a node", "[plan][balance]") {
-  const std::vector<std::int64_t> lengths{300, 400};
-  const Plan node_first = plan_of("hdp-balance: {fallback: false}", small_pool(), lengths);
-  CHECK(ranks_of(micro_batch_of(node_first, 1)) == Indices{0, 1, 2, 3});
-  CHECK(ranks_of(micro_batch_of(node_first, 0)) == Indices{4, 5, 6});
-
-  const std::vector<std::int64_t> straddling{500, 200, 190};  // rank 5 is left of node 1, and ranks 6 and 7
-  CHECK(ranks_of(micro_batch_of(plan_of("hdp-balance: {placement: any, fallback: false}", small_pool(), straddling),
-                                1)) == Indices{5, 6});
-}
-
-TEST_CASE("hdp-balance: node-first keeps a ring of a node's size out of the remainders of others", "[plan][balance]") {
-  PlanningContext context = small_pool(12);
-  context.work.per_area = 1;
-  const std::vector<std::int64_t> lengths{600, 390};  // six ranks, then four: ranks 6 and 7 remain of node 1
-  CHECK(ranks_of(micro_batch_of(plan_of("hdp-balance: {fallback: false}", context, lengths), 1)) ==
-        Indices{8, 9, 10, 11});
-  CHECK(ranks_of(micro_batch_of(plan_of("hdp-balance: {placement: any, fallback: false}", context, lengths), 1)) ==
-        Indices{6, 7, 8, 9});
-}
-
-TEST_CASE("hdp-balance: too few targets are joined by the least loaded ranks", "[plan][balance]") {
-  PlanningContext context = small_pool();
-  context.work = {};
-  context.work.per_area = 1;
-  // 600 on six ranks, then 500 on five: two targets are idle, and the ring must wait for the others anyway. It takes
-  // five of those that wait least, so that the idle two are free for four times 200: 4 x 10,050 s beside 30,050 +
-  // 25,050 s.
-  const Plan plan = plan_of("hdp-balance: {placement: any, fallback: false}", context, {600, 500, 200, 200, 200, 200});
-  CHECK(ranks_of(micro_batch_of(plan, 0)) == Indices{0, 1, 2, 3, 4, 5});
-  CHECK(ranks_of(micro_batch_of(plan, 1)) == Indices{0, 1, 2, 3, 4});
-  CHECK(ranks_of(micro_batch_of(plan, 2)) == Indices{6, 7});
-  CHECK(ranks_of(micro_batch_of(plan, 4)) == Indices{6, 7});
-}
-
-TEST_CASE("hdp-balance: of two plans of one length, that in which the ranks end together is taken", "[plan][balance]") {
-  PlanningContext context = small_pool();
-  context.work = {};
-  context.work.per_area = 1;
-  // The step is 600's and 500's rings, one after the other, whoever runs the second. With the idle ranks in it, the
-  // first rank is done at 30,050 s; without them, at 0.
-  const Plan plan = plan_of("hdp-balance: {fallback: false}", context, {600, 500});
-  CHECK(ranks_of(micro_batch_of(plan, 1)) == Indices{0, 1, 2, 6, 7});
-}
-
-TEST_CASE("hdp-balance: short sequences fill the room that ceil(s / C) leaves in a ring", "[plan][balance]") {
-  PlanningContext context = small_pool();
-  context.capacity = 2000;
-  context.context = 16000;
-  context.work.per_micro_batch = 10;
-  // Two ranks for 3000 leave room for 1000. 900 is the longest that fits; 512 = 2 ranks x 2 parts x 128 rows would be
-  // the least, so that the 80 left over stay empty.
-  const Plan plan = plan_of("hdp-balance: {fallback: false}", context, {3000, 1100, 900, 80});
-  CHECK(sequences_of(micro_batch_of(plan, 0)) == Indices{0, 2});
-  CHECK(micro_batch_of(plan, 1).group.size() == 1);
-  CHECK(micro_batch_of(plan, 3).group.size() == 1);
-  const Plan apart = plan_of("hdp-balance: {pack_groups: false, fallback: false}", context, {3000, 1100, 900, 80});
-  CHECK(sequences_of(micro_batch_of(apart, 0)) == Indices{0});
-}
-
-TEST_CASE("hdp-balance: nothing joins a ring in which it would cost more than alone", "[plan][balance]") {
-  PlanningContext context = small_pool();
-  context.capacity = 2000;
-  context.context = 16000;
-  context.work.per_ring_token = 100;  // the ring is bound by its transfers: every token shows
-  CHECK(sequences_of(micro_batch_of(plan_of("hdp-balance: {fallback: false}", context, {3000, 900}), 0)) == Indices{0});
-}
-
-TEST_CASE("hdp-balance: widen lets a sequence that bounds the step use idle ranks", "[plan][balance]") {
-  PlanningContext context = small_pool();
-  context.work = {};
-  context.work.per_area = 1;
-  const std::vector<std::int64_t> lengths{400, 20};
-  CHECK(micro_batch_of(plan_of("hdp-balance: {fallback: false}", context, lengths), 0).group.size() == 4);
-  CHECK(micro_batch_of(plan_of("hdp-balance: {widen: true, fallback: false}", context, lengths), 0).group.size() == 8);
-  // A transfer of 50.125 s a token: (D - 1) x 50.125 x 400 / D <= 80200 / D up to D = 5.
-  context.work.per_ring_token = 80200.0 / 4 / 400;
-  CHECK(micro_batch_of(plan_of("hdp-balance: {widen: true, fallback: false}", context, lengths), 0).group.size() == 5);
-}
-
 TEST_CASE("hdp-balance: widen changes nothing when every sequence fits the balanced share", "[plan][balance]") {
   const std::vector<std::int64_t> lengths{200, 200, 200, 200, 200, 200, 200, 200};
   CHECK(plan_of("hdp-balance: {widen: true, fallback: false}", small_pool(), lengths) ==
@@ -216,21 +105,6 @@ TEST_CASE("hdp-balance: ranks finish within 3 % of each other", "[plan][balance]
       }
     }
   }
-}
-
-TEST_CASE("hdp-balance: the step is within 10 % of the work spread evenly", "[plan][balance]") {
-  const PlanningContext context = seven_billion(1 << 20);
-  const PlanTime time = time_of(plan_of("hdp-balance", context, long_tailed(1 << 20, 2)), context);
-  double busy = 0;
-  for (const double seconds : time.busy) busy += seconds;
-  CHECK(time.step() < 1.1 * busy / 512);
-}
-
-TEST_CASE("hdp-balance beats hdp-naive, which beats nobody at looking at loads", "[plan][balance]") {
-  const PlanningContext context = seven_billion(1 << 20);
-  const auto lengths = long_tailed(1 << 20, 3);
-  CHECK(time_of(plan_of("hdp-balance", context, lengths), context).step() <
-        0.8 * time_of(plan_of("hdp-naive", context, lengths), context).step());
 }
 
 TEST_CASE("hdp-balance: a rank that is known to be slow gets no ring and ends with the others", "[plan][balance]") {

@@ -18,32 +18,6 @@ TEST_CASE("hdp: a sequence of s tokens gets ceil(s / C) ranks, any number", "[pl
   }
 }
 
-TEST_CASE("hdp-naive: consecutive ranks are filled in data order, wave by wave", "[plan][naive]") {
-  const Plan plan = plan_of("hdp-naive", small_pool(), {300, 100, 400, 200});
-  CHECK(ranks_of(micro_batch_of(plan, 0)) == Indices{0, 1, 2});
-  CHECK(ranks_of(micro_batch_of(plan, 1)) == Indices{3});
-  CHECK(ranks_of(micro_batch_of(plan, 2)) == Indices{4, 5, 6, 7});
-  CHECK(ranks_of(micro_batch_of(plan, 3)) == Indices{0, 1});  // the first wave is full
-}
-
-TEST_CASE("hdp-naive: what does not fit the rest of a wave starts another, and later ones fill the gap",
-          "[plan][naive]") {
-  const Plan plan = plan_of("hdp-naive", small_pool(), {500, 400, 300, 100});
-  CHECK(ranks_of(micro_batch_of(plan, 1)) == Indices{0, 1, 2, 3});  // three ranks were left
-  CHECK(ranks_of(micro_batch_of(plan, 2)) == Indices{5, 6, 7});     // the gap
-  CHECK(ranks_of(micro_batch_of(plan, 3)) == Indices{4});           // behind the 400
-  CHECK(plan.schedule[5].size() == 1);
-  CHECK(plan.schedule[4].size() == 2);
-}
-
-TEST_CASE("hdp-naive: shorter sequences are best-fit packed to C on one rank each", "[plan][naive]") {
-  const Plan plan = plan_of("hdp-naive", small_pool(), {60, 50, 45, 40});
-  REQUIRE(plan.micro_batches.size() == 2);
-  CHECK(sequences_of(plan.micro_batches[0]) == Indices{0, 3});
-  CHECK(sequences_of(plan.micro_batches[1]) == Indices{1, 2});
-  CHECK(ranks_of(plan.micro_batches[1]) == Indices{1});
-}
-
 TEST_CASE("hdp-naive looks at no load: the ranks of a long sequence get as much as the others", "[plan][naive]") {
   PlanningContext context = small_pool();
   context.work.per_area = 1;
@@ -51,13 +25,6 @@ TEST_CASE("hdp-naive looks at no load: the ranks of a long sequence get as much 
   lengths.insert(lengths.end(), 12, 100);
   const Plan plan = plan_of("hdp-naive", context, lengths);
   for (const auto& list : plan.schedule) CHECK(list.size() == 2);
-}
-
-TEST_CASE("hdp-naive: order descending places the longest first", "[plan][naive]") {
-  const Plan plan = plan_of("hdp-naive: {order: descending}", small_pool(), {100, 300, 400});
-  CHECK(ranks_of(micro_batch_of(plan, 2)) == Indices{0, 1, 2, 3});
-  CHECK(ranks_of(micro_batch_of(plan, 1)) == Indices{4, 5, 6});
-  CHECK(ranks_of(micro_batch_of(plan, 0)) == Indices{7});
 }
 
 TEST_CASE("hdp-naive: offload keeps micro-batches within the mean of the step", "[plan][naive]") {

@@ -291,21 +291,6 @@ TEST_CASE("hydraulis: usual strategies fill the pool", "[plan][hydraulis]") {
   }
 }
 
-TEST_CASE("hydraulis: every step has the strategy that ends first", "[plan][hydraulis]") {
-  // A token takes a second of compute, and one for each hop of a ring: what a single rank holds is best left there.
-  const std::string entry = "hydraulis: {strategies: [[1, 1, 4, 2], [1, 1, 1, 1, 1, 1, 1, 1]]}";
-  PlanningContext context = small_pool(8);
-  context.context = 400;
-  context.work.per_ring_token = 1;
-  const Plan mixed = plan_of(entry, context, {400, 200, 100, 100});
-  REQUIRE(mixed.micro_batches.size() == 4);
-  CHECK(ranks_of(micro_batch_of(mixed, 0)) == Indices{0, 1, 2, 3});  // the widest pipeline comes first
-  CHECK(ranks_of(micro_batch_of(mixed, 1)) == Indices{4, 5});
-  CHECK(ranks_of(micro_batch_of(mixed, 2)).size() == 1);
-  const Plan alike = plan_of(entry, context, {100, 100, 100, 100, 100, 100, 100, 100});
-  for (const MicroBatch& micro_batch : alike.micro_batches) CHECK(micro_batch.group.size() == 1);
-}
-
 TEST_CASE("hydraulis: a joint search spares a pipeline the turns that its longest sequence would make dear",
           "[plan][hydraulis]") {
   // Two pipelines that hold 100 tokens. In two stages both get 120 s; 90 and 30 s are two micro-batches that count as
@@ -326,44 +311,6 @@ TEST_CASE("hydraulis: a joint search spares a pipeline the turns that its longes
   const std::string ones = "hydraulis: {strategies: [[1, 1]]";
   CHECK(plan_of(ones + "}", context, lengths).schedule[0].size() == 2);
   CHECK(plan_of(ones + ", search: joint}", context, lengths).schedule[0].size() == 1);
-}
-
-TEST_CASE("hydraulis: with pipelines that are all alike, every group has the same degree", "[plan][hydraulis]") {
-  PlanningContext context = small_pool(8);
-  context.context = 400;
-  const Plan plan = plan_of("hydraulis: {pipelines: alike}", context, {400, 200, 100, 100});
-  for (const MicroBatch& micro_batch : plan.micro_batches) CHECK(micro_batch.group.size() == 4);
-}
-
-TEST_CASE("hydraulis: strategies are lists that fill the pool, one of which holds the context", "[plan][hydraulis]") {
-  const std::string unfit = "hydraulis: {strategies: [[4, 4], [4, 2, 1], [8, 8]]}";
-  CHECK(problems_of_entry(unfit) ==
-        "study.yaml:1:34: error: the pipelines of a strategy have 7 ranks together, the pool has 8\n"
-        "    1 | " +
-            unfit +
-            "\n"
-            "                                         ^ state pipelines of 8 ranks, or leave 'strategies' out\n"
-            "study.yaml:1:45: error: the pipelines of a strategy have 16 ranks together, the pool has 8\n"
-            "    1 | " +
-            unfit +
-            "\n"
-            "                                                    ^ state pipelines of 8 ranks, or leave 'strategies' "
-            "out\n");
-  const std::string narrow = "hydraulis: {strategies: [[4, 4], [4, 2, 2]]}";
-  CHECK(problems_of_entry(narrow) ==
-        "study.yaml:1:25: error: no strategy holds a context of 800: its widest pipeline has 4 ranks of 100 tokens\n"
-        "    1 | " +
-            narrow +
-            "\n"
-            "                                ^ add a strategy with a wider pipeline, or leave 'strategies' out\n");
-  CHECK_THAT(problems_of_entry("hydraulis: {pipelines: alike, strategies: [[4, 2, 2]]}"),
-             Catch::Contains("no strategy has pipelines that are all alike"));
-  for (const char* const wrong : {"[8]", "many", "[]", "[[]]", "{8: 1}"}) {
-    CHECK_THAT(problems_of_entry(std::string("hydraulis: {strategies: ") + wrong + "}"),
-               Catch::Contains("'strategies' is auto, or a list of lists of the ranks of pipelines"));
-  }
-  CHECK_THAT(problems_of_entry("hydraulis: {strategies: [[8], [0, 8]]}"),
-             Catch::Contains("the ranks of a pipeline is 0"));
 }
 
 }  // namespace hdpsim

@@ -36,87 +36,146 @@ TEST_CASE("a good plan has no problems", "[plan][check]") {
   CHECK(check_plan(good_plan()).empty());
 }
 
-TEST_CASE("a sequence may be cut into spans of several micro-batches", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.micro_batches[0].spans[0].tokens = 150;
-  plan.micro_batches[2].spans.push_back({SequenceId(0), 150, 30});
-  CHECK(check_plan(plan).empty());
-}
-
-TEST_CASE("check: a sequence that nobody has", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.sequence_tokens.push_back(40);
-  CHECK(check_plan(plan) == Problems{"sequence 3: tokens 0 to 40 are in no micro-batch"});
-}
-
-TEST_CASE("check: a gap at the begin, in the middle and at the end", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.micro_batches[0].spans = {{SequenceId(0), 10, 50}, {SequenceId(0), 70, 100}};
-  CHECK(check_plan(plan) == Problems{"sequence 0: tokens 0 to 10 are in no micro-batch",
-                                     "sequence 0: tokens 60 to 70 are in no micro-batch",
-                                     "sequence 0: tokens 170 to 180 are in no micro-batch"});
-}
-
-TEST_CASE("check: tokens that are planned twice", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.micro_batches[2].spans.push_back({SequenceId(0), 170, 10});
-  CHECK(check_plan(plan) == Problems{"sequence 0: tokens 170 to 180 are planned twice"});
-}
-
-TEST_CASE("check: spans outside their sequence, or of no token, or of no sequence", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.micro_batches[2].spans.push_back({SequenceId(2), 50, 11});
-  plan.micro_batches[2].spans.push_back({SequenceId(2), -1, 1});
-  plan.micro_batches[2].spans.push_back({SequenceId(2), 0, 0});
-  plan.micro_batches[2].spans.push_back({SequenceId(3), 0, 1});
-  CHECK(check_plan(plan) == Problems{"micro-batch 2 has 11 tokens from 50 of sequence 2, which has 60",
-                                     "micro-batch 2 has 1 tokens from -1 of sequence 2, which has 60",
-                                     "micro-batch 2 has 0 tokens from 0 of sequence 2, which has 60",
-                                     "micro-batch 2 has sequence 3, the batch has 3"});
-}
-
-TEST_CASE("check: capacity, one token early and one token late", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.capacity = 90;  // 180 tokens on two ranks
-  CHECK(check_plan(plan).empty());
-  plan.capacity = 89;
-  CHECK(check_plan(plan) == Problems{"micro-batch 0 leaves 90.0 of 90 tokens on each rank, the capacity is 89"});
-}
-
-TEST_CASE("check: offload makes room", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.capacity = 75;  // resident_share(0.25) = (2 + 6) / 10: 72 of 90 tokens stay
-  plan.micro_batches[0].offload = 0.25;
-  CHECK(check_plan(plan).empty());
-  plan.capacity = 71;
-  plan.micro_batches[1].offload = 1;
-  CHECK(check_plan(plan) == Problems{"micro-batch 0 leaves 72.0 of 90 tokens on each rank, the capacity is 71"});
-}
-
-TEST_CASE("check: offload ratios lie between 0 and 1", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.micro_batches[1].offload = 1.5;
-  plan.micro_batches[2].offload = std::numeric_limits<double>::quiet_NaN();
-  CHECK(check_plan(plan) == Problems{"micro-batch 1 offloads 1.5, it must be from 0 to 1",
-                                     "micro-batch 2 offloads nan, it must be from 0 to 1"});
-}
-
-TEST_CASE("check: a rank twice in a group", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.micro_batches[2].group = {HdpRank(0), HdpRank(0)};
-  CHECK(check_plan(plan) == Problems{"micro-batch 2 has rank 0 twice"});
-}
-
-TEST_CASE("check: a rank outside the pool", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.micro_batches[2].group.emplace_back(3u);
-  CHECK(check_plan(plan) == Problems{"micro-batch 2 has rank 3, the pool has 3 ranks"});
-}
-
-TEST_CASE("check: a micro-batch without ranks or without spans", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.micro_batches.emplace_back();
-  CHECK(check_plan(plan) == Problems{"micro-batch 3 has no ranks", "micro-batch 3 has no spans"});
+TEST_CASE("what is wrong with a plan, problem by problem", "[plan][check]") {
+  struct Change {
+    const char* what;
+    std::function<void(Plan&)> make;
+    Problems problems;
+  };
+  const SequenceId s0(0);
+  const SequenceId s2(2);
+  const std::vector<Change> changes = {
+      {"a sequence may be cut into spans of several micro-batches",
+       [&](Plan& plan) {
+         plan.micro_batches[0].spans[0].tokens = 150;
+         plan.micro_batches[2].spans.push_back({s0, 150, 30});
+       },
+       {}},
+      {"a sequence that nobody has",
+       [](Plan& plan) { plan.sequence_tokens.push_back(40); },
+       {"sequence 3: tokens 0 to 40 are in no micro-batch"}},
+      {"gaps at the begin, in the middle and at the end",
+       [&](Plan& plan) {
+         plan.micro_batches[0].spans = {{s0, 10, 50}, {s0, 70, 100}};
+       },
+       {"sequence 0: tokens 0 to 10 are in no micro-batch", "sequence 0: tokens 60 to 70 are in no micro-batch",
+        "sequence 0: tokens 170 to 180 are in no micro-batch"}},
+      {"tokens that are planned twice",
+       [&](Plan& plan) {
+         plan.micro_batches[2].spans.push_back({s0, 170, 10});
+       },
+       {"sequence 0: tokens 170 to 180 are planned twice"}},
+      {"spans outside their sequence, of no token, of no sequence",
+       [&](Plan& plan) {
+         for (const Span& span : {Span{s2, 50, 11}, Span{s2, -1, 1}, Span{s2, 0, 0}, Span{SequenceId(3), 0, 1}}) {
+           plan.micro_batches[2].spans.push_back(span);
+         }
+       },
+       {"micro-batch 2 has 11 tokens from 50 of sequence 2, which has 60",
+        "micro-batch 2 has 1 tokens from -1 of sequence 2, which has 60",
+        "micro-batch 2 has 0 tokens from 0 of sequence 2, which has 60",
+        "micro-batch 2 has sequence 3, the batch has 3"}},
+      {"180 tokens on two ranks of 90", [](Plan& plan) { plan.capacity = 90; }, {}},
+      {"one token fewer",
+       [](Plan& plan) { plan.capacity = 89; },
+       {"micro-batch 0 leaves 90.0 of 90 tokens on each rank, the capacity is 89"}},
+      {"offload makes room: resident_share(0.25) = (2 + 6) / 10, 72 of 90 tokens stay",
+       [](Plan& plan) {
+         plan.capacity = 75;
+         plan.micro_batches[0].offload = 0.25;
+       },
+       {}},
+      {"and not more",
+       [](Plan& plan) {
+         plan.capacity = 71;
+         plan.micro_batches[0].offload = 0.25;
+         plan.micro_batches[1].offload = 1;
+       },
+       {"micro-batch 0 leaves 72.0 of 90 tokens on each rank, the capacity is 71"}},
+      {"offload ratios lie between 0 and 1",
+       [](Plan& plan) {
+         plan.micro_batches[1].offload = 1.5;
+         plan.micro_batches[2].offload = std::numeric_limits<double>::quiet_NaN();
+       },
+       {"micro-batch 1 offloads 1.5, it must be from 0 to 1", "micro-batch 2 offloads nan, it must be from 0 to 1"}},
+      {"a rank twice in a group",
+       [](Plan& plan) {
+         plan.micro_batches[2].group = {HdpRank(0), HdpRank(0)};
+       },
+       {"micro-batch 2 has rank 0 twice"}},
+      {"a rank outside the pool",
+       [](Plan& plan) { plan.micro_batches[2].group.emplace_back(3u); },
+       {"micro-batch 2 has rank 3, the pool has 3 ranks"}},
+      {"no ranks, no spans",
+       [](Plan& plan) { plan.micro_batches.emplace_back(); },
+       {"micro-batch 3 has no ranks", "micro-batch 3 has no spans"}},
+      {"spans are held alone by ranks of a group of several that shares others per document",
+       [](Plan& plan) {
+         plan.micro_batches[2].local = {{0, {}}};
+         plan.micro_batches[0].local = {{1, {}}, {1, {}}, {2, {}}};
+         plan.micro_batches[0].cut = TokenCut::per_pack;
+       },
+       {"micro-batch 0 has local spans, and a cut that is not per_document",
+        "micro-batch 0 does not state its local spans by rising rank of the group",
+        "micro-batch 0 has spans on rank 2 of its 2", "micro-batch 2 of one rank has local spans"}},
+      {"a ring that repeats its forward pass",
+       [](Plan& plan) { plan.micro_batches[0].repeats_forward = true; },
+       {"micro-batch 0 repeats its forward pass, which single ranks with chunks in order do alone"}},
+      {"a micro-batch that is forgotten",
+       [](Plan& plan) { plan.schedule[0] = {first}; },
+       {"rank 0 never runs micro-batch 2 of its group"}},
+      {"one that is repeated",
+       [](Plan& plan) {
+         plan.schedule[0] = {first, third, third};
+       },
+       {"rank 0 runs micro-batch 2 twice"}},
+      {"one that is invented",
+       [](Plan& plan) {
+         plan.schedule[0] = {first, third, MicroBatchId(7)};
+       },
+       {"rank 0 runs micro-batch 7, the plan has 3"}},
+      {"one of others",
+       [](Plan& plan) {
+         plan.schedule[0] = {first, second};
+       },
+       {"rank 0 runs micro-batch 1, whose group it is not in", "rank 0 never runs micro-batch 2 of its group"}},
+      {"a list too many",
+       [](Plan& plan) { plan.schedule.emplace_back(); },
+       {"the schedule has 4 lists, the pool has 3 ranks"}},
+      {"two rings that wait for each other",
+       [](Plan& plan) {
+         plan.micro_batches[1].group = {HdpRank(0), HdpRank(1)};
+         plan.schedule = {{first, second, third}, {second, first}, {}};
+       },
+       {"deadlock: rank 1 runs 1 before 0, rank 0 runs 0 before 1"}},
+      {"a circle of three rings; what waits behind it is not blamed",
+       [](Plan& plan) {
+         plan.sequence_tokens = {180, 150, 160, 20};
+         plan.micro_batches[2] = {.group = {HdpRank(2), HdpRank(0)}, .spans = {{SequenceId(2), 0, 160}}};
+         plan.micro_batches.push_back({.group = {HdpRank(0)}, .spans = {{SequenceId(3), 0, 20}}});
+         plan.schedule = {{first, third, MicroBatchId(3)}, {second, first}, {third, second}};
+       },
+       {"deadlock: rank 1 runs 1 before 0, rank 2 runs 2 before 1, rank 0 runs 0 before 2"}},
+      {"the same orders without a circle",
+       [](Plan& plan) {
+         plan.schedule[0] = {third, first};
+       },
+       {}},
+      {"all problems at once",
+       [](Plan& plan) {
+         plan.capacity = 80;
+         plan.schedule[2].clear();
+         plan.micro_batches[2].spans[0].tokens = 59;
+       },
+       {"micro-batch 0 leaves 90.0 of 90 tokens on each rank, the capacity is 80",
+        "sequence 2: tokens 59 to 60 are in no micro-batch", "rank 2 never runs micro-batch 1 of its group"}},
+  };
+  for (const auto& [what, make, problems] : changes) {
+    CAPTURE(what);
+    Plan plan = good_plan();
+    make(plan);
+    CHECK(check_plan(plan) == problems);
+  }
 }
 
 TEST_CASE("check: what ranks of a group hold alone counts for them", "[plan][check][local]") {
@@ -130,18 +189,6 @@ TEST_CASE("check: what ranks of a group hold alone counts for them", "[plan][che
   CHECK(check_plan(plan).empty());
   plan.micro_batches[0].local[0].spans[0].tokens = 50;
   CHECK(check_plan(plan) == Problems{"sequence 2: tokens 50 to 60 are in no micro-batch"});
-}
-
-TEST_CASE("check: spans are held alone by ranks of a group of several that shares others per document",
-          "[plan][check][local]") {
-  Plan plan = good_plan();
-  plan.micro_batches[2].local = {{0, {}}};
-  plan.micro_batches[0].local = {{1, {}}, {1, {}}, {2, {}}};
-  plan.micro_batches[0].cut = TokenCut::per_pack;
-  CHECK(check_plan(plan) == Problems{"micro-batch 0 has local spans, and a cut that is not per_document",
-                                     "micro-batch 0 does not state its local spans by rising rank of the group",
-                                     "micro-batch 0 has spans on rank 2 of its 2",
-                                     "micro-batch 2 of one rank has local spans"});
 }
 
 TEST_CASE("check: queries move once, within their span, to ranks of the group, under the cut that serves them",
@@ -221,70 +268,11 @@ TEST_CASE("check: chunks are on single ranks, with one span each, and without ex
   CHECK(check_plan(offload) == Problems{"micro-batch 0 repeats its forward pass, and has no activations to offload"});
 }
 
-TEST_CASE("check: a ring does not repeat its forward pass", "[plan][check][chunks]") {
-  Plan plan = good_plan();
-  plan.micro_batches[0].repeats_forward = true;
-  CHECK(check_plan(plan) ==
-        Problems{"micro-batch 0 repeats its forward pass, which single ranks with chunks in order do alone"});
-}
-
-TEST_CASE("check: a schedule that forgets, repeats, invents or misplaces a micro-batch", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.schedule[0] = {first};
-  CHECK(check_plan(plan) == Problems{"rank 0 never runs micro-batch 2 of its group"});
-  plan.schedule[0] = {first, third, third};
-  CHECK(check_plan(plan) == Problems{"rank 0 runs micro-batch 2 twice"});
-  plan.schedule[0] = {first, third, MicroBatchId(7)};
-  CHECK(check_plan(plan) == Problems{"rank 0 runs micro-batch 7, the plan has 3"});
-  plan.schedule[0] = {first, second};
-  CHECK(check_plan(plan) == Problems{"rank 0 runs micro-batch 1, whose group it is not in",
-                                     "rank 0 never runs micro-batch 2 of its group"});
-}
-
-TEST_CASE("check: a list for every rank", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.schedule.emplace_back();
-  CHECK(check_plan(plan) == Problems{"the schedule has 4 lists, the pool has 3 ranks"});
-}
-
-TEST_CASE("check: two rings that wait for each other", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.micro_batches[1].group = {HdpRank(0), HdpRank(1)};
-  plan.schedule = {{first, second, third}, {second, first}, {}};
-  CHECK(check_plan(plan) == Problems{"deadlock: rank 1 runs 1 before 0, rank 0 runs 0 before 1"});
-}
-
-TEST_CASE("check: a circle of three rings, and what hangs behind it is not blamed", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.sequence_tokens = {180, 150, 160, 20};
-  plan.micro_batches[2] = {.group = {HdpRank(2), HdpRank(0)}, .spans = {{SequenceId(2), 0, 160}}};
-  plan.micro_batches.push_back({.group = {HdpRank(0)}, .spans = {{SequenceId(3), 0, 20}}});
-  plan.schedule = {{first, third, MicroBatchId(3)}, {second, first}, {third, second}};
-  CHECK(check_plan(plan) ==
-        Problems{"deadlock: rank 1 runs 1 before 0, rank 2 runs 2 before 1, rank 0 runs 0 before 2"});
-}
-
-TEST_CASE("check: the same orders without a circle are no deadlock", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.schedule[0] = {third, first};
-  CHECK(check_plan(plan).empty());
-}
-
 TEST_CASE("check: numbers that make no sense", "[plan][check]") {
   Plan plan;
   plan.sequence_tokens = {0};
   CHECK(check_plan(plan) == Problems{"the pool has 0 ranks", "the capacity is 0 tokens", "the model has 0 layers",
                                      "sequence 0 has 0 tokens"});
-}
-
-TEST_CASE("check: all problems are told at once", "[plan][check]") {
-  Plan plan = good_plan();
-  plan.capacity = 80;
-  plan.schedule[2].clear();
-  plan.micro_batches[2].spans[0].tokens = 59;
-  CHECK(check_plan(plan) == Problems{"micro-batch 0 leaves 90.0 of 90 tokens on each rank, the capacity is 80",
-                                     "sequence 2: tokens 59 to 60 are in no micro-batch",
-                                     "rank 2 never runs micro-batch 1 of its group"});
 }
 
 }  // namespace hdpsim

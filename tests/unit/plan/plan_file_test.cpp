@@ -163,93 +163,49 @@ TEST_CASE("a group may be written as a list or as one number", "[plan][file]") {
   CHECK(*plan == some_plan());
 }
 
-TEST_CASE("plan file: a syntax error has a line and a column", "[plan][file]") {
-  CHECK(problems("[1]]\n}", "[1]\n}") ==
-        "plan.json:21:1: error: illegal flow end\n"
-        "   21 | }\n"
-        "        ^\n");
-}
-
-TEST_CASE("plan file: another schema", "[plan][file]") {
-  CHECK(problems("plan/1", "plan/2") ==
-        "plan.json:2:13: error: there is no schema 'hdpsim.plan/2'\n"
-        "    2 |   \"schema\": \"hdpsim.plan/2\",\n"
-        "                    ^ did you mean 'hdpsim.plan/1'?\n");
-}
-
-TEST_CASE("plan file: a key that is missing and one that is unknown", "[plan][file]") {
-  CHECK(problems("\"step\"", "\"stop\"") ==
-        "plan.json:1:1: error: the plan needs 'step'\n"
-        "    1 | {\n"
-        "        ^\n"
-        "plan.json:4:3: error: the plan has no key 'stop'\n"
-        "    4 |   \"stop\": 3,\n"
-        "          ^ did you mean 'step'?\n");
-}
-
-TEST_CASE("plan file: what does not exist is told where it is named", "[plan][file]") {
-  CHECK(problems("\"spans\": [0]", "\"spans\": [9]") ==
-        "plan.json:11:32: error: there is no sequence 9: the plan has 3\n"
-        "   11 |     {\"group\": \"0-2\", \"spans\": [9], \"offload\": 0.253814},\n"
-        "                                       ^\n");
-  CHECK(problems("\"0-2\"", "\"0-6\"") ==
-        "plan.json:11:15: error: there is no rank 6: the plan has 6\n"
-        "   11 |     {\"group\": \"0-6\", \"spans\": [0], \"offload\": 0.253814},\n"
-        "                      ^\n");
-  CHECK(problems("[0, 2]", "[0, 3]") ==
-        "plan.json:15:9: error: there is no micro-batch 3: the plan has 3\n"
-        "   15 |     [0, 3],\n"
-        "                ^\n");
-}
-
-TEST_CASE("plan file: groups that are no runs of ranks", "[plan][file]") {
-  for (const char* wrong : {"2-0", "-1", "0-", "0,", "a", "", "0-2-4", "0 - 2"}) {
-    INFO(wrong);
-    const std::string text = problems("\"0-2\"", std::string("\"") + wrong + "\"");
-    CHECK(text.find("plan.json:11:15: error: '") == 0);
-    CHECK(text.find("' is no run of ranks\n") != std::string::npos);
-    CHECK(text.find("^ write ranks as 5, 0-38 or 0-3,8-11\n") != std::string::npos);
+TEST_CASE("plan file: each problem is told at its place, all of them at once", "[plan][file]") {
+  struct Change {
+    const char* from;
+    const char* to;
+    std::vector<std::string> problems;  ///< Line, column, message and what to do.
+  };
+  std::vector<Change> changes = {
+      {"[1]]\n}", "[1]\n}", {"21:1: illegal flow end"}},
+      {"plan/1", "plan/2", {"2:13: there is no schema 'hdpsim.plan/2'; did you mean 'hdpsim.plan/1'?"}},
+      {"\"step\"", "\"stop\"", {"1:1: the plan needs 'step'", "4:3: the plan has no key 'stop'; did you mean 'step'?"}},
+      {"\"spans\": [0]", "\"spans\": [9]", {"11:32: there is no sequence 9: the plan has 3"}},
+      {"\"0-2\"", "\"0,\"", {"11:15: '' is no run of ranks; write ranks as 5, 0-38 or 0-3,8-11"}},
+      {"\"0-2\"", "\"0-6\"", {"11:15: there is no rank 6: the plan has 6"}},
+      {"[0, 2]", "[0, 3]", {"15:9: there is no micro-batch 3: the plan has 3"}},
+      {"0.253814", "1.25", {"11:47: 'offload' is 1.25, it must be from 0 to 1"}},
+      {"[2, 20, 10]", "[2, 20, 0]", {"13:38: the length of a span is 0, it must be from 1 to 1073741824"}},
+      {"\"capacity\": 100", "\"capacity\": 0", {"6:15: 'capacity' is 0, it must be from 1 to 1Gi"}},
+      {"[[2, 20, 10]]", "[[2, 20]]", {"13:30: a span is the index of a sequence or [sequence, begin, tokens]"}},
+      {"[[2, 20, 10]]", "2", {"13:29: 'spans' must be a list, found a value"}},
+      {"    [1],\n    [1]]",
+       "    [1]]",
+       {"14:15: 'schedule' has 5 lists, the plan has 6 ranks; one list a rank, empty for a rank without work"}},
+      {"\"spans\": [0], \"offload\": 0.253814",
+       "\"spans\": [9], \"offload\": 1.25",
+       {"11:32: there is no sequence 9: the plan has 3", "11:47: 'offload' is 1.25, it must be from 0 to 1"}},
+  };
+  for (const char* wrong : {"\"2-0\"", "\"-1\"", "\"0-\"", "\"a\"", "\"\"", "\"0-2-4\"", "\"0 - 2\""}) {
+    changes.push_back({"\"0-2\"",
+                       wrong,
+                       {"11:15: '" + std::string(wrong + 1, std::string(wrong).size() - 2) +
+                        "' is no run of ranks; write ranks as 5, 0-38 or 0-3,8-11"}});
   }
-}
-
-TEST_CASE("plan file: numbers out of range", "[plan][file]") {
-  CHECK(problems("0.253814", "1.25") ==
-        "plan.json:11:47: error: 'offload' is 1.25, it must be from 0 to 1\n"
-        "   11 |     {\"group\": \"0-2\", \"spans\": [0], \"offload\": 1.25},\n"
-        "                                                      ^\n");
-  CHECK(problems("[2, 20, 10]", "[2, 20, 0]") ==
-        "plan.json:13:38: error: the length of a span is 0, it must be from 1 to 1073741824\n"
-        "   13 |     {\"group\": \"0\", \"spans\": [[2, 20, 0]]}],\n"
-        "                                             ^\n");
-  CHECK(problems("\"capacity\": 100", "\"capacity\": 0") ==
-        "plan.json:6:15: error: 'capacity' is 0, it must be from 1 to 1Gi\n"
-        "    6 |   \"capacity\": 0,\n"
-        "                      ^\n");
-}
-
-TEST_CASE("plan file: spans and lists of another shape", "[plan][file]") {
-  CHECK(problems("[[2, 20, 10]]", "[[2, 20]]") ==
-        "plan.json:13:30: error: a span is the index of a sequence or [sequence, begin, tokens]\n"
-        "   13 |     {\"group\": \"0\", \"spans\": [[2, 20]]}],\n"
-        "                                     ^\n");
-  CHECK(problems("[[2, 20, 10]]", "2") ==
-        "plan.json:13:29: error: 'spans' must be a list, found a value\n"
-        "   13 |     {\"group\": \"0\", \"spans\": 2}],\n"
-        "                                    ^\n");
-}
-
-TEST_CASE("plan file: as many lists as ranks", "[plan][file]") {
-  CHECK(problems("    [1],\n    [1]]", "    [1]]") ==
-        "plan.json:14:15: error: 'schedule' has 5 lists, the plan has 6 ranks\n"
-        "   14 |   \"schedule\": [\n"
-        "                      ^ one list a rank, empty for a rank without work\n");
-}
-
-TEST_CASE("plan file: all problems are told at once", "[plan][file]") {
-  Diagnostics diagnostics;
-  const std::string two = replaced(replaced(some_text, "\"0-2\"", "\"0-6\""), "[0, 2]", "[0, 3]");
-  CHECK(!read_plan("plan.json", two, diagnostics));
-  CHECK(diagnostics.sorted().size() == 2);
+  for (const auto& [from, to, problems] : changes) {
+    CAPTURE(from, to);
+    Diagnostics diagnostics;
+    CHECK(!read_plan("plan.json", replaced(some_text, from, to), diagnostics));
+    std::vector<std::string> found;
+    for (const Diagnostic& problem : diagnostics.sorted()) {
+      found.push_back(fmt::format("{}:{}: {}{}{}", problem.position.line, problem.position.column, problem.message,
+                                  problem.help.empty() ? "" : "; ", problem.help));
+    }
+    CHECK(found == problems);
+  }
 }
 
 TEST_CASE("plan file: keys may stand in any order", "[plan][file]") {

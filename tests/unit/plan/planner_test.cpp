@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
 #include "sim/base/check.h"
 #include "tests/unit/plan/plan_cases.h"
 
@@ -14,6 +15,8 @@ PlanningContext with_host() {
   context.host_tokens = 1000;
   return context;
 }
+
+using Problems = std::vector<std::string>;
 
 }  // namespace
 
@@ -38,72 +41,163 @@ TEST_CASE("all options are accepted", "[plan][options]") {
             .empty());
 }
 
-TEST_CASE("an unknown policy is told with the closest name", "[plan][options]") {
-  CHECK(problems_of_entry("hdp-balanced: {delta: 0.1}") ==
-        "study.yaml:1:1: error: there is no policy 'hdp-balanced'\n"
-        "    1 | hdp-balanced: {delta: 0.1}\n"
-        "        ^ did you mean 'hdp-balance'?\n");
-  CHECK(problems_of_entry("megatron") ==
-        "study.yaml:1:1: error: there is no policy 'megatron'\n" +
-            fmt::format("    1 | megatron\n        ^ known: {}\n", fmt::join(policy_names(), ", ")));
-}
-
-TEST_CASE("an entry that is no plan is told how to write one", "[plan][options]") {
-  const std::string help = "        ^ write hdp-naive, or static: {cp: 8}\n";
-  CHECK(problems_of_entry("{static: {cp: 8}, hdp-naive: {}}") ==
-        "study.yaml:1:1: error: a plan is the name of a policy, or one name with its options\n"
-        "    1 | {static: {cp: 8}, hdp-naive: {}}\n" +
-            help);
-  CHECK(problems_of_entry("[static]") ==
-        "study.yaml:1:1: error: a plan is the name of a policy, or one name with its options\n"
-        "    1 | [static]\n" +
-            help);
-}
-
-TEST_CASE("all wrong options of an entry are told at once", "[plan][options]") {
-  CHECK(problems_of_entry("hdp-balance: {bucket: 4, delta: 2, placement: nodefirst, widen: maybe}") ==
-        "study.yaml:1:15: error: hdp-balance has no key 'bucket'\n"
-        "    1 | hdp-balance: {bucket: 4, delta: 2, placement: nodefirst, widen: maybe}\n"
-        "                      ^ did you mean 'buckets'?\n"
-        "study.yaml:1:33: error: 'delta' is 2, it must be from 0.0001 to 1\n"
-        "    1 | hdp-balance: {bucket: 4, delta: 2, placement: nodefirst, widen: maybe}\n"
-        "                                        ^\n"
-        "study.yaml:1:47: error: there is no placement 'nodefirst'\n"
-        "    1 | hdp-balance: {bucket: 4, delta: 2, placement: nodefirst, widen: maybe}\n"
-        "                                                      ^ did you mean 'node-first'?\n"
-        "study.yaml:1:65: error: \"maybe\" is neither true nor false\n"
-        "    1 | hdp-balance: {bucket: 4, delta: 2, placement: nodefirst, widen: maybe}\n"
-        "                                                                        ^ write true or false\n");
-}
-
-TEST_CASE("options must be a map", "[plan][options]") {
-  CHECK(problems_of_entry("static: 8") ==
-        "study.yaml:1:9: error: static must be a map, found a value\n"
-        "    1 | static: 8\n"
-        "                ^\n");
-}
-
-TEST_CASE("cp must divide the pool and hold the context", "[plan][options]") {
-  CHECK(problems_of_entry("static: {cp: 3}") ==
-        "study.yaml:1:14: error: 'cp' is 3, which does not divide the pool of 8 ranks\n"
-        "    1 | static: {cp: 3}\n"
-        "                     ^ it can be 1, 2, 4, 8\n");
-  CHECK(problems_of_entry("static: {cp: 4}") ==
-        "study.yaml:1:14: error: 'cp' is 4: 4 ranks of 100 tokens do not hold a context of 800\n"
-        "    1 | static: {cp: 4}\n"
-        "                     ^ use more ranks, or auto\n");
-  CHECK(problems_of_entry("static: {cp: many}") ==
-        "study.yaml:1:14: error: 'cp' is many, it must be auto or a number of ranks\n"
-        "    1 | static: {cp: many}\n"
-        "                     ^ write cp: auto, or cp: 8\n");
-  CHECK(problems_of_entry("static: {cp: [2]}") ==
-        "study.yaml:1:14: error: 'cp' is a list, it must be auto or a number of ranks\n"
-        "    1 | static: {cp: [2]}\n"
-        "                     ^ write cp: auto, or cp: 8\n");
-  CHECK(problems_of_entry("static: {cp: 16}") ==
-        "study.yaml:1:14: error: 'cp' is 16, it must be auto or from 1 to 8\n"
-        "    1 | static: {cp: 16}\n"
-        "                     ^ it can be 1, 2, 4, 8\n");
+TEST_CASE("what an entry cannot ask for is told at its place, with what to write instead", "[plan][options]") {
+  struct Refused {
+    std::string entry;
+    PlanningContext context;
+    Problems problems;
+  };
+  const std::string form =
+      "1: a plan is the name of a policy, or one name with its options; write hdp-naive, or static: {cp: 8}";
+  const PlanningContext long_context = with(small_pool(), [](PlanningContext& context) { context.context = 65537; });
+  const std::vector<Refused> all = {
+      {"hdp-balanced: {delta: 0.1}",
+       small_pool(),
+       {"1: there is no policy 'hdp-balanced'; did you mean 'hdp-balance'?"}},
+      {"megatron",
+       small_pool(),
+       {fmt::format("1: there is no policy 'megatron'; known: {}", fmt::join(policy_names(), ", "))}},
+      {"{static: {cp: 8}, hdp-naive: {}}", small_pool(), {form}},
+      {"[static]", small_pool(), {form}},
+      {"static: 8", small_pool(), {"9: static must be a map, found a value"}},
+      {"hdp-balance: {bucket: 4, delta: 2, placement: nodefirst, widen: maybe}",
+       small_pool(),
+       {"15: hdp-balance has no key 'bucket'; did you mean 'buckets'?", "33: 'delta' is 2, it must be from 0.0001 to 1",
+        "47: there is no placement 'nodefirst'; did you mean 'node-first'?",
+        "65: \"maybe\" is neither true nor false; write true or false"}},
+      {"static: {cp: 3}",
+       small_pool(),
+       {"14: 'cp' is 3, which does not divide the pool of 8 ranks; it can be 1, 2, 4, 8"}},
+      {"static: {cp: 4}",
+       small_pool(),
+       {"14: 'cp' is 4: 4 ranks of 100 tokens do not hold a context of 800; use more ranks, or auto"}},
+      {"static: {cp: many}",
+       small_pool(),
+       {"14: 'cp' is many, it must be auto or a number of ranks; write cp: auto, or cp: 8"}},
+      {"static: {cp: [2]}",
+       small_pool(),
+       {"14: 'cp' is a list, it must be auto or a number of ranks; write cp: auto, or cp: 8"}},
+      {"static: {cp: 16}", small_pool(), {"14: 'cp' is 16, it must be auto or from 1 to 8; it can be 1, 2, 4, 8"}},
+      {"static: {packing: next_fit, order: descending}",
+       small_pool(2),
+       {"36: 'order' is descending, but next_fit fills packs in the order of the data; leave out 'order', or write "
+        "packing: best_fit"}},
+      {"hdp-naive: {offload: 1.5}",
+       with_host(),
+       {"22: 'offload' is 1.5, it must be none, auto, token-wise or a ratio from 0 to 1; write none, auto, token-wise "
+        "or a ratio such as 0.5"}},
+      {"hdp-naive: {offload: nan}",
+       with_host(),
+       {"22: 'offload' is nan, it must be none, auto, token-wise or a ratio from 0 to 1; write none, auto, token-wise "
+        "or a ratio such as 0.5"}},
+      {"hdp-naive: {offload: 0.5}",
+       small_pool(),
+       {"22: 'offload' is 0.5, but the cluster has no host memory to copy to; give the nodes host memory, or write "
+        "none"}},
+      {"hdp-balance: {offload: auto}",
+       with(with_host(), [](PlanningContext& context) { context.context = 4001; }),
+       {"24: a context of 4001 does not fit: 8 ranks of 500 tokens hold 4000; use more ranks, a larger capacity or a "
+        "shorter context"}},
+      {"hdp-naive: {offload: 1.0}",
+       with(with_host(), [](PlanningContext& context) { context.layers = 2; }),
+       {"22: 'offload' is 1.0, but the activations of 2 layers stay on the device, and a pass has 2; write none, or "
+        "give a stage more layers"}},
+      {"hdp-balance: {offload: token-wise}",
+       with_host(),
+       {"24: 'offload' is token-wise, but layers with experts are not computed again token by token; write auto, or a "
+        "ratio such as 0.5"}},
+      {"hdp-balance: {offload: token-wise}",
+       with(small_pool(), [](PlanningContext& context) { context.work.again_per_token = 0.1; }),
+       {"24: 'offload' is token-wise, but the cluster has no host memory to copy to; give the nodes host memory, or "
+        "write none"}},
+      {"flexsp",
+       small_pool(6),
+       {"1: flexsp divides a power of two of ranks, the pool has 6; use a mesh with a power of two of replicas"}},
+      {"megatron-dynamic-cp: {min_cp: 6}",
+       small_pool(),
+       {"31: 'min_cp' is 6, it must be a power of two up to the pool's 8 ranks; write 1, or a power of two"}},
+      {"verl: {max_tokens: 101}",
+       small_pool(1),
+       {"20: 'max_tokens' is 101, a rank holds 100; use a larger capacity, or leave it out"}},
+      {"openrlhf: {max_tokens: 101}",
+       small_pool(1),
+       {"24: 'max_tokens' is 101, a rank holds 100; use a larger capacity, or leave it out"}},
+      {"chunkflow: {chunk_size: 101}",
+       small_pool(),
+       {"25: 'chunk_size' is 101, a rank holds 100 tokens; write at most the capacity"}},
+      {"chunkflow: {chunk_size: 1}",
+       long_context,
+       {"25: a context of 65537 tokens in chunks of 1: more than 65536 chunks; write larger chunks, or keep fewer of "
+        "them"}},
+      {"chunkflow: {kept_chunks: 1000}",
+       long_context,
+       {"26: a context of 65537 tokens in chunks of 1: more than 65536 chunks; write larger chunks, or keep fewer of "
+        "them"}},
+      {"chunkflow",
+       with(small_pool(), [](PlanningContext& context) { context.runs_chunks_in_order = false; }),
+       {"1: the schedule of the pipeline does not run chunks of a sequence in order; choose schedule: 1f1b, or one "
+        "stage"}},
+      {"chunkflow",
+       with(small_pool(), [](PlanningContext& context) { context.expert_ranks = 4; }),
+       {"1: chunks of a sequence run in order on each rank alone, and expert groups have 4 ranks; choose ep so that "
+        "the devices of one rank have all experts"}},
+      {"distca: {servers: 3}",
+       small_pool(4),
+       {"19: 'servers' is 3, which does not divide the pool of 4 ranks; leave it out, or write a number that does"}},
+      {"distca: {servers: 2}",
+       with(small_pool(4), [](PlanningContext& context) { context.context = 300; }),
+       {"19: a context of 300 tokens does not fit on 2 ranks with 100 tokens each; use more ranks, a larger capacity "
+        "or a shorter context"}},
+      {"distca",
+       with(small_pool(4),
+            [](PlanningContext& context) {
+              context.not_served = "not all layers of it have attention and a dense MLP";
+            }),
+       {"1: ranks cannot attend for each other: not all layers of it have attention and a dense MLP; choose another "
+        "plan for this model and mesh"}},
+      {"hydraulis: {strategies: [[4, 4], [4, 2, 1], [8, 8]]}",
+       small_pool(),
+       {"34: the pipelines of a strategy have 7 ranks together, the pool has 8; state pipelines of 8 ranks, or leave "
+        "'strategies' out",
+        "45: the pipelines of a strategy have 16 ranks together, the pool has 8; state pipelines of 8 ranks, or leave "
+        "'strategies' out"}},
+      {"hydraulis: {strategies: [[4, 4], [4, 2, 2]]}",
+       small_pool(),
+       {"25: no strategy holds a context of 800: its widest pipeline has 4 ranks of 100 tokens; add a strategy with a "
+        "wider pipeline, or leave 'strategies' out"}},
+      {"hydraulis: {pipelines: alike, strategies: [[4, 2, 2]]}",
+       small_pool(),
+       {"43: no strategy has pipelines that are all alike; add a strategy with a wider pipeline, or leave 'strategies' "
+        "out"}},
+      {"hydraulis: {strategies: [[8], [0, 8]]}",
+       small_pool(),
+       {"32: the ranks of a pipeline is 0, it must be from 1 to 16Mi"}},
+      {"hydraulis: {strategies: [8]}",
+       small_pool(),
+       {"25: 'strategies' is auto, or a list of lists of the ranks of pipelines; write strategies: [[8, 4, 4], [4, 4, "
+        "4, 4]]"}},
+      {"hydraulis: {strategies: {8: 1}}",
+       small_pool(),
+       {"25: 'strategies' is auto, or a list of lists of the ranks of pipelines; write strategies: [[8, 4, 4], [4, 4, "
+        "4, 4]]"}},
+      {"wlb: {outliers: [64, 16]}",
+       small_pool(2),
+       {"22: 'outliers' has 16, it must have rising numbers of tokens; write outliers: [16Ki, 64Ki]"}},
+      {"wlb: {outliers: [0]}",
+       small_pool(2),
+       {"18: 'outliers' has 0, it must have rising numbers of tokens; write outliers: [16Ki, 64Ki]"}},
+      {"wlb: {outliers: [[1]]}",
+       small_pool(2),
+       {"18: 'outliers' has a list, it must have rising numbers of tokens; write outliers: [16Ki, 64Ki]"}},
+      {"wlb: {outliers: some}",
+       small_pool(2),
+       {"17: 'outliers' is some, it must be auto, none or a list of lengths; write outliers: auto, or outliers: [16Ki, "
+        "64Ki]"}},
+  };
+  for (const auto& [entry, context, problems] : all) {
+    CAPTURE(entry);
+    CHECK(problems_by_column(entry, context) == problems);
+  }
 }
 
 TEST_CASE("a context that the pool cannot hold is an error of every policy without chunks in order",
@@ -111,16 +205,13 @@ TEST_CASE("a context that the pool cannot hold is an error of every policy witho
   PlanningContext context = small_pool();
   context.context = 801;
   for (const std::string& policy : policy_names()) {
-    if (policy == "chunkflow") {  // a rank runs a sequence of any length, chunk after chunk
-      CHECK(problems_of_entry(policy, context).empty());
-      continue;
-    }
-    CHECK(problems_of_entry(policy, context) ==
-          "study.yaml:1:1: error: a context of 801 does not fit: 8 ranks of 100 tokens hold 800\n"
-          "    1 | " +
-              policy +
-              "\n"
-              "        ^ use more ranks, a larger capacity or a shorter context\n");
+    CAPTURE(policy);
+    const Problems problems = {
+        "1: a context of 801 does not fit: 8 ranks of 100 tokens hold 800; use more ranks, a larger capacity or a "
+        "shorter "
+        "context"};
+    // A rank runs a sequence of any length, chunk after chunk.
+    CHECK(problems_by_column(policy, context) == (policy == "chunkflow" ? Problems{} : problems));
   }
 }
 
@@ -130,31 +221,14 @@ TEST_CASE("offload can hold a context that the devices alone cannot", "[plan][op
   CHECK(problems_of_entry("hdp-balance: {offload: auto}", context).empty());
   CHECK(plan_of("hdp-balance: {offload: auto}", context, {4000}).micro_batches[0].offload == 1);
   CHECK(plan_of("hdp-naive: {offload: 1}", context, {4000}).micro_batches[0].group.size() == 8);
-  context.context = 4001;
-  CHECK(problems_of_entry("hdp-balance: {offload: auto}", context) ==
-        "study.yaml:1:24: error: a context of 4001 does not fit: 8 ranks of 500 tokens hold 4000\n"
-        "    1 | hdp-balance: {offload: auto}\n"
-        "                               ^ use more ranks, a larger capacity or a shorter context\n");
 }
 
-TEST_CASE("offload is none, auto, token-wise or a ratio", "[plan][options]") {
-  for (const char* wrong : {"1.5", "-0.1", "some", "nan"}) {
-    CHECK(problems_of_entry(std::string("hdp-naive: {offload: ") + wrong + "}", with_host()) ==
-          std::string("study.yaml:1:22: error: 'offload' is ") + wrong +
-              ", it must be none, auto, token-wise or a ratio from 0 to 1\n"
-              "    1 | hdp-naive: {offload: " +
-              wrong +
-              "}\n"
-              "                             ^ write none, auto, token-wise or a ratio such as 0.5\n");
-  }
-}
-
-TEST_CASE("offload needs host memory: a ratio is refused, auto does without", "[plan][options]") {
-  CHECK(problems_of_entry("hdp-naive: {offload: 0.5}") ==
-        "study.yaml:1:22: error: 'offload' is 0.5, but the cluster has no host memory to copy to\n"
-        "    1 | hdp-naive: {offload: 0.5}\n"
-        "                             ^ give the nodes host memory, or write none\n");
+TEST_CASE("automatic offload does without host memory, and where all layers of a pass stay on the device",
+          "[plan][options]") {
   CHECK(plan_of("hdp-naive: {offload: auto}", small_pool(), {800}) == plan_of("hdp-naive", small_pool(), {800}));
+  PlanningContext context = with_host();
+  context.layers = 2;
+  CHECK(plan_of("hdp-naive: {offload: auto}", context, {800}) == plan_of("hdp-naive", context, {800}));
 }
 
 TEST_CASE("a stated ratio is that of every micro-batch: of long sequences, packs and uniform groups",
@@ -187,35 +261,6 @@ TEST_CASE("uniform groups have the ranks that hold the context, with offload if 
   CHECK(ranks().micro_batches[0].group.size() == 4);
   context.context = 4000;  // 500 tokens a rank: two of ten layers stay
   CHECK(ranks().micro_batches[0].group.size() == 8);
-}
-
-TEST_CASE("a ratio is refused where all layers of a pass stay on the device", "[plan][options]") {
-  PlanningContext context = with_host();
-  context.layers = 2;
-  for (const char* rest : {"", ", groups: uniform"}) {
-    const std::string entry = fmt::format("hdp-naive: {{offload: 1.0{}}}", rest);
-    CHECK(problems_of_entry(entry, context) ==
-          "study.yaml:1:22: error: 'offload' is 1.0, but the activations of 2 layers stay on the device, and a pass "
-          "has 2\n    1 | " +
-              entry + "\n                             ^ write none, or give a stage more layers\n");
-  }
-  CHECK(plan_of("hdp-naive: {offload: auto}", context, {800}) == plan_of("hdp-naive", context, {800}));
-}
-
-TEST_CASE("token-wise offload needs host memory and layers that can be computed again", "[plan][options]") {
-  PlanningContext context = with_host();
-  const std::string entry = "hdp-balance: {offload: token-wise}";
-  const std::string line = "    1 | " + entry + "\n";
-  CHECK(problems_of_entry(entry, context) ==
-        "study.yaml:1:24: error: 'offload' is token-wise, but layers with experts are not computed again token by "
-        "token\n" +
-            line + "                               ^ write auto, or a ratio such as 0.5\n");
-  context.work.again_per_token = 0.1;
-  CHECK(problems_of_entry(entry, context).empty());
-  context.host_tokens.reset();
-  CHECK(problems_of_entry(entry, context) ==
-        "study.yaml:1:24: error: 'offload' is token-wise, but the cluster has no host memory to copy to\n" + line +
-            "                               ^ give the nodes host memory, or write none\n");
 }
 
 TEST_CASE("a sequence beyond the context is a bug of the caller", "[plan][options]") {
