@@ -102,12 +102,5 @@ TEST_CASE("messages that take longer than all kernels are what a step consists o
   CHECK(slow <= (sent / 1_GBps).scaled(1.01));
 }
 
-TEST_CASE("all grains agree on attention servers", "[served]") {
-  for (const Bandwidth rate : {1_GBps, 20_GBps, endless}) {
-    const Duration fluid = simulated(pack(to_the_last), 3_us, rate).step_time;
-    CHECK(simulated(pack(to_the_last), 3_us, rate, Grain::exact).step_time == fluid);
-  }
-}
-
 }  // namespace
 }  // namespace hdpsim

@@ -62,34 +62,6 @@ bool is_within(double share, double predicted, double measured) {
 
 }  // namespace
 
-TEST_CASE("planners take a micro-batch on one rank to cost what it costs the engine, as priced", "[engine][probes]") {
-  for (const Recompute recompute : {Recompute{}, Recompute{Recompute::selective}, Recompute{Recompute::full}}) {
-    Measured engine(recompute);
-    const WorkModel work = engine.model();
-    for (const std::int64_t tokens : {capacity / 2, capacity, 4 * capacity}) {
-      const double measured = engine.seconds({0}, tokens);
-      const double predicted = work.seconds(causal_pairs(tokens), tokens, 1);
-      CAPTURE(tokens, predicted, measured);
-      CHECK(is_within(tokens < capacity ? 0.1 : 0.01, predicted, measured));
-    }
-  }
-}
-
-TEST_CASE("two fragments on a ring cost planners more than a sequence on one rank, as they do the engine",
-          "[engine][probes]") {
-  Measured engine;
-  const WorkModel work = engine.model();
-  const std::int64_t tokens = 2 * capacity;
-  for (const auto& [last, near] : {std::pair<std::size_t, bool>{7, false}, {1, true}}) {
-    const double measured = engine.seconds({0, last}, tokens);
-    const double predicted = work.seconds(causal_pairs(tokens), tokens, 2, near);
-    CAPTURE(last, predicted, measured);
-    CHECK(is_within(0.03, predicted, measured));
-    CHECK(2 * predicted > work.seconds(causal_pairs(tokens), tokens, 1));
-    CHECK(2 * measured > engine.seconds({0}, tokens));
-  }
-}
-
 TEST_CASE("a micro-batch takes planners no less than its gradients take the pool, however few tokens it has",
           "[engine][probes]") {
   Measured engine({}, 2);
