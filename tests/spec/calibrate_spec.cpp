@@ -30,17 +30,12 @@ TEST_CASE("a calibration of this CPU writes a profile that studies and reports c
   const std::string profile = here.read("profiles/here.yaml");
   CHECK_THAT(profile, Catch::Contains("label: measured") && Catch::Contains("device: \"CPU\"") &&
                           Catch::Contains("--time-limit"));
-  CHECK(here.hdpsim("check profiles/here.yaml").code == 0);
+  here.run("check profiles/here.yaml");
 
   here.write("study.yaml", study_on_it);
-  const Outcome study = here.hdpsim("study study.yaml");
-  CAPTURE(study.err);
-  CHECK(study.code == 0);
-  CHECK_THAT(study.out, Catch::Contains("hdp-balance"));
+  CHECK_THAT(here.run("study study.yaml").out, Catch::Contains("hdp-balance"));
 
-  const Outcome report = here.hdpsim("calibrate --report profiles/here.yaml");
-  CHECK(report.code == 0);
-  CHECK_THAT(report.out, Catch::Contains("held out"));
+  CHECK_THAT(here.run("calibrate --report profiles/here.yaml").out, Catch::Contains("held out"));
 }
 
 TEST_CASE("a calibration that Ctrl-C stops keeps what it has measured, and --resume goes on with it", "[calibrate]") {
@@ -56,42 +51,15 @@ TEST_CASE("a calibration that Ctrl-C stops keeps what it has measured, and --res
   const std::string kept = test::text_of(samples);
   CHECK(line_count(kept) >= 5);
 
-  const Outcome resumed = here.hdpsim(calibrate + " --resume");
-  CAPTURE(resumed.err);
-  CHECK(resumed.code == 0);
+  here.run(calibrate + " --resume");
   CHECK(fs::exists(here.folder() / "it.yaml"));
   const std::string all = test::text_of(samples);
   CHECK((all.starts_with(kept)));
   CHECK(line_count(all) > line_count(kept));
 
-  const Outcome other = here.hdpsim("calibrate --backend cpu --quick --out it.yaml --resume");
-  CHECK(other.code == 2);
-  CHECK_THAT(other.err, Catch::Contains("it.samples.jsonl:1:1: error: these samples are of another plan"));
+  CHECK_THAT(here.refusal("calibrate --backend cpu --quick --out it.yaml --resume"),
+             Catch::Contains("it.samples.jsonl:1:1: error: these samples are of another plan"));
   CHECK((test::text_of(samples) == all));
-}
-
-TEST_CASE("messages can come from a file of nccl-tests", "[calibrate]") {
-  const Workplace here;
-  std::string text =
-      "# Collective test starting: all_gather_perf\n"
-      "#  Rank  0 Group  0 Pid 1 on node-1 device  0 [0000:0f:00] NVIDIA H100\n"
-      "#  Rank  1 Group  0 Pid 1 on node-1 device  1 [0000:10:00] NVIDIA H100\n"
-      "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  "
-      "#wrong\n";
-  for (std::int64_t bytes = 1024; bytes <= (1 << 24); bytes *= 2) {
-    text += fmt::format("{} 1 float none -1 {:.2f} 0 0 0 1 0 0 0\n", bytes, 10 + static_cast<double>(bytes) / 100e3);
-  }
-  here.write("all_gather.txt", text);
-  const Outcome outcome = calibrate_briefly(here, "--name with-nccl --nccl-tests all_gather.txt");
-  CAPTURE(outcome.err);
-  REQUIRE(outcome.code == 0);
-  CHECK_THAT(here.read("with-nccl.yaml"), Catch::Contains("all_gather") && !Catch::Contains("all_reduce"));
-  CHECK_THAT(here.read("with-nccl.samples.jsonl"), !Catch::Contains("messages\",\"kind"));
-
-  here.write("all_gather.txt", "# nothing\n");
-  const Outcome bad = here.hdpsim("calibrate --backend cpu --nccl-tests all_gather.txt");
-  CHECK(bad.code == 2);
-  CHECK_THAT(bad.err, Catch::Contains("all_gather.txt: error: this is no output of nccl-tests"));
 }
 
 TEST_CASE("what nccl-tests has measured becomes the links of a shipped profile, without a device", "[calibrate]") {
@@ -105,26 +73,22 @@ TEST_CASE("what nccl-tests has measured becomes the links of a shipped profile, 
     text += fmt::format(" 0: {} 1 float sum -1 {:.2f} 0 0 0\n", bytes, 20 + static_cast<double>(bytes) / 40e3);
   }
   here.write("nccl.txt", text);
-  const Outcome outcome = here.hdpsim("calibrate --nccl-tests nccl.txt --like h100-published --out mine.yaml");
-  CAPTURE(outcome.err);
-  REQUIRE(outcome.code == 0);
+  const Outcome outcome = here.run("calibrate --nccl-tests nccl.txt --like h100-published --out mine.yaml");
   CHECK_THAT(outcome.out, Catch::Contains("from nccl-tests") && Catch::Contains("network all_reduce") &&
                               Catch::Contains("kept of h100-published (published)"));
   CHECK_THAT(outcome.err, Catch::Contains("the profile is in mine.yaml"));
-  CHECK(here.hdpsim("check mine.yaml").code == 0);
-  CHECK(here.hdpsim("calibrate --nccl-tests nccl.txt --like h100-rail --out mine.yaml").code == 0);
-  const Outcome timed = here.hdpsim("calibrate --nccl-tests nccl.txt --like h100-published --quick");
-  CHECK(timed.code == 2);
-  CHECK_THAT(timed.err, Catch::Contains("--nccl-tests with --like measures nothing"));
+  here.run("check mine.yaml");
+  here.run("calibrate --nccl-tests nccl.txt --like h100-rail --out mine.yaml");
+  CHECK_THAT(here.refusal("calibrate --nccl-tests nccl.txt --like h100-published --quick"),
+             Catch::Contains("--nccl-tests with --like measures nothing"));
 }
 
 TEST_CASE("a check says of every family that can be timed whether the profile still holds", "[calibrate]") {
   // What it says depends on the machine and the moment; its form does not.
   const Workplace here;
-  const Outcome table = here.hdpsim("calibrate --check epyc-cpu --time-limit 1s");
-  CHECK(table.code == 0);
-  CHECK_THAT(table.out, Catch::StartsWith("epyc-cpu, measured on AMD EPYC") && Catch::Contains("now / profile") &&
-                            Catch::Contains("profile epyc-cpu "));
+  CHECK_THAT(here.run("calibrate --check epyc-cpu --time-limit 1s").out,
+             Catch::StartsWith("epyc-cpu, measured on AMD EPYC") && Catch::Contains("now / profile") &&
+                 Catch::Contains("profile epyc-cpu "));
   CHECK_THAT(here.hdpsim("calibrate --check epyc-cpu --time-limit 1s --format csv").out,
              Catch::StartsWith("family,samples,rounds,ratio,"));
 }
@@ -139,10 +103,9 @@ TEST_CASE("a profile that cannot be timed again here is refused with a fix", "[c
   std::string text = test::text_of(fs::path(HDPSIM_SOURCE_DIR) / "calib/profiles/epyc-cpu.yaml");
   text.replace(text.find("device: \"CPU\""), 13, "device: \"H200-141GB\"");
   here.write("h200.yaml", text);
-  const Outcome gpu = here.hdpsim("calibrate --check h200.yaml", "export CUDA_VISIBLE_DEVICES=;");
-  CHECK(gpu.code == 2);
-  CHECK_THAT(gpu.err, Catch::Contains("the profile h200 is of a H200-141GB, and here is no GPU") &&
-                          Catch::Contains("hdpsim calibrate measures this one"));
+  CHECK_THAT(here.refusal("calibrate --check h200.yaml", "export CUDA_VISIBLE_DEVICES=;"),
+             Catch::Contains("the profile h200 is of a H200-141GB, and here is no GPU") &&
+                 Catch::Contains("hdpsim calibrate measures this one"));
 }
 
 TEST_CASE("a calibration that cannot be is refused at once, with a word", "[calibrate]") {
@@ -153,22 +116,17 @@ TEST_CASE("a calibration that cannot be is refused at once, with a word", "[cali
         "--report configs/studies/tiny.yaml", "--report calib/profiles/cpu-datasheet.yaml --quick",
         "--backend cpu --out x.yaml --name y", "--check nobody", "--check epyc-cpu --quick",
         "--check epyc-cpu --from-steps sc21", "--check epyc-cpu --like sc21", "--backend cpu --format json"}) {
-    const Outcome outcome = here.hdpsim(fmt::format("calibrate {}", arguments));
-    CAPTURE(arguments, outcome.err);
-    CHECK(outcome.code == 2);
-    CHECK(outcome.out.empty());
-    CHECK_FALSE(outcome.err.empty());
+    const std::string outcome = here.refusal(fmt::format("calibrate {}", arguments));
+    CHECK_FALSE(outcome.empty());
   }
   CHECK(files_in(here.folder()) == std::vector<std::string>{".stderr", ".stdout"});
 }
 
 TEST_CASE("a GPU that is not there is the machine's refusal", "[calibrate]") {
   const Workplace here;
-  const Outcome outcome = here.hdpsim("calibrate --backend cuda --time-limit 1s", "export CUDA_VISIBLE_DEVICES=;");
-  CHECK(outcome.code == 3);
-  CHECK_THAT(outcome.err, Catch::StartsWith("error: "));
-  const Outcome unwritable = here.hdpsim("calibrate --backend cpu --time-limit 1s --out /proc/nowhere");
-  CHECK(unwritable.code == 3);
+  CHECK_THAT(here.machine_refusal("calibrate --backend cuda --time-limit 1s", "export CUDA_VISIBLE_DEVICES=;"),
+             Catch::StartsWith("error: "));
+  CHECK(here.hdpsim("calibrate --backend cpu --time-limit 1s --out /proc/nowhere").code == 3);
 }
 
 }  // namespace

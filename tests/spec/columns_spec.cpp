@@ -32,10 +32,9 @@ TEST_CASE("figures are explained by their column or their place, wherever they s
   const std::string object = here.hdpsim("columns connections").out;
   CHECK(object.starts_with("peers: devices, runs.csv, steps.csv, connections.peers in result.json\n"));
   CHECK(object.find("\ngroups: ") != std::string::npos);
-  const Outcome wrong = here.hdpsim("columns busy_ss mfu weather");
-  CHECK(wrong.code == 2);
-  CHECK(wrong.err.find("no result has a figure 'busy_ss'\n        did you mean 'busy_s'?") != std::string::npos);
-  CHECK(wrong.err.find("no result has a figure 'weather'") != std::string::npos);
+  const std::string wrong = here.refusal("columns busy_ss mfu weather");
+  CHECK_THAT(wrong, Catch::Contains("no result has a figure 'busy_ss'\n        did you mean 'busy_s'?"));
+  CHECK_THAT(wrong, Catch::Contains("no result has a figure 'weather'"));
 }
 
 }  // namespace

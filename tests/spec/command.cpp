@@ -48,6 +48,30 @@ Outcome Workplace::hdpsim(const std::string& arguments, const std::string& befor
   return {exit_code(status), test::text_of(folder() / ".stdout"), test::text_of(folder() / ".stderr")};
 }
 
+Outcome Workplace::run(const std::string& arguments, const std::string& before) const {
+  Outcome outcome = hdpsim(arguments, before);
+  CAPTURE(arguments, outcome.err);
+  REQUIRE(outcome.code == 0);
+  return outcome;
+}
+
+std::string Workplace::refusal(const std::string& arguments, const std::string& before) const {
+  return refused_with(2, arguments, before);
+}
+
+std::string Workplace::machine_refusal(const std::string& arguments, const std::string& before) const {
+  return refused_with(3, arguments, before);
+}
+
+std::string Workplace::refused_with(int code, const std::string& arguments, const std::string& before) const {
+  const Outcome outcome = hdpsim(arguments, before);
+  CAPTURE(arguments, outcome.err);
+  CHECK(outcome.code == code);
+  CHECK((code == 3 || outcome.out.empty()));
+  CHECK_FALSE(outcome.err.empty());
+  return outcome.err;
+}
+
 Background::Background(const Workplace& workplace, const std::string& arguments) : process_(fork()) {
   if (process_ < 0) throw std::runtime_error("cannot fork");
   if (process_ > 0) return;

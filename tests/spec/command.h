@@ -35,8 +35,16 @@ class Workplace {
 
   /// Runs `hdpsim ARGUMENTS` here, as a shell would read them, after the shell commands `before`; the output is kept.
   [[nodiscard]] Outcome hdpsim(const std::string& arguments, const std::string& before = "") const;
+  /// The same of a command that has to succeed.
+  Outcome run(const std::string& arguments, const std::string& before = "") const;
+  /// What a command says on standard error that has to end with 2, for wrong input, and print nothing else.
+  [[nodiscard]] std::string refusal(const std::string& arguments, const std::string& before = "") const;
+  /// What one says that has to end with 3, for what the machine cannot do, whatever it has printed until then.
+  [[nodiscard]] std::string machine_refusal(const std::string& arguments, const std::string& before = "") const;
 
  private:
+  [[nodiscard]] std::string refused_with(int code, const std::string& arguments, const std::string& before) const;
+
   test::TemporaryFolder folder_;
 };
 

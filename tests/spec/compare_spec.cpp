@@ -24,13 +24,6 @@ struct ComparedWorkplace : Workplace {
         R"( "num_attention_heads": 1, "vocab_size": 64})");
     write("fast.yaml", fast_study);
   }
-  // Exit code 0.
-  [[nodiscard]] Outcome run(const std::string& arguments) const {
-    Outcome outcome = hdpsim(arguments);
-    CAPTURE(arguments, outcome.err);
-    REQUIRE(outcome.code == 0);
-    return outcome;
-  }
 };
 
 // Lines that begin with two spaces, the text and a space.
@@ -68,20 +61,19 @@ TEST_CASE("several plans run in turn, each in a folder of its own, and are compa
 
 TEST_CASE("kernels timed beside the runs tell a machine that is slower from a prediction that is wrong", "[compare]") {
   const ComparedWorkplace here;
-  const Outcome executed = here.run("execute fast.yaml --plan static --repeat 2 --pace --out real");
-  CHECK_THAT(executed.out, Contains("step at pace"));
+  CHECK_THAT(here.run("execute fast.yaml --plan static --repeat 2 --pace --out real").out, Contains("step at pace"));
   CHECK_THAT(here.run("compare real").out, Contains("static at the pace of its kernels during the runs: "));
   CHECK_THAT(here.read("real/measured-0.jsonl"), Contains("\"at_pace_s\": "));
-  const Outcome refused = here.hdpsim(
-      "execute fast.yaml --plan static --pace --set profile=bytescale-implied --set cluster.device=A100-80GB");
-  CHECK(refused.code == 2);
-  CHECK_THAT(refused.err, Contains("profile bytescale-implied has no kernels that were timed"));
+  CHECK_THAT(
+      here.refusal(
+          "execute fast.yaml --plan static --pace --set profile=bytescale-implied --set cluster.device=A100-80GB"),
+      Contains("profile bytescale-implied has no kernels that were timed"));
 }
 
 TEST_CASE("both plans train the same model, though their runs interleave", "[compare]") {
   const ComparedWorkplace here;
-  (void)here.run("execute fast.yaml --plan static --plan hdp-balance --steps 2 --out both");
-  (void)here.run("execute fast.yaml --plan hdp-balance --steps 2 --out one");
+  here.run("execute fast.yaml --plan static --plan hdp-balance --steps 2 --out both");
+  here.run("execute fast.yaml --plan hdp-balance --steps 2 --out one");
   const auto losses = [&](const std::string& csv) {
     std::string found;
     const std::string text = here.read(csv);
@@ -96,22 +88,19 @@ TEST_CASE("both plans train the same model, though their runs interleave", "[com
 
 TEST_CASE("two files, or the files of one plan, are compared as a folder is", "[compare]") {
   const ComparedWorkplace here;
-  (void)here.run("execute fast.yaml --plan static --steps 2 --out real");
+  here.run("execute fast.yaml --plan static --steps 2 --out real");
   CHECK(here.run("compare real/measured-*.jsonl real/predicted-*.jsonl").out == here.run("compare real").out);
-  const Outcome one = here.run("compare real/predicted-1.jsonl real/measured-1.jsonl --format json");
-  CHECK_THAT(one.out, Contains("\"noise_floor\": null"));
+  CHECK_THAT(here.run("compare real/predicted-1.jsonl real/measured-1.jsonl --format json").out,
+             Contains("\"noise_floor\": null"));
 }
 
 TEST_CASE("timelines that cannot be joined say what differs", "[compare]") {
   const ComparedWorkplace here;
-  (void)here.run("execute fast.yaml --plan static --steps 2 --out real");
-  (void)here.run("execute fast.yaml --plan hdp-balance --out other");
+  here.run("execute fast.yaml --plan static --steps 2 --out real");
+  here.run("execute fast.yaml --plan hdp-balance --out other");
   const auto refused = [&](const std::string& arguments, const std::string& reason) {
     CAPTURE(arguments);
-    const Outcome outcome = here.hdpsim("compare " + arguments);
-    CHECK(outcome.code == 2);
-    CHECK(outcome.out.empty());
-    CHECK_THAT(outcome.err, Contains(reason));
+    CHECK_THAT(here.refusal("compare " + arguments), Contains(reason));
   };
   refused("real/predicted-0.jsonl real/measured-1.jsonl", "its step is 1, that of the prediction 0");
   refused("real/predicted-0.jsonl other/measured-0.jsonl", "its plan is hdp-balance, that of the prediction static");
@@ -128,7 +117,7 @@ TEST_CASE("timelines that cannot be joined say what differs", "[compare]") {
 
 TEST_CASE("a timeline that contradicts itself is refused with all that is wrong, never compared", "[compare]") {
   const ComparedWorkplace here;
-  (void)here.run("execute fast.yaml --plan static --out real");
+  here.run("execute fast.yaml --plan static --out real");
   const std::string whole = here.read("real/measured-0.jsonl");
   std::vector<std::size_t> records;  // where instructions begin
   for (std::size_t at = whole.find("\n["); at != std::string::npos; at = whole.find("\n[", at + 1)) {
@@ -142,14 +131,12 @@ TEST_CASE("a timeline that contradicts itself is refused with all that is wrong,
   const std::size_t end = damaged.find(',', times);
   damaged.replace(times, end - times, " 1000");
   here.write("real/measured-0.jsonl", damaged);
-  const Outcome outcome = here.hdpsim("compare real");
-  CHECK(outcome.code == 2);
-  CHECK(outcome.out.empty());
+  const std::string outcome = here.refusal("compare real");
   const auto line_of = [&](std::size_t at) { return line_count(whole.substr(0, at)) + 1; };
-  CHECK_THAT(outcome.err,
+  CHECK_THAT(outcome,
              Contains(fmt::format("real/measured-0.jsonl:{}:", line_of(records[0]))) && Contains("before it begins"));
-  CHECK_THAT(outcome.err, Contains(fmt::format("real/measured-0.jsonl:{}:2: error", line_of(records.back()))) &&
-                              Contains("there is no rank 9"));
+  CHECK_THAT(outcome, Contains(fmt::format("real/measured-0.jsonl:{}:2: error", line_of(records.back()))) &&
+                          Contains("there is no rank 9"));
   CHECK(here.hdpsim("compare real/predicted-0.jsonl real/measured-0.jsonl").code == 2);
 }
 
@@ -157,9 +144,7 @@ TEST_CASE("what several plans or several runs cannot have is refused", "[compare
   const ComparedWorkplace here;
   const auto refused = [&](const std::string& arguments, const std::string& reason) {
     CAPTURE(arguments);
-    const Outcome outcome = here.hdpsim("execute fast.yaml " + arguments);
-    CHECK(outcome.code == 2);
-    CHECK_THAT(outcome.err, Contains(reason));
+    CHECK_THAT(here.refusal("execute fast.yaml " + arguments), Contains(reason));
   };
   refused("--plan static --plan static", "--plan names 'static' twice");
   refused("--plan static --repeat 2 --checkpoint kept", "--checkpoint belongs to one training");

@@ -60,24 +60,20 @@ TEST_CASE("a profile is fitted to the steps of a log, and studies use it", "[cal
   CHECK(result.at("rows").size() == 6);  // the first two lines are steps of one job
   CHECK(result.at("errors").at("after").at("mean_abs_error") < result.at("errors").at("before").at("mean_abs_error"));
 
-  SECTION("the same whatever the number of jobs, and as a table and CSV") {
-    CHECK(here.hdpsim(fit + "--format json --jobs 3").out == outcome.out);
-    CHECK_THAT(here.hdpsim(fit).out, Catch::Contains("90 % interval") && Catch::Contains("held out by"));
-    CHECK_THAT(here.hdpsim(fit + "--format csv").out, Catch::StartsWith("case,quantity,unit,group,measured,before,"));
-  }
-  SECTION("its profile says what it was fitted to") {
-    const std::string profile = here.read("profiles/fitted.yaml");
-    CHECK_THAT(profile,
-               Catch::Contains("label: fitted") && Catch::Contains("start: \"a100-sxm-published (published)\""));
-    CHECK(here.hdpsim("check profiles/fitted.yaml").code == 0);
-    const Outcome study = here.hdpsim("validate ./mine.yaml --set profile=profiles/fitted.yaml --format csv");
-    CHECK(study.code == 0);
-  }
-  SECTION("it replaces nothing that it has read") {
-    const Outcome over = here.hdpsim("calibrate --from-steps ./mine.yaml --fit gemm --out ./mine.yaml");
-    CHECK(over.code == 2);
-    CHECK(here.read("mine.yaml") == mine);
-  }
+  // The same whatever the number of jobs, and as a table and CSV.
+  CHECK(here.hdpsim(fit + "--format json --jobs 3").out == outcome.out);
+  CHECK_THAT(here.hdpsim(fit).out, Catch::Contains("90 % interval") && Catch::Contains("held out by"));
+  CHECK_THAT(here.hdpsim(fit + "--format csv").out, Catch::StartsWith("case,quantity,unit,group,measured,before,"));
+
+  // Its profile says what it was fitted to.
+  const std::string profile = here.read("profiles/fitted.yaml");
+  CHECK_THAT(profile, Catch::Contains("label: fitted") && Catch::Contains("start: \"a100-sxm-published (published)\""));
+  here.run("check profiles/fitted.yaml");
+  here.run("validate ./mine.yaml --set profile=profiles/fitted.yaml --format csv");
+
+  // It replaces nothing that it has read.
+  CHECK(here.hdpsim("calibrate --from-steps ./mine.yaml --fit gemm --out ./mine.yaml").code == 2);
+  CHECK(here.read("mine.yaml") == mine);
 }
 
 // Runs that nobody has measured: on one node, and on two.
@@ -133,8 +129,7 @@ TEST_CASE("of runs that could be measured those are named that tell most", "[cal
   REQUIRE(next.at("steps").size() == 1);
   CHECK(next.at("steps")[0].at("now_p95") > next.at("steps")[0].at("after_first_p95"));
 
-  const Outcome table = here.hdpsim(fit + "--for asked.yaml");
-  CHECK_THAT(table.out,
+  CHECK_THAT(here.hdpsim(fit + "--for asked.yaml").out,
              Catch::Contains("measure n_layer 2 dp 4 micro_batch 8 global_batch 32 first") &&
                  Catch::Contains("what each run of candidates.csv would tell of the step time of asked.yaml"));
   CHECK_THAT(here.hdpsim(fit).out, Catch::Contains("would tell of the parameters"));
@@ -162,10 +157,8 @@ TEST_CASE("a framework's log is fitted to, and what its steps leave open reaches
              "iteration 1/ 9 | elapsed time per iteration (ms): 9000.0 | global batch size: 4 |\n"
              "iteration 2/ 9 | elapsed time per iteration (ms): 130.0 | global batch size: 4 |\n"
              "iteration 3/ 9 | elapsed time per iteration (ms): 131.0 | global batch size: 4 |\n");
-  const Outcome outcome = here.hdpsim("calibrate --from-steps run.log --like ./job.yaml --out fitted.yaml");
-  CAPTURE(outcome.out, outcome.err);
-  REQUIRE(outcome.code == 0);
-  CHECK_THAT(outcome.out, Catch::Contains("mine: 1 rows") && Catch::Contains("the rows determine "));
+  CHECK_THAT(here.run("calibrate --from-steps run.log --like ./job.yaml --out fitted.yaml").out,
+             Catch::Contains("mine: 1 rows") && Catch::Contains("the rows determine "));
   here.write("asked.yaml", asked);
   const std::string study = "study asked.yaml --set 'uncertainty={}' --format json";
   const auto interval = [&](const std::string& more) {
@@ -189,9 +182,8 @@ TEST_CASE("of two fits that would write one file the second is refused", "[calib
   here.write("steps.csv", steps);
   const std::string fit = "calibrate --from-steps steps.csv --like ./mine.yaml --fit gemm --out same.yaml";
   const FileClaim other(here.folder() / "same.yaml", "hdpsim calibrate of another");
-  const Outcome refused = here.hdpsim(fit);
-  CHECK(refused.code == 3);
-  CHECK_THAT(refused.err, Catch::Contains("it is being written by process ") && Catch::Contains("of another"));
+  CHECK_THAT(here.machine_refusal(fit),
+             Catch::Contains("it is being written by process ") && Catch::Contains("of another"));
   CHECK_FALSE(fs::exists(here.folder() / "same.yaml"));
 }
 
@@ -199,13 +191,11 @@ TEST_CASE("a fit that stays far from its rows says so", "[calibrate]") {
   const Workplace here;
   here.write("mine.yaml", mine);
   here.write("ms.csv", "tp,dp,micro_batch,global_batch,sequence,gpus_per_node,step_time_s\n1,2,1,4,1Ki,2,130\n");
-  const Outcome far = here.hdpsim("calibrate --from-steps ms.csv --like ./mine.yaml --fit gemm");
-  CHECK(far.code == 0);
-  CHECK_THAT(far.err, Catch::Contains("warning: the fitted profile misses 1 of 1 rows by more than a factor of 2"));
+  CHECK_THAT(here.run("calibrate --from-steps ms.csv --like ./mine.yaml --fit gemm").err,
+             Catch::Contains("warning: the fitted profile misses 1 of 1 rows by more than a factor of 2"));
   here.write("steps.csv", steps);
-  const Outcome near = here.hdpsim("calibrate --from-steps steps.csv --like ./mine.yaml --fit gemm,host_issue");
-  CHECK(near.code == 0);
-  CHECK_THAT(near.err, !Catch::Contains("warning:"));
+  CHECK_THAT(here.run("calibrate --from-steps steps.csv --like ./mine.yaml --fit gemm,host_issue").err,
+             !Catch::Contains("warning:"));
 }
 
 TEST_CASE("fits to steps that cannot be are refused with a fix, and nothing is written", "[calibrate]") {
@@ -236,9 +226,8 @@ TEST_CASE("fits to steps that cannot be are refused with a fix, and nothing is w
            {"steps.csv --like ./mine.yaml --next ./mine.yaml --try mesh.recompute=none,full", "--try"},
        }) {
     CAPTURE(arguments);
-    const Outcome outcome = here.hdpsim(fmt::format("calibrate --from-steps {} --out refused.yaml", arguments));
-    CHECK(outcome.code == 2);
-    CHECK(outcome.err.find(word) != std::string::npos);
+    const std::string outcome = here.refusal(fmt::format("calibrate --from-steps {} --out refused.yaml", arguments));
+    CHECK(outcome.find(word) != std::string::npos);
     CHECK_FALSE(fs::exists(here.folder() / "refused.yaml"));
   }
 }

@@ -27,13 +27,6 @@ struct TracedWorkplace : Workplace {
     training.trace().write(folder() / "rank0.json");
     write("study.yaml", study_of_trace);
   }
-  // Exit code 0.
-  [[nodiscard]] Outcome run(const std::string& arguments) const {
-    Outcome outcome = hdpsim(arguments);
-    CAPTURE(arguments, outcome.err);
-    REQUIRE(outcome.code == 0);
-    return outcome;
-  }
 };
 
 TEST_CASE("a trace becomes a profile that studies use", "[calibrate]") {
@@ -46,22 +39,21 @@ TEST_CASE("a trace becomes a profile that studies use", "[calibrate]") {
   CHECK_THAT(outcome.err, Contains("the profile is in out/traced.yaml"));
   CHECK_THAT(here.read("out/traced.yaml"),
              Contains("label: traced") && Contains("device_name: \"NVIDIA H100 80GB HBM3\""));
-  (void)here.run("check out/traced.yaml");
-  const Outcome studied = here.run("study study.yaml --set profile=out/traced.yaml --format json");
-  const auto result = nlohmann::json::parse(studied.out);
+  here.run("check out/traced.yaml");
+  const auto result =
+      nlohmann::json::parse(here.run("study study.yaml --set profile=out/traced.yaml --format json").out);
   CHECK(result.at("runs").at(0).at("evidence").at("interpolated") > 0);
 
-  SECTION("the same plain and compressed, of a cluster and of the device that the trace names") {
-    const std::string report = here.run("calibrate --from-trace rank0.json --like h100-published").out;
-    CHECK(report == outcome.out);
-    CHECK(here.run("calibrate --from-trace rank0.json").out == report);
-    CHECK(here.run("calibrate --from-trace rank0.json --like h100-rail").out == report);
-  }
-  SECTION("a profile of a trace may start from one") {
-    const Outcome again = here.run("calibrate --from-trace rank0.json --like out/traced.yaml --out again.yaml");
-    CHECK_THAT(again.out, Contains("kept of traced (traced)"));
-    (void)here.run("check again.yaml");
-  }
+  // The same plain and compressed, of a cluster and of the device that the trace names.
+  const std::string report = here.run("calibrate --from-trace rank0.json --like h100-published").out;
+  CHECK(report == outcome.out);
+  CHECK(here.run("calibrate --from-trace rank0.json").out == report);
+  CHECK(here.run("calibrate --from-trace rank0.json --like h100-rail").out == report);
+
+  // A profile of a trace may start from one.
+  const Outcome again = here.run("calibrate --from-trace rank0.json --like out/traced.yaml --out again.yaml");
+  CHECK_THAT(again.out, Contains("kept of traced (traced)"));
+  here.run("check again.yaml");
 }
 
 TEST_CASE("wrong traces and options end with exit code 2 and say what is wrong", "[calibrate]") {
@@ -72,11 +64,7 @@ TEST_CASE("wrong traces and options end with exit code 2 and say what is wrong",
   here.write("cut.json.gz", bytes.substr(0, bytes.size() / 2));
   here.write("other.json", "{\"steps\": []}\n");
   const auto refused = [&](const std::string& arguments, const std::string& text) {
-    const Outcome outcome = here.hdpsim("calibrate " + arguments);
-    CAPTURE(arguments, outcome.err);
-    CHECK(outcome.code == 2);
-    CHECK_THAT(outcome.err, Contains(text));
-    CHECK(outcome.out.empty());
+    CHECK_THAT(here.refusal("calibrate " + arguments), Contains(text));
     CHECK_FALSE(fs::exists(here.folder() / "t.yaml"));
   };
   refused("--from-trace cut.json --out t.yaml", "the trace ends here: it is not whole");
@@ -100,10 +88,9 @@ TEST_CASE("a trace of hdpsim itself is read, and told from one of a GPU", "[cali
              "name: fast\ncluster: {preset: laptop-cpu, gpus: 2, node: {gpus: 2}}\nmodel: {hf_config: tiny.json}\n"
              "profile: epyc-cpu\ndata: {lengths: {preset: github}, context: 128, tokens_per_step: 256, steps: 1}\n"
              "mesh: {capacity: 64}\nplans: [static: {cp: 2}]\n");
-  REQUIRE(here.hdpsim("execute fast.yaml --out real").code == 0);
-  const Outcome outcome = here.hdpsim("calibrate --from-trace real/trace-0.json.gz --like h100-published");
-  CHECK(outcome.code == 2);
-  CHECK_THAT(outcome.err, Contains("this trace is of hdpsim itself"));
+  here.run("execute fast.yaml --out real");
+  CHECK_THAT(here.refusal("calibrate --from-trace real/trace-0.json.gz --like h100-published"),
+             Contains("this trace is of hdpsim itself"));
 }
 
 TEST_CASE("a trace is laid beside the study of its training", "[compare]") {
@@ -128,13 +115,12 @@ TEST_CASE("a trace is laid beside the study of its training", "[compare]") {
       here.run("compare rank0.json.gz study.yaml --plan hdp-naive --trace-steps 2 --format csv").out;
   CHECK_THAT(naive, Contains("activity,measured_s,simulated_s\n"));
 
-  SECTION("with wrong options it says so") {
-    CHECK(here.hdpsim("compare rank0.json.gz study.yaml --plan hdp-best").code == 2);
-    CHECK(here.hdpsim("compare rank0.json.gz study.yaml --out there").code == 2);
-    CHECK(here.hdpsim("compare study.yaml --plan static").code == 2);
-    CHECK_THAT(here.hdpsim("compare study.yaml study.yaml").err, Contains("it is not JSON from here on"));
-    CHECK(here.hdpsim("compare rank0.json.gz").code == 2);
-  }
+  // With wrong options it says so.
+  CHECK(here.hdpsim("compare rank0.json.gz study.yaml --plan hdp-best").code == 2);
+  CHECK(here.hdpsim("compare rank0.json.gz study.yaml --out there").code == 2);
+  CHECK(here.hdpsim("compare study.yaml --plan static").code == 2);
+  CHECK_THAT(here.hdpsim("compare study.yaml study.yaml").err, Contains("it is not JSON from here on"));
+  CHECK(here.hdpsim("compare rank0.json.gz").code == 2);
 }
 
 }  // namespace

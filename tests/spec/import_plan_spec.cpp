@@ -29,12 +29,6 @@ bool has_line(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-Outcome well(Outcome outcome) {
-  CAPTURE(outcome.out, outcome.err);
-  CHECK(outcome.code == 0);
-  return outcome;
-}
-
 /// A workplace with a study of two policies, and beside it one that also has plans of files, which are not there yet.
 class Outside {
  public:
@@ -45,7 +39,7 @@ class Outside {
 
   // The plan of hdp-naive for a step, as JSON.
   [[nodiscard]] Json plan(int step) const {
-    return Json::parse(well(here.hdpsim(fmt::format("plan policies.yaml --plan hdp-naive --step {}", step))).out);
+    return Json::parse(here.run(fmt::format("plan policies.yaml --plan hdp-naive --step {}", step)).out);
   }
 
   /// What a scheduler would print of the plans of hdp-naive: a line for each step, its groups by their size in the
@@ -91,14 +85,13 @@ TEST_CASE("what a scheduler prints is simulated beside the policies, and equal p
   const Outside outside;
   const Workplace& here = outside.here;
   here.write("mine.jsonl", outside.lines());
-  const Outcome made = well(here.hdpsim("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml"));
+  const Outcome made = here.run("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml");
   CHECK(made.out.empty());
   CHECK(has_line(made.err, "'loss' says nothing about a plan"));
   CHECK(has_line(made.err, "wrote 3 plans; in a study: plans: [{file: plans/*.json}]"));
-  CHECK(has_line(well(here.hdpsim("check plans/2.json")).out, "a plan of 'mine'"));
-  CHECK(has_line(well(here.hdpsim("check study.yaml")).out, "1 points and 3 runs"));
-  const Outcome run = well(here.hdpsim("study study.yaml --out out"));
-  CHECK(has_line(run.out, "mine"));
+  CHECK(has_line(here.run("check plans/2.json").out, "a plan of 'mine'"));
+  CHECK(has_line(here.run("check study.yaml").out, "1 points and 3 runs"));
+  CHECK(has_line(here.run("study study.yaml --out out").out, "mine"));
   CHECK(figures(outside.run_of("mine")) == figures(outside.run_of("hdp-naive")));
   CHECK(has_line(here.read("out/report.html"), "\"mine\""));
 }
@@ -107,10 +100,10 @@ TEST_CASE("plans that hdpsim plan wrote go into a study as they are", "[import-p
   const Outside outside("{file: [2.json, 1.json, 0.json], name: mine}");
   const Workplace& here = outside.here;
   for (int step = 0; step < 3; ++step) here.write(fmt::format("{}.json", step), outside.plan(step).dump());
-  (void)well(here.hdpsim("study study.yaml --out out --without offload"));
+  here.run("study study.yaml --out out --without offload");
   CHECK(figures(outside.run_of("mine")) == figures(outside.run_of("hdp-naive")));
-  (void)well(here.hdpsim("explain out mine"));
-  (void)well(here.hdpsim("replay study.yaml --plan mine --plan static --out replayed"));
+  here.run("explain out mine");
+  here.run("replay study.yaml --plan mine --plan static --out replayed");
   CHECK(has_line(here.read("replayed/steps.csv"), "mine"));
 }
 
@@ -118,11 +111,11 @@ TEST_CASE("a study goes on with the runs of its plan files until one of them is 
   const Outside outside;
   const Workplace& here = outside.here;
   here.write("mine.jsonl", outside.lines());
-  (void)well(here.hdpsim("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml"));
-  (void)well(here.hdpsim("study study.yaml --out out"));
+  here.run("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml");
+  here.run("study study.yaml --out out");
   const std::string before = here.read("out/runs.csv");
   const auto runs = files_in(here.folder() / "out/runs").size();
-  (void)well(here.hdpsim("study study.yaml --out out --resume"));
+  here.run("study study.yaml --out out --resume");
   CHECK(here.read("out/runs.csv") == before);
   // All sequences of a step in groups of all ranks: slower, and another run beside the three that are kept.
   Json plan = Json::parse(here.read("plans/1.json"));
@@ -132,7 +125,7 @@ TEST_CASE("a study goes on with the runs of its plan files until one of them is 
   plan["schedule"] = Json::array();
   for (int rank = 0; rank < 8; ++rank) plan["schedule"].push_back(every);
   here.write("plans/1.json", plan.dump());
-  (void)well(here.hdpsim("study study.yaml --out out --resume"));
+  here.run("study study.yaml --out out --resume");
   CHECK(here.read("out/runs.csv") != before);
   CHECK(files_in(here.folder() / "out/runs").size() == runs + 1);
 }
@@ -141,13 +134,13 @@ TEST_CASE("a plan beyond the capacity does not fit in a study, and a replay goes
   const Outside outside;
   const Workplace& here = outside.here;
   here.write("mine.jsonl", outside.lines());
-  (void)well(here.hdpsim("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml"));
-  const Outcome run = well(here.hdpsim("study study.yaml --out out --set mesh.capacity=6Ki"));
-  CHECK(has_line(run.out, "of 6Ki tokens on a rank; it fits with mesh.capacity="));
+  here.run("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml");
+  CHECK(has_line(here.run("study study.yaml --out out --set mesh.capacity=6Ki").out,
+                 "of 6Ki tokens on a rank; it fits with mesh.capacity="));
   CHECK(outside.run_of("mine").at("memory_gb").at("fits") == false);
   CHECK(outside.run_of("mine").at("memory_gb").at("tokens_held") > 6 * 1024);
   CHECK(outside.run_of("hdp-naive").at("step_time_s").at("mean").get<double>() > 0);
-  const Outcome replay = well(here.hdpsim("replay study.yaml --out replayed --set mesh.capacity=6Ki"));
+  const Outcome replay = here.run("replay study.yaml --out replayed --set mesh.capacity=6Ki");
   CHECK(has_line(replay.out, "mine is refused: study.yaml:11:5: mine leaves "));
   const Json replayed = Json::parse(here.read("replayed/replay.json"));
   CHECK(replayed.at("plans").size() == 2);
@@ -167,8 +160,8 @@ TEST_CASE("a plan that needs more memory than a device has is simulated and does
   here.write("mine.jsonl", all_on_one_rank);
   // 256Ki tokens of 7 billion parameters on two devices: activations alone are some hundred GB.
   const std::string room = " --set mesh.capacity=256Ki";
-  (void)well(here.hdpsim("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml" + room));
-  (void)well(here.hdpsim("study study.yaml --out out" + room));
+  here.run("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml" + room);
+  here.run("study study.yaml --out out" + room);
   CHECK(outside.run_of("mine").at("memory_gb").at("fits") == false);
   CHECK(outside.run_of("hdp-naive").contains("step_time_s"));
 }
@@ -177,11 +170,10 @@ TEST_CASE("plans of other batches, missing steps and other pools end the study b
   const Outside outside;
   const Workplace& here = outside.here;
   here.write("mine.jsonl", outside.lines());
-  (void)well(here.hdpsim("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml"));
-  const Outcome tuned = here.hdpsim("tune study.yaml");
-  CHECK(tuned.code == 2);
-  CHECK(has_line(tuned.err,
-                 "study.yaml:11:5: error: plans of files are made for one mesh, and a tuning looks for another"));
+  here.run("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml");
+  const std::string tuned = here.refusal("tune study.yaml");
+  CHECK(
+      has_line(tuned, "study.yaml:11:5: error: plans of files are made for one mesh, and a tuning looks for another"));
   const Outcome batch = here.hdpsim("study study.yaml --out out --set data.seed=2");
   CHECK(batch.code == 2);
   for (const char* file : {"plans/0.json", "plans/1.json", "plans/2.json"}) CHECK(has_line(batch.err, file));
@@ -195,12 +187,11 @@ TEST_CASE("plans of other batches, missing steps and other pools end the study b
 TEST_CASE("check knows steps of schedulers by what they state", "[import-plan]") {
   const Workplace here;
   here.write("step.json", R"({"sample_id_groups": [[[0], [0]]]})");
-  CHECK(has_line(well(here.hdpsim("check step.json")).out, "1 step of a scheduler"));
-  CHECK(has_line(well(here.hdpsim("check configs/studies/scheduler.jsonl")).out, "1 step of a scheduler"));
+  CHECK(has_line(here.run("check step.json").out, "1 step of a scheduler"));
+  CHECK(has_line(here.run("check configs/studies/scheduler.jsonl").out, "1 step of a scheduler"));
   here.write("steps.jsonl", "{\"by_rank\": [[0]]}\n{\"lengths\": [10], \"by_rank\": [[0, 1]]}\n");
-  const Outcome wrong = here.hdpsim("check steps.jsonl");
-  CHECK(wrong.code == 2);
-  CHECK(has_line(wrong.err, "steps.jsonl:2:35: error: there is no sequence 1: the batch has 1"));
+  const std::string wrong = here.refusal("check steps.jsonl");
+  CHECK(has_line(wrong, "steps.jsonl:2:35: error: there is no sequence 1: the batch has 1"));
 }
 
 TEST_CASE("what is wrong with a scheduler's output is told in one go, and nothing is written", "[import-plan]") {
@@ -208,17 +199,15 @@ TEST_CASE("what is wrong with a scheduler's output is told in one go, and nothin
   here.write("groups.json", R"({"lengths": [8000, 500, 700], "ranks": 4, "micro_batches": [
     {"ranks": [0, 4], "sequences": [0]},
     {"size": 1, "sequences": [0]}]})");
-  const Outcome wrong = here.hdpsim("import-plan groups.json --out plan.json --capacity 4Ki");
-  CHECK(wrong.code == 2);
-  CHECK(has_line(wrong.err, "groups.json:2:5: error: there is no rank 4: the pool has 4"));
-  CHECK(has_line(wrong.err, "groups.json:3:31: error: sequence 0 is here a second time"));
-  CHECK(has_line(wrong.err, "groups.json:1:1: error: in no group: sequences 1, 2"));
+  const std::string wrong = here.refusal("import-plan groups.json --out plan.json --capacity 4Ki");
+  CHECK(has_line(wrong, "groups.json:2:5: error: there is no rank 4: the pool has 4"));
+  CHECK(has_line(wrong, "groups.json:3:31: error: sequence 0 is here a second time"));
+  CHECK(has_line(wrong, "groups.json:1:1: error: in no group: sequences 1, 2"));
   CHECK_FALSE(fs::exists(here.folder() / "plan.json"));
   here.write("two.jsonl", "{\"lengths\": [10], \"by_rank\": [[0]]}\n{\"lengths\": [10], \"by_rank\": [[0]]}\n");
-  const Outcome files = here.hdpsim("import-plan two.jsonl --out plan.json --capacity 4Ki");
-  CHECK(files.code == 2);
-  CHECK(has_line(files.err, "2 steps need a file each"));
-  (void)well(here.hdpsim("import-plan two.jsonl --out '{step}.json' --capacity 4Ki"));
+  const std::string files = here.refusal("import-plan two.jsonl --out plan.json --capacity 4Ki");
+  CHECK(has_line(files, "2 steps need a file each"));
+  here.run("import-plan two.jsonl --out '{step}.json' --capacity 4Ki");
   CHECK(fs::exists(here.folder() / "1.json"));
 }
 

@@ -12,30 +12,25 @@ namespace {
 TEST_CASE("what new writes can be checked and run as it is", "[new]") {
   const Workplace here;
   here.write("lengths.csv", "length\n100\n2000\n70000\n");
-  const Outcome made = here.hdpsim("new mine.yaml --gpus 16 --lengths lengths.csv --context 64Ki --steps 1 </dev/null");
-  CAPTURE(made.err);
-  CHECK(made.code == 0);
+  const Outcome made = here.run("new mine.yaml --gpus 16 --lengths lengths.csv --context 64Ki --steps 1 </dev/null");
   CHECK(
       made.err ==
       "tokens per step: 512Ki is a guess of 32Ki a GPU, but at least one sequence: the lead of plans depends on it, so "
       "state yours: --tokens-per-step\n"
       "wrote mine.yaml; next: hdpsim study mine.yaml --out mine\n");
-  CHECK(here.hdpsim("check mine.yaml").code == 0);
-  const Outcome run = here.hdpsim("study mine.yaml --out mine");
-  CHECK(run.code == 0);
-  CHECK(run.out.find("hdp-balance") != std::string::npos);
+  here.run("check mine.yaml");
+  CHECK(here.run("study mine.yaml --out mine").out.find("hdp-balance") != std::string::npos);
   CHECK(fs::exists(here.folder() / "mine/report.html"));
 }
 
 TEST_CASE("new replaces a file only when it is told to, and never what it has read", "[new]") {
   const Workplace here;
   here.write("mine.yaml", "precious");
-  const Outcome refused = here.hdpsim("new mine.yaml </dev/null");
-  CHECK(refused.code == 2);
-  CHECK(refused.err == "error: mine.yaml is there already\n        --force replaces it\n");
+  const std::string refused = here.refusal("new mine.yaml </dev/null");
+  CHECK(refused == "error: mine.yaml is there already\n        --force replaces it\n");
   CHECK(here.read("mine.yaml") == "precious");
-  CHECK(here.hdpsim("new mine.yaml --force </dev/null").code == 0);
-  CHECK(here.hdpsim("check mine.yaml").code == 0);
+  here.run("new mine.yaml --force </dev/null");
+  here.run("check mine.yaml");
   here.write("lengths.csv", "length\n100\n");
   CHECK(here.hdpsim("new lengths.csv --lengths lengths.csv --force </dev/null").code == 2);
   CHECK(here.read("lengths.csv") == "length\n100\n");
@@ -55,9 +50,8 @@ TEST_CASE("all wrong options of new are told at once, and nothing is written", "
   }
   CHECK_FALSE(fs::exists(here.folder() / "mine.yaml"));
 
-  const Outcome together = here.hdpsim("new mine.yaml --gpus 8 --context 64Mi </dev/null");  // each fits something
-  CHECK(together.code == 2);
-  CHECK(together.err.find("mine.yaml was not written, since its study would have these problems") != std::string::npos);
+  const std::string together = here.refusal("new mine.yaml --gpus 8 --context 64Mi </dev/null");  // each fits something
+  CHECK_THAT(together, Catch::Contains("mine.yaml was not written, since its study would have these problems"));
   CHECK_FALSE(fs::exists(here.folder() / "mine.yaml"));
 }
 
@@ -105,11 +99,9 @@ TEST_CASE("an input that ends before the last question leaves no study", "[new]"
 TEST_CASE("who says nothing is told in three lines how to begin", "[new]") {
   const Workplace here;
   for (const char* arguments : {"", "study"}) {
-    const Outcome outcome = here.hdpsim(arguments);
-    CAPTURE(arguments, outcome.err);
-    CHECK(outcome.code == 2);
-    CHECK(line_count(outcome.err) == 3);
-    CHECK(outcome.err.find("hdpsim new mine.yaml") != std::string::npos);
+    const std::string outcome = here.refusal(arguments);
+    CHECK(line_count(outcome) == 3);
+    CHECK_THAT(outcome, Catch::Contains("hdpsim new mine.yaml"));
   }
 }
 

@@ -44,16 +44,14 @@ TEST_CASE("no link in the folder of results leads anything out of it", "[outputs
   for (const char* name : {"runs.csv", "runs.csv.part", "result.json"}) {
     fs::create_symlink("../target.txt", here.folder() / "out" / name);
   }
-  REQUIRE(here.hdpsim(fmt::format("{} --out out", small)).code == 0);
+  here.run(fmt::format("{} --out out", small));
   CHECK(here.read("target.txt") == "mine");
   CHECK(fs::is_regular_file(fs::symlink_status(here.folder() / "out/runs.csv")));
 
   fs::create_directories(here.folder() / "elsewhere");
   fs::create_directories(here.folder() / "linked");
   fs::create_directory_symlink("../elsewhere", here.folder() / "linked/runs");
-  const Outcome outcome = here.hdpsim(fmt::format("{} --out linked", small));
-  CHECK(outcome.code == 3);
-  CHECK(outcome.err.find("linked/runs: it is a link") != std::string::npos);
+  CHECK_THAT(here.machine_refusal(fmt::format("{} --out linked", small)), Catch::Contains("linked/runs: it is a link"));
   CHECK(fs::is_empty(here.folder() / "elsewhere"));
 }
 
@@ -62,31 +60,28 @@ TEST_CASE("one process at a time writes into a folder; a killed one frees it", "
   Background first(here, "replay configs/studies/replay.yaml --out out");
   first.await([&] { return fs::exists(here.folder() / "out/steps.csv.part"); });
   for (const char* second : {"replay configs/studies/replay.yaml --steps 2", "tune configs/studies/tune.yaml", small}) {
-    const Outcome outcome = here.hdpsim(fmt::format("{} --out out", second));
-    CAPTURE(second, outcome.err);
-    CHECK(outcome.code == 3);
-    CHECK(outcome.err.find("hdpsim replay configs/studies/replay.yaml --out out") != std::string::npos);
+    CHECK_THAT(here.machine_refusal(fmt::format("{} --out out", second)),
+               Catch::Contains("hdpsim replay configs/studies/replay.yaml --out out"));
   }
   first.send(SIGKILL);
   REQUIRE(first.wait() == 128 + SIGKILL);
-  CHECK(here.hdpsim(fmt::format("{} --out out", small)).code == 0);
+  here.run(fmt::format("{} --out out", small));
 }
 
 TEST_CASE("a folder that is used again holds the results of the last run alone, and the user's files", "[outputs]") {
   const Workplace here;
   const std::string again = fmt::format("{} --out out", small);
-  REQUIRE(here.hdpsim(again + " --set output.html=true --set output.perfetto=true").code == 0);
+  here.run(again + " --set output.html=true --set output.perfetto=true");
   REQUIRE(fs::exists(here.folder() / "out/report.html"));
   here.write("out/notes.html", "the user's");
-  const Outcome second = here.hdpsim(again + " --set output.html=false");
-  REQUIRE(second.code == 0);
+  const Outcome second = here.run(again + " --set output.html=false");
   CHECK(second.err.find("removed from out") != std::string::npos);
   CHECK(second.err.find("report.html, timelines/") != std::string::npos);
   CHECK_FALSE(fs::exists(here.folder() / "out/report.html"));
   CHECK_FALSE(fs::exists(here.folder() / "out/timelines"));
   CHECK(here.read("out/notes.html") == "the user's");
 
-  REQUIRE(here.hdpsim("tune configs/studies/tune.yaml --set data.steps=2 --out out").code == 0);
+  here.run("tune configs/studies/tune.yaml --set data.steps=2 --out out");
   CHECK_FALSE(fs::exists(here.folder() / "out/result.json"));
   CHECK_FALSE(fs::exists(here.folder() / "out/runs"));
   CHECK(fs::exists(here.folder() / "out/best.yaml"));

@@ -92,9 +92,7 @@ void check_commands_of(const std::string& page) {
         continue;
       }
       shorten(call->arguments);
-      const Outcome outcome = here.hdpsim(call->arguments, call->before);
-      CAPTURE(outcome.err);
-      CHECK(outcome.code == 0);
+      here.run(call->arguments, call->before);
       ++hdpsim_commands;
     }
   }

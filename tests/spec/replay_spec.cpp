@@ -21,9 +21,8 @@ void check_same_files(const Workplace& here, const std::string& folder, const st
 
 TEST_CASE("a replay has the same bytes whatever the number of jobs, and a row a plan and step", "[replay]") {
   const Workplace here;
-  REQUIRE(here.hdpsim(fmt::format("{} --jobs 1 --out one", short_replay)).code == 0);
-  const Outcome three = here.hdpsim(fmt::format("{} --jobs 3 --out three --format csv", short_replay));
-  REQUIRE(three.code == 0);
+  here.run(fmt::format("{} --jobs 1 --out one", short_replay));
+  const Outcome three = here.run(fmt::format("{} --jobs 3 --out three --format csv", short_replay));
   check_same_files(here, "one", "three");
   CHECK((three.out == here.read("one/steps.csv")));
   CHECK(line_count(three.out) == 1 + 24 * 3);
@@ -32,8 +31,8 @@ TEST_CASE("a replay has the same bytes whatever the number of jobs, and a row a 
 
 TEST_CASE("the step times of a replay are those of the study", "[replay]") {
   const Workplace here;
-  REQUIRE(here.hdpsim("study configs/studies/tiny.yaml --out study").code == 0);
-  REQUIRE(here.hdpsim("replay configs/studies/tiny.yaml --point 1 --out replay").code == 0);
+  here.run("study configs/studies/tiny.yaml --out study");
+  here.run("replay configs/studies/tiny.yaml --point 1 --out replay");
   const auto study = nlohmann::json::parse(here.read("study/result.json")).at("runs");
   const auto replay = nlohmann::json::parse(here.read("replay/replay.json"));
   CHECK(replay.at("steps") == 4);
@@ -55,7 +54,7 @@ TEST_CASE("the step times of a replay are those of the study", "[replay]") {
 TEST_CASE("a replay that is killed at any moment goes on to the same bytes", "[replay]") {
   const Workplace here;
   const std::string longer = "replay configs/studies/tiny.yaml --point 1 --steps 150 --set replay.window=20";
-  REQUIRE(here.hdpsim(longer + " --out whole").code == 0);
+  here.run(longer + " --out whole");
   run_through_kills(here, longer + " --out parts", "parts/steps.sums.part", {.seed = 20260102, .within = 150ms});
   check_same_files(here, "whole", "parts");
   CHECK_FALSE(fs::exists(here.folder() / "parts/steps.csv.part"));
@@ -64,37 +63,15 @@ TEST_CASE("a replay that is killed at any moment goes on to the same bytes", "[r
 TEST_CASE("a replay may be made longer, and is then that of so many steps from the start", "[replay]") {
   const Workplace here;
   const std::string study = "replay configs/studies/tiny.yaml --point 1 ";
-  REQUIRE(here.hdpsim(study + "--steps 10 --out longer").code == 0);
-  REQUIRE(here.hdpsim(study + "--steps 16 --resume --out longer").code == 0);
-  REQUIRE(here.hdpsim(study + "--steps 16 --out whole").code == 0);
+  here.run(study + "--steps 10 --out longer");
+  here.run(study + "--steps 16 --resume --out longer");
+  here.run(study + "--steps 16 --out whole");
   check_same_files(here, "whole", "longer");
-  const Outcome shorter = here.hdpsim(study + "--steps 9 --resume --out longer");
-  CHECK(shorter.code == 2);
-  CHECK_THAT(shorter.err, Catch::Contains("longer holds more than 9 steps"));
-  const Outcome other = here.hdpsim(study + "--steps 16 --set data.seed=2 --resume --out longer");
-  CHECK(other.code == 2);
-  CHECK_THAT(other.err, Catch::Contains("holds the replay of another study"));
+  CHECK_THAT(here.refusal(study + "--steps 9 --resume --out longer"),
+             Catch::Contains("longer holds more than 9 steps"));
+  CHECK_THAT(here.refusal(study + "--steps 16 --set data.seed=2 --resume --out longer"),
+             Catch::Contains("holds the replay of another study"));
   check_same_files(here, "whole", "longer");
-}
-
-TEST_CASE("steps of a replay that are damaged are named and simulated again, to the same bytes", "[replay]") {
-  const Workplace here;
-  const std::string study = "replay configs/studies/tiny.yaml --point 1 --steps 8 --out ";
-  REQUIRE(here.hdpsim(study + "whole").code == 0);
-  REQUIRE(here.hdpsim(study + "kept").code == 0);
-  std::string rows = here.read("kept/steps.csv");
-  const auto number = rows.find(',', rows.find("\n3,hdp-naive,") + 14) + 1;  // the tokens
-  rows.replace(number, 1, 1, rows[number] == '9' ? '8' : '9');
-  here.write("kept/steps.csv", rows);
-  const Outcome resumed = here.hdpsim(study + "kept --resume");
-  CHECK(resumed.code == 0);
-  CHECK_THAT(resumed.err, Catch::Contains("kept/steps.csv:12:1: this row is damaged or in the wrong place; it is "
-                                          "simulated again\n"));
-  check_same_files(here, "whole", "kept");
-  fs::remove(here.folder() / "kept/steps.sums");
-  CHECK_THAT(here.hdpsim(study + "kept --resume").err,
-             Catch::Contains("kept/steps.csv:1:1: these steps have no checksums in steps.sums"));
-  check_same_files(here, "whole", "kept");
 }
 
 // A step of long documents among steps of short ones: 12 steps of 1Mi tokens.
@@ -111,10 +88,8 @@ std::string trace_with_a_long_step() {
 TEST_CASE("a trace is used once, and its slowest step is named with what makes it slow", "[replay]") {
   const Workplace here;
   here.write("azure.csv", trace_with_a_long_step());
-  const Outcome outcome = here.hdpsim(
+  const Outcome outcome = here.run(
       "replay configs/studies/tiny.yaml --point 1 --trace azure.csv --plan hdp-balance --plan static --out out");
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
   const auto replay = nlohmann::json::parse(here.read("out/replay.json"));
   CHECK(replay.at("steps") == 12);
   CHECK(replay.at("lengths").at("tokens") == 12 << 20);
@@ -131,10 +106,9 @@ TEST_CASE("a trace is used once, and its slowest step is named with what makes i
 TEST_CASE("where a plan loses its lead is told as a stretch of steps", "[replay]") {
   const Workplace here;
   here.write("lengths.csv", trace_with_a_long_step());
-  const Outcome outcome = here.hdpsim(
+  const Outcome outcome = here.run(
       "replay configs/studies/tiny.yaml --point 1 --trace lengths.csv --column ContextTokens+GeneratedTokens "
       "--set replay.window=1 --set replay.threshold=1000 --out out");
-  REQUIRE(outcome.code == 0);
   const auto plans = nlohmann::json::parse(here.read("out/replay.json")).at("plans");
   CHECK(plans.at(0).at("lead_lost").at("steps") == 0);  // the baseline
   for (const std::size_t plan : {1, 2}) {
@@ -149,10 +123,8 @@ TEST_CASE("where a plan loses its lead is told as a stretch of steps", "[replay]
 TEST_CASE("a replay's mistakes are wrong input", "[replay]") {
   const Workplace here;
   const auto said = [&](const std::string& arguments) {
-    const Outcome outcome = here.hdpsim("replay " + arguments);
-    CHECK(outcome.code == 2);
-    CHECK(outcome.out.empty());
-    return outcome.err;
+    const std::string outcome = here.refusal("replay " + arguments);
+    return outcome;
   };
   CHECK_THAT(said("configs/studies/tiny.yaml"), Catch::Contains("a replay has one point, the study has 2"));
   CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --resume"),
@@ -166,17 +138,6 @@ TEST_CASE("a replay's mistakes are wrong input", "[replay]") {
              Catch::Contains("the replay has no key 'windows'") && Catch::Contains("did you mean 'window'?"));
   CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --out new --resume"),
              Catch::Contains("new holds no replay to go on with"));
-}
-
-TEST_CASE("Ctrl-C ends a replay, which then goes on", "[replay]") {
-  const Workplace here;
-  Background replay(here, "replay configs/studies/replay.yaml --steps 100000 --out out --jobs 2");
-  replay.await([&] { return line_count(here.read("out/steps.csv.part")) > 3; });
-  replay.send(SIGINT);
-  CHECK(replay.wait() == 128 + SIGINT);
-  CHECK_FALSE(fs::exists(here.folder() / "out/replay.json"));
-  CHECK_FALSE(fs::exists(here.folder() / "out/steps.csv"));
-  CHECK(line_count(here.read("out/steps.csv.part")) % 3 == 1);  // the header and whole steps
 }
 
 }  // namespace

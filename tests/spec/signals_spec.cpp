@@ -36,17 +36,6 @@ TEST_CASE("a signal ends a process in the middle of a step", "[signals]") {
   CHECK(files_in(here.folder() / "results/runs").empty());
 }
 
-TEST_CASE("a second signal ends a process at once", "[signals]") {
-  const Workplace here;
-  here.write("endless.yaml", endless_study);
-  Background study(here, "study endless.yaml --out results");
-  study.await([&] { return fs::exists(here.folder() / "results/runs"); });
-  study.send(SIGINT);
-  study.send(SIGTERM);
-  const int code = study.wait();
-  CHECK((code == 128 + SIGINT || code == 128 + SIGTERM));
-}
-
 TEST_CASE("a signal ends a process that waits for its input", "[signals]") {
   const Workplace here;
   const fs::path pipe = here.folder() / "pipe";

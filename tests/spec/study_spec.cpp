@@ -47,32 +47,83 @@ struct TinyResults : Workplace {
   }
 };
 
-TEST_CASE(
-    "the table of the tiny study is the golden one, and its results have the same bytes whatever the number of "
-    "jobs",
-    "[study]") {
+TEST_CASE("the table of the tiny study is the golden one", "[study]") {
   const Workplace here;
-  const Outcome outcome = here.hdpsim(fmt::format("{} --jobs 1 --out one", tiny));
-  REQUIRE(outcome.code == 0);
+  const Outcome outcome = here.run(fmt::format("{} --out one", tiny));
   CHECK(outcome.out == golden("tiny_table.txt", outcome.out));
-  REQUIRE(here.hdpsim(fmt::format("{} --jobs 4 --out four", tiny)).code == 0);
-  check_same_results(here, "one", "four");
 }
 
-TEST_CASE("cold steps have the same bytes whatever the number of jobs, and say what their set-up rests on", "[study]") {
-  const Workplace here;
-  const std::string cold =
-      fmt::format("{} --set data.steps=1 --set mesh.connections=cold --set mesh.groups=communicators", tiny_of_plans);
-  REQUIRE(here.hdpsim(fmt::format("{} --jobs 1 --out one", cold)).code == 0);
-  REQUIRE(here.hdpsim(fmt::format("{} --jobs 3 --out three", cold)).code == 0);
-  check_same_results(here, "one", "three");
-  const auto result = nlohmann::json::parse(here.read("one/result.json"));
-  for (const auto& run : result.at("runs")) {
-    CHECK(run.at("not_modelled") == nlohmann::json::array({"memory_per_peer", "compute_beside_communication"}));
-    CHECK(run.at("memory_gb").at("connections").is_null());
-    CHECK(run.at("connections").at("groups") >= 1);
-    CHECK(run.at("breakdown_s").at("overhead") > 1);
+// What a run of results is checked for besides its bytes.
+using RunCheck = void (*)(const nlohmann::json& run);
+
+void has_intervals(const nlohmann::json& run) {
+  // 1Mi tokens at a token a microsecond.
+  CHECK(run.at("breakdown_s").at("data_wait").get<double>() == Approx(1.048576));
+  CHECK(run.at("goodput").at("share") < 1);
+  const auto& interval = run.at("uncertainty").at("step_time_s");
+  CHECK(interval.at("p5") < run.at("step_time_s").at("mean"));
+  CHECK(interval.at("p95") > run.at("step_time_s").at("mean"));
+}
+
+void says_what_its_set_up_rests_on(const nlohmann::json& run) {
+  CHECK(run.at("not_modelled") == nlohmann::json::array({"memory_per_peer", "compute_beside_communication"}));
+  CHECK(run.at("memory_gb").at("connections").is_null());
+  CHECK(run.at("connections").at("groups") >= 1);
+  CHECK(run.at("breakdown_s").at("overhead") > 1);
+}
+
+TEST_CASE("results have the same bytes whatever the number of jobs, when resumed, and of the resolved study",
+          "[study]") {
+  struct Case {
+    std::string study;
+    RunCheck check;
+  };
+  for (const auto& [study, check] : std::initializer_list<Case>{
+           {fmt::format("{} --set data.steps=2 --set 'noise={{device: {{cv: 0.02}}, step: {{cv: 0.02}}}}' "
+                        "--set 'uncertainty={{samples: 20}}' --set 'failures={{node_mtbf: 1000 h, checkpoint: 60 s}}' "
+                        "--set 'loading={{style: spmd, bytes_per_token: 4 B, tokens_per_s: 1M, prefetch: 0}}'",
+                        tiny),
+            has_intervals},
+           {fmt::format("{} --set data.steps=1 --set mesh.connections=cold --set mesh.groups=communicators",
+                        tiny_of_plans),
+            says_what_its_set_up_rests_on},
+           {"study configs/studies/two-jobs.yaml --set data.steps=2 --set compare_to=null", nullptr}}) {
+    CAPTURE(study);
+    const Workplace here;
+    here.run(study + " --jobs 1 --out one");
+    here.run(study + " --jobs 4 --out four");
+    check_same_results(here, "one", "four");
+    fs::remove(here.folder() / "four/runs" / files_in(here.folder() / "four/runs").front());
+    CHECK(line_count(here.run(study + " --out four --resume").err) == 1);
+    check_same_results(here, "one", "four");
+    here.run("study one/study.yaml --out again");
+    check_same_results(here, "one", "again");
+    for (const auto& run : nlohmann::json::parse(here.read("one/result.json")).at("runs")) {
+      if (check != nullptr) check(run);
+    }
   }
+}
+
+TEST_CASE("another job slows the static mesh most, and links.csv shows what it sends", "[study]") {
+  const Workplace here;
+  here.run("study configs/studies/two-jobs.yaml --set data.steps=2 --set compare_to=null --out one");
+  const auto runs = nlohmann::json::parse(here.read("one/result.json"))["runs"];
+  REQUIRE(runs.size() == 6);
+  const auto slowdown = [&](std::size_t plan) {
+    const auto mean = [&](std::size_t run) { return runs[run]["step_time_s"]["mean"].get<double>(); };
+    return mean(3 + plan) / mean(plan);
+  };
+  CHECK(runs[0]["background"].empty());
+  CHECK(runs[3]["background"][0]["name"] == "neighbour");
+  CHECK(slowdown(0) > 1.2);
+  CHECK(slowdown(2) >= 1);
+  CHECK(slowdown(2) < 1.02);
+
+  std::istringstream links(here.read("one/links.csv"));
+  std::map<char, int> loaded_by_others;  // by point
+  for (std::string line; std::getline(links, line);) loaded_by_others[line[0]] += line.ends_with(",0,0") ? 0 : 1;
+  CHECK(loaded_by_others['0'] == 0);
+  CHECK(loaded_by_others['1'] > 0);
 }
 
 TEST_CASE("a resumed study simulates only what is missing and gives the same bytes: results, report and timelines",
@@ -80,9 +131,8 @@ TEST_CASE("a resumed study simulates only what is missing and gives the same byt
   const TinyResults here;
   const std::vector<std::string> runs = here.copy_half_of_the_runs("half");
   REQUIRE(runs.size() == 6);
-  const Outcome resumed = here.hdpsim(fmt::format("{} --jobs 3 --out half --resume", with_timelines));
-  CHECK(resumed.code == 0);
-  CHECK(line_count(resumed.err) == 3);  // a line for every run that is simulated
+  CHECK(line_count(here.run(fmt::format("{} --jobs 3 --out half --resume", with_timelines)).err) ==
+        3);  // a line for every run that is simulated
   check_same_results(here, "whole", "half");
   CHECK(files_in(here.folder() / "half/runs") == runs);
   CHECK((here.read("whole/report.html") == here.read("half/report.html")));
@@ -97,20 +147,13 @@ TEST_CASE("a resumed study simulates only what is missing and gives the same byt
   }
 }
 
-TEST_CASE("a report and timelines are written only where they are asked for", "[study]") {
-  const Workplace here;
-  CHECK(here.hdpsim(fmt::format("{} --set data.steps=1 --set output.html=false --out plain", tiny_of_plans)).code == 0);
-  CHECK_FALSE(fs::exists(here.folder() / "plain/report.html"));
-  CHECK_FALSE(fs::exists(here.folder() / "plain/timelines"));
-}
-
 TEST_CASE("a degraded link slows the step, and links.csv names it first", "[study]") {
   const Workplace here;
   // The plan whose rings cross that link: a policy that is free to avoid it need not.
   const std::string study =
       "study configs/studies/tiny.yaml --set sweep={} --set plans=[hdp-naive] --set compare_to=null ";
-  REQUIRE(here.hdpsim(study + "--out sound").code == 0);
-  REQUIRE(here.hdpsim(study + "--set 'cluster.links={node 1 nic 3: 0.1}' --out degraded").code == 0);
+  here.run(study + "--out sound");
+  here.run(study + "--set 'cluster.links={node 1 nic 3: 0.1}' --out degraded");
   const auto mean_step = [&](const std::string& folder) {
     const auto result = nlohmann::json::parse(here.read(folder + "/result.json"));
     return result.at("runs").at(0).at("step_time_s").at("mean").get<double>();
@@ -123,93 +166,25 @@ TEST_CASE("a degraded link slows the step, and links.csv names it first", "[stud
   CHECK(links.substr(first + row.size()).starts_with("node 1 nic 3 out,1.13,"));
 }
 
-TEST_CASE("with noise, failures, loading and intervals results have the same bytes too, also when resumed", "[study]") {
-  const Workplace here;
-  const std::string study = fmt::format(
-      "{} --set data.steps=2 --set 'noise={{device: {{cv: 0.02}}, step: {{cv: 0.02}}}}' "
-      "--set 'uncertainty={{samples: 20}}' "
-      "--set 'failures={{node_mtbf: 1000 h, checkpoint: 60 s}}' "
-      "--set 'loading={{style: spmd, bytes_per_token: 4 B, tokens_per_s: 1M, prefetch: 0}}'",
-      tiny);
-  REQUIRE(here.hdpsim(study + " --jobs 1 --out one").code == 0);
-  REQUIRE(here.hdpsim(study + " --jobs 4 --out four").code == 0);
-  check_same_results(here, "one", "four");
-  fs::remove(here.folder() / "four/runs" / files_in(here.folder() / "four/runs").front());
-  CHECK(line_count(here.hdpsim(study + " --out four --resume").err) == 1);
-  check_same_results(here, "one", "four");
-  REQUIRE(here.hdpsim("study one/study.yaml --out again").code == 0);
-  check_same_results(here, "one", "again");
-  const auto result = nlohmann::json::parse(here.read("one/result.json"));
-  for (const auto& run : result.at("runs")) {
-    // 1Mi tokens at a token a microsecond.
-    CHECK(run.at("breakdown_s").at("data_wait").get<double>() == Approx(1.048576));
-    CHECK(run.at("goodput").at("share") < 1);
-    const auto& interval = run.at("uncertainty").at("step_time_s");
-    CHECK(interval.at("p5") < run.at("step_time_s").at("mean"));
-    CHECK(interval.at("p95") > run.at("step_time_s").at("mean"));
-  }
-}
-
 TEST_CASE("what a study is told to do without, its resolved form is without", "[study]") {
   const Workplace here;
-  REQUIRE(here.hdpsim(fmt::format("{} --set 'noise={{step: {{cv: 0.1}}}}' --without noise --without balance --set "
-                                  "data.steps=1 --out without",
-                                  tiny_of_plans))
-              .code == 0);
-  REQUIRE(
-      here.hdpsim(fmt::format("{} --set plans.2.hdp-balance.balance=none --set data.steps=1 --out set", tiny_of_plans))
-          .code == 0);
+  here.run(
+      fmt::format("{} --set 'noise={{step: {{cv: 0.1}}}}' --without noise --without balance --set "
+                  "data.steps=1 --out without",
+                  tiny_of_plans));
+  here.run(fmt::format("{} --set plans.2.hdp-balance.balance=none --set data.steps=1 --out set", tiny_of_plans));
   check_same_results(here, "without", "set");
-  const Outcome unknown = here.hdpsim(fmt::format("{} --without magic --without ofload --out results", tiny));
-  CHECK(unknown.code == 2);
-  CHECK_THAT(unknown.err, Catch::Contains("there is no mechanism 'magic'"));
-  CHECK_THAT(unknown.err, Catch::Contains("did you mean 'offload'?"));
+  const std::string unknown = here.refusal(fmt::format("{} --without magic --without ofload --out results", tiny));
+  CHECK_THAT(unknown, Catch::Contains("there is no mechanism 'magic'"));
+  CHECK_THAT(unknown, Catch::Contains("did you mean 'offload'?"));
   CHECK_FALSE(fs::exists(here.folder() / "results"));
-}
-
-TEST_CASE(
-    "beside other jobs results have the same bytes too, whatever the number of jobs, and when resumed; the static "
-    "mesh is slowed most, and links.csv shows what the neighbour sends",
-    "[study]") {
-  const Workplace here;
-  const std::string study = "study configs/studies/two-jobs.yaml --set data.steps=2 --set compare_to=null";
-  REQUIRE(here.hdpsim(study + " --jobs 1 --out one").code == 0);
-  REQUIRE(here.hdpsim(study + " --jobs 4 --out four").code == 0);
-  check_same_results(here, "one", "four");
-  fs::remove(here.folder() / "four/runs" / files_in(here.folder() / "four/runs").front());
-  const Outcome resumed = here.hdpsim(study + " --out four --resume");
-  CHECK(line_count(resumed.err) == 1);
-  check_same_results(here, "one", "four");
-  REQUIRE(here.hdpsim("study one/study.yaml --out again").code == 0);
-  check_same_results(here, "one", "again");
-
-  const auto runs = nlohmann::json::parse(here.read("one/result.json"))["runs"];
-  REQUIRE(runs.size() == 6);
-  const auto slowdown = [&](std::size_t plan) {
-    const auto mean = [&](std::size_t run) { return runs[run]["step_time_s"]["mean"].get<double>(); };
-    return mean(3 + plan) / mean(plan);
-  };
-  CHECK(runs[0]["background"].empty());
-  CHECK(runs[3]["background"][0]["name"] == "neighbour");
-  CHECK(slowdown(0) > 1.2);
-  CHECK(slowdown(2) >= 1);
-  CHECK(slowdown(2) < 1.02);
-  std::istringstream links(here.read("one/links.csv"));
-  std::map<char, int> loaded_by_others;  // by point
-  for (std::string line; std::getline(links, line);) loaded_by_others[line[0]] += line.ends_with(",0,0") ? 0 : 1;
-  CHECK(loaded_by_others['0'] == 0);
-  CHECK(loaded_by_others['1'] > 0);
 }
 
 TEST_CASE("runs of another study are not taken, those of a point that both have are", "[study]") {
   const TinyResults here;
   const std::string resumed = fmt::format("{} --out whole --resume", with_timelines);
-  const Outcome other = here.hdpsim(resumed + " --set data.seed=2");
-  CHECK(other.code == 0);
-  CHECK(line_count(other.err) == 6);
-  const Outcome added = here.hdpsim(resumed + " --set 'sweep.data.context=[32Ki, 64Ki]'");
-  CHECK(added.code == 0);
-  CHECK(line_count(added.err) == 3);
+  CHECK(line_count(here.run(resumed + " --set data.seed=2").err) == 6);
+  CHECK(line_count(here.run(resumed + " --set 'sweep.data.context=[32Ki, 64Ki]'").err) == 3);
 }
 
 TEST_CASE("a kept run that is damaged, or is another one, is named and simulated again", "[study]") {
@@ -222,17 +197,15 @@ TEST_CASE("a kept run that is damaged, or is another one, is named and simulated
   changed[time] = changed[time] == '9' ? '8' : '9';
   here.write("kept/runs/" + runs[0], changed);
   here.write("kept/runs/" + runs[1], here.read("kept/runs/" + runs[2]));
-  const Outcome resumed = here.hdpsim(fmt::format("{} --out kept --resume", with_timelines));
-  CHECK(resumed.code == 0);
+  const Outcome resumed = here.run(fmt::format("{} --out kept --resume", with_timelines));
   CHECK_THAT(resumed.err, Catch::Contains(fmt::format("kept/runs/{}:1:1: this run is damaged", runs[0])));
   CHECK_THAT(resumed.err,
              Catch::Contains(fmt::format("kept/runs/{}:1:1: this is another run; it is simulated again\n", runs[1])));
   CHECK(line_count(resumed.err) == 4);  // two that are damaged, two that are simulated
   check_same_results(here, "whole", "kept");
   here.write("kept/runs/" + runs[3], "");
-  const Outcome explained = here.hdpsim("explain kept");
-  CHECK(explained.code == 0);
-  CHECK_THAT(explained.err, Catch::Contains(fmt::format("kept/runs/{}:1:1: this run is damaged", runs[3])));
+  CHECK_THAT(here.run("explain kept").err,
+             Catch::Contains(fmt::format("kept/runs/{}:1:1: this run is damaged", runs[3])));
 }
 
 TEST_CASE("a study that is told to stop keeps its finished runs and nothing half-written", "[study]") {
@@ -252,17 +225,7 @@ TEST_CASE("a study that is told to stop keeps its finished runs and nothing half
   const std::vector<std::string> kept = files_in(runs);
   CHECK(kept.size() == 2);
   for (const std::string& name : kept) CHECK(name.ends_with(".json"));
-  const Outcome rest = here.hdpsim("study long.yaml --out results --resume --set 'sweep.data.steps=[1, 2]'");
-  CHECK(rest.code == 0);
-  CHECK(line_count(rest.err) == 2);
-}
-
-TEST_CASE("the resolved study gives the same results again", "[study]") {
-  const Workplace here;
-  REQUIRE(here.hdpsim(fmt::format("{} --set data.context=32Ki --set data.steps=2 --out first", tiny_of_plans)).code ==
-          0);
-  REQUIRE(here.hdpsim("study first/study.yaml --out second").code == 0);
-  check_same_results(here, "first", "second");
+  CHECK(line_count(here.run("study long.yaml --out results --resume --set 'sweep.data.steps=[1, 2]'").err) == 2);
 }
 
 TEST_CASE("the parts of every run sum to its step time", "[study]") {
@@ -302,10 +265,7 @@ TEST_CASE("every format says the same", "[study]") {
 
 TEST_CASE("a trace of lengths is replayed step by step", "[study]") {
   const Workplace here;
-  REQUIRE(
-      here.hdpsim(
-              "trace generate --preset github --steps 4 --context 64Ki --tokens-per-step 1Mi --seed 1 --out drawn.csv")
-          .code == 0);
+  here.run("trace generate --preset github --steps 4 --context 64Ki --tokens-per-step 1Mi --seed 1 --out drawn.csv");
   const std::string options = "--set sweep=null --set data.context=64Ki --format csv";
   const Outcome drawn = here.hdpsim(fmt::format("{} {}", tiny_of_plans, options));
   const Outcome replayed =
@@ -329,8 +289,7 @@ TEST_CASE("a plan that is refused costs its run, and the study ends well", "[stu
   const Workplace here;
   const std::string study =
       fmt::format("study configs/studies/tiny.yaml --set 'plans=[static, {}]' --set 'sweep={{}}'", demanding);
-  const Outcome whole = here.hdpsim(study + " --out whole");
-  REQUIRE(whole.code == 0);
+  const Outcome whole = here.run(study + " --out whole");
   CHECK_THAT(whole.out, Catch::Contains("refused: megatron-dp-balanced makes "));
   const auto result = nlohmann::json::parse(here.read("whole/result.json"));
   CHECK_FALSE(result.at("runs").at(0).contains("refusal"));
@@ -339,24 +298,20 @@ TEST_CASE("a plan that is refused costs its run, and the study ends well", "[stu
   CHECK_THAT(here.read("whole/report.html"),
              Catch::Contains("\"refused\":[{\"point\":0,\"plan\":\"megatron-dp-balanced\""));
 
-  const Outcome resumed = here.hdpsim(study + " --out whole --resume");
-  CHECK(resumed.code == 0);
+  const Outcome resumed = here.run(study + " --out whole --resume");
   CHECK(resumed.err.empty());  // no run is simulated again
   CHECK(resumed.out == whole.out);
 
-  const Outcome why = here.hdpsim("explain whole");
-  CHECK(why.code == 0);
-  CHECK_THAT(why.out, Catch::Contains("megatron-dp-balanced is refused: whole/study.yaml:"));
+  CHECK_THAT(here.run("explain whole").out, Catch::Contains("megatron-dp-balanced is refused: whole/study.yaml:"));
 }
 
 TEST_CASE("a study of which every plan is refused is wrong input", "[study][refusal]") {
   const Workplace here;
-  const Outcome outcome = here.hdpsim(fmt::format(
-      "study configs/studies/tiny.yaml --set 'plans=[{}]' --set 'sweep={{}}' --set compare_to=null --out none",
-      demanding));
-  CHECK(outcome.code == 2);
-  CHECK(outcome.out.empty());
-  CHECK_THAT(outcome.err, Catch::Contains("error: megatron-dp-balanced makes "));
+  CHECK_THAT(
+      here.refusal(fmt::format(
+          "study configs/studies/tiny.yaml --set 'plans=[{}]' --set 'sweep={{}}' --set compare_to=null --out none",
+          demanding)),
+      Catch::Contains("error: megatron-dp-balanced makes "));
   CHECK_FALSE(fs::exists(here.folder() / "none/result.json"));
 }
 

@@ -37,53 +37,18 @@ void check_same_search(const Workplace& here, const std::string& one, const std:
 
 TEST_CASE("a tuning writes the same bytes whatever the number of jobs", "[tune]") {
   const Tuned here;
-  const Outcome three = here.hdpsim(fmt::format("{} --jobs 3 --out three --format json", short_tuning));
-  REQUIRE(three.code == 0);
+  const Outcome three = here.run(fmt::format("{} --jobs 3 --out three --format json", short_tuning));
   CHECK(files_in(here.folder() / "whole") == std::vector<std::string>{"best.yaml", "candidates.csv", "search.jsonl",
                                                                       "study.yaml", "tune.html", "tune.json"});
   check_same_search(here, "whole", "three");
   CHECK((three.out == here.read("whole/tune.json")));
 }
 
-TEST_CASE("a tuning that is killed at any moment goes on to the same bytes", "[tune]") {
-  const Workplace here;
-  const std::string longer = "tune configs/studies/tune.yaml --set data.steps=4";
-  REQUIRE(here.hdpsim(longer + " --out whole").code == 0);
-  run_through_kills(here, longer + " --out parts", "parts/search.jsonl.part",
-                    {.times = 4, .seed = 20260310, .within = 300ms});
-  check_same_search(here, "whole", "parts");
-}
-
-TEST_CASE("a line of a tuning's journal that is damaged is named and simulated again, all others are used", "[tune]") {
-  const Tuned here;
-  const std::string journal = here.read("whole/search.jsonl");
-  std::string damaged = journal;
-  const std::string results = "\"results\":[[";
-  const auto at = damaged.find(results, journal.size() / 2);
-  REQUIRE(at != std::string::npos);
-  damaged.insert(at + results.size(), 1, '9');
-  const std::int64_t line = line_count(journal.substr(0, at)) + 1;
-  fs::create_directories(here.folder() / "cut");
-  here.write("cut/search.jsonl", damaged);
-  const Outcome resumed = here.hdpsim(fmt::format("{} --out cut --resume", short_tuning));
-  REQUIRE(resumed.code == 0);
-  const std::string named = fmt::format("cut/search.jsonl:{}:1: this line is damaged; it is simulated again\n", line);
-  CHECK_THAT(resumed.err, Catch::StartsWith(named));
-  check_same_search(here, "whole", "cut");
-  // A journal of a version without checksums.
-  here.write("cut/search.jsonl", "{\"schema\":\"hdpsim.search/1\",\"identity\":\"\"}\n");
-  const Outcome old = here.hdpsim(fmt::format("{} --out cut --resume", short_tuning));
-  CHECK(old.code == 0);
-  CHECK_THAT(old.err, Catch::Contains("cut/search.jsonl:1:1: this line is damaged, or is of a version without"));
-  check_same_search(here, "whole", "cut");
-}
-
 TEST_CASE("a tuning goes on only with what belongs to it", "[tune]") {
   const Workplace here;
   const auto said = [&](const std::string& arguments) {
-    const Outcome outcome = here.hdpsim(fmt::format("{} {}", short_tuning, arguments));
-    CHECK(outcome.code == 2);
-    return outcome.err;
+    const std::string outcome = here.refusal(fmt::format("{} {}", short_tuning, arguments));
+    return outcome;
   };
   CHECK_THAT(said("--resume"), Catch::Contains("--resume needs the folder of --out"));
   CHECK_THAT(said("--out new --resume"), Catch::Contains("new holds no tuning to go on with"));
@@ -92,7 +57,7 @@ TEST_CASE("a tuning goes on only with what belongs to it", "[tune]") {
   const std::string space =
       "--set 'cluster={file: one.yaml, gpus: 32}' --set 'tune.space={cluster.file: [one.yaml, two.yaml], mesh.pp: [1]}'"
       " --out here";
-  REQUIRE(here.hdpsim(fmt::format("{} {}", short_tuning, space)).code == 0);
+  here.run(fmt::format("{} {}", short_tuning, space));
   const std::string kept = here.read("here/search.jsonl");
   CHECK_THAT(said(fmt::format("{} --resume --set tune.keep=3", space)),
              Catch::Contains("here holds the tuning of another study"));
@@ -107,8 +72,8 @@ TEST_CASE("a tuning goes on only with what belongs to it", "[tune]") {
 
 TEST_CASE("the winner is a study that runs, and takes as long as the tuning says", "[tune]") {
   const Tuned here;
-  REQUIRE(here.hdpsim("check whole/best.yaml").code == 0);
-  REQUIRE(here.hdpsim("study whole/best.yaml --out best").code == 0);
+  here.run("check whole/best.yaml");
+  here.run("study whole/best.yaml --out best");
   const auto best = nlohmann::json::parse(here.read("whole/tune.json")).at("candidates").at(0);
   const auto runs = nlohmann::json::parse(here.read("best/result.json")).at("runs");
   REQUIRE(runs.size() == 1);
@@ -138,10 +103,8 @@ TEST_CASE("candidates.csv has a row for every candidate and the table names the 
 TEST_CASE("a tuning's mistakes are wrong input", "[tune]") {
   const Workplace here;
   const auto said = [&](const std::string& arguments) {
-    const Outcome outcome = here.hdpsim("tune configs/studies/" + arguments);
-    CHECK(outcome.code == 2);
-    CHECK(outcome.out.empty());
-    return outcome.err;
+    const std::string outcome = here.refusal("tune configs/studies/" + arguments);
+    return outcome;
   };
   CHECK_THAT(said("tiny.yaml"), Catch::Contains("a study with a sweep cannot be tuned"));
   CHECK_THAT(said("tune.yaml --set tune.price=2"), Catch::Contains("write price: 2.10 USD/GPU-hour"));

@@ -12,8 +12,7 @@ using test::small_validation_set;
 TEST_CASE("validate lays predictions beside what was published, the same whatever the number of jobs", "[validate]") {
   const Workplace here;
   here.write("small.yaml", small_validation_set);
-  const Outcome one = here.hdpsim("validate ./small.yaml --jobs 1 --format json --out results");
-  REQUIRE(one.code == 0);
+  const Outcome one = here.run("validate ./small.yaml --jobs 1 --format json --out results");
   CHECK(one.out == here.hdpsim("validate ./small.yaml --jobs 3 --format json").out);
   CHECK(files_in(here.folder() / "results") ==
         std::vector<std::string>{"sets.csv", "validation.csv", "validation.html", "validation.json"});
@@ -39,33 +38,24 @@ TEST_CASE("each case of a set is written as a study, which gives what was predic
   const auto json = nlohmann::json::parse(here.hdpsim("validate ./small.yaml --format json --out results").out);
   CHECK(files_in(here.folder() / "results/cases") ==
         std::vector<std::string>{"small-1-tp_1_dp_8_micro_batch_2.yaml", "small-2-tp_2_dp_4_micro_batch_1.yaml"});
-  const Outcome study = here.hdpsim("study results/cases/small-2-tp_2_dp_4_micro_batch_1.yaml --format json");
-  REQUIRE(study.code == 0);
-  const auto run = nlohmann::json::parse(study.out).at("runs").at(0);
+  const auto run =
+      nlohmann::json::parse(here.run("study results/cases/small-2-tp_2_dp_4_micro_batch_1.yaml --format json").out)
+          .at("runs")
+          .at(0);
   CHECK(run.at("step_time_s").at("mean") == json.at("rows").at(1).at("predicted"));
 }
 
 TEST_CASE("validate refuses sets that are not there and tells what is wrong with one", "[validate]") {
   const Workplace here;
-  const Outcome unknown = here.hdpsim("validate sc22");
-  CHECK(unknown.code == 2);
-  CHECK(unknown.err.find("did you mean 'sc21'?") != std::string::npos);
+  CHECK_THAT(here.refusal("validate sc22"), Catch::Contains("did you mean 'sc21'?"));
+  CHECK_THAT(here.refusal("validate korthikanti --without magic"),
+             Catch::Contains("--without:1:1: error: there is no mechanism 'magic'"));
   here.write("wrong.yaml", "name: wrong\nrows: []\n");
   const Outcome wrong = here.hdpsim("validate ./wrong.yaml --out results");
   CHECK(wrong.code == 2);
   CHECK(wrong.err.find("wrong.yaml:1:1: error: a validation set needs 'about'") != std::string::npos);
   CHECK(wrong.err.find("wrong.yaml:1:1: error: a validation set needs 'study'") != std::string::npos);
   CHECK_FALSE(fs::exists(here.folder() / "results"));
-}
-
-TEST_CASE("validate can leave a mechanism out of every case", "[validate]") {
-  const Workplace here;
-  here.write("small.yaml", small_validation_set);
-  const Outcome with = here.hdpsim("validate ./small.yaml --format csv");
-  CHECK(here.hdpsim("validate ./small.yaml --format csv --without noise").out == with.out);  // has none
-  const Outcome unknown = here.hdpsim("validate ./small.yaml --without magic");
-  CHECK(unknown.code == 2);
-  CHECK_THAT(unknown.err, Catch::Contains("--without:1:1: error: there is no mechanism 'magic'"));
 }
 
 }  // namespace
