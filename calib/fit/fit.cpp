@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "calib/fit/impl/families.h"
+#include "calib/fit/impl/linear_fits.h"
 #include "calib/fit/impl/link_profile.h"
-#include "calib/fit/impl/quantities.h"
 #include "sim/base/check.h"
-#include "sim/cost/impl/gemm_kernel.h"
+#include "sim/cost/cost_model.h"
+#include "sim/cost/fitted_transfer.h"
+#include "sim/cost/impl/sampled_kernels.h"
 
 namespace hdpsim::calib {
 namespace {
@@ -224,8 +226,8 @@ class Fitter {
     for (const auto& [key, own] : grouped(samples, alike)) {
       profile_.fits.messages.push_back(fit_messages(own, options_.seed));
     }
-    profile_.nvlink = link_profile(samples, LinkKind::nvlink, options_.nvlink_line_rate);
-    profile_.network = link_profile(samples, LinkKind::network, options_.network_line_rate);
+    profile_.nvlink = link_profile(samples, LinkKind::nvlink);
+    profile_.network = link_profile(samples, LinkKind::network);
   }
 
   const Samples& samples_;
@@ -233,10 +235,42 @@ class Fitter {
   DeviceProfile profile_;
 };
 
+// Without the samples, because the profile would repeat the sample of a launch that has one.
+DeviceProfile fits_alone(DeviceProfile profile) {
+  profile.attention.clear();
+  return profile;
+}
+
 }  // namespace
 
 DeviceProfile fit_profile(const Samples& samples, const FitOptions& options) {
   return Fitter(samples, options).profile();
+}
+
+Samples slower_than_fitted(const Samples& samples, const DeviceProfile& profile, double share) {
+  Samples found;
+  found.circumstances = samples.circumstances;
+  const auto is_slower = [share](const Timing& timing, double fitted_s) {
+    return timing.median_s > (1 + share) * fitted_s;
+  };
+  const auto cost = make_cost_model(fits_alone(profile));
+  for (const AttentionTiming& sample : samples.attention) {
+    if (is_slower(sample.timing, cost->attention(sample.op).time.seconds())) found.attention.push_back(sample);
+  }
+  for (const MemoryBoundTiming& sample : samples.memory_bound) {
+    for (const MemoryBoundFit& fit : profile.fits.memory_bound) {
+      if (fit.kernel != sample.kernel) continue;
+      const double fitted_s = fitted_seconds(fit.curve, static_cast<double>(sample.bytes));
+      if (is_slower(sample.timing, fitted_s)) found.memory_bound.push_back(sample);
+    }
+  }
+  for (const MessageTiming& sample : samples.messages) {
+    const MessageFit* fit = message_fit(profile.fits, sample.link, sample.kind, sample.ranks);
+    if (fit == nullptr) continue;
+    const double fitted_s = fitted_seconds(*fit, static_cast<double>(sample.bytes));
+    if (is_slower(sample.timing, fitted_s)) found.messages.push_back(sample);
+  }
+  return found;
 }
 
 }  // namespace hdpsim::calib

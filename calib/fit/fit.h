@@ -12,11 +12,7 @@ namespace hdpsim::calib {
 
 /// Facts that the samples do not contain.
 struct FitOptions {
-  std::string source;  ///< A sentence: who measured with what. The provenance of the profile.
-  /// Line rates from the links' data sheets. If empty, the fastest message over the link counts as its rate, so that a
-  /// cluster's link should be declared with the rate that messages reach.
-  std::optional<Bandwidth> nvlink_line_rate = {};
-  std::optional<Bandwidth> network_line_rate = {};
+  std::string source;      ///< A sentence: who measured with what. The provenance of the profile.
   std::uint64_t seed = 1;  ///< Seed of the folds of the cross-validation.
 };
 
@@ -30,5 +26,11 @@ struct FitOptions {
 /// Requires a positive peak, memory bandwidth and memory in the circumstances, blocks under one mask in every attention
 /// sample, and at least two ranks in every message (checked).
 [[nodiscard]] DeviceProfile fit_profile(const Samples& samples, const FitOptions& options = {});
+
+/// The samples that took longer, by more than `share`, than the profile fitted to all of them predicts. Either all
+/// their rounds were disturbed or the fit is wrong: more rounds decide.
+///
+/// Products are not checked, because their fit passes through every sample, and neither are copies.
+[[nodiscard]] Samples slower_than_fitted(const Samples& samples, const DeviceProfile& profile, double share);
 
 }  // namespace hdpsim::calib

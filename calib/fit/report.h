@@ -8,7 +8,7 @@ namespace hdpsim::calib {
 
 struct ReportOptions {
   int width = 100;    ///< Columns of the terminal.
-  bool plots = true;  ///< Whether to draw bars of the relative error by sample beside the tables.
+  bool plots = true;  ///< Whether to draw bars of the relative error by sample next to the tables.
 };
 
 /// The results of a calibration as text for a terminal: a table per family with form, coefficients, range, in-sample

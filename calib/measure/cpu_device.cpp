@@ -7,7 +7,6 @@
 
 #include "calib/measure/device.h"
 #include "calib/measure/impl/message_timer.h"
-#include "kernels/cpu/busy_cores.h"
 #include "kernels/cpu/cores.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/peak.h"

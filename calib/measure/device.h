@@ -9,12 +9,12 @@
 
 namespace hdpsim::calib {
 
-/// The share of the peaks that kernels roughly reach.
+/// The share of the peaks that kernels roughly achieve.
 inline constexpr double usual_share = 0.6;
 /// One of these parts of the memory is for one measurement.
 inline constexpr std::int64_t memory_parts = 8;
 
-/// Limits that no kernel on this device can exceed, and rates that kernels roughly reach. Rates per second.
+/// Limits that no kernel on this device can exceed, and rates that kernels roughly achieve. Rates per second.
 struct DeviceSpeed {
   double peak_flops = 0;      ///< A measured rate above it is refused.
   double peak_bandwidth = 0;  ///< The same for tensors that no cache can hold.

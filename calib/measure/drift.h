@@ -17,17 +17,17 @@ struct PaceRatio {
   double ratio = 1;       ///< Its time now over its time in the profile.
 };
 
-/// What is to be said of a family of costs.
+/// The verdict on a family of costs.
 enum class Judgement {
   holds,    ///< It takes as long as in the profile, up to what it may differ by.
   slower,   ///< It takes longer than that, by more than its rounds leave uncertain.
   faster,   ///< The same in less time.
-  unclear,  ///< Its rounds differ too much to tell.
+  unclear,  ///< Its rounds differ too much to decide.
 };
 /// "holds", "slower", "faster", "unclear".
 [[nodiscard]] std::string_view judgement_name(Judgement judgement);
 
-/// One family of a profile beside what it takes now.
+/// The drift of one family of a profile: its time now against its time in the profile.
 struct FamilyDrift {
   CostFamily family = CostFamily::gemm;
   std::int64_t samples = 0;  ///< How many of its samples were timed again.
@@ -36,17 +36,17 @@ struct FamilyDrift {
   double p10 = 1;    ///< Of all samples in all rounds.
   double p90 = 1;
   double uncertainty = 0;  ///< Of the ratio, as a share of it: what the rounds leave open.
-  double allowance = 0;    ///< How far a ratio may be from 1, either way, while the profile holds.
+  double allowance = 0;    ///< The largest difference of the ratio from 1 with which the profile still holds.
   std::string furthest;    ///< The sample that is furthest from its time in the profile.
   double furthest_ratio = 1;
   Judgement judgement = Judgement::holds;
 };
 
-/// A ratio of a machine that is as it was measured differs from 1 by so much: kernels of less than half a millisecond
+/// By how much a ratio differs from 1 on a machine that has not changed: kernels of less than half a millisecond
 /// are 5 % slower or faster for minutes at a time (calib/README.md, "Measured on a CPU").
 inline constexpr double usual_variation = 0.05;
 
-/// Quantiles of fewer rounds say nothing of their spread.
+/// With fewer rounds, quantiles have no known spread.
 inline constexpr std::int64_t least_drift_rounds = 3;
 
 /// Judges every family of which there are ratios, in the order of CostFamily. `rounds` has the ratios of each round;
@@ -58,7 +58,7 @@ inline constexpr std::int64_t least_drift_rounds = 3;
 [[nodiscard]] std::vector<FamilyDrift> drift_of(const std::vector<std::vector<PaceRatio>>& rounds,
                                                 const std::vector<NoiseFloor>& noise);
 
-/// What is to be said of a profile.
+/// The verdict on a profile.
 enum class Verdict { holds, drifted, unclear };
 /// "holds", "drifted", "unclear".
 [[nodiscard]] std::string_view verdict_name(Verdict verdict);

@@ -16,7 +16,7 @@ enum class PaceScope { kernels, everything };
 
 /// The speed of a device relative to the time when its profile was measured: a few of the things that the profile has
 /// samples of are timed again, as calibrations time them. Clocks, heat and the neighbours on a shared machine change
-/// between a calibration and a training; this tells them from errors of a prediction.
+/// between a calibration and a training; this separates them from errors of a prediction.
 class PaceMeter {
  public:
   /// Takes samples that last about two milliseconds: four kernels of each family, far apart in the profile. With

@@ -31,7 +31,7 @@ constexpr double planned_share = 0.5;
 constexpr double least_sampling_s = 0.005;
 
 // On a shared device all measurements at one time are disturbed alike: many short rounds, spread over the whole
-// calibration, tell more than a few long ones.
+// calibration, show more than a few long ones.
 constexpr double shared_sampling_share = 0.25;
 constexpr int shared_rounds = 4;
 constexpr int shared_least_rounds = 10;
@@ -202,8 +202,8 @@ std::vector<Planned> plan_measurements(Device& device, const DeviceSpeed& speed,
   return planner.plan();
 }
 
-std::unique_ptr<StoppingRule> stopping_rule(const Wishes& wishes) {
-  return stop_at_noise(wishes.noise, {.least_long_runs = wishes.long_runs, .most_s = wishes.sampling_s});
+StoppingRule stopping_rule(const Wishes& wishes) {
+  return {wishes.noise, {.least_long_runs = wishes.long_runs, .most_s = wishes.sampling_s}};
 }
 
 }  // namespace hdpsim::calib

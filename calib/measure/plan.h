@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "calib/measure/device.h"
-#include "calib/measure/stopping.h"
+#include "calib/measure/repeat.h"
 #include "calib/measure/subject.h"
 #include "sim/model/transformer.h"
 
@@ -14,7 +14,7 @@ namespace hdpsim::calib {
 /// What a calibration should cover, and how long it may take.
 struct Wishes {
   double budget_s = 180;                  ///< Expected time of all rounds.
-  double time_limit_s = 450;              ///< Measurements that are not made by then are left out.
+  double time_limit_s = 450;              ///< Measurements that are not made by then are omitted.
   double sampling_s = 0.1;                ///< Most time for the samples of one subject in one round.
   int long_runs = 3;                      ///< Least number of runs, even if they take longer than that.
   double noise = 0.005;                   ///< Sampling stops early when the median is known this well.
@@ -53,6 +53,6 @@ struct Planned {
 [[nodiscard]] Wishes wishes_on(const DeviceSpeed& speed, Wishes wishes);
 
 /// The stopping rule for the measurements of a plan.
-[[nodiscard]] std::unique_ptr<StoppingRule> stopping_rule(const Wishes& wishes);
+[[nodiscard]] StoppingRule stopping_rule(const Wishes& wishes);
 
 }  // namespace hdpsim::calib

@@ -21,7 +21,7 @@ constexpr int most_throttled_batches = 40;
 constexpr std::chrono::milliseconds cooling{50};  // nvbench pauses as long
 constexpr std::size_t runs_to_judge = 10;
 
-double sum_of(const std::vector<double>& seconds) {
+double sum_of(std::span<const double> seconds) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
@@ -47,6 +47,14 @@ bool mostly_impossible(const Repetition& result, std::size_t kept) {
 }
 
 }  // namespace
+
+bool StoppingRule::enough(std::span<const double> seconds, double between_s) const {
+  const auto runs = static_cast<int>(seconds.size());
+  if (runs >= limits.most_runs) return true;
+  const double total = sum_of(seconds) + static_cast<double>(runs) * between_s;
+  if (total >= limits.most_s) return runs >= limits.least_long_runs;
+  return runs >= limits.least_runs && total >= limits.least_s && noise_of_median(seconds) <= noise;
+}
 
 Repetition repeat(const Repeatable& work, const StoppingRule& rule, const std::function<bool()>& stop) {
   Repetition result;

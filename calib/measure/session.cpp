@@ -101,7 +101,7 @@ class Session {
   [[nodiscard]] double elapsed_s() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   [[nodiscard]] bool out_of_time() const { return deadline_s_ > 0 && elapsed_s() >= deadline_s_; }
 
-  void tell(const Planned& planned) const {
+  void report(const Planned& planned) const {
     const double elapsed = elapsed_s();
     const double speed = expected_done_s_ > 0 ? elapsed / expected_done_s_ : 1;
     Progress progress{.done = done_, .total = total_, .left_s = speed * expected_left_s_, .subject = &planned.subject};
@@ -198,7 +198,7 @@ class Session {
 
   Outcome measure(std::size_t index, int round) {
     const Planned& planned = plan_[index];
-    tell(planned);
+    report(planned);
     if (!device_.is_as_found(planned.subject)) return Outcome::postponed;
     const Repeatable work =
         prepare(device_, options_.speed, planned.subject, options_.seed + static_cast<std::uint64_t>(round));

@@ -77,7 +77,7 @@ std::vector<double> Device::time(const MessageSubject& message, int) {
 }
 
 std::vector<double> Device::time(const InterferenceSubject& pair, int) {
-  throw kernels::DeviceError("this device has no traffic to time beside " + pair.compute);
+  throw kernels::DeviceError("this device has no traffic to overlap with " + pair.compute);
 }
 
 Repeatable prepare(Device& device, const DeviceSpeed& speed, const Subject& subject, std::uint64_t seed) {

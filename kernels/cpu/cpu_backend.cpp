@@ -1,5 +1,6 @@
 #include "kernels/cpu/cpu_backend.h"
 
+#include <cblas.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,18 +8,37 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 
-#include "kernels/cpu/impl/clock.h"
 #include "kernels/cpu/impl/kernel_table.h"
-#include "kernels/cpu/impl/matrix_library.h"
-#include "kernels/cpu/impl/memory.h"
 #include "kernels/cpu/impl/processor.h"
 #include "kernels/cpu/impl/row_kernels.h"
 #include "kernels/spec/error.h"
+#include "kernels/spec/shared_library.h"
 
 namespace hdpsim::kernels {
 namespace {
+
+/// OpenBLAS on one core. It is opened with the first backend: where it is linked, it starts a thread for every core of
+/// the machine before main(), and these spin for some 25 ms, in every process that multiplies nothing.
+struct MatrixLibrary {
+  decltype(&cblas_sgemm) sgemm = nullptr;
+  std::string name;  ///< With the processor whose kernels it has chosen.
+};
+
+/// The same for the whole process. DeviceError if the machine has none.
+const MatrixLibrary& matrix_library() {
+  static const MatrixLibrary opened = [] {
+    const SharedLibrary library("matrix products need OpenBLAS", {"libopenblas.so.0", "libopenblasp.so.0"});
+    // One backend is one core; ranks are threads of their own.
+    library.function<decltype(&openblas_set_num_threads)>("openblas_set_num_threads")(1);
+    const auto core = library.function<decltype(&openblas_get_corename)>("openblas_get_corename");
+    return MatrixLibrary{library.function<decltype(&cblas_sgemm)>("cblas_sgemm"),
+                         fmt::format("OpenBLAS for {}", core())};
+  }();
+  return opened;
+}
 
 void require(bool condition, const char* message) {
   if (!condition) throw UnsupportedInput(message);
@@ -189,7 +209,7 @@ class CpuBackend final : public Backend {
 
   InstructionSet set_;
   const cpu::KernelTable& kernels_;
-  const cpu::MatrixLibrary& matrices_ = cpu::matrix_library();
+  const MatrixLibrary& matrices_ = matrix_library();
   std::function<void()> progress_ = [] {};
   DeviceMemory scratch_;                 ///< Allocated by the first attention.
   std::vector<unsigned char> eviction_;  ///< Larger than all caches, once a cold time was asked for.

@@ -4,8 +4,6 @@
 #include <cstring>
 
 #include "kernels/cpu/cpu_backend.h"
-#include "kernels/cpu/impl/clock.h"
-#include "kernels/cpu/impl/memory.h"
 #include "kernels/cpu/impl/processor.h"
 
 namespace hdpsim::kernels {

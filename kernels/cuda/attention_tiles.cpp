@@ -65,7 +65,7 @@ std::vector<AttentionTile> key_tiles(std::span<const AttentionBlock> blocks, std
   for (const AttentionBlock& block : blocks) {
     require_31_bits(block);
     for (std::int64_t first = 0; first < block.keys; first += rows) {
-      // The first query that sees a key of the tile, and the one behind the last; under a causal mask query i stands at
+      // The first query that sees a key of the tile, and the one behind the last; under a causal mask query i is at
       // key i + keys - queries + lead.
       const std::int64_t keys = std::min(rows, block.keys - first);
       const std::int64_t behind = block.queries - block.keys - block.lead;

@@ -20,7 +20,7 @@ struct AttentionTile {
   std::int32_t queries;
   std::int32_t key_row;
   std::int32_t keys;
-  /// Keys up to the one at which query 0 stands, if there were enough; negative if it stands before all.
+  /// Keys up to that of query 0, if there were enough; negative if query 0 comes before all keys.
   std::int32_t first_query_keys;
   std::int32_t window;  ///< Keys that a query sees at most, the last up to its own; no_window: all of them.
 

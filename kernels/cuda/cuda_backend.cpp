@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/cuda/impl/device_clock.h"
 #include "kernels/cuda/impl/gated_timer.h"
 #include "kernels/cuda/impl/management.h"
 #include "kernels/cuda/impl/matrix_product.h"
 #include "kernels/cuda/impl/runtime.h"
 #include "kernels/cuda/impl/staging.h"
+#include "kernels/cuda/impl/stream_queues.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/layer.h"
 #include "kernels/spec/error.h"

@@ -7,7 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cuda/impl/local_transport.h"
 #include "kernels/cuda/impl/local_world.h"
 #include "kernels/cuda/impl/stream_queues.h"
 #include "kernels/spec/error.h"

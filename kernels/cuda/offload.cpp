@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/impl/offload_stack.h"
-#include "kernels/cuda/impl/queue_copies.h"
+#include "kernels/cuda/impl/queues.h"
 #include "kernels/cuda/impl/runtime.h"
 #include "kernels/cuda/impl/stream_queues.h"
 #include "kernels/spec/error.h"

@@ -27,7 +27,7 @@
 #include "kernels/exec/model_shape.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/requirements.h"
-#include "kernels/ring/message_driver.h"
+#include "kernels/ring/ring_steps.h"
 #include "kernels/spec/error.h"
 #include "kernels/transport/group_transport.h"
 #include "sim/model/parameters.h"

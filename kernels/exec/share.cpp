@@ -76,7 +76,7 @@ GroupRows gathered_rows(const MicroBatch& micro_batch, std::size_t self) {
   const std::vector<std::int64_t> first = first_rows(micro_batch);
   GroupRows together{.members = members_of(micro_batch), .position = static_cast<int>(self), .held = {}};
   for (std::size_t index = 0; index < micro_batch.group.size(); ++index) {
-    std::vector<RowStretch>& held = together.held.emplace_back();
+    std::vector<RowRange>& held = together.held.emplace_back();
     for (const Piece& piece : pieces_on(micro_batch, index)) {
       if (piece.rows == 0) continue;
       held.push_back({piece.local_begin, first[static_cast<std::size_t>(piece.document)] + piece.begin, piece.rows});
@@ -114,7 +114,7 @@ GroupRows party_rows(const MicroBatch& micro_batch, const GroupSharing& sharing,
   for (std::size_t index = party * inner; index < (party + 1) * inner; ++index) {
     together.members.push_back(all[index]);
     const std::vector<Piece> pieces = pieces_on(micro_batch, index);
-    std::vector<RowStretch>& held = together.held.emplace_back();
+    std::vector<RowRange>& held = together.held.emplace_back();
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       if (pieces[i].rows == 0) continue;
       held.push_back({pieces[i].local_begin, whole[i].local_begin + pieces[i].begin - whole[i].begin, pieces[i].rows});

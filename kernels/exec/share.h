@@ -7,7 +7,6 @@
 #include "kernels/exec/tokens.h"
 #include "kernels/ring/chunk_keys.h"
 #include "kernels/ring/gathered_keys.h"
-#include "kernels/ring/group_rows.h"
 #include "kernels/ring/sharding.h"
 #include "sim/model/group_sharing.h"
 #include "sim/plan/plan.h"

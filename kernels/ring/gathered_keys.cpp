@@ -49,9 +49,8 @@ void GatheredKeys::put_in_order() {
     const std::size_t bytes = width(which) * each;
     for (std::size_t member = 0; member < members(); ++member) {
       const StridedRows<const std::byte> from{gathered_[index_of(which)].data() + member * most() * bytes, bytes};
-      for (const RowStretch& stretch : rows_->held[member]) {
-        copy_rows(backend_, part(ordered, which, each).from(stretch.begin), from.from(stretch.held), bytes,
-                  stretch.rows);
+      for (const RowRange& range : rows_->held[member]) {
+        copy_rows(backend_, part(ordered, which, each).from(range.begin), from.from(range.held), bytes, range.rows);
       }
     }
   }
@@ -89,9 +88,9 @@ void GatheredKeys::prepare_reduce(KeyOrValue which) {
   const std::byte* const ordered = d_ordered_.data();
   for (std::size_t member = 0; member < members(); ++member) {
     const StridedRows<std::byte> to{parts + member * most() * bytes, bytes};
-    for (const RowStretch& stretch : rows_->held[member]) {
-      copy_rows(backend_, to.from(stretch.held), part(ordered, which, sizeof(float)).from(stretch.begin), bytes,
-                stretch.rows);
+    for (const RowRange& range : rows_->held[member]) {
+      copy_rows(backend_, to.from(range.held), part(ordered, which, sizeof(float)).from(range.begin), bytes,
+                range.rows);
     }
   }
 }

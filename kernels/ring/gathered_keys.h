@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/ring/group_rows.h"
 #include "kernels/ring/rank_attention.h"
 #include "kernels/ring/scratch.h"
+#include "kernels/ring/sharding.h"
 #include "kernels/spec/attention.h"
 #include "kernels/spec/backend.h"
 #include "kernels/transport/group_transport.h"

@@ -28,9 +28,9 @@ int chunk_of(int position, std::size_t half, int ranks) {
   return half == 0 ? position : 2 * ranks - 1 - position;
 }
 
-std::size_t row_count(const std::vector<HaloRows>& stretches) {
+std::size_t row_count(const std::vector<HaloRows>& ranges) {
   std::int64_t rows = 0;
-  for (const HaloRows& stretch : stretches) rows += stretch.rows;
+  for (const HaloRows& range : ranges) rows += range.rows;
   return static_cast<std::size_t>(rows);
 }
 
@@ -174,10 +174,10 @@ void HaloKeys::pack(bool gradients) {
   std::byte* to = sent_.reserve(most_ * row_bytes());
   const auto* const keys = static_cast<const std::byte*>(is_backward_ ? backward_.kv : forward_.kv);
   for (const Peer& peer : peers_) {
-    for (const HaloRows& stretch : (gradients ? peer.needed : peer.wanted).stretches) {
-      const std::byte* const from = gradients ? d_keys_.data() + at(stretch.halo) : keys + at(stretch.held);
-      backend_.copy(to, from, at(stretch.rows));
-      to += at(stretch.rows);
+    for (const HaloRows& range : (gradients ? peer.needed : peer.wanted).ranges) {
+      const std::byte* const from = gradients ? d_keys_.data() + at(range.halo) : keys + at(range.held);
+      backend_.copy(to, from, at(range.rows));
+      to += at(range.rows);
     }
   }
 }
@@ -198,9 +198,9 @@ void HaloKeys::take_keys() {
   std::byte* const halo = keys_.reserve(at(halo_.rows));
   for (const Peer& peer : peers_) {
     const std::byte* from = received_.data() + peer.needed.first * row_bytes();
-    for (const HaloRows& stretch : peer.needed.stretches) {
-      backend_.copy(halo + at(stretch.halo), from, at(stretch.rows));
-      from += at(stretch.rows);
+    for (const HaloRows& range : peer.needed.ranges) {
+      backend_.copy(halo + at(range.halo), from, at(range.rows));
+      from += at(range.rows);
     }
   }
 }
@@ -208,9 +208,9 @@ void HaloKeys::take_keys() {
 void HaloKeys::add_gradients() {
   for (const Peer& peer : peers_) {
     const std::byte* from = received_.data() + peer.wanted.first * row_bytes();
-    for (const HaloRows& stretch : peer.wanted.stretches) {
-      add(stretch.held, from, stretch.rows);
-      from += at(stretch.rows);
+    for (const HaloRows& range : peer.wanted.ranges) {
+      add(range.held, from, range.rows);
+      from += at(range.rows);
     }
   }
 }
@@ -246,8 +246,8 @@ void HaloKeys::attend_halo() {
   if (halo_.rows == 0) return;
   std::byte* const halo = keys_.reserve(at(halo_.rows));
   const auto* const own = static_cast<const std::byte*>(is_backward_ ? backward_.kv : forward_.kv);
-  for (const HaloRows& stretch : of_own_) {
-    backend_.copy(halo + at(stretch.halo), own + at(stretch.held), at(stretch.rows));
+  for (const HaloRows& range : of_own_) {
+    backend_.copy(halo + at(range.halo), own + at(range.held), at(range.rows));
   }
   if (!is_backward_) {
     AttentionForward launched = forward_launch(launch(halo_.blocks), forward_, halo);
@@ -257,7 +257,7 @@ void HaloKeys::attend_halo() {
   std::byte* const d_halo = d_keys_.reserve(at(halo_.rows));
   backend_.fill_bytes(d_halo, 0, at(halo_.rows));
   backend_.run(backward_launch(launch(halo_.blocks), backward_, halo, d_keys_.floats(), delta_.floats()));
-  for (const HaloRows& stretch : of_own_) add(stretch.held, d_halo + at(stretch.halo), stretch.rows);
+  for (const HaloRows& range : of_own_) add(range.held, d_halo + at(range.halo), range.rows);
 }
 
 }  // namespace hdpsim::kernels

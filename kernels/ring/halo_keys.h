@@ -68,7 +68,7 @@ class HaloKeys {
  private:
   /// Message in the order in which a message has them, and where they begin among those of all messages.
   struct Message {
-    std::vector<HaloRows> stretches;
+    std::vector<HaloRows> ranges;
     std::size_t first = 0;
     std::size_t count = 0;
   };

@@ -46,7 +46,7 @@ struct MixingBackward {
 
 /// Linear attention of documents that are cut over a group of ranks in a zigzag, with one decay a head: what one device
 /// would compute on the whole documents. Every rank computes the states at the ends of its parts as if they began
-/// documents; all states reach all ranks (LASP-2, Sun et al. 2025); and every rank computes its parts from the states
+/// documents; all ranks get all states (LASP-2, Sun et al. 2025); and every rank computes its parts from the states
 /// before them. Backward does the same with the gradients of states, from the last part to the first. A rank alone has
 /// no exchange, and computes once.
 ///

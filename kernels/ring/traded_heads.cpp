@@ -30,8 +30,8 @@ void TradedHeads::prepare(const TradedTensor& tensor, Way way) {
       copy_rows(backend_, to, read(heads_of(tensor, member)), tensor.width, rows_->own());
       continue;
     }
-    for (const RowStretch& stretch : rows_->held[member]) {
-      copy_rows(backend_, to.from(stretch.held), read(tensor.heads.from(stretch.begin)), tensor.width, stretch.rows);
+    for (const RowRange& range : rows_->held[member]) {
+      copy_rows(backend_, to.from(range.held), read(tensor.heads.from(range.begin)), tensor.width, range.rows);
     }
   }
 }
@@ -47,8 +47,8 @@ void TradedHeads::finish(const TradedTensor& tensor, Way way) {
       copy_rows(backend_, heads_of(tensor, member), read(from), tensor.width, rows_->own());
       continue;
     }
-    for (const RowStretch& stretch : rows_->held[member]) {
-      copy_rows(backend_, tensor.heads.from(stretch.begin), read(from.from(stretch.held)), tensor.width, stretch.rows);
+    for (const RowRange& range : rows_->held[member]) {
+      copy_rows(backend_, tensor.heads.from(range.begin), read(from.from(range.held)), tensor.width, range.rows);
     }
   }
 }

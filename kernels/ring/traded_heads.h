@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/ring/group_rows.h"
 #include "kernels/ring/scratch.h"
+#include "kernels/ring/sharding.h"
 #include "kernels/spec/backend.h"
 #include "kernels/transport/group_transport.h"
 #include "kernels/transport/transport.h"

@@ -17,8 +17,8 @@ struct Mail {
 /// it has no collectives and no order among ranks, and the death of a rank is not an error: a rank from which nothing
 /// has arrived for `patience` counts as silent until it is heard of again.
 ///
-/// A thread of its own moves the texts and regularly tells the others that this rank lives, whatever the threads of the
-/// program do. Except for post(), only one thread may use it.
+/// A thread of its own moves the texts and regularly reports to the others that this rank lives, whatever the threads
+/// of the program do. Except for post(), only one thread may use it.
 class Mailbox {
  public:
   Mailbox() = default;
@@ -26,8 +26,8 @@ class Mailbox {
   Mailbox& operator=(const Mailbox&) = delete;
   /// If all ranks are alive, waits until all of them are here, then ends MPI. Rank 0 does not wait for silent ranks;
   /// the others do not wait if rank 0 is silent. If any was silent, MPI is left as it is, because its end would wait
-  /// for the dead; rank 0 then ends the whole job when it exits, and its exit code is the job's: a rank that stands
-  /// still has no work left.
+  /// for the dead; rank 0 then ends the whole job when it exits, and its exit code is the job's: a rank that hangs
+  /// has no work left.
   virtual ~Mailbox() = default;
 
   [[nodiscard]] virtual int rank() const = 0;

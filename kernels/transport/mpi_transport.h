@@ -17,9 +17,9 @@ inline constexpr std::size_t largest_mpi_piece = std::size_t{1} << 30;
 /// its life. MPI moves long messages only inside its own calls: they overlap with work only if progress() is called
 /// between pieces of it. All ranks give the same `largest_piece`.
 ///
-/// A rank that fails tells the others, whose wait() then throws a DeviceError too. It does not end MPI, which could
+/// A rank that fails notifies the others, whose wait() then throws a DeviceError too. It does not end MPI, which could
 /// wait for the others for ever: when the process exits, it gives them two seconds to report and then aborts the job
-/// with its own exit code. The same happens if an exception destroys the transport, and if a rank stands still when the
+/// with its own exit code. The same happens if an exception destroys the transport, and if a rank hangs when the
 /// others have finished: the job then succeeds if rank 0 does, which has all results.
 ///
 /// DeviceError if the program was built without MPI, or MPI refuses.

@@ -20,8 +20,8 @@ struct CriticalPass {
   Instant end;
   Duration message;  ///< Time before `begin` in which the message from another stage was on its way.
   /// Breakdown of end - begin: the kernels of the slowest device of the group. A rank alone also waits for copies
-  /// (offload_stall) and for collectives over the pool (grad_sync). What a group waits for is not told apart: messages
-  /// of the ring (cp_comm), or in a wave of several groups also each other (group_wait).
+  /// (offload_stall) and for collectives over the pool (grad_sync). The reasons for which a group waits are not
+  /// distinguished: messages of the ring (cp_comm), or in a wave of several groups also each other (group_wait).
   Breakdown time;
 };
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "sim/analysis/link_load.h"
+#include "sim/analysis/link_use.h"
 
 namespace hdpsim {
 namespace {
@@ -21,7 +21,7 @@ ExplainedPass explained(const CriticalPass& link, const Program& program) {
     if (!longest || span.tokens > longest->tokens) longest = span;
   });
   const HdpRank last = pipeline.rank_of(link.last_to_come);
-  ExplainedPass told{
+  ExplainedPass result{
       .micro_batch = static_cast<std::int64_t>(pass.micro_batch.index()),
       .kind = {},
       .ranks = std::ssize(micro_batch.group),
@@ -33,12 +33,12 @@ ExplainedPass explained(const CriticalPass& link, const Program& program) {
       .time = link.end - link.begin,
       .waiting = link.time[Activity::cp_comm] + link.time[Activity::group_wait] + link.time[Activity::offload_stall] +
                  link.time[Activity::grad_sync]};
-  if (pipeline.stages() > 1) told.kind = fmt::format("{} on stage {}", pass_kind_name(pass.kind), pass.stage);
+  if (pipeline.stages() > 1) result.kind = fmt::format("{} on stage {}", pass_kind_name(pass.kind), pass.stage);
   if (longest) {
-    told.sequence = static_cast<std::int64_t>(longest->sequence.index());
-    told.sequence_tokens = program.plan().sequence_tokens.at(longest->sequence.index());
+    result.sequence = static_cast<std::int64_t>(longest->sequence.index());
+    result.sequence_tokens = program.plan().sequence_tokens.at(longest->sequence.index());
   }
-  return told;
+  return result;
 }
 
 Duration waiting_of(const CriticalPass& link) {
@@ -58,7 +58,7 @@ std::size_t busiest_worker(const Timeline& timeline) {
 Explanation explanation_of(const Program& program, const Timeline& timeline, const Machine& machine) {
   const Pipeline& pipeline = program.pipeline();
   const CriticalPath path = critical_path(program, timeline, machine);
-  Explanation told{
+  Explanation explanation{
       .plan = program.plan().policy,
       .step = program.plan().step,
       .step_time = timeline.step_time,
@@ -77,22 +77,22 @@ Explanation explanation_of(const Program& program, const Timeline& timeline, con
   std::stable_sort(longest.begin(), longest.end(),
                    [](const CriticalPass& a, const CriticalPass& b) { return a.end - a.begin > b.end - b.begin; });
   for (std::size_t i = 0; i < std::min(most_passes, longest.size()); ++i) {
-    told.longest.push_back(explained(longest[i], program));
+    explanation.longest.push_back(explained(longest[i], program));
   }
   const auto waits_longest =
       std::max_element(path.passes.begin(), path.passes.end(),
                        [](const CriticalPass& a, const CriticalPass& b) { return waiting_of(a) < waiting_of(b); });
   if (waits_longest != path.passes.end() && waiting_of(*waits_longest) > Duration{}) {
-    told.slow_hop = slowest_hop(program, waits_longest->pass, machine);
+    explanation.slow_hop = slowest_hop(program, waits_longest->pass, machine);
   }
   const TimeWindow step{Instant{}, Instant::at(timeline.step_time)};
   if (!timeline.links.empty()) {
     for (const LinkLoad& load : link_loads(program, timeline, machine, step, 1, 1)) {
-      told.busiest_link = load.name;
-      told.busiest_link_share = load.shares.front();
+      explanation.busiest_link = load.name;
+      explanation.busiest_link_share = load.shares.front();
     }
   }
-  return told;
+  return explanation;
 }
 
 }  // namespace hdpsim

@@ -63,7 +63,7 @@ struct Explanation {
   std::string busiest_link;            ///< Name of the link that is busiest of all; empty if there is none.
   double busiest_link_share = 0;       ///< Its load relative to its rate, over the step.
   std::vector<WhatIf> changes;         ///< Changes that help, the most helpful first.
-  std::string refusal{};               ///< refusal_text() of its run: there is then nothing else to tell but advice.
+  std::string refusal{};               ///< refusal_text() of its run: there is then nothing else to report but advice.
   /// What its user could change, the best first; empty: nothing was tried.
   std::optional<std::vector<Advice>> advice{};
 };

@@ -4,9 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/id.h"
 #include "sim/base/units.h"
-#include "sim/network/link_traffic.h"
+#include "sim/engine/machine.h"
+#include "sim/engine/timeline.h"
 #include "sim/network/network_model.h"
+#include "sim/program/program.h"
 
 namespace hdpsim {
 
@@ -28,7 +31,7 @@ struct JobsTraffic {
 };
 
 /// The links that all jobs together used most, at most `most` of them, busiest first; among equal ones the lower id.
-/// Links over which the main job sent nothing are left out. Shares are of `seconds`. O(links).
+/// Links over which the main job sent nothing are omitted. Shares are of `seconds`. O(links).
 [[nodiscard]] std::vector<LinkUse> busiest_links(const JobsTraffic& traffic, double seconds,
                                                  const NetworkModel& network, std::size_t most);
 
@@ -47,5 +50,24 @@ struct LinkKindUse {
 /// Every kind of link of the network, in the order of their first ids. O(links).
 [[nodiscard]] std::vector<LinkKindUse> use_by_kind(const JobsTraffic& traffic, Duration time,
                                                    const NetworkModel& network);
+
+/// An interval of a step.
+struct TimeWindow {
+  Instant from;
+  Instant to;
+};
+
+/// The share of its rate that a step used of a link, for consecutive intervals of equal length.
+struct LinkLoad {
+  std::string name;
+  std::vector<double> shares;
+};
+
+/// The load of the links that the step used most, at most `most` of them, busiest first, as means over each of
+/// `intervals` equal parts of the window. What a micro-batch sends around rings is spread evenly over its interval, and
+/// all else over the window, because a timeline does not follow every message: shares are means, and a peak does not
+/// show. Requires the link bytes of a simulated timeline. O(sum of the groups' sizes x their hops' links + intervals).
+[[nodiscard]] std::vector<LinkLoad> link_loads(const Program& program, const Timeline& timeline, const Machine& machine,
+                                               TimeWindow window, std::size_t most, std::size_t intervals);
 
 }  // namespace hdpsim

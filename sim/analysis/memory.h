@@ -62,7 +62,7 @@ struct RankMemory {
 /// the micro-batches in flight, of which resident_share_of_stage() is on the device and the rest in host memory, and
 /// what the current backward needs besides them (DeviceMemory). The micro-batches in flight are counted along the order
 /// in which each stage runs its passes (Pipeline). Of chunks in order (MicroBatch::continues), keys and values stay
-/// from forward to backward also where these are recomputed, and beside a chunk's backward there are the gradients of
+/// from forward to backward also where these are recomputed, and a chunk's backward also holds the gradients of
 /// all keys that it sees.
 class PlanMemory {
  public:

@@ -31,7 +31,7 @@ struct MemoryLimits {
 /// The same of the fullest device.
 [[nodiscard]] Bytes with_largest_gaps(const MemoryUse& memory);
 
-/// The one verdict on memory that all else tells.
+/// The one verdict on memory, which all output reports.
 [[nodiscard]] MemoryFit fit_of(const MemoryUse& memory, const MemoryLimits& limits);
 /// The same of a run, which must have metrics. A plan that gives a rank more tokens than the capacity does not fit.
 [[nodiscard]] MemoryFit fit_of(const Run& run);

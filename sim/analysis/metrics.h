@@ -63,7 +63,7 @@ struct RunInfo {
 
 struct Speedup {
   std::string versus;
-  double mean = 1;  ///< Ratio of the mean step times; of a token's, where the plans train unlike numbers of tokens.
+  double mean = 1;  ///< Ratio of the mean step times; of a token's, where the plans train different numbers of tokens.
   double p5 = 1;    ///< Percentile of such ratios step by step: both plans read the same batches.
   double p95 = 1;
 };
@@ -117,7 +117,7 @@ struct Run {
   RunMetrics metrics;
   /// The baseline of the speed-up if it has a mesh of its own; null: it is a run of the study.
   std::shared_ptr<const Run> tuned_baseline{};
-  /// What `over_best_static` is over: a run of the study, or one beside them, "static (a2a)". Null: nothing.
+  /// What `over_best_static` is over: a run of the study, or an extra one, "static (a2a)". Null: nothing.
   std::shared_ptr<const Run> best_static{};
 
   [[nodiscard]] bool is_refused() const { return result.refusal.has_value(); }

@@ -52,7 +52,7 @@ struct Sample {
   std::vector<std::size_t> steps;               ///< Steps drawn with replacement from the run's (Efron's bootstrap).
   std::vector<double> slow_nodes;               ///< Where in the job, from 0 to 1, nodes are slow.
   double routes = 0;                            ///< Which of the simulated choices of routes the switches make, 0 to 1.
-  std::vector<double> fitted{};                 ///< Where fitted parameters stand, in deviations from their values.
+  std::vector<double> fitted{};                 ///< Fitted parameters, in deviations from their values.
 };
 [[nodiscard]] Sample draw_sample(const UncertaintyModel& model, std::size_t steps, std::int64_t number);
 

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "calib/traces/message_fit.h"
-#include "calib/traces/trace_report.h"
+#include "calib/traces/trace_fit.h"
 #include "sim/app/fitted_output.h"
 #include "sim/app/start_profile.h"
 

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "calib/traces/trace_fit.h"
-#include "calib/traces/trace_report.h"
 #include "sim/app/fitted_output.h"
 #include "sim/app/progress.h"
 #include "sim/app/start_profile.h"

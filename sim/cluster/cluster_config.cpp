@@ -7,14 +7,11 @@
 
 #include "sim/base/quantity_limits.h"
 #include "sim/cluster/device_facts.h"
-#include "sim/cluster/impl/cable_links.h"
 #include "sim/cluster/impl/fabric_reader.h"
-#include "sim/cluster/impl/index_range.h"
-#include "sim/cluster/impl/keys.h"
 #include "sim/cluster/impl/link_selector.h"
 #include "sim/cluster/impl/node_reader.h"
-#include "sim/cluster/impl/part_of_node.h"
 #include "sim/cluster/link_shares.h"
+#include "sim/cluster/node_list.h"
 #include "sim/document/key_table.h"
 
 namespace hdpsim {
@@ -120,7 +117,7 @@ const Keys& cluster_table() {
   return table;
 }
 
-/// Reads one cluster map. Problems go to a list of its own, so that the caller can tell whether there were any.
+/// Reads one cluster map. Problems go to a list of its own, so that the caller knows whether there were any.
 class ClusterReader {
  public:
   explicit ClusterReader(const Value& value) : value_(value) { text_.spec.name = "cluster"; }
@@ -248,7 +245,7 @@ class ClusterReader {
     }
     if (!problems_.empty()) return;
     if (const auto* graph = std::get_if<SwitchGraphSpec>(&spec_.fabric)) {
-      check_ways(*graph, {spec_.nodes(), spec_.nics_per_node}, value.position, problems_);
+      check_paths(*graph, spec_.nics_per_node, value.position, problems_);
     }
     if (const auto cut_off = find_cut_off(spec_)) {
       problems_.error(
@@ -305,14 +302,14 @@ class ClusterReader {
 
   void check_reach() {
     if (!gpus_ || !node_gpus_ || !tiers_readable_ || *gpus_ <= *node_gpus_) return;
-    auto reach = static_cast<double>(*node_gpus_);
-    for (const SwitchTier& tier : spec_.tiers) reach *= static_cast<double>(tier.fan_in);
-    if (reach > static_cast<double>(INT64_MAX / 2)) {
-      problems_.error(text_.tiers->position, fmt::format("the tiers join {:.3g} gpus, too many to count", reach));
+    auto joined = static_cast<double>(*node_gpus_);
+    for (const SwitchTier& tier : spec_.tiers) joined *= static_cast<double>(tier.fan_in);
+    if (joined > static_cast<double>(INT64_MAX / 2)) {
+      problems_.error(text_.tiers->position, fmt::format("the tiers join {:.3g} gpus, too many to count", joined));
     }
-    if (reach >= static_cast<double>(*gpus_)) return;
+    if (joined >= static_cast<double>(*gpus_)) return;
     problems_.error(value_.find("gpus")->position,
-                    fmt::format("the tiers join at most {:.0f} gpus, the cluster has {}", reach, *gpus_),
+                    fmt::format("the tiers join at most {:.0f} gpus, the cluster has {}", joined, *gpus_),
                     spec_.tiers.empty() ? "add a tier of switches"
                                         : fmt::format("raise tiers.{}.fan_in or add a tier", spec_.tiers.back().name));
   }

@@ -11,7 +11,7 @@
 
 namespace hdpsim {
 
-/// All keys of a cluster, declared where they are read, with those that stand for others: `preset`, `file`,
+/// All keys of a cluster, declared where they are read, with those that replace others: `preset`, `file`,
 /// `node.nccl_topology`. configs/clusters/KEYS.md shows them, and configs/clusters/examples their use.
 [[nodiscard]] const std::vector<KeyText>& cluster_keys();
 

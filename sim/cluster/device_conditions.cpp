@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "sim/base/random.h"
-#include "sim/cluster/impl/index_range.h"
+#include "sim/cluster/node_list.h"
 #include "sim/document/key_table.h"
 
 namespace hdpsim {

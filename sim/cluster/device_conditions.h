@@ -41,12 +41,12 @@ struct DeviceConditions {
 [[nodiscard]] KeyShape noise_shape();
 [[nodiscard]] KeyShape faults_shape();
 
-/// Reads `{device: {cv: 0.02}, step: {cv: 0.01}, seed: 1}`, each key of which may be left out. All problems are
+/// Reads `{device: {cv: 0.02}, step: {cv: 0.01}, seed: 1}`, each key of which may be omitted. All problems are
 /// reported.
 [[nodiscard]] Noise read_noise(const Value& value, Diagnostics& diagnostics);
 
 /// Reads a list of `{device: 17, from_step: 3, to_step: 9, slowdown: 1.5}`. `device` is `17` or `16-23`; `node: 2`
-/// stands for all devices of a node. Without from_step the fault is there from the first step on, without to_step until
+/// stands for all devices of a node. Without from_step the fault begins with the first step, without to_step until
 /// the last. All problems are reported: devices that do not exist, steps beyond the run's `steps`, factors below 1.
 [[nodiscard]] std::vector<Fault> read_faults(const Value& value, const ClusterSpec& cluster, std::int64_t steps,
                                              Diagnostics& diagnostics);

@@ -1,12 +1,11 @@
 #include "sim/cluster/node_list.h"
 
 #include <fmt/format.h>
-
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "sim/base/check.h"
-#include "sim/cluster/impl/index_range.h"
 #include "sim/document/reader.h"
 
 namespace hdpsim {
@@ -55,6 +54,23 @@ class NodesReader {
   std::set<std::int64_t> found_;
 };
 
+std::optional<std::int64_t> index_of(std::string_view text) {
+  std::int64_t index = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (error != std::errc{} || end != text.data() + text.size() || index < 0) return std::nullopt;
+  return index;
+}
+
+std::optional<IndexRange> parse_every(std::string_view text) {
+  constexpr std::string_view from_word = " from ";
+  const auto from = text.find(from_word);
+  const auto step = index_of(text.substr(0, from));
+  const auto first =
+      from == std::string_view::npos ? std::optional<std::int64_t>{0} : index_of(text.substr(from + from_word.size()));
+  if (!step || *step < 1 || !first) return std::nullopt;
+  return IndexRange{.first = *first, .step = *step};
+}
+
 }  // namespace
 
 NodeList::NodeList(std::vector<NodeId> nodes) : nodes_(std::move(nodes)) {
@@ -89,6 +105,19 @@ std::optional<NodeList> read_nodes(const Value& value, const ClusterSpec& cluste
   bool fine = true;
   for (const Value& item : value.items) fine = reader.add(item) && fine;
   return fine ? std::optional(reader.take()) : std::nullopt;
+}
+
+std::optional<IndexRange> parse_closed_range(std::string_view text) {
+  const std::size_t dash = text.find('-');
+  const auto first = index_of(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : index_of(text.substr(dash + 1));
+  if (!first || !last || *first > *last) return std::nullopt;
+  return IndexRange{.first = *first, .last = last};
+}
+
+std::optional<IndexRange> parse_index_range(std::string_view text) {
+  constexpr std::string_view every = "every ";
+  return text.starts_with(every) ? parse_every(text.substr(every.size())) : parse_closed_range(text);
 }
 
 }  // namespace hdpsim

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/diagnostic.h"
@@ -33,5 +34,17 @@ class NodeList {
 /// problem reported, if a node does not exist or is named twice.
 [[nodiscard]] std::optional<NodeList> read_nodes(const Value& value, const ClusterSpec& cluster,
                                                  Diagnostics& diagnostics);
+
+/// Indices first, first + step, ... up to last; if empty, up to the last index that exists.
+struct IndexRange {
+  std::int64_t first = 0;
+  std::optional<std::int64_t> last = {};
+  std::int64_t step = 1;
+};
+
+/// Parses `17` or `32-39`; empty for any other text. The range has a last index.
+[[nodiscard]] std::optional<IndexRange> parse_closed_range(std::string_view text);
+/// Parses these, `every 64` or `every 64 from 3`.
+[[nodiscard]] std::optional<IndexRange> parse_index_range(std::string_view text);
 
 }  // namespace hdpsim

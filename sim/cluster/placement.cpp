@@ -3,13 +3,52 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "sim/cluster/impl/contiguous.h"
-#include "sim/cluster/impl/on_nodes.h"
-#include "sim/cluster/impl/strided.h"
+#include <memory>
+#include <utility>
 
 namespace hdpsim {
 namespace {
+
+/// Another placement, with the nodes of a job in place of nodes 0, 1, 2, ...
+class OnNodes final : public Placement {
+ public:
+  OnNodes(std::unique_ptr<Placement> placement, NodeList nodes, std::int64_t devices_per_node)
+      : placement_(std::move(placement)), nodes_(std::move(nodes)), devices_per_node_(devices_per_node) {}
+  [[nodiscard]] DeviceId device(HdpRank rank, std::int64_t pp_stage, std::int64_t tp_shard) const override {
+    return nodes_.device(placement_->device(rank, pp_stage, tp_shard).index(), devices_per_node_);
+  }
+
+ private:
+  std::unique_ptr<Placement> placement_;
+  NodeList nodes_;
+  std::int64_t devices_per_node_;
+};
+
+/// device = (stage x hdp + rank) x tp + shard
+class Strided final : public Placement {
+ public:
+  explicit Strided(const Mesh& mesh) : mesh_(mesh) {}
+  [[nodiscard]] DeviceId device(HdpRank rank, std::int64_t pp_stage, std::int64_t tp_shard) const override {
+    const auto slice = pp_stage * mesh_.hdp + static_cast<std::int64_t>(rank.index());
+    return DeviceId(static_cast<std::size_t>(slice * mesh_.tp + tp_shard));
+  }
+
+ private:
+  Mesh mesh_;
+};
+
+/// device = (rank x pp + stage) x tp + shard
+class Contiguous final : public Placement {
+ public:
+  explicit Contiguous(const Mesh& mesh) : mesh_(mesh) {}
+  [[nodiscard]] DeviceId device(HdpRank rank, std::int64_t pp_stage, std::int64_t tp_shard) const override {
+    const auto slice = static_cast<std::int64_t>(rank.index()) * mesh_.pp + pp_stage;
+    return DeviceId(static_cast<std::size_t>(slice * mesh_.tp + tp_shard));
+  }
+
+ private:
+  Mesh mesh_;
+};
 
 bool has_positive_axes(const Mesh& mesh, Diagnostics& diagnostics, const Position& position) {
   if (mesh.hdp >= 1 && mesh.tp >= 1 && mesh.pp >= 1) return true;

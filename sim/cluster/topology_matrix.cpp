@@ -7,12 +7,12 @@
 namespace hdpsim {
 namespace {
 
-constexpr int most_lines = 20;  // notes of a job system may stand above it
+constexpr int most_lines = 20;  // notes of a job system may precede it
 constexpr std::size_t most_bytes = 64'000;
 
 }  // namespace
 
-// Its header names the devices, and each row begins with one; `X` stands where a device meets itself.
+// Its header names the devices, and each row begins with one; `X` is the entry of a device with itself.
 bool holds_topology_matrix(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::string text(most_bytes, '\0');

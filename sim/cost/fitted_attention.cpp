@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "sim/cost/impl/attention_kernel.h"
+#include "sim/cost/impl/sampled_kernels.h"
 #include "sim/model/shares.h"
 
 namespace hdpsim {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/cost/impl/log_curve.h"
+#include "sim/cost/impl/sampled_kernels.h"
 #include "sim/model/operation.h"
 #include "sim/profile/profile_fits.h"
 

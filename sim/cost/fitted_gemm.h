@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "sim/cost/impl/gemm_kernel.h"
+#include "sim/cost/impl/sampled_kernels.h"
 #include "sim/model/operation.h"
 #include "sim/profile/device_profile.h"
 

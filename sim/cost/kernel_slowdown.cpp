@@ -7,12 +7,12 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::string_view beside_messages = "p2p";  // traffic under which kernels are measured
+constexpr std::string_view under_messages = "p2p";  // traffic under which kernels are measured
 
 const Interference* gentlest(const std::vector<Interference>& pairs, std::string_view kernel) {
   const Interference* found = nullptr;
   for (const Interference& pair : pairs) {
-    if (pair.traffic != beside_messages || pair.compute != kernel) continue;
+    if (pair.traffic != under_messages || pair.compute != kernel) continue;
     if (found == nullptr || pair.ctas < found->ctas) found = &pair;
   }
   return found;
@@ -32,9 +32,9 @@ std::optional<KernelSlowdown> kernel_slowdown(const DeviceProfile& profile) {
   return KernelSlowdown{factor(attention), factor(product), factor(memory_bound), Evidence::interpolated};
 }
 
-Duration lost_beside(Duration alone, Duration messages, double factor) {
-  const Duration beside = std::min(messages, alone.scaled(factor));
-  return beside - beside.scaled(1 / factor);
+Duration lost_to_overlap(Duration alone, Duration messages, double factor) {
+  const Duration overlap = std::min(messages, alone.scaled(factor));
+  return overlap - overlap.scaled(1 / factor);
 }
 
 }  // namespace hdpsim

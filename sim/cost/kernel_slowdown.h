@@ -19,7 +19,7 @@ struct KernelSlowdown {
 /// The time that a kernel of duration `alone` loses to messages that are under way for `messages` from its start on.
 /// While it overlaps with them it makes 1 / factor of its progress, so that it loses all of min(messages, factor x
 /// alone) except that part.
-[[nodiscard]] Duration lost_beside(Duration alone, Duration messages, double factor);
+[[nodiscard]] Duration lost_to_overlap(Duration alone, Duration messages, double factor);
 
 /// The factor that the profile states for all kernels; otherwise, kernel by kernel, the slowdown that was measured
 /// under messages moved by the fewest thread blocks (a library uses few for a peer over the network; more cause a

@@ -5,7 +5,6 @@
 
 #include "sim/base/check.h"
 #include "sim/engine/impl/group_collectives.h"
-#include "sim/engine/impl/node_exchange.h"
 #include "sim/model/shares.h"
 
 namespace hdpsim {

@@ -29,12 +29,12 @@ struct SetUpCosts {
 /// and its evidence. CollectiveModel answers, or a test with its own figures.
 using Collective = std::function<Estimate(CollectiveKind, Bytes)>;
 
-/// The ranks that run a collective of a micro-batch: those of its group on one stage, all together or in parties of
-/// `party` consecutive ones at the same time.
+/// The ranks that run a collective of a micro-batch: those of its group on one stage, all together or in sub-groups of
+/// `subgroup` consecutive ones at the same time.
 struct SharingRanks {
   const std::vector<HdpRank>& group;
   std::int64_t stage = 0;
-  std::int64_t party = 1;
+  std::int64_t subgroup = 1;
 };
 using SharingCosts = std::function<Estimate(const SharingRanks&, CollectiveKind, Bytes)>;
 
@@ -63,10 +63,10 @@ struct Machine {
   Bandwidth h2d;  ///< Copies from host memory to one device.
   Duration micro_batch_overhead;
   Duration step_overhead;
-  std::optional<SetUpCosts> set_up{};                    ///< Costs in a cold step; empty in a warm one.
-  std::optional<KernelSlowdown> beside_communication{};  ///< Empty if unknown: kernels are then not slowed.
-  Duration issue;                                        ///< Host time to issue one kernel.
-  Collective tensor_parallel;                            ///< Collectives among the tp devices of a rank's stage.
+  std::optional<SetUpCosts> set_up{};                ///< Costs in a cold step; empty in a warm one.
+  std::optional<KernelSlowdown> overlap_slowdown{};  ///< Empty if unknown: kernels are then not slowed.
+  Duration issue;                                    ///< Host time to issue one kernel.
+  Collective tensor_parallel;                        ///< Collectives among the tp devices of a rank's stage.
   Collective pool;                         ///< Collectives over the devices of all ranks that hold the same shard.
   std::optional<HybridSharding> hybrid{};  ///< Empty where the whole pool shards its states.
   SharingCosts sharing{};  ///< Collectives in the group of a micro-batch; may be empty where keys go around rings.

@@ -7,9 +7,8 @@
 
 #include "sim/base/check.h"
 #include "sim/engine/collective_traffic.h"
-#include "sim/engine/impl/beside_exchanges.h"
-#include "sim/engine/impl/beside_passes.h"
 #include "sim/engine/impl/loop_schedule.h"
+#include "sim/engine/impl/overlap.h"
 #include "sim/engine/step_ending.h"
 #include "sim/model/shares.h"
 #include "sim/model/sharing_form.h"
@@ -30,7 +29,7 @@ class Pricer {
       for (const Instruction& instruction : block.body) times.push_back(time(instruction));
       divide_with_mean_rank(block, times);
       overlap_collectives(block, times);
-      slow_beside_pool(block, times);
+      slow_under_pool(block, times);
       wait_for_host(block, times);
     }
     if (machine_.traffic != nullptr) add_traffic(*machine_.traffic);
@@ -161,14 +160,14 @@ class Pricer {
   void overlap_collectives(const Block& block, std::vector<Duration>& times) const {
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       if (block.body[i].opcode != Opcode::collective) continue;
-      const std::optional<ProductBeside>& product = priced_.program.collectives[block.body[i].work].beside;
+      const std::optional<OverlappedProduct>& product = priced_.program.collectives[block.body[i].work].overlapped;
       if (!product) continue;
       const Gemm& whole = priced_.program.dense[product->dense].gemms[product->gemm];
       const Duration booked = machine_.cost->gemm(whole).time;
       const Duration alone = product->in_chunks ? std::max(booked, in_chunks(whole)) : booked;
       const double chunk = product->in_chunks ? 1 / static_cast<double>(machine_.tp) : 0;
-      const Duration beside = alone + lost_beside(alone, times[i], slowdown_.product);
-      times[i] = std::max(times[i], beside) + std::min(times[i], beside).scaled(chunk) - booked;
+      const Duration slowed = alone + lost_to_overlap(alone, times[i], slowdown_.product);
+      times[i] = std::max(times[i], slowed) + std::min(times[i], slowed).scaled(chunk) - booked;
     }
   }
 
@@ -182,7 +181,7 @@ class Pricer {
 
   // The data-parallel all-gathers and reductions of a loop overlap with its kernels, in each iteration from the first
   // kernel on; a reduction overlaps with the kernels of the next iteration.
-  void slow_beside_pool(const Block& block, std::vector<Duration>& times) {
+  void slow_under_pool(const Block& block, std::vector<Duration>& times) {
     Duration left;
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       if (block.body[i].stream != Stream::pool) continue;
@@ -192,7 +191,7 @@ class Pricer {
     }
     for (std::size_t i = 0; i < block.body.size() && left > Duration{}; ++i) {
       if (block.body[i].stream != Stream::compute) continue;
-      const Duration lost = lost_beside(times[i], left, factor_of(block.body[i].opcode, slowdown_));
+      const Duration lost = lost_to_overlap(times[i], left, factor_of(block.body[i].opcode, slowdown_));
       times[i] += lost;
       left -= std::min(left, times[i]);
       priced_.evidence[static_cast<std::size_t>(slowdown_.evidence)] += lost * iterations_;
@@ -227,7 +226,7 @@ class Pricer {
   const std::vector<HdpRank>& group_;
   std::int64_t stage_;
   const Machine& machine_;
-  const KernelSlowdown slowdown_ = machine_.beside_communication.value_or(KernelSlowdown{});
+  const KernelSlowdown slowdown_ = machine_.overlap_slowdown.value_or(KernelSlowdown{});
   std::int64_t iterations_ = 1;
   struct Answer {
     bool known = false;
@@ -318,8 +317,8 @@ PricedProgram priced_alone(const Program& program, PassId id, const std::vector<
   const Pipeline& pipeline = program.pipeline();
   const StagePass pass = pipeline.pass(id);
   Pricer(priced, pipeline.micro_batch(id).group, pass.stage, machine).run();
-  if (machine.beside_communication && pass.kind != PassKind::weight_gradient) {
-    slow_beside_exchanges(priced, hops, *machine.beside_communication);
+  if (machine.overlap_slowdown && pass.kind != PassKind::weight_gradient) {
+    slow_under_exchanges(priced, hops, *machine.overlap_slowdown);
   }
   return priced;
 }
@@ -333,16 +332,16 @@ PricedProgram price(const Program& program, PassId id, const Machine& machine) {
 PricedProgram price(const Program& program, PassId id, const std::vector<Hop>& hops, const Machine& machine) {
   PricedProgram priced = priced_alone(program, id, hops, machine);
   const Pipeline& pipeline = program.pipeline();
-  const std::optional<PassId> beside = pipeline.beside(id);
-  if (!beside || !program.options().model.moe) return priced;
-  const std::vector<Hop> hops_beside = ring_hops(program, *beside, machine);
-  std::vector<PricedProgram> others{priced_alone(program, *beside, hops_beside, machine)};
-  const StagePass other = pipeline.pass(*beside);
+  const std::optional<PassId> partner = pipeline.overlap_partner(id);
+  if (!partner || !program.options().model.moe) return priced;
+  const std::vector<Hop> partner_hops = ring_hops(program, *partner, machine);
+  std::vector<PricedProgram> others{priced_alone(program, *partner, partner_hops, machine)};
+  const StagePass other = pipeline.pass(*partner);
   if (other.kind == PassKind::input_gradient) {
     const PassId weights = pipeline.id_of(other.micro_batch, other.chunk, PassKind::weight_gradient);
-    others.push_back(priced_alone(program, weights, hops_beside, machine));
+    others.push_back(priced_alone(program, weights, partner_hops, machine));
   }
-  run_beside(priced, others, machine.beside_communication.value_or(KernelSlowdown{}));
+  overlap_passes(priced, others, machine.overlap_slowdown.value_or(KernelSlowdown{}));
   return priced;
 }
 

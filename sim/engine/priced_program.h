@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/base/id.h"
+#include "sim/engine/collective_traffic.h"
 #include "sim/engine/machine.h"
-#include "sim/engine/set_traffic.h"
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
 

@@ -10,7 +10,7 @@
 #include "sim/base/id.h"
 #include "sim/base/units.h"
 #include "sim/cost/cost_model.h"
-#include "sim/network/link_traffic.h"
+#include "sim/network/network_model.h"
 #include "sim/program/instruction.h"
 #include "sim/program/pipeline.h"
 

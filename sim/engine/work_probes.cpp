@@ -28,7 +28,7 @@ struct RingTimes {
   double between = 0;
   double beside_last = 0;
   double behind = 0;
-  double shares = 0;  // collectives of the group, beside which nothing runs
+  double shares = 0;  // collectives of the group, which nothing overlaps
 };
 
 // The times of a probe in seconds, over all its passes and iterations.
@@ -38,10 +38,10 @@ struct Probe {
   double own = 0;      // attention to a rank's own keys
   double forward_kernels = 0;
   double forward_own = 0;
-  std::array<RingTimes, 2> legs{};  // forward, also where it is computed again, and backward
-  double copies = 0;                // copies to the host, as if no layer stayed on the device
-  double fetches = 0;               // copies back, likewise
-  double all_layers = 0;            // kernels, as if no layer skipped any
+  std::array<RingTimes, 2> directions{};  // forward, also where it is recomputed, and backward
+  double copies = 0;                      // copies to the host, as if no layer stayed on the device
+  double fetches = 0;                     // copies back, likewise
+  double all_layers = 0;                  // kernels, as if no layer skipped any
 };
 
 class PassReader {
@@ -65,43 +65,43 @@ class PassReader {
     const std::size_t again = !forward && block.rings.size() > 1 ? block.rings.back().first : 0;
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       const Instruction& instruction = block.body[i];
-      RingTimes& leg = probe.legs[forward || i < again ? 0 : 1];
+      RingTimes& ring = probe.directions[forward || i < again ? 0 : 1];
       const bool exchanges = instruction.opcode == Opcode::exchange;
       const Duration time =
           exchanges ? pace_.transfer(priced_.program.bytes[instruction.work]) : priced_.times[index][i];
       const auto active = static_cast<double>(instruction.runs(block.iterations));
       const auto iterations = static_cast<double>(block.iterations);
       if (exchanges) {
-        exchange_of(leg, instruction.ring_step) += time.seconds() * active;
+        exchange_of(ring, instruction.ring_step) += time.seconds() * active;
       } else if (instruction.opcode == Opcode::offload) {
         probe.copies += time.seconds() * iterations;
       } else if (instruction.opcode == Opcode::prefetch) {
         probe.fetches += time.seconds() * iterations;
       } else if (instruction.opcode == Opcode::share) {
-        leg.shares += time.seconds() * active;
+        ring.shares += time.seconds() * active;
       } else if (instruction.stream == Stream::compute) {
-        add_kernel(instruction, time.seconds() * active, forward, leg, probe);
+        add_kernel(instruction, time.seconds() * active, forward, ring, probe);
         probe.all_layers += time.seconds() * iterations;
       }
     }
   }
 
-  double& exchange_of(RingTimes& leg, std::size_t ring_step) const {
-    if (ring_step > ring_) return leg.behind;
-    if (ring_step == ring_) return leg.beside_last;
-    return ring_step == 1 ? leg.first : leg.between;
+  double& exchange_of(RingTimes& ring, std::size_t ring_step) const {
+    if (ring_step > ring_) return ring.behind;
+    if (ring_step == ring_) return ring.beside_last;
+    return ring_step == 1 ? ring.first : ring.between;
   }
 
-  void add_kernel(const Instruction& instruction, double seconds, bool forward, RingTimes& leg, Probe& probe) const {
+  void add_kernel(const Instruction& instruction, double seconds, bool forward, RingTimes& ring, Probe& probe) const {
     const bool attends = instruction.opcode == Opcode::attention || instruction.opcode == Opcode::merge ||
                          instruction.opcode == Opcode::rank_wait;
     if (!attends) {
       probe.kernels += seconds;
       probe.forward_kernels += forward ? seconds : 0;
     } else if (instruction.ring_step > 0) {
-      (instruction.ring_step + 1 == ring_ ? leg.last_step : leg.step) += seconds;
+      (instruction.ring_step + 1 == ring_ ? ring.last_step : ring.step) += seconds;
     } else {
-      leg.own += seconds;
+      ring.own += seconds;
       probe.own += seconds;
       probe.forward_own += forward ? seconds : 0;
     }
@@ -138,7 +138,7 @@ class Probes {
     probe.token_wise = token_wise;
     const std::size_t index = plan_.micro_batches.size();
     probes_.insert(index);
-    const std::vector<HdpRank> others = beside(probe.group);
+    const std::vector<HdpRank> others = other_ranks(probe.group);
     add(std::move(probe), tokens * degree);
     for (const HdpRank rank : others) {
       MicroBatch alone;
@@ -164,7 +164,7 @@ class Probes {
 
  private:
   // The other ranks of the group's expert groups, which must run equally many micro-batches.
-  [[nodiscard]] std::vector<HdpRank> beside(const std::vector<HdpRank>& group) const {
+  [[nodiscard]] std::vector<HdpRank> other_ranks(const std::vector<HdpRank>& group) const {
     std::vector<HdpRank> others;
     const auto size = static_cast<std::size_t>(plan_.expert_ranks);
     for (const HdpRank of : group) {
@@ -189,7 +189,7 @@ class Probes {
 
   const LoweringOptions& lowering_;
   Plan plan_;
-  std::set<std::size_t> probes_;  // among the micro-batches; the others run beside them
+  std::set<std::size_t> probes_;  // among the micro-batches; the others run at the same time
 };
 
 // Seconds as a linear function of area and tokens. No coefficient is negative.
@@ -327,7 +327,7 @@ class Reading {
     Samples steps;
     std::array<Sample, sizes> exchanges;
     for (std::size_t i = 0; i < sizes; ++i) {
-      const auto& [forward, backward] = probes[i].legs;
+      const auto& [forward, backward] = probes[i].directions;
       steps[i] = {tokens(i), block_area(i, 2), (forward.last_step + backward.last_step) / stages_};
       exchanges[i] = {tokens(i), 0, (forward.first + backward.first + backward.beside_last) / stages_};
     }
@@ -349,14 +349,14 @@ class Reading {
       const auto cost = [&](const Three& probes, std::int64_t ranks, double RingTimes::*part) {
         Samples samples;
         for (std::size_t i = 0; i < sizes; ++i) {
-          samples[i] = {tokens(i), block_area(i, ranks), probes[i].legs[direction].*part / stages_};
+          samples[i] = {tokens(i), block_area(i, ranks), probes[i].directions[direction].*part / stages_};
         }
         const Curve curve = curve_through(samples);
         return StepCost{curve.per_area, curve.per_token, curve.fixed};
       };
       const auto share = [&](const Three& probes, double RingTimes::*part) {
         const auto sample = [&](std::size_t i) {
-          return Sample{tokens(i), 0, probes[i].legs[direction].*part / stages_};
+          return Sample{tokens(i), 0, probes[i].directions[direction].*part / stages_};
         };
         return share_of_hop(line_through(sample(1), sample(2)));
       };
@@ -372,7 +372,7 @@ class Reading {
   }
 
   // Without a ring all of a rank's area, `ranks` times a block, is one launch. What a rank gathers grows with the other
-  // ranks, and of what it trades it keeps its own share. A ring that joins ranks that trade is left out.
+  // ranks, and of what it trades it keeps its own share. A ring that joins ranks that trade is not modelled.
   void read_shares(const Three& two, const Three& wide, std::int64_t widest, ExchangeCost cost) {
     work_.ranks_share = true;
     RingPasses passes;
@@ -380,12 +380,12 @@ class Reading {
     for (const std::size_t direction : {0, 1}) {
       Samples attention;
       for (std::size_t i = 0; i < sizes; ++i) {
-        attention[i] = {tokens(i), ranks * block_area(i, widest), wide[i].legs[direction].own / stages_};
+        attention[i] = {tokens(i), ranks * block_area(i, widest), wide[i].directions[direction].own / stages_};
       }
       const Curve all = curve_through(attention);
       const auto shares = [&](const Three& probes) {
         const auto sample = [&](std::size_t i) {
-          return Sample{tokens(i), 0, probes[i].legs[direction].shares / stages_};
+          return Sample{tokens(i), 0, probes[i].directions[direction].shares / stages_};
         };
         return line_through(sample(1), sample(2));
       };

@@ -1,12 +1,34 @@
 #include "sim/network/cluster_links.h"
 
 #include <fmt/format.h>
-
 #include <algorithm>
+#include <cctype>
 
 #include "sim/base/check.h"
 
 namespace hdpsim {
+
+LinkEfficiency message_efficiency(const DeviceProfile& profile) {
+  LinkEfficiency efficiency;
+  if (profile.nvlink && profile.nvlink->send_recv) {
+    efficiency.nvlink = profile.nvlink->send_recv->efficiency();
+    efficiency.nvlink_latency = profile.nvlink->send_recv->latency;
+  }
+  if (profile.network && profile.network->send_recv) {
+    efficiency.network = profile.network->send_recv->efficiency();
+    efficiency.network_latency = profile.network->send_recv->latency;
+  }
+  return slowed(efficiency, profile.factors[CostFamily::messages]);
+}
+
+LinkEfficiency slowed(LinkEfficiency efficiency, double factor) {
+  if (factor == 1) return efficiency;
+  efficiency.nvlink = std::min(1.0, efficiency.nvlink / factor);
+  efficiency.network = std::min(1.0, efficiency.network / factor);
+  efficiency.nvlink_latency = efficiency.nvlink_latency.scaled(factor);
+  efficiency.network_latency = efficiency.network_latency.scaled(factor);
+  return efficiency;
+}
 
 ClusterLinks::ClusterLinks(const ClusterSpec& cluster, const LinkEfficiency& efficiency)
     : cluster_(cluster),
@@ -239,6 +261,16 @@ std::vector<LinkInfo> ClusterLinks::list() const {
     all.push_back({link, name(link), rate(link)});
   }
   return all;
+}
+
+std::string link_kind(std::string_view name) {
+  std::string kind;
+  for (const char c : name) {
+    const bool is_digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
+    if (!is_digit) kind += c;
+    if (is_digit && !kind.ends_with('#')) kind += '#';
+  }
+  return kind;
 }
 
 }  // namespace hdpsim

@@ -6,15 +6,32 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "sim/base/units.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/link_shares.h"
 #include "sim/network/fabric.h"
-#include "sim/network/link_efficiency.h"
 #include "sim/network/network_model.h"
+#include "sim/profile/device_profile.h"
 
 namespace hdpsim {
+
+/// The share of the links' rates that software reaches, and its start-up time per message, from a device profile. The
+/// defaults are the bare hardware.
+struct LinkEfficiency {
+  double nvlink = 1;              ///< Share of the physical rate; in (0, 1].
+  double network = 1;             ///< Share of the physical rate of NICs and switch links; in (0, 1].
+  Duration nvlink_latency = {};   ///< Start-up of a message inside a node.
+  Duration network_latency = {};  ///< Start-up of a message between nodes.
+};
+
+/// The efficiency of point-to-point messages. Figures that the profile lacks are those of the bare hardware.
+[[nodiscard]] LinkEfficiency message_efficiency(const DeviceProfile& profile);
+
+/// The efficiency of messages that take `factor` times as long; none is faster than its link.
+[[nodiscard]] LinkEfficiency slowed(LinkEfficiency efficiency, double factor);
 
 /// One direction of a link, for reports.
 struct LinkInfo {
@@ -109,5 +126,8 @@ class ClusterLinks {
   std::map<LinkId, Bandwidth> degraded_;  ///< Rates of the devices' and NICs' links that differ from their kind.
   std::size_t count_ = 0;
 };
+
+/// The kind of a link, which is its name without numbers: `node 3 nic 2 out` is one of `node # nic # out`.
+[[nodiscard]] std::string link_kind(std::string_view name);
 
 }  // namespace hdpsim

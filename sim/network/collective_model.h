@@ -9,12 +9,29 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/cluster/placement.h"
 #include "sim/cost/cost_model.h"
 #include "sim/network/collective_plan.h"
-#include "sim/network/device_sets.h"
 #include "sim/profile/device_profile.h"
 
 namespace hdpsim {
+
+/// Sets of devices that run the same collective at the same time: all of one size, no device in two of them.
+using DeviceSets = std::vector<std::vector<DeviceId>>;
+
+/// The devices of all HDP ranks that hold the same shard of the same stage: one set per shard, stage by stage.
+[[nodiscard]] DeviceSets pools(const Mesh& mesh, const Placement& placement);
+
+/// The devices of each pool that shard states among each other (Mesh::shard_ranks), and those that hold the same shard:
+/// one set per group or place in a group, pool by pool.
+[[nodiscard]] DeviceSets shard_groups(const Mesh& mesh, const Placement& placement);
+[[nodiscard]] DeviceSets shard_replicas(const Mesh& mesh, const Placement& placement);
+
+/// The expert groups of a mesh: ep consecutive devices each, stage by stage. A device's place in its group decides
+/// which of a layer's experts it has.
+[[nodiscard]] DeviceSets expert_groups(const Mesh& mesh, const Placement& placement);
+/// The devices that have the same experts: one set per place in a group, stage by stage.
+[[nodiscard]] DeviceSets expert_pools(const Mesh& mesh, const Placement& placement);
 
 /// The source of the start-up and rate of a collective, the most reliable one first.
 enum class CollectiveBasis { measured, profile, nccl_model, closed_form };
@@ -52,7 +69,7 @@ struct CollectiveEstimate {
   AsMessages as_messages = {};
 };
 
-/// Says that a cluster's `in_network_reduction` is left out, and why: no switches join its nodes, or NCCL does not run
+/// Says that a cluster's `in_network_reduction` is ignored, and why: no switches join its nodes, or NCCL does not run
 /// on its devices. Empty where it changes collectives, and where the cluster does not say it.
 [[nodiscard]] std::string why_no_in_network_reduction(const ClusterSpec& cluster);
 
@@ -78,13 +95,13 @@ struct CollectiveSpan {
 ///    devices, inside a node or between nodes as here, whose range includes the size. What the rest of the list says of
 ///    larger sizes is at least the time of the largest measured one, of smaller sizes at most that of the smallest.
 /// 2. profile: the profile has a line for this kind (CollectiveRate, SendRecvRate): that of NVLink within one node, or
-///    that of the network over several. It stands for the rings of large messages for which lines are made. NCCL's
-///    other ways (trees, LL, LL128), by its model of itself and at no higher rate than the line's, stand beside it.
+///    that of the network over several. It describes the rings of large messages for which lines are made. NCCL's
+///    other ways (trees, LL, LL128), by its model of itself and at no higher rate than the line's, compete with it.
 ///    What the line takes at least, and NCCL's model of its algorithm does not, they take, too, as far as a message
-///    fills a buffer. Switches between the nodes that add up (ClusterSpec::in_network_reduction) stand there as NCCL
+///    fills a buffer. Switches between the nodes that add up (ClusterSpec::in_network_reduction) count there as NCCL
 ///    has them.
 /// 3. NCCL's model of itself: NCCL runs on the device (ClusterSpec::compute_capability is known).
-/// 4. closed form: a ring, or direct messages, at the rate that messages of the profile reach.
+/// 4. closed form: a ring, or direct messages, at the rate of the profile's messages.
 ///
 /// Of several ways the cheapest is taken, by the price on the links of the cluster: NCCL's own choice knows neither the
 /// lines nor the links above the NICs. As each way gets no cheaper with size, nor dearer with a faster link, the price

@@ -17,7 +17,7 @@ struct Bottleneck {
   std::vector<std::string> first;  ///< Names of the first few.
 };
 
-/// The pace of a collective on the links of a cluster beside traffic that never ends, and the links that limit it.
+/// The pace of a collective on the links of a cluster that endless traffic shares, and the links that limit it.
 class CollectivePace {
  public:
   /// `links` must outlive the object.

@@ -21,7 +21,7 @@ namespace hdpsim {
 ///
 /// and alone on its links a plan takes latency + the maximum over all links of these bytes / the rate of the link. That
 /// holds for one part and for many: all parts have equal length, max-min fair rates give the slowest of them no less
-/// than 1 / max(flows / rate), and parts that end sooner only free capacity. Beside other traffic, a plan of several
+/// than 1 / max(flows / rate), and parts that end sooner only free capacity. With other traffic, a plan of several
 /// parts releases the links of each part when that part ends.
 struct CollectivePlan {
   using Part = std::vector<FairShare::Load>;  ///< In the order of the links.
@@ -40,7 +40,7 @@ enum class PlanGrain { whole, parts };
 
 /// The plan of a collective of at least two different devices (checked). Devices are used in the order of their
 /// numbers, whatever the order of the span; in send_recv each sends to the next in the order of the span. What the
-/// algorithms do stands in their table (impl/algorithms.h).
+/// algorithms do is in their table (impl/algorithms.h).
 ///
 /// Cost: O(n log n) routes for n devices; all_to_all O(n m) on m nodes of g devices, but O(n g) on fabrics of tiers
 /// without ECMP.
@@ -67,8 +67,8 @@ struct FullestLinks {
 /// Seconds per byte of the collective's size on the slowest link, with no other traffic.
 [[nodiscard]] double seconds_a_byte(const CollectivePlan& plan, const ClusterLinks& links);
 
-/// The parts as transfers, to run beside others; they start when the latency has passed. `most`: upper bound of the
-/// rate, in bytes of the collective's size per second.
+/// The parts as transfers, to run together with others; they start when the latency has passed. `most`: upper bound of
+/// the rate, in bytes of the collective's size per second.
 [[nodiscard]] std::vector<Transfer> transfers_of(const CollectivePlan& plan, double bytes,
                                                  double most = std::numeric_limits<double>::infinity());
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/cluster/cluster.h"
-#include "sim/network/route_links.h"
+#include "sim/network/network_model.h"
 
 namespace hdpsim {
 

@@ -223,7 +223,7 @@ void FairShare::start_filling() {
   for (const Variable id : region_) {
     VariableState& variable = variables_[id];
     variable.frozen = false;
-    // Among the links that a variable has for itself, only the narrowest can ever bind: this leaves out most links of a
+    // Among the links that a variable has for itself, only the narrowest can ever bind: this drops most links of a
     // quiet network.
     Filling narrowest{infinity, no_link};
     for (const Hop& hop : variable.hops) {

@@ -24,8 +24,8 @@ namespace hdpsim {
 ///
 /// and the argument for bottlenecks only needs that raising one level within this set means lowering another one on a
 /// full link. A link that fills up while all levels rise together therefore does so at (capacity - frozen load) / (sum
-/// of a_lv w_v n_v over the rest). Beside one flow, k coupled flows on a link get k / (k + 1) of it, as k flows would
-/// that are not limited elsewhere.
+/// of a_lv w_v n_v over the rest). Together with one flow, k coupled flows on a link get k / (k + 1) of it, as k flows
+/// would that are not limited elsewhere.
 ///
 /// The solver keeps the rates of an earlier state and repairs them. A region starts with the new variables and those
 /// whose bottleneck changed. It is filled with everything else held fixed, and grows by the fixed variables for which

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "sim/cluster/cluster.h"
-#include "sim/network/link_efficiency.h"
+#include "sim/network/cluster_links.h"
 #include "sim/network/network_model.h"
 
 namespace hdpsim {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -9,17 +11,48 @@
 #include "sim/base/id.h"
 #include "sim/base/units.h"
 #include "sim/network/fair_share.h"
-#include "sim/network/route_links.h"
 
 namespace hdpsim {
+
+/// A link of a route, and the share of the message that crosses it: below 1 where switches spread the message over
+/// several ways.
+struct RouteLink {
+  LinkId link;
+  double share = 1;
+  friend bool operator==(const RouteLink&, const RouteLink&) = default;
+};
+
+/// The links of a route. Most routes have few: they are held without a memory allocation.
+class RouteLinks {
+ public:
+  void append(const RouteLink& next) {
+    if (count_ < few_.size()) {
+      few_[count_++] = next;
+      return;
+    }
+    if (many_.empty()) many_.assign(few_.begin(), few_.end());
+    many_.push_back(next);
+    ++count_;
+  }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] std::span<const RouteLink> view() const& {
+    return {many_.empty() ? few_.data() : many_.data(), count_};
+  }
+  std::span<const RouteLink> view() const&& = delete;  ///< They would be gone with the list.
+
+ private:
+  std::array<RouteLink, 10> few_{};
+  std::vector<RouteLink> many_;  ///< All of them, once there are more.
+  std::size_t count_ = 0;
+};
 
 using FlowId = Id<struct FlowTag>;
 
 /// The NICs by which a message between nodes travels.
 enum class NicUse : std::uint8_t {
   own,  ///< Those of its sender and its receiver.
-  all,  ///< All of both nodes: the devices beside the sender pass on equal parts of it, to those beside the receiver
-        ///< (the routing layer of Zeppelin, Chen et al. 2025, arXiv 2509.21841).
+  all,  ///< All of both nodes: the other devices of the sender's node pass on equal parts of it, to those of the
+        ///< receiver's (the routing layer of Zeppelin, Chen et al. 2025, arXiv 2509.21841).
 };
 
 /// The links that a message passes, without those that can never be a bottleneck, and the rate that it gets alone on
@@ -71,6 +104,35 @@ class NetworkModel {
   [[nodiscard]] virtual std::string link_name(LinkId link) const = 0;
   [[nodiscard]] virtual Bandwidth link_rate(LinkId link) const = 0;
   [[nodiscard]] virtual std::size_t link_count() const = 0;
+};
+
+/// What was sent over the links of a network, by LinkId.
+struct LinkTraffic {
+  std::vector<Bytes> bytes;
+  /// The bytes of messages between two devices that would keep the link busy as long. A collective reaches another
+  /// share of a link's rate than such messages do, whose rate is NetworkModel::link_rate().
+  std::vector<Bytes> as_messages;
+
+  LinkTraffic() = default;
+  explicit LinkTraffic(std::size_t links) : bytes(links), as_messages(links) {}
+
+  [[nodiscard]] bool empty() const { return bytes.empty(); }
+  /// `sent` bytes of messages; negative to take them back.
+  void add(LinkId link, Bytes sent) { add(link, sent, sent); }
+  void add(LinkId link, Bytes sent, Bytes as_message) {
+    bytes[link.index()] += sent;
+    as_messages[link.index()] += as_message;
+  }
+  /// Adds the traffic of another time on the same links; this one may still be empty.
+  LinkTraffic& operator+=(const LinkTraffic& other) {
+    bytes.resize(other.bytes.size());
+    as_messages.resize(other.bytes.size());
+    for (std::size_t link = 0; link < other.bytes.size(); ++link) {
+      add(LinkId(link), other.bytes[link], other.as_messages[link]);
+    }
+    return *this;
+  }
+  friend bool operator==(const LinkTraffic&, const LinkTraffic&) = default;
 };
 
 }  // namespace hdpsim

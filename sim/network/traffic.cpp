@@ -68,8 +68,8 @@ Underway underway(const ClusterLinks& links, std::span<const Message> messages) 
   return result;
 }
 
-std::vector<double> arrivals_beside(const ClusterLinks& links, Underway&& messages,
-                                    const std::vector<Traffic>& background) {
+std::vector<double> arrivals_with(const ClusterLinks& links, Underway&& messages,
+                                  const std::vector<Traffic>& background) {
   const std::vector<Transfer> others = endless_transfers(links, background);
   messages.transfers.insert(messages.transfers.end(), others.begin(), others.end());
   FairShare network = idle_network(links);
@@ -151,7 +151,7 @@ std::vector<Message> messages_of(const Traffic& traffic) {
 }
 
 std::vector<double> arrival_times(const ClusterLinks& links, std::span<const Message> messages) {
-  return arrivals_beside(links, underway(links, messages), {});
+  return arrivals_with(links, underway(links, messages), {});
 }
 
 std::vector<Transfer> endless_transfers(const ClusterLinks& links, const std::vector<Traffic>& background) {
@@ -186,7 +186,7 @@ TrafficResult simulate_traffic(const ClusterLinks& links, const Traffic& traffic
     for (const FairShare::Link link : transfer.links) bytes[link] += transfer.bytes;
     for (const FairShare::Load& load : transfer.loads) bytes[load.link] += load.flows * transfer.bytes;
   }
-  std::vector<double> arrivals = arrivals_beside(links, std::move(messages), background);
+  std::vector<double> arrivals = arrivals_with(links, std::move(messages), background);
   const auto [first, last] = std::minmax_element(arrivals.begin(), arrivals.end());
   const double mean = std::accumulate(arrivals.begin(), arrivals.end(), 0.0) / static_cast<double>(arrivals.size());
   return {

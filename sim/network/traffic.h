@@ -9,7 +9,7 @@
 #include "sim/network/cluster_links.h"
 #include "sim/network/collective_plan.h"
 #include "sim/network/fair_share.h"
-#include "sim/network/link_traffic.h"
+#include "sim/network/network_model.h"
 #include "sim/network/transfers.h"
 
 namespace hdpsim {

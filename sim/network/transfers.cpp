@@ -11,7 +11,7 @@ namespace hdpsim {
 namespace {
 
 /// Finds the links that can limit their transfers. Links that could carry all their transfers even if each had its
-/// narrowest link for itself are left out. Among the links that a transfer has for itself, only the narrowest is kept,
+/// narrowest link for itself are dropped. Among the links that a transfer has for itself, only the narrowest is kept,
 /// and only if it is narrower than the shared ones. Every transfer keeps at least one link. Coupled transfers keep all
 /// of theirs.
 class BindingLinks {

@@ -20,7 +20,7 @@ struct Transfer {
 /// Seconds at which each transfer ends (0 for one without end) when all begin together and share the links of `network`
 /// max-min fairly, without latency. `network` must be idle, and is idle again afterwards. One event per group of
 /// transfers that end together, and a new end for every flow whose rate changes; links that cannot limit any transfer
-/// are left out first. Memory: O(transfers and their links).
+/// are dropped first. Memory: O(transfers and their links).
 [[nodiscard]] std::vector<double> end_times(FairShare& network, std::span<const Transfer> transfers);
 
 }  // namespace hdpsim

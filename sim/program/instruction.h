@@ -110,13 +110,13 @@ struct Block {
 };
 
 /// The matrix product that a collective overlaps with.
-struct ProductBeside {
+struct OverlappedProduct {
   std::uint32_t dense = 0;  ///< Index into MicroBatchProgram::dense ...
   std::uint32_t gemm = 0;   ///< ... and into its products.
   /// Collective and product are cut into tp chunks, and each chunk needs one of the other (the product's input is
   /// gathered, or its output is reduced). Otherwise both are whole and independent.
   bool in_chunks = false;
-  friend bool operator==(const ProductBeside&, const ProductBeside&) = default;
+  friend bool operator==(const OverlappedProduct&, const OverlappedProduct&) = default;
 };
 
 /// The devices that take part in a collective within a layer.
@@ -141,7 +141,7 @@ struct TensorParallelCollective {
   Bytes bytes;                                       ///< Bytes of all tokens together.
   DensePart part = DensePart::embedding;
   Direction direction = Direction::forward;
-  std::optional<ProductBeside> beside{};  ///< None: the collective is exposed.
+  std::optional<OverlappedProduct> overlapped{};  ///< None: the collective is exposed.
   CollectiveGroup among = CollectiveGroup::tensor_parallel;
   /// Tokens travel once to each node that has some of their experts (ExpertDispatch::per_node), by the choice of the
   /// mixture with this index into MicroBatchProgram::mixtures; bytes are those of tokens. None: copies travel one by

@@ -187,9 +187,9 @@ void Pipeline::order_stage(std::int64_t stage, const std::vector<std::int64_t>& 
 // first rank counts.
 void Pipeline::pair(PassId forward, PassId backward) {
   if (!goes_backward(pass(backward).kind)) return;
-  if (beside_.empty()) beside_.resize(passes());
-  auto& of_forward = beside_[forward.index()];
-  auto& of_backward = beside_[backward.index()];
+  if (overlap_partners_.empty()) overlap_partners_.resize(passes());
+  auto& of_forward = overlap_partners_[forward.index()];
+  auto& of_backward = overlap_partners_[backward.index()];
   if (!of_forward) of_forward = backward;
   if (!of_backward) of_backward = forward;
 }

@@ -105,8 +105,8 @@ class Pipeline {
   [[nodiscard]] std::optional<PassId> source(PassId id) const;
   /// The pass that the schedule runs at the same time (SlotPass::beside_next): a backward pass, or the first of a split
   /// one, beside a forward pass. Where the ranks of a group have different ones, that of its first rank.
-  [[nodiscard]] std::optional<PassId> beside(PassId id) const {
-    return beside_.empty() ? std::nullopt : beside_[id.index()];
+  [[nodiscard]] std::optional<PassId> overlap_partner(PassId id) const {
+    return overlap_partners_.empty() ? std::nullopt : overlap_partners_[id.index()];
   }
 
  private:
@@ -127,7 +127,7 @@ class Pipeline {
   std::vector<std::int64_t> copies_;  ///< Copy of the model by micro-batch; empty if there is one copy.
   std::vector<bool> continued_;       ///< By micro-batch; empty if none is.
   std::vector<std::vector<PassId>> orders_;
-  std::vector<std::optional<PassId>> beside_;  ///< By pass; empty if no two passes run at the same time.
+  std::vector<std::optional<PassId>> overlap_partners_;  ///< By pass; empty if no two passes run at the same time.
 };
 
 }  // namespace hdpsim

@@ -128,10 +128,10 @@ MicroBatchProgram Program::pass(PassId id) const {
 bool Program::are_alike(PassId a, PassId b) const {
   if (a == b) return true;
   if (!are_alike_alone(a, b)) return false;
-  const std::optional<PassId> beside_a = pipeline_.beside(a);
-  const std::optional<PassId> beside_b = pipeline_.beside(b);
-  if (!beside_a || !beside_b) return !beside_a && !beside_b;
-  return are_alike_alone(*beside_a, *beside_b);
+  const std::optional<PassId> partner_a = pipeline_.overlap_partner(a);
+  const std::optional<PassId> partner_b = pipeline_.overlap_partner(b);
+  if (!partner_a || !partner_b) return !partner_a && !partner_b;
+  return are_alike_alone(*partner_a, *partner_b);
 }
 
 // Without what runs beside them.

@@ -11,7 +11,7 @@
 #include "sim/base/printable.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/json.h"
-#include "sim/network/link_kind.h"
+#include "sim/network/cluster_links.h"
 #include "sim/network/traffic.h"
 
 namespace hdpsim {

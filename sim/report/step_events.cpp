@@ -11,7 +11,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::size_t shown_links = 8;
-constexpr std::size_t stretches = 1000;
+constexpr std::size_t intervals = 1000;
 
 // Counter steps between two memory samples: memory changes evenly, but counters only know steps.
 constexpr std::size_t memory_steps = 8;
@@ -158,14 +158,15 @@ class EventCollector {
 
   void add_loads() {
     if (step_.machine == nullptr || step_.machine->network == nullptr || step_.timeline.links.empty()) return;
-    shown_.loads = link_loads(step_.program, step_.timeline, *step_.machine, window_, shown_links, stretches);
-    const double length = (window_.to - window_.from).seconds() / static_cast<double>(stretches);
-    for (std::size_t stretch = 0; stretch < stretches && !shown_.loads.empty(); ++stretch) {
-      const Instant at = window_.from + Duration::seconds(length * static_cast<double>(stretch));
+    shown_.loads = link_loads(step_.program, step_.timeline, *step_.machine, window_, shown_links, intervals);
+    const double length = (window_.to - window_.from).seconds() / static_cast<double>(intervals);
+    for (std::size_t interval = 0; interval < intervals && !shown_.loads.empty(); ++interval) {
+      const Instant at = window_.from + Duration::seconds(length * static_cast<double>(interval));
       for (std::size_t link = 0; link < shown_.loads.size(); ++link) {
-        const bool same = stretch > 0 && shown_.loads[link].shares[stretch] == shown_.loads[link].shares[stretch - 1];
+        const bool same =
+            interval > 0 && shown_.loads[link].shares[interval] == shown_.loads[link].shares[interval - 1];
         if (same) continue;
-        shown_.events.push_back({'C', at, {}, shown_.links_process, 0, stretch * shown_.loads.size() + link});
+        shown_.events.push_back({'C', at, {}, shown_.links_process, 0, interval * shown_.loads.size() + link});
       }
     }
   }

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "sim/analysis/link_load.h"
+#include "sim/analysis/link_use.h"
 #include "sim/report/trace_events.h"
 
 namespace hdpsim {

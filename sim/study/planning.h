@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/engine/job.h"
+#include "sim/engine/world.h"
 #include "sim/plan/planner.h"
 #include "sim/study/point.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda/impl/communicator.h"
+#include "kernels/cuda/impl/communicator_transport.h"
 #include "tests/support/fake_queues.h"
 
 namespace hdpsim::kernels::cuda {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kernels/cuda/impl/communicator_transport.h"
-#include "kernels/cuda/impl/local_transport.h"
-#include "kernels/cuda/impl/queue_copies.h"
+#include "kernels/cuda/impl/local_world.h"
+#include "kernels/cuda/impl/queues.h"
 #include "tests/support/deferred_backend.h"
 #include "tests/support/fake_communicator.h"
 #include "tests/support/fake_queues.h"

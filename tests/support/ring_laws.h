@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "kernels/reference/attention.h"
-#include "kernels/ring/ring_attention.h"
 #include "kernels/ring/sharding.h"
 #include "tests/support/reference_backend.h"
+#include "tests/support/ring_attention.h"
 #include "tests/support/transport_laws.h"
 
 namespace hdpsim::kernels {

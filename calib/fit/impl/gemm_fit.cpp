@@ -4,7 +4,7 @@
 
 #include "calib/fit/impl/cross_validation.h"
 #include "calib/fit/impl/families.h"
-#include "calib/fit/impl/least_squares.h"
+#include "calib/fit/impl/linear_fits.h"
 #include "sim/cost/fitted_gemm.h"
 
 namespace hdpsim::calib {

@@ -1,12 +1,11 @@
 #include "calib/fit/impl/link_profile.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
-#include "calib/fit/impl/curve_fit.h"
-#include "calib/fit/impl/least_squares.h"
-#include "calib/fit/impl/quantities.h"
+#include "calib/fit/impl/linear_fits.h"
 #include "sim/base/quantity_limits.h"
 
 namespace hdpsim::calib {
@@ -94,8 +93,7 @@ std::optional<CollectiveRate> collective_rate(const std::vector<MessageSample>& 
   return CollectiveRate{Duration::seconds(coefficients[0]), Duration::seconds(coefficients[1]), rate, {}, ""};
 }
 
-std::optional<LinkProfile> link_profile(const std::vector<MessageSample>& samples, LinkKind link,
-                                        std::optional<Bandwidth> line_rate) {
+std::optional<LinkProfile> link_profile(const std::vector<MessageSample>& samples, LinkKind link) {
   LinkProfile profile;
   profile.send_recv = send_recv_rate(of_kind(samples, link, MessageKind::send_recv));
   profile.all_gather = collective_rate(of_kind(samples, link, MessageKind::all_gather));
@@ -104,17 +102,13 @@ std::optional<LinkProfile> link_profile(const std::vector<MessageSample>& sample
   profile.all_to_all = collective_rate(of_kind(samples, link, MessageKind::all_to_all));
   if (profile == LinkProfile{}) return std::nullopt;
 
-  Bandwidth fastest = line_rate.value_or(Bandwidth{});
+  const std::array collectives = {&profile.all_gather, &profile.reduce_scatter, &profile.all_reduce,
+                                  &profile.all_to_all};
+  Bandwidth fastest;
   raise(fastest, profile.send_recv);
-  if (!line_rate) {
-    for (const auto* rate : {&profile.all_gather, &profile.reduce_scatter, &profile.all_reduce, &profile.all_to_all}) {
-      raise(fastest, *rate);
-    }
-  }
+  for (const auto* rate : collectives) raise(fastest, *rate);
   state_line_rate(profile.send_recv, fastest);
-  for (auto* rate : {&profile.all_gather, &profile.reduce_scatter, &profile.all_reduce, &profile.all_to_all}) {
-    state_line_rate(*rate, fastest);
-  }
+  for (auto* rate : collectives) state_line_rate(*rate, fastest);
   return profile;
 }
 

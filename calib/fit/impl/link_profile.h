@@ -8,13 +8,13 @@
 namespace hdpsim::calib {
 
 /// The network parameters of the simulator from the messages over one kind of link: send/recv as latency and bandwidth,
-/// a collective as latency, steps of a ring and bus bandwidth, over all numbers of ranks at once. `line_rate` is that
-/// of the link; if empty, the fastest that any message reached. Empty without messages.
-[[nodiscard]] std::optional<LinkProfile> link_profile(const std::vector<MessageSample>& samples, LinkKind link,
-                                                      std::optional<Bandwidth> line_rate);
+/// a collective as latency, steps of a ring and bus bandwidth, over all numbers of ranks at once. The line rate is the
+/// fastest rate of any message: a cluster's link should be declared with the rate that messages reach. Empty without
+/// messages.
+[[nodiscard]] std::optional<LinkProfile> link_profile(const std::vector<MessageSample>& samples, LinkKind link);
 
 /// The same of samples of one kind over one link, without the line rate. Empty without samples. Latency and steps are
-/// told apart only where numbers of ranks differ; otherwise all of it is latency.
+/// distinguished only where numbers of ranks differ; otherwise all of it is latency.
 [[nodiscard]] std::optional<SendRecvRate> send_recv_rate(const std::vector<MessageSample>& samples);
 [[nodiscard]] std::optional<CollectiveRate> collective_rate(const std::vector<MessageSample>& samples);
 

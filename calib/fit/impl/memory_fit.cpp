@@ -3,9 +3,8 @@
 #include <map>
 
 #include "calib/fit/impl/cross_validation.h"
-#include "calib/fit/impl/curve_fit.h"
 #include "calib/fit/impl/families.h"
-#include "calib/fit/impl/quantities.h"
+#include "calib/fit/impl/linear_fits.h"
 #include "sim/cost/fitted_transfer.h"
 
 namespace hdpsim::calib {

@@ -3,9 +3,8 @@
 #include <limits>
 
 #include "calib/fit/impl/cross_validation.h"
-#include "calib/fit/impl/curve_fit.h"
 #include "calib/fit/impl/families.h"
-#include "calib/fit/impl/quantities.h"
+#include "calib/fit/impl/linear_fits.h"
 #include "sim/cost/fitted_transfer.h"
 
 namespace hdpsim::calib {
@@ -34,7 +33,7 @@ class EnvelopeFit {
         lines_wanted_(std::min(lines, std::max<std::size_t>(1, messages_.bytes.size() / least_samples_a_line))) {}
 
   [[nodiscard]] std::vector<Line> lines() const {
-    std::vector<Line> lines = by_stretches();
+    std::vector<Line> lines = by_intervals();
     constexpr int most_rounds = 20;
     double error = total_error(lines);
     for (int round = 0; round < most_rounds; ++round) {
@@ -63,7 +62,7 @@ class EnvelopeFit {
 
   // least[l][end]: the least error of the first `end` messages with l lines; cut[l][end]: where the last one begins.
   // Lines begin and end at every `stride`-th message, so that the time is linear in the number of messages.
-  [[nodiscard]] std::vector<Line> by_stretches() const {
+  [[nodiscard]] std::vector<Line> by_intervals() const {
     const std::size_t count = messages_.bytes.size();
     const double never = std::numeric_limits<double>::infinity();
     std::vector<std::vector<double>> least(lines_wanted_ + 1, std::vector<double>(count + 1, never));

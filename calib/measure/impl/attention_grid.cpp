@@ -112,7 +112,8 @@ class Grid {
     }
   }
 
-  /// Keys of the first half of an earlier rank, queries of the second half for a later one (zigzag), and unlike pieces.
+  /// Keys of the first half of an earlier rank, queries of the second half for a later one (zigzag), and pieces of
+  /// unequal length.
   void add_rectangles() {
     for (std::int64_t length = shortest; length <= longest; length *= 2) {
       add(1, {{length, length / 2, Mask::full, 1}});

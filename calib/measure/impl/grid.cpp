@@ -16,7 +16,7 @@ void add_products(std::vector<Candidate>& candidates, int level, const LinearPar
   for (const Gemm& gemm : part.gemms) candidates.emplace_back(gemm, level);
 }
 
-/// The products of a layer of each kind without those of experts, which hang on the router, and of the output head;
+/// The products of a layer of each kind without those of experts, which depend on the router, and of the output head;
 /// those without tensor parallelism and with few tokens come first.
 void add_model(std::vector<Candidate>& candidates, const Transformer& model) {
   const std::vector<Transformer> kinds = of_each_kind(model);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r";
 
-// What may stand for each other in prefixes of one form. '\0': the character itself.
+// The class of characters that match each other in prefixes. '\0': only the character itself.
 char form_of(char c) {
   if (c >= '0' && c <= '9') return '0';
   if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return 'a';

@@ -20,8 +20,8 @@ struct Word {
 /// "3: ", mpirun's --tag-output "[1,3]<stdout>:", Kubernetes a time stamp.
 [[nodiscard]] std::optional<std::size_t> comment_begin(std::string_view line);
 
-/// The length of what stands before a line, if it has the form of `prefix`: numbers stand for numbers, letters for
-/// letters and blanks for any number of blanks, so that clocks may run on; all else stands for itself.
+/// The length of the prefix of a line, if it has the form of `prefix`: numbers match numbers, letters match letters and
+/// blanks match any number of blanks, so that time stamps may differ; all other characters match themselves.
 [[nodiscard]] std::optional<std::size_t> prefix_like(std::string_view prefix, std::string_view line);
 
 }  // namespace hdpsim::calib

@@ -2,15 +2,61 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
+#include <string>
 
+#include "calib/fit/impl/link_profile.h"
+#include "calib/fit/samples.h"
 #include "calib/measure/impl/nccl_tests_lines.h"
-#include "calib/measure/impl/nccl_tests_ranks.h"
 #include "calib/measure/impl/nccl_tests_readers.h"
 
 namespace hdpsim::calib {
 namespace {
+
+/// What the bandwidths of a table say of its number of ranks: bus over algorithm bandwidth is bus_factor() of the
+/// collective. They are printed in hundredths of a GB/s, which leaves a range.
+class BandwidthRatio {
+ public:
+  /// One row, in GB/s.
+  void add(double algorithm, double bus);
+  /// Whether a collective of so many ranks has bandwidths as these.
+  [[nodiscard]] bool holds(MessageKind kind, std::int64_t ranks) const;
+  /// The numbers of ranks that do, for people: "16 ranks"; empty if there are none.
+  [[nodiscard]] std::string ranks_text(MessageKind kind) const;
+
+ private:
+  double least_ = 0;
+  double most_ = std::numeric_limits<double>::infinity();
+};
+
+constexpr double rounding = 0.005;  // of what is printed in hundredths
+constexpr std::int64_t most_ranks = 65536;
+
+void BandwidthRatio::add(double algorithm, double bus) {
+  if (!(algorithm > rounding && bus > rounding)) return;  // a row too slow to show anything
+  least_ = std::max(least_, (bus - rounding) / (algorithm + rounding));
+  most_ = std::min(most_, (bus + rounding) / (algorithm - rounding));
+}
+
+bool BandwidthRatio::holds(MessageKind kind, std::int64_t ranks) const {
+  const double factor = bus_factor(kind, ranks);
+  return least_ <= factor && factor <= most_;
+}
+
+std::string BandwidthRatio::ranks_text(MessageKind kind) const {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  for (std::int64_t ranks = 2; ranks <= most_ranks; ++ranks) {
+    if (!holds(kind, ranks)) continue;
+    if (first == 0) first = ranks;
+    last = ranks;
+  }
+  if (first == 0) return {};
+  return first == last ? fmt::format("{} ranks", first) : fmt::format("{} to {} ranks", first, last);
+}
 
 constexpr std::size_t longest_row = 100'000;  // bytes; lines of a job's other output are mixed with those of nccl-tests
 
@@ -30,7 +76,7 @@ auto position_of(const std::vector<Word>& words, std::string_view text) {
 /// in place of a number of results, `#wrong`.
 struct Columns {
   std::vector<std::string> names;
-  std::string prefix;  ///< What stands before the header.
+  std::string prefix;  ///< The prefix of the header.
 
   [[nodiscard]] std::size_t of(std::string_view name) const {
     return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
@@ -214,14 +260,14 @@ class TextReader {
   bool take_ranks(MessageKind kind) {
     run_.ranks = otherwise_.ranks;
     if (run_.ranks == 0 || run_.timings.empty() || ratio_.holds(kind, run_.ranks)) return true;
-    const std::string told = ratio_.ranks_text(kind);
+    const std::string ranks = ratio_.ranks_text(kind);
     const std::string name(message_kind_name(kind));
     complain_at(started_,
-                told.empty()
+                ranks.empty()
                     ? fmt::format("these are not the bandwidths of an {}", name)
-                    : fmt::format("these are the bandwidths of an {} of {}, not of {}", name, told, run_.ranks),
-                told.empty() ? "name the file after its collective, such as reduce_scatter.txt"
-                             : "ask about as many as took part");
+                    : fmt::format("these are the bandwidths of an {} of {}, not of {}", name, ranks, run_.ranks),
+                ranks.empty() ? "name the file after its collective, such as reduce_scatter.txt"
+                              : "ask about as many as took part");
     return false;
   }
 

@@ -9,7 +9,6 @@
 
 #include "calib/fit/fit.h"
 #include "calib/traces/impl/trace_parts.h"
-#include "calib/traces/impl/trace_samples.h"
 #include "sim/base/check.h"
 #include "sim/cost/cost_model.h"
 #include "sim/profile/scaled_rates.h"
@@ -19,7 +18,7 @@ namespace {
 
 constexpr double tera = 1e12;
 constexpr std::size_t enough_products = 8;
-const std::size_t traced = fp8_table(ProductFormat::fp8);  // traces do not tell what shares a scale
+const std::size_t traced = fp8_table(ProductFormat::fp8);  // traces do not record what shares a scale
 constexpr std::size_t enough_lengths = 4;
 constexpr double enough_range_of_lengths = 4;
 constexpr std::size_t enough_traffics = 6;

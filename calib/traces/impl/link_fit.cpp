@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calib/fit/impl/linear_fits.h"
 #include "calib/fit/impl/link_profile.h"
-#include "calib/fit/impl/quantities.h"
 #include "calib/traces/impl/trace_parts.h"
-#include "calib/traces/impl/trace_samples.h"
 #include "sim/base/quantity_text.h"
 
 namespace hdpsim::calib {
@@ -16,7 +15,7 @@ namespace {
 
 constexpr double enough_range = 4;
 constexpr double enough_range_of_growth = 2;
-/// Of a message's time, by the known line, that must be transfer for it to tell a rate.
+/// Of a message's time, by the known line, that must be transfer to determine a rate.
 constexpr double least_transfer = 0.1;
 /// A transfer whose time is so many times that of the known line is believed only if it grows with the size: published
 /// links of one type differ by less (the priors of sim/profile/physical_parameters.cpp).
@@ -31,7 +30,7 @@ double latency_of(const FittedLine& line, const MessageTiming& message) {
   return line.latency.seconds() + steps * line.step_latency.seconds();
 }
 
-// A message that takes no longer than the known latencies tells nothing of the bandwidth but that they are too long.
+// A message that takes no longer than the known latencies gives no bandwidth, only that these latencies are too long.
 FittedLine with_latencies_of(const FittedLine& known, const std::vector<MessageTiming>& messages) {
   FittedLine line = known;
   std::vector<double> byte_s;
@@ -85,7 +84,7 @@ Growth growth_of(const std::vector<MessageTiming>& messages, const Seconds& seco
 
 // Whether times surely grow by less than half of what those of transfers with the known latencies do.
 bool ignore_sizes(const std::vector<MessageTiming>& messages, const FittedLine& known) {
-  constexpr double least_exponent = 0.25;  // of transfers that are all but latency nothing can be told
+  constexpr double least_exponent = 0.25;  // transfers that are nearly all latency determine nothing
   constexpr double errors = 2;
   const FittedLine line = with_latencies_of(known, messages);
   const Growth of_transfers = growth_of(messages, [&](const MessageTiming& m) { return seconds_by(line, m); });

@@ -9,7 +9,6 @@
 #include "calib/fit/fit.h"
 #include "calib/traces/impl/link_fit.h"
 #include "calib/traces/impl/trace_parts.h"
-#include "calib/traces/impl/trace_samples.h"
 #include "sim/base/quantity_limits.h"
 #include "sim/base/quantity_text.h"
 

@@ -1,12 +1,14 @@
 #include "kernels/cpu/impl/processor.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <string>
 
-#include "kernels/cpu/impl/memory.h"
 #include "kernels/spec/error.h"
 
 namespace hdpsim::kernels {
@@ -56,7 +58,7 @@ std::map<std::string, std::string> first_core() {
   return facts;
 }
 
-/// Hypervisors call processors of several generations by one name; family and model tell them apart.
+/// Hypervisors call processors of several generations by one name; family and model distinguish them.
 std::string processor_name() {
   const std::map<std::string, std::string> facts = first_core();
   const auto fact = [&](const char* key) { return facts.contains(key) ? facts.at(key) : ""; };
@@ -109,6 +111,25 @@ std::vector<InstructionSet> instruction_sets() {
 }
 
 namespace cpu {
+
+std::size_t physical_memory() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+DeviceMemory allocate_memory(std::size_t bytes) {
+  // The kernel promises more memory than there is, and kills the process that uses it.
+  if (bytes > physical_memory()) {
+    throw DeviceError(fmt::format("cpu: {} bytes asked for, but the machine has {}", bytes, physical_memory()));
+  }
+  constexpr std::size_t alignment = 256;
+  constexpr std::size_t huge_page = std::size_t{2} << 20;
+  const std::size_t unit = bytes >= huge_page ? huge_page : alignment;
+  const std::size_t rounded = (bytes / unit + 1) * unit;
+  void* memory = std::aligned_alloc(unit, rounded);
+  if (memory == nullptr) throw DeviceError(fmt::format("aligned_alloc: no memory for {} bytes", bytes));
+  if (unit == huge_page) madvise(memory, rounded, MADV_HUGEPAGE);  // a hint: refusal costs time only
+  return {memory, [](void* pointer) { std::free(pointer); }};
+}
 
 const KernelTable& kernels_of(InstructionSet set) {
   const KernelTable* kernels = usable_kernels(set);

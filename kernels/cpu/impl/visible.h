@@ -12,9 +12,8 @@ namespace hdpsim::kernels::cpu::HDPSIM_CPU_KERNELS {
 /// of the chunk. What seen_keys() says of one query and a whole block, compiled for the instruction set, and its
 /// inverse.
 struct Visible {
-  std::int64_t keys;  ///< Number of keys of the chunk.
-  std::int64_t
-      first;  ///< Keys up to the one at which query 0 stands, which each query moves on by one; may be negative.
+  std::int64_t keys;    ///< Number of keys of the chunk.
+  std::int64_t first;   ///< Keys up to that of query 0, which each query moves on by one; may be negative.
   std::int64_t window;  ///< Keys that a query sees at most.
   bool causal;
 

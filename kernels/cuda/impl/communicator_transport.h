@@ -2,21 +2,78 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 
-#include "kernels/cuda/impl/communicator.h"
-#include "kernels/cuda/impl/exchange_watch.h"
 #include "kernels/cuda/impl/queues.h"
 #include "kernels/spec/backend.h"
 #include "kernels/transport/transport.h"
 
 namespace hdpsim::kernels::cuda {
+
+/// Notices stuck communication. Operations of one stream run one after another; one is stuck when everything before it
+/// has happened, and nothing more for the limit. Waiting for slow kernels before it does not count.
+class ExchangeWatch {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  ExchangeWatch(std::chrono::milliseconds limit, std::function<bool(const Event&)> happened)
+      : limit_(limit), happened_(std::move(happened)) {}
+
+  /// Adds an operation that may start at `ready` and ends at `done`; `text` names what it waits for if it is stuck.
+  void add(std::string text, Event ready, Event done) {
+    operations_.push_back({std::move(text), std::move(ready), std::move(done), {}});
+  }
+  /// The text of the operation that is stuck at `now`; empty if none is. Call it more often than the limit.
+  [[nodiscard]] std::optional<std::string> stuck(Clock::time_point now);
+  /// Operations that had not ended when stuck() was last called.
+  [[nodiscard]] std::size_t under_way() const { return operations_.size(); }
+
+ private:
+  struct Operation {
+    std::string text;
+    Event ready;
+    Event done;
+    std::optional<Clock::time_point> runnable_since;
+  };
+
+  std::chrono::milliseconds limit_;
+  std::function<bool(const Event&)> happened_;
+  std::deque<Operation> operations_;
+};
+
+/// The operations that a transport needs of a library of device communication; NCCL is the only one. They are queued on
+/// the stream that the communicator was made with, in the same order on all ranks. DeviceError if the library refuses.
+class Communicator {
+ public:
+  Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  virtual ~Communicator() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+
+  /// Messages as one group, without an order among them.
+  virtual void exchange(std::span<const Send> sends, std::span<const Receive> receives) = 0;
+  virtual void all_reduce(float* data, std::size_t count) = 0;
+  virtual void all_gather(const void* mine, void* all, std::size_t bytes_per_rank) = 0;
+  virtual void reduce_scatter(const float* all, float* mine, std::size_t count_per_rank) = 0;
+
+  /// An asynchronous failure, if there is one. May be called from any thread.
+  [[nodiscard]] virtual std::optional<std::string> failure() = 0;
+  /// Ends all queued operations, wherever they are stuck. Nothing else may be called afterwards.
+  virtual void abort() = 0;
+};
 
 /// A transport over a communicator whose operations run on queue `out`: they start after earlier compute work, and
 /// compute work queued after wait() starts after them. No call waits for the device.

@@ -1,4 +1,4 @@
-#include "kernels/cuda/impl/gate.h"
+#include "kernels/cuda/impl/gated_timer.h"
 
 #include "kernels/cuda/device/ptx.cuh"
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+#include <utility>
+
 #include "kernels/spec/error.h"
 
 namespace hdpsim::kernels::cuda {
@@ -142,6 +145,18 @@ std::string LocalWorld::state_text() const {
     }
   }
   return text;
+}
+
+LocalTransport::LocalTransport(std::shared_ptr<LocalWorld> world, int rank, Backend& backend, Queues& queues)
+    : world_(std::move(world)), rank_(rank), backend_(backend), queues_(queues), sums_(backend) {}
+
+LocalTransport::~LocalTransport() {
+  const std::vector<Event> copies = world_->leave(rank_);
+  try {
+    for (const Event& copy : copies) queues_.wait(Queue::compute, copy);
+    backend_.synchronize();
+  } catch (const std::exception&) {  // From a device that refuses, which another call has reported.
+  }
 }
 
 }  // namespace hdpsim::kernels::cuda

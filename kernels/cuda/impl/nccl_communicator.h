@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "kernels/cuda/impl/communicator.h"
+#include "kernels/cuda/impl/communicator_transport.h"
 #include "kernels/cuda/impl/nccl_api.h"
 
 namespace hdpsim::kernels::cuda {

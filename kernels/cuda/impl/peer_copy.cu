@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(threads) copy_until_stopped(PeerCopy copy) {
 }  // namespace
 
 void launch(const PeerCopy& copy, int blocks, cudaStream_t stream) {
-  // Takes all shared memory of a multiprocessor, so that no kernel that needs any runs beside the block.
+  // Takes all shared memory of a multiprocessor, so that no kernel that needs any runs at the same time as the block.
   int device = 0;
   int shared_bytes = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");

@@ -6,7 +6,7 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// A kernel that copies repeatedly until it is told to stop.
+/// A kernel that copies repeatedly until it is stopped.
 struct PeerCopy {
   const void* from = nullptr;
   void* to = nullptr;

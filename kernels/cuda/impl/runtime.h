@@ -36,7 +36,7 @@ using RawDeviceMemory = std::unique_ptr<void, FreeDevice>;
 [[nodiscard]] StreamHandle make_stream(bool high_priority = false);
 /// An event of the current device. Only timing ones have a time, and they cost more.
 [[nodiscard]] EventHandle make_event(bool timing = false);
-/// Page-locked host memory that every device can reach under its own address. Slow to allocate. DeviceError that says
+/// Page-locked host memory that every device can access under its own address. Slow to allocate. DeviceError that says
 /// how much was asked for.
 [[nodiscard]] PinnedMemory allocate_pinned(std::size_t bytes);
 /// Memory of the current device. DeviceError that says how much was asked for and how much is free.

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "kernels/transport/impl/describe.h"
-#include "kernels/transport/impl/matching.h"
 #include "kernels/transport/message_transport.h"
 
 namespace hdpsim::kernels {

@@ -51,7 +51,7 @@ struct Piece {
   std::string data;
 };
 
-// Runs at the exit of rank 0, which has finished while another rank stands still or has died: the job gets its exit
+// Runs at the exit of rank 0, which has finished while another rank hangs or has died: the job gets its exit
 // code, and no rank waits for the other.
 void end_job(int status, void* /*unused*/) {
   MPI_Abort(MPI_COMM_WORLD, status);
@@ -270,7 +270,7 @@ bool MpiMailbox::may_leave() {
   return verdict_.has_value() || silent(peer(0));
 }
 
-// On rank 0: all ranks are told, and have left or are silent; then all are told whether MPI may end.
+// On rank 0: notifies all ranks, which then have left or are silent; then reports to all whether MPI may end.
 bool MpiMailbox::may_leave_first() {
   if (!std::exchange(closed_, true)) {
     for_each_peer([](int, Peer& peer) { peer.outgoing.push_back({closed, {}}); });

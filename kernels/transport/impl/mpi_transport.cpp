@@ -68,8 +68,8 @@ MPI_Comm abandoned = MPI_COMM_NULL;
 // True if rank 0, which reports the results, has finished and no rank has failed: a rank that has no more to do stands
 // still.
 bool may_succeed = false;
-std::array<char, notice_bytes> told{};
-std::vector<MPI_Request> telling;
+std::array<char, notice_bytes> notice{};
+std::vector<MPI_Request> notice_requests;
 
 // Runs at the exit of the process, which has printed its error by now, if there was one.
 void abort_job(int status, void* /*unused*/) {
@@ -102,7 +102,7 @@ class MpiTransport final : public MessageTransport {
   bool move();
   void finish(std::size_t index, const MPI_Status& status, bool status_has_error);
   void hear();
-  void tell(const std::string& text);
+  void notify(const std::string& text);
   void cancel();
   void abandon();
   [[noreturn]] void fail(const std::string& reason);
@@ -165,7 +165,7 @@ MpiTransport::~MpiTransport() {
 
 // Leaves MPI as it is, because the state of the others is not known. The job is aborted when this process exits.
 void MpiTransport::abandon() {
-  tell(fmt::format("rank {} has left after an error", rank_));
+  notify(fmt::format("rank {} has left after an error", rank_));
   cancel();
   if (abandoned != MPI_COMM_NULL) return;
   abandoned = communicator_;
@@ -294,7 +294,7 @@ void MpiTransport::wait(Ticket ticket) {
 
 void MpiTransport::fail(const std::string& reason) {
   failed_ = true;
-  tell(reason);
+  notify(reason);
   cancel();
   throw DeviceError(reason);
 }
@@ -307,16 +307,16 @@ void MpiTransport::hear() {
   another_failed_ = fmt::format("another rank has failed: {}", heard_.data());
 }
 
-void MpiTransport::tell(const std::string& text) {
+void MpiTransport::notify(const std::string& text) {
   if (has_told_) return;
   has_told_ = true;
-  told.fill('\0');
-  std::copy_n(text.begin(), std::min(text.size(), notice_bytes - 1), told.begin());
+  notice.fill('\0');
+  std::copy_n(text.begin(), std::min(text.size(), notice_bytes - 1), notice.begin());
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
     // No rank waits for these, because the peer may no longer listen.
-    MPI_Isend(told.data(), notice_bytes, MPI_CHAR, peer, notice_tag, communicator_,
-              &telling.emplace_back(MPI_REQUEST_NULL));
+    MPI_Isend(notice.data(), notice_bytes, MPI_CHAR, peer, notice_tag, communicator_,
+              &notice_requests.emplace_back(MPI_REQUEST_NULL));
   }
 }
 

@@ -7,7 +7,6 @@
 #include <ctime>
 #include <filesystem>
 
-#include "calib/fit/doubts.h"
 #include "calib/fit/fit.h"
 #include "calib/fit/report.h"
 #include "calib/measure/collect.h"
@@ -124,11 +123,11 @@ calib::SessionResult measure(calib::Device& device, calib::Journal& journal, con
   const calib::DeviceSpeed speed = device.speed(journal.circumstances());
   const calib::Wishes wishes = calib::wishes_on(speed, wished);
   const std::vector<calib::Planned> plan = calib::plan_measurements(device, speed, wishes);
-  const std::unique_ptr<calib::StoppingRule> rule = calib::stopping_rule(wishes);
+  const calib::StoppingRule rule = calib::stopping_rule(wishes);
   ProgressDisplay display;
   return calib::run_session(device, plan, journal,
                             {.speed = speed,
-                             .rule = rule.get(),
+                             .rule = &rule,
                              .rounds = wishes.rounds,
                              .least_rounds = wishes.least_rounds,
                              .most_rounds = wishes.most_rounds,

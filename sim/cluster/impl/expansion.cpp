@@ -45,14 +45,14 @@ Value load_preset(const Value& name, const std::filesystem::path& directory, Dia
   return load_document((directory / (name.text + ".yaml")).string(), diagnostics);
 }
 
-std::filesystem::path beside(const Value& naming, const std::string& path) {
+std::filesystem::path in_folder_of(const Value& naming, const std::string& path) {
   return std::filesystem::path(naming.position.file).parent_path() / path;
 }
 
 Value load_file(const Value& path, Diagnostics& diagnostics) {
   const auto text = read<std::string>(path, diagnostics);
   if (!text) return {};
-  const auto file = beside(path, *text);
+  const auto file = in_folder_of(path, *text);
   if (is_there(file) && holds_topology_matrix(file)) {
     refuse_topology_matrix(file, diagnostics);
     return {};
@@ -101,7 +101,7 @@ class Bases {
 std::optional<NcclTopology> load_topology(const Value& path, Diagnostics& diagnostics) {
   const auto text = read<std::string>(path, diagnostics);
   if (!text) return std::nullopt;
-  const auto file = beside(path, *text);
+  const auto file = in_folder_of(path, *text);
   if (!is_there(file)) {
     diagnostics.error(path.position, fmt::format("there is no file '{}'", file.string()));
     return std::nullopt;
@@ -114,7 +114,7 @@ std::optional<NcclTopology> load_topology(const Value& path, Diagnostics& diagno
   return xml ? read_nccl_topology(file.string(), *xml, diagnostics) : std::nullopt;
 }
 
-// Whether the cluster has more gpus than one node of the topology, as far as that can be told here.
+// Whether the cluster has more gpus than one node of the topology, as far as that is known here.
 bool has_several_nodes(const Value& cluster, const NcclTopology& topology) {
   const Value* gpus = cluster.find("gpus");
   if (gpus == nullptr) return true;
@@ -143,7 +143,7 @@ int capability_of(const Value& cluster) {
   return device == nullptr ? unknown_capability : compute_capability_of(device->text);
 }
 
-// Replaces `node.nccl_topology` by the keys that it stands for. False if it has none that can be used.
+// Replaces `node.nccl_topology` by the keys that it replaces. False if it has none that can be used.
 bool import_topology(Value& cluster, Diagnostics& diagnostics) {
   Value* node = cluster.find("node");
   const Value* path = node == nullptr ? nullptr : node->find("nccl_topology");

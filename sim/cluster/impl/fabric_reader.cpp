@@ -8,7 +8,8 @@
 #include <optional>
 
 #include "sim/base/quantity_limits.h"
-#include "sim/cluster/impl/keys.h"
+#include "sim/cluster/impl/link_selector.h"
+#include "sim/cluster/node_list.h"
 
 namespace hdpsim {
 namespace {
@@ -133,7 +134,7 @@ const KeyTable<GraphText>& graph_keys() {
     keys.kept({"nodes",
                dictionary_shape(shape_of(KeyShape::Kind::text)),
                "",
-               "which NICs hang on which switch: `0-15: leaf0`, `16-31 nic 0-3: leaf1`; later lines win",
+               "which NICs are attached to which switch: `0-15: leaf0`, `16-31 nic 0-3: leaf1`; later lines win",
                {.required = true}},
               &GraphText::nodes);
     return keys;
@@ -152,7 +153,7 @@ const KeyTable<Routing>& routing_keys() {
   return made;
 }
 
-/// Reads switches, cables and attached nodes; then checks that all NICs of a rail can reach each other.
+/// Reads switches, cables and attached nodes; then checks that all NICs of a rail are connected.
 class GraphReader {
  public:
   GraphReader(const Value& value, const FabricExtent& extent, Diagnostics& diagnostics)
@@ -166,7 +167,7 @@ class GraphReader {
     if (text_.cables != nullptr) read_cables(*text_.cables);
     if (text_.nodes != nullptr) read_nodes(*text_.nodes);
     if (text_.nodes != nullptr && diagnostics_.empty()) {
-      check_ways(graph_, extent_, text_.nodes->position, diagnostics_);
+      check_paths(graph_, extent_.nics_per_node, text_.nodes->position, diagnostics_);
     }
     return std::move(graph_);
   }
@@ -229,7 +230,7 @@ class GraphReader {
     for (std::size_t i = 0; i < graph_.attached.size() && diagnostics_.empty(); ++i) {
       if (graph_.attached[i] != nowhere) continue;
       const auto nics = static_cast<std::size_t>(extent_.nics_per_node);
-      diagnostics_.error(value.position, fmt::format("nic {} of node {} hangs on no switch", i % nics, i / nics));
+      diagnostics_.error(value.position, fmt::format("nic {} of node {} is attached to no switch", i % nics, i / nics));
       return;
     }
   }
@@ -238,10 +239,10 @@ class GraphReader {
     const std::string_view text = entry.key;
     const std::size_t space = std::min(text.find(' '), text.size());
     const std::string_view rest = text.substr(space);
-    const auto nodes = parse_number_range(text.substr(0, space));
-    NumberRange all_nics{0, extent_.nics_per_node - 1};
+    const auto nodes = parse_closed_range(text.substr(0, space));
+    IndexRange all_nics{.first = 0, .last = extent_.nics_per_node - 1};
     const auto nics = rest.empty()                ? std::optional(all_nics)
-                      : rest.starts_with(" nic ") ? parse_number_range(rest.substr(5))
+                      : rest.starts_with(" nic ") ? parse_closed_range(rest.substr(5))
                                                   : std::nullopt;
     if (!nodes || !nics) {
       diagnostics_.error(entry.position, fmt::format("'{}' names no nodes", text),
@@ -250,7 +251,7 @@ class GraphReader {
     }
     if (nodes->last >= extent_.nodes || nics->last >= extent_.nics_per_node) {
       diagnostics_.error(
-          entry.position, fmt::format("there is no node {} with a nic {}", nodes->last, nics->last),
+          entry.position, fmt::format("there is no node {} with a nic {}", *nodes->last, *nics->last),
           fmt::format("the cluster has nodes 0 to {} with nics 0 to {}", extent_.nodes - 1, extent_.nics_per_node - 1));
       return;
     }
@@ -269,6 +270,13 @@ class GraphReader {
 };
 
 }  // namespace
+
+bool require_map(const Value& value, std::string_view what, std::string_view example, Diagnostics& diagnostics) {
+  if (value.is_map()) return true;
+  diagnostics.error(value.position, fmt::format("{} must be a map, found {}", what, kind_name(value.kind)),
+                    fmt::format("write {}", example));
+  return false;
+}
 
 KeyShape tiers_shape() {
   return dictionary_shape(map_shape(tier_keys().texts()));

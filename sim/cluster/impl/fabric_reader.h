@@ -33,9 +33,8 @@ struct FabricExtent {
 [[nodiscard]] SwitchGraphSpec read_switch_graph(const Value& value, const FabricExtent& extent,
                                                 Diagnostics& diagnostics);
 
-/// Reports NICs without a path over working cables to the NICs of their rail in other nodes, and paths that are too
-/// long.
-void check_ways(const SwitchGraphSpec& graph, const FabricExtent& extent, const Position& position,
-                Diagnostics& diagnostics);
+/// False, with a problem and an example reported, if the value is not a map.
+[[nodiscard]] bool require_map(const Value& value, std::string_view what, std::string_view example,
+                               Diagnostics& diagnostics);
 
 }  // namespace hdpsim

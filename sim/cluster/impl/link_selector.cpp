@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <queue>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/base/division.h"
+#include "sim/cluster/node_list.h"
 
 namespace hdpsim {
 namespace {
@@ -109,6 +113,73 @@ std::string why_not(const DegradedLink& link, const ClusterSpec& cluster) {
   return "";
 }
 
+std::optional<std::size_t> find_switch(const SwitchGraphSpec& graph, std::string_view name) {
+  const auto found = std::find_if(graph.switches.begin(), graph.switches.end(),
+                                  [&](const SwitchGraphSpec::Switch& known) { return known.name == name; });
+  if (found == graph.switches.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - graph.switches.begin());
+}
+
+/// One cable between two switches.
+struct CableName {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  std::int64_t number = 0;
+};
+
+std::optional<CableName> parse(std::string_view text, const SwitchGraphSpec& graph) {
+  constexpr std::string_view between = " to ";
+  const std::size_t at = text.find(between);
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto from = find_switch(graph, text.substr(0, at));
+  std::string_view rest = text.substr(at + between.size());
+  std::int64_t number = 0;
+  if (const std::size_t space = rest.rfind(' '); space != std::string_view::npos) {
+    const auto last = parse_closed_range(rest.substr(space + 1));
+    if (!last || last->first != last->last) return std::nullopt;
+    number = last->first;
+    rest = rest.substr(0, space);
+  }
+  const auto to = find_switch(graph, rest);
+  return from && to ? std::optional(CableName{*from, *to, number}) : std::nullopt;
+}
+
+// Splits cable `number` off the cables at `place`. Returns its new index.
+std::size_t split(std::vector<SwitchGraphSpec::Cable>& cables, std::size_t place, std::int64_t number) {
+  SwitchGraphSpec::Cable before = cables[place];
+  SwitchGraphSpec::Cable after = before;
+  after.count -= number + 1;
+  before.count = number;
+  cables[place].count = 1;
+  const auto at = [&](std::size_t index) { return cables.begin() + static_cast<std::ptrdiff_t>(index); };
+  if (after.count > 0) cables.insert(at(place + 1), after);
+  if (before.count > 0) cables.insert(at(place), before);
+  return before.count > 0 ? place + 1 : place;
+}
+
+// Distances in cables, by switch; -1 if a switch cannot be reached.
+std::vector<std::int64_t> distances_from(const SwitchGraphSpec& graph, std::size_t start) {
+  std::vector<std::vector<std::size_t>> neighbours(graph.switches.size());
+  for (const SwitchGraphSpec::Cable& cable : graph.cables) {
+    if (cable.is_missing()) continue;
+    neighbours[cable.from].push_back(cable.to);
+    neighbours[cable.to].push_back(cable.from);
+  }
+  std::vector<std::int64_t> distance(graph.switches.size(), -1);
+  distance[start] = 0;
+  std::queue<std::size_t> open({start});
+  while (!open.empty()) {
+    const std::size_t at = open.front();
+    open.pop();
+    for (const std::size_t next : neighbours[at]) {
+      if (distance[next] >= 0) continue;
+      distance[next] = distance[at] + 1;
+      open.push(next);
+    }
+  }
+  return distance;
+}
+
 }  // namespace
 
 std::vector<DegradedLink> parse_link_selector(std::string_view text, const ClusterSpec& cluster,
@@ -132,6 +203,49 @@ std::vector<DegradedLink> parse_link_selector(std::string_view text, const Clust
     links.back().direction = direction;
   }
   return links;
+}
+
+bool degrade_cable(SwitchGraphSpec& graph, std::string_view name, double share) {
+  const auto cable = parse(name, graph);
+  if (!cable) return false;
+  std::int64_t number = cable->number;
+  for (std::size_t place = 0; place < graph.cables.size(); ++place) {
+    const SwitchGraphSpec::Cable& here = graph.cables[place];
+    if (std::minmax(here.from, here.to) != std::minmax(cable->from, cable->to)) continue;
+    if (number >= here.count) {
+      number -= here.count;
+      continue;
+    }
+    SwitchGraphSpec::Cable& own = graph.cables[split(graph.cables, place, number)];
+    if (own.nominal == Bandwidth{}) own.nominal = own.bandwidth;  // of several lines the last one counts
+    own.bandwidth = own.nominal.scaled(share);
+    return true;
+  }
+  return false;
+}
+
+void check_paths(const SwitchGraphSpec& graph, std::int64_t nics_per_node, const Position& position,
+                 Diagnostics& diagnostics) {
+  const auto nics = static_cast<std::size_t>(nics_per_node);
+  for (std::size_t nic = 0; nic < nics; ++nic) {
+    const std::vector<std::int64_t> distance = distances_from(graph, graph.attached[nic]);
+    std::int64_t farthest = 0;
+    for (std::size_t i = nic; i < graph.attached.size(); i += nics) {
+      if (distance[graph.attached[i]] < 0) {
+        diagnostics.error(
+            position, fmt::format("nic {} of node {} has no way to nic {} of node 0: no cables lead from '{}' to '{}'",
+                                  nic, i / nics, nic, graph.switches[graph.attached[i]].name,
+                                  graph.switches[graph.attached[nic]].name));
+        return;
+      }
+      farthest = std::max(farthest, distance[graph.attached[i]]);
+    }
+    if (2 * farthest > most_fabric_hops) {
+      diagnostics.error(position, fmt::format("ways over the switches may have {} links, at most {} are possible",
+                                              2 * farthest, most_fabric_hops));
+      return;
+    }
+  }
 }
 
 }  // namespace hdpsim

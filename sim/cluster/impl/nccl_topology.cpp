@@ -52,7 +52,7 @@ class Places {
   std::vector<std::size_t> starts_;
 };
 
-/// Gigatransfers per second and lane, and the share of the bits that are data: 8b/10b up to Gen2, 128b/130b (left out,
+/// Gigatransfers per second and lane, and the share of the bits that are data: 8b/10b up to Gen2, 128b/130b (neglected,
 /// as data sheets do) from Gen3 on.
 struct PciGeneration {
   double transfers;
@@ -152,8 +152,9 @@ class TopologyReader {
   // Whether the limit allows one more device.
   bool has_room(std::size_t taken, pugi::xml_node node) {
     if (taken < most_elements) return true;
-    if (!told_full_) diagnostics_.error(place(node), fmt::format("more than {} of <{}>", most_elements, node.name()));
-    told_full_ = true;
+    if (!reported_full_)
+      diagnostics_.error(place(node), fmt::format("more than {} of <{}>", most_elements, node.name()));
+    reported_full_ = true;
     return false;
   }
 
@@ -198,12 +199,12 @@ class TopologyReader {
     }
   }
 
-  // The rate in the file is in Mbit/s. NCCL assumes 10 Gbit/s if the driver does not tell.
+  // The rate in the file is in Mbit/s. NCCL assumes 10 Gbit/s if the driver reports none.
   Bandwidth speed_of(pugi::xml_node net) {
     constexpr std::int64_t megabit = 125'000;
-    const std::int64_t told = net.attribute("speed") ? number(net, "speed", megabits_per_second) : 0;
-    if (told == 0) topology_.assumes_speeds = true;
-    return Bandwidth::bytes_per_second((told > 0 ? told : 10'000) * megabit);
+    const std::int64_t megabits = net.attribute("speed") ? number(net, "speed", megabits_per_second) : 0;
+    if (megabits == 0) topology_.assumes_speeds = true;
+    return Bandwidth::bytes_per_second((megabits > 0 ? megabits : 10'000) * megabit);
   }
 
   void read_nic(pugi::xml_node node) {
@@ -244,7 +245,7 @@ class TopologyReader {
   std::vector<PciLink> links_;
   std::set<std::string> hosts_;
   std::size_t next_number_ = 0;
-  bool told_full_ = false;
+  bool reported_full_ = false;
 };
 
 // The root element, if it is NCCL's.

@@ -1,12 +1,12 @@
 #include "sim/cluster/impl/node_reader.h"
 
 #include <fmt/format.h>
-
 #include <algorithm>
 
+#include "sim/base/division.h"
 #include "sim/base/quantity_limits.h"
-#include "sim/cluster/impl/keys.h"
-#include "sim/cluster/impl/part_of_node.h"
+#include "sim/cluster/impl/fabric_reader.h"
+#include "sim/cluster/node_list.h"
 
 namespace hdpsim {
 namespace {
@@ -132,6 +132,13 @@ const KeyTable<KindText>& kind_table() {
   return made;
 }
 
+bool can_give(const ClusterSpec& node, std::int64_t devices) {
+  const std::int64_t tray = *node.devices_per_tray;
+  const bool is_in_trays = devices % tray == 0 || devices < tray;
+  const std::int64_t uplink = std::min(node.devices_per_pcie_uplink, devices);
+  return is_in_trays && devices % uplink == 0 && devices * node.nics_per_node % node.devices_per_node == 0;
+}
+
 }  // namespace
 
 const std::vector<KeyText>& node_keys() {
@@ -210,17 +217,17 @@ void NodeReader::read_kind_nodes(const Value& value, std::size_t kind) {
 void NodeReader::read_kind_range(const Value& value, std::size_t kind) {
   const auto text = read<std::string>(value, diagnostics_);
   if (!text) return;
-  const auto range = parse_number_range(*text);
+  const auto range = parse_closed_range(*text);
   if (!range) {
     diagnostics_.error(value.position, fmt::format("'{}' names no nodes", *text), "write 3, 16-31 or [3, 16-31]");
     return;
   }
   if (gpus_ && node_gpus_ && range->last >= *gpus_ / *node_gpus_) {
-    diagnostics_.error(value.position, fmt::format("there is no node {}", range->last),
+    diagnostics_.error(value.position, fmt::format("there is no node {}", *range->last),
                        fmt::format("the cluster has nodes 0 to {}", *gpus_ / *node_gpus_ - 1));
     return;
   }
-  spec_.kind_ranges.push_back({range->first, range->last, kind});
+  spec_.kind_ranges.push_back({range->first, *range->last, kind});
 }
 
 void NodeReader::sort_ranges(const Value& kinds) {
@@ -235,6 +242,24 @@ void NodeReader::sort_ranges(const Value& kinds) {
                        "a node is of one kind");
     return;
   }
+}
+
+std::optional<std::int64_t> devices_of_each_node(const ClusterSpec& node, std::int64_t devices) {
+  if (devices % node.devices_per_node == 0) return node.devices_per_node;
+  if (!node.devices_per_tray) return std::nullopt;
+  const std::int64_t least = divided(devices, node.devices_per_node);
+  for (std::int64_t nodes = least; nodes <= 2 * least; ++nodes) {
+    if (devices % nodes == 0 && can_give(node, devices / nodes)) return devices / nodes;
+  }
+  return std::nullopt;
+}
+
+void take_part_of_nodes(ClusterSpec& cluster, std::int64_t devices) {
+  const double part = static_cast<double>(devices) / static_cast<double>(cluster.devices_per_node);
+  cluster.nics_per_node = devices * cluster.nics_per_node / cluster.devices_per_node;
+  cluster.host_memory = cluster.host_memory.scaled(part);
+  cluster.devices_per_pcie_uplink = std::min(cluster.devices_per_pcie_uplink, devices);
+  cluster.devices_per_node = devices;
 }
 
 }  // namespace hdpsim

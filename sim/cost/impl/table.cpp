@@ -44,7 +44,7 @@ Estimate TableCostModel::attention(const Attention& op) const {
 
 TableCostModel::Match TableCostModel::match(Mask mask, const Attention& op) const {
   // A wrong direction is worse than a wrong head dimension, and that is worse than a wrong mask: masks differ least
-  // after tile rounding. Among several curves of one kernel the one with the nearest number of heads tells best how
+  // after tile rounding. Among several curves of one kernel the one with the nearest number of heads shows best how
   // full the device is.
   const bool causal = mask == Mask::causal;
   const bool backward = op.direction == Direction::backward;

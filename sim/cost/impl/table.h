@@ -4,9 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "sim/cost/impl/attention_kernel.h"
 #include "sim/cost/impl/formula.h"
-#include "sim/cost/impl/gemm_kernel.h"
+#include "sim/cost/impl/sampled_kernels.h"
 
 namespace hdpsim {
 

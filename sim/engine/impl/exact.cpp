@@ -8,8 +8,8 @@
 #include "sim/engine/impl/exchange_board.h"
 #include "sim/engine/impl/expert_board.h"
 #include "sim/engine/impl/group_program.h"
+#include "sim/engine/impl/group_run.h"
 #include "sim/engine/impl/private_ring.h"
-#include "sim/engine/impl/ring_traffic.h"
 #include "sim/engine/impl/serial_links.h"
 #include "sim/engine/impl/shared_processors.h"
 #include "sim/engine/impl/step_run.h"
@@ -33,7 +33,7 @@ struct WorkerState {
   std::size_t block = 0;
   std::array<StreamState, stream_count> streams;
   std::uint32_t posted = 0;  // number of exchanges
-  Instant posted_at;         // when the last of them, or the last collective beside kernels, was posted
+  Instant posted_at;         // when the last of them, or the last collective that overlaps with kernels, was posted
   Instant met_at{};          // when the last collective of the group began
   Duration peer_wait;        // idle compute: waiting for ranks that had not posted their side
 };
@@ -66,7 +66,7 @@ class ExactStep final : public StepRun {
 
   void pass_rate_changed(std::uint32_t key) override { board_.rate_changed(key); }
 
-  // The kernels of one worker that runs the pass tell the share, because the ranks of a ring stay close together.
+  // The kernels of one worker that runs the pass give the share, because the ranks of a ring stay close together.
   [[nodiscard]] double share_sent(PassId id) const override {
     const auto& group = groups_[id.index()];
     if (group == nullptr) return 1;
@@ -261,12 +261,12 @@ class ExactStep final : public StepRun {
     WorkerState& state = workers_[worker.index()];
     GroupProgram& group = *groups_[state.pass.index()];
     const SharingCollective& collective = group.priced.program.shares[instruction.work];
-    const auto party = static_cast<std::size_t>(collective.party(group.priced.program.sharing));
+    const auto subgroup = static_cast<std::size_t>(collective.party(group.priced.program.sharing));
     group.meetings.resize(group.places.size());
-    auto& here = group.meetings[state.index / party];
+    auto& here = group.meetings[state.index / subgroup];
     here.emplace_back(worker, queue_.now());
     if (instruction.stream == Stream::comm) state.posted_at = queue_.now();
-    if (here.size() < party) return;
+    if (here.size() < subgroup) return;
     for (const auto& [member, came] : std::exchange(here, {})) {
       workers_[member.index()].met_at = queue_.now();
       if (instruction.stream == Stream::compute) {
@@ -279,7 +279,7 @@ class ExactStep final : public StepRun {
     }
   }
 
-  // A stream completes its instructions in order, so that its position tells how often each of them has ended.
+  // A stream completes its instructions in order, so that its position says how often each of them has ended.
   static bool ready(const WorkerState& state, const GroupProgram& group, const Instruction& instruction) {
     const std::int64_t iteration = state.streams[static_cast<std::size_t>(instruction.stream)].iteration;
     const std::vector<Instruction>& body = group.priced.program.blocks[state.block].body;

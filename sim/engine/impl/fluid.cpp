@@ -7,10 +7,8 @@
 #include "sim/engine/impl/connection_set_up.h"
 #include "sim/engine/impl/group_run.h"
 #include "sim/engine/impl/pass_prices.h"
-#include "sim/engine/impl/ring_traffic.h"
 #include "sim/engine/impl/shared_rings.h"
 #include "sim/engine/impl/step_run.h"
-#include "sim/engine/impl/wave_run.h"
 
 namespace hdpsim {
 namespace {
@@ -208,8 +206,8 @@ class FluidStep final : public StepRun {
     for (const SpeedClass& c : pace.classes) {
       const auto own_hops = [&](Bytes bytes) { return c.own.transfer(bytes); };
       const Duration slowest = at_slowest_hop[c.speed].total;
-      const Duration own = c.reach < 1 ? micro_batch_time(priced, c.speed, own_hops).total : slowest;
-      longest = std::max(longest, between(own, slowest, c.reach));
+      const Duration own = c.slow_fraction < 1 ? micro_batch_time(priced, c.speed, own_hops).total : slowest;
+      longest = std::max(longest, between(own, slowest, c.slow_fraction));
     }
     book(group, at_slowest_hop, longest);
     return longest;

@@ -20,7 +20,7 @@ struct GroupProgram {
   std::size_t ranks_left = 0;
   bool starts_together = false;  ///< The group has connections to set up.
   bool is_private = false;
-  /// By party of a collective: the workers that have come to it, with the times.
+  /// By sub-group of a collective: the workers that have come to it, with the times.
   std::vector<std::vector<std::pair<WorkerId, Instant>>> meetings{};
   std::vector<Hop> hops{};        ///< Hops of a private ring; ExchangeBoard has those of other rings.
   std::vector<Instant> begins{};  ///< Private ring: when each rank begins.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "sim/base/check.h"
 
@@ -59,6 +60,18 @@ std::vector<std::size_t> distances_to_slowest(const std::vector<Hop>& hops, cons
     before = std::min(before, distances[i % ranks] + 1);
   }
   return distances;
+}
+
+// The time that a device of nominal speed computes between the all-to-alls of a block.
+Duration between_exchanges(const PricedProgram& priced, std::size_t block) {
+  const Block& loop = priced.program.blocks[block];
+  Duration sum;
+  for (const BodyRange& experts : loop.exchanged_experts) {
+    for (std::size_t i = experts.first; i < experts.last; ++i) {
+      if (loop.body[i].opcode == Opcode::dense) sum += priced.time(block, i, 1);
+    }
+  }
+  return sum * loop.iterations;
 }
 
 }  // namespace
@@ -119,15 +132,15 @@ GroupPace group_pace(const std::vector<WorkerId>& group, const std::vector<Hop>&
     pace.all.add(hops[i], rules.contention);
     const double away = (rules.begins_together ? 1 : 2) * static_cast<double>(distances[i]) /
                         static_cast<double>(rules.sharing.parties - 1);
-    own.reach = std::max(own.reach, 1 - away);
+    own.slow_fraction = std::max(own.slow_fraction, 1 - away);
   }
   std::sort(pace.classes.begin(), pace.classes.end(),
             [](const SpeedClass& a, const SpeedClass& b) { return a.speed < b.speed; });
   return pace;
 }
 
-Duration between(Duration own, Duration slowest, double reach) {
-  return own + (slowest - own).scaled(reach);
+Duration between(Duration own, Duration slowest, double slow_fraction) {
+  return own + (slowest - own).scaled(slow_fraction);
 }
 
 std::vector<Pass> pass_through(const PricedProgram& priced, std::size_t block) {
@@ -135,14 +148,14 @@ std::vector<Pass> pass_through(const PricedProgram& priced, std::size_t block) {
   const Duration copy = copy_of_layer(priced, block);
   const Duration tail = tail_of_block(priced, block);
   if (loop.rings.empty()) return {{{0, loop.body.size()}, {}, {}, copy, tail}};
-  std::vector<Pass> legs;
+  std::vector<Pass> segments;
   std::size_t begin = 0;
   for (const BodyRange& ring : loop.rings) {
-    legs.push_back({{begin, ring.first}, ring, {ring.last, ring.last}, copy, tail});
+    segments.push_back({{begin, ring.first}, ring, {ring.last, ring.last}, copy, tail});
     begin = ring.last;
   }
-  legs.back().behind.last = loop.body.size();
-  return legs;
+  segments.back().behind.last = loop.body.size();
+  return segments;
 }
 
 Duration kernel_time(const PricedProgram& priced, std::size_t block, BodyRange part, double speed,
@@ -180,6 +193,63 @@ Bandwidth RingDemand::rate(Duration latency) const {
   constexpr double unlimited = 9e18;
   const double rate = step > latency ? static_cast<double>(message.count()) / (step - latency).seconds() : unlimited;
   return Bandwidth::bytes_per_second(1).scaled(std::clamp(rate, 1.0, unlimited));
+}
+
+std::optional<Margins> margins(const PricedProgram& priced, double speed, const TransferTime& transfer) {
+  const std::vector<Block>& blocks = priced.program.blocks;
+  const auto whole = [&](std::size_t block) {
+    return loop_time(priced, block, {0, blocks[block].body.size()}, speed, transfer).total;
+  };
+  Margins margins;
+  std::size_t first = 0;
+  for (; first < blocks.size(); ++first) {
+    if (const auto& exchanged = blocks[first].exchanged_experts; !exchanged.empty()) {
+      margins.lead += pass_time(priced, first, {0, exchanged.front().first}, speed, transfer).total;
+      break;
+    }
+    margins.lead += whole(first);
+  }
+  if (first == blocks.size()) return std::nullopt;
+  for (std::size_t block = 0; block < blocks.size(); ++block) margins.experts += between_exchanges(priced, block);
+  for (std::size_t block = blocks.size(); block-- > first;) {
+    if (const auto& exchanged = blocks[block].exchanged_experts; !exchanged.empty()) {
+      const BodyRange behind{exchanged.back().last + 1, blocks[block].body.size()};
+      margins.tail += pass_time(priced, block, behind, speed, transfer).total;
+      break;
+    }
+    margins.tail += whole(block);
+  }
+  return margins;
+}
+
+void add_route_bytes(const Route& route, Bytes bytes, LinkTraffic& links) {
+  for (const auto& [link, share] : route.binding_links()) {
+    links.add(link, share == 1 ? bytes : bytes.scaled(share));
+  }
+}
+
+void add_ring_traffic(const MicroBatchProgram& program, const std::vector<Hop>& hops, double share,
+                      LinkTraffic& links) {
+  if (hops.empty()) return;
+  const Bytes whole = program.sent_around_ring();
+  const Bytes bytes = share == 1 ? whole : whole.scaled(share);
+  for (const Hop& hop : hops) {
+    for (const HopRoute& part : hop.routes) {
+      add_route_bytes(part.route, part.part(bytes), links);
+    }
+  }
+}
+
+double share_sent(const MicroBatchProgram& program, std::size_t block, std::int64_t iterations) {
+  const Bytes all = program.sent_around_ring();
+  if (all == Bytes{}) return 1;
+  double sent = 0;
+  for (std::size_t b = 0; b <= block; ++b) {
+    const Block& each = program.blocks[b];
+    const double part = b < block ? 1 : static_cast<double>(iterations) / static_cast<double>(each.iterations);
+    sent += part * static_cast<double>(program.sent_around_ring(each).count());
+  }
+  return sent / static_cast<double>(all.count());
 }
 
 }  // namespace hdpsim

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -9,7 +11,7 @@
 
 namespace hdpsim {
 
-/// What tells the hops of a ring apart while no other traffic is on their links.
+/// By what the hops of a ring differ while no other traffic uses their links.
 struct HopKind {
   Duration latency;
   Bandwidth alone;
@@ -54,8 +56,8 @@ class RingPace {
 struct SpeedClass {
   double speed = 1;
   RingPace own;
-  /// Share of the exchanges that can go at the pace of the slowest hop: 1 - 2d (or d) / exchanges, at least 0.
-  double reach = 1;
+  /// Fraction of the exchanges that can go at the pace of the slowest hop: 1 - 2d (or d) / exchanges, at least 0.
+  double slow_fraction = 1;
 };
 
 struct GroupPace {
@@ -71,11 +73,11 @@ struct RingRules {
 [[nodiscard]] GroupPace group_pace(const std::vector<WorkerId>& group, const std::vector<Hop>& hops,
                                    const Machine& machine, const RingRules& rules);
 
-/// The time of a cycle of a speed class in which a share `reach` of the exchanges goes at the pace of the slowest hop.
-[[nodiscard]] Duration between(Duration own, Duration slowest, double reach);
+/// The time of a cycle of a speed class in which a fraction of the exchanges goes at the pace of the slowest hop.
+[[nodiscard]] Duration between(Duration own, Duration slowest, double slow_fraction);
 
-/// One iteration of a block's loop, or one leg of it, in three parts. A block without an exchange has only `before`,
-/// the whole body.
+/// One iteration of a block's loop, or one segment of it, in three parts. A block without an exchange has only
+/// `before`, the whole body.
 struct Pass {
   BodyRange before;
   BodyRange ring;
@@ -85,8 +87,8 @@ struct Pass {
   [[nodiscard]] bool has_ring() const { return ring.first < ring.last; }
 };
 
-/// One iteration of a block, as one leg per ring in it; there are two rings where attention's forward is recomputed.
-/// What follows a ring belongs to the next leg, or to the same one if it is the last.
+/// One iteration of a block, as one segment per ring in it; there are two rings where attention's forward is
+/// recomputed. What follows a ring belongs to the next segment, or to the same one if it is the last.
 [[nodiscard]] std::vector<Pass> pass_through(const PricedProgram& priced, std::size_t block);
 
 /// The time of the compute instructions of a part in one iteration.
@@ -105,5 +107,53 @@ struct RingDemand {
   [[nodiscard]] Bandwidth rate(Duration latency) const;
 };
 [[nodiscard]] RingDemand ring_demand(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed);
+
+/// The times of a pass before its first all-to-all of an expert group and after its last one, when it runs by itself.
+/// In between it goes from layer to layer together with the other passes of its wave.
+struct Margins {
+  Duration lead;
+  Duration tail;
+  Duration experts;  ///< In between: the experts' products of all layers on a device of nominal speed.
+};
+/// The margins on workers of this speed; no value for a pass without an all-to-all.
+[[nodiscard]] std::optional<Margins> margins(const PricedProgram& priced, double speed, const TransferTime& transfer);
+
+/// The passes of a wave in the fluid fidelity. They begin the first all-to-all together, when the last of them has
+/// reached it, and leave the last all-to-all together. In between, each layer takes the time of the slowest pass.
+class WaveRun {
+ public:
+  /// A pass whose ring shares links begins. It goes from layer to layer together with the other passes of this kind.
+  void begin_shared(Instant begun, const Margins& margins) {
+    met_shared_ = std::max(met_shared_, begun + margins.lead);
+  }
+  /// Adds a pass: when it began, and when it would have ended by itself or, if `shared`, together with only those
+  /// passes whose rings share links.
+  void add(Instant begun, Instant ended, const Margins& margins, bool shared) {
+    const Instant met = shared ? met_shared_ : begun + margins.lead;
+    met_ = std::max(met_, met);
+    together_ = std::max(together_, (ended - met) - margins.tail);
+    ++passes_;
+  }
+  [[nodiscard]] std::size_t passes() const { return passes_; }
+  /// The end of a pass, once all passes have been added; never earlier than it would have ended by itself.
+  [[nodiscard]] Instant end(const Margins& margins) const { return met_ + together_ + margins.tail; }
+
+ private:
+  Instant met_;
+  Instant met_shared_;
+  Duration together_;
+  std::size_t passes_ = 0;
+};
+
+/// Adds to every link of a route its share of a message.
+void add_route_bytes(const Route& route, Bytes bytes, LinkTraffic& links);
+
+/// Adds to every link of a ring's hops the share `share` of the bytes that the program sends over it. `links` is
+/// by LinkId.
+void add_ring_traffic(const MicroBatchProgram& program, const std::vector<Hop>& hops, double share, LinkTraffic& links);
+
+/// The share of its bytes that a program has sent after all blocks before `block` and `iterations` iterations of it. 1
+/// if the program sends nothing.
+[[nodiscard]] double share_sent(const MicroBatchProgram& program, std::size_t block, std::int64_t iterations);
 
 }  // namespace hdpsim

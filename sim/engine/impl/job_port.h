@@ -32,7 +32,7 @@ struct SharedGround {
   NetworkModel* network;
   std::vector<FlowOwner> owners;  ///< By flow.
   bool any_flow = false;          ///< Whether a flow has ever been added.
-  std::uint64_t round = 0;        ///< Number of the round in which jobs are told of changed rates.
+  std::uint64_t round = 0;        ///< Number of the round in which jobs learn of changed rates.
 };
 
 /// One job's view of the event queue. The highest bits of an event's actor hold the job, so that events stay small; the
@@ -87,7 +87,7 @@ class JobFlows {
  public:
   JobFlows(SharedGround& ground, std::uint32_t job) : ground_(ground), job_(job) {}
 
-  /// Adds a message. Whenever the rate of its flow changes, the job is told with this key.
+  /// Adds a message. Whenever the rate of its flow changes, the job is notified with this key.
   FlowId add(const Route& route, Bandwidth cap, std::uint32_t key, double weight = 1) {
     return own(ground_.network->add(route, cap, weight), key);
   }

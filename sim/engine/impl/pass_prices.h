@@ -25,7 +25,7 @@ class PassPrices {
     std::optional<PassId> id;
     std::shared_ptr<const PricedProgram> priced;
   };
-  /// Enough for two copies of the model, each with and without a pass beside it.
+  /// Enough for two copies of the model, each with and without a pass that overlaps with it.
   static constexpr std::size_t kept = 4;
 
   const Program& program_;

@@ -83,7 +83,7 @@ void PrivateRing::execute(std::size_t index) {
   if (instruction.opcode == Opcode::exchange) {
     exchange(instruction, ended);
   } else if (instruction.opcode == Opcode::share && instruction.stream == Stream::comm) {
-    meet_beside(index, ended);
+    meet_overlapped(index, ended);
   } else if (instruction.stream == Stream::compute) {
     run_kernel(index, ended);
   } else {
@@ -143,16 +143,16 @@ void PrivateRing::run_kernel(std::size_t index, Row& ended) {
 }
 
 void PrivateRing::meet(const SharingCollective& collective) {
-  const auto party = static_cast<std::size_t>(collective.party(sharing_));
-  for (std::size_t first = 0; first < ranks_; first += party) {
+  const auto subgroup = static_cast<std::size_t>(collective.party(sharing_));
+  for (std::size_t first = 0; first < ranks_; first += subgroup) {
     const auto begin = starts_.begin() + static_cast<std::ptrdiff_t>(first);
-    const Instant last = *std::max_element(begin, begin + static_cast<std::ptrdiff_t>(party));
-    std::fill(begin, begin + static_cast<std::ptrdiff_t>(party), last);
+    const Instant last = *std::max_element(begin, begin + static_cast<std::ptrdiff_t>(subgroup));
+    std::fill(begin, begin + static_cast<std::ptrdiff_t>(subgroup), last);
   }
 }
 
-// A collective beside kernels is waited for as an exchange is.
-void PrivateRing::meet_beside(std::size_t index, Row& ended) {
+// A collective that overlaps with kernels is waited for as an exchange is.
+void PrivateRing::meet_overlapped(std::size_t index, Row& ended) {
   Exchange& now = exchanges_[next_exchange_++ % remembered_exchanges];
   now.posted = starts_;
   meet(priced_.program.shares[priced_.program.blocks[block_].body[index].work]);

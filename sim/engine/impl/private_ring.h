@@ -46,8 +46,8 @@ class PrivateRing {
   void run_on_device(std::size_t index, Row& ended);
   /// The ranks of a collective begin it when the last of them comes: changes starts_.
   void meet(const SharingCollective& collective);
-  /// The same beside kernels.
-  void meet_beside(std::size_t index, Row& ended);
+  /// The same for a collective that overlaps with kernels.
+  void meet_overlapped(std::size_t index, Row& ended);
   void end_block();
   /// Computes when each rank can start an instruction: when its stream is free and its dependencies have ended.
   void find_starts(const Instruction& instruction);

@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
-#include "sim/engine/impl/ring_traffic.h"
-#include "sim/engine/impl/wave_run.h"
+#include "sim/engine/impl/group_run.h"
 
 namespace hdpsim {
 namespace {
@@ -22,8 +21,8 @@ Duration no_transfer(Bytes) {
 }  // namespace
 
 struct SharedRings::Run {
-  /// A leg of a block's iteration, as the slowest speed class runs it.
-  struct Leg {
+  /// A segment of a block's iteration, as the slowest speed class runs it.
+  struct Segment {
     Pass pass;
     Duration before;                            ///< Time before the ring.
     Duration behind;                            ///< Time after the ring.
@@ -40,8 +39,8 @@ struct SharedRings::Run {
 
   std::size_t block = 0;
   std::int64_t iteration = 0;
-  std::vector<Leg> legs{};  // of the block
-  std::size_t leg = 0;
+  std::vector<Segment> segments{};  // of the block
+  std::size_t segment = 0;
   Instant pass_began{};
   Duration ends{};  // see ends_of_block()
 
@@ -70,17 +69,17 @@ struct SharedRings::Run {
     return std::any_of(body.begin(), body.end(),
                        [&](const Instruction& i) { return i.stream == Stream::compute && i.first_iteration == of; });
   }
-  [[nodiscard]] Leg leg_of(const Pass& pass, std::int64_t of) const {
+  [[nodiscard]] Segment segment_of(const Pass& pass, std::int64_t of) const {
     const Duration before = kernel_time(*priced, block, pass.before, slowest_speed(), of);
     const Duration behind = kernel_time(*priced, block, pass.behind, slowest_speed(), of);
     if (!pass.has_ring()) return {pass, std::max(before + pass.tail, pass.copy), behind, {}, {}};
     return {pass, before, behind, ring_time(*priced, block, pass.ring, slowest_speed(), no_transfer),
             ring_demand(*priced, block, pass.ring, slowest_speed())};
   }
-  [[nodiscard]] std::vector<Leg> legs_of(std::int64_t of) const {
-    std::vector<Leg> all;
+  [[nodiscard]] std::vector<Segment> segments_of(std::int64_t of) const {
+    std::vector<Segment> all;
     for (const Pass& pass : pass_through(*priced, block)) {
-      all.push_back(leg_of(pass, of));
+      all.push_back(segment_of(pass, of));
     }
     return all;
   }
@@ -92,25 +91,25 @@ struct SharedRings::Run {
     return of > 0 ? std::max(Duration{}, last.copy - pass) : Duration{};
   }
 
-  // What a block takes beside its layers one by one where nothing shares its links: collectives over the pool that no
-  // layer hides, before the first layer and around the last one.
+  // What a block takes in addition to its layers one by one where nothing shares its links: collectives over the pool
+  // that no layer hides, before the first layer and around the last one.
   [[nodiscard]] Duration ends_of_block() const {
-    if (!legs.front().pass.has_ring() || legs.back().pass.copy == Duration{}) return {};
+    if (!segments.front().pass.has_ring() || segments.back().pass.copy == Duration{}) return {};
     const auto alone = [&](Bytes bytes) { return pace.all.transfer(bytes); };
     Duration layers;
     Duration computes;
     for (std::int64_t i = 0; i < iterations(); ++i) {
-      if (i == 0 || differs_from_last(i)) computes = time_of(i == 0 ? legs : legs_of(i), alone);
-      layers += computes + stall(legs.back().pass, computes, i);
+      if (i == 0 || differs_from_last(i)) computes = time_of(i == 0 ? segments : segments_of(i), alone);
+      layers += computes + stall(segments.back().pass, computes, i);
     }
     const BodyRange body{0, priced->program.blocks[block].body.size()};
     return std::max(Duration{}, loop_time(*priced, block, body, slowest_speed(), alone).total - layers);
   }
 
   // Kernels and rings of one iteration.
-  [[nodiscard]] Duration time_of(const std::vector<Leg>& all, const TransferTime& transfer) const {
+  [[nodiscard]] Duration time_of(const std::vector<Segment>& all, const TransferTime& transfer) const {
     Duration sum;
-    for (const Leg& each : all) {
+    for (const Segment& each : all) {
       sum += each.before + ring_time(*priced, block, each.pass.ring, slowest_speed(), transfer) + each.behind;
     }
     return sum;
@@ -118,7 +117,7 @@ struct SharedRings::Run {
 
   // The shares are mostly the same layer after layer, so that the last result is kept.
   [[nodiscard]] Duration ring_at(const HopShares& at) {
-    Leg& own = legs[leg];
+    Segment& own = segments[segment];
     if (own.last_shares != at) {
       own.last_shares = at;
       own.last_ring = ring(own, at);
@@ -128,16 +127,16 @@ struct SharedRings::Run {
 
   // Each speed class has its own kernels and hops, and the longest time of a class is that of all. The ring takes this
   // time less the parts before and after the ring.
-  [[nodiscard]] Duration ring(const Leg& of, const HopShares& at) const {
+  [[nodiscard]] Duration ring(const Segment& of, const HopShares& at) const {
     Duration longest;
     const Pass& pass = of.pass;
     const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes, at); };
     for (const SpeedClass& c : pace.classes) {
       const auto own_hops = [&](Bytes bytes) { return c.own.transfer(bytes, at); };
       const Duration slowest = ring_time(*priced, block, pass.ring, c.speed, slowest_hop);
-      const Duration own = c.reach < 1 ? ring_time(*priced, block, pass.ring, c.speed, own_hops) : slowest;
+      const Duration own = c.slow_fraction < 1 ? ring_time(*priced, block, pass.ring, c.speed, own_hops) : slowest;
       longest = std::max(longest, kernel_time(*priced, block, pass.before, c.speed, iteration) +
-                                      between(own, slowest, c.reach) +
+                                      between(own, slowest, c.slow_fraction) +
                                       kernel_time(*priced, block, pass.behind, c.speed, iteration));
     }
     return std::max(of.ring_alone, longest - of.before - of.behind);
@@ -177,11 +176,11 @@ void SharedRings::enter_block(PassId id) {
 
 void SharedRings::enter_pass(PassId id) {
   Run& run = *runs_[id.index()];
-  if (run.iteration == 0 || run.differs_from_last(run.iteration)) run.legs = run.legs_of(run.iteration);
+  if (run.iteration == 0 || run.differs_from_last(run.iteration)) run.segments = run.segments_of(run.iteration);
   if (run.iteration == 0) run.ends = run.ends_of_block();
   run.pass_began = queue_.now();
-  run.leg = 0;
-  const Run::Leg& first = run.legs.front();
+  run.segment = 0;
+  const Run::Segment& first = run.segments.front();
   if (first.pass.has_ring()) return schedule(id, first.before, ring_reached);
   run.iteration = run.iterations() - 1;
   schedule(id, first.before * run.iterations(), pass_ended);
@@ -190,7 +189,7 @@ void SharedRings::enter_pass(PassId id) {
 void SharedRings::enter_ring(PassId id) {
   Run& run = *runs_[id.index()];
   for (const Hop& hop : run.hops) {
-    const Bandwidth rate = run.legs[run.leg].demand.rate(hop.latency);
+    const Bandwidth rate = run.segments[run.segment].demand.rate(hop.latency);
     for (const HopRoute& part : hop.routes) {
       const Bandwidth asked = part.of_part(rate);
       // Weights let parts and whole messages on one link end together.
@@ -198,7 +197,7 @@ void SharedRings::enter_ring(PassId id) {
       run.flows.push_back({flows_.add(part.route, asked, key, part.share), &hop, &part, asked});
     }
   }
-  run.earliest_end = queue_.now() + run.legs[run.leg].ring_alone;
+  run.earliest_end = queue_.now() + run.segments[run.segment].ring_alone;
   run.since = queue_.now();
   run.whole = Duration{};
   run.done = 0;
@@ -210,8 +209,8 @@ void SharedRings::leave_ring(PassId id) {
   for (const Run::PartFlow& each : run.flows) flows_.remove(each.flow);
   run.flows.clear();
   run.version = queue_.fresh_version();
-  if (run.leg + 1 < run.legs.size()) return schedule(id, run.legs[++run.leg].before, ring_reached);
-  const Run::Leg& last = run.legs.back();
+  if (run.segment + 1 < run.segments.size()) return schedule(id, run.segments[++run.segment].before, ring_reached);
+  const Run::Segment& last = run.segments.back();
   Duration stall = run.stall(last.pass, queue_.now() + last.behind - run.pass_began, run.iteration);
   if (run.iteration + 1 == run.iterations()) stall += run.ends;
   schedule(id, last.behind + stall, pass_ended);

@@ -3,30 +3,13 @@
 #include <memory>
 #include <vector>
 
-#include "sim/engine/background.h"
 #include "sim/engine/impl/job_port.h"
 #include "sim/engine/impl/training_job.h"
 #include "sim/engine/simulator.h"
 
 namespace hdpsim {
 
-/// A background job or background traffic, which uses the network while the main job's step lasts.
-class Neighbour {
- public:
-  virtual ~Neighbour() = default;
-  virtual void begin() = 0;
-  virtual void handle(const Event& event) = 0;
-  virtual void rate_changed(std::uint32_t key) = 0;
-  /// Called when none of its events is left. A job then throws a CheckFailure that says what it waits for.
-  virtual void run_out() = 0;
-  /// Adds the bytes that it has sent so far, by LinkId. Call once, at the end.
-  virtual void add_traffic(LinkTraffic& links) = 0;
-};
-
-/// The network must be idle. The port and the other arguments must outlive the neighbour.
-[[nodiscard]] std::unique_ptr<Neighbour> make_neighbour(const BackgroundJob& job, Grain grain, JobPort& port);
-[[nodiscard]] std::unique_ptr<Neighbour> make_neighbour(const BackgroundTraffic& traffic, const NetworkModel& network,
-                                                        JobPort& port);
+class Neighbour;
 
 /// One step of the main job and its background, on one event queue and one network. Job 0 is the main job.
 class Simulation {
@@ -34,6 +17,9 @@ class Simulation {
   /// `queue_all`: see make_exact_step.
   Simulation(const Program& program, const Machine& machine, Grain grain, const Background& background,
              bool queue_all = false);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
   [[nodiscard]] Timeline run();
 
  private:

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
-#include "sim/engine/impl/ring_traffic.h"
+#include "sim/engine/impl/group_run.h"
 
 namespace hdpsim {
 namespace {

@@ -13,7 +13,7 @@ namespace hdpsim {
 
 /// The messages between pipeline stages, in every fidelity. A worker has two lanes to each stage that it sends to: one
 /// for activations and one for their gradients. On each lane it sends one message after another, in the order of its
-/// passes; StepRun decides whether kernels run beside them. Receivers are always ready. A message over private links
+/// passes; StepRun decides whether they overlap with kernels. Receivers are always ready. A message over private links
 /// takes its time without other traffic, as if the rings of its devices left these links idle; other messages are
 /// flows, which share links with rings and with each other.
 class StageMessages {

@@ -1,22 +1,55 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "sim/base/id.h"
 #include "sim/engine/collective_traffic.h"
 #include "sim/engine/event_queue.h"
 #include "sim/engine/impl/job_port.h"
-#include "sim/engine/impl/schedule_progress.h"
 #include "sim/engine/impl/stage_messages.h"
 #include "sim/engine/machine.h"
 #include "sim/engine/priced_program.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/timeline.h"
+#include "sim/program/pipeline.h"
 #include "sim/program/program.h"
 
 namespace hdpsim {
+
+/// The position of every worker in its list of passes.
+class ScheduleProgress {
+ public:
+  explicit ScheduleProgress(const Pipeline& pipeline);
+
+  /// The pass that the worker runs or waits for; no value after its last pass.
+  [[nodiscard]] std::optional<PassId> current(WorkerId worker) const;
+  /// The worker is about to begin its current pass and has everything that it needs from other stages. Returns this
+  /// pass if the same now holds for its whole group.
+  std::optional<PassId> arrive(WorkerId worker);
+  /// The worker has ended its current pass.
+  void advance(WorkerId worker) {
+    if (++position_[worker.index()] == pipeline_.orders()[worker.index()].size()) --unfinished_;
+  }
+  /// True if every worker has ended its schedule.
+  [[nodiscard]] bool all_ended() const { return unfinished_ == 0; }
+  /// Unless every worker has ended its schedule, throws a CheckFailure that says who waits for whom in the program of
+  /// the job `whose`.
+  void check_all_ended(std::string_view whose) const;
+
+ private:
+  [[nodiscard]] std::string name_of(WorkerId worker) const;
+
+  const Pipeline& pipeline_;
+  std::vector<std::size_t> position_;      // by worker
+  std::vector<std::size_t> still_absent_;  // by pass: ranks that have not arrived
+  std::size_t unfinished_ = 0;             // workers
+};
 
 /// What the simulation of a job's step needs.
 struct StepSetting {
@@ -67,7 +100,7 @@ class StepRun {
   void count_collectives(PassId id, const PricedProgram& priced, std::span<const WorkerId> workers, double share = 1);
   /// The worker's pass ends now, and its result is sent to the next stage.
   void end_pass(WorkerId worker);
-  /// The worker goes on to its next pass as soon as it has sent what no pass runs beside, and the message that this
+  /// The worker goes on to its next pass as soon as it has sent what no pass overlaps, and the message that this
   /// pass needs has arrived.
   void go_on(WorkerId worker);
 
@@ -88,7 +121,7 @@ class StepRun {
   /// all-gathers run one after another on a separate stream, which begins with the step.
   [[nodiscard]] bool parameters_are_there(WorkerId worker, PassId pass);
   void parameters_arrived(WorkerId worker);
-  /// The worker's message has arrived: where no pass runs beside it, the worker goes on now.
+  /// The worker's message has arrived: where no pass overlaps it, the worker goes on now.
   void sent(WorkerId worker);
   /// Reduces the gradients that a pass has summed on the same stream, overlapping with the following passes.
   void reduce_gradients(WorkerId worker, PassId pass);
@@ -102,7 +135,7 @@ class StepRun {
   /// By worker: passes whose message has arrived and that have not begun.
   std::vector<std::vector<PassId>> inbox_;
   std::vector<bool> waits_;  ///< By worker: whether it waits for a message.
-  std::vector<bool> sends_;  ///< By worker: whether it sends a message that no pass runs beside.
+  std::vector<bool> sends_;  ///< By worker: whether it sends a message that no pass overlaps.
 };
 
 /// If `contention` is false, every ring has its links to itself.

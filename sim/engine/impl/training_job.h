@@ -46,7 +46,7 @@ class TrainingJob {
 
  private:
   [[nodiscard]] LinkTraffic take_traffic();
-  /// `overlapped`: collectives beside the last passes end.
+  /// `overlapped`: collectives that overlap with the last passes end.
   enum class Phase { micro_batches, overlapped, reduction, optimizer, all_gather, overhead, ended };
   static constexpr std::uint32_t own_actor = JobQueue::most_actors - 1;  ///< Actor of the events of the step's end.
   static constexpr std::uint32_t phase_ended = 0;

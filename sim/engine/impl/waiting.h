@@ -11,7 +11,7 @@
 
 namespace hdpsim {
 
-// What a device's compute stream is booked as while it stands still, in every fidelity that interprets instructions.
+// What a device's compute stream is booked as while it is idle, in every fidelity that interprets instructions.
 // `Time` is an Instant, or a Duration since a loop began.
 
 /// When an instruction starts, and what its stream waits for until then.

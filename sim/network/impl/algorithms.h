@@ -8,7 +8,6 @@
 
 #include "sim/network/collective_plan.h"
 #include "sim/network/impl/collective_plan_builder.h"
-#include "sim/network/impl/members_by_node.h"
 #include "sim/network/impl/nccl_model.h"
 
 namespace hdpsim {

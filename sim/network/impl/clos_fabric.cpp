@@ -9,7 +9,6 @@
 #include "sim/base/division.h"
 #include "sim/cluster/link_shares.h"
 #include "sim/network/impl/fabrics.h"
-#include "sim/network/impl/flow_hash.h"
 
 namespace hdpsim {
 namespace {
@@ -33,7 +32,7 @@ std::int64_t units_of(std::int64_t nodes, std::int64_t nodes_per_unit) {
 /// with a total rate of fan_in x (rate of one link below) / oversubscription. With adaptive routing they act as one
 /// link, which exists only if the unit can send more, or if it is degraded. With ECMP the number of uplinks is that
 /// total over the rate of a NIC (or as the tier says), and a flow takes one of them: the path up fixes the switches of
-/// the path down. Where NICs have several ports, one link stands for its counterparts in all planes.
+/// the path down. Where NICs have several ports, one link represents its counterparts in all planes.
 class ClosFabric final : public Fabric {
  public:
   ClosFabric(const ClusterSpec& cluster, double efficiency)

@@ -3,13 +3,13 @@
 #include <optional>
 #include <vector>
 
+#include "sim/network/cluster_links.h"
 #include "sim/network/collective_model.h"
 #include "sim/network/impl/algorithms.h"
-#include "sim/network/link_efficiency.h"
 
 namespace hdpsim {
 
-// The bases of CollectiveModel, one file each. Each returns the terms of a collective, or no value if it does not cover
+// The bases of CollectiveModel. Each returns the terms of a collective, or no value if it does not cover
 // it.
 
 struct CollectiveQuestion {
@@ -52,12 +52,12 @@ struct MeasuredSizes {
 [[nodiscard]] CollectiveTerms measured_curve(const CollectiveQuestion& question);
 [[nodiscard]] std::optional<CollectiveTerms> profile_line(const CollectiveQuestion& question);
 /// The ways that NCCL's model of itself has, of those that the choice allows; none where NCCL does not run. Its
-/// protocols get shares of what rings reach on the links (ring_efficiency).
+/// protocols get shares of the rate of rings on the links (ring_efficiency).
 [[nodiscard]] std::vector<CollectiveTerms> nccl_ways(const CollectiveQuestion& question, const NcclChoice& choice);
 [[nodiscard]] CollectiveTerms closed_form(const CollectiveQuestion& question);
 
-/// The shares of the links' rates that collectives of a kind reach: by the profile's lines of this kind, or of an
-/// all-gather where switches reduce, or else of its messages. Latencies are left out.
+/// The shares of the links' rates that collectives of a kind achieve: by the profile's lines of this kind, or of an
+/// all-gather where switches reduce, or else of its messages. Without latencies.
 [[nodiscard]] LinkEfficiency ring_efficiency(const CollectiveQuestion& question);
 
 /// Counts the sequential messages of a ring of all devices, which an all-reduce passes twice: one less than there are

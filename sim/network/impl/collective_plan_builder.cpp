@@ -1,6 +1,8 @@
 #include "sim/network/impl/collective_plan_builder.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <utility>
 
 #include "sim/base/check.h"
@@ -8,10 +10,54 @@
 namespace hdpsim {
 namespace {
 
+// Finds the places of the first member on each NIC.
+void first_on_nics(const ClusterSpec& cluster, std::span<const DeviceId> members, std::vector<std::uint32_t>& places) {
+  places.clear();
+  std::int64_t nic = -1;
+  for (std::uint32_t place = 0; place < members.size(); ++place) {
+    if (cluster.nic_of(members[place]) == nic) continue;
+    nic = cluster.nic_of(members[place]);
+    places.push_back(place);
+  }
+}
+
 // Zeros, one a link of the largest cluster so far: plans follow one another, and none touches all links.
 thread_local std::vector<double> spare;
 
 }  // namespace
+
+MembersByNode::MembersByNode(const ClusterSpec& cluster, std::span<const DeviceId> devices)
+    : devices_(devices.begin(), devices.end()) {
+  if (!std::is_sorted(devices_.begin(), devices_.end())) std::sort(devices_.begin(), devices_.end());
+  const bool are_different = std::adjacent_find(devices_.begin(), devices_.end()) == devices_.end();
+  HDPSIM_CHECK(devices.size() >= 2 && are_different, "a collective of {} devices", devices.size());
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    if (i == 0 || cluster.node_of(devices_[i]) != cluster.node_of(devices_[i - 1])) first_.push_back(i);
+  }
+  first_.push_back(devices_.size());
+  find_ports(cluster);
+}
+
+void MembersByNode::find_ports(const ClusterSpec& cluster) {
+  std::vector<std::uint32_t> places;
+  nics_ = std::numeric_limits<std::size_t>::max();
+  for (std::size_t node = 0; node < nodes(); ++node) {
+    first_on_nics(cluster, of(node), places);
+    nics_ = std::min(nics_, places.size());
+  }
+  ports_.reserve(nodes() * nics_);
+  for (std::size_t node = 0; node < nodes(); ++node) {
+    first_on_nics(cluster, of(node), places);
+    ports_.insert(ports_.end(), places.begin(), places.begin() + static_cast<std::ptrdiff_t>(nics_));
+  }
+}
+
+bool MembersByNode::is_even() const {
+  for (std::size_t node = 1; node < nodes(); ++node) {
+    if (of(node).size() != of(0).size()) return false;
+  }
+  return true;
+}
 
 CollectivePlanBuilder::CollectivePlanBuilder(const ClusterLinks& links, PlanGrain grain)
     : links_(links), grain_(grain), flows_(std::move(spare)) {
@@ -93,6 +139,34 @@ CollectivePlan CollectivePlanBuilder::finish(double bytes_per_flow, const Steps&
   plan_.latency =
       static_cast<std::int64_t>(steps.inside) * inside_ + static_cast<std::int64_t>(steps.between) * between_;
   return std::move(plan_);
+}
+
+void add_both_ways(CollectivePlanBuilder& builder, DeviceId one, DeviceId other, double flows) {
+  builder.send(one, other, flows);
+  builder.send(other, one, flows);
+}
+
+void add_chains(CollectivePlanBuilder& builder, std::span<const DeviceId> members, std::span<const std::uint32_t> ports,
+                double flows) {
+  if (members.size() == 1) return;
+  for (std::size_t to = 0; to < members.size(); ++to) {
+    const auto without = static_cast<std::size_t>(std::count(ports.begin(), ports.end(), to));
+    const std::size_t chains = ports.size() - without;
+    const std::size_t from = (to + members.size() - 1) % members.size();
+    if (chains > 0) add_both_ways(builder, members[from], members[to], static_cast<double>(chains) * flows);
+  }
+}
+
+void add_switch_tree(CollectivePlanBuilder& builder, const MembersByNode& members, std::size_t nic) {
+  std::map<LinkId, double> used;
+  const DeviceId root = members.port(0, nic);
+  for (std::size_t node = 1; node < members.nodes(); ++node) {
+    const DeviceId port = members.port(node, nic);
+    for (const Route& route : {builder.watch(port, root), builder.watch(root, port)}) {
+      for (const auto& [link, share] : route.binding_links()) used[link] = std::max(used[link], share);
+    }
+  }
+  for (const auto& [link, share] : used) builder.load(link, share);
 }
 
 }  // namespace hdpsim

@@ -3,7 +3,7 @@
 
 #include "sim/base/check.h"
 #include "sim/network/impl/algorithms.h"
-#include "sim/network/impl/shared_flows.h"
+#include "sim/network/impl/collective_plan_builder.h"
 
 namespace hdpsim {
 namespace {

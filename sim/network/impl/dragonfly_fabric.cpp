@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "sim/network/impl/fabrics.h"
-#include "sim/network/impl/flow_hash.h"
 
 namespace hdpsim {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "sim/base/check.h"
 #include "sim/network/impl/fabrics.h"
-#include "sim/network/impl/flow_hash.h"
 #include "sim/network/impl/switch_graph.h"
 
 namespace hdpsim {

@@ -12,7 +12,7 @@ namespace hdpsim {
 struct NcclGroup {
   std::int64_t ranks = 2;
   std::int64_t nodes = 1;          ///< Each holds ranks / nodes ranks, on average if `is_even` is false.
-  bool is_even = true;             ///< If false, algorithms that need equal nodes are left out.
+  bool is_even = true;             ///< If false, algorithms that need equal nodes are not used.
   double nvlink_bytes_per_s = 0;   ///< Per device and direction; PCIe where a node has no NVLink.
   double network_bytes_per_s = 0;  ///< Per device and direction: its share of its NIC.
   bool has_nvlink = true;
@@ -69,8 +69,8 @@ struct CollectiveTime {
 /// part about one algorithm is in the file of that algorithm (algorithms.h).
 ///
 /// NCCL searches the topology of the machine for the rates; here the rate of all rings together is that of a device's
-/// NVLink or of all NICs of its node, whichever is slower. The caps per channel need that search and are left out, and
-/// so is the latency that a topology may add to a network hop. For CollNet, links inside nodes reach up to twice the
+/// NVLink or of all NICs of its node, whichever is slower. The caps per channel need that search and are neglected, and
+/// so is the latency that a topology may add to a network hop. For CollNet, links inside nodes carry up to twice the
 /// rate of the NICs. NCCL has no such model of all_to_all and send_recv, for which it has no choice: `direct` is a base
 /// latency, a step for each round of messages and the bytes over the slowest link. A round is what the channels have
 /// room for at once, and every message between nodes passes the proxy, one thread of the host.

@@ -1,19 +1,56 @@
 #include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <unordered_map>
 #include <vector>
 
 #include "sim/base/check.h"
+#include "sim/base/units.h"
 #include "sim/network/impl/fabrics.h"
-#include "sim/network/impl/fingerprint.h"
 #include "sim/network/impl/switch_graph.h"
 
 namespace hdpsim {
 namespace {
+
+/// A number of the field of integers modulo 2^61 - 1: sums, products and quotients are exact, so that equal expressions
+/// have equal values whatever the order of their terms. Expressions of keys that differ have equal values with a
+/// probability of about 2^-60 (Schwartz and Zippel).
+class Fingerprint {
+ public:
+  Fingerprint() = default;
+  [[nodiscard]] static Fingerprint of_number(Int128 number) {
+    return Fingerprint(static_cast<std::uint64_t>(number % prime));
+  }
+  /// A number for a pair of keys: reproducible, and otherwise as if drawn.
+  [[nodiscard]] static Fingerprint of_key(std::uint64_t first, std::uint64_t second) {
+    return of_number(static_cast<Int128>(mixed(mixed(first) ^ second)) + 1);
+  }
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+  [[nodiscard]] bool is_zero() const { return value_ == 0; }
+
+  Fingerprint& operator+=(Fingerprint other) {
+    value_ = (value_ + other.value_) % static_cast<std::uint64_t>(prime);
+    return *this;
+  }
+  friend Fingerprint operator*(Fingerprint a, Fingerprint b) { return of_number(Int128{a.value_} * Int128{b.value_}); }
+  /// `b` must not be 0. O(log prime).
+  friend Fingerprint operator/(Fingerprint a, Fingerprint b) {
+    for (std::uint64_t exponent = static_cast<std::uint64_t>(prime) - 2; exponent > 0; exponent >>= 1U) {
+      if ((exponent & 1U) != 0) a = a * b;  // by Fermat's little theorem
+      b = b * b;
+    }
+    return a;
+  }
+
+ private:
+  static constexpr std::int64_t prime = (std::int64_t{1} << 61U) - 1;
+  explicit Fingerprint(std::uint64_t value) : value_(value) {}
+
+  std::uint64_t value_ = 0;
+};
 
 /// What leaves a switch for a target over one bundle of cables, of all that leaves it.
 struct Split {
@@ -25,7 +62,7 @@ struct Split {
 /// can carry to the target, its own rate or what the switch behind it can pass on.
 ///
 /// Cables that every message uses alike in proportion to their rates fill up together, whatever the traffic: they are
-/// one link with the sum of their rates. Whether they do is told by a fingerprint of the shares of all pairs of
+/// one link with the sum of their rates. Whether they do is decided by a fingerprint of the shares of all pairs of
 /// switches. A link that could carry all that the NICs on either side of it send can never be a bottleneck and is left
 /// out. In a fat tree the uplinks of a switch, or of a group of switches, are one link, or none.
 ///
@@ -126,7 +163,7 @@ class SpreadGraphFabric final : public Fabric {
         const Fingerprint sent = each * Fingerprint::of_number(split.part);
         through[split.arc->to] += sent;
         Use& use = uses[directed(*split.arc)];
-        // The distance tells cables one behind the other apart, which all messages may use alike.
+        // The distance distinguishes cables one behind the other, which all messages may use alike.
         use.shares += sent * Fingerprint::of_key(target, distance[*at]);
         use.target_nics += nics_[target];
       }

@@ -220,7 +220,7 @@ PassWriter::Overlap PassWriter::chunks_of(DensePart part) const {
   return overlaps ? Overlap::chunks : Overlap::none;
 }
 
-std::optional<ProductBeside> PassWriter::product_before(Overlap overlap) const {
+std::optional<OverlappedProduct> PassWriter::product_before(Overlap overlap) const {
   if (overlap == Overlap::none || !dense_before_) return std::nullopt;
   const LinearPart& part = program_.dense[*dense_before_];
   // What backward reduces is the gradient of an input.
@@ -228,7 +228,7 @@ std::optional<ProductBeside> PassWriter::product_before(Overlap overlap) const {
   const bool is_forward = part.direction == Direction::forward;
   const auto last = is_forward ? last_of(part.gemms.size()) : last_product(part, wanted);
   if (!last) return std::nullopt;
-  return ProductBeside{*dense_before_, static_cast<Index>(*last), overlap == Overlap::chunks};
+  return OverlappedProduct{*dense_before_, static_cast<Index>(*last), overlap == Overlap::chunks};
 }
 
 // An input-gradient pass has no product for the weight's gradient.
@@ -250,7 +250,7 @@ void PassWriter::add_dense(LinearPart part) {
   if (local_) add_idle(local_->idle_dense(), 0);
   dense_before_ = work;
   if (gathering && !program_.dense[work].gemms.empty()) {
-    program_.collectives[*gathering].beside = ProductBeside{work, 0, true};
+    program_.collectives[*gathering].overlapped = OverlappedProduct{work, 0, true};
   }
 }
 

@@ -160,7 +160,7 @@ class PassWriter {
   /// The same for a reduction; that of an input's gradient may overlap with the product for the weight's gradient.
   [[nodiscard]] Overlap overlap_of_sum(DensePart part) const;
   /// The product of a collective that follows its product. No value if nothing hides it.
-  [[nodiscard]] std::optional<ProductBeside> product_before(Overlap overlap) const;
+  [[nodiscard]] std::optional<OverlappedProduct> product_before(Overlap overlap) const;
   void add_collective(const TensorParallelCollective& op);
   void add_dense(LinearPart part);
   Index add_idle(double share, std::uint32_t ring_step);

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_backend.h"
-#include "kernels/ring/ring_attention.h"
 #include "kernels/transport/in_process.h"
 #include "kernels/transport/mpi_transport.h"
+#include "tests/support/ring_attention.h"
 
 namespace hdpsim::kernels {
 namespace {

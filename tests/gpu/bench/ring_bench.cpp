@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "kernels/cuda/local_gpu_transport.h"
-#include "kernels/ring/ring_attention.h"
 #include "tests/gpu/bench/bench.h"
 #include "tests/support/attention_tensors.h"
+#include "tests/support/ring_attention.h"
 
 namespace hdpsim::kernels::bench {
 namespace {

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/cost/impl/attention_kernel.h"
 #include "sim/cost/impl/formula.h"
+#include "sim/cost/impl/sampled_kernels.h"
 #include "tests/unit/cost/cost_support.h"
 
 namespace hdpsim {

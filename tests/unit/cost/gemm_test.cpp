@@ -1,7 +1,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/cost/impl/log_curve.h"
+#include "sim/cost/impl/sampled_kernels.h"
 #include "tests/unit/cost/cost_support.h"
 
 namespace hdpsim {

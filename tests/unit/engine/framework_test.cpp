@@ -40,7 +40,7 @@ constexpr KernelSlowdown half_speed{.product = 2};
 Timeline run_framework(const Recipe& recipe, const Pool& pool, std::size_t micro_batches, Grain grain,
                        std::optional<KernelSlowdown> slowdown = {}) {
   HandMachine world(one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
-  world.machine.beside_communication = slowdown;
+  world.machine.overlap_slowdown = slowdown;
   world.machine.pool = [=](CollectiveKind kind, Bytes) {
     return Estimate{kind == CollectiveKind::all_gather ? pool.gather : pool.reduction, Evidence::formula};
   };
@@ -345,7 +345,7 @@ class ChunkCosts final : public CostModel {
 Breakdown run_framework(const TensorParallel& way, Duration collective, Grain grain,
                         std::optional<KernelSlowdown> slowdown = {}) {
   HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<ChunkCosts>(way.chunk));
-  world.machine.beside_communication = slowdown;
+  world.machine.overlap_slowdown = slowdown;
   world.machine.tp = tp_devices;
   world.machine.tensor_parallel = [=](CollectiveKind kind, Bytes) {
     return Estimate{kind == CollectiveKind::all_reduce ? 3 * collective : collective, Evidence::formula};

@@ -229,14 +229,14 @@ TEST_CASE("DualPipe: all-to-alls of experts travel beside the kernels of the oth
   const Pipeline& pipeline = program.pipeline();
   // The forward pass of the middle of a long step, with both passes of the backward beside it.
   const PassId forward = pipeline.id_of(MicroBatchId(40), 1, PassKind::forward);
-  REQUIRE(pipeline.beside(forward).has_value());
-  const PassId inputs = *pipeline.beside(forward);
-  CHECK(pipeline.beside(inputs) == forward);
+  REQUIRE(pipeline.overlap_partner(forward).has_value());
+  const PassId inputs = *pipeline.overlap_partner(forward);
+  CHECK(pipeline.overlap_partner(inputs) == forward);
   const StagePass other = pipeline.pass(inputs);
   CHECK(other.kind == PassKind::input_gradient);
   CHECK(other.stage == pipeline.pass(forward).stage);
   const PassId weights = pipeline.id_of(other.micro_batch, other.chunk, PassKind::weight_gradient);
-  CHECK_FALSE(pipeline.beside(pipeline.id_of(MicroBatchId(0), 0, PassKind::forward)).has_value());
+  CHECK_FALSE(pipeline.overlap_partner(pipeline.id_of(MicroBatchId(0), 0, PassKind::forward)).has_value());
   for (const Duration exchange : {1_us, 10_us, 30_us, 1_ms}) {
     HandMachine world(test::one_device_nodes(2 * stages, 1_GBps), std::make_unique<test::HandCosts>(1_us), 2);
     world.machine.experts = test::each_takes(exchange);

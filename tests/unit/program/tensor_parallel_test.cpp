@@ -16,9 +16,9 @@ enum class Overlap { none, chunks, input_gradient, weight_gradient };
 
 // A product sums over the tokens for the gradient of a weight alone.
 Overlap overlap_of(const TensorParallelCollective& op, const MicroBatchProgram& program) {
-  if (!op.beside) return Overlap::none;
-  if (op.beside->in_chunks) return Overlap::chunks;
-  const Gemm& product = program.dense[op.beside->dense].gemms[op.beside->gemm];
+  if (!op.overlapped) return Overlap::none;
+  if (op.overlapped->in_chunks) return Overlap::chunks;
+  const Gemm& product = program.dense[op.overlapped->dense].gemms[op.overlapped->gemm];
   return product.k == 1000 ? Overlap::weight_gradient : Overlap::input_gradient;
 }
 
@@ -101,10 +101,10 @@ TEST_CASE("a sum in chunks hides behind the product whose output it sums: in bac
   const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
   std::size_t sums = 0;
   for (const TensorParallelCollective& op : program.collectives) {
-    if (op.kind != CollectiveKind::reduce_scatter || !op.beside) continue;
-    REQUIRE(op.beside->in_chunks);
+    if (op.kind != CollectiveKind::reduce_scatter || !op.overlapped) continue;
+    REQUIRE(op.overlapped->in_chunks);
     // A product that sums over the tokens makes the gradient of a weight.
-    CHECK(program.dense[op.beside->dense].gemms[op.beside->gemm].k != 1000);
+    CHECK(program.dense[op.overlapped->dense].gemms[op.overlapped->gemm].k != 1000);
     ++sums;
   }
   CHECK(sums == 4);  // of attention and of the MLP, forward and backward

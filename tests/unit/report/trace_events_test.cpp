@@ -10,7 +10,7 @@
 #include <set>
 #include <tuple>
 
-#include "sim/analysis/link_load.h"
+#include "sim/analysis/link_use.h"
 #include "sim/base/check.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"

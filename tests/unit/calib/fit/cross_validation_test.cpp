@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calib/fit/impl/least_squares.h"
+#include "calib/fit/impl/linear_fits.h"
 #include "tests/unit/calib/fit/fit_support.h"
 
 namespace hdpsim::calib {

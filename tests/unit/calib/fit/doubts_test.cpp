@@ -1,6 +1,5 @@
-#include "calib/fit/doubts.h"
-
 #include "calib/fit/fit.h"
+
 #include "tests/support/catch.h"
 #include "tests/unit/calib/fit/fit_support.h"
 

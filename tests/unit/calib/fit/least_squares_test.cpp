@@ -1,4 +1,4 @@
-#include "calib/fit/impl/least_squares.h"
+#include "calib/fit/impl/linear_fits.h"
 
 #include "tests/unit/calib/fit/fit_support.h"
 

@@ -1,4 +1,4 @@
-#include "calib/measure/memory_speed.h"
+#include "calib/measure/collect.h"
 
 #include <cmath>
 

@@ -35,14 +35,14 @@ constexpr StoppingLimits hundred = {.least_runs = 100, .most_runs = 100};
 
 TEST_CASE("what warms up is not measured", "[repeat]") {
   Script script{[](int run) { return run < 3 ? 9.0e-3 : 1.0e-3; }};
-  const Repetition result = repeat(script.repeatable(), *stop_at_noise(0.01), never);
+  const Repetition result = repeat(script.repeatable(), {.noise = 0.01}, never);
   REQUIRE(result.timing);
   CHECK(result.timing->p90_s == 1.0e-3);
 }
 
 TEST_CASE("long work warms up once", "[repeat]") {
   Script script{[](int run) { return run < 1 ? 9.0 : 1.0; }};
-  const Repetition result = repeat(script.repeatable(), *stop_at_noise(0.01), never);
+  const Repetition result = repeat(script.repeatable(), {.noise = 0.01}, never);
   REQUIRE(result.timing);
   CHECK(result.timing->median_s == 1.0);
   CHECK(script.runs == 1 + 3);
@@ -50,7 +50,7 @@ TEST_CASE("long work warms up once", "[repeat]") {
 
 TEST_CASE("runs above the physical peak are thrown away and counted", "[repeat]") {
   Script script{[](int run) { return run % 10 == 0 ? 1e-9 : 1e-3; }};
-  const Repetition result = repeat(script.repeatable(0.9e-3), *stop_at_noise(0.01, hundred), never);
+  const Repetition result = repeat(script.repeatable(0.9e-3), {.noise = 0.01, .limits = hundred}, never);
   REQUIRE(result.timing);
   CHECK(result.timing->p10_s == 1e-3);
   CHECK(result.impossible > 5);
@@ -58,7 +58,7 @@ TEST_CASE("runs above the physical peak are thrown away and counted", "[repeat]"
 
 TEST_CASE("work that is mostly faster than the physical peak is refused, not recorded", "[repeat]") {
   Script script{[](int) { return 0.8e-3; }};
-  const Repetition result = repeat(script.repeatable(0.9e-3), *stop_at_noise(0.01), never);
+  const Repetition result = repeat(script.repeatable(0.9e-3), {.noise = 0.01}, never);
   CHECK_FALSE(result.timing);
   CHECK(result.refusal.find("faster than the physical peak") != std::string::npos);
 }
@@ -66,7 +66,7 @@ TEST_CASE("work that is mostly faster than the physical peak is refused, not rec
 TEST_CASE("times that are zero or no numbers are refused", "[repeat]") {
   const double bad = GENERATE(0.0, std::numeric_limits<double>::quiet_NaN());
   Script script{[bad](int) { return bad; }};
-  const Repetition result = repeat(script.repeatable(), *stop_at_noise(0.01), never);
+  const Repetition result = repeat(script.repeatable(), {.noise = 0.01}, never);
   CHECK_FALSE(result.timing);
   CHECK_FALSE(result.refusal.empty());
 }
@@ -82,7 +82,7 @@ TEST_CASE("batches during which the device throttles are thrown away", "[repeat]
   };
   // What the first two batches measured while throttled is slow.
   script.seconds_of = [&](int run) { return looks < 2 && run >= 3 ? 5e-3 : 1e-3; };
-  const Repetition result = repeat(work, *stop_at_noise(0.01), never);
+  const Repetition result = repeat(work, {.noise = 0.01}, never);
   REQUIRE(result.timing);
   CHECK(result.timing->p90_s == 1e-3);
   CHECK(result.throttled > 0);
@@ -91,7 +91,7 @@ TEST_CASE("batches during which the device throttles are thrown away", "[repeat]
 TEST_CASE("what emptying the caches took is the median over the batches that were kept", "[repeat]") {
   Script script{[](int) { return 1e-3; }};
   Repeatable work = script.repeatable();
-  CHECK_FALSE(repeat(work, *stop_at_noise(0.01, hundred), never).emptying_s);
+  CHECK_FALSE(repeat(work, {.noise = 0.01, .limits = hundred}, never).emptying_s);
   int looks = 0;
   work.state = [&] {
     kernels::DeviceState state;
@@ -100,7 +100,7 @@ TEST_CASE("what emptying the caches took is the median over the batches that wer
     return state;
   };
   // 100 runs in batches of 20: the second to the sixth look.
-  CHECK(repeat(work, *stop_at_noise(0.01, hundred), never).emptying_s.value_or(0) == Approx(4e-3));
+  CHECK(repeat(work, {.noise = 0.01, .limits = hundred}, never).emptying_s.value_or(0) == Approx(4e-3));
   CHECK(looks == 6);
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("a device that never stops throttling is refused", "[repeat]") {
     state.throttled = true;
     return state;
   };
-  const Repetition result = repeat(work, *stop_at_noise(0.01), never);
+  const Repetition result = repeat(work, {.noise = 0.01}, never);
   CHECK_FALSE(result.timing);
   CHECK(result.refusal.find("throttled") != std::string::npos);
 }
@@ -120,7 +120,7 @@ TEST_CASE("a device that never stops throttling is refused", "[repeat]") {
 TEST_CASE("a stop ends the repetition within a batch and keeps nothing of it", "[repeat]") {
   Script script{[](int) { return 1e-3; }};
   const Repetition result =
-      repeat(script.repeatable(), *stop_at_noise(0, hundred), [&] { return script.batches >= 5; });
+      repeat(script.repeatable(), {.noise = 0, .limits = hundred}, [&] { return script.batches >= 5; });
   CHECK_FALSE(result.timing);
   CHECK(result.refusal.empty());
   CHECK(script.batches == 5);

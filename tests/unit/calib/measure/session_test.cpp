@@ -20,9 +20,9 @@ struct Calibration {
   explicit Calibration(const SyntheticLaw& law = {}) : device(law) {}
 
   SessionResult run(SessionOptions options = {}) {
-    const std::unique_ptr<StoppingRule> rule = stopping_rule(wishes);
+    const StoppingRule rule = stopping_rule(wishes);
     options.speed = device.speed(device.circumstances());
-    options.rule = rule.get();
+    options.rule = &rule;
     options.rounds = wishes.rounds;
     plan = plan_measurements(device, options.speed, wishes);
     return run_session(device, plan, journal, options);
@@ -134,9 +134,9 @@ TEST_CASE("what matters most is measured in all rounds before anything else is",
 TEST_CASE("what a disturbance has made unlike is measured again until its rounds agree", "[session]") {
   Calibration calibration;
   const std::vector<Planned> plan = {{Gemm{64, 64, 64}, 1, 1}, {Gemm{128, 64, 64}, 1, 1}, {Gemm{256, 64, 64}, 1, 1}};
-  const std::unique_ptr<StoppingRule> rule = stop_at_noise(0.01, {.least_s = 0});
+  const StoppingRule rule{0.01, {.least_s = 0}};
   const SessionOptions options{.speed = calibration.device.speed(calibration.device.circumstances()),
-                               .rule = rule.get(),
+                               .rule = &rule,
                                .rounds = 2,
                                .most_rounds = 20};
   const auto at = [](double seconds) { return Timing{seconds, seconds, seconds, 0, 10}; };
@@ -161,13 +161,13 @@ TEST_CASE("what a disturbance has made unlike is measured again until its rounds
 TEST_CASE("what is doubtful is measured again for as long as it is named, a few times at most", "[session]") {
   Calibration calibration;
   const std::vector<Planned> plan = {{Gemm{64, 64, 64}, 1}, {Gemm{128, 64, 64}, 1}};
-  const std::unique_ptr<StoppingRule> rule = stopping_rule(calibration.wishes);
+  const StoppingRule rule = stopping_rule(calibration.wishes);
   const int times = GENERATE(0, 1, 3, 1000);
   int asked = 0;
   const SessionResult result = run_session(
       calibration.device, plan, calibration.journal,
       {.speed = calibration.device.speed(calibration.device.circumstances()),
-       .rule = rule.get(),
+       .rule = &rule,
        .rounds = 2,
        .doubtful = [&](const Journal&) {
          return asked++ < times ? std::vector<Subject>{plan[1].subject, Gemm{1, 1, 1}} : std::vector<Subject>{};
@@ -181,11 +181,11 @@ TEST_CASE("what is doubtful is measured again for as long as it is named, a few 
 TEST_CASE("what the device is not ready for is measured when it is as found again", "[session]") {
   Calibration calibration;
   const std::vector<Planned> plan = {{MessageSubject{MessageKind::send_recv, 2, 4096}, 1}, {Gemm{64, 64, 64}, 1}};
-  const std::unique_ptr<StoppingRule> rule = stopping_rule(calibration.wishes);
+  const StoppingRule rule = stopping_rule(calibration.wishes);
   calibration.device.disturb_messages(2);
-  const SessionResult result = run_session(
-      calibration.device, plan, calibration.journal,
-      {.speed = calibration.device.speed(calibration.device.circumstances()), .rule = rule.get(), .rounds = 1});
+  const SessionResult result =
+      run_session(calibration.device, plan, calibration.journal,
+                  {.speed = calibration.device.speed(calibration.device.circumstances()), .rule = &rule, .rounds = 1});
   CHECK(result.postponed == 1);
   CHECK(result.left_out == 0);
   CHECK(calibration.device.with_neighbours() == 2);  // each was timed once
@@ -196,10 +196,10 @@ TEST_CASE("what the device is not ready for is measured when it is as found agai
 TEST_CASE("what no two rounds agree about is counted when rounds are over", "[session]") {
   Calibration calibration({.noise = 0.3});
   const std::vector<Planned> plan = {{Gemm{64, 64, 64}, 1}};
-  const std::unique_ptr<StoppingRule> rule = stop_at_noise(1, {.least_runs = 1, .most_runs = 1, .least_s = 0});
+  const StoppingRule rule{1, {.least_runs = 1, .most_runs = 1, .least_s = 0}};
   const SessionResult result = run_session(calibration.device, plan, calibration.journal,
                                            {.speed = calibration.device.speed(calibration.device.circumstances()),
-                                            .rule = rule.get(),
+                                            .rule = &rule,
                                             .rounds = 2,
                                             .most_rounds = 4,
                                             .agreement = 1e-9});
@@ -211,10 +211,10 @@ TEST_CASE("what the rounds agree about gets the least rounds, too, because all m
           "[session]") {
   Calibration calibration;
   const std::vector<Planned> plan = {{MessageSubject{MessageKind::send_recv, 2, 4096}, 1}, {Gemm{64, 64, 64}, 1}};
-  const std::unique_ptr<StoppingRule> rule = stopping_rule(calibration.wishes);
+  const StoppingRule rule = stopping_rule(calibration.wishes);
   const SessionResult result = run_session(calibration.device, plan, calibration.journal,
                                            {.speed = calibration.device.speed(calibration.device.circumstances()),
-                                            .rule = rule.get(),
+                                            .rule = &rule,
                                             .rounds = 2,
                                             .least_rounds = 8,
                                             .most_rounds = 12,
@@ -226,13 +226,13 @@ TEST_CASE("what the rounds agree about gets the least rounds, too, because all m
 TEST_CASE("where there are as many rounds as there is time for, what is left is the time", "[session]") {
   Calibration calibration;
   const std::vector<Planned> plan = {{Gemm{64, 64, 64}, 1}, {Gemm{128, 64, 64}, 1}};
-  const std::unique_ptr<StoppingRule> rule = stopping_rule(calibration.wishes);
+  const StoppingRule rule = stopping_rule(calibration.wishes);
   constexpr double limit_s = 1000;
   double left_s = limit_s + 1;
   int told = 0;
   (void)run_session(calibration.device, plan, calibration.journal,
                     {.speed = calibration.device.speed(calibration.device.circumstances()),
-                     .rule = rule.get(),
+                     .rule = &rule,
                      .rounds = 2,
                      .least_rounds = 6,
                      .most_rounds = 6,
@@ -250,12 +250,12 @@ TEST_CASE("where there are as many rounds as there is time for, what is left is 
 TEST_CASE("what is above the physical peak is reported and not recorded", "[session]") {
   // The device claims half of the speed that it really has.
   Calibration calibration;
-  const std::unique_ptr<StoppingRule> rule = stopping_rule(calibration.wishes);
+  const StoppingRule rule = stopping_rule(calibration.wishes);
   DeviceSpeed speed = calibration.device.speed(calibration.device.circumstances());
   speed.peak_flops /= 3;
   const std::vector<Planned> plan = {{Gemm{2048, 2048, 2048}, 1}, {MemoryBoundSubject{"adam", 1 << 26}, 1}};
   const SessionResult result =
-      run_session(calibration.device, plan, calibration.journal, {.speed = speed, .rule = rule.get(), .rounds = 1});
+      run_session(calibration.device, plan, calibration.journal, {.speed = speed, .rule = &rule, .rounds = 1});
   REQUIRE(result.refusals.size() == 1);
   CHECK_THAT(result.refusals.front(), Catch::Contains("gemm 2048x2048x2048") && Catch::Contains("physical peak"));
   REQUIRE(calibration.journal.measurements().size() == 1);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "calib/traces/message_fit.h"
-#include "calib/traces/trace_report.h"
 #include "sim/cost/cost_model.h"
 #include "sim/document/document.h"
 #include "sim/profile/profile_file.h"

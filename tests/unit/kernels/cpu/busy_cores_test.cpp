@@ -1,4 +1,4 @@
-#include "kernels/cpu/busy_cores.h"
+#include "kernels/cpu/cores.h"
 
 #include <chrono>
 #include <ctime>

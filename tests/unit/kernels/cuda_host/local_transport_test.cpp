@@ -1,4 +1,4 @@
-#include "kernels/cuda/impl/local_transport.h"
+#include "kernels/cuda/impl/local_world.h"
 
 #include <atomic>
 #include <chrono>
@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cuda/impl/local_world.h"
 #include "kernels/spec/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_job.h"

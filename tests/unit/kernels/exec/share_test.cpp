@@ -64,7 +64,7 @@ TEST_CASE("ranks that gather keys know where the rows of all lie in the document
   const Share share = share_of(plan, MicroBatchId(0), 1, CountingTokens(), {KeyExchange::all_gather, 1, 3});
   // Parts of two tokens; rank 1 holds 1 and 4 of the first document, and the middle token of the second, behind it.
   CHECK(share.ids == std::vector<std::int32_t>{2, 3, 8, 9, 101});
-  const std::vector<RowStretch> own = {{0, 2, 2}, {2, 8, 2}, {4, 13, 1}};
+  const std::vector<RowRange> own = {{0, 2, 2}, {2, 8, 2}, {4, 13, 1}};
   CHECK(share.together.held[1] == own);
   CHECK(share.together.all() == 15);
   // One launch has the first piece of every document, the other one the second: they see the same keys.
@@ -82,7 +82,7 @@ TEST_CASE("a rank that trades heads has the rows of its party, as a party of a r
   CHECK(share.ids == std::vector<std::int32_t>{6, 7, 8, 9});
   CHECK(share.together.members == std::vector<int>{1, 0});
   CHECK(share.together.position == 1);
-  CHECK(share.together.held == std::vector<std::vector<RowStretch>>{{{0, 0, 2}, {2, 6, 2}}, {{0, 2, 2}, {2, 4, 2}}});
+  CHECK(share.together.held == std::vector<std::vector<RowRange>>{{{0, 0, 2}, {2, 6, 2}}, {{0, 2, 2}, {2, 4, 2}}});
   CHECK(share.attended_rows() == 8);
   // Its ring is that of the second ranks of both parties.
   CHECK(share.members == std::vector<int>{2, 0});
@@ -90,7 +90,7 @@ TEST_CASE("a rank that trades heads has the rows of its party, as a party of a r
   CHECK(share.documents.rows(1) == 8);
 }
 
-TEST_CASE("synthetic tokens: small ids are frequent, every place has its own, any stretch reads the same", "[exec]") {
+TEST_CASE("synthetic tokens: small ids are frequent, every place has its own, any range reads the same", "[exec]") {
   const auto tokens = make_synthetic_tokens(100, 7);
   std::vector<std::int32_t> all(20000);
   tokens->read(3, 5, 0, all);
@@ -106,7 +106,7 @@ TEST_CASE("synthetic tokens: small ids are frequent, every place has its own, an
   CHECK(static_cast<double>(low) / 20000 == Approx(0.5).margin(0.014));
 }
 
-TEST_CASE("text: a sequence is a stretch of the files, going round", "[exec]") {
+TEST_CASE("text: a sequence is a range of the files, going round", "[exec]") {
   const test::TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "text";
   std::ofstream(path) << "abcde";

@@ -1,4 +1,4 @@
-#include "kernels/ring/ring_attention.h"
+#include "tests/support/ring_attention.h"
 
 #include <numeric>
 #include <stdexcept>

@@ -27,9 +27,9 @@ TEST_CASE("traded, a rank has its heads of all rows in order; traded back, its r
     const GroupRows rows = unequal_rows(transport.rank());
     trading.join(rows);
     std::vector<float> own;
-    for (const RowStretch& stretch : rows.held[static_cast<std::size_t>(transport.rank())]) {
-      for (std::int64_t row = 0; row < stretch.rows; ++row) {
-        for (std::int64_t head = 0; head < 3; ++head) own.push_back(element(stretch.begin + row, head));
+    for (const RowRange& range : rows.held[static_cast<std::size_t>(transport.rank())]) {
+      for (std::int64_t row = 0; row < range.rows; ++row) {
+        for (std::int64_t head = 0; head < 3; ++head) own.push_back(element(range.begin + row, head));
       }
     }
     std::vector<float> all(3);
