@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine/job.h"
+#include "sim/engine/world.h"
 #include "sim/model/recipe.h"
 #include "sim/profile/device_profile.h"
 

@@ -8,7 +8,7 @@
 
 #include "sim/analysis/metrics.h"
 #include "sim/analysis/step_result.h"
-#include "sim/engine/background.h"
+#include "sim/engine/simulator.h"
 #include "sim/engine/world.h"
 #include "sim/plan/planner.h"
 #include "sim/plan/step_bounds.h"
