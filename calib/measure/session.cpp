@@ -60,7 +60,7 @@ constexpr int no_level = -1;  // level of rounds that repeat unsettled subjects,
 
 class Session {
  public:
-  Session(Device& device, const std::vector<Planned>& plan, Journal& journal, const SessionOptions& options)
+  Session(Device& device, const std::vector<Planned>& plan, SampleJournal& journal, const SessionOptions& options)
       : device_(device), plan_(plan), journal_(journal), options_(options), medians_(plan.size()) {
     for (std::size_t index = 0; index < plan.size(); ++index) {
       index_of_.emplace(subject_text(plan[index].subject), index);
@@ -226,7 +226,7 @@ class Session {
 
   Device& device_;
   const std::vector<Planned>& plan_;
-  Journal& journal_;
+  SampleJournal& journal_;
   const SessionOptions& options_;
   std::map<std::string, std::size_t> index_of_;  ///< Indices into the plan by subject text.
   std::vector<std::map<int, double>> medians_;   ///< By index in the plan and round, in seconds.
@@ -242,7 +242,7 @@ class Session {
 
 }  // namespace
 
-SessionResult run_session(Device& device, const std::vector<Planned>& plan, Journal& journal,
+SessionResult run_session(Device& device, const std::vector<Planned>& plan, SampleJournal& journal,
                           const SessionOptions& options) {
   HDPSIM_CHECK(options.rule != nullptr, "a session without a stopping rule");
   return Session(device, plan, journal, options).run();

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "calib/measure/device.h"
-#include "calib/measure/journal.h"
 #include "calib/measure/plan.h"
+#include "calib/measure/sample_journal.h"
 
 namespace hdpsim::calib {
 
@@ -32,7 +32,9 @@ struct SessionOptions {
   double time_limit_s = 0;  ///< Ends the session as if everything except essential measurements were done; 0 is none.
   /// Called when everything else is measured, until it returns nothing or time is up: the subjects of the plan to
   /// measure once more.
-  std::function<std::vector<Subject>(const Journal&)> doubtful = [](const Journal&) { return std::vector<Subject>{}; };
+  std::function<std::vector<Subject>(const SampleJournal&)> doubtful = [](const SampleJournal&) {
+    return std::vector<Subject>{};
+  };
   std::function<bool()> stop = [] { return false; };
   std::function<void(const Progress&)> report = [](const Progress&) {};
 };
@@ -55,7 +57,7 @@ struct SessionResult {
 /// those were disturbed. The last tenth of the time limit is for doubtful subjects. Subjects for which the device is
 /// not ready wait until it is as found again, behind all others, and for at most half a minute when nothing else is
 /// left. Errors of the device pass through; the journal keeps all measurements so far.
-[[nodiscard]] SessionResult run_session(Device& device, const std::vector<Planned>& plan, Journal& journal,
+[[nodiscard]] SessionResult run_session(Device& device, const std::vector<Planned>& plan, SampleJournal& journal,
                                         const SessionOptions& options);
 
 }  // namespace hdpsim::calib

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -93,18 +92,6 @@ void add_set(Command command, std::vector<std::string>& overrides, std::string_v
 /// Adds `--without MECHANISM`, which may be given several times.
 void add_without(Command command, std::vector<std::string>& names);
 
-/// Returns what `act` returns. If the machine refuses and the file or folder `kept` exists, the MachineError says that
-/// --resume continues from what the folder `out` holds.
-template <class Act>
-auto resumable(const std::string& out, const std::string& kept, const Act& act) {
-  try {
-    return act();
-  } catch (const MachineError& error) {
-    std::error_code ignored;
-    if (out.empty() || std::filesystem::is_empty(std::filesystem::path(out) / kept, ignored) || ignored) throw;
-    throw MachineError(std::string(error.what()) + "; --resume goes on with what is kept in " + out);
-  }
-}
 /// Prints one line on results of earlier runs that were removed from a folder, if any.
 void tell_removed(const OutputFolder& folder);
 

@@ -3,9 +3,7 @@
 #include <filesystem>
 
 #include "sim/app/command.h"
-#include "sim/app/damage_notes.h"
-#include "sim/app/progress.h"
-#include "sim/app/signals.h"
+#include "sim/app/resumable.h"
 #include "sim/report/explanation_text.h"
 #include "sim/run/best_static.h"
 #include "sim/run/explain.h"
@@ -38,15 +36,12 @@ ExplainChoice choice_of(const ExplainOptions& options) {
 // compared with its best static mesh.
 std::optional<std::vector<Run>> runs_of(const Study& study, const std::filesystem::path& folder, Catalog& catalog,
                                         std::int64_t point) {
-  std::optional<RunStore> store;
-  if (std::filesystem::is_directory(folder / "runs")) store = RunStore::reader(folder / "runs");
+  Journal journal = Journal::read(folder / journal_name, runs_title(), damage_notes("simulated again"));
   ProgressDisplay display;
   const RunnerOptions how{.jobs = one_a_processor(),
-                          .store = store ? &*store : nullptr,
-                          .resume = store.has_value(),
-                          .damaged = damage_notes("simulated again"),
+                          .journal = &journal,
                           .version = version,
-                          .stop = [] { return stop_signal() != 0; },
+                          .stop = is_stopped,
                           .report = [&](const Progress& progress) { display.show(progress); }};
   auto runs = run_study(study, how);
   if (!runs || !compare_with_best_static(study, catalog, how, *runs, static_cast<std::size_t>(point))) {
@@ -64,10 +59,10 @@ int explain_command(const ExplainOptions& options, const Session& session) {
 
   catch_stop_signals();
   const auto runs = runs_of(study, folder, catalog, choice.point);
-  if (!runs) return exit_by_signal + stop_signal();
-  std::vector<Explanation> told = explain(
-      study, *runs, choice, {.catalog = catalog, .jobs = one_a_processor(), .stop = [] { return stop_signal() != 0; }});
-  if (told.empty()) return exit_by_signal + stop_signal();
+  if (!runs) return stopped_exit();
+  std::vector<Explanation> told =
+      explain(study, *runs, choice, {.catalog = catalog, .jobs = one_a_processor(), .stop = is_stopped});
+  if (told.empty()) return stopped_exit();
   print(explained(study, *runs, choice, std::move(told), options.format), options.format);
   if (options.run.empty() && study.points.size() > 1) {
     note(fmt::format("this was point 0 of {}; name another one: hdpsim explain {} {}", study.points.size(),

@@ -45,7 +45,7 @@ int explore_command(const ExploreCommandOptions& options, const Session& session
     scratch.remove();  // a step that takes long will not end before this process is ended
     return true;
   });
-  return exit_by_signal + stop_signal();
+  return stopped_exit();
 }
 
 }  // namespace

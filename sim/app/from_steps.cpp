@@ -147,7 +147,7 @@ int calibrate_from_steps(const FromStepsOptions& options, const std::string& out
                      .tried_values = {},
                      .jobs = options.jobs > 0 ? static_cast<std::size_t>(options.jobs) : one_a_processor(),
                      .version = version,
-                     .stop = [] { return stop_signal() != 0; },
+                     .stop = is_stopped,
                      .tell = [](const std::string& line) { note(line); }};
   read_tried(options.tried, request);
   Diagnostics problems;
@@ -163,7 +163,7 @@ int calibrate_from_steps(const FromStepsOptions& options, const std::string& out
   const FittedOutput output(out, session);
   catch_stop_signals();
   const std::optional<FitResult> result = fit_to_steps(request);
-  if (!result) return exit_by_signal + stop_signal();
+  if (!result) return stopped_exit();
   print(formatted(*result, options.format), options.format);
   if (const std::string warning = misfit_warning(*result); !warning.empty()) note(warning);
   output.write(result->profile);

@@ -53,7 +53,7 @@ void ProgressDisplay::show(const MeasuringProgress& progress) {
 }
 
 void ProgressDisplay::show(const ReplayProgress& progress) {
-  const std::string left = time_left(progress.done - progress.first, progress.steps - progress.done);
+  const std::string left = time_left(progress.done - progress.kept, progress.steps - progress.done);
   draw_or_tell(progress.done, progress.steps, fmt::format("{}/{} steps{}", progress.done, progress.steps, left));
 }
 

@@ -1,11 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/app/command.h"
-#include "sim/app/damage_notes.h"
-#include "sim/app/progress.h"
-#include "sim/app/signals.h"
-#include "sim/base/growing_file.h"
-#include "sim/base/output_folder.h"
+#include "sim/app/resumable.h"
 #include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_report.h"
 #include "sim/run/ordered_work.h"
@@ -18,17 +14,12 @@ struct ReplayOptions {
   std::string file;
   ReplayChoice choice;
   std::vector<std::string> overrides;
-  std::string out;
+  ResumeOptions keeping;
   Format format = Format::table;
   std::int64_t jobs = static_cast<std::int64_t>(one_a_processor());
-  bool resume = false;
 };
 
-int interrupted(const ReplayOptions& options, const Study& study) {
-  note(fmt::format("{}: stopped before its steps were finished{}", study.name,
-                   options.out.empty() ? "" : fmt::format("; --resume goes on with those kept in {}", options.out)));
-  return exit_by_signal + stop_signal();
-}
+constexpr char aim[] = "its steps were finished";
 
 void print_row(const StepTable& table, const StepRow& row) {
   if (row.step == 0 && row.plan == 0) print(StepTable::header(), Format::csv);
@@ -36,8 +27,7 @@ void print_row(const StepTable& table, const StepRow& row) {
 }
 
 int replay_command(const ReplayOptions& options, const Session& session) {
-  if (options.resume && options.out.empty())
-    throw InputError("--resume needs the folder of --out, where steps are kept");
+  require_folder(options.keeping);
   Catalog catalog(session.data_folder);
   catalog.keep_order_of_files();
   Study study = load_study(options.file, overrides_of(options.choice, options.overrides), catalog);
@@ -45,48 +35,32 @@ int replay_command(const ReplayOptions& options, const Session& session) {
   require_simulable(point);
   if (study.tunes_baseline) note(fmt::format("replay compares with {} on the study's mesh", *study.compare_to));
   catch_stop_signals();
-  const auto stopped = [] { return stop_signal() != 0; };
-  const auto refused = leave_out_refused(study, point, static_cast<std::size_t>(options.jobs), stopped);
-  if (!refused) return interrupted(options, study);
+  const auto jobs = static_cast<std::size_t>(options.jobs);
+  const auto refused = leave_out_refused(study, point, jobs, is_stopped);
+  if (!refused) return stopped_before(options.keeping, study.name, aim);
   for (const RefusedPlan& each : *refused) {
     if (options.format != Format::table) note(refusal_text(each));
   }
-  std::optional<OutputFolder> folder;
-  if (!options.out.empty()) {
-    folder.emplace(options.out, OutputUse{"study", session.command_line, replay_file_names(), options.resume},
-                   &session.inputs);
-    if (!options.resume) folder->remove_earlier();
-    for (const std::string& name : replay_journal_names()) (void)folder->file(name);
-  }
-
+  Resumable work(options.keeping, session,
+                 {.kind = "study", .results = replay_file_names(), .growing = replay_growing_names()});
   const StepTable table(plan_names(study));
-  std::optional<ReplayResult> result;
-  {
-    ProgressDisplay display;
-    const ReplayRun run{.steps = point.spec.steps,
-                        .jobs = static_cast<std::size_t>(options.jobs),
-                        .folder = options.out,
-                        .refused = *refused,
-                        .resume = options.resume,
-                        .damaged = damage_notes("simulated again"),
-                        .version = version,
-                        .stop = stopped,
-                        .report = [&](const ReplayProgress& progress) { display.show(progress); },
-                        .row =
-                            [&](const StepRow& row) {
-                              if (options.format == Format::csv) print_row(table, row);
-                            }};
-    result =
-        resumable(options.out, GrowingFile::temporary("steps.csv").string(), [&] { return replay(study, point, run); });
-  }
-  if (!result) return interrupted(options, study);
-  result->best_static = best_static_share(study, point, catalog, static_cast<std::size_t>(options.jobs), stopped);
-  if (stopped()) return interrupted(options, study);
-  if (folder) {
-    folder->remove_earlier();
-    write_replay(*folder, *result, study, version);
-    tell_removed(*folder);
-  }
+  auto result = work.run([&](ProgressDisplay& display) {
+    return replay(study, point,
+                  {.steps = point.spec.steps,
+                   .jobs = jobs,
+                   .kept = work.kept(),
+                   .refused = *refused,
+                   .version = version,
+                   .stop = is_stopped,
+                   .report = [&](const ReplayProgress& progress) { display.show(progress); },
+                   .row =
+                       [&](const StepRow& row) {
+                         if (options.format == Format::csv) print_row(table, row);
+                       }});
+  });
+  if (result) result->best_static = best_static_share(study, point, catalog, jobs, is_stopped);
+  if (!result || is_stopped()) return stopped_before(options.keeping, study.name, aim);
+  work.write([&](OutputFolder& folder) { write_replay(folder, *result, study, version); });
   if (options.format == Format::table) print(replay_table(*result));
   if (options.format == Format::json) print(replay_json(*result, study.resolved, version), Format::json);
   return 0;
@@ -116,12 +90,12 @@ void add_replay_command(Command app, Session& session) {
   add_count(command, "--point", options.choice.point, "Which point, if the study has a sweep, counted from 0", 0);
   add_set(command, options.overrides, "the study");
   command
-      .add_option("--out", options.out,
+      .add_option("--out", options.keeping.out,
                   "Write steps.csv and windows.csv there, as they come, and replay.json, replay.html and study.yaml")
       .type_name("FOLDER");
   add_format(command, options.format);
   add_count(command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
-  command.add_flag("--resume", options.resume,
+  command.add_flag("--resume", options.keeping.resume,
                    "Go on after the last step in the folder of --out; with more --steps the replay becomes longer");
   command.footer(
       "csv prints one row a plan and step while they are simulated. Memory does not grow with the number of steps.\n"

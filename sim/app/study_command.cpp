@@ -1,12 +1,9 @@
 #include <fmt/format.h>
 
 #include "sim/app/command.h"
-#include "sim/app/damage_notes.h"
-#include "sim/app/progress.h"
-#include "sim/app/signals.h"
+#include "sim/app/resumable.h"
 #include "sim/app/study_parts.h"
 #include "sim/app/study_processes.h"
-#include "sim/base/output_folder.h"
 #include "sim/results/result_files.h"
 #include "sim/results/table.h"
 #include "sim/run/best_static.h"
@@ -26,18 +23,9 @@ struct StudyOptions {
   std::vector<std::string> overrides;
   std::vector<std::string> without;
   LengthsOptions lengths;
-  std::string out;
+  ResumeOptions keeping;
   Format format = Format::table;
   SharingOptions sharing;
-  bool resume = false;
-};
-
-constexpr char baselines_folder[] = "baselines";
-
-/// Where results go and finished runs are kept, if anywhere.
-struct Kept {
-  std::optional<OutputFolder> folder;
-  std::optional<RunStore> runs;
 };
 
 // What the command line puts into the study.
@@ -45,91 +33,74 @@ std::vector<std::string> overrides_of(const StudyOptions& options) {
   return with_lengths(options.lengths.file, options.lengths.column, options.overrides);
 }
 
-int interrupted(const StudyOptions& options, const Study& study, std::string_view unfinished) {
-  note(fmt::format("{}: stopped before {}{}", study.name, unfinished,
-                   options.out.empty() ? "" : fmt::format("; --resume goes on with those kept in {}", options.out)));
-  return exit_by_signal + stop_signal();
-}
-
 // False if it was stopped.
-bool compare_with_tuned(const StudyOptions& options, const Study& study, Catalog& catalog, std::size_t jobs, Kept& kept,
+bool compare_with_tuned(const StudyOptions& options, const Study& study, Catalog& catalog, const BaselineRun& run,
                         std::vector<Run>& runs) {
   if (!study.tunes_baseline) return true;
-  ProgressDisplay display;
-  const TuneRun search{.jobs = jobs,
-                       .resume = options.resume,
-                       .damaged = damage_notes("searched again"),
-                       .version = version,
-                       .stop = [] { return stop_signal() != 0; },
-                       .report = [&](const TuneProgress& progress) { display.show(progress); }};
-  std::optional<BaselineStore> found;
-  if (kept.folder) found.emplace(kept.folder->folder(baselines_folder), &*kept.folder);
-  const BaselineRun run{search, found ? &*found : nullptr, kept.runs ? &*kept.runs : nullptr};
-  const StudySource source{options.file, overrides_of(options), options.without};
-  return compare_with_baselines(study, source, catalog, run, runs);
+  return compare_with_baselines(study, {options.file, overrides_of(options), options.without}, catalog, run, runs);
+}
+
+// The runs with their baselines; empty if it was stopped.
+std::optional<std::vector<Run>> simulated(const StudyOptions& options, const Study& study, Catalog& catalog,
+                                          const RunnerOptions& how, const Resumable& work) {
+  auto runs = work.run([&](ProgressDisplay& display) -> std::optional<std::vector<Run>> {
+    RunnerOptions shown = how;
+    shown.report = [&](const Progress& progress) { display.show(progress); };
+    auto found = run_study(study, shown);
+    if (!found || !compare_with_best_static(study, catalog, shown, *found)) return std::nullopt;
+    return found;
+  });
+  if (!runs) return std::nullopt;
+  const bool is_compared = work.run([&](ProgressDisplay& display) {
+    const TuneRun search{.jobs = how.jobs, .version = version, .stop = is_stopped, .report = [&](const auto& progress) {
+                           display.show(progress);
+                         }};
+    return compare_with_tuned(options, study, catalog, {search, how.journal}, *runs);
+  });
+  return is_compared ? std::move(runs) : std::nullopt;
 }
 
 // For process 0, or the only one: the others help it.
 int run_first(const StudyOptions& options, const Session& session, const Study& study, Catalog& catalog,
               const StudyProcesses& processes) {
-  Kept kept;
-  std::optional<OutputFolder>& folder = kept.folder;
-  if (!options.out.empty()) {
-    folder.emplace(options.out, OutputUse{"study", session.command_line, result_file_names(), options.resume},
-                   &session.inputs);
-    kept.runs.emplace(folder->folder("runs"), &*folder);
-    if (options.resume) folder->keep("runs");
-    if (options.resume) folder->keep(baselines_folder);
-  }
-
-  std::optional<std::vector<Run>> runs;
+  Resumable work(options.keeping, session, {.kind = "study", .results = result_file_names()});
+  Journal journal = work.kept().open(runs_title());
   StudyCoverage coverage;
-  {
-    ProgressDisplay display;
-    const std::unique_ptr<RunWorkers> helpers = processes.helpers(study);
-    const RunnerOptions how{.jobs = processes.jobs(),
-                            .store = kept.runs ? &*kept.runs : nullptr,
-                            .resume = options.resume,
-                            .damaged = damage_notes("simulated again"),
-                            .version = version,
-                            .stop = [] { return stop_signal() != 0; },
-                            .report = [&](const Progress& progress) { display.show(progress); },
-                            .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); },
-                            .helpers = helpers.get()};
-    const auto simulate = [&]() -> std::optional<std::vector<Run>> {
-      auto found = run_study(study, how);
-      if (!found || !compare_with_best_static(study, catalog, how, *found)) return std::nullopt;
-      return found;
-    };
-    runs = resumable(options.out, "runs", simulate);
+  const std::unique_ptr<RunWorkers> helpers = processes.helpers(study);
+  const RunnerOptions how{.jobs = processes.jobs(),
+                          .journal = &journal,
+                          .version = version,
+                          .stop = is_stopped,
+                          .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); },
+                          .helpers = helpers.get()};
+  const auto runs = simulated(options, study, catalog, how, work);
+  if (!runs) {
+    const std::string aim = fmt::format("its {} runs were finished", study.run_count());
+    return stopped_before(options.keeping, study.name, aim);
   }
-  if (!runs || !compare_with_tuned(options, study, catalog, processes.jobs(), kept, *runs))
-    return interrupted(options, study, fmt::format("its {} runs were finished", study.run_count()));
   for (const std::string& line : study_notes(study)) note(line);
   for (const std::string& line : framework_notes(study)) note(line);
   for (const std::string& warning : coverage.warnings(study, *runs)) note(warning);
-  if (folder) {
-    folder->remove_earlier();
-    write_results(*folder, study, *runs, version);
-  }
-  const RunAdvice advice = advice_in_need(
-      study, *runs, {.catalog = catalog, .jobs = processes.jobs(), .stop = [] { return stop_signal() != 0; }});
-  print(formatted(*runs, study.resolved, version, options.format, advice), options.format);
-  if (!folder) return 0;
-  // The report simulates more than the table tells.
-  const StudyReportOptions wanted{.jobs = processes.jobs(),
-                                  .stop = [] { return stop_signal() != 0; },
-                                  .note = note,
-                                  .catalog = &catalog,
-                                  .advice = advice};
-  if (!write_study_report(*folder, study, *runs, wanted)) return interrupted(options, study, "its report was written");
-  tell_removed(*folder);
-  return 0;
+  RunAdvice advice;
+  const auto show = [&] {
+    advice = advice_in_need(study, *runs, {.catalog = catalog, .jobs = processes.jobs(), .stop = is_stopped});
+    print(formatted(*runs, study.resolved, version, options.format, advice), options.format);
+  };
+  if (work.folder() == nullptr) show();
+  bool is_reported = true;
+  work.write([&](OutputFolder& folder) {
+    write_results(folder, study, *runs, version);
+    show();
+    // The report simulates more than the table tells.
+    is_reported = write_study_report(
+        folder, study, *runs,
+        {.jobs = processes.jobs(), .stop = is_stopped, .note = note, .catalog = &catalog, .advice = advice});
+  });
+  return is_reported ? 0 : stopped_before(options.keeping, study.name, "its report was written");
 }
 
 int study_command(const StudyOptions& options, const Session& session) {
-  if (options.resume && options.out.empty())
-    throw InputError("--resume needs the folder of --out, where runs are kept");
+  require_folder(options.keeping);
   const StudyProcesses processes(options.sharing);
   Catalog catalog(session.data_folder);
   const Study study = processes.read([&] {
@@ -141,7 +112,7 @@ int study_command(const StudyOptions& options, const Session& session) {
   catch_stop_signals();
   if (processes.is_first()) return run_first(options, session, study, catalog, processes);
   const bool served = processes.serve(study);
-  return served || stop_signal() == 0 ? 0 : exit_by_signal + stop_signal();
+  return served || stop_signal() == 0 ? 0 : stopped_exit();
 }
 
 }  // namespace
@@ -156,14 +127,14 @@ void add_study_command(Command app, Session& session) {
   add_without(command, options.without);
   command
       .add_option(
-          "--out", options.out,
+          "--out", options.keeping.out,
           "Write study.yaml, result.json, runs.csv, steps.csv, ranks.csv, links.csv, memory.csv and timing.csv there, "
           "report.html, a page with charts, unless the study says output.html: false, and if it says "
           "output.perfetto: true also timelines/, a step of every run for ui.perfetto.dev")
       .type_name("FOLDER");
   add_format(command, options.format);
   add_sharing(command, options.sharing);
-  command.add_flag("--resume", options.resume,
+  command.add_flag("--resume", options.keeping.resume,
                    "Take the runs that an earlier execution has finished from the folder of --out");
   command.footer(
       "Under mpirun or srun the processes share the runs; process 0 writes what one process alone would write.\n"

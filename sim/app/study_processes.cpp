@@ -57,8 +57,7 @@ std::unique_ptr<RunWorkers> StudyProcesses::helpers(const Study& study, int numb
 }
 
 bool StudyProcesses::serve(const Study& study, int number) const {
-  return serve_study(
-             *mail_, study, version, jobs_, [] { return stop_signal() != 0; }, number) == Served::finished;
+  return serve_study(*mail_, study, version, jobs_, is_stopped, number) == Served::finished;
 }
 
 bool StudyProcesses::is_reported(const InputError& error) const {

@@ -5,10 +5,8 @@
 #include <iterator>
 
 #include "sim/app/command.h"
-#include "sim/app/progress.h"
-#include "sim/app/signals.h"
+#include "sim/app/resumable.h"
 #include "sim/app/study_processes.h"
-#include "sim/base/output_folder.h"
 #include "sim/base/printable.h"
 #include "sim/study/study_paths.h"
 #include "sim/validate/validation_format.h"
@@ -23,7 +21,7 @@ namespace fs = std::filesystem;
 struct ValidateOptions {
   std::vector<std::string> sets;
   StudyChanges changes;
-  std::string out;
+  ResumeOptions keeping;
   Format format = Format::table;
   SharingOptions sharing;
 };
@@ -74,43 +72,41 @@ int help_first(const std::vector<ValidationStudy>& sets, const StudyProcesses& p
   for (std::size_t i = 0; i < sets.size(); ++i) {
     if (!processes.serve(sets[i].study, static_cast<int>(i))) break;
   }
-  return stop_signal() == 0 ? 0 : exit_by_signal + stop_signal();
+  return is_stopped() ? stopped_exit() : 0;
 }
 
 int validate_command(const ValidateOptions& options, const Session& session) {
+  require_folder(options.keeping);
   const StudyProcesses processes(options.sharing);
   Catalog catalog(session.data_folder);
   const std::vector<ValidationStudy> sets = processes.read([&] { return load_sets(options, catalog); });
   catch_stop_signals();
   if (!processes.is_first()) return help_first(sets, processes);
-  std::optional<OutputFolder> folder;
-  if (!options.out.empty()) {
-    folder.emplace(
-        options.out,
-        OutputUse{
-            "validation", session.command_line, {"validation.json", "validation.csv", "sets.csv", "validation.html"}},
-        &session.inputs);
-  }
-
+  Resumable work(
+      options.keeping, session,
+      {.kind = "validation", .results = {"validation.json", "validation.csv", "sets.csv", "validation.html"}});
+  Journal journal = work.kept().open(runs_title());
   std::vector<ValidationRow> rows;
   for (std::size_t i = 0; i < sets.size(); ++i) {
     note(fmt::format("{}: {} cases", sets[i].set.name, sets[i].set.cases.size()));
     const std::unique_ptr<RunWorkers> helpers = processes.helpers(sets[i].study, static_cast<int>(i));
-    auto part = validate(sets[i], {.jobs = processes.jobs(),
-                                   .version = version,
-                                   .stop = [] { return stop_signal() != 0; },
-                                   .helpers = helpers.get()});
-    if (!part) return exit_by_signal + stop_signal();
+    auto part = work.run([&](ProgressDisplay& /*display*/) {
+      return validate(sets[i], {.jobs = processes.jobs(),
+                                .journal = &journal,
+                                .version = version,
+                                .stop = is_stopped,
+                                .helpers = helpers.get()});
+    });
+    if (!part) return stopped_before(options.keeping, sets[i].set.name, "its cases were simulated");
     std::move(part->begin(), part->end(), std::back_inserter(rows));
   }
-  if (folder) {
-    folder->remove_earlier();
-    folder->write("validation.json", formatted(rows, Format::json));
-    folder->write("validation.csv", formatted(rows, Format::csv));
-    folder->write("sets.csv", summaries_csv(summarize(rows)));
-    folder->write("validation.html", validation_page(rows));
-    write_cases(sets, *folder);
-  }
+  work.write([&](OutputFolder& folder) {
+    folder.write("validation.json", formatted(rows, Format::json));
+    folder.write("validation.csv", formatted(rows, Format::csv));
+    folder.write("sets.csv", summaries_csv(summarize(rows)));
+    folder.write("validation.html", validation_page(rows));
+    write_cases(sets, folder);
+  });
   print(formatted(rows, options.format), options.format);
   return 0;
 }
@@ -124,12 +120,14 @@ void add_validate_command(Command app, Session& session) {
   add_set(command, options.changes.set, "every case");
   add_without(command, options.changes.without);
   command
-      .add_option("--out", options.out,
+      .add_option("--out", options.keeping.out,
                   "Write validation.json, validation.csv, sets.csv, a page, validation.html, and each case as a study "
                   "(cases/) there")
       .type_name("FOLDER");
   add_format(command, options.format);
   add_sharing(command, options.sharing);
+  command.add_flag("--resume", options.keeping.resume,
+                   "Take the cases that an earlier execution has simulated from the folder of --out");
   command.footer(
       "Under mpirun or srun the processes share the cases.\n"
       "Examples:\n  hdpsim validate sc21 vtrain-multi-node\n"

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "sim/app/command.h"
-#include "sim/app/from_nccl_tests.h"
 #include "sim/app/from_steps.h"
 #include "sim/app/from_trace.h"
 

@@ -43,19 +43,6 @@ fs::path GrowingFile::temporary(const fs::path& path) {
   return path.string() + ".part";
 }
 
-fs::path GrowingFile::present(const fs::path& path) {
-  const fs::path part = temporary(path);
-  return fs::exists(part) ? part : path;
-}
-
-void GrowingFile::reopen(const fs::path& path) {
-  const fs::path part = temporary(path);
-  if (fs::exists(part) || !fs::exists(path)) return;
-  std::error_code error;
-  fs::rename(path, part, error);
-  if (error) refuse(path, error.message());
-}
-
 GrowingFile::GrowingFile(fs::path path, std::uintmax_t keep) : path_(std::move(path)) {
   file_.reset(open_growing(temporary(path_), keep));
 }

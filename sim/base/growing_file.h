@@ -26,10 +26,6 @@ class GrowingFile {
   void finish();
 
   [[nodiscard]] static std::filesystem::path temporary(const std::filesystem::path& path);
-  /// The file that exists: the growing one as long as it is incomplete.
-  [[nodiscard]] static std::filesystem::path present(const std::filesystem::path& path);
-  /// Gives a complete file its temporary name back, so that it can grow again. MachineError if it cannot be renamed.
-  static void reopen(const std::filesystem::path& path);
 
  private:
   struct Close {

@@ -195,12 +195,6 @@ fs::path OutputFolder::folder(const std::string& name) {
   return inner;
 }
 
-void OutputFolder::keep(const std::string& folder) {
-  for (const Entry& entry : earlier_) {
-    if (entry.first == use_.kind && fs::path(entry.second).parent_path() == folder) written_.insert(entry);
-  }
-}
-
 void OutputFolder::remove_earlier() {
   const std::lock_guard guard(mutex_);
   std::set<fs::path> folders;

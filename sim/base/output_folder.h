@@ -49,8 +49,6 @@ class OutputFolder {
   /// A folder inside this one, which must not be a link. MachineError otherwise.
   std::filesystem::path folder(const std::string& name);
 
-  /// Keeps what earlier runs have left in one of its folders, for a run that continues from it.
-  void keep(const std::string& folder);
   /// Removes the files of this kind that earlier runs have left and this one has not written so far, except files that
   /// were read.
   void remove_earlier();

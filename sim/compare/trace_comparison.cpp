@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -12,6 +13,7 @@
 #include "sim/base/check.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/json.h"
+#include "sim/run/step.h"
 
 namespace hdpsim {
 namespace {
@@ -193,6 +195,27 @@ std::string formatted(const TraceComparison& comparison, Format format) {
       return json_text(comparison);
   }
   return table(comparison);
+}
+
+std::optional<Breakdown> mean_breakdown(const StudyPoint& point, std::size_t plan, const std::function<bool()>& stop) {
+  require_simulable(point);
+  const std::unique_ptr<World> world = point.make_world();
+  std::array<double, activity_count> sums{};
+  const std::int64_t steps = point.spec.steps;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    if (stop()) return std::nullopt;
+    const SimulatedStep result = simulate_step(point, plan, step, *world);
+    for (const Breakdown& rank : result.ranks) {
+      for (const Activity activity : all_activities) {
+        sums[index_of(activity)] += rank[activity].seconds() / static_cast<double>(result.ranks.size());
+      }
+    }
+  }
+  Breakdown mean;
+  for (const Activity activity : all_activities) {
+    mean[activity] = Duration::seconds(sums[index_of(activity)] / static_cast<double>(steps));
+  }
+  return mean;
 }
 
 }  // namespace hdpsim

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "sim/engine/timeline.h"
 #include "sim/profiler/recording.h"
 #include "sim/results/format.h"
+#include "sim/study/study.h"
 
 namespace hdpsim {
 
@@ -37,6 +40,11 @@ struct TraceComparison {
   /// host. The mean over traces and over simulated ranks. Each side sums to its step.
   std::vector<ComparedActivity> activities;
 };
+
+/// The breakdown of a step of a plan, mean over all steps of a point and over ranks. Empty if it was stopped; asks
+/// `stop` before every step.
+[[nodiscard]] std::optional<Breakdown> mean_breakdown(const StudyPoint& point, std::size_t plan,
+                                                      const std::function<bool()>& stop);
 
 /// Compares the traces with the mean breakdown of a simulated step. What a device of a trace does is scaled from the
 /// time between its first and last kernel to a step. `steps`: how many a trace without marks holds. Requires a trace

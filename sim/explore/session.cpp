@@ -27,18 +27,10 @@
 namespace hdpsim {
 namespace {
 
-constexpr char runs_folder[] = "runs";
-constexpr char baselines_folder[] = "baselines";
 constexpr char dropped_folder[] = "dropped";
 
 // Finished runs make a way back to earlier settings short. When they are many, all are dropped.
-void keep_few(const std::filesystem::path& folder) {
-  constexpr std::ptrdiff_t most = 1000;
-  const std::filesystem::directory_iterator files(folder);
-  if (std::distance(begin(files), end(files)) < most) return;
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directory(folder);
-}
+constexpr std::size_t most_kept_runs = 1000;
 
 std::string text_of(const std::string& path) {
   Diagnostics found;
@@ -110,10 +102,8 @@ std::string plain_name(const std::string& name) {
 ExploreSession::ExploreSession(ExploreOptions options)
     : options_(std::move(options)),
       text_(text_of(options_.study)),
-      store_(options_.scratch / runs_folder),
+      journal_(Journal::begin(options_.scratch / journal_name, runs_title())),
       catalog_(options_.data) {
-  std::filesystem::create_directories(options_.scratch / runs_folder);
-  std::filesystem::create_directories(options_.scratch / baselines_folder);
   (void)read({});
 }
 
@@ -155,7 +145,10 @@ void ExploreSession::answer(const Question& question, AnswerStream& stream) {
   if (!study || question.want == Question::Want::study) return;
   const OneAtATime::Turn turn(all_steps_, [&] { return stream.is_closed(); });
   if (!turn) return;
-  keep_few(options_.scratch / runs_folder);
+  if (journal_.size() >= most_kept_runs) {
+    journal_ = Journal();  // closed before it begins anew
+    journal_ = Journal::begin(options_.scratch / journal_name, runs_title());
+  }
   if (question.want == Question::Want::answer && !send_part(*study, stream)) return;
   std::vector<std::string> notes = cold_step_warnings(*study);
   const auto runs = all_steps(*study, question, notes, stream);
@@ -199,8 +192,7 @@ std::optional<std::vector<Run>> ExploreSession::all_steps(const Study& study, co
                                                           std::vector<std::string>& notes, AnswerStream& stream) {
   StudyCoverage coverage;
   const RunnerOptions how{.jobs = options_.jobs,
-                          .store = &store_,
-                          .resume = true,
+                          .journal = &journal_,
                           .version = options_.version,
                           .stop = [&] { return stream.is_closed(); },
                           .report = [&](const Progress& progress) { stream.send(progress_line(progress)); },
@@ -218,18 +210,16 @@ std::optional<std::vector<Run>> ExploreSession::all_steps(const Study& study, co
 
 // The search has a catalog of its own, so that other questions are read meanwhile.
 bool ExploreSession::compare_with_tuned(const Study& study, const Question& question, AnswerStream& stream,
-                                        std::vector<Run>& runs) const {
+                                        std::vector<Run>& runs) {
   if (!study.tunes_baseline) return true;
   Diagnostics none;
   const Value root = tuning_root(parse_document(options_.study, text_, none), without_sweep(question.set));
   Catalog catalog(options_.data);
   const TuneRun search{.jobs = options_.jobs,
-                       .resume = true,
                        .version = options_.version,
                        .stop = [&] { return stream.is_closed(); },
                        .report = [&](const TuneProgress& progress) { stream.send(progress_line(progress)); }};
-  const BaselineStore found(options_.scratch / baselines_folder);
-  return hdpsim::compare_with_tuned(study, root, catalog, BaselineRun{search, &found, &store_}, runs);
+  return hdpsim::compare_with_tuned(study, root, catalog, BaselineRun{search, &journal_}, runs);
 }
 
 Study ExploreSession::read(const std::vector<std::string>& settings) {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/document/journal.h"
 #include "sim/explore/http_server.h"
 #include "sim/explore/session_lines.h"
-#include "sim/run/run_store.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
 
@@ -99,12 +99,12 @@ class ExploreSession final : public HttpService {
                                                           std::vector<std::string>& notes, AnswerStream& stream);
   /// False if nobody reads the answer.
   [[nodiscard]] bool compare_with_tuned(const Study& study, const Question& question, AnswerStream& stream,
-                                        std::vector<Run>& runs) const;
+                                        std::vector<Run>& runs);
   [[nodiscard]] Value changed(const std::vector<std::string>& settings) const;
 
   const ExploreOptions options_;
   const std::string text_;  ///< Of the study, as it was when the session began.
-  const RunStore store_;
+  Journal journal_;         ///< Of runs and baselines, for the same question again.
   OneAtATime first_steps_;  ///< Of questions that are read, with the first step ...
   OneAtATime all_steps_;    ///< ... and of those of which all steps are simulated.
   std::mutex mutex_;        ///< Guards the members below.

@@ -9,13 +9,15 @@
 
 #include "sim/base/output_folder.h"
 #include "sim/document/document.h"
+#include "sim/document/journal.h"
 #include "sim/results/csv.h"
 #include "sim/study/study.h"
 
 namespace hdpsim::python {
 
-/// The use for which the module opens a folder for writing.
+/// The use for which the module opens a folder for writing files of these names and a journal.
 [[nodiscard]] inline OutputUse output_use(const char* function, std::vector<std::string> names) {
+  names.emplace_back(journal_name);
   return {"study", std::string("Python, hdpsim.") + function, std::move(names)};
 }
 

@@ -70,17 +70,16 @@ std::unique_ptr<Replay> replayed(StudySource source, const ReplayChoice& choice,
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
     folder.emplace(options.out, output_use("replay", replay_file_names()), &inputs);
-    if (!options.resume) folder->remove_earlier();
-    for (const std::string& name : replay_journal_names()) (void)folder->file(name);
+    (void)folder->file(journal_name);
+    for (const std::string& name : replay_growing_names()) (void)folder->file(name);
   }
   ReplayRows rows;
   auto result =
       hdpsim::replay(study, point,
                      {.steps = point.spec.steps,
                       .jobs = options.jobs,
-                      .folder = options.out,
+                      .kept = {options.out, options.resume},
                       .refused = *refused,
-                      .resume = options.resume,
                       .version = version,
                       .stop = stop,
                       .report = [&](const ReplayProgress& progress) { options.report(progress.done, progress.steps); },

@@ -95,32 +95,24 @@ class StudyRun {
         stop_(std::move(stop)) {
     if (options_.out.empty()) return;
     folder_.emplace(options_.out, output_use("run", result_file_names()), &inputs);
-    store_.emplace(folder_->folder("runs"), &*folder_);
-    if (options_.resume) folder_->keep("runs");
-    if (options_.resume) folder_->keep("baselines");
+    (void)folder_->file(journal_name);
   }
 
   std::unique_ptr<Result> result() {
     StudyCoverage coverage;
     std::vector<std::string> notes;
+    const JournalFolder kept{options_.out, options_.resume,
+                             [&](const Diagnostic& part) { notes.push_back(damage_text(part)); }};
+    Journal journal = kept.open(runs_title());
     const RunnerOptions how{.jobs = options_.jobs,
-                            .store = store_ ? &*store_ : nullptr,
-                            .resume = options_.resume,
-                            .damaged = [&](const Diagnostic& part) { notes.push_back(damage_text(part)); },
+                            .journal = &journal,
                             .version = version,
                             .stop = stop_,
                             .report = [this](const Progress& progress) { report(progress); },
                             .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); }};
     auto runs = run_study(study_, how);
     if (!runs || !compare_with_best_static(study_, catalog_, how, *runs)) return nullptr;
-    const TuneRun search{.jobs = options_.jobs,
-                         .resume = options_.resume,
-                         .damaged = [&](const Diagnostic& part) { notes.push_back(damage_text(part)); },
-                         .version = version,
-                         .stop = stop_};
-    std::optional<BaselineStore> found;
-    if (folder_ && study_.tunes_baseline) found.emplace(folder_->folder("baselines"), &*folder_);
-    const BaselineRun baselines{search, found ? &*found : nullptr, store_ ? &*store_ : nullptr};
+    const BaselineRun baselines{{.jobs = options_.jobs, .version = version, .stop = stop_}, &journal};
     if (!compare_with_tuned(study_, root_, catalog_, baselines, *runs)) return nullptr;
     for (std::string& line : study_notes(study_)) notes.push_back(std::move(line));
     for (std::string& line : framework_notes(study_)) notes.push_back(std::move(line));
@@ -154,7 +146,6 @@ class StudyRun {
   const RunOptions& options_;
   std::function<bool()> stop_;
   std::optional<OutputFolder> folder_;
-  std::optional<RunStore> store_;
 };
 
 std::unique_ptr<Result> run(const StudySource& source, const RunOptions& options) {

@@ -45,14 +45,12 @@ std::unique_ptr<Tuning> tuning(const StudySource& source, const RunOptions& opti
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
     folder.emplace(options.out, output_use("tune", tuning_file_names()), &inputs);
-    if (!options.resume) folder->remove_earlier();
-    for (const std::string& name : tuning_journal_names()) (void)folder->file(name);
+    (void)folder->file(journal_name);
   }
   auto result =
       hdpsim::tune(study, tuning_root(source.document(), source.overrides), catalog,
                    {.jobs = options.jobs,
-                    .folder = options.out,
-                    .resume = options.resume,
+                    .kept = {options.out, options.resume},
                     .version = version,
                     .stop = stop,
                     .report = [&](const TuneProgress& progress) { options.report(progress.done, progress.most); }});

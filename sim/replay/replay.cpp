@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <utility>
 
-#include "sim/replay/journal.h"
+#include "sim/base/growing_file.h"
 #include "sim/replay/window_table.h"
-#include "sim/run/ordered_work.h"
+#include "sim/run/kept_jobs.h"
 #include "sim/run/step.h"
 
 namespace hdpsim {
@@ -55,13 +54,15 @@ class Replay {
         point_(point),
         run_(run),
         names_(plan_names(study)),
+        table_(names_),
         fold_(rules_of(study, point, run.steps), [this](const WindowRow& row) { take(row); }) {}
 
   std::optional<ReplayResult> result() {
-    if (!open_files() || !run_steps()) return std::nullopt;
+    open_files();
+    if (!run_steps()) return std::nullopt;
     ReplaySummary summary = fold_.finish();
+    if (steps_) steps_->finish();
     if (windows_) windows_->finish();
-    if (journal_) journal_->finish();
     auto worst = explained(summary);
     if (!worst) return std::nullopt;
     const RunInfo info = study_.run_info(static_cast<std::size_t>(&point_ - study_.points.data()), 0);
@@ -77,59 +78,44 @@ class Replay {
   }
 
  private:
-  // False if it was stopped before the damaged steps were simulated again.
-  bool open_files() {
-    if (run_.folder.empty()) return true;
-    journal_.emplace(run_.folder, identity_of(study_, point_, run_.version), names_);
-    if (run_.resume && !mend()) return false;
-    windows_.emplace(run_.folder / "windows.csv", 0);
+  void open_files() {
+    journal_ = run_.kept.open({"replay", identity_of(study_, point_, run_.version)});
+    if (run_.kept.path.empty()) return;
+    steps_.emplace(run_.kept.path / "steps.csv", 0);
+    steps_->append(StepTable::header());
+    windows_.emplace(run_.kept.path / "windows.csv", 0);
     windows_->append(csv_text(write_window_header));
-    run_.resume ? journal_->resume([this](const std::vector<StepRow>& rows) { take(rows); }) : journal_->begin();
-    return true;
   }
 
-  bool mend() {
-    const Journal::Kept kept = journal_->look(run_.damaged);
-    if (kept.steps > run_.steps) {
-      throw InputError(fmt::format("{} holds more than {} steps", run_.folder.string(), run_.steps),
-                       "ask for as many steps, or leave --resume out to begin anew");
-    }
-    if (!kept.damaged) return true;
-    const auto plans = static_cast<std::int64_t>(names_.size());
-    const auto make_worker = [&] {
-      return [&, world = std::shared_ptr<World>(point_.make_world())](std::int64_t number) {
-        const std::int64_t step = kept.missing[static_cast<std::size_t>(number / plans)];
-        return simulated(step * plans + number % plans, *world);
-      };
-    };
-    std::map<std::int64_t, std::vector<StepRow>> again;
-    const auto take_row = [&](std::int64_t, StepRow&& row) { again[row.step].push_back(row); };
-    if (!run_in_order({0, std::ssize(kept.missing) * plans, run_.jobs, run_.stop}, make_worker, take_row)) return false;
-    journal_->mend(again);
-    return true;
-  }
-
+  // Jobs are numbered by step, then by plan.
   bool run_steps() {
     const auto plans = static_cast<std::int64_t>(names_.size());
-    const std::int64_t first = fold_.steps();
+    const auto key = [&](std::int64_t number) {
+      return fmt::format("step {}, plan {}", number / plans, number % plans);
+    };
     const auto make_worker = [this] {
       return [this, world = std::shared_ptr<World>(point_.make_world())](std::int64_t number) {
         return simulated(number, *world);
       };
     };
+    ReplayProgress progress{.steps = run_.steps};
     std::vector<StepRow> rows;
-    const auto take_row = [&](std::int64_t, StepRow&& row) {
+    bool is_simulated = false;
+    const auto take_row = [&](std::int64_t number, StepRow row, bool is_new) {
+      row.step = number / plans;
+      row.plan = rows.size();
       rows.push_back(row);
+      is_simulated = is_simulated || is_new;
       if (std::ssize(rows) < plans) return;
-      if (journal_) journal_->append(rows);
       take(rows);
       rows.clear();
-      run_.report({first, fold_.steps(), run_.steps});
+      ++progress.done;
+      if (!std::exchange(is_simulated, false)) return static_cast<void>(++progress.kept);
+      run_.report(progress);
     };
-    return run_in_order({first * plans, run_.steps * plans, run_.jobs, run_.stop}, make_worker, take_row);
+    return run_kept({0, run_.steps * plans, run_.jobs, run_.stop}, journal_, key, make_worker, take_row);
   }
 
-  // Work is numbered by step, then by plan.
   [[nodiscard]] StepRow simulated(std::int64_t number, World& world) const {
     const auto plans = static_cast<std::int64_t>(names_.size());
     const std::int64_t step = number / plans;
@@ -139,7 +125,10 @@ class Replay {
   }
 
   void take(const std::vector<StepRow>& rows) {
-    for (const StepRow& row : rows) run_.row(row);
+    for (const StepRow& row : rows) {
+      run_.row(row);
+      if (steps_) steps_->append(table_.line(row));
+    }
     fold_.add(rows);
   }
 
@@ -168,9 +157,11 @@ class Replay {
   const StudyPoint& point_;
   const ReplayRun& run_;
   std::vector<std::string> names_;
+  StepTable table_;
   ReplayFold fold_;
+  Journal journal_;
+  std::optional<GrowingFile> steps_;
   std::optional<GrowingFile> windows_;
-  std::optional<Journal> journal_;
 };
 
 }  // namespace

@@ -1,14 +1,13 @@
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "sim/base/seal.h"
+#include "sim/document/journal.h"
 #include "sim/replay/best_static_share.h"
-#include "sim/replay/refused_plans.h"
+#include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_summary.h"
 #include "sim/replay/step_cause.h"
 #include "sim/study/study.h"
@@ -17,8 +16,8 @@ namespace hdpsim {
 
 /// The progress of a replay.
 struct ReplayProgress {
-  std::int64_t first = 0;  ///< Steps that the folder already held.
-  std::int64_t done = 0;   ///< Steps that are done, including those.
+  std::int64_t kept = 0;  ///< Steps that the journal held.
+  std::int64_t done = 0;  ///< Steps that are done, including those.
   std::int64_t steps = 0;
 };
 
@@ -26,10 +25,8 @@ struct ReplayProgress {
 struct ReplayRun {
   std::int64_t steps = 0;
   std::size_t jobs = 1;                               ///< Threads; each has its own simulated cluster.
-  std::filesystem::path folder{};                     ///< Folder of Journal and windows.csv; empty: none is written.
+  JournalFolder kept{};                               ///< Where the journal, steps.csv and windows.csv are written.
   std::vector<RefusedPlan> refused{};                 ///< What leave_out_refused() has left out, for the result.
-  bool resume = false;                                ///< Continue after the steps in the folder.
-  TellDamage damaged = [](const Diagnostic&) {};      ///< Called for damaged steps, which are simulated again.
   std::string version{};                              ///< Steps of another version are refused.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every step, from any thread.
   std::function<void(const ReplayProgress&)> report = [](const ReplayProgress&) {};
@@ -57,8 +54,8 @@ struct ReplayResult {
 
 /// Runs `run.steps` steps of one point of a study with all of its plans. Step times are in the order of the steps;
 /// results depend neither on the number of threads nor on how often the replay was interrupted. Memory does not grow
-/// with the number of steps. Empty if it was stopped: finished steps are in the folder. InputError as for
-/// Journal::look(), MachineError if a file cannot be written.
+/// with the number of steps, but for a few dozen bytes where the journal keeps one. Empty if it was stopped: finished
+/// steps are in the journal. InputError as for Journal::resume(), MachineError if a file cannot be written.
 [[nodiscard]] std::optional<ReplayResult> replay(const Study& study, const StudyPoint& point, const ReplayRun& run);
 
 }  // namespace hdpsim

@@ -237,11 +237,11 @@ void write_replay(OutputFolder& folder, const ReplayResult& result, const Study&
 }
 
 std::vector<std::string> replay_file_names() {
-  return {"study.yaml", "replay.html", "replay.json", "steps.csv", "steps.sums", "windows.csv"};
+  return {"study.yaml", "replay.html", "replay.json", "steps.csv", "windows.csv"};
 }
 
-std::vector<std::string> replay_journal_names() {
-  return growing_names({"steps.csv", "steps.sums", "windows.csv"});
+std::vector<std::string> replay_growing_names() {
+  return growing_names({"steps.csv", "windows.csv"});
 }
 
 }  // namespace hdpsim

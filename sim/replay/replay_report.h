@@ -24,9 +24,9 @@ namespace hdpsim {
 /// Writes the files of `hdpsim replay --out` that summarize a result: study.yaml, replay.html and replay.json.
 /// MachineError if a file cannot be written.
 void write_replay(OutputFolder& folder, const ReplayResult& result, const Study& study, std::string_view version);
-/// Names of the files of write_replay() ...
+/// Names of the files of a replay besides the journal ...
 [[nodiscard]] std::vector<std::string> replay_file_names();
 /// ... and of those that grow in its folder during replay(), also while they are incomplete.
-[[nodiscard]] std::vector<std::string> replay_journal_names();
+[[nodiscard]] std::vector<std::string> replay_growing_names();
 
 }  // namespace hdpsim

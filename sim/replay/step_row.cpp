@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "sim/analysis/memory_verdict.h"
 #include "sim/analysis/metrics.h"
@@ -21,7 +21,7 @@ const std::string& column_of(Activity activity) {
   return names[index_of(activity)];
 }
 
-// Visits the columns after step and plan, each with its member, in the order of the file: it is written, read and
+// Visits the columns after step and plan, each with its member, in the order of the file: it is written, kept and
 // explained from this.
 template <class Visit>
 void visit_columns(const Visit& visit) {
@@ -50,15 +50,6 @@ FigureText text_of(std::string_view column, const std::vector<FigureText>& of_st
   FigureText text = found != of_study.end() ? *found : column == "longest" ? longest_text() : weighted_length_text();
   text.path.clear();
   return text;
-}
-
-template <class Number>
-bool take_number(std::string_view& text, Number& number) {
-  if (!text.starts_with(',')) return false;
-  text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return error == std::errc{};
 }
 
 }  // namespace
@@ -132,17 +123,14 @@ std::string StepTable::line(const StepRow& row) const {
   return csv_text([&](TableSink& sink) { write(row, sink); });
 }
 
-std::optional<StepRow> StepTable::parse(std::string_view line, std::int64_t step, std::size_t plan) const {
-  const std::string key = fmt::format("{},{}", step, csv_field(plans_.at(plan)));
-  if (!line.starts_with(key)) return std::nullopt;
-  line.remove_prefix(key.size());
-  StepRow row;
-  row.step = step;
-  row.plan = plan;
-  bool good = true;
-  visit_columns([&](const auto&, auto member) { good = good && take_number(line, member(row)); });
-  if (!good || !line.empty()) return std::nullopt;
-  return row;
+void to_json(Json& json, const StepRow& row) {
+  json = Json::array();
+  visit_columns([&](const auto&, auto member) { json.push_back(member(row)); });
+}
+
+void from_json(const Json& json, StepRow& row) {
+  std::size_t at = 0;
+  visit_columns([&](const auto&, auto member) { json.at(at++).get_to(member(row)); });
 }
 
 }  // namespace hdpsim

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/analysis/step_result.h"
+#include "sim/document/json.h"
 #include "sim/engine/timeline.h"
 #include "sim/results/figure_table.h"
 #include "sim/trace/sequence.h"
@@ -31,7 +32,7 @@ struct BatchFigures {
 [[nodiscard]] FigureText weighted_length_text();
 
 /// All that a replay keeps of one plan in one step. Times in seconds, memory in GB (1e9). Each is the number as the
-/// file states it, so that reading a row back gives the same row.
+/// file states it, so that a row from the journal is the same row.
 struct StepRow {
   std::int64_t step = 0;
   std::size_t plan = 0;  ///< Index into the plans of the study.
@@ -49,8 +50,11 @@ struct StepRow {
   friend bool operator==(const StepRow&, const StepRow&) = default;
 };
 [[nodiscard]] StepRow row_of(const StepResult& result, const BatchFigures& batch, std::size_t plan);
+/// The figures of a row in a journal, in the order of the columns; its step and plan are its key.
+void to_json(Json& json, const StepRow& row);
+void from_json(const Json& json, StepRow& row);
 
-/// Writes and reads rows of a CSV file. `plans` are the names in the rows.
+/// Writes rows of a CSV file. `plans` are the names in the rows.
 class StepTable {
  public:
   explicit StepTable(std::vector<std::string> plans) : plans_(std::move(plans)) {}
@@ -63,8 +67,6 @@ class StepTable {
   [[nodiscard]] static std::string header() { return csv_text(write_header); }
   /// The row with its line end; numbers are the shortest that read back exactly.
   [[nodiscard]] std::string line(const StepRow& row) const;
-  /// The row of a line without its line end. Empty if the line does not belong to this step and plan.
-  [[nodiscard]] std::optional<StepRow> parse(std::string_view line, std::int64_t step, std::size_t plan) const;
 
  private:
   std::vector<std::string> plans_;

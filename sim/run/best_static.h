@@ -25,7 +25,7 @@ namespace hdpsim {
 /// then runs all steps, unless the study has it among its runs; where the study's own baseline is as fast over all of
 /// them, that is the best. Points that differ in sharing alone have one search.
 ///
-/// Of `options`, `jobs`, `store`, `resume`, `damaged`, `version` and `stop` count. If `only` is given, runs of other
+/// Of `options`, `jobs`, `journal`, `version` and `stop` count. If `only` is given, runs of other
 /// points stay as they are. False if it was stopped.
 [[nodiscard]] bool compare_with_best_static(const Study& study, Catalog& catalog, const RunnerOptions& options,
                                             std::vector<Run>& runs, std::optional<std::size_t> only = {});

@@ -51,16 +51,20 @@ class Runner {
  private:
   void add_run(std::size_t run) {
     const std::int64_t steps = spec_of(run).steps;
-    if (options_.resume && options_.store != nullptr) {
-      auto kept = options_.store->load(run_identity(study_, run, options_.version), options_.damaged);
-      if (kept && (kept->refusal || std::ssize(kept->steps) == steps)) {
-        results_[run] = std::move(*kept);
-        ++progress_.runs_done;
-        return;
-      }
+    auto kept = kept_result(run);
+    if (kept && (kept->refusal || std::ssize(kept->steps) == steps)) {
+      results_[run] = std::move(*kept);
+      ++progress_.runs_done;
+      return;
     }
     progress_.steps += static_cast<std::size_t>(steps);
     queue_.put(run);
+  }
+
+  [[nodiscard]] std::optional<RunResult> kept_result(std::size_t run) const {
+    if (options_.journal == nullptr) return std::nullopt;
+    const auto text = options_.journal->kept(run_identity(study_, run, options_.version));
+    return text ? run_of_text(*text) : std::nullopt;
   }
 
   // The queue calls this from one thread at a time.
@@ -68,8 +72,8 @@ class Runner {
     std::optional<RunInfo> info;
     if (finished != nullptr) {
       const std::size_t run = finished->run;
-      if (options_.store != nullptr) {
-        options_.store->save(run_identity(study_, run, options_.version), finished->result);
+      if (options_.journal != nullptr) {
+        options_.journal->add(run_identity(study_, run, options_.version), run_text(finished->result));
       }
       options_.cover(spec_of(run).profile, finished->coverage);
       results_[run] = std::move(finished->result);

@@ -8,7 +8,7 @@
 
 #include "sim/analysis/metrics.h"
 #include "sim/cost/coverage.h"
-#include "sim/run/run_store.h"
+#include "sim/run/run_record.h"
 #include "sim/run/run_workers.h"
 #include "sim/study/study.h"
 
@@ -25,9 +25,7 @@ struct Progress {
 
 struct RunnerOptions {
   std::size_t jobs = 1;                               ///< Threads; each has its own simulated cluster.
-  const RunStore* store = nullptr;                    ///< Where finished runs are kept.
-  bool resume = false;                                ///< Take finished runs from the store.
-  TellDamage damaged = [](const Diagnostic&) {};      ///< Called for damaged runs, which are simulated again.
+  Journal* journal = nullptr;                         ///< Where finished runs are kept, by run_identity().
   std::string version{};                              ///< Runs of another version are not taken.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every step, from any thread.
   std::function<void(const Progress&)> report = [](const Progress&) {};  ///< Called by one thread at a time.
@@ -40,7 +38,7 @@ struct RunnerOptions {
 
 /// Simulates all runs of a study, step by step on `jobs` threads. Results depend neither on their number nor on
 /// helpers. A run whose policy refuses a batch is an answer without figures, as others may run; if every run is
-/// refused, that is an InputError. Empty if it was stopped: runs that were finished until then are in the store. The
+/// refused, that is an InputError. Empty if it was stopped: runs that were finished until then are in the journal. The
 /// first exception of a thread is thrown on.
 [[nodiscard]] std::optional<std::vector<Run>> run_study(const Study& study, const RunnerOptions& options);
 

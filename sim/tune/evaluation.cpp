@@ -6,6 +6,7 @@
 #include <array>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/plan/plan_check.h"
 #include "sim/run/step.h"
 
@@ -44,6 +45,11 @@ std::string first_problem(const InputError& error) {
 
 }  // namespace
 
+std::string key_of(const Evaluation& evaluation) {
+  return fmt::format("candidate {}, {} of steps {}", evaluation.candidate,
+                     evaluation.closed_form ? "closed form" : "simulation", joined(evaluation.steps, ", "));
+}
+
 std::string memory_problem(const MemoryUse& memory, const MemoryLimits& limits) {
   if (fit_of(memory, limits) != MemoryFit::no) return "";
   const bool is_of_device = memory.device > limits.device;
@@ -71,7 +77,7 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
     const PointSpec& spec = point.spec;
     evaluation.gpus = spec.mesh.devices();
     evaluation.capacity = spec.capacity;
-    evaluation.peak = mean_peak(spec.profile->datasheet.peak, spec.cluster, spec.nodes);
+    evaluation.peak_per_s = mean_peak(spec.profile->datasheet.peak, spec.cluster, spec.nodes).per_second();
     const MemoryLimits limits{spec.cluster.least_device_memory(), spec.cluster.least_host_share()};
     evaluation.problem = states_problem(point.lowering, limits.device);
     if (!evaluation.problem.empty()) return evaluation;

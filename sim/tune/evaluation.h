@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/analysis/memory_verdict.h"
+#include "sim/document/record.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
 #include "sim/tune/tune_space.h"
@@ -31,8 +32,34 @@ struct Evaluation {
   std::string problem{};                 ///< Why the candidate cannot run; there are then no results.
   std::int64_t gpus = 0;
   std::int64_t capacity = 0;
-  FlopRate peak{};  ///< Peak rate of one device.
+  double peak_per_s = 0;  ///< Peak FLOPs a second of one device.
 };
+
+/// The key of an evaluation in the journal of a search: what was asked for. What a search simulates next depends only
+/// on its results so far, which it takes in one order: with kept ones it continues to the same end.
+[[nodiscard]] std::string key_of(const Evaluation& evaluation);
+
+// What the journal keeps.
+template <SameAs<EvaluatedStep> Self, class Visit>
+void each_member(Self& step, const Visit& visit) {
+  visit("time_ps", step.time);
+  visit("device", step.device);
+  visit("model_flops", step.model_flops);
+  visit("device_at_most", step.device_at_most);
+  visit("is_at_risk", step.is_at_risk);
+  visit("sharing_ps", step.sharing);
+}
+template <SameAs<Evaluation> Self, class Visit>
+void each_member(Self& evaluation, const Visit& visit) {
+  visit("candidate", evaluation.candidate);
+  visit("closed_form", evaluation.closed_form);
+  visit("steps", evaluation.steps);
+  visit("results", evaluation.results);
+  visit("problem", evaluation.problem);
+  visit("gpus", evaluation.gpus);
+  visit("capacity", evaluation.capacity);
+  visit("peak_per_s", evaluation.peak_per_s);
+}
 
 /// Simulates candidates; several threads may use it at once.
 class Evaluator {

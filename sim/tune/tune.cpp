@@ -15,14 +15,13 @@
 #include "sim/base/quantity_text.h"
 #include "sim/document/values.h"
 #include "sim/plan/work_model.h"
-#include "sim/run/ordered_work.h"
+#include "sim/run/kept_jobs.h"
 #include "sim/study/override.h"
 #include "sim/study/study_keys.h"
 #include "sim/study/study_paths.h"
 #include "sim/tune/evaluation.h"
 #include "sim/tune/front.h"
 #include "sim/tune/refinement.h"
-#include "sim/tune/search_journal.h"
 
 namespace hdpsim {
 namespace {
@@ -55,7 +54,7 @@ struct Contender {
   std::vector<double> times_s{};  ///< Times of the first steps of the order, in the study's fidelity.
   double sharing_s = 0;           ///< How long a mean rank waits for keys and values in the closed form.
   double flops = 0;               ///< Useful FLOPs of these steps.
-  FlopRate peak{};
+  double peak_per_s = 0;          ///< FLOPs of one device.
 
   [[nodiscard]] double sum_s(std::size_t steps) const {
     return std::accumulate(times_s.begin(), times_s.begin() + static_cast<std::ptrdiff_t>(steps), 0.0);
@@ -97,10 +96,7 @@ class Search {
     for (std::int64_t step = 0; step < steps_; ++step) {
       if (step != result_.probe) order_.push_back(step);
     }
-    if (!run.folder.empty()) {
-      journal_ = run.resume ? SearchJournal::resume(run.folder, identity(root), run.damaged)
-                            : SearchJournal::begin(run.folder, identity(root));
-    }
+    if (!run.kept.path.empty()) journal_ = run.kept.open({"tuning", identity(root)});
     enter_all();
   }
 
@@ -112,7 +108,6 @@ class Search {
     require_any();
     finalists_ = *finalists;
     if (!finish_each_plan() || !simulate_front()) return std::nullopt;
-    if (journal_) journal_->finish();
     return conclusion();
   }
 
@@ -147,21 +142,18 @@ class Search {
   }
 
   bool evaluate(std::vector<Evaluation> evaluations, const std::string& stage, std::int64_t left) {
-    const auto make_worker = [&] {
-      return [&](std::int64_t number) {
-        Evaluation& asked = evaluations[static_cast<std::size_t>(number)];
-        const Evaluation* kept = journal_ ? journal_->kept(asked) : nullptr;
-        return kept != nullptr ? *kept : evaluator_.evaluate(std::move(asked));
-      };
+    const auto asked = [&](std::int64_t number) -> Evaluation& {
+      return evaluations[static_cast<std::size_t>(number)];
     };
-    const auto take_result = [&](std::int64_t, Evaluation&& evaluation) {
-      if (journal_) journal_->add(evaluation);
+    const auto make_worker = [&] { return [&](std::int64_t number) { return evaluator_.evaluate(asked(number)); }; };
+    const auto key = [&](std::int64_t number) { return key_of(asked(number)); };
+    const auto take_result = [&](std::int64_t, Evaluation&& evaluation, bool /*is_new*/) {
       take(evaluation);
       ++done_;
       run_.report({stage, std::ssize(space_), left, result_.closed_form_steps + result_.full_steps, done_,
                    std::max(done_, most_evaluations())});
     };
-    return run_in_order({0, std::ssize(evaluations), run_.jobs, run_.stop}, make_worker, take_result);
+    return run_kept({0, std::ssize(evaluations), run_.jobs, run_.stop}, journal_, key, make_worker, take_result);
   }
 
   // Every candidate in closed form, and a few rounds of the best.
@@ -172,7 +164,7 @@ class Search {
     TunedCandidate& told = contender.told;
     told.gpus = evaluation.gpus;
     told.capacity = evaluation.capacity;
-    contender.peak = evaluation.peak;
+    contender.peak_per_s = evaluation.peak_per_s;
     for (const EvaluatedStep& step : evaluation.results) {
       told.device_gb = std::max(told.device_gb, step.device.gigabytes());
       told.device_at_most_gb = std::max(told.device_at_most_gb, step.device_at_most.gigabytes());
@@ -376,7 +368,7 @@ class Search {
       told.time_s = told.ratio * winner_s;
       const auto gpus = static_cast<double>(told.gpus);
       const double steps = static_cast<double>(winner.times_s.size());
-      told.mfu = winner.flops / (contender.peak.per_second() * gpus * steps * told.time_s);
+      told.mfu = winner.flops / (contender.peak_per_s * gpus * steps * told.time_s);
       const double tokens = static_cast<double>(study_.points[0].spec.batch.tokens_per_step);
       told.gpu_hours_per_gigatoken = gpus * told.time_s / 3600 / tokens * 1e9;
     }
@@ -418,7 +410,7 @@ class Search {
   std::vector<std::int64_t> order_;  // order of steps: the probe first
   std::vector<Contender> contenders_;
   std::vector<std::size_t> finalists_;  // simulated over all steps for the first places, best first
-  std::optional<SearchJournal> journal_;
+  Journal journal_;
   std::int64_t done_ = 0;
   TuneResult result_;
 };

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "sim/base/seal.h"
+#include "sim/document/journal.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
 #include "sim/tune/tune_space.h"
@@ -26,9 +25,7 @@ struct TuneProgress {
 
 struct TuneRun {
   std::size_t jobs = 1;                               ///< Threads; results do not depend on their number.
-  std::filesystem::path folder{};                     ///< Folder of search.jsonl; empty: none is written.
-  bool resume = false;                                ///< Continue with the evaluations in the folder.
-  TellDamage damaged = [](const Diagnostic&) {};      ///< Called for damaged evaluations, which are simulated again.
+  JournalFolder kept{};                               ///< Where evaluations are kept.
   std::string version{};                              ///< Evaluations of another version are refused.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every simulation, from any thread.
   std::function<void(const TuneProgress&)> report = [](const TuneProgress&) {};  ///< Called by one thread at a time.
@@ -111,9 +108,9 @@ struct TuneResult {
 /// in twentieths of a device (so that it is not a list of all: epsilon-dominance, Laumanns et al. 2002). Members that
 /// were not simulated until then are simulated on the probe step.
 ///
-/// `root` comes from tuning_root(). Empty if it was stopped: finished evaluations are in the folder, and results do not
-/// depend on how often that happened. InputError if no candidate can run, or as for SearchJournal::resume();
-/// MachineError if a file cannot be written.
+/// `root` comes from tuning_root(). Empty if it was stopped: finished evaluations are in the journal, and results do
+/// not depend on how often that happened. InputError if no candidate can run, or as for Journal::resume(); MachineError
+/// if a file cannot be written.
 [[nodiscard]] std::optional<TuneResult> tune(const Study& study, const Value& root, Catalog& catalog,
                                              const TuneRun& run);
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "sim/base/growing_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/json.h"
 #include "sim/document/values.h"
@@ -182,11 +181,7 @@ void write_tuning(OutputFolder& folder, const TuneResult& result, const Study& s
 }
 
 std::vector<std::string> tuning_file_names() {
-  return {"study.yaml", "best.yaml", "candidates.csv", "tune.html", "tune.json", "search.jsonl"};
-}
-
-std::vector<std::string> tuning_journal_names() {
-  return growing_names({"search.jsonl"});
+  return {"study.yaml", "best.yaml", "candidates.csv", "tune.html", "tune.json"};
 }
 
 }  // namespace hdpsim

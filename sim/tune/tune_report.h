@@ -36,9 +36,7 @@ void write_candidates(const TuneResult& result, const std::optional<Price>& pric
 /// Writes the files of `hdpsim tune --out`: study.yaml, best.yaml, candidates.csv, tune.json and tune.html.
 /// MachineError if a file cannot be written.
 void write_tuning(OutputFolder& folder, const TuneResult& result, const Study& study, std::string_view version);
-/// Names of the files of write_tuning() ...
+/// Names of the files of write_tuning().
 [[nodiscard]] std::vector<std::string> tuning_file_names();
-/// ... and of the file that grows in its folder during tune(), also while it is incomplete.
-[[nodiscard]] std::vector<std::string> tuning_journal_names();
 
 }  // namespace hdpsim

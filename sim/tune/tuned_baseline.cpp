@@ -8,11 +8,25 @@
 #include <utility>
 
 #include "sim/base/text.h"
+#include "sim/document/record.h"
 #include "sim/document/values.h"
 #include "sim/run/runner.h"
 #include "sim/study/sweep.h"
 
 namespace hdpsim {
+
+/// What a search for the best mesh of a baseline has found.
+struct FoundBaseline {
+  std::string choices;  ///< What it has chosen, in a few words.
+  std::string study;    ///< YAML of a complete study with the baseline on that mesh as its only plan.
+};
+
+template <SameAs<FoundBaseline> Self, class Visit>
+void each_member(Self& found, const Visit& visit) {
+  visit("choices", found.choices);
+  visit("study", found.study);
+}
+
 namespace {
 
 using Baseline = std::shared_ptr<const Run>;
@@ -78,13 +92,15 @@ class BaselineSearch {
     try {
       const Study study = read_study(root, catalog_);
       const std::string identity =
-          fmt::format("hdpsim: {}\n{}", run_.search.version, tuning_identity(study, root, catalog_));
+          fmt::format("baseline\nhdpsim: {}\n{}", run_.search.version, tuning_identity(study, root, catalog_));
       const auto known = runs_.find(identity);
       if (known != runs_.end()) return known->second;
       std::optional<FoundBaseline> found = kept(identity);
-      if (!found) found = searched(study, root, point);
-      if (!found) return std::nullopt;
-      if (run_.found != nullptr) run_.found->save(identity, *found);
+      if (!found) {
+        found = searched(study, root, point);
+        if (!found) return std::nullopt;
+        if (run_.journal != nullptr) run_.journal->add(identity, record_text(*found));
+      }
       std::optional<Run> best = run_of(*found);
       if (best) runs_.emplace(identity, *best);
       return best;
@@ -103,12 +119,9 @@ class BaselineSearch {
     Diagnostics problems;
     Value winner = parse_document("the tuned baseline", found.study, problems);
     problems.throw_if_any();
-    auto runs = run_study(read_study(std::move(winner), catalog_), {.jobs = run_.search.jobs,
-                                                                    .store = run_.runs,
-                                                                    .resume = run_.search.resume,
-                                                                    .damaged = run_.search.damaged,
-                                                                    .version = run_.search.version,
-                                                                    .stop = run_.search.stop});
+    auto runs = run_study(
+        read_study(std::move(winner), catalog_),
+        {.jobs = run_.search.jobs, .journal = run_.journal, .version = run_.search.version, .stop = run_.search.stop});
     if (!runs) return std::nullopt;
     Run& best = runs->front();
     best.info.plan = fmt::format("{} (tuned)", *study_.compare_to);
@@ -118,8 +131,8 @@ class BaselineSearch {
   }
 
   [[nodiscard]] std::optional<FoundBaseline> kept(const std::string& identity) const {
-    if (run_.found == nullptr || !run_.search.resume) return std::nullopt;
-    return run_.found->load(identity, run_.search.damaged);
+    const auto text = run_.journal == nullptr ? std::nullopt : run_.journal->kept(identity);
+    return text ? record_of_text<FoundBaseline>(*text) : std::nullopt;
   }
 
   [[nodiscard]] std::optional<FoundBaseline> searched(const Study& study, const Value& root, std::size_t point) {

@@ -5,21 +5,18 @@
 #include <vector>
 
 #include "sim/analysis/metrics.h"
-#include "sim/run/run_store.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
-#include "sim/tune/baseline_store.h"
 #include "sim/tune/tune.h"
 
 namespace hdpsim {
 
 /// How baselines are searched for, and where what was found is kept.
 struct BaselineRun {
-  /// Jobs, `stop` and `report`, the last with the progress of all points together; and for what is kept `version`,
-  /// `resume` and `damaged`. There is no journal of a search.
+  /// Jobs, `version`, `stop` and `report`, the last with the progress of all points together. Evaluations of a search
+  /// are not kept.
   TuneRun search{};
-  const BaselineStore* found = nullptr;  ///< The winners of searches; null: they are not kept.
-  const RunStore* runs = nullptr;        ///< Their runs over all steps; null: they are not kept.
+  Journal* journal = nullptr;  ///< Where winners of searches and their runs over all steps are kept, if anywhere.
 };
 
 /// What `compare_to: {PLAN: tuned}` asks for: at every point of the study the baseline on the mesh on which it is

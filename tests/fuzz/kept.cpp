@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 
 #include "kernels/exec/checkpoint.h"
-#include "sim/run/run_store.h"
+#include "sim/run/run_record.h"
 #include "sim/run/runner.h"
+#include "sim/tune/tune_report.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/sane.h"
 #include "tests/fuzz/scratch.h"
@@ -26,69 +27,44 @@ plans: [static, hdp-naive]
 tune: {space: {mesh.tp: [1, 2], mesh.pp: [1], mesh.capacity: [4Ki], mesh.recompute: [none]}}
 )";
 
-constexpr char identity[] = "identity";
+/// Works in a folder, anew or on what its journal holds, and returns the results as text.
+using Work = std::string (*)(const fs::path& folder, bool resume);
 
-std::string run_of_study() {
-  RunResult result = run_study(study_of(study_text), {})->front().result;
-  for (StepResult& step : result.steps) step.phases = {};  // processor seconds, which are others every time
-  return run_text(identity, result);
+std::string studied(const fs::path& folder, bool resume) {
+  Journal journal = JournalFolder{folder, resume}.open(runs_title());
+  std::string text;
+  for (Run& run : *run_study(study_of(study_text), {.journal = &journal})) {
+    for (StepResult& step : run.result.steps) step.phases = {};  // processor seconds, which are others every time
+    text += run_text(run.result);
+  }
+  return text;
 }
 
-Outcome read_run(std::string_view input) {
-  static const std::string written = run_of_study();
-  const auto result = run_of_text(identity, input);
-  if (!result) return Outcome::refused;
-  require(run_text(identity, *result) == run_text(identity, *run_of_text(identity, written)), "kept run",
-          "a changed one is taken");
-  return Outcome::accepted;
+std::string replayed(const fs::path& folder, bool resume) {
+  (void)replay_sanely(study_text, {folder, resume});
+  return text_of(folder / "steps.csv");
 }
 
-/// A folder as a finished replay or search leaves it, and the file in it that grew.
-struct Finished {
-  fs::path folder;
-  std::string name;
-  [[nodiscard]] std::string text() const { return text_of(folder / name); }
-};
-
-Finished replayed() {
-  const fs::path folder = empty_scratch("replayed");
-  (void)replay_sanely(study_text, folder, false);
-  return {folder, "steps.csv"};
+std::string tuned(const fs::path& folder, bool resume) {
+  const auto result = tune_sanely(study_text, {folder, resume});
+  return tune_csv(*result, std::nullopt);
 }
 
-Finished tuned() {
-  const fs::path folder = empty_scratch("tuned");
-  (void)tune_sanely(study_text, folder, false);
-  return {folder, "search.jsonl"};
+template <Work work>
+std::string written_journal() {
+  const fs::path folder = empty_scratch("written");
+  (void)work(folder, false);
+  return text_of(folder / journal_name);
 }
 
-/// Lays the input where that file was, and goes on with it.
-template <class Resume>
-Outcome resumed(const Finished& finished, std::string_view input, const Resume& resume) {
+/// Lays the input where the journal was, and continues from it.
+template <Work work>
+Outcome resumed(std::string_view input) {
+  static const std::string expected = work(empty_scratch("whole"), false);
   const fs::path folder = empty_scratch("resumed");
-  fs::copy(finished.folder, folder, fs::copy_options::recursive);
-  const fs::path path = file_with("resumed/" + finished.name, input);
-  resume(folder);
-  require(text_of(path) == finished.text(), "resumed", fmt::format("another {}", finished.name));
+  (void)file_with(fmt::format("resumed/{}", journal_name), input);
+  require(work(folder, true) == expected, "resumed", "another result");
   return Outcome::accepted;
-}
-
-std::string steps_of_replay() {
-  return replayed().text();
-}
-
-std::string lines_of_search() {
-  return tuned().text();
-}
-
-Outcome resume_replay(std::string_view input) {
-  static const Finished finished = replayed();
-  return resumed(finished, input, [](const fs::path& folder) { (void)replay_sanely(study_text, folder, true); });
-}
-
-Outcome resume_search(std::string_view input) {
-  static const Finished finished = tuned();
-  return resumed(finished, input, [](const fs::path& folder) { (void)tune_sanely(study_text, folder, true); });
 }
 
 std::string written_checkpoint() {
@@ -117,9 +93,9 @@ Outcome read_checkpoint(std::string_view input) {
 
 std::vector<Target> kept_targets() {
   return {
-      {"kept_run", ".json", 8, longest_reading, {}, read_run, run_of_study},
-      {"kept_replay", ".csv", 3, longest_simulation, {}, resume_replay, steps_of_replay},
-      {"kept_search", ".jsonl", 3, longest_simulation, {}, resume_search, lines_of_search},
+      {"kept_study", ".jsonl", 3, longest_simulation, {}, resumed<studied>, written_journal<studied>},
+      {"kept_replay", ".jsonl", 3, longest_simulation, {}, resumed<replayed>, written_journal<replayed>},
+      {"kept_search", ".jsonl", 3, longest_simulation, {}, resumed<tuned>, written_journal<tuned>},
       {"checkpoint", ".bin", 5, longest_reading, {}, read_checkpoint, written_checkpoint},
   };
 }

@@ -9,7 +9,7 @@
 
 #include "sim/results/csv.h"
 #include "sim/results/format.h"
-#include "sim/run/run_store.h"
+#include "sim/run/run_record.h"
 #include "sim/run/runner.h"
 
 namespace hdpsim::fuzz {
@@ -73,7 +73,7 @@ void require_run(const Run& run, const PointSpec& spec) {
 // What differs between two executions are processor seconds.
 std::string lasting_text(RunResult result) {
   for (StepResult& step : result.steps) step.phases = {};
-  return run_text("", result);
+  return run_text(result);
 }
 
 void require_outputs(const Study& study, const std::vector<Run>& runs) {

@@ -52,20 +52,20 @@ bool is_affordable_search(const Study& study, const Value& root, Catalog& catalo
 }
 
 Outcome run_replay(std::string_view input) {
-  return replay_sanely(input, {}, false) ? Outcome::accepted : Outcome::skipped;
+  return replay_sanely(input, {}) ? Outcome::accepted : Outcome::skipped;
 }
 
 Outcome run_tune(std::string_view input) {
-  return tune_sanely(input, {}, false) ? Outcome::accepted : Outcome::skipped;
+  return tune_sanely(input, {}) ? Outcome::accepted : Outcome::skipped;
 }
 
 }  // namespace
 
-std::optional<ReplayResult> replay_sanely(std::string_view text, const std::filesystem::path& folder, bool resume) {
+std::optional<ReplayResult> replay_sanely(std::string_view text, const JournalFolder& kept) {
   const Study study = study_of(text);
   const StudyPoint& point = study.points.front();
   if (!is_affordable(study) || point.spec.steps > most_steps * most_steps) return std::nullopt;
-  auto result = replay(study, point, {.steps = point.spec.steps, .folder = folder, .resume = resume, .version = "0"});
+  auto result = replay(study, point, {.steps = point.spec.steps, .kept = kept, .version = "0"});
   require_sane_replay(*result);
   require_json(replay_json(*result, study.resolved, "0"));
   (void)replay_table(*result);
@@ -73,14 +73,14 @@ std::optional<ReplayResult> replay_sanely(std::string_view text, const std::file
   return result;
 }
 
-std::optional<TuneResult> tune_sanely(std::string_view text, const std::filesystem::path& folder, bool resume) {
+std::optional<TuneResult> tune_sanely(std::string_view text, const JournalFolder& kept) {
   const std::string file = file_with("study.yaml", text);
   Catalog catalog = shipped_catalog();
   const Study study = load_study(file, {}, catalog);
   Diagnostics none;
   const Value root = tuning_root(load_document(file, none), {});
   if (!is_affordable_search(study, root, catalog)) return std::nullopt;
-  auto result = tune(study, root, catalog, {.folder = folder, .resume = resume, .version = "0"});
+  auto result = tune(study, root, catalog, {.kept = kept, .version = "0"});
   require_sane_tuning(*result);
   require_json(tune_json(*result, study.tune.price, study.resolved, "0"));
   require_csv(tune_csv(*result, study.tune.price));

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -21,16 +20,17 @@
 #include "sim/run/runner.h"
 #include "sim/tune/tune.h"
 #include "sim/tune/tune_report.h"
+#include "sim/validate/validation_format.h"
+#include "sim/validate/validation_study.h"
 #include "tests/support/catch.h"
+#include "tests/support/file_text.h"
 #include "tests/support/seeds.h"
 #include "tests/support/study_file.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/validation_set.h"
 
 namespace hdpsim {
 namespace {
-
-namespace fs = std::filesystem;
-using Files = std::map<std::string, std::string>;  // by name
 
 constexpr char kept_study[] = R"(name: small
 cluster: {preset: a100-rail-3tier, gpus: 8}
@@ -43,19 +43,6 @@ tune: {space: {mesh.tp: [2, 4], mesh.pp: [1], mesh.capacity: [8Ki, auto]}}
 )";
 
 const std::vector<std::string> another_seed = {"data.seed=2"};
-
-Files files_of(const fs::path& folder) {
-  Files files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    files[entry.path().filename().string()] = {std::istreambuf_iterator<char>(file), {}};
-  }
-  return files;
-}
-
-void put(const fs::path& folder, const Files& files) {
-  for (const auto& [name, text] : files) std::ofstream(folder / name, std::ios::binary) << text;
-}
 
 // ---- Damage
 
@@ -118,139 +105,145 @@ void change_byte(std::string& text, RandomStream& random) {
       text.insert(at, 1, static_cast<char>(random.below(256)));
       break;
     default:
-      text.resize(at);
+      text.resize(at);  // also what is left of a process that was killed there
   }
 }
 
-/// Damages one of the files. `others` are those of another execution. True if what is left may be none of the files, or
-/// a whole title of another execution: that is the user's mistake, and nothing to be simulated again.
-bool damage(Files& files, const Files& others, RandomStream& random) {
-  const auto chosen = std::next(files.begin(), static_cast<std::ptrdiff_t>(picked(random, files.size())));
-  const auto strange = std::next(others.begin(), static_cast<std::ptrdiff_t>(picked(random, others.size())));
-  std::string& text = chosen->second;
-  if (text.empty()) return false;
+/// Puts a line of the text `others` into a place of `text`.
+void take_line(std::string& text, const std::string& others, RandomStream& random) {
+  std::vector<std::string> lines = lines_of(text);
+  const std::vector<std::string> foreign = lines_of(others);
+  lines[picked(random, lines.size())] = foreign[picked(random, foreign.size())];
+  text.clear();
+  for (const std::string& line : lines) text += line;
+}
+
+void damage(std::string& text, const std::string& others, RandomStream& random) {
+  if (text.empty()) return;
   switch (random.below(12)) {
     case 0:
-      files.erase(chosen);
-      return true;
+      text = others;
+      break;
     case 1:
-      text = strange->second;
-      return true;
-    case 2: {  // a line of another execution
-      std::vector<std::string> lines = lines_of(text);
-      const std::vector<std::string> foreign = lines_of(strange->second);
-      lines[picked(random, lines.size())] = foreign[picked(random, foreign.size())];
-      text.clear();
-      for (const std::string& line : lines) text += line;
-      return true;
-    }
+      return take_line(text, others, random);
+    case 2:
     case 3:
     case 4:
+      return change_lines(text, random);
     case 5:
-      change_lines(text, random);
-      break;
     case 6:
     case 7:
-    case 8:
-      change_number(text, random);
-      break;
+      return change_number(text, random);
     default:
-      change_byte(text, random);
+      return change_byte(text, random);
   }
-  return false;
 }
 
-/// Something that keeps files and goes on with them.
-struct Keeper {
-  /// Results as text; throws as the command does. `folder` may hold what was kept.
-  std::function<std::string(const fs::path& folder, const std::vector<std::string>& overrides, bool resume)> run;
-  fs::path below;  ///< Where in the folder the files are.
+// ---- Journals
+
+/// A kind of work that keeps its finished jobs in a journal.
+struct Worker {
+  const char* name;
+  /// Works with a journal in `kept`; returns the results as text and throws as the command does.
+  std::function<std::string(const JournalFolder& kept, const std::vector<std::string>& overrides)> work;
 };
 
-void check_keeper(const char* name, const Keeper& keeper, std::uint64_t mutations) {
-  const test::TemporaryFolder whole;
-  const test::TemporaryFolder other;
-  const std::string results = keeper.run(whole.path(), {}, false);
-  (void)keeper.run(other.path(), another_seed, false);
-  const Files kept = files_of(whole.path() / keeper.below);
-  const Files others = files_of(other.path() / keeper.below);
-  REQUIRE(!kept.empty());
-  REQUIRE(keeper.run(whole.path(), {}, true) == results);
-  std::uint64_t refused = 0;
-  std::uint64_t tried = 0;
-  for (const std::uint64_t seed : tests::seeds(mutations)) {
-    ++tried;
-    INFO("replay: HDPSIM_SEED=" << seed << ", " << name);
-    RandomStream random(seed, "damage");
-    Files files = kept;
-    bool may_be_refused = damage(files, others, random);
-    if (random.below(4) == 0) may_be_refused |= damage(files, others, random);
-    const test::TemporaryFolder folder;
-    fs::create_directories(folder.path() / keeper.below);
-    put(folder.path() / keeper.below, files);
-    std::string found = results;
-    try {
-      found = keeper.run(folder.path(), {}, true);
-    } catch (const InputError&) {
-      REQUIRE(may_be_refused);
-      ++refused;
-      continue;
-    }
-    REQUIRE((found == results));
-    REQUIRE((files_of(folder.path() / keeper.below) == kept));
+/// What remains of a journal, and what a worker has to name of it.
+struct Remains {
+  bool is_of_others = false;  ///< The whole title of other work: the user's mistake.
+  std::size_t damaged = 0;    ///< Lines with an end that nobody has written so, or elsewhere.
+};
+
+Remains remains_of(const std::string& text, const std::string& whole, const std::string& others) {
+  std::vector<std::string> records = lines_of(whole);
+  const std::vector<std::string> foreign = lines_of(others);
+  const std::string title = records.front();
+  records.erase(records.begin());
+  // Records of one title are no damage: their keys say what they are of.
+  if (foreign.front() == title) records.insert(records.end(), foreign.begin() + 1, foreign.end());
+  const std::vector<std::string> lines = lines_of(text);
+  Remains remains{.is_of_others = !lines.empty() && foreign.front() != title && lines[0] == foreign.front()};
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool is_whole = i == 0 ? lines[i] == title : std::count(records.begin(), records.end(), lines[i]) > 0;
+    if (lines[i].ends_with('\n') && !is_whole) ++remains.damaged;
   }
-  constexpr std::uint64_t enough_for_a_share = 30;  // one seed alone, and a tenth of them under sanitizers, are fewer
-  CHECK((refused * 5 <= tried || tried < enough_for_a_share));
+  return remains;
 }
 
-TEST_CASE("a study that goes on with damaged runs has the results of an undisturbed one", "[property][resume]") {
+void check_worker(const Worker& worker, std::uint64_t mutations) {
+  const test::TemporaryFolder whole;
+  const test::TemporaryFolder other;
+  const std::string results = worker.work({whole.path()}, {});
+  (void)worker.work({other.path()}, another_seed);
+  const std::string kept = test::text_of(whole.path() / journal_name);
+  const std::string others = test::text_of(other.path() / journal_name);
+  REQUIRE(lines_of(kept).size() > 2);
+  for (const std::uint64_t seed : tests::seeds(mutations)) {
+    INFO("replay: HDPSIM_SEED=" << seed << ", " << worker.name);
+    RandomStream random(seed, "damage");
+    std::string text = kept;
+    damage(text, others, random);
+    if (random.below(4) == 0) damage(text, others, random);
+    const Remains remains = remains_of(text, kept, others);
+    const test::TemporaryFolder folder;
+    std::ofstream(folder.path() / journal_name, std::ios::binary) << text;
+    std::size_t named = 0;
+    const auto resumed = [&] {
+      named = 0;
+      return worker.work({folder.path(), true, [&](const Diagnostic&) { ++named; }}, {});
+    };
+    std::string found;
+    try {
+      found = resumed();
+    } catch (const InputError&) {
+      REQUIRE(remains.is_of_others);
+      REQUIRE((test::text_of(folder.path() / journal_name) == text));
+      continue;
+    }
+    REQUIRE_FALSE(remains.is_of_others);
+    REQUIRE((found == results));
+    REQUIRE(named == remains.damaged);
+    REQUIRE((resumed() == results));
+    REQUIRE(named == 0);  // damage is named once
+  }
+}
+
+TEST_CASE("work that continues from a journal ends with the results of undisturbed work, whatever became of it",
+          "[property][resume]") {
   const test::StudyFile file(kept_study);
+  const test::StudyFile set(test::small_validation_set);
   Catalog catalog(HDPSIM_SOURCE_DIR);
-  const auto run = [&](const fs::path& folder, const std::vector<std::string>& overrides, bool resume) {
-    const Study study = load_study(file.path(), overrides, catalog);
-    fs::create_directories(folder / "runs");
-    const RunStore store(folder / "runs");
-    const auto runs = run_study(study, {.store = &store, .resume = resume, .version = "1"});
+  const auto study = [&](const JournalFolder& kept, const std::vector<std::string>& overrides) {
+    Journal journal = kept.open(runs_title());
+    const auto runs = run_study(load_study(file.path(), overrides, catalog), {.journal = &journal, .version = "1"});
     std::string text;
     for (const ResultTable table : {ResultTable::runs, ResultTable::steps, ResultTable::ranks, ResultTable::links}) {
       text += table_csv(table, *runs);
     }
-    // What the processor took is all that may differ.
-    fs::remove_all(folder / "runs");
-    fs::create_directories(folder / "runs");
-    for (std::size_t number = 0; number < runs->size(); ++number) {
-      RunResult result = runs->at(number).result;
-      for (StepResult& step : result.steps) step.phases = {};
-      store.save(run_identity(study, number, "1"), result);
-    }
     return text;
   };
-  check_keeper("study", {run, "runs"}, 200);
-}
-
-TEST_CASE("a replay that goes on with damaged steps has the results of an undisturbed one", "[property][resume]") {
-  const test::StudyFile file(kept_study);
-  Catalog catalog(HDPSIM_SOURCE_DIR);
-  const auto run = [&](const fs::path& folder, const std::vector<std::string>& overrides, bool resume) {
-    const Study study = load_study(file.path(), overrides, catalog);
-    const auto result =
-        replay(study, study.points[0], {.steps = 6, .folder = folder, .resume = resume, .version = "1"});
-    return replay_json(*result, study.resolved, "1");
+  const auto validation = [&](const JournalFolder& kept, const std::vector<std::string>& overrides) {
+    Journal journal = kept.open(runs_title());
+    const auto rows = validate(load_validation(set.path(), catalog, {overrides, {}}), {.journal = &journal});
+    return formatted(*rows, Format::json);
   };
-  check_keeper("replay", {run, ""}, 250);
-}
-
-TEST_CASE("a tuning that goes on with a damaged journal has the results of an undisturbed one", "[property][resume]") {
-  const test::StudyFile file(kept_study);
-  Catalog catalog(HDPSIM_SOURCE_DIR);
-  const auto run = [&](const fs::path& folder, const std::vector<std::string>& overrides, bool resume) {
-    const Study study = load_study(file.path(), overrides, catalog);
+  const auto replayed = [&](const JournalFolder& kept, const std::vector<std::string>& overrides) {
+    const Study read = load_study(file.path(), overrides, catalog);
+    const auto result = replay(read, read.points[0], {.steps = 6, .kept = kept, .version = "1"});
+    return replay_json(*result, read.resolved, "1") + test::text_of(kept.path / "steps.csv") +
+           test::text_of(kept.path / "windows.csv");
+  };
+  const auto tuned = [&](const JournalFolder& kept, const std::vector<std::string>& overrides) {
+    const Study read = load_study(file.path(), overrides, catalog);
     Diagnostics none;
     const Value root = tuning_root(load_document(file.path(), none), overrides);
-    const auto result = tune(study, root, catalog, {.folder = folder, .resume = resume, .version = "1"});
-    return tune_json(*result, study.tune.price, study.resolved, "1");
+    const auto result = tune(read, root, catalog, {.kept = kept, .version = "1"});
+    return tune_json(*result, read.tune.price, read.resolved, "1");
   };
-  check_keeper("tuning", {run, ""}, 30);
+  check_worker({"study", study}, 100);
+  check_worker({"validation", validation}, 60);
+  check_worker({"replay", replayed}, 150);
+  check_worker({"tuning", tuned}, 30);
 }
 
 // ---- Timelines
@@ -299,19 +292,18 @@ void require_possible(const Comparison& comparison) {
 
 TEST_CASE("a damaged timeline is refused, or its figures are possible", "[property][compare]") {
   const std::string predicted = timeline_text({"predicted", "p", 0}, small_timeline(Duration::seconds(0.01)));
-  const Files whole = {{"measured", timeline_text({"measured", "p", 0}, small_timeline(Duration::seconds(0.012)))}};
-  const Files others = {{"predicted", predicted}};
+  const std::string whole = timeline_text({"measured", "p", 0}, small_timeline(Duration::seconds(0.012)));
   std::size_t refused = 0;
   std::size_t tried = 0;
   for (const std::uint64_t seed : tests::seeds(500)) {
     ++tried;
     INFO("replay: HDPSIM_SEED=" << seed);
     RandomStream random(seed, "damage");
-    Files files = whole;
-    (void)damage(files, others, random);
+    std::string measured = whole;
+    damage(measured, predicted, random);
     try {
       StepComparison comparison("predicted", read_timeline("predicted", predicted));
-      comparison.add("measured", read_timeline("measured", files["measured"]));
+      comparison.add("measured", read_timeline("measured", measured));
       require_possible(comparison.result());
     } catch (const InputError&) {
       ++refused;

@@ -454,7 +454,7 @@ class Tunings(InFolder):
     def test_out_is_the_folder_that_the_program_writes_and_resumes(self):
         self.assertEqual(hdpsim_program("tune", "tune.yaml", "--out", "program").returncode, 0)
         tuning = hdpsim.tune("tune.yaml", out="module")
-        names = ["study.yaml", "best.yaml", "candidates.csv", "tune.json", "search.jsonl"]
+        names = ["study.yaml", "best.yaml", "candidates.csv", "tune.json", "journal.jsonl"]
         self.assert_same_files(names)
         self.assertEqual(tuning.best, Path("program/best.yaml").read_text())
         self.assertEqual(hdpsim.tune("tune.yaml", out="program", resume=True).columns(), tuning.columns())

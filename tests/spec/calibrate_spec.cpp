@@ -57,8 +57,10 @@ TEST_CASE("a calibration that Ctrl-C stops keeps what it has measured, and --res
   CHECK((all.starts_with(kept)));
   CHECK(line_count(all) > line_count(kept));
 
-  CHECK_THAT(here.refusal("calibrate --backend cpu --quick --out it.yaml --resume"),
-             Catch::Contains("it.samples.jsonl:1:1: error: these samples are of another plan"));
+  const Outcome other = here.hdpsim("calibrate --backend cpu --quick --out it.yaml --resume");
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err,
+             Catch::Contains("it.samples.jsonl:1:1: error: this journal is of another calibration: 'plan: "));
   CHECK((test::text_of(samples) == all));
 }
 

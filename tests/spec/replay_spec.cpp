@@ -54,8 +54,8 @@ TEST_CASE("the step times of a replay are those of the study", "[replay]") {
 TEST_CASE("a replay that is killed at any moment goes on to the same bytes", "[replay]") {
   const Workplace here;
   const std::string longer = "replay configs/studies/tiny.yaml --point 1 --steps 150 --set replay.window=20";
-  here.run(longer + " --out whole");
-  run_through_kills(here, longer + " --out parts", "parts/steps.sums.part", {.seed = 20260102, .within = 150ms});
+  REQUIRE(here.hdpsim(longer + " --out whole").code == 0);
+  run_through_kills(here, longer + " --out parts", "parts/journal.jsonl", {.seed = 20260102, .within = 150ms});
   check_same_files(here, "whole", "parts");
   CHECK_FALSE(fs::exists(here.folder() / "parts/steps.csv.part"));
 }
@@ -67,10 +67,9 @@ TEST_CASE("a replay may be made longer, and is then that of so many steps from t
   here.run(study + "--steps 16 --resume --out longer");
   here.run(study + "--steps 16 --out whole");
   check_same_files(here, "whole", "longer");
-  CHECK_THAT(here.refusal(study + "--steps 9 --resume --out longer"),
-             Catch::Contains("longer holds more than 9 steps"));
-  CHECK_THAT(here.refusal(study + "--steps 16 --set data.seed=2 --resume --out longer"),
-             Catch::Contains("holds the replay of another study"));
+  const Outcome other = here.hdpsim(study + "--steps 16 --set data.seed=2 --resume --out longer");
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err, Catch::Contains("this journal is of another replay: "));
   check_same_files(here, "whole", "longer");
 }
 
@@ -137,7 +136,7 @@ TEST_CASE("a replay's mistakes are wrong input", "[replay]") {
   CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --set replay.windows=3"),
              Catch::Contains("the replay has no key 'windows'") && Catch::Contains("did you mean 'window'?"));
   CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --out new --resume"),
-             Catch::Contains("new holds no replay to go on with"));
+             Catch::Contains("there is no replay to go on with: no file new/journal.jsonl"));
 }
 
 }  // namespace

@@ -30,10 +30,10 @@ TEST_CASE("a signal ends a process in the middle of a step", "[signals]") {
   const Workplace here;
   here.write("endless.yaml", endless_study);
   Background study(here, "study endless.yaml --out results");
-  study.await([&] { return fs::exists(here.folder() / "results/runs"); });
+  study.await([&] { return fs::exists(here.folder() / "results/journal.jsonl"); });
   study.send(signal);
   CHECK(study.wait() == 128 + signal);
-  CHECK(files_in(here.folder() / "results/runs").empty());
+  CHECK(files_in(here.folder() / "results") == std::vector<std::string>{"journal.jsonl"});
 }
 
 TEST_CASE("a signal ends a process that waits for its input", "[signals]") {

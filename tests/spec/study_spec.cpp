@@ -37,13 +37,14 @@ struct TinyResults : Workplace {
     }();
     fs::copy(made->folder() / "whole", folder() / "whole", fs::copy_options::recursive);
   }
-  /// `to` has every run of `whole` but the first of each two, and nothing else.
-  [[nodiscard]] std::vector<std::string> copy_half_of_the_runs(const std::string& to) const {
+  /// `to` has the journal of `whole` with every second run alone, and nothing else.
+  void keep_half_of_the_runs(const std::string& to) const {
     fs::create_directories(folder() / to);
-    fs::copy(folder() / "whole/runs", folder() / to / "runs");
-    const std::vector<std::string> runs = files_in(folder() / to / "runs");
-    for (std::size_t i = 0; i < runs.size(); i += 2) fs::remove(folder() / to / "runs" / runs[i]);
-    return runs;
+    std::istringstream whole(read("whole/journal.jsonl"));
+    std::string half;
+    std::string line;
+    for (int number = 0; std::getline(whole, line); ++number) half += number % 2 == 0 ? line + "\n" : "";
+    write(to + "/journal.jsonl", half);
   }
 };
 
@@ -129,12 +130,11 @@ TEST_CASE("another job slows the static mesh most, and links.csv shows what it s
 TEST_CASE("a resumed study simulates only what is missing and gives the same bytes: results, report and timelines",
           "[study]") {
   const TinyResults here;
-  const std::vector<std::string> runs = here.copy_half_of_the_runs("half");
-  REQUIRE(runs.size() == 6);
-  CHECK(line_count(here.run(fmt::format("{} --jobs 3 --out half --resume", with_timelines)).err) ==
-        3);  // a line for every run that is simulated
+  here.keep_half_of_the_runs("half");
+  const Outcome resumed = here.hdpsim(fmt::format("{} --jobs 3 --out half --resume", with_timelines));
+  CHECK(resumed.code == 0);
+  CHECK(line_count(resumed.err) == 3);  // a line for every run that is simulated
   check_same_results(here, "whole", "half");
-  CHECK(files_in(here.folder() / "half/runs") == runs);
   CHECK((here.read("whole/report.html") == here.read("half/report.html")));
   const std::vector<std::string> timelines = files_in(here.folder() / "whole/timelines");
   CHECK(timelines == std::vector<std::string>{"point-0-hdp-balance.json.gz", "point-0-hdp-naive.json.gz",
@@ -187,25 +187,20 @@ TEST_CASE("runs of another study are not taken, those of a point that both have 
   CHECK(line_count(here.run(resumed + " --set 'sweep.data.context=[32Ki, 64Ki]'").err) == 3);
 }
 
-TEST_CASE("a kept run that is damaged, or is another one, is named and simulated again", "[study]") {
+TEST_CASE("a kept run that is damaged is named and simulated again", "[study]") {
   const TinyResults here;
-  fs::copy(here.folder() / "whole", here.folder() / "kept", fs::copy_options::recursive);
-  const std::vector<std::string> runs = files_in(here.folder() / "kept/runs");
-  REQUIRE(runs.size() == 6);
-  std::string changed = here.read("kept/runs/" + runs[0]);
+  std::string changed = here.read("whole/journal.jsonl");
   const auto time = changed.find("\"time_ps\":") + 10;
   changed[time] = changed[time] == '9' ? '8' : '9';
-  here.write("kept/runs/" + runs[0], changed);
-  here.write("kept/runs/" + runs[1], here.read("kept/runs/" + runs[2]));
-  const Outcome resumed = here.run(fmt::format("{} --out kept --resume", with_timelines));
-  CHECK_THAT(resumed.err, Catch::Contains(fmt::format("kept/runs/{}:1:1: this run is damaged", runs[0])));
-  CHECK_THAT(resumed.err,
-             Catch::Contains(fmt::format("kept/runs/{}:1:1: this is another run; it is simulated again\n", runs[1])));
-  CHECK(line_count(resumed.err) == 4);  // two that are damaged, two that are simulated
-  check_same_results(here, "whole", "kept");
-  here.write("kept/runs/" + runs[3], "");
-  CHECK_THAT(here.run("explain kept").err,
-             Catch::Contains(fmt::format("kept/runs/{}:1:1: this run is damaged", runs[3])));
+  here.write("whole/journal.jsonl", changed);
+  const std::string named = "whole/journal.jsonl:2:1: this line is damaged; it is simulated again\n";
+  CHECK_THAT(here.hdpsim("explain whole").err, Catch::StartsWith(named));
+  const std::string runs = here.read("whole/runs.csv");
+  const Outcome resumed = here.hdpsim(fmt::format("{} --out whole --resume", with_timelines));
+  CHECK(resumed.code == 0);
+  CHECK_THAT(resumed.err, Catch::StartsWith(named));
+  CHECK(line_count(resumed.err) == 2);  // and that one is simulated
+  CHECK((here.read("whole/runs.csv") == runs));
 }
 
 TEST_CASE("a study that is told to stop keeps its finished runs and nothing half-written", "[study]") {
@@ -217,15 +212,13 @@ TEST_CASE("a study that is told to stop keeps its finished runs and nothing half
       "data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 64Ki, steps: 1}\nmesh: {tp: 2}\n"
       "plans: [static, hdp-balance]\nsweep: {data.steps: [1, 1000000]}\n");
   Background study(here, "study long.yaml --out results --jobs 2");
-  const fs::path runs = here.folder() / "results/runs";
-  study.await([&] { return fs::exists(runs) && files_in(runs).size() >= 2; });
+  study.await([&] { return line_count(here.read("results/journal.jsonl")) >= 1 + 2; });
   study.send(SIGTERM);
   CHECK(study.wait() == 128 + SIGTERM);
-  CHECK(files_in(here.folder() / "results").empty());
-  const std::vector<std::string> kept = files_in(runs);
-  CHECK(kept.size() == 2);
-  for (const std::string& name : kept) CHECK(name.ends_with(".json"));
-  CHECK(line_count(here.run("study long.yaml --out results --resume --set 'sweep.data.steps=[1, 2]'").err) == 2);
+  CHECK(files_in(here.folder() / "results") == std::vector<std::string>{"journal.jsonl"});
+  const Outcome rest = here.hdpsim("study long.yaml --out results --resume --set 'sweep.data.steps=[1, 2]'");
+  CHECK(rest.code == 0);
+  CHECK(line_count(rest.err) == 2);
 }
 
 TEST_CASE("the parts of every run sum to its step time", "[study]") {

@@ -37,8 +37,9 @@ void check_same_search(const Workplace& here, const std::string& one, const std:
 
 TEST_CASE("a tuning writes the same bytes whatever the number of jobs", "[tune]") {
   const Tuned here;
-  const Outcome three = here.run(fmt::format("{} --jobs 3 --out three --format json", short_tuning));
-  CHECK(files_in(here.folder() / "whole") == std::vector<std::string>{"best.yaml", "candidates.csv", "search.jsonl",
+  const Outcome three = here.hdpsim(fmt::format("{} --jobs 3 --out three --format json", short_tuning));
+  REQUIRE(three.code == 0);
+  CHECK(files_in(here.folder() / "whole") == std::vector<std::string>{"best.yaml", "candidates.csv", "journal.jsonl",
                                                                       "study.yaml", "tune.html", "tune.json"});
   check_same_search(here, "whole", "three");
   CHECK((three.out == here.read("whole/tune.json")));
@@ -51,23 +52,24 @@ TEST_CASE("a tuning goes on only with what belongs to it", "[tune]") {
     return outcome;
   };
   CHECK_THAT(said("--resume"), Catch::Contains("--resume needs the folder of --out"));
-  CHECK_THAT(said("--out new --resume"), Catch::Contains("new holds no tuning to go on with"));
+  CHECK_THAT(said("--out new --resume"),
+             Catch::Contains("there is no tuning to go on with: no file new/journal.jsonl"));
   const std::string cluster = test::text_of(here.folder() / "configs/clusters/a100-rail-3tier.yaml");
   for (const char* name : {"one.yaml", "two.yaml"}) here.write(name, cluster);
   const std::string space =
       "--set 'cluster={file: one.yaml, gpus: 32}' --set 'tune.space={cluster.file: [one.yaml, two.yaml], mesh.pp: [1]}'"
       " --out here";
-  here.run(fmt::format("{} {}", short_tuning, space));
-  const std::string kept = here.read("here/search.jsonl");
+  REQUIRE(here.hdpsim(fmt::format("{} {}", short_tuning, space)).code == 0);
+  const std::string kept = here.read("here/journal.jsonl");
   CHECK_THAT(said(fmt::format("{} --resume --set tune.keep=3", space)),
-             Catch::Contains("here holds the tuning of another study"));
+             Catch::Contains("this journal is of another tuning: "));
   // A file that one value of the space names has changed.
   std::string slower = cluster;
   const auto rate = slower.find("300 GB/s");
   REQUIRE(rate != std::string::npos);
   here.write("two.yaml", slower.replace(rate, 1, 1, '2'));
-  CHECK_THAT(said(fmt::format("{} --resume", space)), Catch::Contains("here holds the tuning of another study"));
-  CHECK((here.read("here/search.jsonl") == kept));
+  CHECK_THAT(said(fmt::format("{} --resume", space)), Catch::Contains("this journal is of another tuning: "));
+  CHECK((here.read("here/journal.jsonl") == kept));
 }
 
 TEST_CASE("the winner is a study that runs, and takes as long as the tuning says", "[tune]") {

@@ -12,12 +12,11 @@
 #include "calib/measure/collect.h"
 #include "calib/measure/session.h"
 #include "sim/app/command.h"
-#include "sim/app/damage_notes.h"
-#include "sim/app/from_nccl_tests.h"
 #include "sim/app/from_steps.h"
 #include "sim/app/from_trace.h"
 #include "sim/app/progress.h"
 #include "sim/app/real/profile_check.h"
+#include "sim/app/resumable.h"
 #include "sim/app/signals.h"
 #include "sim/base/atomic_file.h"
 #include "sim/base/output_folder.h"
@@ -113,13 +112,13 @@ fs::path profile_path(const CalibrateOptions& options, const std::string& device
 // A sample that is further above the fit was disturbed in all rounds, or the fit is wrong: more rounds decide.
 constexpr double doubtful_share = 0.025;
 
-std::vector<calib::Subject> doubtful(const calib::Journal& journal) {
+std::vector<calib::Subject> doubtful(const calib::SampleJournal& journal) {
   calib::Samples samples = calib::collect(journal.circumstances(), journal.measurements());
   (void)calib::leave_out_thin_curves(samples);
   return calib::subjects_of(calib::slower_than_fitted(samples, calib::fit_profile(samples), doubtful_share));
 }
 
-calib::SessionResult measure(calib::Device& device, calib::Journal& journal, const calib::Wishes& wished) {
+calib::SessionResult measure(calib::Device& device, calib::SampleJournal& journal, const calib::Wishes& wished) {
   const calib::DeviceSpeed speed = device.speed(journal.circumstances());
   const calib::Wishes wishes = calib::wishes_on(speed, wished);
   const std::vector<calib::Planned> plan = calib::plan_measurements(device, speed, wishes);
@@ -134,12 +133,11 @@ calib::SessionResult measure(calib::Device& device, calib::Journal& journal, con
                              .seed = wishes.seed,
                              .time_limit_s = wishes.time_limit_s,
                              .doubtful = doubtful,
-                             .stop = [] { return stop_signal() != 0; },
-                             .report =
-                                 [&](const calib::Progress& progress) {
-                                   display.show(MeasuringProgress{progress.done, progress.total, progress.left_s,
-                                                                  calib::label_of(*progress.subject)});
-                                 }});
+                             .stop = is_stopped,
+                             .report = [&](const calib::Progress& progress) {
+                               display.show(MeasuringProgress{progress.done, progress.total, progress.left_s,
+                                                              calib::label_of(*progress.subject)});
+                             }});
 }
 
 void tell(const calib::SessionResult& result) {
@@ -166,10 +164,10 @@ void tell(const calib::SessionResult& result) {
 
 int interrupted(const fs::path& samples) {
   note(fmt::format("stopped; the same command with --resume goes on with what is kept in {}", samples.string()));
-  return exit_by_signal + stop_signal();
+  return stopped_exit();
 }
 
-DeviceProfile fitted(calib::Device& device, const calib::Journal& journal,
+DeviceProfile fitted(calib::Device& device, const calib::SampleJournal& journal,
                      const std::vector<calib::NcclTestsRun>& messages, const Session& session) {
   calib::Samples samples = calib::collect(journal.circumstances(), journal.measurements());
   samples.launch_s = calib::launch_seconds(device);
@@ -194,6 +192,36 @@ void require_nothing_timed(const CalibrateOptions& options) {
                    "leave --like out to time kernels on this machine");
 }
 
+int time_kernels(const CalibrateOptions& options, const Session& session) {
+  const std::vector<calib::NcclTestsRun> messages = read_nccl_tests_files(options.nccl_tests);
+  const calib::Wishes wishes = wishes_of(options, session);
+  const std::unique_ptr<calib::Device> device = open_device(options);
+
+  calib::SampleTitle header{.program = fmt::format("{} {}", version, commit),
+                            .plan = plan_words(options, wishes),
+                            .circumstances = device->circumstances()};
+  header.circumstances.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  header.circumstances.commit = commit;
+  const fs::path path = profile_path(options, header.circumstances.device);
+  fs::path samples = path;
+  samples.replace_extension(".samples.jsonl");
+  for (const fs::path& written : {path, samples}) session.inputs.require_none_at(written);
+  prepare_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+
+  catch_stop_signals();
+  calib::SampleJournal journal = options.resume
+                                     ? calib::SampleJournal::resume(samples, header, damage_notes("measured again"))
+                                     : calib::SampleJournal::start(samples, header);
+  const calib::SessionResult result = measure(*device, journal, wishes);
+  tell(result);
+  if (result.stopped) return interrupted(samples);
+  const DeviceProfile profile = fitted(*device, journal, messages, session);
+  remove_left_overs(path);
+  write_file(path, profile_text(profile));
+  print(fmt::format("{}\n{}\n", calib::fit_summary(profile), path.string()));
+  return 0;
+}
+
 int calibrate_command(const CalibrateOptions& options, const Session& session) {
   if (options.steps.rows.empty() && options.check.empty()) require_no_format(options.steps);
   if (!options.report.empty()) return print_report(options.report);
@@ -209,32 +237,7 @@ int calibrate_command(const CalibrateOptions& options, const Session& session) {
     return calibrate_from_nccl_tests(options.nccl_tests, options.steps.like, out, session);
   }
   require_no_like(options.steps);
-  const std::vector<calib::NcclTestsRun> messages = read_nccl_tests_files(options.nccl_tests);
-  const calib::Wishes wishes = wishes_of(options, session);
-  const std::unique_ptr<calib::Device> device = open_device(options);
-
-  calib::JournalHeader header{.program = fmt::format("{} {}", version, commit),
-                              .plan = plan_words(options, wishes),
-                              .circumstances = device->circumstances()};
-  header.circumstances.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
-  header.circumstances.commit = commit;
-  const fs::path path = profile_path(options, header.circumstances.device);
-  fs::path samples = path;
-  samples.replace_extension(".samples.jsonl");
-  for (const fs::path& written : {path, samples}) session.inputs.require_none_at(written);
-  prepare_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
-
-  catch_stop_signals();
-  calib::Journal journal = options.resume ? calib::Journal::resume(samples, header, damage_notes("measured again"))
-                                          : calib::Journal::start(samples, header);
-  const calib::SessionResult result = measure(*device, journal, wishes);
-  tell(result);
-  if (result.stopped) return interrupted(samples);
-  const DeviceProfile profile = fitted(*device, journal, messages, session);
-  remove_left_overs(path);
-  write_file(path, profile_text(profile));
-  print(fmt::format("{}\n{}\n", calib::fit_summary(profile), path.string()));
-  return 0;
+  return time_kernels(options, session);
 }
 
 void add_device_options(Command command, CalibrateOptions& options) {

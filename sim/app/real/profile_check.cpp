@@ -161,7 +161,7 @@ int check_profile(const ProfileCheckOptions& options, const Session& session) {
   catch_stop_signals();
   const double limit_s = options.time_limit > Duration{} ? options.time_limit.seconds() : usual_limit_s;
   const std::optional<Check> check = checked(profile, limit_s);
-  if (!check) return exit_by_signal + stop_signal();
+  if (!check) return stopped_exit();
   const auto text = options.format == Format::table ? table : options.format == Format::csv ? csv : json;
   print(text(*check), options.format);
   return 0;

@@ -10,7 +10,7 @@
 
 #include "sim/base/fingerprint.h"
 #include "sim/base/text.h"
-#include "sim/run/run_store.h"
+#include "sim/run/run_record.h"
 
 namespace hdpsim {
 namespace {
@@ -51,7 +51,7 @@ bool read_done(Words& words, std::string_view text, FinishedRun& run) {
   std::vector<std::int64_t> numbers;
   while (!words.at_end()) numbers.push_back(words.number<std::int64_t>());
   auto coverage = Coverage::of_numbers(numbers);
-  auto result = run_of_text("", text);
+  auto result = run_of_text(text);
   if (!coverage || !result) return false;
   run.coverage = std::move(*coverage);
   run.result = std::move(*result);
@@ -66,7 +66,7 @@ std::string to_text(const StudyLetter& letter) {
   if (letter.kind == Kind::hello) return line + fmt::format(" {} {}", letter.fingerprint, letter.jobs);
   line += fmt::format(" {}", letter.run.run);
   if (letter.kind != Kind::done) return line;
-  return fmt::format("{} {}\n{}", line, joined(letter.run.coverage.numbers(), " "), run_text("", letter.run.result));
+  return fmt::format("{} {}\n{}", line, joined(letter.run.coverage.numbers(), " "), run_text(letter.run.result));
 }
 
 std::optional<StudyLetter> study_letter(std::string_view text) {

@@ -6,7 +6,7 @@
 
 #include "sim/run/explain.h"
 #include "sim/run/impl/study_letters.h"
-#include "sim/run/run_store.h"
+#include "sim/run/run_record.h"
 #include "sim/run/runner.h"
 #include "sim/run/step.h"
 #include "tests/support/study_file.h"
@@ -100,11 +100,11 @@ TEST_CASE("a study of which every run is refused is wrong input at the entry of 
 TEST_CASE("a refused run is kept, and not planned again when the study is continued", "[refusal][resume]") {
   const Study study = study_with();
   const test::TemporaryFolder folder;
-  const RunStore store(folder.path());
-  const auto runs = run_study(study, {.store = &store});
+  Journal journal = Journal::begin(folder.path() / journal_name, runs_title());
+  const auto runs = run_study(study, {.journal = &journal});
   std::optional<std::size_t> steps;
-  const auto again = run_study(
-      study, {.store = &store, .resume = true, .report = [&](const Progress& progress) { steps = progress.steps; }});
+  const auto again =
+      run_study(study, {.journal = &journal, .report = [&](const Progress& progress) { steps = progress.steps; }});
   CHECK_FALSE(steps);  // nothing was simulated
   for (std::size_t i = 0; i < runs->size(); ++i) {
     CHECK(again->at(i).result.refusal == runs->at(i).result.refusal);

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "sim/base/diagnostic.h"
-#include "sim/run/run_store.h"
+#include "sim/run/run_record.h"
 #include "sim/run/runner.h"
 #include "tests/support/catch.h"
 
@@ -90,17 +90,17 @@ class DyingMail final : public OfficeMail {
 };
 
 /// What is stable of the results: the seconds that simulating took are not.
-std::vector<std::string> texts_of(const Study& study, std::vector<Run> runs) {
+std::vector<std::string> texts_of(std::vector<Run> runs) {
   std::vector<std::string> texts;
   for (std::size_t run = 0; run < runs.size(); ++run) {
     for (StepResult& step : runs[run].result.steps) step.phases = {};
-    texts.push_back(run_text(run_identity(study, run, version), runs[run].result));
+    texts.push_back(run_text(runs[run].result));
   }
   return texts;
 }
 
 std::vector<std::string> results_alone(const Study& study) {
-  return texts_of(study, run_study(study, {.version = version}).value());
+  return texts_of(run_study(study, {.version = version}).value());
 }
 
 TEST_CASE("processes that share a study give the results of one, and progress counts every run once", "[sharing]") {
@@ -124,7 +124,7 @@ TEST_CASE("processes that share a study give the results of one, and progress co
   }
   REQUIRE(runs);
   CHECK(finished == 12);
-  CHECK(texts_of(study, *runs) == results_alone(study));
+  CHECK(texts_of(*runs) == results_alone(study));
 }
 
 TEST_CASE("the runs of a process that dies are done by the others, whenever it dies", "[sharing]") {
@@ -148,7 +148,7 @@ TEST_CASE("the runs of a process that dies are done by the others, whenever it d
       runs = run_study(study, {.version = version, .helpers = helpers.get()});
     }
     REQUIRE(runs);
-    CHECK(texts_of(study, *runs) == expected);
+    CHECK(texts_of(*runs) == expected);
   }
 }
 

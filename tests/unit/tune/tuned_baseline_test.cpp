@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <set>
 
 #include "sim/document/values.h"
 #include "sim/run/runner.h"
 #include "tests/support/catch.h"
-#include "tests/support/file_text.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
@@ -138,38 +135,21 @@ struct KeptSearch {
   Overrides overrides;
   test::TemporaryFolder folder{};
   std::set<std::string> searched{};
-  std::vector<std::string> damaged{};
 
   Baselines run(bool resume) {
     searched.clear();
-    damaged.clear();
     Catalog catalog(HDPSIM_SOURCE_DIR);
     Diagnostics none;
     const Value root = tuning_root(load_document(path, none), with(overrides));
-    const BaselineStore found(folder.path());
-    const RunStore runs(folder.path());
-    const TuneRun search{.jobs = 2,
-                         .resume = resume,
-                         .damaged = [&](const Diagnostic& part) { damaged.push_back(part.message); },
-                         .version = "1",
-                         .report =
-                             [&](const TuneProgress& progress) {
-                               searched.insert(progress.stage.substr(0, progress.stage.find(" of ")));
-                             }};
-    return tuned_baselines(load_study(path, with(overrides), catalog), root, catalog, {search, &found, &runs}).value();
+    Journal journal = JournalFolder{folder.path(), resume}.open(runs_title());
+    const TuneRun search{.jobs = 2, .version = "1", .report = [&](const TuneProgress& progress) {
+                           searched.insert(progress.stage.substr(0, progress.stage.find(" of ")));
+                         }};
+    return tuned_baselines(load_study(path, with(overrides), catalog), root, catalog, {search, &journal}).value();
   }
 };
 
 using Points = std::set<std::string>;
-
-// The first file in a folder that is a kept baseline.
-std::filesystem::path kept_baseline(const std::filesystem::path& folder) {
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (test::text_of(entry.path()).find("hdpsim.baseline/1") != std::string::npos) return entry.path();
-  }
-  FAIL("no baseline is kept");
-  return {};
-}
 
 TEST_CASE("points at which a search sees the same have one search", "[tune]") {
   // Candidates have a mesh.tp of their own, so that it is no part of the question; the context is.
@@ -200,22 +180,6 @@ TEST_CASE("a baseline that was found is not searched for again, unless another o
   search.overrides.emplace_back("plans=[{static: {cp: 8}}, hdp-balance]");  // the baseline's options
   (void)search.run(true);
   CHECK(search.searched.size() == 1);
-  CHECK(search.damaged.empty());
-}
-
-TEST_CASE("a kept baseline that was damaged is named and searched for again", "[tune][resume]") {
-  KeptSearch search{.overrides = {"data.steps=1"}};
-  const Baselines first = search.run(false);
-  const std::filesystem::path kept = kept_baseline(search.folder.path());
-  const std::string text = test::text_of(kept);
-  std::string changed = text;
-  changed.at(text.find("tp ")) = 'd';
-  std::ofstream(kept, std::ios::binary) << changed;
-  const Baselines again = search.run(true);
-  CHECK(search.damaged == std::vector<std::string>{"this baseline is damaged, or of another search"});
-  CHECK(search.searched.size() == 1);
-  CHECK(again.at(0)->info.tuned == first.at(0)->info.tuned);
-  CHECK(test::text_of(kept) == text);
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ DeviceProfile calibrated(const SyntheticLaw& law) {
   const Wishes wishes{.budget_s = 20, .sampling_s = 0.05};
   const StoppingRule rule = stopping_rule(wishes);
   const test::TemporaryFolder folder;
-  Journal journal = Journal::start(folder.path() / "samples.jsonl",
-                                   {.program = "test", .plan = "test", .circumstances = device.circumstances()});
+  SampleJournal journal = SampleJournal::start(
+      folder.path() / "samples.jsonl", {.program = "test", .plan = "test", .circumstances = device.circumstances()});
   const SessionOptions options{.speed = device.speed(device.circumstances()), .rule = &rule};
   (void)run_session(device, plan_measurements(device, options.speed, wishes), journal, options);
   return fit_profile(collect(journal.circumstances(), journal.measurements()));

@@ -32,9 +32,9 @@ struct Calibration {
   test::TemporaryFolder folder;
   SyntheticDevice device;
   Wishes wishes = {.budget_s = 20, .sampling_s = 0.05};
-  JournalHeader header{.program = "test", .plan = "test", .circumstances = device.circumstances()};
+  SampleTitle header{.program = "test", .plan = "test", .circumstances = device.circumstances()};
   std::filesystem::path path = folder.path() / "samples.jsonl";
-  Journal journal = Journal::start(path, header);
+  SampleJournal journal = SampleJournal::start(path, header);
   std::vector<Planned> plan;
 };
 
@@ -74,8 +74,8 @@ TEST_CASE("a session that is stopped keeps what it has, and resuming measures on
   CHECK(calibration.journal.measurements().size() == 25);
   CHECK(stopped.left_out == calibration.total() - 25);
 
-  { const Journal ended = std::move(calibration.journal); }  // one at a time writes it
-  calibration.journal = Journal::resume(calibration.path, calibration.header, [](const Diagnostic&) { FAIL(); });
+  { const SampleJournal ended = std::move(calibration.journal); }  // one at a time writes it
+  calibration.journal = SampleJournal::resume(calibration.path, calibration.header, [](const Diagnostic&) { FAIL(); });
   std::size_t told = 0;
   std::size_t first_done = calibration.total();
   const SessionResult rest = calibration.run({.report = [&](const Progress& progress) {
@@ -169,7 +169,7 @@ TEST_CASE("what is doubtful is measured again for as long as it is named, a few 
       {.speed = calibration.device.speed(calibration.device.circumstances()),
        .rule = &rule,
        .rounds = 2,
-       .doubtful = [&](const Journal&) {
+       .doubtful = [&](const SampleJournal&) {
          return asked++ < times ? std::vector<Subject>{plan[1].subject, Gemm{1, 1, 1}} : std::vector<Subject>{};
        }});
   CHECK_FALSE(result.stopped);

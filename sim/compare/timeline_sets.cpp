@@ -1,4 +1,4 @@
-#include "sim/app/timeline_sets.h"
+#include "sim/compare/timeline_sets.h"
 
 #include <fmt/format.h>
 
@@ -12,14 +12,14 @@
 #include "sim/base/diagnostic.h"
 #include "sim/compare/timeline_file.h"
 
-namespace hdpsim::app {
+namespace hdpsim {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr std::streamsize longest_title = 1 << 20;  // a longer first line is cut, which makes it none
 
-TimelineTitle title_of(const fs::path& path) {
+TimelineTitle title_in(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string line(longest_title, '\0');
   if (!file.getline(line.data(), longest_title) && !fs::is_regular_file(path)) {
@@ -62,7 +62,7 @@ std::vector<StepFiles> steps_of(const std::vector<fs::path>& files) {
   std::map<std::pair<std::string, std::int64_t>, TimelineTitle> titles;
   Diagnostics diagnostics;
   for (const fs::path& file : files) {
-    const TimelineTitle title = title_of(file);
+    const TimelineTitle title = title_in(file);
     const std::pair key(title.plan, title.step);
     titles[key] = title;
     StepFiles& step = steps[key];
@@ -119,4 +119,4 @@ std::vector<TimelineSet> find_timelines(const std::vector<std::string>& paths) {
   return {{"", steps_of({paths.begin(), paths.end()})}};
 }
 
-}  // namespace hdpsim::app
+}  // namespace hdpsim

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace hdpsim::app {
+namespace hdpsim {
 
 /// The timeline files of one step: its prediction and its runs, in the order in which they ran.
 struct StepFiles {
@@ -24,4 +24,4 @@ struct TimelineSet {
 /// without a measurement and for a measurement without one prediction.
 [[nodiscard]] std::vector<TimelineSet> find_timelines(const std::vector<std::string>& paths);
 
-}  // namespace hdpsim::app
+}  // namespace hdpsim

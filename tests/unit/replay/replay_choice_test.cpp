@@ -1,4 +1,4 @@
-#include "sim/replay/refused_plans.h"
+#include "sim/replay/replay_choice.h"
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,6 @@
 
 #include "sim/plan/plan.h"
 #include "sim/replay/replay.h"
-#include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_report.h"
 #include "tests/support/catch.h"
 #include "tests/support/study_file.h"

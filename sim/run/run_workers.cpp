@@ -1,18 +1,74 @@
+#include "sim/run/run_workers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 #include "sim/run/impl/study_letters.h"
-#include "sim/run/run_workers.h"
 
 namespace hdpsim {
 namespace {
 
 using Kind = StudyLetter::Kind;
+
+/// The world of the point at which a thread works; made anew when the point needs another one than the point before.
+class ThreadWorld {
+ public:
+  World& at(const StudyPoint& point) {
+    if (world_ == nullptr || number_ != point.world) {
+      world_.reset();
+      world_ = point.make_world();
+      number_ = point.world;
+    }
+    return *world_;
+  }
+
+ private:
+  std::unique_ptr<World> world_;
+  std::size_t number_ = 0;
+};
+
+class ThreadWorkers final : public RunWorkers {
+ public:
+  ThreadWorkers(const Study& study, std::size_t jobs) : study_(study), jobs_(std::max<std::size_t>(1, jobs)) {}
+
+  void work(RunQueue& queue) override {
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < jobs_; ++i) others.emplace_back([&] { work_alone(queue); });
+    work_alone(queue);
+  }
+
+ private:
+  void work_alone(RunQueue& queue) const {
+    try {
+      ThreadWorld world;
+      while (const std::optional<StepTask> task = queue.next_step()) simulate(*task, world, queue);
+    } catch (...) {
+      queue.fail(std::current_exception());
+    }
+  }
+
+  void simulate(const StepTask& task, ThreadWorld& thread_world, RunQueue& queue) const {
+    const std::size_t plans = study_.plans.size();
+    const StudyPoint& point = study_.points[task.run / plans];
+    World& world = thread_world.at(point);
+    try {
+      SimulatedStep step = simulate_step(point, task.run % plans, task.step, world, study_.output.memory_ranks);
+      queue.add(task, std::move(step), world.take_coverage(), *world.machine().network);
+    } catch (const PlanRefused& refused) {
+      queue.refuse(task, refused.refusal());
+    }
+  }
+
+  const Study& study_;
+  const std::size_t jobs_;
+};
 
 /// What process 0 knows of another process.
 struct Member {
@@ -108,11 +164,76 @@ class ProcessWorkers final : public RunWorkers {
   std::vector<Member> members_;  // by number; the first is this process
 };
 
+class Server {
+ public:
+  Server(ProcessMail& mail, const Study& study, int number, const std::function<bool()>& stop)
+      : mail_(mail), number_(number), stop_(stop), queue_(study, stop, [this](std::int64_t, FinishedRun* finished) {
+          if (finished != nullptr) answer(Kind::done, std::move(*finished));
+        }) {}
+
+  Served serve(RunWorkers& threads) {
+    const std::jthread beside([&] { threads.work(queue_); });
+    const Ended ended{queue_};
+    while (true) {
+      if (stop_()) return Served::stopped;
+      if (mail_.is_closed()) return Served::left_alone;
+      if (mail_.is_silent(0)) throw MachineError("process 0 is lost; what it has kept, --resume goes on with");
+      const std::optional<Letter> letter = mail_.take(look_around);
+      if (letter && is_last(*letter)) return Served::finished;
+      if (queue_.is_over()) give_up();
+    }
+  }
+
+ private:
+  // Makes the threads end before they are joined, whatever happens.
+  struct Ended {
+    RunQueue& queue;
+    ~Ended() { queue.end(); }
+  };
+
+  bool is_last(const Letter& letter) {
+    const std::optional<StudyLetter> text = study_letter(letter.text);
+    if (!text) throw MachineError("process 0 has sent a damaged letter");
+    if (text->study != number_) return false;
+    if (text->kind == Kind::run) queue_.put(text->run.run);
+    return text->kind == Kind::over;
+  }
+
+  // A run has thrown here. Process 0 simulates the remaining ones itself: it meets the same error, or has more memory.
+  void give_up() {
+    for (const std::size_t run : queue_.unfinished()) {
+      if (given_up_.insert(run).second) answer(Kind::failed, {.run = run});
+    }
+  }
+
+  void answer(Kind kind, FinishedRun run) {
+    mail_.post(0, to_text({.kind = kind, .study = number_, .run = std::move(run)}));
+  }
+
+  ProcessMail& mail_;
+  const int number_;
+  const std::function<bool()>& stop_;
+  RunQueue queue_;
+  std::set<std::size_t> given_up_;
+};
+
 }  // namespace
+
+std::unique_ptr<RunWorkers> make_thread_workers(const Study& study, std::size_t jobs) {
+  return std::make_unique<ThreadWorkers>(study, jobs);
+}
 
 std::unique_ptr<RunWorkers> make_process_workers(ProcessMail& mail, const Study& study, std::string_view version,
                                                  int number) {
   return std::make_unique<ProcessWorkers>(mail, study, version, number);
+}
+
+Served serve_study(ProcessMail& mail, const Study& study, std::string_view version, std::size_t jobs,
+                   const std::function<bool()>& stop, int number) {
+  mail.post(
+      0,
+      to_text({.kind = Kind::hello, .study = number, .fingerprint = study_fingerprint(study, version), .jobs = jobs}));
+  return Server(mail, study, number, stop).serve(*make_thread_workers(study, jobs));
 }
 
 }  // namespace hdpsim

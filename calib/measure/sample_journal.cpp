@@ -1,0 +1,122 @@
+#include "calib/measure/sample_journal.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "calib/measure/impl/subject_json.h"
+#include "sim/document/record.h"
+
+namespace hdpsim::calib {
+
+using hdpsim::from_json;
+using hdpsim::to_json;
+
+template <SameAs<Circumstances> Self, class Visit>
+void each_member(Self& c, const Visit& visit) {
+  visit("device", c.device);
+  visit("device_name", c.device_name);
+  visit("devices", c.devices);
+  visit("multiprocessors", c.multiprocessors);
+  visit("memory_bytes", c.memory_bytes);
+  visit("peak_flops", c.peak_flops);
+  visit("memory_bandwidth", c.memory_bandwidth);
+  visit("peak_source", c.peak_source);
+  visit("hand_over_s", c.hand_over_s);
+  visit("element_bytes", c.element_bytes);
+  visit("attention_tile_queries", c.attention_tile_queries);
+  visit("attention_tile_keys", c.attention_tile_keys);
+  visit("attention_gradient_tile_queries", c.attention_gradient_tile_queries);
+  visit("attention_gradient_tile_keys", c.attention_gradient_tile_keys);
+  visit("gemm_tile_m", c.gemm_tile_m);
+  visit("gemm_tile_n", c.gemm_tile_n);
+  visit("driver", c.driver);
+  visit("cuda", c.cuda);
+  visit("nccl", c.nccl);
+  visit("clocks", c.clocks);
+  visit("instruction_set", c.instruction_set);
+  visit("date", c.date);
+  visit("commit", c.commit);
+}
+
+// But for the subject.
+template <SameAs<Measurement> Self, class Visit>
+void each_member(Self& measurement, const Visit& visit) {
+  visit("round", measurement.round);
+  visit("median_s", measurement.timing.median_s);
+  visit("p10_s", measurement.timing.p10_s);
+  visit("p90_s", measurement.timing.p90_s);
+  visit("cv", measurement.timing.cv);
+  visit("runs", measurement.timing.runs);
+  visit("emptying_s", measurement.emptying_s);
+}
+
+namespace {
+
+constexpr char circumstances_key[] = "circumstances";
+
+JournalTitle journal_title(const SampleTitle& title) {
+  const Circumstances& c = title.circumstances;
+  return {"calibration", fmt::format("device: {}\ninstruction set: {}\ndriver: {}\nhdpsim: {}\nplan: {}\n",
+                                     c.device_name, c.instruction_set, c.driver, title.program, title.plan)};
+}
+
+std::string key_of(const Measurement& measurement) {
+  return fmt::format("{} round {}", subject_text(measurement.subject), measurement.round);
+}
+
+std::string text_of(const Measurement& measurement) {
+  Json json = {{"subject", json_of(measurement.subject)}};
+  each_member(measurement, [&](const char* name, const auto& member) { put_member(json[name], member); });
+  return json_line(json);
+}
+
+// Empty if the text is of another shape, or has an impossible value.
+std::optional<Measurement> measurement_of(const std::string& text) {
+  try {
+    const Json json = parsed_json(text);
+    std::optional<Subject> subject = subject_from(json.at("subject"));
+    if (!subject) return std::nullopt;
+    Measurement measurement{.subject = std::move(*subject), .round = 0, .timing = {}};
+    each_member(measurement, [&](const char* name, auto& member) { take_member(json.at(name), member); });
+    if (!(measurement.timing.median_s > 0 && measurement.emptying_s.value_or(1) > 0)) return std::nullopt;
+    return measurement;
+  } catch (const std::exception&) {  // the library's, or one about an impossible value
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+SampleJournal::SampleJournal(Journal journal, const SampleTitle& title)
+    : journal_(std::move(journal)), circumstances_(title.circumstances) {
+  const auto text = journal_.kept(circumstances_key);
+  const auto first = text ? record_of_text<Circumstances>(*text) : std::nullopt;
+  if (first) {
+    circumstances_ = *first;
+  } else {
+    journal_.add(circumstances_key, record_text(circumstances_));
+  }
+}
+
+SampleJournal SampleJournal::start(const std::filesystem::path& path, const SampleTitle& title) {
+  return {Journal::begin(path, journal_title(title)), title};
+}
+
+SampleJournal SampleJournal::resume(const std::filesystem::path& path, const SampleTitle& title,
+                                    const TellDamage& tell) {
+  SampleJournal journal(Journal::resume(path, journal_title(title), tell), title);
+  for (const std::string& text : journal.journal_.values()) {
+    if (auto measurement = measurement_of(text)) journal.measurements_.push_back(std::move(*measurement));
+  }
+  return journal;
+}
+
+void SampleJournal::add(const Measurement& measurement) {
+  journal_.add(key_of(measurement), text_of(measurement));
+  measurements_.push_back(measurement);
+}
+
+}  // namespace hdpsim::calib
