@@ -4,7 +4,7 @@
 #include "sim/fit/fit_figures.h"
 #include "sim/replay/window_table.h"
 #include "sim/results/figure_page.h"
-#include "sim/results/json.h"
+#include "sim/results/result_files.h"
 #include "sim/tune/tune_figures.h"
 #include "sim/validate/validation_figures.h"
 

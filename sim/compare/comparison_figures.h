@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "sim/compare/comparison.h"
 #include "sim/engine/timeline.h"
@@ -21,6 +22,10 @@ struct ComparedWorker {
   const Comparison* plan = nullptr;
   std::size_t worker = 0;
 };
+
+/// All of a plan.
+[[nodiscard]] std::vector<ComparedFamily> families_of(const Comparison& plan);
+[[nodiscard]] std::vector<ComparedWorker> workers_of(const Comparison& plan);
 
 /// The figures of a family, in families.csv and comparison.json.
 [[nodiscard]] const FigureTable<ComparedFamily>& family_figures();

@@ -130,31 +130,25 @@ Json pair_json(const Pair& pair) {
   return {{"predicted", pair.predicted}, {"measured", pair.measured}};
 }
 
-// Adds the fields of a plan to `json`.
-Json plan_json(const Comparison& plan, Json json) {
-  json["plan"] = plan.plan;
-  json["steps"] = plan.steps;
-  json["runs"] = plan.runs;
-  json["step_time_s"] = pair_json(plan.step_time_s);
-  json["step_time_s"]["noise_floor"] = plan.noise_floor_s ? Json(*plan.noise_floor_s) : Json();
-  json["core_share"] = plan.core_share;
-  const std::optional<double> measured_share = measured_core_share(plan);
-  json["measured_core_share"] = measured_share ? Json(*measured_share) : Json();
-  json["machine_was_busy"] = !busy_machine_text(plan).empty();
-  json["on_core_s"] = plan.on_core_s ? pair_json(*plan.on_core_s) : Json();
-  json["at_pace_s"] = plan.at_pace_s ? pair_json(*plan.at_pace_s) : Json();
-  json["families"] = Json::array();
-  for (const FamilyComparison& family : plan.families)
-    json["families"].push_back(family_figures().json({&plan, &family}));
-  json["activities"] = Json::array();
-  for (const Activity activity : all_activities) {
-    const Pair& pair = plan.activities_s[index_of(activity)];
-    json["activities"].push_back(
-        {{"activity", activity_name(activity)}, {"predicted_s", pair.predicted}, {"measured_s", pair.measured}});
+// Null where it is not known.
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+  if constexpr (std::is_same_v<Value, Pair>) {
+    return value ? pair_json(*value) : Json();
+  } else {
+    return value ? Json(*value) : Json();
   }
-  json["ranks"] = Json::array();
-  for (std::size_t i = 0; i < plan.ranks.size(); ++i) json["ranks"].push_back(worker_figures().json({&plan, i}));
-  return json;
+}
+
+// The rows of all plans, as CSV.
+template <class Row>
+std::string csv_of(const FigureTable<Row>& figures, std::vector<Row> (*rows_of)(const Comparison&),
+                   const std::vector<Comparison>& plans) {
+  std::vector<Row> all;
+  for (const Comparison& plan : plans) {
+    for (const Row& row : rows_of(plan)) all.push_back(row);
+  }
+  return figures.csv(all);
 }
 
 }  // namespace
@@ -175,43 +169,47 @@ std::string comparison_table(const std::vector<Comparison>& plans) {
   return text;
 }
 
+Json plan_json(const Comparison& plan, const std::vector<ComparedWorker>& workers) {
+  Json step_time = pair_json(plan.step_time_s);
+  step_time["noise_floor"] = or_null(plan.noise_floor_s);
+  Json activities = Json::array();
+  for (const Activity activity : all_activities) {
+    const Pair& pair = plan.activities_s[index_of(activity)];
+    activities.push_back(
+        {{"activity", activity_name(activity)}, {"predicted_s", pair.predicted}, {"measured_s", pair.measured}});
+  }
+  return {{"plan", plan.plan},
+          {"steps", plan.steps},
+          {"runs", plan.runs},
+          {"step_time_s", step_time},
+          {"core_share", plan.core_share},
+          {"measured_core_share", or_null(measured_core_share(plan))},
+          {"machine_was_busy", !busy_machine_text(plan).empty()},
+          {"on_core_s", or_null(plan.on_core_s)},
+          {"at_pace_s", or_null(plan.at_pace_s)},
+          {"families", family_figures().json_list(families_of(plan))},
+          {"activities", activities},
+          {"ranks", worker_figures().json_list(workers)}};
+}
+
 std::string comparison_json(const std::vector<Comparison>& plans) {
   Json json = {{"schema", "hdpsim.comparison/1"}};
   if (plans.size() == 1) {
-    json = plan_json(plans[0], std::move(json));
+    json.update(plan_json(plans[0], workers_of(plans[0])));
   } else {
-    const std::optional<double> tau = ranking_agreement(plans);
-    json["kendall_tau"] = tau ? Json(*tau) : Json();
+    json["kendall_tau"] = or_null(ranking_agreement(plans));
     json["plans"] = Json::array();
-    for (const Comparison& plan : plans) json["plans"].push_back(plan_json(plan, Json::object()));
+    for (const Comparison& plan : plans) json["plans"].push_back(plan_json(plan, workers_of(plan)));
   }
   return json_page(json);
 }
 
 std::string families_csv(const std::vector<Comparison>& plans) {
-  return csv_text([&](TableSink& sink) {
-    family_figures().write_names(sink);
-    sink.end_row();
-    for (const Comparison& plan : plans) {
-      for (const FamilyComparison& family : plan.families) {
-        family_figures().write_cells({&plan, &family}, sink);
-        sink.end_row();
-      }
-    }
-  });
+  return csv_of(family_figures(), families_of, plans);
 }
 
 std::string compared_ranks_csv(const std::vector<Comparison>& plans) {
-  return csv_text([&](TableSink& sink) {
-    worker_figures().write_names(sink);
-    sink.end_row();
-    for (const Comparison& plan : plans) {
-      for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
-        worker_figures().write_cells({&plan, i}, sink);
-        sink.end_row();
-      }
-    }
-  });
+  return csv_of(worker_figures(), workers_of, plans);
 }
 
 }  // namespace hdpsim

@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/compare/comparison.h"
+#include "sim/compare/comparison_figures.h"
+#include "sim/document/json.h"
 
 namespace hdpsim {
 
@@ -15,6 +16,8 @@ namespace hdpsim {
 /// For a person at a terminal: the step times, then for each plan the families that are predicted worst, the
 /// activities, and the ranks (the worst predicted of them if there are many).
 [[nodiscard]] std::string comparison_table(const std::vector<Comparison>& plans);
+/// The figures of a plan, with those of some of its workers, for the JSON and the page.
+[[nodiscard]] Json plan_json(const Comparison& plan, const std::vector<ComparedWorker>& workers);
 /// The comparisons as JSON, schema `hdpsim.comparison/1`. For one plan:
 ///   {"schema", "plan", "steps": [0], "runs": 4, "step_time_s": {"predicted", "measured", "noise_floor"},
 ///    "core_share": 1, "on_core_s": {"predicted", "measured"},
@@ -24,6 +27,9 @@ namespace hdpsim {
 /// For several plans: {"schema", "kendall_tau", "plans": [one such object without the schema, ...]}. Unknown values are
 /// null.
 [[nodiscard]] std::string comparison_json(const std::vector<Comparison>& plans);
+/// The same as one HTML page that opens without a network: tables, and bars of predicted over measured figures. Every
+/// text of a file is escaped.
+[[nodiscard]] std::string comparison_page(const std::string& title, const std::vector<Comparison>& plans);
 /// One row per plan and family: all of them, the largest difference first.
 [[nodiscard]] std::string families_csv(const std::vector<Comparison>& plans);
 /// One row per plan and rank.

@@ -15,53 +15,12 @@ namespace {
 
 constexpr std::size_t ranks_of_page = 64;
 
-Json pair_row(const Pair& pair) {
-  return {rounded(pair.predicted), rounded(pair.measured)};
-}
-
-Json families_json(const Comparison& plan) {
-  Json rows = Json::array();
-  for (const FamilyComparison& family : plan.families) {
-    rows.push_back({{"name", family.family}, {"count", family.instructions}, {"seconds", pair_row(family.seconds)}});
-  }
-  return rows;
-}
-
-Json activities_json(const Comparison& plan) {
-  Json rows = Json::array();
-  for (const Activity activity : all_activities) {
-    const Pair& pair = plan.activities_s[index_of(activity)];
-    if (pair.predicted == 0 && pair.measured == 0) continue;
-    rows.push_back({{"name", activity_name(activity)}, {"seconds", pair_row(pair)}});
-  }
-  if (plan.on_core_s) rows.push_back({{"name", "kernels, while on a core"}, {"seconds", pair_row(*plan.on_core_s)}});
-  return rows;
-}
-
-Json ranks_json(const Comparison& plan) {
-  Json rows = Json::array();
-  for (const std::size_t i : worst_ranks(plan, ranks_of_page)) {
-    const auto& [busy, exchange, hidden] = plan.ranks[i];
-    const Pair exposed = {exchange.predicted - hidden.predicted, exchange.measured - hidden.measured};
-    rows.push_back(
-        {{"name", "rank " + worker_name(plan, i)}, {"busy", pair_row(busy)}, {"exposed", pair_row(exposed)}});
-  }
-  return rows;
-}
-
 Json plan_data(const Comparison& plan) {
-  return {{"plan", plan.plan},
-          {"steps", plan.steps.size()},
-          {"runs", plan.runs},
-          {"step_time", pair_row(plan.step_time_s)},
-          {"noise", plan.noise_floor_s ? Json(rounded(*plan.noise_floor_s)) : Json()},
-          {"core_share", plan.core_share},
-          {"at_pace", plan.at_pace_s ? pair_row(*plan.at_pace_s) : Json()},
-          {"busy_machine", busy_machine_text(plan)},
-          {"families", families_json(plan)},
-          {"activities", activities_json(plan)},
-          {"ranks", ranks_json(plan)},
-          {"all_ranks", plan.ranks.size()}};
+  std::vector<ComparedWorker> shown;
+  for (const std::size_t worker : worst_ranks(plan, ranks_of_page)) shown.push_back({&plan, worker});
+  Json data = plan_json(plan, shown);
+  data["all_ranks"] = plan.ranks.size();
+  return data;
 }
 
 // "The predicted step time is off by at most 3.1 %: static 1.00 s against 975 ms measured (+2.8 %), ..."

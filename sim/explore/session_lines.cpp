@@ -10,7 +10,7 @@
 
 #include "sim/base/diagnostic.h"
 #include "sim/document/json.h"
-#include "sim/results/json.h"
+#include "sim/results/result_files.h"
 
 namespace hdpsim {
 namespace {

@@ -130,17 +130,6 @@ std::string table(const FitResult& result) {
   return text;
 }
 
-std::string csv(const FitResult& result) {
-  return csv_text([&](TableSink& sink) {
-    fit_row_figures().write_names(sink);
-    sink.end_row();
-    for (const FitRow& row : result.rows) {
-      fit_row_figures().write_cells(row, sink);
-      sink.end_row();
-    }
-  });
-}
-
 std::string json(const FitResult& result) {
   const StepFit& fit = *result.profile.provenance.fit;
   const auto errors = [](const FitErrors& of) { return of.rows > 0 ? fit_error_figures().json(of) : Json(); };
@@ -152,7 +141,7 @@ std::string json(const FitResult& result) {
                    {"iterations", result.iterations},
                    {"converged", result.converged},
                    {"residual_deviation", result.scale},
-                   {"parameters", Json::array()},
+                   {"parameters", fit_parameter_figures().json_list(reported_parameters(result))},
                    {"confounded", Json::array()},
                    {"errors",
                     {{"before", errors(result.before)},
@@ -160,20 +149,13 @@ std::string json(const FitResult& result) {
                      {"cross_validated", errors(result.cross_validated)},
                      {"held_out_before", errors(result.held_out_before)},
                      {"held_out_after", errors(result.held_out_after)}}},
-                   {"rows", Json::array()},
+                   {"rows", fit_row_figures().json_list(result.rows)},
                    {"left_out", result.left_out}};
-  for (const ReportedParameter& parameter : reported_parameters(result)) {
-    document["parameters"].push_back(fit_parameter_figures().json(parameter));
-  }
   for (const ConfoundedPair& pair : result.confounded) {
     document["confounded"].push_back({{"parameters", {pair.first, pair.second}}, {"correlation", pair.correlation}});
   }
-  for (const FitRow& row : result.rows) document["rows"].push_back(fit_row_figures().json(row));
   if (!result.tried.empty()) {
-    document["tried"] = {{"key", result.tried_key}, {"values", Json::array()}};
-    for (const TriedValue& tried : result.tried) {
-      document["tried"]["values"].push_back(tried_value_figures().json(tried));
-    }
+    document["tried"] = {{"key", result.tried_key}, {"values", tried_value_figures().json_list(result.tried)}};
   }
   if (result.next) document["next"] = next_json(*result.next);
   return json_page(document);
@@ -196,7 +178,7 @@ std::string formatted(const FitResult& result, Format format) {
     case Format::table:
       return table(result);
     case Format::csv:
-      return csv(result);
+      return fit_row_figures().csv(result.rows);
     case Format::json:
       return json(result);
   }

@@ -53,8 +53,9 @@ const activity_color = (activity) => `var(--${activity})`;
 
 // ---- Activities of a step
 
-const used_activities = (runs) =>
-    data.activities.map((name, i) => ({name, i})).filter(({i}) => runs.some(({breakdown}) => breakdown[i] > 0));
+const used_activities = (runs) => Object.keys(data.definitions.activities)
+                                      .map((name, i) => ({name, i}))
+                                      .filter(({name}) => runs.some((run) => run.breakdown_s[name] > 0));
 const meaning_of = (activity) => data.definitions.activities[activity];
 
 // ---- Elements

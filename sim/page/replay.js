@@ -8,17 +8,17 @@ const step_axis = {
   max: Math.max(1, data.steps - 1)
 };
 
-function breakdown_bar({plan, breakdown, mean, unfit}, longest) {
-  const parts = used_activities(data.summaries).map(({name, i}) => ({
-                                                      name,
-                                                      color: activity_color(name),
-                                                      share: breakdown[i] / longest,
-                                                      text: `${seconds(breakdown[i])}, ${percent(breakdown[i] / mean)}`
-                                                    }));
+function breakdown_bar({plan, breakdown_s, step_time_s: {mean}, unfit}, longest) {
+  const parts = used_activities(data.summaries).map(({name}) => ({
+                                      name,
+                                      color: activity_color(name),
+                                      share: breakdown_s[name] / longest,
+                                      text: `${seconds(breakdown_s[name])}, ${percent(breakdown_s[name] / mean)}`
+                                    }));
   return share_bar(parts, {label: `${plan}: where the time goes`, faded: unfit !== ""});
 }
 
-const over_best = data.summaries.every(({over_best}) => over_best !== null);
+const over_best = data.summaries.every(({speedup_over_best_static}) => speedup_over_best_static);
 
 function show_plans() {
   const columns = [
@@ -26,18 +26,19 @@ function show_plans() {
     ...(over_best ? titles("Over best static") : []), ...titles("Fastest in"),
     {title: "Where the time goes", text: true, below: true}
   ];
-  const longest = Math.max(...data.summaries.map(({mean}) => mean));
-  const fitting = data.summaries.filter(({unfit}) => !unfit).map(({mean}) => mean);
+  const longest = Math.max(...data.summaries.map(({step_time_s}) => step_time_s.mean));
+  const fitting = data.summaries.filter(({unfit}) => !unfit).map(({step_time_s}) => step_time_s.mean);
   const row = (summary) => {
-    const {plan, mean, quantiles, speedup: [ratio_of_means, ...spread], fastest, unfit} = summary;
+    const {plan, step_time_s: {mean, p5, p50, p95, p99, max}, speedup, speedup_over_best_static: best_static} = summary;
+    const {fastest_steps, unfit} = summary;
     const best = !unfit && mean === Math.min(...fitting);
     const is_baseline = plan === data.baseline;
     const shown =
         unfit ? element("s", {}, seconds(mean)) : element("span", {className: best ? "best" : ""}, seconds(mean));
     return [
-      plan_name(plan), shown, ...quantiles.map((value) => soft(seconds(value))), unfit ? "–" : ratio(ratio_of_means),
-      unfit || is_baseline ? "" : soft(range(spread, ratio)),
-      ...(over_best ? [unfit ? "–" : ratio(summary.over_best)] : []), unfit ? "–" : plural(fastest, "step"),
+      plan_name(plan), shown, ...[p5, p50, p95, p99, max].map((value) => soft(seconds(value))),
+      unfit ? "–" : ratio(speedup.mean), unfit || is_baseline ? "" : soft(range([speedup.p5, speedup.p95], ratio)),
+      ...(over_best ? [unfit ? "–" : ratio(best_static.mean)] : []), unfit ? "–" : plural(fastest_steps, "step"),
       breakdown_bar(summary, longest)
     ];
   };
@@ -111,8 +112,10 @@ function show_leads() {
 
 function show_slowest() {
   const shown =
-      data.slowest.filter(({steps}) => steps.length > 0)
-          .map(({plan, steps}) => element("div", {}, element("h3", {}, patch(plan_color(plan)), plan), list(steps)));
+      data.summaries.filter(({worst}) => worst.length > 0)
+          .map(
+              ({plan, worst}) => element(
+                  "div", {}, element("h3", {}, patch(plan_color(plan)), plan), list(worst.map(({text}) => text))));
   if (shown.length > 0) section("slowest", "The slowest steps", {}, ...shown);
 }
 

@@ -1,6 +1,8 @@
 // The report of a study: results, where the time goes, one run in detail, and what all of it rests on.
 
 const {plans} = data;
+const activities = Object.keys(data.definitions.activities);
+const evidence_kinds = Object.keys(data.definitions.evidence);
 const memory_color = (index) => `var(--memory-${index % 9})`;
 const evidence_color = (index) => `var(--evidence-${index})`;
 const pass_colors = {
@@ -14,8 +16,10 @@ const pass_colors = {
 
 // Intervals are those of the simulated means where every run has them, otherwise the spread of the steps.
 const uncertain = data.runs.every(({uncertainty}) => uncertainty);
-const step_time_of = (run) => ({...run.step_time, ...(uncertain ? run.uncertainty?.step_time : {})});
-const speedup_of = (run) => ({...run.speedup, ...(uncertain ? run.uncertainty?.speedup : {})});
+const resampled = (figure, interval) =>
+    ({...figure, ...(uncertain && interval ? {...interval, mean: figure.mean} : {})});
+const step_time_of = (run) => resampled(run.step_time_s, run.uncertainty?.step_time_s);
+const speedup_of = (run) => resampled(run.speedup, run.uncertainty?.speedup);
 
 // With the median between them where it is one of means, which the best static mesh has none of.
 const spread = ({p5, p50, p95}, form) =>
@@ -32,15 +36,15 @@ const has_spread = uncertain || step_counts.some((steps) => steps > 1);
 const spread_columns = has_spread ? titles(spread_name) : [];
 const spread_cells = (text) => has_spread ? [soft(text)] : [];
 
-const unless_it_fits = ({memory}) => memory.verdict === "fits" ? "" : `; ${memory.verdict}`;
+const unless_it_fits = ({memory_gb: {verdict}}) => verdict === "fits" ? "" : `; ${verdict}`;
 const compared = data.runs.find(({speedup}) => speedup);
 const versus = compared?.speedup.versus;
 // The best static mesh of the same tp and pp, which speed-ups are also over.
-const over_best = data.runs.some((run) => run.over_best);
+const over_best = data.runs.some((run) => run.speedup_over_best_static);
 
 // ---- Names
 
-const by_step_time = (a, b) => a.step_time.mean - b.step_time.mean;
+const by_step_time = (a, b) => a.step_time_s.mean - b.step_time_s.mean;
 const many_points = data.points.length > 1;
 const point_name = (point, between = ", ") => data.points[point].coordinates.map(([, value]) => value).join(between);
 const full_point_name = (point) => data.points[point].coordinates.map(([path, value]) => path + " " + value).join(", ");
@@ -58,38 +62,38 @@ const comparable_runs = () => data.runs.length <= most_bars ? data.runs : runs_a
 // ---- Results
 
 // Its length is the step time as a share of `longest`.
-function breakdown_bar(run, longest = run.step_time.mean) {
+function breakdown_bar(run, longest = run.step_time_s.mean) {
   const parts = used_activities([run]).map(
-      ({name, i}) => ({
+      ({name}) => ({
         name,
         color: activity_color(name),
-        share: run.breakdown[i] / longest,
-        time: run.breakdown[i],
-        text: `${seconds(run.breakdown[i])}, ${percent(run.breakdown[i] / run.step_time.mean)}`,
+        share: run.breakdown_s[name] / longest,
+        time: run.breakdown_s[name],
+        text: `${seconds(run.breakdown_s[name])}, ${percent(run.breakdown_s[name] / run.step_time_s.mean)}`,
       }));
   const largest = parts.filter(({share}) => share >= 0.005)
                       .sort((a, b) => b.share - a.share)
-                      .map(({name, time}) => `${name} ${percent(time / run.step_time.mean)}`)
+                      .map(({name, time}) => `${name} ${percent(time / run.step_time_s.mean)}`)
                       .join(", ");
-  return share_bar(parts, {label: `${run.plan ?? "rank"}: ${largest}`, faded: run.memory && !run.memory.fits});
+  return share_bar(parts, {label: `${run.plan ?? "rank"}: ${largest}`, faded: run.memory_gb && !run.memory_gb.fits});
 }
 
-function memory_text({memory}) {
+function memory_text({memory_gb: memory}) {
   if (memory.verdict === "at risk") {
-    const {device, device_at_most, device_limit} = memory;
-    const range = `${digits(device)} to ${digits(device_at_most)} of ${digits(device_limit)} GB`;
+    const {device_peak, device_at_most, device_limit} = memory;
+    const range = `${digits(device_peak)} to ${digits(device_at_most)} of ${digits(device_limit)} GB`;
     return element("span", {className: "misfit"}, `at risk: ${range}`);
   }
-  if (memory.fits) return gigabytes(memory.device);
+  if (memory.fits) return gigabytes(memory.device_peak);
   const too_much = (use, limit, what) =>
       element("span", {className: "misfit"}, `does not fit: ${digits(use)} of ${digits(limit)} ${what}`);
-  if (memory.device > memory.device_limit) return too_much(memory.device, memory.device_limit, "GB");
-  return too_much(memory.host, memory.host_limit, "GB of host");
+  if (memory.device_peak > memory.device_limit) return too_much(memory.device_peak, memory.device_limit, "GB");
+  return too_much(memory.host_peak, memory.host_limit, "GB of host");
 }
 
 // Plans that exceed the memory and whether speed-ups are stated over one of them.
 function misfits_text() {
-  const misfits = data.runs.filter(({memory}) => !memory.fits);
+  const misfits = data.runs.filter(({memory_gb}) => !memory_gb.fits);
   if (misfits.length === 0) return "";
   const over = misfits.find(({plan, speedup}) => plan === speedup?.versus);
   return `; struck out: ${plural(misfits.length, "run")} of a plan that does not fit the memory` +
@@ -98,18 +102,20 @@ function misfits_text() {
 
 // The figures of a plan that cannot run are struck out, and it is as fast as nothing.
 function result_row(run, best, longest) {
-  const figure = (text) => run.memory.fits ? text : element("s", {}, text);
+  const figure = (text) => run.memory_gb.fits ? text : element("s", {}, text);
   const speedups = run.plan === versus ?
       [figure(ratio(1)), ...spread_cells("")] :
-      run.memory.fits && run.speedup ?
+      run.memory_gb.fits && run.speedup ?
       [
         element("span", {className: run === best ? "best" : ""}, ratio(run.speedup.mean)),
         ...spread_cells(spread(speedup_of(run), ratio))
       ] :
       ["–", ...spread_cells("")];
-  const best_static = run.memory.fits && run.over_best ? ratio(run.over_best.mean) : "–";
+  const best_static =
+      run.memory_gb.fits && run.speedup_over_best_static ? ratio(run.speedup_over_best_static.mean) : "–";
   return [
-    plan_name(run.plan), element("span", {className: run === best ? "best" : ""}, figure(seconds(run.step_time.mean))),
+    plan_name(run.plan),
+    element("span", {className: run === best ? "best" : ""}, figure(seconds(run.step_time_s.mean))),
     ...spread_cells(spread(step_time_of(run), seconds)), ...(compared ? speedups : []),
     ...(over_best ? [best_static] : []), figure(short(run.tokens_per_s)), figure((100 * run.mfu).toFixed(1) + "%"),
     memory_text(run), breakdown_bar(run, longest)
@@ -137,9 +143,9 @@ function show_results() {
   const same_setting = all_same(data.points.map(({setting}) => setting));
   const rows = data.points.flatMap((point, index) => {
     const runs = runs_at(index);
-    const [best] = runs.filter(({memory}) => memory.fits).sort(by_step_time);
+    const [best] = runs.filter(({memory_gb}) => memory_gb.fits).sort(by_step_time);
     const shown = point.best_static ? [...runs, point.best_static] : runs;
-    const longest = Math.max(...shown.map(({step_time}) => step_time.mean));
+    const longest = Math.max(...shown.map(({step_time_s}) => step_time_s.mean));
     const title = [full_point_name(index), ...(same_setting ? [] : [soft(" " + point.setting)])];
     return [
       ...(many_points ? [heading_row(title, columns)] : []), ...shown.map((run) => result_row(run, best, longest)),
@@ -177,7 +183,7 @@ function narrower() {
   if (!uncertain) return [];
   const together = new Map();
   for (const run of data.runs) {
-    const {unknown, variance: [[source]], advice} = run.uncertainty;
+    const {unknown, variance: [{source}], advice} = run.uncertainty;
     if (!advice) continue;
     const line = unknown.length > 0 ?
         `the interval leaves out the error of ${unknown[0]}, which is not known; to know it: ${advice}.` :
@@ -203,14 +209,14 @@ const comparisons = [
             {name: "Speed-up", axis: `times as fast as ${versus}`, form: ratio, short: short_ratio, figure: speedup_of}
           ] :
           []),
-  ...(over_best && data.runs.every((run) => run.over_best) ? [{
+  ...(over_best && data.runs.every((run) => run.speedup_over_best_static) ? [{
     name: "Over best static",
     axis: "times as fast as the best static mesh of the same tp and pp",
     form: ratio,
     short: short_ratio,
-    figure: (run) => uncertain ? {mean: run.over_best.mean} : run.over_best
+    figure: ({speedup_over_best_static: found}) => uncertain ? {mean: found.mean} : found
   }] :
-                                                             []),
+                                                                            []),
   {
     name: "Tokens/s",
     axis: "tokens a second",
@@ -265,7 +271,8 @@ function show_points() {
               uncertain ? `the 5th to 95th percentile over ${data.runs[0].uncertainty.samples} samples${
                               numbers ? "" : ", a dot at the 50th"}` :
                           "the 5th to 95th percentile of the steps, of a speed-up step by step"),
-          data.runs.every(({memory}) => memory.fits) ? "." : `. What is ${numbers ? "hollow" : "faint"} does not fit.`),
+          data.runs.every(({memory_gb}) => memory_gb.fits) ? "." :
+                                                             `. What is ${numbers ? "hollow" : "faint"} does not fit.`),
       one_of("What to compare", comparisons.map((each) => ({name: each.name, value: each})), redraw), place,
       figures_place());
   redraw(comparisons[0]);
@@ -281,7 +288,7 @@ function draw_point_bars(place, {name, axis, form, short, figure}) {
       name: plan,
       color: plan_color(plan),
       values: found.map((each) => each?.mean),
-      faded: runs.map((run) => run && !run.memory.fits),
+      faded: runs.map((run) => run && !run.memory_gb.fits),
       whiskers: found.find(Boolean).p5 === undefined ? undefined : found.map((each) => each && spread_of(each))
     };
   });
@@ -326,7 +333,7 @@ function draw_curves(place, {path, column, values}, {name, axis, form, short, fi
         color: plan_color(plan),
         points: found.map(({mean}, i) => [values[runs[i].point], mean]),
         band: found[0]?.p5 === undefined ? [] : found.map(({p5, p95}, i) => [values[runs[i].point], p5, p95]),
-        faded: runs.map(({memory}) => !memory.fits),
+        faded: runs.map(({memory_gb}) => !memory_gb.fits),
         text: (i) => with_spread(found[i], form) + unless_it_fits(runs[i])
       };
     });
@@ -415,21 +422,21 @@ function draw_breakdown(shares = breakdown_in_shares) {
        [
          activity_color(name),
          `${name}: ${seconds(time)}, ` +
-             `${percent(time / run.step_time.mean)}`
+             `${percent(time / run.step_time_s.mean)}`
        ],
        ...(meaning_of(name) ? [meaning_of(name)] : [])];
   draw_stacked(part("breakdown-chart"), {
     label: "Time by activity, a bar a run",
     rows: runs.map(run_name),
-    faded: runs.map(({memory}) => !memory.fits),
+    faded: runs.map(({memory_gb}) => !memory_gb.fits),
     parts: used.map(({name, i}) => ({
                       name,
                       color: activity_color(name),
                       i,
-                      values: runs.map((run) => run.breakdown[i] / (shares ? run.step_time.mean : 1))
+                      values: runs.map((run) => run.breakdown_s[name] / (shares ? run.step_time_s.mean : 1))
                     })),
-    text: ({name, i}, row) => text(name, runs[row], runs[row].breakdown[i]),
-    totals: shares ? undefined : runs.map((run) => seconds(run.step_time.mean)),
+    text: ({name}, row) => text(name, runs[row], runs[row].breakdown_s[name]),
+    totals: shares ? undefined : runs.map((run) => seconds(run.step_time_s.mean)),
     axis: shares ? {name: "share of the step", form: percent, max: 1} : {form: short_seconds},
   });
   show_figures(
@@ -437,7 +444,7 @@ function draw_breakdown(shares = breakdown_in_shares) {
       table(
           "Time by activity, mean over ranks and steps",
           [{title: "Run", text: true}, ...used.map(({name}) => ({title: name, meaning: meaning_of(name)}))],
-          runs.map((run) => [run_name(run), ...used.map(({i}) => seconds(run.breakdown[i]))])));
+          runs.map((run) => [run_name(run), ...used.map(({name}) => seconds(run.breakdown_s[name]))])));
 }
 
 // ---- One run
@@ -536,10 +543,10 @@ function show_ranks(run) {
     label: `How busy each of ${workers} ${what}s is`,
     columns,
     ends: ["0%", "100% of the step busy"],
-    values: cells.map((busy) => busy / run.step_time.mean),
+    values: cells.map((busy) => busy / run.step_time_s.mean),
     row_name: (row) => "rank " + Math.floor(first(row * columns) / run.stages),
-    text: (
-        cell) => [name(cell), `busy ${seconds(cells[cell])}, ${percent(cells[cell] / run.step_time.mean)} of the step`],
+    text: (cell) =>
+        [name(cell), `busy ${seconds(cells[cell])}, ${percent(cells[cell] / run.step_time_s.mean)} of the step`],
   });
   show_histogram(run);
 }
@@ -560,12 +567,12 @@ function show_histogram(run) {
     axis: {name: "ranks", form: plain, max: Math.max(...counts) * 1.02},
     text: (_, i) => [bin(i), plural(counts[i], "rank")],
   });
-  const [min, mean, max, deviation] = run.busy;
+  const {min, mean, max, std} = run.rank_busy_s;
   show_figures(
       "ranks",
       table(
           "Busy time over ranks, mean over steps of each step's figure",
-          titles("least", "mean", "most", "standard deviation"), [[min, mean, max, deviation].map(seconds)]),
+          titles("least", "mean", "most", "standard deviation"), [[min, mean, max, std].map(seconds)]),
       table(
           "Ranks by busy time", [{title: "busy", text: true}, {title: "ranks"}],
           counts.map((count, i) => [bin(i), count.toLocaleString("en")]).filter(([, count]) => count !== "0")));
@@ -573,7 +580,7 @@ function show_histogram(run) {
 
 function show_stages(run) {
   if (run.stages === 1) return hide("stages");
-  const stages = run.stage_breakdowns.map((breakdown, stage) => ({stage, breakdown}));
+  const stages = run.stage_breakdowns.map((breakdown_s, stage) => ({stage, breakdown_s}));
   const used = used_activities(stages);
   const name_of = ({stage}) => `stage ${stage}`;
   draw_stacked(part("stages-chart"), {
@@ -581,7 +588,7 @@ function show_stages(run) {
     rows: stages.map(name_of),
     axis: {form: short_seconds},
     parts: used.map(
-        ({name, i}) => ({name, color: activity_color(name), values: stages.map(({breakdown}) => breakdown[i])})),
+        ({name}) => ({name, color: activity_color(name), values: stages.map(({breakdown_s}) => breakdown_s[name])})),
     text: ({name, color, values}, i) => [`stage ${i}`, [color, `${name}: ${seconds(values[i])}`]],
   });
   show_figures(
@@ -589,7 +596,7 @@ function show_stages(run) {
       table(
           "Time by activity, mean over ranks and steps",
           [{title: "Stage", text: true}, ...used.map(({name}) => ({title: name}))],
-          stages.map((stage) => [name_of(stage), ...used.map(({i}) => seconds(stage.breakdown[i]))])));
+          stages.map((stage) => [name_of(stage), ...used.map(({name}) => seconds(stage.breakdown_s[name]))])));
 }
 
 // ---- Who works with whom
@@ -668,8 +675,8 @@ function note_timeline(run, step) {
 }
 
 const waits = ["group_wait", "bubble"];
-const busy_of = ({breakdown}) =>
-    breakdown.reduce((sum, time, i) => sum + (waits.includes(data.activities[i]) ? 0 : time), 0);
+const busy_of = ({breakdown_s}) =>
+    activities.reduce((sum, name) => sum + (waits.includes(name) ? 0 : breakdown_s[name]), 0);
 function lane_shares(step, lane_name) {
   return table(
       "Where the time of the shown ranks goes in this step",
@@ -677,7 +684,7 @@ function lane_shares(step, lane_name) {
       step.lanes.map(
           (lane) =>
               [lane_name(lane), seconds(busy_of(lane)),
-               breakdown_bar({plan: lane_name(lane), breakdown: lane.breakdown, step_time: {mean: step.time}})]));
+               breakdown_bar({plan: lane_name(lane), breakdown_s: lane.breakdown_s, step_time_s: {mean: step.time}})]));
 }
 function lane_pieces(run, step, lane_name) {
   const pass_columns = run.stages > 1 ? [{title: "Pass", text: true}, ...titles("micro-batch", "chunk")] : [];
@@ -727,17 +734,18 @@ function show_groups(run) {
 
 // ---- Memory
 
-function verdict_of({memory, stages}) {
+function verdict_of({memory_gb: memory, stages}) {
   const place = worker_name({stages}, memory.rank, memory.stage);
-  const use = `${gigabytes(memory.device)} of ${gigabytes(memory.device_limit)} on a device of ${place}, ` +
-      `${seconds(memory.at)} after the start of step ${memory.step}`;
-  const host = memory.host > 0 ? `; ${gigabytes(memory.host)} of ${gigabytes(memory.host_limit)} of a device's ` +
+  const use = `${gigabytes(memory.device_peak)} of ${gigabytes(memory.device_limit)} on a device of ${place}, ` +
+      `${seconds(memory.at_s)} after the start of step ${memory.step}`;
+  const host = memory.host_peak > 0 ?
+      `; ${gigabytes(memory.host_peak)} of ${gigabytes(memory.host_limit)} of a device's ` +
           "share of host memory" :
-                                 "";
-  const largest = memory.parts.map((size, i) => ({size, name: data.memory_parts[i]}))
-                      .sort((a, b) => b.size - a.size)
+      "";
+  const largest = Object.entries(memory.parts)
+                      .sort(([, a], [, b]) => b - a)
                       .slice(0, 3)
-                      .map(({size, name}) => `${name} ${gigabytes(size)}`)
+                      .map(([name, size]) => `${name} ${gigabytes(size)}`)
                       .join(", ");
   const risk = memory.verdict === "at risk" ?
       `; where the allocator leaves the largest gaps that were measured, ${gigabytes(memory.device_at_most)}` :
@@ -748,33 +756,35 @@ const device_limit_of = ({device_limit}) => ({at: device_limit, text: `limit of 
 
 function show_memory(run) {
   const runs = runs_at(run.point);
-  const limit = device_limit_of(run.memory);
+  const limit = device_limit_of(run.memory_gb);
   part("memory-verdict").textContent = `${run.plan} ${verdict_of(run)}`;
-  const used = data.memory_parts.map((name, i) => ({name, i})).filter(({i}) => runs.some((r) => r.memory.parts[i] > 0));
+  const used = Object.keys(run.memory_gb.parts)
+                   .map((name, i) => ({name, i}))
+                   .filter(({name}) => runs.some(({memory_gb}) => memory_gb.parts[name] > 0));
   draw_stacked(part("memory-parts"), {
     label: "The fullest device by use, a bar a plan",
     rows: runs.map(({plan}) => plan),
-    parts: used.map(({name, i}) => ({name, color: memory_color(i), values: runs.map(({memory}) => memory.parts[i])})),
+    parts: used.map(
+        ({name, i}) => ({name, color: memory_color(i), values: runs.map(({memory_gb}) => memory_gb.parts[name])})),
     text: ({name, color, values}, i) => [runs[i].plan, [color, `${name}: ${gigabytes(values[i])}`]],
     axis: {
       name: "GB of the fullest device",
       form: plain,
       limit,
-      max: round_end(Math.max(limit.at, ...runs.map(({memory}) => memory.device)))
+      max: round_end(Math.max(limit.at, ...runs.map(({memory_gb}) => memory_gb.device_peak)))
     },
   });
   show_memory_over_time(run, limit);
-  show_figures(
-      "memory", memory_table(runs, used), ...(run.memory.ranks.length > 0 ? [samples_table(run.memory.ranks)] : []));
+  show_figures("memory", memory_table(runs, used), ...(run.samples.length > 0 ? [samples_table(run.samples)] : []));
 }
 function memory_table(runs, used) {
   return table(
       "GB on the fullest device at its fullest moment",
       [{title: "Plan", text: true}, ...titles("peak", "limit", "verdict"), ...used.map(({name}) => ({title: name}))],
       runs.map(
-          ({plan, memory}) =>
-              [plan, digits(memory.device), digits(memory.device_limit), memory.verdict,
-               ...used.map(({i}) => digits(memory.parts[i]))]));
+          ({plan, memory_gb: {device_peak, device_limit, verdict, parts}}) =>
+              [plan, digits(device_peak), digits(device_limit), verdict,
+               ...used.map(({name}) => digits(parts[name]))]));
 }
 function samples_table(ranks) {
   return table(
@@ -785,7 +795,7 @@ function samples_table(ranks) {
 }
 
 function show_memory_over_time(run, limit) {
-  const {ranks, step} = run.memory;
+  const {samples: ranks, memory_gb: {step}} = run;
   const place = part("memory-time");
   place.hidden = ranks.length === 0;
   const left_out = ranks.reduce((sum, rank) => sum + rank.left_out, 0);
@@ -910,11 +920,12 @@ function limits() {
 }
 function draw_evidence() {
   const runs = comparable_runs();
-  const used = data.evidence.map((name, i) => ({name, i})).filter(({i}) => runs.some((run) => run.evidence[i] > 0));
+  const used =
+      evidence_kinds.map((name, i) => ({name, i})).filter(({name}) => runs.some((run) => run.evidence[name] > 0));
   draw_stacked(part("evidence-chart"), {
     label: "Share of the time by evidence, a bar a run",
     rows: runs.map(run_name),
-    parts: used.map(({name, i}) => ({name, color: evidence_color(i), values: runs.map((run) => run.evidence[i])})),
+    parts: used.map(({name, i}) => ({name, color: evidence_color(i), values: runs.map((run) => run.evidence[name])})),
     text:
         ({name, color, values},
          i) => [run_name(runs[i]), [color, `${name}: ${percent(values[i])}`], data.definitions.evidence[name] ?? ""],
@@ -923,13 +934,13 @@ function draw_evidence() {
   show_figures(
       "evidence",
       table(
-          "Share of the rank time", [{title: "Run", text: true}, ...data.evidence.map((title) => ({title}))],
-          runs.map((run) => [run_name(run), ...run.evidence.map(percent)])),
+          "Share of the rank time", [{title: "Run", text: true}, ...evidence_kinds.map((title) => ({title}))],
+          runs.map((run) => [run_name(run), ...evidence_kinds.map((name) => percent(run.evidence[name]))])),
       ...(uncertain ? [variance_table(runs)] : []));
 }
 function variance_table(runs) {
-  const sources = [...new Set(runs.flatMap(({uncertainty}) => uncertainty.variance.map(([source]) => source)))];
-  const share = (run, source) => new Map(run.uncertainty.variance).get(source) ?? 0;
+  const sources = [...new Set(runs.flatMap(({uncertainty}) => uncertainty.variance.map(({source}) => source)))];
+  const share = (run, source) => run.uncertainty.variance.find((each) => each.source === source)?.share ?? 0;
   return table(
       "Where the variance of the mean step time comes from", [{title: "Run", text: true}, ...titles(...sources)],
       runs.map((run) => [run_name(run), ...sources.map((source) => percent(share(run, source)))]));
@@ -956,7 +967,7 @@ function show_chooser() {
   section(
       "choice", "One run in detail", {}, form, element("p", {id: "chosen", className: "plain", "aria-live": "polite"}));
   if (many_points) part("choose-point").value = data.points.length - 1;
-  const [best] = runs_at(data.points.length - 1).filter(({memory}) => memory.fits).sort(by_step_time);
+  const [best] = runs_at(data.points.length - 1).filter(({memory_gb}) => memory_gb.fits).sort(by_step_time);
   part("choose-plan").value = best?.plan ?? plans.at(-1);
   form.addEventListener("change", show_choice);
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -968,7 +979,7 @@ function show_choice() {
   for (const id of Object.keys(shows)) part(id).hidden = false;
   const {background} = data.points[run.point];
   part("chosen").textContent = `${many_points ? full_point_name(run.point) + "; " : ""}${run.plan}: ` +
-      `${seconds(run.step_time.mean)} a step${unless_it_fits(run)}.` +
+      `${seconds(run.step_time_s.mean)} a step${unless_it_fits(run)}.` +
       (background.length > 0 ? ` Beside it: ${background.join("; ")}.` : "");
   for (const show of Object.values(shows)) show(run);
   if (data.runs.length > most_bars) {

@@ -11,19 +11,19 @@ const columns = [
   {title: "Rank", cell: ({rank}) => String(rank)}, {title: "Plan", text: true, cell: ({plan}) => plan_name(plan)}, {
     title: "Step time",
     cell: (each) =>
-        element("span", {className: each === best_candidate ? "best" : ""}, at_least(each, seconds(each.time)))
+        element("span", {className: each === best_candidate ? "best" : ""}, at_least(each, seconds(each.step_time_s)))
   },
-  {title: "To the best", cell: (each) => at_least(each, times(each.ratio[0]))},
-  {title: "p5 – p95", cell: ({steps, ratio: [, ...spread]}) => steps > 1 ? soft(range(spread, times)) : ""},
+  {title: "To the best", cell: (each) => at_least(each, times(each.ratio.mean))},
+  {title: "p5 – p95", cell: ({steps, ratio: {p5, p95}}) => steps > 1 ? soft(range([p5, p95], times)) : ""},
   {title: "Steps",
    cell: ({steps}) => steps === data.steps ? "all" :
        steps === 0                         ? "bound" :
                                              String(steps)},
   {title: "MFU", cell: ({mfu}) => percent(mfu)},
-  {title: "Memory", cell: ({device_gb, at_risk}) => gigabytes(device_gb) + (at_risk ? ", at risk" : "")},
+  {title: "Memory", cell: ({device_peak_gb, at_risk}) => gigabytes(device_peak_gb) + (at_risk ? ", at risk" : "")},
   ...(differs(({gpus}) => gpus) ? [{title: "GPUs", cell: ({gpus}) => gpus.toLocaleString("en")}] : []),
-  data.currency ? {title: `${data.currency}/Gtoken`, cell: ({cost}) => digits(cost)} :
-                  {title: "GPU-h/Gtoken", cell: ({gpu_hours}) => digits(gpu_hours)},
+  data.currency ? {title: `${data.currency}/Gtoken`, cell: ({cost_per_gigatoken}) => digits(cost_per_gigatoken)} :
+                  {title: "GPU-h/Gtoken", cell: ({gpu_hours_per_gigatoken}) => digits(gpu_hours_per_gigatoken)},
   {title: "Choices", text: true, below: true, cell: ({choices}) => element("div", {className: "long"}, choices)}
 ];
 const candidates_table = (caption, candidates) =>
@@ -40,13 +40,13 @@ function show_best_of_plans() {
 function show_front() {
   const kinds = data.plans.map((plan) => ({name: plan, color: plan_color(plan)}));
   const text = (each) =>
-      [each.choices, at_least(each, `${seconds(each.time)} a step, ${times(each.ratio[0])} the best`),
-       `${gigabytes(each.device_gb)} a device, ${plural(each.gpus, "GPU")}`,
+      [each.choices, at_least(each, `${seconds(each.step_time_s)} a step, ${times(each.ratio.mean)} the best`),
+       `${gigabytes(each.device_peak_gb)} a device, ${plural(each.gpus, "GPU")}`,
        ...(each.on_front ? ["on the front"] : [])];
   const points =
       [...data.candidates].sort((a, b) => a.on_front - b.on_front).map((each) => ({
-                                                                         x: each.time,
-                                                                         y: each.device_gb,
+                                                                         x: each.step_time_s,
+                                                                         y: each.device_peak_gb,
                                                                          color: plan_color(each.plan),
                                                                          series: data.plans.indexOf(each.plan),
                                                                          kind: each.on_front ? "" : "faint",
@@ -60,8 +60,8 @@ function show_front() {
           "beats them in time, memory (in twentieths of a device) and GPUs together.",
       chart_place("front-chart"),
       element("details", {open: true}, element("summary", {}, "The front"), element("div", {className: "figures"})));
-  const longest = Math.max(...data.candidates.map(({time}) => time));
-  const shortest = Math.min(...data.candidates.map(({time}) => time));
+  const longest = Math.max(...data.candidates.map(({step_time_s}) => step_time_s));
+  const shortest = Math.min(...data.candidates.map(({step_time_s}) => step_time_s));
   const limit = {at: data.device_memory, text: `memory of a device: ${gigabytes(data.device_memory)}`};
   draw_points(part("front-chart"), {
     label: "Step time and memory of every candidate",

@@ -3,16 +3,17 @@
 const near = 0.2;  // the dashed lines of a chart
 const figure = (value) => plain(Number(value.toPrecision(4)));
 const error_text = (error) => signed_percent(error);
+const error_of = ({predicted, published}) => predicted / published - 1;
 const names_of_sets = [...new Set(data.sets.map(({set}) => set))];
 const id_of = (set) => "set-" + names_of_sets.indexOf(set);
 
 // The line T = a m + c through the steps of a plan: the error of a, and c / a.
-const line_columns = data.sets.some(({lines}) => lines) ? titles("Micro-batch", "Rest") : [];
-const line_cells = (lines) => {
+const line_columns = data.sets.some(({lines}) => lines !== null) ? titles("Micro-batch", "Rest") : [];
+const line_cells = ({lines, micro_batch_error, published_rest, predicted_rest}) => {
   if (line_columns.length === 0) return [];
   return lines === null ?
       ["", ""] :
-      [error_text(lines.micro_batch_error), `${lines.published_rest.toFixed(2)} / ${lines.predicted_rest.toFixed(2)}`];
+      [error_text(micro_batch_error), `${published_rest.toFixed(2)} / ${predicted_rest.toFixed(2)}`];
 };
 const lines_note = line_columns.length === 0 ?
     "" :
@@ -24,9 +25,11 @@ function show_sets() {
     {title: "Set", text: true}, {title: "Quantity", text: true},
     ...titles("Figures", "Counted", "Median error", "Mean", "Worst", "Bias", "Ranking"), ...line_columns
   ];
-  const of_errors = ({predicted, median, mean, worst, bias}) => predicted === 0 ?
-      ["–", "–", "–", "–"] :
-      [element("b", {}, percent(median)), percent(mean), percent(worst), error_text(bias)];
+  const of_errors = ({predicted, median_abs_error, mean_abs_error, worst_abs_error, median_error}) =>
+      predicted === 0 ? ["–", "–", "–", "–"] : [
+        element("b", {}, percent(median_abs_error)), percent(mean_abs_error), percent(worst_abs_error),
+        error_text(median_error)
+      ];
   section(
       "sets", "Sets", {long: true},
       "Median, mean and worst are of absolute errors; the bias is the median error of times with " +
@@ -37,8 +40,8 @@ function show_sets() {
           data.sets.map(
               (set) =>
                   [element("a", {href: "#" + id_of(set.set)}, set.set), set.quantity, String(set.rows),
-                   String(set.predicted), ...of_errors(set), set.ranking === null ? "" : set.ranking.toFixed(2),
-                   ...line_cells(set.lines)]),
+                   String(set.predicted), ...of_errors(set), set.kendall_tau === null ? "" : set.kendall_tau.toFixed(2),
+                   ...line_cells(set)]),
           {cards: true}));
 }
 
@@ -52,7 +55,7 @@ function draw_quantity(place, name, rows) {
                  text: [
                    row.case,
                    `published ${figure(row.published)} ${row.unit}, predicted ${figure(row.predicted)} ${row.unit}`,
-                   `error ${error_text(row.error)}${row.fitted ? ", fitted" : ""}`
+                   `error ${error_text(error_of(row))}${row.fitted ? ", fitted" : ""}`
                  ]
                }));
   const all = points.flatMap(({x, y}) => [x, y]);
@@ -81,8 +84,8 @@ function rows_table(rows) {
       rows.map(
           (row) =>
               [row.case, `${figure(row.published)} ${row.unit}`,
-               row.predicted === null ? soft(row.why_not) : figure(row.predicted),
-               row.predicted === null ? "" : error_text(row.error) + (row.fitted ? " (fitted)" : ""),
+               row.predicted === null ? soft(row.not_predicted) : figure(row.predicted),
+               row.predicted === null ? "" : error_text(error_of(row)) + (row.fitted ? " (fitted)" : ""),
                soft(row.source)]));
 }
 

@@ -24,7 +24,8 @@ class Tuning {
   Tuning(Study study, TuneResult result) : study_(std::move(study)), result_(std::move(result)) {}
 
   [[nodiscard]] py::dict columns() const {
-    return columns_of([&](TableSink& sink) { write_candidates(result_, study_.tune.price, sink); });
+    return columns_of(
+        [&](TableSink& sink) { candidate_figures().write(ranked_candidates(result_, study_.tune.price), sink); });
   }
   [[nodiscard]] std::string table() const { return printable_lines(tune_table(result_, study_.tune.price)); }
   [[nodiscard]] std::string json() const { return tune_json(result_, study_.tune.price, study_.resolved, version); }

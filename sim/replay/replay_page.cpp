@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "sim/base/quantity_text.h"
 #include "sim/document/json.h"
 #include "sim/page/page.h"
@@ -14,25 +11,11 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::array shown_quantiles = {0.05, 0.5, 0.95, 0.99, 1.0};
-
 Json plan_data(const ReplayResult& result, std::size_t index) {
-  const PlanSummary& plan = result.summary.plans[index];
-  const std::optional<double> over_best = over_best_static(result, index);
-  Json quantiles = Json::array();
-  for (const double p : shown_quantiles) quantiles.push_back(rounded(plan.time_s.quantile(p)));
-  Json breakdown = Json::array();
-  for (const double seconds : plan.breakdown_s) breakdown.push_back(rounded(seconds));
-  return {{"plan", result.plans[index]},
-          {"mean", rounded(plan.mean_s)},
-          {"quantiles", quantiles},
-          {"speedup",
-           {rounded(plan.speedup), rounded(plan.speedups.quantile(0.05)), rounded(plan.speedups.quantile(0.95))}},
-          {"over_best", over_best ? Json(rounded(*over_best)) : Json()},
-          {"fastest", plan.fastest},
-          {"unfit", unfit_text(result, index)},
-          {"risk", risk_text(result, index)},
-          {"breakdown", breakdown}};
+  Json data = plan_json(result, index);
+  data["unfit"] = unfit_text(result, index);
+  data["risk"] = risk_text(result, index);
+  return data;
 }
 
 // [first step, last step, length of a token's sequence, [least, mean, most] of each plan]
@@ -60,16 +43,6 @@ Json leads_json(const ReplayResult& result) {
     leads.push_back({{"plan", result.plans[plan]}, {"text", lead_sentence(result, plan)}, {"stretches", stretches}});
   }
   return leads;
-}
-
-Json slowest_json(const ReplayResult& result) {
-  Json slowest = Json::array();
-  for (std::size_t plan = 0; plan < result.plans.size(); ++plan) {
-    Json steps = Json::array();
-    for (const StepCause& cause : result.worst[plan]) steps.push_back(step_sentence(result, cause));
-    slowest.push_back({{"plan", result.plans[plan]}, {"steps", steps}});
-  }
-  return slowest;
 }
 
 // The fastest plan of those that fit in all steps, against the baseline; then whether another one wins some steps.
@@ -100,7 +73,6 @@ Json page_json(const ReplayResult& result) {
   if (result.best_static) notes.push_back(best_static_sentence(result));
   return {{"plans", result.plans},
           {"colors", plan_colors(result.plans)},
-          {"activities", activity_names()},
           {"definitions", definitions(result.plans)},
           {"setting", result.setting},
           {"profile", result.profile},
@@ -110,8 +82,7 @@ Json page_json(const ReplayResult& result) {
           {"summaries", plans},
           {"series", series_json(result.summary)},
           {"lengths", lengths_sentence(result)},
-          {"leads", leads_json(result)},
-          {"slowest", slowest_json(result)}};
+          {"leads", leads_json(result)}};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "sim/base/growing_file.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/document/json.h"
 #include "sim/document/values.h"
 #include "sim/replay/replay_text.h"
@@ -18,8 +19,6 @@
 namespace hdpsim {
 namespace {
 
-using Row = std::vector<std::string>;
-
 std::string shares_text(const PlanSummary& plan) {
   Breakdown breakdown;
   for (const Activity activity : all_activities) {
@@ -28,7 +27,7 @@ std::string shares_text(const PlanSummary& plan) {
   return largest_shares(breakdown);
 }
 
-Row row_of(const ReplayResult& result, std::size_t index) {
+TextRow row_of(const ReplayResult& result, std::size_t index) {
   const PlanSummary& plan = result.summary.plans[index];
   const std::string unfit = unfit_text(result, index);
   const std::string risk = risk_text(result, index);
@@ -52,23 +51,13 @@ Row row_of(const ReplayResult& result, std::size_t index) {
 constexpr std::ptrdiff_t over_best_column = 7;
 
 std::string plans_table(const ReplayResult& result) {
-  std::vector<Row> rows = {{"plan", "mean", "p5", "p50", "p95", "slowest", "speed-up (p5-p95)", "over best",
-                            "fastest in", "where the time goes"}};
+  std::vector<TextRow> rows = {{"plan", "mean", "p5", "p50", "p95", "slowest", "speed-up (p5-p95)", "over best",
+                                "fastest in", "where the time goes"}};
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) rows.push_back(row_of(result, plan));
   if (!result.best_static) {
-    for (Row& row : rows) row.erase(row.begin() + over_best_column);
+    for (TextRow& row : rows) row.erase(row.begin() + over_best_column);
   }
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    text += fmt::format("  {:<{}}", row[0], widths[0]);
-    for (std::size_t i = 1; i + 1 < row.size(); ++i) text += fmt::format("  {:>{}}", row[i], widths[i]);
-    text += fmt::format("  {}\n", row.back());
-  }
-  return text;
+  return joined(aligned_lines(rows), "");
 }
 
 // Wraps a sentence to the width of a terminal, its first line indented by two, the others by four.
@@ -162,6 +151,8 @@ Json over_best_json(const ReplayResult& result, std::size_t index) {
           {"steps", best.steps}};
 }
 
+}  // namespace
+
 Json plan_json(const ReplayResult& result, std::size_t index) {
   const PlanSummary& plan = result.summary.plans[index];
   Json stretches = Json::array();
@@ -187,8 +178,6 @@ Json plan_json(const ReplayResult& result, std::size_t index) {
           {"lead_lost", {{"stretches", plan.stretches}, {"steps", plan.steps_in_them}, {"lowest", stretches}}},
           {"worst", worst}};
 }
-
-}  // namespace
 
 std::string replay_table(const ReplayResult& result) {
   std::string refused;

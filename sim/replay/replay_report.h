@@ -6,6 +6,7 @@
 
 #include "sim/base/output_folder.h"
 #include "sim/document/document.h"
+#include "sim/document/json.h"
 #include "sim/replay/replay.h"
 
 namespace hdpsim {
@@ -14,6 +15,8 @@ namespace hdpsim {
 /// slowest steps are slow.
 [[nodiscard]] std::string replay_table(const ReplayResult& result);
 
+/// The figures of one plan, for the JSON and the page. Times in seconds, memory in GB.
+[[nodiscard]] Json plan_json(const ReplayResult& result, std::size_t plan);
 /// The result as JSON, schema `hdpsim.replay/1`: `study` is the resolved study, `version` that of the program. Times in
 /// seconds, lengths in tokens, memory in GB.
 [[nodiscard]] std::string replay_json(const ReplayResult& result, const Value& study, std::string_view version);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sim/base/quantity_text.h"
-#include "sim/results/trace_notes.h"
+#include "sim/results/notes.h"
 
 namespace hdpsim {
 namespace {

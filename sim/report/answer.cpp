@@ -10,8 +10,8 @@
 #include "sim/analysis/glossary.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
-#include "sim/document/values.h"
 #include "sim/report/explanation_text.h"
+#include "sim/results/notes.h"
 #include "sim/results/table.h"
 
 namespace hdpsim {
@@ -65,14 +65,6 @@ std::vector<Race> races_of(const std::vector<Run>& runs) {
     std::stable_sort(race.others.begin(), race.others.end(), is_faster);
   }
   return races;
-}
-
-std::string place_of(const Run& run) {
-  std::vector<std::string> parts;
-  for (const auto& coordinate : run.info.coordinates) {
-    parts.push_back(fmt::format("{} {}", coordinate.path, line_of(coordinate.value)));
-  }
-  return joined(parts, ", ");
 }
 
 double times_as_fast(const Run& slower, const Run& faster) {
@@ -182,7 +174,7 @@ std::string lead_of_sweep(const std::vector<Race>& races) {
   if (widest == nullptr) return winners_text(races) + ".";
   return fmt::format("{}, {:.2f} to {:.2f} times as fast as {}{}. The lead is widest at {}: {}", winners_text(races),
                      least, most, rivals.size() == 1 ? *rivals.begin() : "the baseline or the next plan",
-                     range_over_best_static(over_best), place_of(*widest->winner()),
+                     range_over_best_static(over_best), point_text(widest->winner()->info),
                      comparison_text(*widest->winner(), *widest->rival()));
 }
 
@@ -259,7 +251,7 @@ Answer answer_of(const std::vector<Run>& runs, const RunAdvice& advice) {
   const auto ran = std::find_if(runs.rbegin(), runs.rend(), [](const Run& run) { return !run.is_refused(); });
   if (ran == runs.rend()) return answer;
   const Run& told = last == races.rend() ? *ran : *last->winner();
-  const std::string at = races.size() > 1 ? fmt::format("at {}, ", place_of(told)) : "";
+  const std::string at = races.size() > 1 ? fmt::format("at {}, ", point_text(told.info)) : "";
   answer.notes.push_back(capitalised(at + spread_text(told)));
   answer.notes.push_back(costs_text(told));
   return answer;

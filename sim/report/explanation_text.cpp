@@ -11,9 +11,8 @@
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/document/json.h"
-#include "sim/document/values.h"
-#include "sim/results/advice_text.h"
-#include "sim/results/baseline_note.h"
+#include "sim/results/notes.h"
+#include "sim/results/run_figures.h"
 #include "sim/results/table.h"
 
 namespace hdpsim {
@@ -135,14 +134,6 @@ std::string over_best_static_text(const std::vector<const Run*>& runs) {
 
 // ---- For programs
 
-Json seconds_json(const Breakdown& breakdown) {
-  Json json = Json::object();
-  for (const Activity activity : all_activities) {
-    json[std::string(activity_name(activity))] = seconds_of(breakdown[activity]);
-  }
-  return json;
-}
-
 Json pass_json(const ExplainedPass& pass) {
   return {{"micro_batch", pass.micro_batch},
           {"pass", pass.kind},
@@ -195,13 +186,13 @@ Json plan_json(const Explanation& plan) {
       {"step_time_s", seconds_of(plan.step_time)},
       {"fits", plan.excess.empty()},
       {"at_risk", !plan.risk.empty()},
-      {"breakdown_s", seconds_json(plan.mean)},
+      {"breakdown_s", breakdown_figures().json(plan.mean)},
       {"rank_busy_s",
        {{"min", seconds_of(plan.busy.min)}, {"mean", seconds_of(plan.busy.mean)}, {"max", seconds_of(plan.busy.max)}}},
       {"busiest_rank", plan.busiest_rank},
       {"critical_path",
        {{"passes", plan.path_passes},
-        {"breakdown_s", seconds_json(plan.path)},
+        {"breakdown_s", breakdown_figures().json(plan.path)},
         {"ending_s", seconds_of(plan.ending)},
         {"longest", longest}}},
       {"slowest_hop", hop},
@@ -276,7 +267,7 @@ std::string explained(const Study& study, const std::vector<Run>& runs, const Ex
   }
   const RunInfo& info = runs.at(first).info;
   std::string title = fmt::format("{}: {}", study.name, info.setting);
-  for (const auto& [path, value] : info.coordinates) title += fmt::format(", {} {}", path, line_of(value));
+  if (!info.coordinates.empty()) title += ", " + point_text(info);
   std::string text = formatted(title, plans, format);
   // The runs were simulated without tuned baselines.
   if (format == Format::json || study.tunes_baseline) return text;

@@ -14,6 +14,14 @@
 
 namespace hdpsim {
 
+/// A member of what a row points at: through(&RunLink::link, &LinkUse::name).
+template <class Pointer, class... Members>
+auto through(Pointer pointer, Members... members) {
+  return [ pointer, member = at(members...) ](const auto& row) -> const auto& {
+    return member(*(row.*pointer));
+  };
+}
+
 /// What all figures of a part of a row have in common.
 struct PartText {
   std::string columns = "{}";    ///< Their columns, where {} stands for the name of each: "step_time_{}_s".
@@ -78,6 +86,12 @@ class FigureTable {
  public:
   using Where = std::function<bool(const Row&)>;
 
+  FigureTable() = default;
+  /// With the figures that `declare` adds.
+  template <class Declare>
+  requires std::is_invocable_v<Declare, FigureTable&>
+  explicit FigureTable(const Declare& declare) { declare(*this); }
+
   /// Declares a figure, which `get` reads off a row: with at(), or any function. The type of what it returns decides
   /// how it is written (figure_value()). If `where` is given, rows for which it does not hold leave the figure out, and
   /// a table has the column only if it holds for one of its rows. Rows for which `in_json` does not hold have the cell
@@ -106,11 +120,7 @@ class FigureTable {
     Json schema = {{"type", "array"}, {"items", items.schema()}};
     std::vector<FigureText> texts = items.texts();
     for (FigureText& each : texts) each.path = fmt::format("{}[].{}", text.path, each.path);
-    const auto value = [items = std::move(items), get](const void* row) {
-      Json list = Json::array();
-      for (const Item& item : get(row_at(row))) list.push_back(items.json(item));
-      return list;
-    };
+    const auto value = [items = std::move(items), get](const void* row) { return items.json_list(get(row_at(row))); };
     figures_.add({.text = std::move(text), .schema = std::move(schema), .value = value, .items = std::move(texts)});
   }
 
@@ -146,8 +156,26 @@ class FigureTable {
   void write_names(TableSink& sink) const { write_names(figures_.columns_of({}), sink); }
   void write_cells(const Row& row, TableSink& sink) const { write_cells(row, figures_.columns_of({}), sink); }
 
-  /// The figures of a row that have a path, as an object.
+  /// A whole table, of the columns that a table always has.
+  void write(const std::vector<Row>& rows, TableSink& sink) const {
+    write_names(sink);
+    sink.end_row();
+    for (const Row& row : rows) {
+      write_cells(row, sink);
+      sink.end_row();
+    }
+  }
+  [[nodiscard]] std::string csv(const std::vector<Row>& rows) const {
+    return csv_text([&](TableSink& sink) { write(rows, sink); });
+  }
+
+  /// The figures of a row that have a path, as an object; of rows, as a list of these.
   [[nodiscard]] Json json(const Row& row) const { return figures_.json(&row); }
+  [[nodiscard]] Json json_list(const std::vector<Row>& rows) const {
+    Json list = Json::array();
+    for (const Row& row : rows) list.push_back(json(row));
+    return list;
+  }
   /// The JSON schema of that object.
   [[nodiscard]] Json schema() const { return figures_.schema(); }
   /// The outermost names of that object which all rows have that are not blank (Missing).

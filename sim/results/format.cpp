@@ -6,7 +6,7 @@
 
 #include "sim/document/json.h"
 #include "sim/results/csv.h"
-#include "sim/results/json.h"
+#include "sim/results/result_files.h"
 #include "sim/results/table.h"
 
 namespace hdpsim {

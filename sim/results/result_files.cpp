@@ -1,9 +1,43 @@
 #include "sim/results/result_files.h"
 
+#include "sim/document/json.h"
+#include "sim/document/values.h"
 #include "sim/results/csv.h"
-#include "sim/results/json.h"
+#include "sim/results/run_figures.h"
 
 namespace hdpsim {
+namespace {
+
+constexpr std::string_view result_schema_name = "hdpsim.result/1";
+
+// A run has its figures unless it was refused.
+Json run_schema() {
+  Json schema = run_figures().schema();
+  schema["if"] = {{"required", {"refusal"}}};
+  schema["else"] = {{"required", run_figures().names_unless_blank()}};
+  return schema;
+}
+
+}  // namespace
+
+std::string result_json(const Value& study, std::string_view version, const std::vector<Run>& runs) {
+  Json result = {
+      {"schema", result_schema_name}, {"hdpsim", version}, {"study", json_of(study)}, {"runs", Json::array()}};
+  for (const Run& run : runs) result["runs"].push_back(run_figures().json(run));
+  return json_page(result);
+}
+
+std::string result_schema() {
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", "The result of a study of hdpsim"}};
+  schema.update(object_schema({
+      {"schema", {{"const", result_schema_name}}},
+      {"hdpsim", {{"description", "Version of the program"}, {"type", "string"}}},
+      {"study", {{"description", "Resolved: it gives the same result again"}, {"type", "object"}}},
+      {"runs", {{"type", "array"}, {"items", run_schema()}}},
+  }));
+  return json_page(schema);
+}
 
 void write_results(OutputFolder& folder, const Study& study, const std::vector<Run>& runs, std::string_view version) {
   folder.write("study.yaml", to_yaml(study.resolved));

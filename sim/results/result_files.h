@@ -10,6 +10,12 @@
 
 namespace hdpsim {
 
+/// The whole result, schema `hdpsim.result/1`: `study` is the resolved study, `version` that of the program.
+[[nodiscard]] std::string result_json(const Value& study, std::string_view version, const std::vector<Run>& runs);
+
+/// Its JSON schema: configs/schemas/result.schema.json.
+[[nodiscard]] std::string result_schema();
+
 /// Writes study.yaml (the resolved study, which gives the same results again), runs.csv, steps.csv, ranks.csv,
 /// links.csv, memory.csv, timing.csv and, last, result.json. All but timing.csv have the same bytes for the same study.
 /// MachineError if one cannot be written.

@@ -6,7 +6,6 @@
 #include "sim/analysis/memory_verdict.h"
 #include "sim/document/json.h"
 #include "sim/document/values.h"
-#include "sim/results/shared_figures.h"
 
 namespace hdpsim {
 namespace {
@@ -311,98 +310,10 @@ void add_asked_for(RunTable& runs) {
             of_metrics(&RunMetrics::uncertainty));
 }
 
-template <class... Members>
-auto of_step(Members... members) {
-  return [member = at(members...)](const RunStep& row) -> const auto& {
-    return member(*row.step);
-  };
-}
-
-FigureTable<RunStep> figures_of_a_step() {
-  FigureTable<RunStep> all;
-  all.add({"step", "", "", "number of the step, from 0"}, of_step(&StepResult::step));
-  all.add({"sequences", "", "sequences", "sequences of the step"}, of_step(&StepResult::sequences));
-  all.add({"tokens", "", "tokens", "tokens of the step"}, of_step(&StepResult::tokens));
-  all.add({"micro_batches", "", "micro-batches", "micro-batches of the step"}, of_step(&StepResult::micro_batches));
-  all.add({"step_time_s", "", "", "time of the step"}, of_step(&StepResult::time));
-  all.part({}, breakdown_figures(), of_step(&StepResult::mean));
-  all.part({}, busy_figures(), of_step(&StepResult::busy));
-  all.part({}, peak_figures(), of_step(&StepResult::memory));
-  all.add(events_text(), of_step(&StepResult::events));
-  all.part({}, connection_figures(), of_step(&StepResult::connections));
-  all.add(connection_memory_text(), of_step(&StepResult::memory, &MemoryUse::connections));
-  return all;
-}
-
-const Breakdown& breakdown_of(const RunRank& row) {
-  return row.run->result.ranks[row.worker];
-}
-
-Duration busy_time_of(const RunRank& row) {
-  const Breakdown& breakdown = breakdown_of(row);
-  return breakdown.total() - breakdown[Activity::group_wait] - breakdown[Activity::bubble];
-}
-
-FigureTable<RunRank> figures_of_a_rank() {
-  const auto stages = [](const RunRank& row) { return static_cast<std::size_t>(row.run->info.stages); };
-  FigureTable<RunRank> all;
-  all.add({"rank", "", "", "number of the HDP rank, from 0"},
-          [=](const RunRank& row) { return row.worker / stages(row); });
-  all.add(
-      {"stage", "", "", "the rank's stage of the pipeline, where there is one"},
-      [=](const RunRank& row) { return row.worker % stages(row); }, at(&RunRank::names_stage));
-  all.add({"busy_s", "", "", "time in which the rank waits for no other, mean over the steps"}, busy_time_of);
-  all.part({}, breakdown_figures(), breakdown_of);
-  return all;
-}
-
-FigureTable<RunLink> figures_of_a_link() {
-  FigureTable<RunLink> all;
-  all.add({"link", "", "", "name of the link"}, [](const RunLink& row) { return row.link->name; });
-  all.add({"gb_per_s", "", "GB/s", "the rate of messages between two devices on the link"},
-          [](const RunLink& row) { return static_cast<double>(row.link->rate.bytes_per_second()) / 1e9; });
-  all.add({"gb", "", "GB", "bytes of the main job over all steps: rings, messages between stages, collectives"},
-          [](const RunLink& row) { return row.link->bytes.gigabytes(); });
-  all.add({"utilisation", "", "share", "share of the run's time for which `gb` keeps the link busy"},
-          [](const RunLink& row) { return row.link->utilisation; });
-  all.add({"other_gb", "", "GB", "bytes of all other jobs"},
-          [](const RunLink& row) { return row.link->other_bytes.gigabytes(); });
-  all.add({"other_utilisation", "", "share", "share of the run's time for which `other_gb` keeps the link busy"},
-          [](const RunLink& row) { return row.link->other_utilisation; });
-  return all;
-}
-
-FigureTable<RunMemory> figures_of_memory() {
-  FigureTable<RunMemory> all;
-  all.add({"step", "", "", "number of the step, from 0"},
-          [](const RunMemory& row) { return row.run->result.memory.step; });
-  all.add({"rank", "", "", "number of the HDP rank, from 0"},
-          [](const RunMemory& row) { return row.rank->rank.index(); });
-  all.add({"time_s", "", "", "time since the start of the step"}, [](const RunMemory& row) { return row.sample->at; });
-  all.add({"device_gb", "", "", "memory of a device of the rank at that time"},
-          [](const RunMemory& row) { return row.sample->device; });
-  all.add({"host_gb", "", "", "memory in the device's share of the host at that time"},
-          [](const RunMemory& row) { return row.sample->host; });
-  return all;
-}
-
-RunTable figures_of_timing() {
-  const auto of_phases = [](double PhaseTimes::*phase) { return of_metrics(&RunMetrics::phases, phase); };
-  const std::string what = "processor time of the simulation itself: ";
-  RunTable all;
-  all.add({"batch_s", "", "s", fmt::format("{}drawing the sequences", what)}, of_phases(&PhaseTimes::batch_s));
-  all.add({"planner_s", "", "s", fmt::format("{}planning", what)}, of_phases(&PhaseTimes::planner_s));
-  all.add({"check_s", "", "s", fmt::format("{}checking plans", what)}, of_phases(&PhaseTimes::check_s));
-  all.add({"simulation_s", "", "s", fmt::format("{}lowering and simulating", what)},
-          of_phases(&PhaseTimes::simulation_s));
-  all.add({"summary_s", "", "s", fmt::format("{}computing figures", what)}, of_phases(&PhaseTimes::summary_s));
-  return all;
-}
-
 }  // namespace
 
 const FigureTable<Run>& run_figures() {
-  static const RunTable figures = [] {
+  static const RunTable figures([](RunTable& all) {
     RunTable simulated;
     add_size(simulated);
     add_speed(simulated);
@@ -410,46 +321,14 @@ const FigureTable<Run>& run_figures() {
     add_memory(simulated);
     add_evidence(simulated);
     add_asked_for(simulated);
-    RunTable all;
     add_what_ran(all);
     all.part({}, simulated, unless_refused, Missing::blank);
-    return all;
-  }();
-  return figures;
-}
-
-const FigureTable<RunStep>& step_figures() {
-  static const auto figures = figures_of_a_step();
-  return figures;
-}
-
-const FigureTable<RunRank>& rank_figures() {
-  static const auto figures = figures_of_a_rank();
-  return figures;
-}
-
-const FigureTable<RunLink>& link_figures() {
-  static const auto figures = figures_of_a_link();
-  return figures;
-}
-
-const FigureTable<RunMemory>& memory_figures() {
-  static const auto figures = figures_of_memory();
-  return figures;
-}
-
-const FigureTable<Run>& timing_figures() {
-  static const RunTable figures = [] {
-    RunTable all;
-    all.part({}, figures_of_timing(), unless_refused, Missing::blank);
-    return all;
-  }();
+  });
   return figures;
 }
 
 const FigureTable<TraceUse>& trace_figures() {
-  static const auto figures = [] {
-    FigureTable<TraceUse> all;
+  static const FigureTable<TraceUse> figures([](auto& all) {
     all.add({"", "documents", "documents", "documents of the file of lengths"}, at(&TraceUse::documents));
     all.add({"", "column", "", "the column of the lengths, where it was found by a usual name"}, at(&TraceUse::column));
     all.add(
@@ -469,8 +348,7 @@ const FigureTable<TraceUse>& trace_figures() {
             at(&TraceUse::overlong_tokens));
     all.add({"", "overlong", "", "what becomes of such documents: `split`, `truncate` or `drop`"},
             [](const TraceUse& use) { return fate_name(use.fate); });
-    return all;
-  }();
+  });
   return figures;
 }
 

@@ -1,27 +1,24 @@
-#include "sim/results/shared_figures.h"
-
 #include <fmt/format.h>
 
 #include "sim/analysis/glossary.h"
 #include "sim/analysis/memory_verdict.h"
+#include "sim/results/run_figures.h"
 
 namespace hdpsim {
+
 const FigureTable<Breakdown>& breakdown_figures() {
-  static const auto figures = [] {
-    FigureTable<Breakdown> all;
+  static const FigureTable<Breakdown> figures([](auto& all) {
     for (const Activity activity : all_activities) {
       const std::string name(activity_name(activity));
       all.add({fmt::format("{}_s", name), name, "", std::string(activity_meaning(activity))},
               [=](const Breakdown& breakdown) { return breakdown[activity]; });
     }
-    return all;
-  }();
+  });
   return figures;
 }
 
 const FigureTable<BusyTimes>& busy_figures() {
-  static const auto figures = [] {
-    FigureTable<BusyTimes> all;
+  static const FigureTable<BusyTimes> figures([](auto& all) {
     const std::string what = "time in which a rank of the step waits for no other; in runs the mean over the steps";
     all.add({"busy_min_s", "min", "", fmt::format("least {}", what)}, at(&BusyTimes::min));
     all.add({"busy_mean_s", "mean", "", fmt::format("mean {}", what)}, at(&BusyTimes::mean));
@@ -29,14 +26,12 @@ const FigureTable<BusyTimes>& busy_figures() {
     all.add(
         {"busy_std_s", "std", "", "standard deviation over the ranks of that time; in runs the mean over the steps"},
         at(&BusyTimes::deviation));
-    return all;
-  }();
+  });
   return figures;
 }
 
 const FigureTable<MemoryUse>& peak_figures() {
-  static const auto figures = [] {
-    FigureTable<MemoryUse> all;
+  static const FigureTable<MemoryUse> figures([](auto& all) {
     all.add({"device_peak_gb", "device_peak", "", "memory of the fullest device at its fullest moment"},
             at(&MemoryUse::device));
     all.add({"host_peak_gb", "host_peak", "", "the most that any device has in its share of the host's memory"},
@@ -44,20 +39,17 @@ const FigureTable<MemoryUse>& peak_figures() {
     all.add({"device_at_most_gb", "device_at_most", "",
              "memory of the fullest device where the allocator leaves the largest gaps that were measured"},
             [](const MemoryUse& memory) { return with_largest_gaps(memory); });
-    return all;
-  }();
+  });
   return figures;
 }
 
 const FigureTable<ConnectionUse>& connection_figures() {
-  static const auto figures = [] {
-    FigureTable<ConnectionUse> all;
+  static const FigureTable<ConnectionUse> figures([](auto& all) {
     all.add({"peers", "peers", "devices", "the most devices that one device exchanges keys and values with in a step"},
             at(&ConnectionUse::peers));
     all.add({"groups", "groups", "groups", "distinct groups of two or more ranks in a step; in runs the most"},
             at(&ConnectionUse::groups));
-    return all;
-  }();
+  });
   return figures;
 }
 

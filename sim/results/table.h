@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/analysis/metrics.h"
+#include "sim/results/result_notes.h"
 #include "sim/run/advice.h"
 
 namespace hdpsim {
@@ -13,19 +14,13 @@ namespace hdpsim {
 [[nodiscard]] std::string result_table(std::string_view study_name, const std::vector<Run>& runs,
                                        const RunAdvice& advice = {});
 
-/// What a reader of results has to know: runs that do not fit the memory, a baseline that was not tuned or cannot run,
-/// and ranks with too few micro-batches. Lines without a full stop, for which see result_table().
-[[nodiscard]] std::vector<std::string> result_notes(const std::vector<Run>& runs, const RunAdvice& advice = {});
-
-/// The runs whose notes name what would help, where there is advice for them: of each plan that is refused, does not
-/// fit or has too few micro-batches, the one that stands for it. In ascending order.
-[[nodiscard]] std::vector<std::size_t> runs_in_need(const std::vector<Run>& runs);
-
-/// Advice for all runs_in_need() if that is cheap (is_cheap_to_advise), else none.
-[[nodiscard]] RunAdvice advice_in_need(const Study& study, const std::vector<Run>& runs, AdviceOptions options);
-
-/// By how much a run exceeds the memory: "88.8 GB of 80.0 GB on a device". Empty if it fits.
-[[nodiscard]] std::string memory_excess(const Run& run);
+/// The cells of a line of a table.
+using TextRow = std::vector<std::string>;
+enum class FirstColumn { text, number };
+/// Rows of a table for a terminal, a line each: as wide as their column, texts (the last column, and maybe the first)
+/// to the left, numbers to the right.
+[[nodiscard]] std::vector<std::string> aligned_lines(const std::vector<TextRow>& rows,
+                                                     FirstColumn first = FirstColumn::text);
 
 /// The largest activities with their shares, the small ones added up: "attention 61%, linear 20%, other 19%".
 [[nodiscard]] std::string largest_shares(const Breakdown& breakdown);

@@ -19,31 +19,13 @@ using Fate = TunedCandidate::Fate;
 // Candidates of the page: the best, those of each plan, and all of the front. candidates.csv has the others.
 constexpr std::size_t most_shown = 2000;
 
-Json candidate_json(const TunedCandidate& candidate, std::size_t rank, const std::optional<Price>& price) {
-  Json json = {{"rank", rank},
-               {"choices", candidate.text},
-               {"plan", candidate.plan},
-               {"gpus", candidate.gpus},
-               {"capacity", candidate.capacity},
-               {"steps", candidate.steps},
-               {"time", rounded(candidate.time_s)},
-               {"ratio", {rounded(candidate.ratio), rounded(candidate.ratio_p5), rounded(candidate.ratio_p95)}},
-               {"mfu", rounded(candidate.mfu)},
-               {"device_gb", rounded(candidate.device_gb)},
-               {"at_risk", candidate.is_at_risk},
-               {"gpu_hours", rounded(candidate.gpu_hours_per_gigatoken)},
-               {"on_front", candidate.on_front},
-               {"best_of_plan", candidate.best_of_plan}};
-  if (price) json["cost"] = rounded(price->amount * candidate.gpu_hours_per_gigatoken);
-  return json;
-}
-
 Json candidates_json(const TuneResult& result, const std::optional<Price>& price) {
   Json candidates = Json::array();
-  for (std::size_t i = 0; i < result.candidates.size(); ++i) {
-    const TunedCandidate& candidate = result.candidates[i];
-    const bool is_shown = i < most_shown || candidate.on_front || candidate.best_of_plan;
-    if (is_shown && candidate.fate != Fate::infeasible) candidates.push_back(candidate_json(candidate, i + 1, price));
+  for (const RankedCandidate& each : ranked_candidates(result, price)) {
+    const bool is_shown = each.rank <= most_shown || each.candidate->on_front || each.candidate->best_of_plan;
+    if (!is_shown || each.candidate->fate == Fate::infeasible) continue;
+    candidates.push_back(candidate_figures().json(each));
+    candidates.back()["rank"] = each.rank;
   }
   return candidates;
 }

@@ -7,14 +7,15 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/document/json.h"
 #include "sim/document/values.h"
+#include "sim/results/table.h"
 #include "sim/tune/tune_figures.h"
 
 namespace hdpsim {
 namespace {
 
-using Row = std::vector<std::string>;
 using Fate = TunedCandidate::Fate;
 
 constexpr std::size_t most_ranked = 10;
@@ -31,47 +32,33 @@ std::string ratio_text(const TunedCandidate& candidate) {
   return fmt::format("{:.2f}x ({:.2f}-{:.2f})", candidate.ratio, candidate.ratio_p5, candidate.ratio_p95);
 }
 
-Row titles(const std::optional<Price>& price) {
-  Row row = {"step time", "to the best (p5-p95)", "MFU", "device GB", "GPUs", "GPU-h/Gtoken", "steps", "choices"};
+TextRow titles(const std::optional<Price>& price) {
+  TextRow row = {"step time", "to the best (p5-p95)", "MFU", "device GB", "GPUs", "GPU-h/Gtoken", "steps", "choices"};
   if (price) row.insert(row.end() - 2, fmt::format("{}/Gtoken", price->currency));
   return row;
 }
 
-Row row_of(const TuneResult& result, const TunedCandidate& candidate, const std::optional<Price>& price) {
-  Row row = {seconds_text(candidate.time_s),
-             ratio_text(candidate),
-             fmt::format("{:.1f}%", 100 * candidate.mfu),
-             fmt::format("{:.1f}{}", candidate.device_gb, candidate.is_at_risk ? " at risk" : ""),
-             fmt::format("{}", candidate.gpus),
-             fmt::format("{:.1f}", candidate.gpu_hours_per_gigatoken),
-             steps_text(result, candidate),
-             candidate.text};
+TextRow row_of(const TuneResult& result, const TunedCandidate& candidate, const std::optional<Price>& price) {
+  TextRow row = {seconds_text(candidate.time_s),
+                 ratio_text(candidate),
+                 fmt::format("{:.1f}%", 100 * candidate.mfu),
+                 fmt::format("{:.1f}{}", candidate.device_gb, candidate.is_at_risk ? " at risk" : ""),
+                 fmt::format("{}", candidate.gpus),
+                 fmt::format("{:.1f}", candidate.gpu_hours_per_gigatoken),
+                 steps_text(result, candidate),
+                 candidate.text};
   if (price) row.insert(row.end() - 2, fmt::format("{:.2f}", price->amount * candidate.gpu_hours_per_gigatoken));
   return row;
-}
-
-// The last column is text, the others are numbers.
-std::string table_of(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) text += fmt::format("  {:>{}}", row[i], widths[i]);
-    text += fmt::format("  {}\n", row.back());
-  }
-  return text;
 }
 
 template <class Belongs>
 std::string table_of_those(const TuneResult& result, const std::optional<Price>& price, std::size_t most,
                            const Belongs& belongs) {
-  std::vector<Row> rows = {titles(price)};
+  std::vector<TextRow> rows = {titles(price)};
   for (const TunedCandidate& candidate : result.candidates) {
     if (rows.size() <= most && belongs(candidate)) rows.push_back(row_of(result, candidate, price));
   }
-  return table_of(rows);
+  return joined(aligned_lines(rows, FirstColumn::number), "");
 }
 
 std::string infeasible_text(const TuneResult& result) {
@@ -139,18 +126,14 @@ std::string tune_table(const TuneResult& result, const std::optional<Price>& pri
       table_of_those(result, price, all, is_on_front), infeasible_text(result), result.profile);
 }
 
-void write_candidates(const TuneResult& result, const std::optional<Price>& price, TableSink& sink) {
-  const FigureTable<RankedCandidate>& figures = candidate_figures();
-  figures.write_names(sink);
-  sink.end_row();
-  for (std::size_t i = 0; i < result.candidates.size(); ++i) {
-    figures.write_cells({i + 1, &result.candidates[i], &price}, sink);
-    sink.end_row();
-  }
+std::vector<RankedCandidate> ranked_candidates(const TuneResult& result, const std::optional<Price>& price) {
+  std::vector<RankedCandidate> ranked;
+  for (const TunedCandidate& candidate : result.candidates) ranked.push_back({ranked.size() + 1, &candidate, &price});
+  return ranked;
 }
 
 std::string tune_csv(const TuneResult& result, const std::optional<Price>& price) {
-  return csv_text([&](TableSink& sink) { write_candidates(result, price, sink); });
+  return candidate_figures().csv(ranked_candidates(result, price));
 }
 
 std::string tune_json(const TuneResult& result, const std::optional<Price>& price, const Value& study,
@@ -165,10 +148,7 @@ std::string tune_json(const TuneResult& result, const std::optional<Price>& pric
                {"feasible", result.feasible},
                {"price", price ? Json{{"amount", price->amount}, {"currency", price->currency}} : Json()},
                {"winner", json_of(result.winner)},
-               {"candidates", Json::array()}};
-  for (std::size_t i = 0; i < result.candidates.size(); ++i) {
-    json["candidates"].push_back(candidate_figures().json({i + 1, &result.candidates[i], &price}));
-  }
+               {"candidates", candidate_figures().json_list(ranked_candidates(result, price))}};
   return json_page(json);
 }
 

@@ -7,19 +7,19 @@
 
 #include "sim/base/output_folder.h"
 #include "sim/document/document.h"
-#include "sim/results/csv.h"
 #include "sim/study/study.h"
 #include "sim/study/study_options.h"
-#include "sim/tune/tune.h"
+#include "sim/tune/tune_figures.h"
 
 namespace hdpsim {
 
 /// The result for a person at a terminal: the best candidates, the front, and why others cannot run.
 [[nodiscard]] std::string tune_table(const TuneResult& result, const std::optional<Price>& price);
 
-/// Writes one row per candidate, in the order of the ranking.
-void write_candidates(const TuneResult& result, const std::optional<Price>& price, TableSink& sink);
-/// The same as CSV.
+/// The rows of candidate_figures(), which point at the arguments.
+[[nodiscard]] std::vector<RankedCandidate> ranked_candidates(const TuneResult& result,
+                                                             const std::optional<Price>& price);
+/// These as CSV.
 [[nodiscard]] std::string tune_csv(const TuneResult& result, const std::optional<Price>& price);
 
 /// The result as JSON, schema `hdpsim.tuning/1`: `study` is the resolved study, `version` that of the program.

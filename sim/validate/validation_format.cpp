@@ -109,25 +109,10 @@ std::string table(const std::vector<ValidationRow>& rows) {
   return text + "\n" + summary_table(summarize(rows));
 }
 
-template <class Row>
-std::string csv_of(const FigureTable<Row>& figures, const std::vector<Row>& rows) {
-  return csv_text([&](TableSink& sink) {
-    figures.write_names(sink);
-    sink.end_row();
-    for (const Row& row : rows) {
-      figures.write_cells(row, sink);
-      sink.end_row();
-    }
-  });
-}
-
 std::string json(const std::vector<ValidationRow>& rows) {
-  Json document = {{"schema", "hdpsim.validation/1"}, {"rows", Json::array()}, {"sets", Json::array()}};
-  for (const ValidationRow& row : rows) document["rows"].push_back(validation_row_figures().json(row));
-  for (const ValidationSummary& set : summarize(rows)) {
-    document["sets"].push_back(validation_set_figures().json(set));
-  }
-  return json_page(document);
+  return json_page({{"schema", "hdpsim.validation/1"},
+                    {"rows", validation_row_figures().json_list(rows)},
+                    {"sets", validation_set_figures().json_list(summarize(rows))}});
 }
 
 }  // namespace
@@ -137,7 +122,7 @@ std::string formatted(const std::vector<ValidationRow>& rows, Format format) {
     case Format::table:
       return table(rows);
     case Format::csv:
-      return csv_of(validation_row_figures(), rows);
+      return validation_row_figures().csv(rows);
     case Format::json:
       return json(rows);
   }
@@ -145,7 +130,7 @@ std::string formatted(const std::vector<ValidationRow>& rows, Format format) {
 }
 
 std::string summaries_csv(const std::vector<ValidationSummary>& summaries) {
-  return csv_of(validation_set_figures(), summaries);
+  return validation_set_figures().csv(summaries);
 }
 
 }  // namespace hdpsim

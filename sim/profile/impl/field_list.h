@@ -43,8 +43,8 @@ Words<Value> words_of(std::size_t count, Name name) {
   return words;
 }
 
-/// Which profiles must have a part: all, those that may not have samples of their own (may_have_samples()), or none.
-/// Others than the latter may not even have one that is `only_measured`.
+/// Which profiles must have a part: all of them, all but those that may have samples of their own (may_have_samples()),
+/// or none. A part that is `only_measured` is refused in profiles that may not have samples.
 enum class Need { always, unless_measured, never, only_measured };
 
 /// The fields of one map of a profile, in the order of the file: keys that are read (KeyList, whose texts make the

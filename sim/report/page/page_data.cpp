@@ -23,12 +23,6 @@ std::string_view policy_of(std::string_view plan) {
 
 }  // namespace
 
-Json activity_names() {
-  Json names = Json::array();
-  for (const Activity activity : all_activities) names.push_back(activity_name(activity));
-  return names;
-}
-
 Json plan_colors(const std::vector<std::string>& plans) {
   const std::vector<std::string>& policies = policy_names();
   Json colors = Json::object();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include "sim/analysis/memory_verdict.h"
 #include "sim/document/json.h"
 #include "sim/document/values.h"
 #include "sim/page/page.h"
@@ -12,8 +11,8 @@
 #include "sim/report/explanation_text.h"
 #include "sim/report/page/busy_map.h"
 #include "sim/report/page/page_data.h"
-#include "sim/results/advice_text.h"
-#include "sim/results/trace_notes.h"
+#include "sim/results/notes.h"
+#include "sim/results/run_figures.h"
 
 namespace hdpsim {
 namespace {
@@ -30,12 +29,6 @@ double rounded_seconds(Duration time) {
 }
 double rounded_seconds(Instant time) {
   return rounded_seconds(time.since_start());
-}
-
-Json names_of_evidence() {
-  Json names = Json::array();
-  for (std::size_t i = 0; i < evidence_kinds; ++i) names.push_back(evidence_name(static_cast<Evidence>(i)));
-  return names;
 }
 
 // ---- Data of a point
@@ -71,14 +64,6 @@ Json point_json(const RunInfo& info, const std::optional<Description>& lengths) 
 
 // ---- Data of a run
 
-Json breakdown_row(const Breakdown& breakdown) {
-  Json seconds = Json::array();
-  for (const Activity activity : all_activities) {
-    seconds.push_back(rounded_seconds(breakdown[activity]));
-  }
-  return seconds;
-}
-
 // The mean over the ranks of each stage; null without a pipeline.
 Json stage_breakdowns_json(const Run& run) {
   Json stages = Json::array();
@@ -88,7 +73,7 @@ Json stage_breakdowns_json(const Run& run) {
     for (std::size_t worker = stage; worker < run.result.ranks.size(); worker += count) {
       mean.add(run.result.ranks[worker]);
     }
-    stages.push_back(breakdown_row(mean.mean()));
+    stages.push_back(breakdown_figures().json(mean.mean()));
   }
   return stages;
 }
@@ -129,7 +114,7 @@ Json lane_json(const ShownStep::Lane& lane) {
   for (const ShownStep::Piece& piece : lane.pieces) pieces.push_back(piece_json(piece));
   return {{"rank", lane.rank},
           {"stage", lane.stage},
-          {"breakdown", breakdown_row(lane.breakdown)},
+          {"breakdown_s", breakdown_figures().json(lane.breakdown)},
           {"pieces", pieces},
           {"left_out", lane.left_out}};
 }
@@ -178,38 +163,6 @@ Json why_json(const Explanation& why) {
           {"changes", changes}, {"advised", why.advice.has_value()},           {"advice", advice}};
 }
 
-Json speedup_json(const std::optional<Speedup>& speedup) {
-  if (!speedup) return nullptr;
-  return {{"versus", speedup->versus}, {"mean", speedup->mean}, {"p5", speedup->p5}, {"p95", speedup->p95}};
-}
-
-std::optional<Speedup> over_best_static(const Run& run) {
-  return run.metrics.over_best_static ? std::optional(run.metrics.over_best_static->speedup) : std::nullopt;
-}
-
-Json percentiles_json(const Percentiles& values) {
-  return {{"p5", values.p5}, {"p50", values.p50}, {"p95", values.p95}};
-}
-
-// Intervals around the mean of the simulated run; null if the study does not ask for them.
-Json uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
-  if (!uncertainty) return nullptr;
-  Json variance = Json::array();
-  for (const VarianceShare& each : uncertainty->shares) variance.push_back({each.source, rounded(each.share)});
-  return {{"samples", uncertainty->samples},
-          {"step_time", percentiles_json(uncertainty->step_time_s)},
-          {"speedup", uncertainty->speedup ? percentiles_json(*uncertainty->speedup) : Json()},
-          {"variance", variance},
-          {"unknown", uncertainty->unknown},
-          {"advice", uncertainty->advice}};
-}
-
-Json names_of_memory_parts() {
-  Json names = Json::array();
-  for (std::size_t i = 0; i < memory_parts; ++i) names.push_back(memory_part_name(static_cast<MemoryPart>(i)));
-  return names;
-}
-
 Bytes peak_of(const RankMemory& memory) {
   Bytes peak;
   for (const MemorySample& sample : memory.samples) peak = std::max(peak, sample.device);
@@ -243,68 +196,29 @@ Json memory_ranks_json(const StepMemory& memory) {
   return ranks;
 }
 
-Json memory_json(const Run& run) {
-  const MemoryUse& memory = run.metrics.memory;
-  Json parts = Json::array();
-  for (std::size_t i = 0; i < memory_parts; ++i) {
-    parts.push_back(rounded(memory.parts[static_cast<MemoryPart>(i)].gigabytes()));
-  }
-  return {{"device", memory.device.gigabytes()},
-          {"device_limit", run.info.device_memory.gigabytes()},
-          {"host", memory.host.gigabytes()},
-          {"host_limit", run.info.host_memory.gigabytes()},
-          {"fits", run.metrics.fits},
-          {"verdict", memory_fit_text(fit_of(run))},
-          {"device_at_most", with_largest_gaps(memory).gigabytes()},
-          {"parts", parts},
-          {"rank", memory.rank.index()},
-          {"stage", memory.stage},
-          {"step", run.result.memory.step},
-          {"at", rounded_seconds(memory.at)},
-          {"ranks", memory_ranks_json(run.result.memory)}};
+// What result.json says of a run, and the memory that it has.
+Json figures_of(const Run& run) {
+  Json figures = run_figures().json(run);
+  figures["memory_gb"]["device_limit"] = run.info.device_memory.gigabytes();
+  figures["memory_gb"]["host_limit"] = run.info.host_memory.gigabytes();
+  return figures;
 }
 
+// A point is given by its number, and `samples` are the memory of a few ranks over the fullest step.
 Json run_json(const Run& run, std::size_t cells) {
-  const RunMetrics& metrics = run.metrics;
-  const Percentiles& time = metrics.step_time_s;
-  const BusyTimes& busy = metrics.busy;
-  return {{"point", run.info.point},
-          {"plan", run.info.plan},
-          {"gpus", run.info.gpus},
-          {"steps", metrics.steps},
-          {"step_time", {{"mean", time.mean}, {"p5", time.p5}, {"p50", time.p50}, {"p95", time.p95}}},
-          {"uncertainty", uncertainty_json(metrics.uncertainty)},
-          {"tokens_per_s", metrics.tokens_per_s},
-          {"mfu", metrics.mfu},
-          {"speedup", speedup_json(metrics.speedup)},
-          {"over_best", speedup_json(over_best_static(run))},
-          {"breakdown", breakdown_row(metrics.breakdown)},
-          {"busy", {seconds_of(busy.min), seconds_of(busy.mean), seconds_of(busy.max), seconds_of(busy.deviation)}},
-          {"stage_breakdowns", stage_breakdowns_json(run)},
-          {"evidence", metrics.evidence},
-          {"memory", memory_json(run)},
-          {"stages", run.info.stages},
-          {"ranks", run.result.ranks.size() / static_cast<std::size_t>(run.info.stages)},
-          {"busy_map", map_json(busy_map(run.result.ranks, cells))},
-          {"busy_histogram", histogram_json(busy_histogram(run.result.ranks, histogram_bins))},
-          {"links", links_json(run.result.links)},
-          {"shown_step", nullptr},
-          {"timeline", nullptr},
-          {"why", nullptr}};
-}
-
-// The best static mesh of a point, where it is none of the runs.
-Json best_static_json(const Run& best) {
-  const RunMetrics& metrics = best.metrics;
-  const Percentiles& time = metrics.step_time_s;
-  return {{"plan", best.info.plan},
-          {"step_time", {{"mean", time.mean}, {"p5", time.p5}, {"p50", time.p50}, {"p95", time.p95}}},
-          {"tokens_per_s", metrics.tokens_per_s},
-          {"mfu", metrics.mfu},
-          {"speedup", speedup_json(metrics.speedup)},
-          {"over_best", speedup_json(over_best_static(best))},
-          {"breakdown", breakdown_row(metrics.breakdown)},
-          {"memory", {{"device", metrics.memory.device.gigabytes()}, {"fits", metrics.fits}}}};
+  Json json = figures_of(run);
+  json.update({{"point", run.info.point},
+               {"stage_breakdowns", stage_breakdowns_json(run)},
+               {"samples", memory_ranks_json(run.result.memory)},
+               {"stages", run.info.stages},
+               {"ranks", run.result.ranks.size() / static_cast<std::size_t>(run.info.stages)},
+               {"busy_map", map_json(busy_map(run.result.ranks, cells))},
+               {"busy_histogram", histogram_json(busy_histogram(run.result.ranks, histogram_bins))},
+               {"links", links_json(run.result.links)},
+               {"shown_step", nullptr},
+               {"timeline", nullptr},
+               {"why", nullptr}});
+  return json;
 }
 
 Json points_json(const ReportData& data) {
@@ -315,7 +229,7 @@ Json points_json(const ReportData& data) {
       points.push_back(point_json(run.info, known ? data.lengths[run.info.point] : std::nullopt));
       points.back()["best_static"] = nullptr;
     }
-    if (run.is_over_another_static()) points.back()["best_static"] = best_static_json(*run.best_static);
+    if (run.is_over_another_static()) points.back()["best_static"] = figures_of(*run.best_static);
   }
   return points;
 }
@@ -376,19 +290,11 @@ Json answer_json(const ReportData& data) {
 
 Json page_json(const ReportData& data) {
   const std::vector<std::string> plans = plans_of(data.runs);
-  return {{"version", data.version},
-          {"name", study_name(data.study)},
-          {"study", to_yaml(data.study)},
-          {"plans", plans},
-          {"colors", plan_colors(plans)},
-          {"activities", activity_names()},
-          {"evidence", names_of_evidence()},
-          {"definitions", definitions(plans)},
-          {"memory_parts", names_of_memory_parts()},
-          {"answer", answer_json(data)},
-          {"points", points_json(data)},
-          {"runs", runs_json(data)},
-          {"tokens", tokens_json(data.tokens)},
+  return {{"version", data.version},           {"name", study_name(data.study)},
+          {"study", to_yaml(data.study)},      {"plans", plans},
+          {"colors", plan_colors(plans)},      {"definitions", definitions(plans)},
+          {"answer", answer_json(data)},       {"points", points_json(data)},
+          {"runs", runs_json(data)},           {"tokens", tokens_json(data.tokens)},
           {"refused", refused_json(data.runs)}};
 }
 

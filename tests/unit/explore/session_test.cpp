@@ -7,7 +7,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/explore/explore_page.h"
-#include "sim/results/json.h"
+#include "sim/results/result_files.h"
 #include "sim/run/best_static.h"
 #include "sim/run/runner.h"
 #include "sim/study/study_keys.h"

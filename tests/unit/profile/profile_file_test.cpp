@@ -20,6 +20,14 @@ ReadProfile read_text(const std::string& yaml) {
   return read;
 }
 
+// What is read of a profile's own text.
+std::optional<DeviceProfile> again(const DeviceProfile& profile) {
+  const auto [read, problems] = read_text(profile_text(profile));
+  INFO(problems);
+  REQUIRE(read.has_value());
+  return read;
+}
+
 const std::string measured_head = R"(schema: hdpsim.profile/1
 provenance: {label: measured, source: own kernels, device: H200-141GB, driver: "570.1", date: 2025-01-31}
 datasheet: {peak: 989.4 TFLOP/s, memory_bandwidth: 4800 GB/s, memory: 141 GB, multiprocessors: 132}
@@ -68,11 +76,7 @@ gemm:
   CHECK(curve.samples[1].time == 1500_us);
   CHECK(curve.samples[1].spread->p90 == 1750_us);
   CHECK(profile->gemm->by_shape.at(0).time == Duration::seconds(2.0 * 8192 * 4096 * 4096 / 500e12));
-  Diagnostics diagnostics;
-  const auto again = read_profile(parse_document("w.yaml", profile_text(*profile), diagnostics), "p", diagnostics);
-  INFO(diagnostics.text());
-  REQUIRE(again.has_value());
-  CHECK(*again == *profile);
+  CHECK(again(*profile) == profile);
 }
 
 TEST_CASE("odd quantities are written exactly", "[profile]") {
@@ -84,11 +88,7 @@ TEST_CASE("odd quantities are written exactly", "[profile]") {
   profile->overheads.per_step.time = Duration::picoseconds(1'000'000'000'007);
   profile->overheads.kernel_launch.time = Duration::picoseconds(1);
   profile->provenance.source = "two lines:\n  # \"quoted\"";
-  Diagnostics diagnostics;
-  const auto again = read_profile(parse_document("w.yaml", profile_text(*profile), diagnostics), "p", diagnostics);
-  INFO(diagnostics.text());
-  REQUIRE(again.has_value());
-  CHECK(*again == *profile);
+  CHECK(again(*profile) == profile);
 }
 
 TEST_CASE("every problem of a profile is told in one go", "[profile]") {
@@ -203,10 +203,7 @@ connections: {first_contact: 20 ms, communicator: {base: 1.5 s, per_rank: 80 ms}
   REQUIRE(profile->connections->communicator);
   CHECK(profile->connections->communicator->base == 1500_ms);
   CHECK(profile->connections->communicator->per_rank == 80_ms);
-  Diagnostics diagnostics;
-  const auto again = read_profile(parse_document("w.yaml", profile_text(*profile), diagnostics), "p", diagnostics);
-  REQUIRE(again.has_value());
-  CHECK(*again == *profile);
+  CHECK(again(*profile) == profile);
 }
 
 TEST_CASE("a profile may state how much slower kernels are beside messages", "[profile]") {
@@ -219,10 +216,7 @@ TEST_CASE("a profile may state how much slower kernels are beside messages", "[p
   REQUIRE(profile->overheads.compute_beside_communication);
   CHECK(profile->overheads.compute_beside_communication->factor == 1.05);
   CHECK(profile->connections->memory_per_peer == 12_MiB);
-  Diagnostics diagnostics;
-  const auto again = read_profile(parse_document("w.yaml", profile_text(*profile), diagnostics), "p", diagnostics);
-  REQUIRE(again.has_value());
-  CHECK(*again == *profile);
+  CHECK(again(*profile) == profile);
 }
 
 TEST_CASE("every problem of a profile's connections is told", "[profile]") {

@@ -1,4 +1,3 @@
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -7,11 +6,10 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/document/values.h"
-#include "sim/network/fair_share_network.h"
 #include "sim/results/csv.h"
-#include "sim/results/json.h"
+#include "sim/results/notes.h"
+#include "sim/results/result_files.h"
 #include "sim/results/table.h"
-#include "sim/results/trace_notes.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim {
@@ -262,107 +260,6 @@ TEST_CASE("a run whose plan gives a rank more tokens than the capacity does not 
   CHECK_FALSE(runs[1].metrics.fits);
   CHECK_THAT(result_table("mine", runs),
              Catch::Contains("\nverl at data.context 1Mi does not fit: 120 of 100 tokens on a rank\n"));
-}
-
-TEST_CASE("the busiest links come first, those of equal use by their place, unused ones not at all", "[report]") {
-  ClusterSpec spec;
-  spec.devices = 4;
-  spec.devices_per_node = 4;
-  spec.nvlink = 100_GBps;
-  spec.degraded = {{.kind = DegradedLink::Kind::nvlink, .unit = 0, .index = 2, .factor = 0.5}};
-  const auto network = make_fair_share_network(spec);
-  JobsTraffic traffic{LinkTraffic(network->link_count()), {}};
-  // Out of gpus 0, 1 and 2, of which 2 has half the rate.
-  for (const std::size_t link : {0, 2, 4}) traffic.main.add(LinkId(link), Bytes(10'000'000'000));
-  const std::vector<LinkUse> links = busiest_links(traffic, 1, *network, 2);
-  REQUIRE(links.size() == 2);
-  CHECK(links[0].name == "node 0 gpu 2 nvlink out");
-  CHECK(links[0].rate == 50_GBps);
-  CHECK(links[0].utilisation == Approx(0.2));
-  CHECK(links[1].name == "node 0 gpu 0 nvlink out");
-  CHECK(links[1].utilisation == Approx(0.1));
-  CHECK(busiest_links(traffic, 1, *network, 64).size() == 3);
-}
-
-TEST_CASE("links that others load too come before those that the main job alone loads more", "[report]") {
-  ClusterSpec spec;
-  spec.devices = 4;
-  spec.devices_per_node = 4;
-  spec.nvlink = 100_GBps;
-  const auto network = make_fair_share_network(spec);
-  JobsTraffic traffic{LinkTraffic(network->link_count()), LinkTraffic(network->link_count())};
-  traffic.main.add(LinkId(0), Bytes(20'000'000'000));
-  traffic.main.add(LinkId(2), Bytes(10'000'000'000));
-  traffic.others.add(LinkId(2), Bytes(30'000'000'000));
-  traffic.others.add(LinkId(4), Bytes(90'000'000'000));  // not a link of the main job
-  const std::vector<LinkUse> links = busiest_links(traffic, 1, *network, 64);
-  REQUIRE(links.size() == 2);
-  CHECK(links[0].name == "node 0 gpu 1 nvlink out");
-  CHECK(links[0].utilisation == Approx(0.1));
-  CHECK(links[0].other_bytes == Bytes(30'000'000'000));
-  CHECK(links[0].other_utilisation == Approx(0.3));
-  CHECK(links[1].utilisation == Approx(0.2));
-  CHECK(links[1].other_bytes == Bytes{});
-}
-
-TEST_CASE("links of one kind are told together, with the busiest of them", "[report]") {
-  ClusterSpec spec;
-  spec.devices = 4;
-  spec.devices_per_node = 4;
-  spec.nvlink = 100_GBps;
-  const auto network = make_fair_share_network(spec);
-  JobsTraffic traffic{LinkTraffic(network->link_count()), LinkTraffic(network->link_count())};
-  traffic.main.add(LinkId(0), Bytes(20'000'000'000));  // out of gpu 0 ...
-  traffic.main.add(LinkId(2), Bytes(10'000'000'000));  // ... and of gpu 1, which another job loads, too
-  traffic.others.add(LinkId(2), Bytes(30'000'000'000));
-  const std::vector<LinkKindUse> kinds = use_by_kind(traffic, 1_s, *network);
-  REQUIRE(kinds.size() == 2);  // out and in
-  CHECK(kinds[0].kind == "node # gpu # nvlink out");
-  CHECK(kinds[0].links == 4);
-  CHECK(kinds[0].mean == Approx((0.2 + 0.4) / 4));
-  CHECK(kinds[0].others == Approx(0.3 / 4));
-  CHECK(kinds[0].most == Approx(0.4));
-  CHECK(kinds[0].busiest == "node 0 gpu 1 nvlink out");
-  CHECK(kinds[1].kind == "node # gpu # nvlink in");
-  CHECK(kinds[1].most == 0);
-}
-
-TEST_CASE("a degraded link is told from the others of its kind", "[report]") {
-  ClusterSpec spec;
-  spec.devices = 4;
-  spec.devices_per_node = 4;
-  spec.nvlink = 100_GBps;
-  spec.degraded = {{.kind = DegradedLink::Kind::nvlink, .unit = 0, .index = 2, .factor = 0.25}};
-  const auto network = make_fair_share_network(spec);
-  JobsTraffic traffic{LinkTraffic(network->link_count()), {}};
-  traffic.main.add(LinkId(0), Bytes(20'000'000'000));
-  traffic.main.add(LinkId(4), Bytes(20'000'000'000));  // out of gpu 2
-  const std::vector<LinkKindUse> kinds = use_by_kind(traffic, 1_s, *network);
-  REQUIRE(kinds.size() == 3);  // out, in, and out of gpu 2
-  CHECK(kinds[0].links == 3);
-  CHECK(kinds[0].rate == 100_GBps);
-  CHECK(kinds[0].most == Approx(0.2));
-  CHECK(kinds[1].links == 4);
-  CHECK(kinds[2].kind == kinds[0].kind);
-  CHECK(kinds[2].links == 1);
-  CHECK(kinds[2].rate == 25_GBps);
-  CHECK(kinds[2].most == Approx(0.8));
-  CHECK(kinds[2].busiest == "node 0 gpu 2 nvlink out");
-}
-
-TEST_CASE("a link is as busy with a collective as with the messages that take as long", "[report]") {
-  ClusterSpec spec;
-  spec.devices = 4;
-  spec.devices_per_node = 4;
-  spec.nvlink = 100_GBps;
-  const auto network = make_fair_share_network(spec);
-  JobsTraffic traffic{LinkTraffic(network->link_count()), {}};
-  traffic.main.add(LinkId(0), Bytes(10'000'000'000));
-  traffic.main.add(LinkId(0), Bytes(40'000'000'000), Bytes(20'000'000'000));
-  const std::vector<LinkUse> links = busiest_links(traffic, 1, *network, 1);
-  REQUIRE(links.size() == 1);
-  CHECK(links[0].bytes == Bytes(50'000'000'000));
-  CHECK(links[0].utilisation == Approx(0.1 + 0.2));
 }
 
 TEST_CASE("result.json names what runs beside the main job", "[json]") {

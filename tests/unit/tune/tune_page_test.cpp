@@ -74,7 +74,7 @@ TEST_CASE("the page of a tuning has the candidates that can run, with their plan
   CHECK(data.at("candidates").at(0).at("on_front") == true);
   CHECK(data.at("candidates").at(1).at("best_of_plan") == false);
   CHECK(data.at("candidates").at(2).at("rank") == 3);
-  CHECK(data.at("candidates").at(2).at("cost") == 20);  // 10 GPU-hours at 2 EUR
+  CHECK(data.at("candidates").at(2).at("cost_per_gigatoken") == 20);  // 10 GPU-hours at 2 EUR
   CHECK(data.at("currency") == "EUR");
   CHECK(data.at("plans") == nlohmann::json::array({"static", "hdp-balance"}));
   CHECK(data.at("reasons") == nlohmann::json::array({{1, "it does not fit", "tp 1, static"}}));
