@@ -262,7 +262,7 @@ std::string interference_part(const DeviceProfile& profile) {
   std::string text = "\nInterference: how many times longer a kernel takes while traffic runs (p10 ... p90)\n";
   for (const Interference& pair : profile.samples.interference) {
     const std::string blocks = pair.ctas > 0 ? fmt::format(" ({} thread blocks)", pair.ctas) : "";
-    text += fmt::format("  {:<12} beside {:<28} {:.3f}  ({:.3f} ... {:.3f})\n", pair.compute, pair.traffic + blocks,
+    text += fmt::format("  {:<12} under {:<29} {:.3f}  ({:.3f} ... {:.3f})\n", pair.compute, pair.traffic + blocks,
                         pair.slowdown, pair.slowdown_p10, pair.slowdown_p90);
   }
   return text;

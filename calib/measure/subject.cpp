@@ -37,7 +37,7 @@ struct Labels {
   }
   std::string operator()(const InterferenceSubject& op) const {
     const std::string ctas = op.ctas == 0 ? "" : fmt::format(", {} blocks", op.ctas);
-    return fmt::format("{} beside {}{}", op.compute, op.traffic, ctas);
+    return fmt::format("{} under {}{}", op.compute, op.traffic, ctas);
   }
 };
 

@@ -8,7 +8,7 @@
 namespace hdpsim::kernels {
 namespace {
 
-double attribute(cudaDeviceAttr what, int device) {
+double device_attribute(cudaDeviceAttr what, int device) {
   int value = 0;
   cuda::check(cudaDeviceGetAttribute(&value, what, device), "cudaDeviceGetAttribute");
   return value;
@@ -46,12 +46,12 @@ double matrix_flops_per_clock(int compute_capability) {
 }
 
 DevicePeak cuda_device_peak(int device) {
-  const double multiprocessors = attribute(cudaDevAttrMultiProcessorCount, device);
-  const double clock_hz = attribute(cudaDevAttrClockRate, device) * 1e3;
-  const double memory_clock_hz = attribute(cudaDevAttrMemoryClockRate, device) * 1e3;
-  const double memory_bits = attribute(cudaDevAttrGlobalMemoryBusWidth, device);
-  const int capability = static_cast<int>(10 * attribute(cudaDevAttrComputeCapabilityMajor, device) +
-                                          attribute(cudaDevAttrComputeCapabilityMinor, device));
+  const double multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount, device);
+  const double clock_hz = device_attribute(cudaDevAttrClockRate, device) * 1e3;
+  const double memory_clock_hz = device_attribute(cudaDevAttrMemoryClockRate, device) * 1e3;
+  const double memory_bits = device_attribute(cudaDevAttrGlobalMemoryBusWidth, device);
+  const int capability = static_cast<int>(10 * device_attribute(cudaDevAttrComputeCapabilityMajor, device) +
+                                          device_attribute(cudaDevAttrComputeCapabilityMinor, device));
   const double flops_per_clock = matrix_flops_per_clock(capability);
   return {
       .flops = multiprocessors * flops_per_clock * clock_hz,

@@ -90,8 +90,8 @@ struct Sensitivity {
 
 /// The mean step time of a run in one sample, in seconds, and its tokens per second. To first order, T = mean of the
 /// drawn steps' times x (1 + sum over families of elasticity x (factor - 1) + largest change that one of the slow nodes
-/// causes + change with the routes + sum over fitted parameters of the change at the end of the interval to whose side
-/// it stands, in proportion).
+/// causes + change with the routes + sum over fitted parameters of the change at the end of the interval on whose side
+/// it is, in proportion).
 struct SampledRun {
   double step_time_s = 0;
   double tokens_per_s = 0;

@@ -46,7 +46,7 @@ struct DeviceConditions {
 [[nodiscard]] Noise read_noise(const Value& value, Diagnostics& diagnostics);
 
 /// Reads a list of `{device: 17, from_step: 3, to_step: 9, slowdown: 1.5}`. `device` is `17` or `16-23`; `node: 2`
-/// stands for all devices of a node. Without from_step the fault begins with the first step, without to_step until
+/// means all devices of a node. Without from_step the fault begins with the first step, without to_step until
 /// the last. All problems are reported: devices that do not exist, steps beyond the run's `steps`, factors below 1.
 [[nodiscard]] std::vector<Fault> read_faults(const Value& value, const ClusterSpec& cluster, std::int64_t steps,
                                              Diagnostics& diagnostics);

@@ -7,7 +7,7 @@
 #include "kernels/cuda/layer/vector.cuh"
 #include "kernels/spec/layer.h"
 
-// Kernels in which every element stands for itself: bound by memory, each tensor read and written once, bitwise
+// Kernels in which each element is independent: bound by memory, each tensor read and written once, bitwise
 // deterministic. `count` is the chunk that alignment allows.
 namespace hdpsim::kernels::cuda::layer {
 

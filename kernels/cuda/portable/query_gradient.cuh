@@ -11,7 +11,7 @@
 #include "kernels/cuda/portable/softmax.cuh"
 #include "kernels/cuda/portable/work_queue.cuh"
 
-// dQ alone, in a fixed order of additions: what the deterministic backward computes beside the gradients of keys and
+// dQ alone, in a fixed order of additions: what the deterministic backward computes in addition to the gradients of keys and
 // values, at the price of computing S and dP a second time (7 products instead of 5).
 //
 // A thread block owns 128 query rows of one head and walks over the keys that they see; a warp owns 16 rows. Q, dO and

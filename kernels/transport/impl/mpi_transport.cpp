@@ -65,8 +65,8 @@ bool meet(MPI_Comm communicator, Clock::duration limit, const Also& also) {
 
 // State that outlives a failed transport: the communicator, and the notice to the others.
 MPI_Comm abandoned = MPI_COMM_NULL;
-// True if rank 0, which reports the results, has finished and no rank has failed: a rank that has no more to do stands
-// still.
+// True if rank 0, which reports the results, has finished and no rank has failed: a rank that hangs then has no
+// work left.
 bool may_succeed = false;
 std::array<char, notice_bytes> notice{};
 std::vector<MPI_Request> notice_requests;

@@ -244,7 +244,7 @@ class NodeMaker {
 
   void add_pcie() {
     if (std::all_of(topology_.gpus.begin(), topology_.gpus.end(), [](auto& gpu) { return gpu.chip_to_chip; })) {
-      note("host memory: over NVLink-C2C, which stands under pcie");
+      note("host memory: over NVLink-C2C, which is listed under pcie");
       set_pcie(*first().chip_to_chip, 1);
       return;
     }
@@ -278,7 +278,7 @@ class NodeMaker {
     if (!all_known) note("PCIe links without a speed: taken for Gen3, as NCCL does");
     if (!all_equal) {
       note(
-          fmt::format("PCIe links to the gpus differ: the slowest, {}, stands for all. Virtual machines report too "
+          fmt::format("PCIe links to the gpus differ: the slowest, {}, represents all. Virtual machines report too "
                       "little; if so, write node.pcie",
                       text_of(slowest.rate)));
     }

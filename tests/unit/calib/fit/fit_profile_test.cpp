@@ -173,7 +173,7 @@ TEST_CASE("the report names every fit with its errors and draws it", "[fit]") {
   const std::string report = fit_report(profile);
   for (const char* expected : {"forward causal d128", "backward causal d128", "noise floor 1.10 % mean",
                                "Matrix products", "adam", "d2h_of_both", "nvlink send_recv x 2",
-                               "nvlink all_gather x 4", "gemm         beside p2p (16 thread blocks)", "o sample"}) {
+                               "nvlink all_gather x 4", "gemm         under p2p (16 thread blocks)", "o sample"}) {
     INFO(expected);
     CHECK(report.find(expected) != std::string::npos);
   }

@@ -43,7 +43,7 @@ TEST_CASE("labels tell subjects apart", "[subject]") {
   CHECK(label_of(subjects[1]) == "gemm 1x2x3");
   CHECK(label_of(subjects[2]) == "adam 4.10 kB");
   CHECK(label_of(subjects[4]) == "all_to_all 4 ranks 65.5 kB");
-  CHECK(label_of(subjects[5]) == "gemm beside d2h, 8 blocks");
+  CHECK(label_of(subjects[5]) == "gemm under d2h, 8 blocks");
 }
 
 }  // namespace
