@@ -15,7 +15,7 @@
 #include "sim/profile/profile_file.h"
 #include "sim/study/catalog.h"
 #include "sim/study/framework.h"
-#include "sim/trace/preset.h"
+#include "sim/trace/trace_file.h"
 
 namespace hdpsim::app {
 namespace {

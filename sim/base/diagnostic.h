@@ -28,7 +28,7 @@ struct Diagnostic {
 /// Whether one place comes before another: by file, line and column.
 [[nodiscard]] bool comes_before(const Position& one, const Position& other);
 
-/// Collects every problem of the user's input so that they are told in one go. Of countless problems the first
+/// Collects every problem of the user's input so that they are reported in one go. Of countless problems the first
 /// `most_kept` by their places are kept, and the others counted: a file with more of them is wrong as a whole.
 class Diagnostics {
  public:

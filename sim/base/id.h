@@ -21,7 +21,7 @@ class Id {
 };
 
 using HdpRank = Id<struct HdpRankTag>;          ///< One slice of a model replica: tp x pp devices.
-using DeviceId = Id<struct DeviceTag>;          ///< One GPU (or CPU that stands in for one).
+using DeviceId = Id<struct DeviceTag>;          ///< One GPU (or CPU in place of one).
 using NodeId = Id<struct NodeTag>;              ///< One host with its devices.
 using LinkId = Id<struct LinkTag>;              ///< One direction of one network link.
 using SequenceId = Id<struct SequenceTag>;      ///< One sequence of the batch.

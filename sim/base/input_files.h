@@ -10,7 +10,7 @@
 namespace hdpsim {
 
 /// The user's files that this thread has read since the object was made: no output of a command may replace one of
-/// them. Files are told apart by device and inode, so that other names and links of a file are the same file. If two
+/// them. Files are identified by device and inode, so that other names and links of a file are the same file. If two
 /// objects live at the same time, reads are recorded in the younger one.
 class InputFiles {
  public:

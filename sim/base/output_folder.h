@@ -17,7 +17,7 @@ void prepare_folder(const std::filesystem::path& path);
 
 /// What a folder is opened for.
 struct OutputUse {
-  /// The kind of results: "study" for those of a study, "comparison" for what is written beside them. A new run
+  /// The kind of results: "study" for those of a study, "comparison" for what is written next to them. A new run
   /// replaces everything that an earlier run of the same kind has left.
   std::string kind;
   std::string writer;              ///< The command line of this process, shown to a second process that is refused.

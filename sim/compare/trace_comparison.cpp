@@ -120,8 +120,8 @@ std::string table(const TraceComparison& comparison) {
   text += row("step", comparison.measured_s, comparison.simulated_s) + "\n";
   for (const std::string& words : differences_in_words(comparison)) text += words + "\n";
   return text +
-         "A rank that waits for others does so within a collective: measured messages hold waiting that the simulation "
-         "tells apart.\n";
+         "A rank that waits for others does so within a collective: measured messages include waiting, which the "
+         "simulation counts apart.\n";
 }
 
 std::string csv(const TraceComparison& comparison) {

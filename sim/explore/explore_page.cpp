@@ -22,7 +22,7 @@
 #include "sim/profile/profile_file.h"
 #include "sim/report/page/page_data.h"
 #include "sim/study/study_keys.h"
-#include "sim/trace/preset.h"
+#include "sim/trace/trace_file.h"
 
 namespace hdpsim {
 namespace {

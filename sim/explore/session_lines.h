@@ -27,8 +27,8 @@ struct Question {
 /// InputError if the text is not a question.
 [[nodiscard]] Question read_question(const std::string& text);
 
-/// The dotted path of the innermost value of a document at a place, `data.context` or `plans.0`: the
-/// control of a page that a problem belongs to. Empty if none but the document itself does.
+/// The dotted path of the innermost value of a document at a place, `data.context` or `plans.0`: the control of a page
+/// that a problem belongs to. Empty if it belongs to the document itself.
 [[nodiscard]] std::string path_of_place(const Value& document, const Position& place);
 
 // The lines of JSON that answer a page.

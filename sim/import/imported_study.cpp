@@ -150,7 +150,7 @@ class StudyWriter {
 
   void choose_profile(Value& study) {
     const std::vector<std::string> names = profiles_of(device_, catalog_);
-    if (names.empty()) return;  // which the study tells
+    if (names.empty()) return;  // which the reader of the study reports
     put(study, "profile", names.front());
     if (names.size() > 1) assume(fmt::format("the profile is the first of {}", joined(names, ", ")));
     Diagnostics none;

@@ -45,7 +45,7 @@ function notes_of({plan, core_share, at_pace_s}) {
   }
   if (at_pace_s) {
     notes.push(
-        `${plan}: with kernels as fast as they were beside the runs, predicted ${time(at_pace_s.predicted)}, error ` +
+        `${plan}: with kernels as fast as they were during the runs, predicted ${time(at_pace_s.predicted)}, error ` +
         `${error_text(at_pace_s)}.`);
   }
   return notes;

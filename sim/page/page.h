@@ -24,7 +24,7 @@ using PageParts = std::vector<std::pair<std::string_view, std::string_view>>;
 [[nodiscard]] std::string script_safe(std::string_view json);
 
 /// A figure rounded to the digits that a page shows, so that its data stay small: the exact ones are in the files
-/// beside it.
+/// next to it.
 [[nodiscard]] double rounded(double value);
 
 }  // namespace hdpsim

@@ -186,7 +186,7 @@ function narrower() {
     const {unknown, variance: [{source}], advice} = run.uncertainty;
     if (!advice) continue;
     const line = unknown.length > 0 ?
-        `the interval leaves out the error of ${unknown[0]}, which is not known; to know it: ${advice}.` :
+        `the interval does not include the error of ${unknown[0]}, which is not known; to know it: ${advice}.` :
         `most of the variance comes from ${source}; to narrow the interval: ${advice}.`;
     together.set(line, [...(together.get(line) ?? []), run]);
   }
@@ -663,7 +663,7 @@ function note_timeline(run, step) {
   part("lanes-note").textContent = `Step ${step.step} (${seconds(step.time)}): ${shown} of ` +
       `${plural(run.ranks, "rank")}, from the least busy one to the busiest` +
       (run.stages > 1 ? `, ${run.stages} stages each.` : ".") +
-      (left_out > 0 ? ` ${left_out.toLocaleString("en")} later bars are left out.` : "") +
+      (left_out > 0 ? ` ${left_out.toLocaleString("en")} later bars are not shown.` : "") +
       (run.stages > 1 ?
            " A bar is a pass of a micro-batch, whose number it has, through a stage." :
            " A bar is a micro-batch, from the first of its ranks that begins to the last that ends; the number is " +
@@ -803,7 +803,7 @@ function show_memory_over_time(run, limit) {
       "" :
       `Over step ${step}, the one with the fullest device: ${plural(ranks.length, "rank")}, the fullest` +
           `${run.stages > 1 ? ", on their first stage" : ""}; dashed: a device's share of host memory.` +
-          (left_out > 0 ? ` ${plural(left_out, "later sample")} left out.` : "");
+          (left_out > 0 ? ` ${plural(left_out, "later sample")} not shown.` : "");
   if (ranks.length === 0) return;
   const series = ranks.flatMap(({rank, samples}, i) => {
     const curve = (column) => samples.map((sample) => [sample[0], sample[column]]);
@@ -1050,7 +1050,7 @@ function show_reproduce() {
       "reproduce", "How to repeat it", {long: true},
       `Simulated by hdpsim ${
           data.version}. This is the study with every default and override put in; it gives the same ` +
-          "results again. It is study.yaml beside this page:",
+          "results again. It is study.yaml next to this page:",
       element("pre", {className: "command"}, "hdpsim study study.yaml --out results"),
       element(
           "details", {}, element("summary", {}, "study.yaml"),

@@ -109,7 +109,7 @@ show_best_of_plans();
 show_front();
 show_candidates();
 section(
-    "reproduce", "How to go on", {}, "best.yaml beside this page is a study with the best candidate as its only plan:",
+    "reproduce", "How to go on", {}, "best.yaml next to this page is a study with the best candidate as its only plan:",
     element("pre", {className: "command"}, "hdpsim study best.yaml --out best"));
 show_definitions([{title: "Plans", terms: data.definitions.plans}]);
 finish();

@@ -10,7 +10,7 @@
 
 namespace hdpsim {
 
-/// A stretch of one sequence: tokens [begin, begin + tokens). The span of a whole sequence has all its tokens, from 0
+/// Consecutive tokens of one sequence: [begin, begin + tokens). The span of a whole sequence has all its tokens, from 0
 /// on. Attention is causal within the sequence; spans do not see each other, unless a micro-batch continues another
 /// (MicroBatch::continues).
 struct Span {
@@ -48,7 +48,7 @@ struct MicroBatch {
   std::vector<HdpRank> group;  ///< In ring order: group[i] sends to group[(i + 1) % N].
   std::vector<Span> spans;     ///< Those that the group shares.
   /// By rising holder, each once. Only in groups of several ranks that cut what they share per document: keys and
-  /// values of these spans do not travel, and their attention runs beside the exchange of the others' (Skrull, Xu et
+  /// values of these spans do not travel, and their attention overlaps with the exchange of the others' (Skrull, Xu et
   /// al. 2025, arXiv 2505.19609, section 4.2).
   std::vector<LocalSpans> local = {};
   TokenCut cut = TokenCut::per_document;  ///< No matter in a group of one rank.

@@ -25,8 +25,8 @@ struct OffloadRoom {
 
 /// Bytes that travel when a rank attends for another one, per token and layer.
 struct ServedBytes {
-  std::int64_t of_query = 0;  ///< A query and attention's output.
-  std::int64_t of_key = 0;    ///< A key and a value.
+  std::int64_t query = 0;  ///< A query and attention's output.
+  std::int64_t key = 0;    ///< A key and a value.
 };
 
 /// The information that every planner gets about the cluster and the model.

@@ -27,16 +27,16 @@ struct StepCost {
 };
 
 /// A ring's attention in one direction, over all layers. A rank of N computes with its own keys and values while the
-/// first exchange brings those of a neighbour, then with the keys and values of N - 1 others, each time beside the next
-/// exchange. Every exchange hides behind one step, so that the slower of the two counts, step by step. All steps but
-/// the first and the last are alike. Exchanges are stated as shares of a hop of WorkModel.
+/// first exchange brings those of a neighbour, then with the keys and values of N - 1 others, each time overlapped with
+/// the next exchange. Every exchange hides behind one step, so that the slower of the two counts, step by step. All
+/// steps but the first and the last are alike. Exchanges are stated as shares of a hop of WorkModel.
 struct RingPass {
   StepCost own{};
   StepCost step{};
   StepCost last_step{};
-  RingHops first{};        ///< The exchange beside `own`,
-  RingHops between{};      ///< each exchange beside `step`,
-  RingHops beside_last{};  ///< the exchange beside `last_step`, which brings gradients back,
+  RingHops first{};        ///< The exchange that overlaps with `own`,
+  RingHops between{};      ///< each exchange that overlaps with `step`,
+  RingHops beside_last{};  ///< the exchange that overlaps with `last_step` and brings gradients back,
   RingHops behind{};       ///< and what is exchanged after the last step.
   /// Where ranks trade tokens for heads: the seconds for all of a rank's tokens, (N - 1) / N of which leave it.
   StepCost traded{};
@@ -45,7 +45,8 @@ struct RingPass {
 };
 
 /// A micro-batch on a ring, as the engine prices it: both directions of attention, and all other work of a rank, per
-/// token and fixed. The other work is less than on one rank where a longer attention hides more of what runs beside it.
+/// token and fixed. The other work is less than on one rank where a longer attention hides more of what overlaps with
+/// it.
 struct RingPasses {
   RingPass forward{};
   RingPass backward{};

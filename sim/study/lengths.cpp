@@ -14,7 +14,7 @@
 #include "sim/base/fingerprint.h"
 #include "sim/document/key_table.h"
 #include "sim/study/study_paths.h"
-#include "sim/trace/preset.h"
+#include "sim/trace/trace_file.h"
 
 namespace hdpsim {
 namespace {

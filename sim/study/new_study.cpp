@@ -19,7 +19,7 @@
 #include "sim/study/study.h"
 #include "sim/study/study_keys.h"
 #include "sim/study/study_paths.h"
-#include "sim/trace/preset.h"
+#include "sim/trace/trace_file.h"
 
 namespace hdpsim {
 namespace {

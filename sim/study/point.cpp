@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/base/fingerprint.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/fingerprint.h"
 #include "sim/base/text.h"
 #include "sim/document/key_table.h"
 #include "sim/document/values.h"

@@ -9,8 +9,6 @@
 #include "sim/trace/halves.h"
 #include "sim/trace/length_distribution.h"
 #include "sim/trace/length_source.h"
-#include "sim/trace/length_trace.h"
-#include "sim/trace/row_order.h"
 #include "sim/trace/sequence.h"
 
 namespace hdpsim {

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "sim/trace/halves.h"
 #include "sim/trace/length_distribution.h"
 
 namespace hdpsim {
@@ -36,5 +39,27 @@ class LengthSource {
 /// `count` lengths of a distribution, from RandomStream(seed, "generate").
 [[nodiscard]] std::unique_ptr<LengthSource> make_drawn_lengths(LengthDistributionPtr distribution, std::uint64_t seed,
                                                                std::int64_t count);
+
+/// The lengths of a whole trace in memory: 8 bytes per document, 16 with steps.
+struct LengthTrace {
+  std::vector<std::int64_t> tokens;
+  std::vector<std::int64_t> steps;  ///< Empty, or one per document.
+  std::string column{};             ///< LengthSource::column().
+  std::optional<Halves> halves{};   ///< In the order of the source.
+};
+
+/// Reads a source to its end. InputError as the source throws it, or if only some of the lengths have a step.
+[[nodiscard]] LengthTrace collect(LengthSource& source);
+
+/// In which order the documents of a file are trained: at random, in the order of the file, or by the steps that it
+/// names.
+enum class TraceOrder : std::uint8_t { shuffle, file, steps };
+
+/// The rows of a trace in the order in which they are read; null: that of the file.
+using RowOrder = std::shared_ptr<const std::vector<std::uint32_t>>;
+
+/// Rows in random order, every order as likely, from RandomStream(seed, "order of documents"): linear time, 4 bytes a
+/// row. At most 2^32 rows (checked).
+[[nodiscard]] RowOrder make_random_order(std::size_t rows, std::uint64_t seed);
 
 }  // namespace hdpsim

@@ -11,7 +11,6 @@
 #include "sim/trace/length_distribution.h"
 #include "sim/trace/length_source.h"
 #include "sim/trace/length_tally.h"
-#include "sim/trace/preset.h"
 #include "sim/trace/trace_file.h"
 
 // Everything that the trace commands need:

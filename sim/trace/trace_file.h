@@ -10,7 +10,6 @@
 #include "sim/trace/batch_source.h"
 #include "sim/trace/length_distribution.h"
 #include "sim/trace/length_source.h"
-#include "sim/trace/length_trace.h"
 
 namespace hdpsim {
 
@@ -68,5 +67,12 @@ struct Lengths {
                                    const MixtureOptions& mixture = {});
 
 [[nodiscard]] BatchSourcePtr make_batches(const Lengths& lengths, const BatchOptions& options);
+
+/// The names of the distributions in `directory` (the project's traces/), sorted: byted, github, web, wikipedia.
+[[nodiscard]] std::vector<std::string> preset_names(const std::filesystem::path& directory);
+
+/// Reads `directory`/`name`.csv. InputError with a suggestion if there is none of this name.
+[[nodiscard]] LengthDistributionPtr load_preset(std::string_view name, const std::filesystem::path& directory,
+                                                const MixtureOptions& mixture = {});
 
 }  // namespace hdpsim

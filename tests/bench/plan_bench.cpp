@@ -31,7 +31,7 @@ PlanningContext pool(std::int64_t ranks) {
   context.capacity = 8192;
   context.context = longest;
   context.layers = 32;
-  context.served_bytes = {.of_query = 16384, .of_key = 4096};
+  context.served_bytes = {.query = 16384, .key = 4096};
   context.work = test::with_plain_rings({.per_area = 9.2e-9,
                                          .per_token = 2.2e-4,
                                          .per_micro_batch = 0.05,

@@ -115,7 +115,7 @@ class Pages(unittest.TestCase):
 
     def test_intervals_say_what_would_narrow_them(self):
         text = self.open(self.tiny("sure", "uncertainty={samples: 50}", "data.steps=2"), [DESK])
-        self.check_intervals(text, "leaves out the error of gemm, which is not known; to know it: calibrate")
+        self.check_intervals(text, "does not include the error of gemm, which is not known; to know it: calibrate")
         self.assertIn("costs are taken as exact where their error is not known", text)
 
         errors = ("attention_forward: 0.01, attention_backward: 0.01, gemm: 0.3, memory_bound: 0.01, messages: 0.01, "

@@ -112,8 +112,6 @@ class WidthReader {
   MegatronWidths widths_;
 };
 
-using namespace megatron_ranges;
-
 void set(const MegatronArguments& arguments, std::string_view key, std::int64_t value, std::string_view argument,
          Value& config) {
   config.set(key, Value::scalar(std::to_string(value), arguments.position(argument)));

@@ -238,7 +238,7 @@ struct DistCaPolicy final : PolicyOptions {
                  "use more ranks, a larger capacity or a shorter context");
     }
     return std::make_unique<DistCa>(
-        context, ServerRules{ranks, context.served_bytes.of_query, context.served_bytes.of_key, tolerance});
+        context, ServerRules{ranks, context.served_bytes.query, context.served_bytes.key, tolerance});
   }
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/trace/preset.h"
+#include "sim/trace/trace_file.h"
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {

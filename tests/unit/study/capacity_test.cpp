@@ -4,7 +4,6 @@
 
 #include "sim/analysis/memory_verdict.h"
 #include "sim/program/activations_in_flight.h"
-#include "sim/study/capacity.h"
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
 #include "tests/support/schedules.h"

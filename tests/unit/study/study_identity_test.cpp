@@ -1,6 +1,5 @@
 #include "sim/study/study_keys.h"
 
-#include "sim/study/study_keys.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim {

@@ -1,4 +1,4 @@
-#include "sim/trace/preset.h"
+#include "sim/trace/trace_file.h"
 
 #include <array>
 #include <cmath>
