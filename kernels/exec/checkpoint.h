@@ -14,7 +14,7 @@ namespace hdpsim::kernels::exec {
 
 /// The title of a checkpoint.
 struct CheckpointTitle {
-  std::uint64_t shape = 0;      ///< The model's, as shape_fingerprint() has it.
+  std::uint64_t shape = 0;      ///< The fingerprint() of the model's shape_text().
   std::int64_t parameters = 0;  ///< As ParameterLayout counts them.
   std::int64_t updates = 0;     ///< Updates that Adam has made.
   std::int64_t next_step = 0;   ///< Next step of the study.

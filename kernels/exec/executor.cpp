@@ -24,12 +24,13 @@
 #include "kernels/exec/impl/recorder.h"
 #include "kernels/exec/impl/sharded_adam.h"
 #include "kernels/exec/impl/step_losses.h"
-#include "kernels/exec/model_shape.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/requirements.h"
 #include "kernels/ring/ring_steps.h"
 #include "kernels/spec/error.h"
 #include "kernels/transport/group_transport.h"
+#include "sim/base/fingerprint.h"
+#include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 
 namespace hdpsim::kernels::exec {
@@ -45,7 +46,7 @@ void require_lowered_for(const Program& program, const Transformer& model, const
   const LoweringOptions& lowering = program.options();
   const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
   const Mesh& mesh = lowering.mesh;
-  if (!same_shape(lowering.model, model)) {
+  if (shape_text(lowering.model) != shape_text(model)) {
     refuse(fmt::format("the program is one of '{}', not of '{}'", lowering.model.name, model.name));
   }
   if (mesh.tp != sizes.tp) {
@@ -87,7 +88,7 @@ std::string checkpoint_problem(const std::filesystem::path& path, const Transfor
   try {
     CheckpointReader reader(path);
     reader.verify();
-    if (reader.title().shape == shape_fingerprint(model)) return {};
+    if (reader.title().shape == fingerprint(shape_text(model))) return {};
     return fmt::format("{} is of another model than '{}'", path.string(), model.name);
   } catch (const UnsupportedInput& error) {
     return error.what();
@@ -244,8 +245,8 @@ struct Executor::Parts {
     if (shard.devices == 1) return;
     std::vector<Tensor> norms = {layout.final_norm()};
     for (const LayerTensors& layer : layout.layers()) {
-      norms.push_back(layer.attention_norm);
-      norms.push_back(layer.mlp_norm);
+      norms.push_back(layer.norm(DensePart::attention_norm));
+      norms.push_back(layer.norm(DensePart::mlp_norm));
     }
     std::erase_if(norms, [](const Tensor& norm) { return norm.count == 0; });  // norms of other stages
     const std::size_t width = static_cast<std::size_t>(model.hidden);
@@ -405,7 +406,7 @@ void Executor::save(const std::filesystem::path& path, std::int64_t next_step) {
   Parts& parts = *parts_;
   std::optional<CheckpointWriter> writer;
   if (parts.host.rank() == 0) {
-    writer.emplace(path, CheckpointTitle{shape_fingerprint(parts.model), parts.layout.whole_count(),
+    writer.emplace(path, CheckpointTitle{fingerprint(shape_text(parts.model)), parts.layout.whole_count(),
                                          parts.adam.updates(), next_step});
   }
   for (const float* const share : parts.adam.state()) {

@@ -1,19 +1,12 @@
 #include "kernels/exec/parameters.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
-#include <string>
-#include <utility>
 
 #include "kernels/exec/impl/hash.h"
 #include "kernels/exec/impl/layer_kinds.h"
-#include "kernels/exec/impl/layer_mixing.h"
-#include "kernels/spec/error.h"
-#include "sim/model/layers.h"
-#include "sim/model/shares.h"
+#include "kernels/exec/requirements.h"
+#include "sim/base/check.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
@@ -32,53 +25,12 @@ Range part_of(std::int64_t count, const TensorShard& shard) {
   return {begin, std::min(each, count - begin)};
 }
 
-void require_executable(const Transformer& model, int devices) {
-  const std::vector<std::string> problems = execution_problems(model, devices);
-  if (problems.empty()) return;
-  throw UnsupportedInput(fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(problems, ", ")));
-}
-
-bool has_kernels(const AttentionHeads& heads) {
-  const bool alike = heads.value_width() == heads.dim;
-  return alike ? heads.dim == 64 || heads.dim == 128 || heads.dim == 256
-               : heads.dim == 192 && heads.value_width() == 128;
-}
-
-// Of layers of one kind.
-std::vector<std::string> problems_of(const Layer& layer, int devices) {
-  std::vector<std::string> problems;
-  if (layer.linear && !is_lightning(*layer.linear)) {
-    problems.emplace_back("its tokens are mixed in linear time, and not by lightning attention");
+template <class T>
+const T& nth(const std::vector<std::pair<DensePart, T>>& all, DensePart part, std::size_t i) {
+  for (const auto& [own, each] : all) {
+    if (own == part && i-- == 0) return each;
   }
-  if (layer.heads == 0 && !layer.linear) problems.emplace_back("it has layers without attention");
-  if (!has_mlp(layer)) problems.emplace_back("it has layers without an MLP");
-  if (layer.gated_output || layer.output_bias) problems.emplace_back("its attention's output has a gate or a bias");
-  if (layer.sinks) problems.emplace_back("its attention has sinks");
-  if (layer.joins) problems.emplace_back("it has layers that predict further tokens");
-  if (layer.norms != 2) problems.push_back(fmt::format("its layers have {} norms", layer.norms));
-  if (layer.qkv_biases) problems.emplace_back("its queries, keys and values have biases");
-  if (layer.indexer) problems.emplace_back("an indexer chooses the keys that its tokens see");
-  if (layer.qk_norm) problems.emplace_back("its queries and keys have norms");
-  if (layer.biases) problems.emplace_back("it has biases");
-  if (!layer.gated_mlp) problems.emplace_back("its MLP has no gate");
-  if (layer.moe && layer.moe->latent > 0) problems.emplace_back("its experts work in a latent");
-  if (layer.moe && layer.moe->groups > 1) problems.emplace_back("its router chooses groups of experts first");
-  if (layer.moe && layer.moe->shared_gate) problems.emplace_back("its shared experts have a gate");
-  if (layer.moe && layer.moe->biases) problems.emplace_back("its experts have biases");
-  if (layer.moe && devices > 1) problems.emplace_back("its experts are executed with tp 1 alone");
-  if (layer.latent && devices > 1) problems.emplace_back("its latents are executed with tp 1 alone");
-  if (layer.linear && devices > 1) problems.emplace_back("its linear mixing is executed with tp 1 alone");
-  if (const AttentionHeads heads = heads_of(layer); heads.heads > 0 && !has_kernels(heads)) {
-    problems.push_back(fmt::format("its heads have dimension {}, and values of {}: not 64, 128, 256, or 192 and 128",
-                                   heads.dim, heads.value_width()));
-  }
-  const std::pair<const char*, std::int64_t> cut[] = {
-      {"heads", layer.heads}, {"key-value heads", layer.kv_heads}, {"columns of its MLP", layer.ffn_hidden}};
-  for (const auto& [what, count] : cut) {
-    if (count % devices == 0) continue;
-    problems.push_back(fmt::format("its {} {} do not divide among {} devices", count, what, devices));
-  }
-  return problems;
+  HDPSIM_CHECK(false, "part {} of a layer has fewer parameters", static_cast<int>(part));
 }
 
 // Whether the stage has a layer, by layer.
@@ -93,21 +45,16 @@ std::vector<bool> layers_of(const PipelineStage& stage, std::int64_t layers) {
 
 }  // namespace
 
-PipelineStage stage_at(int index, const ChunkMap& chunks) {
-  return {index, static_cast<int>(chunks.stages()), chunks.deal(), chunks.held(index)};
+const Linear& LayerTensors::product(DensePart part, std::size_t i) const {
+  return nth(products_, part, i);
 }
 
-std::vector<std::string> execution_problems(const Transformer& model, int devices) {
-  std::vector<std::string> problems;
-  const auto add = [&](std::string problem) {
-    if (std::find(problems.begin(), problems.end(), problem) == problems.end()) problems.push_back(std::move(problem));
-  };
-  for (const Transformer& kind : of_each_kind(model)) {
-    for (std::string& problem : problems_of(kind, devices)) add(std::move(problem));
-  }
-  if (model.predictions > 1) add("it predicts several tokens");
-  if (model.learned_positions > 0) add("its positions are learned");
-  return problems;
+const Tensor& LayerTensors::norm(DensePart part, std::size_t i) const {
+  return nth(norms_, part, i);
+}
+
+PipelineStage stage_at(int index, const ChunkMap& chunks) {
+  return {index, static_cast<int>(chunks.stages()), chunks.deal(), chunks.held(index)};
 }
 
 Transformer shard_of(const Transformer& model, const TensorShard& shard) {
@@ -147,69 +94,39 @@ ParameterLayout::ParameterLayout(const Transformer& model, const TensorShard& sh
   }
 }
 
-LayerTensors ParameterLayout::add_layer(const Transformer& model, bool here) {
-  const std::int64_t hidden = model.hidden;
-  const std::int64_t inner = inner_width(model);
+// Shared experts have their place behind the others.
+LayerTensors ParameterLayout::add_layer(const Transformer& kind, bool here) {
+  LayerOperations operations = layer_operations(kind, {});
+  std::stable_partition(operations.list.begin(), operations.list.end(),
+                        [](const LayerOperation& each) { return each.part != DensePart::shared_experts; });
   LayerTensors layer;
-  layer.attention_norm = add({1, hidden, Cut::none, Start::ones}, here);
-  if (model.linear) {
-    add_mixing(model, here, layer);
-  } else if (model.latent) {
-    add_latents(model, here, layer);
-  } else {
-    add_inputs(model, here, layer);
+  for (const LayerOperation& each : operations.list) {
+    if (each.kind == OperationKind::product) layer.products_.emplace_back(each.part, add_product(each, here));
+    if (each.vectors > 0) layer.norms_.emplace_back(each.part, add({1, each.vectors, Cut::none, Start::ones}, here));
   }
-  layer.output = add({hidden, output_width(model), Cut::columns, Start::residual}, here);
-  layer.mlp_norm = add({1, hidden, Cut::none, Start::ones}, here);
-  if (model.moe) add_experts(model, here, layer);
-  if (inner == 0) return layer;
-  layer.gate_up = add_pair({inner, hidden, Cut::rows, Start::usual}, here);
-  layer.down = add({hidden, inner, Cut::columns, Start::residual}, here);
   return layer;
 }
 
-void ParameterLayout::add_inputs(const Transformer& model, bool here, LayerTensors& layer) {
-  layer.query = add({query_width(model), model.hidden, Cut::rows, Start::usual}, here);
-  layer.key_value = add_pair({key_width(model), model.hidden, Cut::rows, Start::usual}, here);
-}
-
-void ParameterLayout::add_latents(const Transformer& model, bool here, LayerTensors& layer) {
-  const auto& [query_rank, kv_rank, rotated] = *model.latent;
-  const auto matrix = [&](std::int64_t rows, std::int64_t width) {
-    return add({rows, width, Cut::none, Start::usual}, here);
+// What reads a tensor that is cut over the devices is the last product of a branch.
+Linear ParameterLayout::add_product(const LayerOperation& product, bool here) {
+  const auto on_device = [&](const Width& width) {
+    return width.is_cut ? part_of(width.all(), shard_).count : width.all();
   };
-  const auto norm = [&](std::int64_t width) { return add({1, width, Cut::none, Start::ones}, here); };
-  if (query_rank > 0) {
-    layer.query_down = matrix(query_rank, model.hidden);
-    layer.query_norm = norm(query_rank);
+  Linear linear;
+  for (const WeightShape& weight : product.weights) {
+    if (weight.parameters() == 0) continue;
+    const Start start = weight.columns.is_cut ? Start::residual : Start::usual;
+    const Cut cut = weight.rows.is_cut ? Cut::rows : weight.columns.is_cut ? Cut::columns : Cut::none;
+    const std::int64_t blocks = shard_.devices == 1 ? 1 : weight.blocks;
+    linear.out += on_device(weight.rows);
+    linear.in = on_device(weight.columns);
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      const Tensor added = add({weight.rows.all() / blocks * weight.count, weight.columns.all(), cut, start}, here);
+      if (linear.weight.count == 0) linear.weight.begin = added.begin;
+      linear.weight.count += added.count;
+    }
   }
-  layer.query = matrix(query_width(model), query_rank > 0 ? query_rank : model.hidden);
-  layer.kv_down = matrix(kv_rank, model.hidden);
-  layer.key_rotated = matrix(rotated, model.hidden);
-  layer.kv_norm = norm(kv_rank);
-  layer.key_up = matrix(model.heads * (model.head_dim - rotated), kv_rank);
-  layer.value_up = matrix(output_width(model), kv_rank);
-}
-
-void ParameterLayout::add_mixing(const Transformer& model, bool here, LayerTensors& layer) {
-  const std::int64_t width = output_width(model);
-  layer.mixing_qkv = add({3 * width, model.hidden, Cut::none, Start::usual}, here);
-  layer.mixing_gate = add({width, model.hidden, Cut::none, Start::usual}, here);
-  layer.mixing_norm = add({1, width, Cut::none, Start::ones}, here);
-}
-
-void ParameterLayout::add_experts(const Transformer& model, bool here, LayerTensors& layer) {
-  const MixtureOfExperts& moe = *model.moe;
-  const std::int64_t inner = moe.experts * moe.expert_hidden;
-  layer.router = add({moe.experts, model.hidden, Cut::none, Start::usual}, here);
-  layer.expert_gate_up = add({2 * inner, model.hidden, Cut::none, Start::usual}, here);
-  layer.expert_down = add({moe.experts * model.hidden, moe.expert_hidden, Cut::none, Start::residual}, here);
-}
-
-// Two matrices one after the other, of which each device has rows.
-Tensor ParameterLayout::add_pair(const Matrix& one, bool here) {
-  const Tensor first = add(one, here);
-  return {first.begin, first.count + add(one, here).count};
+  return linear;
 }
 
 Tensor ParameterLayout::add(const Matrix& matrix, bool here) {

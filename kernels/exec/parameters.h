@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
+#include "sim/model/layer_operations.h"
 #include "sim/model/transformer.h"
 #include "sim/program/chunk_map.h"
 
@@ -18,33 +20,32 @@ struct Tensor {
   std::int64_t count = 0;
 };
 
-/// Tensors of one layer. H heads and K key-value heads of dimension d, hidden size h, inner width f: those of the
-/// layer's kind.
-struct LayerTensors {
-  Tensor attention_norm;  ///< [h]
-  Tensor query;           ///< [H d, h]; with `key_value` the fused QKV matrix, whose rows follow one another
-  Tensor key_value;       ///< [2 K d, h]: the keys' rows, then the values'
-  Tensor output;          ///< [h, H d]
-  Tensor mlp_norm;        ///< [h]
-  Tensor gate_up;         ///< [2 f, h]: the gate's rows, then the up projection's
-  Tensor down;            ///< [h, f]
-  // Where queries, keys and values are made through latents of widths r_q and r, with e rotated columns and values of
-  // width v: `query` is [H d, r_q], or [H d, h] without r_q, `output` is [h, H v], and there is no `key_value`.
-  Tensor query_down;   ///< [r_q, h]
-  Tensor query_norm;   ///< [r_q]
-  Tensor kv_down;      ///< [r, h]
-  Tensor key_rotated;  ///< [e, h]
-  Tensor kv_norm;      ///< [r]
-  Tensor key_up;       ///< [H (d - e), r]
-  Tensor value_up;     ///< [H v, r]
-  // Where tokens are mixed in linear time, by H heads of dimension d (LayerMixing): `output` is [h, H d].
-  Tensor mixing_qkv;   ///< [3 H d, h]
-  Tensor mixing_gate;  ///< [H d, h]
-  Tensor mixing_norm;  ///< [H d]
-  // Where there are E experts of inner width g; `gate_up` and `down` are those of the shared ones, if there are any.
-  Tensor router;          ///< [E, h]
-  Tensor expert_gate_up;  ///< [E, 2 g, h]
-  Tensor expert_down;     ///< [E, h, g]
+/// A linear layer of the model on one device: y = x W^T, x [T, in], y [T, out].
+struct Linear {
+  std::int64_t out = 0;
+  std::int64_t in = 0;
+  Tensor weight;  ///< [out, in]; of experts that of all of them, one after the other
+
+  /// The part with these rows of the weight: y [T, count].
+  [[nodiscard]] Linear rows(std::int64_t begin, std::int64_t count) const {
+    return {count, in, {weight.begin + begin * in, count * in}};
+  }
+};
+
+/// The parameters of one layer, as the list of its operations has them (sim/model/layer_operations.h). The weights of a
+/// product lie side by side: of a QKV product the rows of queries, keys and values, of an MLP's first product those of
+/// the gate and of the up projection. On devices of other stages tensors are empty.
+class LayerTensors {
+ public:
+  /// The i-th product of a part of the layer.
+  [[nodiscard]] const Linear& product(DensePart part, std::size_t i = 0) const;
+  /// The weight of the i-th norm of a part.
+  [[nodiscard]] const Tensor& norm(DensePart part, std::size_t i = 0) const;
+
+ private:
+  friend class ParameterLayout;
+  std::vector<std::pair<DensePart, Linear>> products_;
+  std::vector<std::pair<DensePart, Tensor>> norms_;
 };
 
 /// One device of the tensor-parallel group of an HDP rank.
@@ -67,11 +68,6 @@ struct PipelineStage {
 /// The stage of this index in a pipeline.
 [[nodiscard]] PipelineStage stage_at(int index, const ChunkMap& chunks);
 
-/// The reasons why `model` cannot be executed on that many tensor-parallel devices, over all kinds of its layers: what
-/// there are no kernels for, heads or an MLP width that the devices do not divide, experts and latents on several
-/// devices. Empty if it can.
-[[nodiscard]] std::vector<std::string> execution_problems(const Transformer& model, int devices);
-
 /// The shard of `model` on one device, as a model: its heads, its part of the MLP's width and of the vocabulary, which
 /// is cut into rows of ceil(vocabulary / devices), so that the last devices may have fewer.
 [[nodiscard]] Transformer shard_of(const Transformer& model, const TensorShard& shard);
@@ -85,7 +81,7 @@ struct PipelineStage {
 /// layout of a single device that holds everything; the order of tensors is the same.
 class ParameterLayout {
  public:
-  /// UnsupportedInput with all execution_problems() of the model. Requires a layer for every chunk (checked).
+  /// UnsupportedInput as require_executable() throws it (requirements.h). Requires a layer for every chunk (checked).
   explicit ParameterLayout(const Transformer& model, const TensorShard& shard = {}, const PipelineStage& stage = {});
 
   [[nodiscard]] std::int64_t count() const { return count_; }
@@ -134,14 +130,10 @@ class ParameterLayout {
   };
   /// Adds the next matrix of the whole model; the device has its share of it if it is on its stage (`here`).
   Tensor add(const Matrix& matrix, bool here);
-  Tensor add_pair(const Matrix& one, bool here);
   /// Adds the device's share of a matrix that begins at `in_whole`.
   Tensor place(const Matrix& matrix, std::int64_t in_whole);
-  LayerTensors add_layer(const Transformer& model, bool here);
-  void add_inputs(const Transformer& model, bool here, LayerTensors& layer);
-  void add_latents(const Transformer& model, bool here, LayerTensors& layer);
-  void add_mixing(const Transformer& model, bool here, LayerTensors& layer);
-  void add_experts(const Transformer& model, bool here, LayerTensors& layer);
+  LayerTensors add_layer(const Transformer& kind, bool here);
+  Linear add_product(const LayerOperation& product, bool here);
   [[nodiscard]] std::size_t piece_of(std::int64_t index) const;
 
   TensorShard shard_;

@@ -5,17 +5,93 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "kernels/exec/impl/layer_kinds.h"
+#include "kernels/exec/impl/layer_mixing.h"
 #include "kernels/exec/impl/sharing_forms.h"
-#include "kernels/exec/parameters.h"
 #include "kernels/spec/error.h"
 #include "sim/model/layers.h"
 #include "sim/model/mixing.h"
+#include "sim/model/product_format.h"
 
 namespace hdpsim::kernels::exec {
-
 namespace {
+
+/// What layers may have, and the executor has not.
+struct NotExecuted {
+  bool (*has)(const Layer& layer, std::int64_t devices);
+  std::string_view what;
+};
+
+constexpr NotExecuted not_executed[] = {
+    {[](const Layer& l, std::int64_t) { return l.linear && !is_lightning(*l.linear); },
+     "its tokens are mixed in linear time, and not by lightning attention"},
+    {[](const Layer& l, std::int64_t) { return !mixes_tokens(l); }, "it has layers without attention"},
+    {[](const Layer& l, std::int64_t) { return !has_mlp(l); }, "it has layers without an MLP"},
+    {[](const Layer& l, std::int64_t) { return l.gated_output || l.output_bias; },
+     "its attention's output has a gate or a bias"},
+    {[](const Layer& l, std::int64_t) { return l.query_latent > 0; }, "its queries are made through a latent alone"},
+    {[](const Layer& l, std::int64_t) { return l.sinks; }, "its attention has sinks"},
+    {[](const Layer& l, std::int64_t) { return l.joins; }, "it has layers that predict further tokens"},
+    {[](const Layer& l, std::int64_t) { return l.norms == 1; }, "its layers have one norm"},
+    {[](const Layer& l, std::int64_t) { return l.norms == 4; }, "its layers have four norms"},
+    {[](const Layer& l, std::int64_t) { return l.qkv_biases; }, "its queries, keys and values have biases"},
+    {[](const Layer& l, std::int64_t) { return l.indexer.has_value(); },
+     "an indexer chooses the keys that its tokens see"},
+    {[](const Layer& l, std::int64_t) { return l.qk_norm; }, "its queries and keys have norms"},
+    {[](const Layer& l, std::int64_t) { return l.biases; }, "it has biases"},
+    {[](const Layer& l, std::int64_t) { return !l.gated_mlp; }, "its MLP has no gate"},
+    {[](const Layer& l, std::int64_t) { return l.moe && l.moe->latent > 0; }, "its experts work in a latent"},
+    {[](const Layer& l, std::int64_t) { return l.moe && l.moe->groups > 1; },
+     "its router chooses groups of experts first"},
+    {[](const Layer& l, std::int64_t) { return l.moe && l.moe->shared_gate; }, "its shared experts have a gate"},
+    {[](const Layer& l, std::int64_t) { return l.moe && l.moe->biases; }, "its experts have biases"},
+    {[](const Layer& l, std::int64_t tp) { return l.moe && tp > 1; }, "its experts are executed with tp 1 alone"},
+    {[](const Layer& l, std::int64_t tp) { return l.latent && tp > 1; }, "its latents are executed with tp 1 alone"},
+    {[](const Layer& l, std::int64_t tp) { return l.linear && tp > 1; },
+     "its linear mixing is executed with tp 1 alone"},
+};
+
+bool has_kernels(const AttentionHeads& heads) {
+  const bool alike = heads.value_width() == heads.dim;
+  return alike ? heads.dim == 64 || heads.dim == 128 || heads.dim == 256
+               : heads.dim == 192 && heads.value_width() == 128;
+}
+
+// Of layers of one kind.
+std::vector<std::string> problems_of(const Transformer& kind, std::int64_t devices) {
+  std::vector<std::string> problems;
+  for (const NotExecuted& each : not_executed) {
+    if (each.has(kind, devices)) problems.emplace_back(each.what);
+  }
+  if (const AttentionHeads heads = heads_of(kind); heads.heads > 0 && !has_kernels(heads)) {
+    problems.push_back(fmt::format("its heads have dimension {}, and values of {}: not 64, 128, 256, or 192 and 128",
+                                   heads.dim, heads.value_width()));
+  }
+  for (const auto& [what, count] : cut_parts(kind, false)) {
+    if (count % devices == 0) continue;
+    problems.push_back(fmt::format("its {} {} do not divide among {} devices", count, what, devices));
+  }
+  return problems;
+}
+
+// The reasons why a model cannot be executed on so many tensor-parallel devices, over all kinds of its layers.
+std::vector<std::string> execution_problems(const Transformer& model, std::int64_t devices) {
+  std::vector<std::string> problems;
+  const auto add = [&](std::string problem) {
+    if (std::find(problems.begin(), problems.end(), problem) == problems.end()) problems.push_back(std::move(problem));
+  };
+  for (const Transformer& kind : of_each_kind(model)) {
+    for (std::string& problem : problems_of(kind, devices)) add(std::move(problem));
+  }
+  if (model.predictions > 1) add("it predicts several tokens");
+  if (model.learned_positions > 0) add("its positions are learned");
+  if (problems.empty()) return problems;
+  return {fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(problems, ", "))};
+}
 
 bool splits_backward(const PipelineOptions& pipeline, std::int64_t stages) {
   const auto kinds = make_schedule(pipeline, stages)->kinds();
@@ -35,12 +111,12 @@ void refuse_if(std::string_view reason) {
 
 }  // namespace
 
+void require_executable(const Transformer& model, std::int64_t devices) {
+  for (const std::string& problem : execution_problems(model, devices)) throw UnsupportedInput(problem);
+}
+
 void require_executable(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline) {
-  std::vector<std::string> problems;
-  const std::vector<std::string> of_model = execution_problems(model, static_cast<int>(mesh.tp));
-  if (!of_model.empty()) {
-    problems.push_back(fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(of_model, ", ")));
-  }
+  std::vector<std::string> problems = execution_problems(model, mesh.tp);
   const LayerDeal deal = ChunkMap(pipeline, mesh.pp).deal();
   const std::string of_pipeline = deal.problem(model.layers);
   if (!of_pipeline.empty()) {
@@ -68,6 +144,9 @@ void require_executable_on_gpu(const Transformer& model) {
 void require_executable(const Recipe& recipe) {
   if (recipe.optimizer != Optimizer::adam) {
     throw UnsupportedInput("other optimizers than Adam are simulated, and not executed: leave 'optimizer' out");
+  }
+  if (is_narrow(recipe.products)) {
+    throw UnsupportedInput("products in fp8 or fewer bits are simulated, and not executed: leave kernels.linear out");
   }
   refuse_if(executed_sharing(recipe.key_exchange).refused);
 }

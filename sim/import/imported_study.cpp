@@ -160,13 +160,13 @@ class StudyWriter {
   void keep_to_products_of(const DeviceProfile& profile) {
     const Value* linear = run_.kernels.find("linear");
     for (const auto& [word, format] : product_format_words()) {
-      if (linear == nullptr || linear->text != word || !in_fp8(format)) continue;
-      const std::size_t table = fp8_table(format);
-      if (profile.gemm_fp8[table]) continue;
+      if (linear == nullptr || linear->text != word || !is_narrow(format)) continue;
+      const std::size_t table = narrow_format(format).table;
+      if (profile.gemm_narrow.at(table)) continue;
       run_.notes.push_back(
           {ImportNote::Kind::unmodelled,
            {},
-           fmt::format("products in {}: bf16, as the profile {} has no {}", word, profile.name, fp8_table_key(table))});
+           fmt::format("products in {}: bf16, as the profile {} has no {}", word, profile.name, narrow_tables.at(table).key)});
       put(run_.kernels, "linear", std::string("bf16"));
       return;
     }

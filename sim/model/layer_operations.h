@@ -16,22 +16,12 @@
 
 namespace hdpsim {
 
-/// Columns of a tensor, or rows or columns of a weight: `count` units of `unit` columns. Where they are cut, each
-/// device of a tensor-parallel group has an equal number of units; otherwise each has all of them.
-struct Width {
-  std::int64_t count = 0;
-  std::int64_t unit = 1;
-  bool is_cut = false;
-
-  [[nodiscard]] std::int64_t all() const { return count * unit; }
-  [[nodiscard]] std::int64_t on(std::int64_t tp) const { return (is_cut ? divided(count, tp) : count) * unit; }
-};
-
 /// A weight matrix, or `count` of them: its rows are columns of the product's output, its columns those of its input.
 struct WeightShape {
   Width rows = {};
   Width columns = {};
   std::int64_t count = 1;
+  std::int64_t blocks = 1;  ///< Equal blocks of rows, of each of which a device has its part: gate and up projection.
 
   [[nodiscard]] std::int64_t parameters() const { return rows.all() * columns.all() * count; }
 };
@@ -87,8 +77,8 @@ struct LayerOperation {
   bool is_counted = true;       ///< Otherwise it is too small to be priced.
 
   // ---- Of a memory-bound kernel
-  /// Of the tensor, or of tensors side by side; of attention and mixing what they read and write: queries, outputs,
-  /// keys and values, or inputs and outputs.
+  /// Of the tensor, or of tensors side by side; of an activation those that it writes; of attention and mixing what
+  /// they read and write: queries, outputs, keys and values, or inputs and outputs.
   std::array<Width, 3> columns = {};
   std::int64_t forward = 0;  ///< How often it reads or writes them.
   std::int64_t backward = 0;
@@ -131,8 +121,11 @@ struct DeviceRows {
 [[nodiscard]] DeviceRows device_rows(std::int64_t tokens, std::int64_t tp, const Recipe& recipe);
 
 /// The work of parts of a layer one after another, by the rules of the kinds of operations. A part that recomputes some
-/// of another one's operations is forward (checked).
+/// of another one's operations is forward (checked). Backward may be computed in two passes (Qi et al. 2023, section
+/// 2.1): the products for the gradients of inputs with all memory-bound kernels, and those for the gradients of
+/// weights. The embedding's scatter-add is a gradient of weights.
 [[nodiscard]] LinearPart work_of(const LayerOperations& layer, const DeviceRows& rows,
-                                 const std::vector<DensePart>& parts, Direction direction);
+                                 const std::vector<DensePart>& parts, Direction direction,
+                                 Gradients gradients = Gradients::all);
 
 }  // namespace hdpsim

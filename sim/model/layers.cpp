@@ -1,9 +1,13 @@
 #include "sim/model/layers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "sim/base/check.h"
+#include "sim/base/text.h"
 
 namespace hdpsim {
 namespace {
@@ -15,6 +19,51 @@ const Layer& layer_of(const Transformer& model, std::size_t kind) {
 
 bool sees_all(const Layer& layer) {
   return layer.heads > 0 && !layer.linear && layer.window == 0 && layer.attention_chunk == 0;
+}
+
+template <class... Members>
+std::string texts_of(const std::tuple<Members...>& members) {
+  std::string text;
+  std::apply([&](const auto&... member) { (append(text, " {}", member), ...); }, members);
+  return text;
+}
+
+// A new member does not compile here until it is listed.
+std::string text_of(const MixtureOfExperts& moe) {
+  const auto& [experts, experts_per_token, expert_hidden, shared_hidden, latent, shared_gate, biases, groups,
+               groups_per_token] = moe;
+  const auto all = std::tie(experts, experts_per_token, expert_hidden, shared_hidden, latent, shared_gate, biases,
+                            groups, groups_per_token);
+  return texts_of(all);
+}
+
+std::string text_of(const LatentAttention& latent) {
+  const auto& [query_rank, kv_rank, rotated] = latent;
+  return fmt::format(" {} {} {}", query_rank, kv_rank, rotated);
+}
+
+std::string text_of(const KeyIndexer& indexer) {
+  const auto& [heads, head_dim, keys, is_shared] = indexer;
+  return fmt::format(" indexer {} {} {} {}", heads, head_dim, keys, is_shared);
+}
+
+std::string text_of(const LinearMixing& linear) {
+  const auto& [heads, key_heads, key_dim, value_dim, chunk, inputs, convolved, taps, step_rank, delta_rule,
+               parameters] = linear;
+  const auto all =
+      std::tie(heads, key_heads, key_dim, value_dim, chunk, inputs, convolved, taps, step_rank, delta_rule, parameters);
+  return texts_of(all);
+}
+
+std::string text_of(const Layer& layer) {
+  const auto& [heads, kv_heads, head_dim, value_dim, query_latent, window, attention_chunk, sinks, gated_output, latent,
+               indexer, linear, ffn_hidden, gated_mlp, moe, biases, qkv_biases, output_bias, qk_norm, norms, joins] =
+      layer;
+  const auto all = std::tie(heads, kv_heads, head_dim, value_dim, window, attention_chunk, sinks, gated_output,
+                            ffn_hidden, gated_mlp, biases, qkv_biases, output_bias, qk_norm, norms, joins);
+  return fmt::format("{}{}{}{}{}{}", texts_of(all), query_latent > 0 ? fmt::format(" queries {}", query_latent) : "",
+                     latent ? text_of(*latent) : "", indexer ? text_of(*indexer) : "", linear ? text_of(*linear) : "",
+                     moe ? text_of(*moe) : "");
 }
 
 }  // namespace
@@ -117,6 +166,16 @@ std::vector<CutPart> cut_parts(const Transformer& model, bool cuts_experts) {
     parts.push_back({"columns of its shared experts", layer.moe->shared_hidden});
   }
   return parts;
+}
+
+// A model cannot be taken apart with its base, so that its own members are listed by name.
+std::string shape_text(const Transformer& model) {
+  const auto all = std::tie(model.layers, model.hidden, model.vocabulary, model.tied_embeddings, model.predictions,
+                            model.learned_positions);
+  std::string text = fmt::format("{} {}", texts_of(all), text_of(static_cast<const Layer&>(model)));
+  for (const Layer& layer : model.others) text += "; " + text_of(layer);
+  for (const LayerRun& run : model.pattern) append(text, " {}x{}", run.count, run.kind);
+  return text;
 }
 
 std::int64_t expert_layers(const Transformer& model, const std::vector<LayerRun>& runs) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,10 @@ void add_last(std::vector<LayerRun>& runs, const LayerRun& run);
 /// The layers, first to last, as kinds and pattern of a model whose Layer becomes one of those with experts if any has,
 /// and of these, and otherwise of all, one with attention to all tokens if any has it. Requires a layer (checked).
 void set_layers(Transformer& model, const std::vector<Layer>& layers);
+
+/// A text of all that decides what a model computes and what its parameters are, whatever its name: equal for models
+/// of one shape, and different for others. The bytes of an element are those of a profile, and not in it.
+[[nodiscard]] std::string shape_text(const Transformer& model);
 
 /// Lets no query choose more than `tokens` keys, those of the longest sequence.
 void bound_choices(Transformer& model, std::int64_t tokens);

@@ -11,7 +11,6 @@
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
 #include "sim/model/sharing_form.h"
-#include "sim/model/weight_matrices.h"
 #include "sim/model/work.h"
 
 namespace hdpsim {
@@ -126,6 +125,7 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
     const Transformer kind = of_kind(model, run.kind);
     kept_.push_back({run.count, kept_tensors(kind, recipe, experts), kind});
   }
+  read_operations();
   if (!recipe.recompute.has(LayerModule::projection)) again_at_mlp_ = with_mlp(again_at_mlp_, true);
   const std::int64_t ep = experts.ep;
   const std::int64_t around = parameters_around_layers(model, shape.embedding, shape.head);
@@ -153,6 +153,21 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
     states_[MemoryPart::workspace] = Bytes(distinct_weights(model_, shape.tp, ep) * parameter_bytes());
   }
   states_[MemoryPart::reserve] = recipe.reserve.value_or(reserve_of(shape, ep));
+}
+
+// Of a layer with shared experts the tensors are those of the others, which come behind them.
+void DeviceMemory::read_operations() {
+  Width input;
+  for (const LayerOperation& operation : layer_operations(model_, recipe_).list) {
+    if (operation.kind == OperationKind::product) input = operation.weights.front().columns;
+    if (operation.kind == OperationKind::activation) mlp_ = {input, operation.columns.front()};
+    const bool is_attention = operation.kind == OperationKind::attention;
+    if (!is_attention && operation.kind != OperationKind::mixing) continue;
+    for (const Width& width : operation.columns) {
+      (width.is_cut ? mixing_.cut : mixing_.whole) += width.all() * model_.element_bytes;
+    }
+    if (is_attention) mixing_.cut += operation.columns.front().all() * fp32_bytes;
+  }
 }
 
 KeptLoad DeviceMemory::kept_load(const MemoryLoad& load) const {
@@ -250,11 +265,12 @@ Bytes DeviceMemory::of_layer(const std::vector<KeptTensor>& tensors, const Memor
   return kept_bytes(tensors, kept_load(load));
 }
 
-// The moment of the MLP's activation: the gradients of its output and of its input, when its output is already freed.
+// The moment of the MLP's activation: the gradients of its output and of its input, in place of its output and of one
+// of the tensors that it reads.
 MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load, again_at_mlp_);
   const std::int64_t read = model_.gated_mlp ? 2 : 1;
-  parts[MemoryPart::workspace] += inner(load) * (1 + read - 1);
+  parts[MemoryPart::workspace] += of_mlp(mlp_.inner, load) * read;
   return parts;
 }
 
@@ -262,15 +278,15 @@ MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load) const {
 // experts the gradients of every copy of a token, and of those that the all-to-all sent, too.
 MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load, again_at_mlp_);
-  parts[MemoryPart::workspace] += inner(load);
+  parts[MemoryPart::workspace] += of_mlp(mlp_.inner, load);
   if (recipe_.autocast()) {  // the cast of the stream's gradient
     parts[MemoryPart::workspace] += hidden(load.tokens, recipe_.sequence_parallel);
   }
   if (model_.moe) {
-    parts[MemoryPart::workspace] += copies(load);
+    parts[MemoryPart::workspace] += of_mlp(mlp_.input, load);
     if (experts_.ep > 1) {
       const std::int64_t sent = divided(load.tokens, shape_.tp) * model_.moe->experts_per_token;
-      parts[MemoryPart::communication] += Bytes(sent * copy_width(model_) * model_.element_bytes);
+      parts[MemoryPart::communication] += Bytes(sent * mlp_.input.all() * model_.element_bytes);
       return parts;
     }
   }
@@ -284,8 +300,7 @@ MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load, again_at_attention_);
   Bytes& activations = parts[MemoryPart::activations];
   activations = activations - of_layer(kept_by_mlp_, load);
-  parts[MemoryPart::workspace] += Bytes(divided(load.tokens * attention_gradients(), shape_.tp));
-  if (model_.indexer) parts[MemoryPart::workspace] += kv_bytes(model_, load.tokens, shape_.tp);  // of latents, whole
+  parts[MemoryPart::workspace] += attention_gradients(load.tokens);
   parts[MemoryPart::workspace] += score_gradients(load);
   parts[MemoryPart::communication] += sharing_buffers(load);
   return parts;
@@ -303,16 +318,8 @@ Bytes DeviceMemory::sharing_buffers(const MemoryLoad& load) const {
                                    .received_keys = own.received_keys});
 }
 
-// Bytes per token: gradients of what mixing reads and writes in elements, and an fp32 sum of the queries'.
-std::int64_t DeviceMemory::attention_gradients() const {
-  std::int64_t bytes = 0;
-  for (const LayerOperation& operation : layer_operations(model_, recipe_).list) {
-    const bool is_attention = operation.kind == OperationKind::attention;
-    if (!is_attention && operation.kind != OperationKind::mixing) continue;
-    for (const Width& width : operation.columns) bytes += width.all() * model_.element_bytes;
-    if (is_attention) bytes += operation.columns.front().all() * fp32_bytes;
-  }
-  return bytes;
+Bytes DeviceMemory::attention_gradients(std::int64_t tokens) const {
+  return Bytes(divided(tokens * mixing_.cut, shape_.tp) + tokens * mixing_.whole);
 }
 
 // Without flash attention: the gradients that the kernel between the products reads and writes.
@@ -349,19 +356,13 @@ Bytes DeviceMemory::hidden(std::int64_t tokens, bool cut) const {
   return Bytes((cut ? divided(tokens, shape_.tp) : tokens) * model_.hidden * model_.element_bytes);
 }
 
-// One inner tensor of the MLP, or of all copies of the experts together.
-Bytes DeviceMemory::inner(const MemoryLoad& load) const {
-  if (!model_.moe) return Bytes(divided(load.tokens * model_.ffn_hidden, shape_.tp) * model_.element_bytes);
-  const std::int64_t width = model_.moe->experts_per_token * model_.moe->expert_hidden;
-  if (experts_.ep == 1) return Bytes(divided(load.tokens * width, shape_.tp) * model_.element_bytes);
-  return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * model_.element_bytes)
-      .scaled(experts_.hottest);
-}
-
-// The hidden states, or their gradients, of all copies on the device that has most of them.
-Bytes DeviceMemory::copies(const MemoryLoad& load) const {
-  const std::int64_t width = model_.moe->experts_per_token * copy_width(model_);
-  if (experts_.ep == 1) return Bytes(load.tokens * width * model_.element_bytes);
+// A tensor of the MLP; of experts one of all copies, on the device that has most of them.
+Bytes DeviceMemory::of_mlp(const Width& columns, const MemoryLoad& load) const {
+  const std::int64_t width = columns.all() * (model_.moe ? model_.moe->experts_per_token : 1);
+  if (experts_.ep == 1 || !model_.moe) {
+    const std::int64_t all = load.tokens * width;
+    return Bytes((columns.is_cut ? divided(all, shape_.tp) : all) * model_.element_bytes);
+  }
   return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * model_.element_bytes)
       .scaled(experts_.hottest);
 }

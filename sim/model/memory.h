@@ -13,6 +13,7 @@
 #include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 #include "sim/model/recipe.h"
+#include "sim/model/shares.h"
 #include "sim/model/transformer.h"
 
 namespace hdpsim {
@@ -127,12 +128,24 @@ class DeviceMemory {
   /// Recipe::parameter_bytes() of the model.
   [[nodiscard]] std::int64_t parameter_bytes() const;
   [[nodiscard]] Bytes hidden(std::int64_t tokens, bool cut) const;
-  [[nodiscard]] Bytes inner(const MemoryLoad& load) const;
-  [[nodiscard]] Bytes copies(const MemoryLoad& load) const;
-  [[nodiscard]] std::int64_t attention_gradients() const;
+  [[nodiscard]] Bytes of_mlp(const Width& columns, const MemoryLoad& load) const;
+  [[nodiscard]] Bytes attention_gradients(std::int64_t tokens) const;
   [[nodiscard]] Bytes score_gradients(const MemoryLoad& load) const;
   [[nodiscard]] Bytes sharing_buffers(const MemoryLoad& load) const;
   [[nodiscard]] GroupSharing sharing_of(const MemoryLoad& load) const;
+
+  /// Columns of what the products of an MLP or of experts read: before the activation, and behind it.
+  struct MlpColumns {
+    Width input = {};
+    Width inner = {};
+  };
+  /// Bytes per token of the gradients of what attention or linear mixing reads and writes, in elements, and of an fp32
+  /// sum of the queries'.
+  struct MixingGradients {
+    std::int64_t cut = 0;    ///< Divided over the tensor-parallel group.
+    std::int64_t whole = 0;  ///< On every device.
+  };
+  void read_operations();
 
   /// The tensors that one of the device's layers keeps.
   struct Kept {
@@ -153,6 +166,8 @@ class DeviceMemory {
   /// backward, or before it where the recomputed MLP input needs it.
   std::vector<KeptTensor> again_at_mlp_;
   std::vector<KeptTensor> again_at_attention_;
+  MlpColumns mlp_;
+  MixingGradients mixing_;
   MemoryParts states_;
 };
 

@@ -67,8 +67,7 @@ std::vector<AttentionBlock> attention_blocks(const Layer& layer, std::int64_t to
 Flops attention_flops(const Layer& layer, double area, Direction direction) {
   if (layer.linear) return {};
   const CoreHeads core = core_heads(layer);
-  const Flops forward(2.0 * static_cast<double>(layer.heads * (core.key_dim + core.value_dim)) * area);
-  return direction == Direction::forward ? forward : backward_attention * forward;
+  return attention_flops(layer.heads * (core.key_dim + core.value_dim), area, direction);
 }
 
 Flops indexer_flops(const Layer& layer, std::int64_t tokens, Direction direction) {

@@ -49,9 +49,13 @@ Flops flops_of(const Gemm& product) {
   return Flops(2.0 * static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k));
 }
 
+Flops attention_flops(std::int64_t columns, double pairs, Direction direction) {
+  const Flops forward(2 * static_cast<double>(columns) * pairs);
+  return direction == Direction::forward ? forward : backward_attention * forward;
+}
+
 Flops flops_of(const Attention& launch) {
-  const Flops forward(4 * static_cast<double>(launch.heads * launch.head_dim) * pairs_of(launch));
-  return launch.direction == Direction::forward ? forward : backward_attention * forward;
+  return attention_flops(2 * launch.heads * launch.head_dim, pairs_of(launch), launch.direction);
 }
 
 }  // namespace hdpsim

@@ -50,7 +50,10 @@ struct Attention {
 /// FLOPs of attention's backward in those of its forward: five products of a block in place of two.
 inline constexpr double backward_attention = 2.5;
 
-/// FLOPs of a product, 2 m n k, and of a launch of attention: forward 4 x heads x head_dim x pairs.
+/// FLOPs of attention over so many pairs, whose heads have `columns` columns of keys and of values in all: forward
+/// 2 x columns x pairs.
+[[nodiscard]] Flops attention_flops(std::int64_t columns, double pairs, Direction direction);
+/// FLOPs of a product, 2 m n k, and of a launch of attention.
 [[nodiscard]] Flops flops_of(const Gemm& product);
 [[nodiscard]] Flops flops_of(const Attention& launch);
 

@@ -19,7 +19,7 @@ constexpr std::size_t usual_products = 8;
 class OperationWork {
  public:
   /// `layer` and `rows` must outlive it.
-  OperationWork(const LayerOperations& layer, const DeviceRows& rows, Direction direction);
+  OperationWork(const LayerOperations& layer, const DeviceRows& rows, Direction direction, Gradients gradients);
 
   void add(DensePart part);
   [[nodiscard]] LinearPart take() { return std::move(work_); }
@@ -29,6 +29,7 @@ class OperationWork {
   void add_activation(DensePart part);
   void add_inner();
   void product(const LayerOperation& of);
+  void multiply(const Gemm& forward, std::int64_t sum_bytes);
   void cast_input(const LayerOperation& of, std::int64_t elements);
   void weight_gradient(std::int64_t elements);
   void cast_weight(std::int64_t elements);
@@ -48,6 +49,9 @@ class OperationWork {
   [[nodiscard]] std::int64_t stream() const { return recipe_.parameter_bytes(element_bytes()); }
   [[nodiscard]] std::int64_t element_bytes() const { return operations_.element_bytes; }
   [[nodiscard]] bool is_forward() const { return work_.direction == Direction::forward; }
+  [[nodiscard]] bool computes(Gradients which) const {
+    return work_.gradients == Gradients::all || work_.gradients == which;
+  }
   /// A kernel that reads and writes so many bytes in all.
   void kernel(std::int64_t bytes, MemoryKernel kind = MemoryKernel::other, std::int64_t kernels = 1);
   /// A cast between fp32 and an element, in either direction.
@@ -62,15 +66,18 @@ class OperationWork {
   const Recipe& recipe_;
   const DeviceRows& rows_;
   std::int64_t copies_;
+  /// The gradients with which memory-bound kernels of the operation run.
+  Gradients with_kernels_ = Gradients::inputs;
   LinearPart work_;
 };
 
-OperationWork::OperationWork(const LayerOperations& layer, const DeviceRows& rows, Direction direction)
+OperationWork::OperationWork(const LayerOperations& layer, const DeviceRows& rows, Direction direction,
+                             Gradients gradients)
     : operations_(layer),
       recipe_(layer.recipe),
       rows_(rows),
       copies_(std::accumulate(rows.copies.begin(), rows.copies.end(), std::int64_t{0})),
-      work_{.gemms = {}, .memory_bound = {}, .parts = {}, .direction = direction} {
+      work_{.gemms = {}, .memory_bound = {}, .parts = {}, .direction = direction, .gradients = gradients} {
   work_.gemms.reserve(usual_products);
   work_.memory_bound.reserve(usual_products);
 }
@@ -112,6 +119,7 @@ void OperationWork::add_activation(DensePart part) {
 
 void OperationWork::add(const LayerOperation& operation) {
   if (operation.is_of_experts() && copies_ == 0) return;
+  with_kernels_ = operation.kind == OperationKind::lookup ? Gradients::weights : Gradients::inputs;
   switch (operation.kind) {
     case OperationKind::product:
       return operation.is_counted ? product(operation) : void();
@@ -136,7 +144,6 @@ void OperationWork::add(const LayerOperation& operation) {
   }
 }
 
-// Backward has the product for the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
 void OperationWork::product(const LayerOperation& of) {
   std::int64_t n = 0;
   for (const WeightShape& weight : of.weights) n += weight.rows.on(rows_.tp);
@@ -145,24 +152,35 @@ void OperationWork::product(const LayerOperation& of) {
   if (recipe_.autocast()) cast_weight(n * k);
   // The gradient of a bias is the sum of the output's gradient over all tokens, which is read once more for it. In fp8
   // the cast of that gradient adds it up (Transformer Engine, cast_transpose_dbias).
-  if (!is_forward() && !in_fp8(of.format) && of.sums_bias) kernel(rows(of) * n * element_bytes());
-  const auto multiply = [&](std::int64_t m) {
-    if (m == 0) return;
-    if (is_forward()) return work_.gemms.push_back({m, n, k, of.format});
-    work_.gemms.push_back({m, k, n, of.format});
-    work_.gemms.push_back({k, n, m, of.format, of.sum_bytes});
-  };
+  if (!is_forward() && !is_narrow(of.format) && of.sums_bias) kernel(rows(of) * n * element_bytes());
+  const auto multiply_rows = [&](std::int64_t m) { multiply({m, n, k, of.format}, of.sum_bytes); };
   if (!of.is_of_experts()) {
-    multiply(rows(of));
+    multiply_rows(rows(of));
   } else {
-    std::for_each(rows_.copies.begin(), rows_.copies.end(), multiply);
+    std::for_each(rows_.copies.begin(), rows_.copies.end(), multiply_rows);
   }
   if (!is_forward()) weight_gradient(n * k);
 }
 
+// Backward has the product for the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
+void OperationWork::multiply(const Gemm& forward, std::int64_t sum_bytes) {
+  const auto& [m, n, k, format, no_sum] = forward;
+  std::vector<Gemm>& products = work_.gemms;
+  if (m == 0) return;
+  if (is_forward()) return products.push_back(forward);
+  if (computes(Gradients::inputs)) {
+    work_.last_of_inputs = products.size();
+    products.push_back({m, k, n, format});
+  }
+  if (computes(Gradients::weights)) {
+    work_.last_of_weights = products.size();
+    products.push_back({k, n, m, format, sum_bytes});
+  }
+}
+
 // A kernel casts the product's input, or its output's gradient, unless a norm has done so.
 void OperationWork::cast_input(const LayerOperation& of, std::int64_t elements) {
-  if (!in_fp8(of.format)) return;
+  if (!is_narrow(of.format)) return;
   const bool travels = is_forward() ? of.input_travels : of.output_travels;
   if (travels && rows_.fp8_sent) return kernel(transpose_bytes(of.format, elements));
   const CastOf what = is_forward() && of.reads_norm ? CastOf::norm : CastOf::other;
@@ -225,13 +243,15 @@ void OperationWork::residual(const LayerOperation& of) {
   if (recipe_.dropout) drop_gradient(count, element_bytes());
 }
 
+// It has no weights: both products of backward are for gradients of what it reads.
 void OperationWork::mixing(const LayerOperation& of) {
   for (const Gemm& forward : mixing_products(*operations_.layer.linear, rows(of), rows_.tp)) {
     if (is_forward()) {
       work_.gemms.push_back(forward);
-    } else {
+    } else if (computes(Gradients::inputs)) {
       work_.gemms.push_back({forward.m, forward.k, forward.n});
       work_.gemms.push_back({forward.k, forward.n, forward.m});
+      work_.last_of_inputs = work_.gemms.size() - 1;
     }
   }
   if (of.forward > 0) pass(of);
@@ -283,7 +303,7 @@ std::int64_t OperationWork::elements(const LayerOperation& of) const {
 }
 
 void OperationWork::kernel(std::int64_t bytes, MemoryKernel kind, std::int64_t kernels) {
-  work_.add({Bytes(bytes), kernels, kind});
+  if (is_forward() || computes(with_kernels_)) work_.add({Bytes(bytes), kernels, kind});
 }
 
 }  // namespace
@@ -293,8 +313,8 @@ DeviceRows device_rows(std::int64_t tokens, std::int64_t tp, const Recipe& recip
 }
 
 LinearPart work_of(const LayerOperations& layer, const DeviceRows& rows, const std::vector<DensePart>& parts,
-                   Direction direction) {
-  OperationWork work(layer, rows, direction);
+                   Direction direction, Gradients gradients) {
+  OperationWork work(layer, rows, direction, gradients);
   for (const DensePart part : parts) work.add(part);
   return work.take();
 }

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "sim/model/operation.h"
+#include "sim/model/parameters.h"
 #include "sim/model/recipe.h"
-#include "sim/model/weight_matrices.h"
 
 namespace hdpsim {
 

@@ -3,7 +3,6 @@
 #include "sim/model/layer_operations.h"
 #include "sim/model/mixing.h"
 #include "sim/model/shares.h"
-#include "sim/model/weight_matrices.h"
 
 namespace hdpsim {
 namespace {
@@ -29,10 +28,6 @@ LayerParameters layer_parameters(const Transformer& layer) {
   return sum;
 }
 
-std::int64_t norm_parameters(const Transformer& model) {
-  return model.biases ? 2 * model.hidden : model.hidden;
-}
-
 /// The products of a layer's linear mixing for a token, as parameters that a token multiplies once.
 double mixing_weights(const Transformer& model) {
   if (!model.linear) return 0;
@@ -42,6 +37,11 @@ double mixing_weights(const Transformer& model) {
     products += static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
   }
   return products / static_cast<double>(many);
+}
+
+// Equal parts of rows or columns, whole heads or not: a study's tp divides heads anyway.
+std::int64_t equal_part(const Width& width, std::int64_t devices) {
+  return width.is_cut ? divided(width.all(), devices) : width.all();
 }
 
 }  // namespace
@@ -85,6 +85,20 @@ std::int64_t parameters_around_layers(const Transformer& model, bool input, bool
   return (input ? input_parameters(model) : 0) + (output ? output_parameters(model, input) : 0);
 }
 
+std::vector<WeightMatrix> weight_matrices(const Transformer& layer, std::int64_t tp, std::int64_t ep) {
+  std::vector<WeightMatrix> list;
+  for (const LayerOperation& operation : layer_operations(layer, {}).list) {
+    const bool is_whole = operation.is_of_experts() && ep > 1;
+    const std::int64_t cut = is_whole ? 1 : tp;
+    for (const WeightShape& weight : operation.weights) {
+      if (weight.parameters() == 0) continue;
+      list.push_back({equal_part(weight.rows, cut), equal_part(weight.columns, cut),
+                      is_whole ? weight.count / ep : weight.count, is_whole});
+    }
+  }
+  return list;
+}
+
 DeviceParameters device_parameters(const Transformer& model, const std::vector<LayerRun>& runs, std::int64_t others,
                                    std::int64_t tp, std::int64_t ep) {
   DeviceParameters held;
@@ -117,7 +131,10 @@ std::int64_t expert_parameter_count(const Transformer& model) {
 }
 
 Flops training_linear_flops(const Transformer& model, std::int64_t tokens, double kept) {
-  std::int64_t weights = model.predictions * model.hidden * model.vocabulary;
+  std::int64_t weights = 0;
+  for (const LayerOperation& operation : end_operations(model, {}).list) {
+    if (operation.kind == OperationKind::product) weights += operation.matrices();
+  }
   double mixing = 0;
   double dropped = 0;
   for (const LayerRun& run : layer_runs(model)) {

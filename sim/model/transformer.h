@@ -70,6 +70,10 @@ struct Layer {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;   ///< Width of a head's queries and keys.
   std::int64_t value_dim = 0;  ///< Width of a head's values; 0: head_dim.
+  /// Width of a latent with a norm through which queries are made: multi-matrix factorization attention (Step-3,
+  /// StepFun 2025, arXiv 2507.19427, section 3.1); 0: they are projected directly. LatentAttention has a latent of its
+  /// own.
+  std::int64_t query_latent = 0;
   /// A token sees itself and the window - 1 tokens before it; 0: all before it.
   std::int64_t window = 0;
   /// Sequences are cut into chunks, and a token sees those before it in its chunk (Llama 4); 0: they are not.

@@ -66,51 +66,8 @@ LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64
   return dense_work(model, tokens, tp, {head, final_norm}, direction, recipe);
 }
 
-namespace {
-
-// Takes every second product of a backward part: Stretch::product() adds the gradient of a product's input, then that
-// of its weight. Linear mixing has no weights.
-LinearPart half_of(const LinearPart& backward, Gradients gradients) {
-  const bool mixes = backward.parts == std::vector{DensePart::mixing};
-  const bool scatters = backward.parts == std::vector{DensePart::embedding};
-  const std::size_t first = gradients == Gradients::inputs ? 0 : 1;
-  LinearPart half{.gemms = {},
-                  .memory_bound = {},
-                  .parts = backward.parts,
-                  .direction = backward.direction,
-                  .gradients = gradients};
-  if ((gradients == Gradients::weights) == scatters) half.memory_bound = backward.memory_bound;
-  if (mixes && gradients == Gradients::inputs) half.gemms = backward.gemms;
-  if (mixes) return half;
-  for (std::size_t i = first; i < backward.gemms.size(); i += 2) half.gemms.push_back(backward.gemms[i]);
-  return half;
-}
-
-}  // namespace
-
-LinearPart input_gradients(const LinearPart& backward) {
-  return half_of(backward, Gradients::inputs);
-}
-
-LinearPart weight_gradients(const LinearPart& backward) {
-  return half_of(backward, Gradients::weights);
-}
-
-std::optional<std::size_t> last_product(const LinearPart& backward, Gradients gradients) {
-  const std::size_t products = backward.gemms.size();
-  if (products == 0) return std::nullopt;
-  if (backward.gradients == gradients) return products - 1;
-  if (backward.gradients != Gradients::all) return std::nullopt;
-  return gradients == Gradients::inputs ? products - 2 : products - 1;
-}
-
 Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
-  if (model.indexer) {
-    const std::int64_t of_indexer = scores_keys(model) ? model.indexer->head_dim : 0;
-    return Bytes(tokens * (core_heads(model).key_dim + of_indexer) * model.element_bytes);
-  }
-  const std::int64_t heads = divided(model.kv_heads, tp);
-  return Bytes(tokens * heads * (model.head_dim + value_dim(model)) * model.element_bytes);
+  return Bytes(tokens * exchanged_keys(model).on(tp) * model.element_bytes);
 }
 
 Bytes hidden_bytes(const Transformer& model, std::int64_t tokens) {

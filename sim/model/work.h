@@ -52,14 +52,18 @@ struct LinearPart {
   std::vector<MemoryBound> memory_bound;  ///< At most one of each kind.
   std::vector<DensePart> parts;           ///< The parts in this order; their costs are the two members above.
   Direction direction = Direction::forward;
-  Gradients gradients = Gradients::all;  ///< The gradients of a backward part.
+  Gradients gradients = Gradients::all;  ///< Those that a backward part computes.
+  /// Of a backward part, where `gemms` have the last product for the gradient of an input, and of a weight.
+  std::optional<std::size_t> last_of_inputs = {};
+  std::optional<std::size_t> last_of_weights = {};
 
   void add(const MemoryBound& kernels);
   [[nodiscard]] Bytes traffic() const;          ///< Bytes moved by all memory-bound kernels.
   [[nodiscard]] std::int64_t launches() const;  ///< Launches of products and memory-bound kernels.
 };
 
-/// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`.
+/// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`
+/// (work_of()).
 [[nodiscard]] LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                                     const std::vector<DensePart>& parts, Direction direction,
                                     const Recipe& recipe = {});
@@ -76,19 +80,11 @@ struct LinearPart {
 [[nodiscard]] LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                                      Direction direction, const Recipe& recipe = {});
 
-/// The two parts of a split backward (Qi et al. 2023, section 2.1): the products for the gradients of inputs with all
-/// memory-bound kernels, and the products for the gradients of weights. The embedding's scatter-add is a gradient of
-/// weights.
-[[nodiscard]] LinearPart input_gradients(const LinearPart& backward);
-[[nodiscard]] LinearPart weight_gradients(const LinearPart& backward);
-/// Where the products of a backward part (whole, or one of its halves) have the last one that computes such gradients
-/// (inputs or weights, not all). No value if there is none.
-[[nodiscard]] std::optional<std::size_t> last_product(const LinearPart& backward, Gradients gradients);
-
-/// Bytes of one layer's keys and values for `tokens` tokens on one device: the message of one ring step. Where an
-/// indexer chooses keys, those of latents and of the indexer's keys.
+/// Bytes of one layer's keys and values for `tokens` tokens on one device (exchanged_keys()): the message of one ring
+/// step.
 [[nodiscard]] Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp);
 /// Bytes of one tensor-parallel all-gather or reduce-scatter: the hidden states of `tokens` tokens, counted as
 /// gathered.
 [[nodiscard]] Bytes hidden_bytes(const Transformer& model, std::int64_t tokens);
+
 }  // namespace hdpsim

@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/check.h"
-
 namespace hdpsim {
 namespace {
 
@@ -36,17 +34,6 @@ std::string_view other_attention_key(OtherAttention kernel) {
   constexpr std::array<std::string_view, other_attentions> keys = {"attention_triton", "attention_flash2",
                                                                    "attention_cudnn"};
   return keys.at(static_cast<std::size_t>(kernel));
-}
-
-std::size_t fp8_table(ProductFormat format) {
-  HDPSIM_CHECK(in_fp8(format), "products of elements have no table in fp8");
-  if (format == ProductFormat::fp8_blocks) return 1;
-  return format == ProductFormat::mxfp8 ? 2 : 0;
-}
-
-std::string_view fp8_table_key(std::size_t table) {
-  constexpr std::array<std::string_view, fp8_tables> keys = {"gemm_fp8", "gemm_fp8_blocks", "gemm_mxfp8"};
-  return keys.at(table);
 }
 
 double SendRecvRate::efficiency() const {

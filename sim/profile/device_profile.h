@@ -134,15 +134,6 @@ struct GemmTable {
   friend bool operator==(const GemmTable&, const GemmTable&) = default;
 };
 
-/// The tables of products in fp8 that a profile may have. Formats with one scale a tensor share a table, since they
-/// differ in their casts alone.
-inline constexpr std::size_t fp8_tables = 3;
-/// The table of a format in fp8 (checked), and its key in a profile, such as "gemm_mxfp8".
-[[nodiscard]] std::size_t fp8_table(ProductFormat format);
-[[nodiscard]] std::string_view fp8_table_key(std::size_t table);
-/// How many times the rate of products of bf16 tensor cores reach in fp8 (data sheets of H100, H200 and B200).
-inline constexpr double fp8_speed = 2;
-
 /// Kernels bound by device memory: a latency per kernel, then bytes at a bandwidth.
 /// The bandwidth of one kind of memory-bound kernels.
 struct KernelBandwidth {
@@ -289,7 +280,8 @@ struct DeviceProfile {
   Datasheet datasheet;
   std::vector<AttentionCurve> attention;  ///< At most one per (mask, direction, head dimension, heads, kv heads).
   std::optional<GemmTable> gemm;          ///< Products of elements.
-  std::array<std::optional<GemmTable>, fp8_tables> gemm_fp8;  ///< By fp8_table(), for studies that ask for them.
+  /// By NarrowFormat::table, for studies that ask for them.
+  std::array<std::optional<GemmTable>, narrow_tables.size()> gemm_narrow;
   /// Kernels of other libraries, by OtherAttention.
   std::array<std::vector<AttentionCurve>, other_attentions> other_attention;
   ProductFormat linear = ProductFormat::elements;  ///< What layers multiply: a choice of the study.

@@ -71,7 +71,7 @@ std::vector<PhysicalParameter> all_parameters() {
            }},
       {.name = "gemm",
        .unit = "x",
-       .meaning = "the rate of matrix products (`gemm` and those in fp8); launches stay",
+       .meaning = "the rate of matrix products (`gemm` and those of narrow formats); launches stay",
        .prior = "18 % either way: whole steps on devices of one type differ by as much (configs/validation, MosaicML)",
        .families = {CostFamily::gemm},
        .width = products_apart,
@@ -79,7 +79,7 @@ std::vector<PhysicalParameter> all_parameters() {
        .most = 3,
        .start =
            [](const DeviceProfile& p) {
-             return factor_if(p.gemm || std::any_of(p.gemm_fp8.begin(), p.gemm_fp8.end(),
+             return factor_if(p.gemm || std::any_of(p.gemm_narrow.begin(), p.gemm_narrow.end(),
                                                     [](const auto& t) { return t.has_value(); }));
            },
        .ceiling = room_of_products,

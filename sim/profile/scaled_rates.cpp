@@ -83,8 +83,9 @@ void tell_fitted(std::string& source) {
 void scale_products(DeviceProfile& profile, double rate) {
   const FlopRate peak = profile.datasheet.peak;
   if (profile.gemm) scale(*profile.gemm, rate, peak);
-  for (std::optional<GemmTable>& table : profile.gemm_fp8) {
-    if (table) scale(*table, rate, FlopRate(fp8_speed * peak.per_second()));
+  for (std::size_t i = 0; i < narrow_tables.size(); ++i) {
+    std::optional<GemmTable>& table = profile.gemm_narrow[i];
+    if (table) scale(*table, rate, FlopRate(narrow_tables[i].speed * peak.per_second()));
   }
   if (!profile.fits.gemm) return;
   profile.fits.gemm->flop_s /= rate;

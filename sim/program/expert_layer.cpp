@@ -65,8 +65,8 @@ class LayerSteps {
 
   // Adds a part on so many tokens.
   void add(DensePart part, std::int64_t tokens) {
-    steps_.emplace_back(
-        work_of(layer_.operations, {.tp = layer_.tp, .all = tokens, .stream = tokens}, {part}, direction_));
+    steps_.emplace_back(work_of(layer_.operations, {.tp = layer_.tp, .all = tokens, .stream = tokens}, {part},
+                                direction_, layer_.gradients));
   }
 
   // The experts with these rows each, whole or cut by the tensor-parallel devices.
@@ -74,7 +74,7 @@ class LayerSteps {
     return work_of(
         layer_.operations,
         {.tp = whole ? 1 : layer_.tp, .copies = rows, .fp8_sent = whole && layer_.layout.fp8_sent, .sorted = whole},
-        {DensePart::experts}, direction_);
+        {DensePart::experts}, direction_, layer_.gradients);
   }
 
   void copied_experts() {

@@ -18,6 +18,7 @@ struct ExpertLayer {
   std::int64_t tp = 1;
   std::int64_t tokens = 0;  ///< Tokens of the HDP rank. 0: its devices only compute their experts for other ranks.
   ExpertTokens group;       ///< Tokens of the expert group.
+  Gradients gradients = Gradients::all;  ///< Those that backward computes.
 };
 
 /// Experts that a group computes for all its ranks, between the all-to-all that brings copies of tokens and the one

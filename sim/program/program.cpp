@@ -220,7 +220,7 @@ StepEnd Program::step_end(std::int64_t stage) const {
   if (!end.all_reduce && !recipe.gathers_by_layer(true)) {
     end.parameters = Bytes(parameters.common * model.element_bytes);
   }
-  if (in_fp8(recipe.products)) {  // casts all parameters once per step
+  if (is_narrow(recipe.products)) {  // casts all parameters once per step
     end.optimizer.elementwise.traffic += Bytes(cast_bytes(recipe.products, parameters.all(), model.element_bytes));
     ++end.optimizer.elementwise.kernels;
   }

@@ -296,9 +296,11 @@ void check_expert_groups(const Value& study, const PointSpec& point, bool mesh_i
   if (model.moe->experts % mesh.ep != 0) {
     error(fmt::format("which does not divide the {} experts of {}", model.moe->experts, model.name));
   }
-  if (point.experts.layout.fp8_sent && !in_fp8(point.recipe.products)) {
+  const ProductFormat products = point.recipe.products;
+  if (point.experts.layout.fp8_sent && !in_fp8(products)) {
     diagnostics.error(study.find("moe")->find("fp8_sent")->position,
-                      "tokens travel in fp8, but experts multiply in bf16",
+                      fmt::format("tokens travel in fp8, but experts multiply in {}",
+                                  is_narrow(products) ? narrow_format(products).word : "bf16"),
                       "add kernels: {linear: fp8_blocks}, or another format in fp8");
   }
   const bool reaches_over_ranks = mesh.ep > mesh.tp;

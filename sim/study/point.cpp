@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "sim/base/quantity_text.h"
@@ -11,6 +10,7 @@
 #include "sim/base/text.h"
 #include "sim/document/key_table.h"
 #include "sim/document/values.h"
+#include "sim/model/layers.h"
 #include "sim/study/background.h"
 #include "sim/study/capacity.h"
 #include "sim/study/catalog.h"
@@ -150,60 +150,6 @@ class PointReader {
   PointSpec point_;
 };
 
-template <class... Members>
-std::string text_of_all(const std::tuple<Members...>& members) {
-  std::string text;
-  std::apply([&](const auto&... member) { (append(text, " {}", member), ...); }, members);
-  return text;
-}
-
-// A text of all of a model, since costs may depend on any of it: a new member does not compile here until it is listed.
-// The bytes of an element come from the profile, which has a fingerprint of its own.
-std::string text_of(const MixtureOfExperts& moe) {
-  const auto& [experts, experts_per_token, expert_hidden, shared_hidden, latent, shared_gate, biases, groups,
-               groups_per_token] = moe;
-  const auto all = std::tie(experts, experts_per_token, expert_hidden, shared_hidden, latent, shared_gate, biases,
-                            groups, groups_per_token);
-  return text_of_all(all);
-}
-
-std::string text_of(const LatentAttention& latent) {
-  const auto& [query_rank, kv_rank, rotated] = latent;
-  return fmt::format(" {} {} {}", query_rank, kv_rank, rotated);
-}
-
-std::string text_of(const KeyIndexer& indexer) {
-  const auto& [heads, head_dim, keys, is_shared] = indexer;
-  return fmt::format(" indexer {} {} {} {}", heads, head_dim, keys, is_shared);
-}
-
-std::string text_of(const LinearMixing& linear) {
-  const auto& [heads, key_heads, key_dim, value_dim, chunk, inputs, convolved, taps, step_rank, delta_rule,
-               parameters] = linear;
-  const auto all =
-      std::tie(heads, key_heads, key_dim, value_dim, chunk, inputs, convolved, taps, step_rank, delta_rule, parameters);
-  return text_of_all(all);
-}
-
-std::string text_of(const Layer& layer) {
-  const auto& [heads, kv_heads, head_dim, value_dim, window, attention_chunk, sinks, gated_output, latent, indexer,
-               linear, ffn_hidden, gated_mlp, moe, biases, qkv_biases, output_bias, qk_norm, norms, joins] = layer;
-  const auto all = std::tie(heads, kv_heads, head_dim, value_dim, window, attention_chunk, sinks, gated_output,
-                            ffn_hidden, gated_mlp, biases, qkv_biases, output_bias, qk_norm, norms, joins);
-  return fmt::format("{}{}{}{}{}", text_of_all(all), latent ? text_of(*latent) : "", indexer ? text_of(*indexer) : "",
-                     linear ? text_of(*linear) : "", moe ? text_of(*moe) : "");
-}
-
-// A model cannot be taken apart with its base, so that its own members are listed by name.
-std::string text_of(const Transformer& model) {
-  const auto all = std::tie(model.name, model.layers, model.hidden, model.vocabulary, model.tied_embeddings,
-                            model.predictions, model.learned_positions);
-  std::string text = fmt::format("{} {}", text_of_all(all), text_of(static_cast<const Layer&>(model)));
-  for (const Layer& layer : model.others) text += "; " + text_of(layer);
-  for (const LayerRun& run : model.pattern) text += fmt::format(" {}x{}", run.count, run.kind);
-  return text;
-}
-
 void choose_capacity(const Value& study, PointSpec& point, const RoomHelp& help, Diagnostics& diagnostics) {
   const LoweringOptions job = lowering_of(point);
   const DeviceRoom room = room_of(point);
@@ -298,7 +244,8 @@ std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagno
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;
   point.fingerprint = catalog.fingerprint(*study.find("data")->find("lengths"), point.profile);
-  point.fingerprint = fingerprint(text_of(point.model), point.fingerprint);
+  const std::string model = fmt::format(" {}{}", point.model.name, shape_text(point.model));
+  point.fingerprint = fingerprint(model, point.fingerprint);
   point.fingerprint = fingerprint(joined(point.experts.layout.shares, " "), point.fingerprint);
   for (const BackgroundSpec& other : point.background) {
     if (other.job == nullptr) continue;

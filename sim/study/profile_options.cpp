@@ -44,7 +44,7 @@ const KeyTable<KernelChoice>& kernel_table() {
                  "what the layers' products multiply: in fp8 what they read is cast, with one scale a tensor, which "
                  "follows from earlier steps (`fp8`) or from the tensor (`fp8_current`; both need the profile's "
                  "`gemm_fp8`), with one for 128 columns (`fp8_blocks`, `gemm_fp8_blocks`) or for 32 (`mxfp8`, "
-                 "`gemm_mxfp8`)");
+                 "`gemm_mxfp8`); in 4 bits with one for 16 and one a tensor (`nvfp4`, `gemm_nvfp4`)");
     kernels.word("launch", "launch", {{"eager", false}, {"graphs", true}}, at(&KernelChoice::graphs),
                  "with `graphs` kernels wait for no host, else as the profile's `overheads.host_issue` says");
     return kernels;
@@ -62,11 +62,11 @@ void need(bool has, std::string_view part, const Value& asked_by, const DevicePr
 }  // namespace
 
 const std::vector<std::pair<std::string, ProductFormat>>& product_format_words() {
-  static const std::vector<std::pair<std::string, ProductFormat>> words = {{"bf16", ProductFormat::elements},
-                                                                           {"fp8", ProductFormat::fp8},
-                                                                           {"fp8_current", ProductFormat::fp8_current},
-                                                                           {"fp8_blocks", ProductFormat::fp8_blocks},
-                                                                           {"mxfp8", ProductFormat::mxfp8}};
+  static const auto words = [] {
+    std::vector<std::pair<std::string, ProductFormat>> all = {{"bf16", ProductFormat::elements}};
+    for (const NarrowFormat& narrow : narrow_formats) all.emplace_back(narrow.word, narrow.format);
+    return all;
+  }();
   return words;
 }
 
@@ -88,10 +88,10 @@ std::shared_ptr<const DeviceProfile> with_kernels(std::shared_ptr<const DevicePr
     chosen->attention = curves;
   }
   chosen->linear = choice.linear;
-  if (in_fp8(choice.linear)) {
-    const std::size_t table = fp8_table(choice.linear);
-    need(profile->gemm_fp8[table].has_value(), fp8_table_key(table), *kernels.find("linear"), *profile, "bf16",
-         diagnostics);
+  if (is_narrow(choice.linear)) {
+    const std::size_t table = narrow_format(choice.linear).table;
+    need(profile->gemm_narrow[table].has_value(), narrow_tables.at(table).key, *kernels.find("linear"), *profile,
+         "bf16", diagnostics);
   }
   if (choice.graphs) chosen->overheads.host_issue.reset();
   return chosen;

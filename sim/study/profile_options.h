@@ -19,11 +19,11 @@ namespace hdpsim {
 [[nodiscard]] const std::vector<KeyText>& kernel_keys();
 
 /// `kernels: {attention: flash | unfused | triton | flash2 | cudnn, linear: bf16 | fp8 | fp8_current | fp8_blocks |
-/// mxfp8, launch: eager | graphs}` of a study, all optional: which of the kernels that a device can run a framework
-/// runs, and how. `unfused` writes the square of scores to memory, as frameworks did before FlashAttention; `triton`,
-/// `flash2` and `cudnn` use the profile's curves of that OtherAttention, and formats in fp8 use its table of them: the
-/// profile must have these. Kernels that a CUDA graph launches (`graphs`) do not wait for the host; others do, by the
-/// profile's `host_issue`. Returns the profile with the choice made. Problems are reported.
+/// mxfp8 | nvfp4, launch: eager | graphs}` of a study, all optional: which of the kernels that a device can run a
+/// framework runs, and how. `unfused` writes the square of scores to memory, as frameworks did before FlashAttention;
+/// `triton`, `flash2` and `cudnn` use the profile's curves of that OtherAttention, and narrow formats use its table of
+/// them: the profile must have these. Kernels that a CUDA graph launches (`graphs`) do not wait for the host; others
+/// do, by the profile's `host_issue`. Returns the profile with the choice made. Problems are reported.
 [[nodiscard]] std::shared_ptr<const DeviceProfile> with_kernels(std::shared_ptr<const DeviceProfile> profile,
                                                                 const Value& kernels, Diagnostics& diagnostics);
 

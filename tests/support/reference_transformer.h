@@ -110,7 +110,7 @@ class ReferenceTransformer {
     const LayerTensors& t = enter(layer);
     Kept kept;
     kept.x = std::move(x);
-    kept.normed = norm(kept.x, t.attention_norm);
+    kept.normed = norm(kept.x, t.norm(DensePart::attention_norm));
     if (model_.linear) {
       mix(t, kept);
     } else {
@@ -118,13 +118,14 @@ class ReferenceTransformer {
       kept.attention = reference::attention_forward(input(kept));
       kept.o = kept.attention.o;
     }
-    kept.middle = sum(kept.x, linear(kept.o, t.output, model_.hidden));
-    kept.mlp_normed = norm(kept.middle, t.mlp_norm);
+    kept.middle = sum(kept.x, linear(kept.o, t.product(DensePart::attention_output).weight, model_.hidden));
+    kept.mlp_normed = norm(kept.middle, t.norm(DensePart::mlp_norm));
     Numbers out = kept.middle;
-    if (const std::int64_t width = inner_width(model_); width > 0) {
-      kept.gate_up = linear(kept.mlp_normed.y, t.gate_up, 2 * width);
-      kept.inner = reference::swiglu_forward(kept.gate_up, width);
-      out = sum(std::move(out), linear(kept.inner, t.down, model_.hidden));
+    if (has_inner()) {
+      const Linear& gate_up = t.product(mlp_part(), 0);
+      kept.gate_up = linear(kept.mlp_normed.y, gate_up.weight, gate_up.out);
+      kept.inner = reference::swiglu_forward(kept.gate_up, gate_up.out / 2);
+      out = sum(std::move(out), linear(kept.inner, t.product(mlp_part(), 1).weight, model_.hidden));
     }
     if (model_.moe) add_experts(t, kept, out);
     kept_.push_back(std::move(kept));
@@ -169,12 +170,21 @@ class ReferenceTransformer {
     return in;
   }
 
+  [[nodiscard]] Tensor mixing_inputs(const LayerTensors& t) const {
+    const Linear& all = t.product(DensePart::qkv);
+    return all.rows(0, all.out / 4 * 3).weight;
+  }
+  [[nodiscard]] Tensor mixing_gate(const LayerTensors& t) const {
+    const Linear& all = t.product(DensePart::qkv);
+    return all.rows(all.out / 4 * 3, all.out / 4).weight;
+  }
+
   void mix(const LayerTensors& t, Kept& kept) const {
     const std::int64_t columns = model_.linear->heads * model_.linear->value_dim;
-    kept.mixing_inputs = linear(kept.normed.y, t.mixing_qkv, 3 * columns);
-    kept.gate = linear(kept.normed.y, t.mixing_gate, columns);
+    kept.mixing_inputs = linear(kept.normed.y, mixing_inputs(t), 3 * columns);
+    kept.gate = linear(kept.normed.y, mixing_gate(t), columns);
     kept.mixed = reference::linear_attention_forward(mixing_input(kept).input()).o;
-    kept.mixed_normed = norm(kept.mixed, t.mixing_norm);
+    kept.mixed_normed = norm(kept.mixed, t.norm(DensePart::mixing));
     kept.o = kept.mixed_normed.y;
     for (std::size_t i = 0; i < kept.o.size(); ++i) kept.o[i] *= sigmoid(kept.gate[i]);
   }
@@ -187,7 +197,7 @@ class ReferenceTransformer {
       d_gate[i] *= s * (1 - s) * kept.mixed_normed.y[i];
       d_normed[i] *= s;
     }
-    const Numbers d_mixed = norm_back(kept.mixed, kept.mixed_normed, d_normed, t.mixing_norm);
+    const Numbers d_mixed = norm_back(kept.mixed, kept.mixed_normed, d_normed, t.norm(DensePart::mixing));
     const MixingInput in = mixing_input(kept);
     const auto d = reference::linear_attention_backward(in.input(), d_mixed);
     const auto columns = static_cast<std::size_t>(model_.linear->heads * model_.linear->value_dim);
@@ -202,7 +212,8 @@ class ReferenceTransformer {
       const double s = sigmoid(kept.mixing_inputs[i]);
       d_inputs[i] *= s * (1 + kept.mixing_inputs[i] * (1 - s));
     }
-    return sum(linear_back(kept.normed.y, d_inputs, t.mixing_qkv), linear_back(kept.normed.y, d_gate, t.mixing_gate));
+    return sum(linear_back(kept.normed.y, d_inputs, mixing_inputs(t)),
+               linear_back(kept.normed.y, d_gate, mixing_gate(t)));
   }
 
   // The gradient of the layer's normed input.
@@ -213,9 +224,17 @@ class ReferenceTransformer {
     return model_.latent ? latents_back(t, kept, d) : inputs_back(t, kept, d);
   }
 
+  [[nodiscard]] std::int64_t query_columns() const { return model_.heads * model_.head_dim; }
+  [[nodiscard]] Tensor query(const LayerTensors& t) const {
+    return t.product(DensePart::qkv).rows(0, query_columns()).weight;
+  }
+  [[nodiscard]] Tensor key_value(const LayerTensors& t) const {
+    return t.product(DensePart::qkv).rows(query_columns(), 2 * kv_width()).weight;
+  }
+
   void inputs(const LayerTensors& t, Kept& kept) const {
-    kept.q = linear(kept.normed.y, t.query, model_.heads * model_.head_dim);
-    split(linear(kept.normed.y, t.key_value, 2 * kv_width()), kept.k, kept.v);
+    kept.q = linear(kept.normed.y, query(t), query_columns());
+    split(linear(kept.normed.y, key_value(t), 2 * kv_width()), kept.k, kept.v);
     rotate(kept.q, false);
     rotate(kept.k, false);
   }
@@ -223,8 +242,8 @@ class ReferenceTransformer {
   Numbers inputs_back(const LayerTensors& t, const Kept& kept, reference::AttentionGradients& d) {
     rotate(d.d_q, true);
     rotate(d.d_k, true);
-    return sum(linear_back(kept.normed.y, d.d_q, t.query),
-               linear_back(kept.normed.y, joined(d.d_k, d.d_v), t.key_value));
+    return sum(linear_back(kept.normed.y, d.d_q, query(t)),
+               linear_back(kept.normed.y, joined(d.d_k, d.d_v), key_value(t)));
   }
 
   // Columns of a query or key: those that do not rotate, then those that do.
@@ -247,7 +266,28 @@ class ReferenceTransformer {
     }
   }
 
-  void latents(const LayerTensors& t, Kept& kept) const {
+  /// Matrices and norms of latents.
+  struct Latents {
+    Tensor query_down, query_norm, query, kv_down, key_rotated, kv_norm, key_up, value_up;
+  };
+  [[nodiscard]] Latents latents_of(const LayerTensors& t) const {
+    const auto& [query_rank, kv_rank, rotated] = *model_.latent;
+    const std::size_t first = query_rank > 0 ? 1 : 0;
+    const Linear& down = t.product(DensePart::qkv, first + 1);
+    const Linear& up = t.product(DensePart::qkv, first + 2);
+    const std::int64_t keys = model_.heads * plain_columns();
+    return {.query_down = first > 0 ? t.product(DensePart::qkv).weight : Tensor{},
+            .query_norm = first > 0 ? t.norm(DensePart::qkv) : Tensor{},
+            .query = t.product(DensePart::qkv, first).weight,
+            .kv_down = down.rows(0, kv_rank).weight,
+            .key_rotated = down.rows(kv_rank, rotated).weight,
+            .kv_norm = t.norm(DensePart::qkv, first),
+            .key_up = up.rows(0, keys).weight,
+            .value_up = up.rows(keys, up.out - keys).weight};
+  }
+
+  void latents(const LayerTensors& tensors, Kept& kept) const {
+    const Latents t = latents_of(tensors);
     const auto& [query_rank, kv_rank, rotated] = *model_.latent;
     const std::int64_t plain = plain_columns();
     if (query_rank > 0) {
@@ -272,7 +312,8 @@ class ReferenceTransformer {
     kept.v = linear(kept.latent_kv_normed.y, t.value_up, model_.heads * heads_of(model_).value_width());
   }
 
-  Numbers latents_back(const LayerTensors& t, const Kept& kept, reference::AttentionGradients& d) {
+  Numbers latents_back(const LayerTensors& tensors, const Kept& kept, reference::AttentionGradients& d) {
+    const Latents t = latents_of(tensors);
     const auto& [query_rank, kv_rank, rotated] = *model_.latent;
     const std::int64_t plain = plain_columns();
     rotate_last(d.d_q, true);
@@ -299,33 +340,23 @@ class ReferenceTransformer {
     return sum(std::move(d_x), linear_back(kept.normed.y, d_q, t.query_down));
   }
 
-  /// A matrix [out, in] of one expert.
-  struct Matrix {
-    std::int64_t begin = 0;
-    std::int64_t out = 0;
-    std::int64_t in = 0;
-  };
-  [[nodiscard]] Matrix gate_up_of(const LayerTensors& t, std::int64_t expert) const {
-    const std::int64_t out = 2 * model_.moe->expert_hidden;
-    return {t.expert_gate_up.begin + expert * out * model_.hidden, out, model_.hidden};
-  }
-  [[nodiscard]] Matrix down_of(const LayerTensors& t, std::int64_t expert) const {
-    const std::int64_t in = model_.moe->expert_hidden;
-    return {t.expert_down.begin + expert * in * model_.hidden, model_.hidden, in};
+  // The i-th matrix of one expert.
+  [[nodiscard]] Linear of_expert(const LayerTensors& t, std::size_t i, std::int64_t expert) const {
+    const Linear& all = t.product(DensePart::experts, i);
+    return all.rows(expert * all.out, all.out);
   }
   [[nodiscard]] Numbers row_of(const Numbers& x, std::int64_t row, std::int64_t width) const {
     return {x.begin() + row * width, x.begin() + (row + 1) * width};
   }
-  [[nodiscard]] Numbers times(const Matrix& w, const Numbers& x) const {
-    return reference::matrix_product({.m = 1, .n = w.out, .k = w.in, .b_transposed = true}, x,
-                                     of({w.begin, w.out * w.in}));
+  [[nodiscard]] Numbers times(const Linear& w, const Numbers& x) const {
+    return reference::matrix_product({.m = 1, .n = w.out, .k = w.in, .b_transposed = true}, x, of(w.weight));
   }
   // Adds the gradient of the matrix and returns that of x.
-  Numbers times_back(const Matrix& w, const Numbers& x, const Numbers& d_y) {
+  Numbers times_back(const Linear& w, const Numbers& x, const Numbers& d_y) {
     Numbers d_x(x.size(), 0);
     for (std::int64_t i = 0; i < w.out; ++i) {
       for (std::int64_t j = 0; j < w.in; ++j) {
-        const auto at = static_cast<std::size_t>(w.begin + i * w.in + j);
+        const auto at = static_cast<std::size_t>(w.weight.begin + i * w.in + j);
         const auto column = static_cast<std::size_t>(j);
         gradients_[at] += d_y[static_cast<std::size_t>(i)] * x[column];
         d_x[column] += d_y[static_cast<std::size_t>(i)] * parameters_[at];
@@ -357,14 +388,14 @@ class ReferenceTransformer {
   }
 
   void add_experts(const LayerTensors& t, Kept& kept, Numbers& out) {
-    const Numbers scores = linear(kept.mlp_normed.y, t.router, model_.moe->experts);
+    const Numbers scores = linear(kept.mlp_normed.y, t.product(DensePart::router).weight, model_.moe->experts);
     for (std::int64_t row = 0; row < rows(); ++row) {
       const Numbers x = row_of(kept.mlp_normed.y, row, model_.hidden);
       std::vector<Chosen>& chosen = kept.chosen.emplace_back(chosen_by(row_of(scores, row, model_.moe->experts)));
       for (Chosen& one : chosen) {
-        one.gate_up = times(gate_up_of(t, one.expert), x);
+        one.gate_up = times(of_expert(t, 0, one.expert), x);
         one.inner = reference::swiglu_forward(one.gate_up, model_.moe->expert_hidden);
-        one.output = times(down_of(t, one.expert), one.inner);
+        one.output = times(of_expert(t, 1, one.expert), one.inner);
         for (std::int64_t i = 0; i < model_.hidden; ++i) {
           out[static_cast<std::size_t>(row * model_.hidden + i)] +=
               one.weight * one.output[static_cast<std::size_t>(i)];
@@ -387,9 +418,9 @@ class ReferenceTransformer {
         mean += one.weight * d_weights.back();
         Numbers d_output = d_y;
         for (double& value : d_output) value *= one.weight;
-        const Numbers d_inner = times_back(down_of(t, one.expert), one.inner, d_output);
+        const Numbers d_inner = times_back(of_expert(t, 1, one.expert), one.inner, d_output);
         const Numbers d_both = reference::swiglu_backward(one.gate_up, d_inner, model_.moe->expert_hidden);
-        const Numbers d_row = times_back(gate_up_of(t, one.expert), x, d_both);
+        const Numbers d_row = times_back(of_expert(t, 0, one.expert), x, d_both);
         for (std::size_t i = 0; i < d_row.size(); ++i)
           d_x[static_cast<std::size_t>(row * model_.hidden) + i] += d_row[i];
       }
@@ -398,23 +429,24 @@ class ReferenceTransformer {
             chosen[j].weight * (d_weights[j] - mean);
       }
     }
-    d_x = sum(std::move(d_x), linear_back(kept.mlp_normed.y, d_scores, t.router));
+    d_x = sum(std::move(d_x), linear_back(kept.mlp_normed.y, d_scores, t.product(DensePart::router).weight));
   }
 
   Numbers backward(std::size_t layer, const Numbers& d_out) {
     const LayerTensors& t = enter(layer);
     const Kept& kept = kept_[layer];
     Numbers d_mlp(d_out.size(), 0);
-    if (const std::int64_t width = inner_width(model_); width > 0) {
-      const Numbers d_inner = linear_back(kept.inner, d_out, t.down);
-      const Numbers d_gate_up = reference::swiglu_backward(kept.gate_up, d_inner, width);
-      d_mlp = linear_back(kept.mlp_normed.y, d_gate_up, t.gate_up);
+    if (has_inner()) {
+      const Linear& gate_up = t.product(mlp_part(), 0);
+      const Numbers d_inner = linear_back(kept.inner, d_out, t.product(mlp_part(), 1).weight);
+      const Numbers d_gate_up = reference::swiglu_backward(kept.gate_up, d_inner, gate_up.out / 2);
+      d_mlp = linear_back(kept.mlp_normed.y, d_gate_up, gate_up.weight);
     }
     if (model_.moe) experts_back(t, kept, d_out, d_mlp);
-    const Numbers d_middle = sum(d_out, norm_back(kept.middle, kept.mlp_normed, d_mlp, t.mlp_norm));
-    const Numbers d_o = linear_back(kept.o, d_middle, t.output);
+    const Numbers d_middle = sum(d_out, norm_back(kept.middle, kept.mlp_normed, d_mlp, t.norm(DensePart::mlp_norm)));
+    const Numbers d_o = linear_back(kept.o, d_middle, t.product(DensePart::attention_output).weight);
     const Numbers d_normed = model_.linear ? mix_back(t, kept, d_o) : attention_back(t, kept, d_o);
-    return sum(d_middle, norm_back(kept.x, kept.normed, d_normed, t.attention_norm));
+    return sum(d_middle, norm_back(kept.x, kept.normed, d_normed, t.norm(DensePart::attention_norm)));
   }
 
   [[nodiscard]] reference::AttentionInput input(const Kept& kept) const {
@@ -462,6 +494,9 @@ class ReferenceTransformer {
     return a;
   }
 
+  // Whether there is an MLP that all tokens take, and which part it is.
+  [[nodiscard]] bool has_inner() const { return (model_.moe ? model_.moe->shared_hidden : model_.ffn_hidden) > 0; }
+  [[nodiscard]] DensePart mlp_part() const { return model_.moe ? DensePart::shared_experts : DensePart::mlp; }
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(ids_.size()); }
   [[nodiscard]] std::int64_t kv_width() const { return model_.kv_heads * model_.head_dim; }
   [[nodiscard]] std::size_t width() const { return static_cast<std::size_t>(kv_width()); }

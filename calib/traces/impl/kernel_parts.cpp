@@ -18,7 +18,7 @@ namespace {
 
 constexpr double tera = 1e12;
 constexpr std::size_t enough_products = 8;
-const std::size_t traced = fp8_table(ProductFormat::fp8);  // traces do not record what shares a scale
+const std::size_t traced = narrow_format(ProductFormat::fp8).table;  // traces do not record what shares a scale
 constexpr std::size_t enough_lengths = 4;
 constexpr double enough_range_of_lengths = 4;
 constexpr std::size_t enough_traffics = 6;
@@ -69,11 +69,11 @@ class KernelParts {
   }
 
   void products(bool fp8) {
-    const std::string part(fp8 ? fp8_table_key(traced) : "gemm");
+    const std::string part(fp8 ? narrow_tables.at(traced).key : "gemm");
     const Family<GemmTiming> family = product_samples(parts_.recording, parts_.start.datasheet, parts_.gap_s, fp8);
     if (family.timings.empty()) {
       const bool others = fp8 && std::any_of(parts_.recording.products.begin(), parts_.recording.products.end(),
-                                             [](const auto& item) { return !in_fp8(item.first.op.format); });
+                                             [](const auto& item) { return !is_narrow(item.first.op.format); });
       return parts_.keep(part, others ? "the traces have none of known shape" : reason(family, {KernelClass::product}));
     }
     note_left_out(part, family.impossible);
@@ -82,7 +82,7 @@ class KernelParts {
       fitted_.push_back({part, family.kernels, family.timings.size()});
       return;
     }
-    if (fp8 && !parts_.start.gemm_fp8[traced])
+    if (fp8 && !parts_.start.gemm_narrow[traced])
       return parts_.keep(part, "the starting profile has no products in fp8 to scale");
     std::vector<double> ratios;
     for (const GemmTiming& timing : family.timings) {
@@ -91,8 +91,8 @@ class KernelParts {
     DeviceProfile scaled = only_products(fp8);
     scale_products(scaled, 1 / parts_.scaled_by(part, ratios, family.kernels, fp8 ? 1e9 : room_of_products(scaled)));
     if (fp8) {
-      parts_.result.gemm_fp8[traced] = scaled.gemm_fp8[traced];
-      parts_.result.gemm_fp8[traced]->source = parts_.scaled_source(parts_.start.gemm_fp8[traced]->source);
+      parts_.result.gemm_narrow[traced] = scaled.gemm_narrow[traced];
+      parts_.result.gemm_narrow[traced]->source = parts_.scaled_source(parts_.start.gemm_narrow[traced]->source);
     } else {
       parts_.result.gemm = scaled.gemm;
       parts_.result.fits.gemm = scaled.fits.gemm;
@@ -103,7 +103,7 @@ class KernelParts {
   [[nodiscard]] DeviceProfile only_products(bool fp8) const {
     DeviceProfile part;
     part.datasheet = parts_.start.datasheet;
-    (fp8 ? part.gemm_fp8[traced] : part.gemm) = fp8 ? parts_.start.gemm_fp8[traced] : parts_.start.gemm;
+    (fp8 ? part.gemm_narrow[traced] : part.gemm) = fp8 ? parts_.start.gemm_narrow[traced] : parts_.start.gemm;
     if (!fp8) part.fits.gemm = parts_.start.fits.gemm;
     return part;
   }

@@ -55,9 +55,10 @@ Timing timing_of(const SampleSet& samples, double added_s) {
 Family<GemmTiming> product_samples(const Recording& recording, const Datasheet& device, double gap_s, bool fp8) {
   Family<GemmTiming> family;
   for (const auto& [product, samples] : recording.products) {
-    if (in_fp8(product.op.format) != fp8 || (!fp8 && product.element_bytes != half)) continue;
+    if (is_narrow(product.op.format) != fp8 || (!fp8 && product.element_bytes != half)) continue;
     const Gemm& op = product.op;
-    const double least_s = flops_of(op).count() / ((fp8 ? fp8_speed : 1) * device.peak.per_second());
+    const double speed = fp8 ? narrow_tables.at(narrow_format(op.format).table).speed : 1;
+    const double least_s = flops_of(op).count() / (speed * device.peak.per_second());
     add(family, samples, least_s, gap_s, [&op] { return GemmTiming{op, {}}; });
   }
   return family;

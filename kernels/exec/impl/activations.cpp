@@ -1,9 +1,11 @@
 #include "kernels/exec/impl/activations.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "kernels/ring/shared_mixing.h"
+#include "sim/model/kept_tensors.h"
 #include "sim/model/shares.h"
 
 namespace hdpsim::kernels::exec {
@@ -48,28 +50,40 @@ Rows rows_on(const TensorShard& shard, std::int64_t all) {
   return rows;
 }
 
+std::int64_t Activations::columns(const Transformer& kind, Names names) {
+  std::int64_t bytes = 0;
+  for (const KeptTensor& tensor : kept_tensors(kind, {})) {
+    if (std::find(names.begin(), names.end(), tensor.name) != names.end()) bytes += tensor.bytes_per_token;
+  }
+  return bytes / kind.element_bytes;
+}
+
 std::vector<Activations::Home> Activations::layer_tensors(const Transformer& kind) const {
-  const AttentionHeads heads = heads_of(kind);
-  const std::size_t own = elements(rows_.share * model_.hidden);
-  const std::size_t gathered = elements(rows_.padded * model_.hidden);
-  const std::size_t inner = elements(rows_.all * inner_width(kind));
   using Layer = LayerActivations;
-  using enum LayerModule;
-  std::vector<Home> homes = {
-      {.tensor = &Layer::input, .bytes = own},
-      {.tensor = &Layer::attention_inverse_rms, .bytes = fp32(rows_.share), .again = {norm}},
-      {.tensor = &Layer::attention_normed, .bytes = gathered, .again = {norm}},
-      {.tensor = &Layer::q, .bytes = elements(rows_.all * query_width(heads)), .again = {qkv}},
-      {.tensor = &Layer::kv, .bytes = elements(rows_.all * kv_width(heads)), .again = {qkv}},
-      {.tensor = &Layer::o, .bytes = elements(rows_.all * hdpsim::output_width(kind)), .again = {attention}},
-      {.tensor = &Layer::lse, .bytes = fp32(attended_rows_ * kind.heads / traders_), .again = {attention}},
-      {.tensor = &Layer::middle, .bytes = own, .again = {projection}},
-      {.tensor = &Layer::mlp_inverse_rms, .bytes = fp32(rows_.share), .again = {norm}},
-      {.tensor = &Layer::mlp_normed, .bytes = gathered, .again = {norm}}};
-  const LayerModule mlp_or_experts = kind.moe ? experts : mlp;
-  if (inner > 0) {
-    homes.push_back({.tensor = &Layer::gate_up, .bytes = 2 * inner, .again = {mlp_or_experts}});
-    homes.push_back({.tensor = &Layer::inner, .bytes = inner, .again = {mlp_or_experts, activation}});
+  std::vector<Home> homes;
+  const auto add = [&](Tensor tensor, std::int64_t rows, Names names) {
+    const std::int64_t width = columns(kind, names);
+    if (width > 0) homes.push_back({.tensor = tensor, .bytes = elements(rows * width), .kept = *names.begin()});
+  };
+  const auto add_statistics = [&](Tensor tensor, std::int64_t count, std::string_view name) {
+    homes.push_back({.tensor = tensor, .bytes = fp32(count), .kept = name});
+  };
+  add(&Layer::input, rows_.share, {"input of the layer"});
+  add_statistics(&Layer::attention_inverse_rms, rows_.share, "input of the QKV product");
+  add(&Layer::attention_normed, rows_.padded, {"input of the QKV product"});
+  add(&Layer::q, rows_.all, {"queries"});
+  add(&Layer::kv, rows_.all, {"keys", "values"});
+  add(&Layer::o, rows_.all, {"output of attention"});
+  add_statistics(&Layer::lse, attended_rows_ * kind.heads / traders_, "log-sum-exp");
+  add(&Layer::middle, rows_.share, {"input of the MLP's norm"});
+  add_statistics(&Layer::mlp_inverse_rms, rows_.share, "input of the MLP");
+  add(&Layer::mlp_normed, rows_.padded, {"input of the MLP"});
+  if (kind.moe) {
+    add(&Layer::gate_up, rows_.all, {"input of the shared experts' activation"});
+    add(&Layer::inner, rows_.all, {"output of the shared experts' activation"});
+  } else {
+    add(&Layer::gate_up, rows_.all, {"input of the activation"});
+    add(&Layer::inner, rows_.all, {"output of the activation"});
   }
   if (kind.latent) add_latents(kind, homes);
   if (kind.linear) add_mixing(kind, homes);
@@ -80,7 +94,7 @@ std::vector<Activations::Home> Activations::layer_tensors(const Transformer& kin
 void Activations::add_latents(const Transformer& kind, std::vector<Home>& homes) const {
   using Layer = LayerActivations;
   const auto add = [&](Tensor tensor, std::size_t bytes) {
-    homes.push_back({.tensor = tensor, .bytes = bytes, .again = {LayerModule::qkv}});
+    homes.push_back({.tensor = tensor, .bytes = bytes, .kept = "latents of queries, keys and values"});
   };
   const std::size_t of_queries = elements(rows_.all * kind.latent->query_rank);
   const std::size_t of_keys = elements(rows_.all * kind.latent->kv_rank);
@@ -114,19 +128,22 @@ void Activations::add_mixing(const Transformer& kind, std::vector<Home>& homes) 
 
 void Activations::add_experts(const Transformer& kind, std::vector<Home>& homes) const {
   using Layer = LayerActivations;
-  const MixtureOfExperts& moe = *kind.moe;
-  const std::int64_t copies = rows_.all * moe.experts_per_token;
-  const auto add = [&](Tensor tensor, std::size_t bytes, Recompute again = {LayerModule::experts}) {
-    homes.push_back({.tensor = tensor, .bytes = bytes, .again = again});
+  constexpr std::string_view copies = "copies for the experts";
+  const auto add = [&](Tensor tensor, std::string_view name) {
+    homes.push_back({.tensor = tensor, .bytes = elements(rows_.all * columns(kind, {name})), .kept = name});
   };
-  add(&Layer::expert_ids, fp32(copies));
-  add(&Layer::expert_rows, fp32(copies));
-  add(&Layer::expert_begins, fp32(moe.experts + 1));
-  add(&Layer::expert_weights, fp32(copies));
-  add(&Layer::copies, elements(copies * model_.hidden));
-  add(&Layer::expert_gate_up, elements(2 * copies * moe.expert_hidden));
-  add(&Layer::expert_inner, elements(copies * moe.expert_hidden), {LayerModule::experts, LayerModule::activation});
-  add(&Layer::expert_outputs, elements(copies * model_.hidden));
+  const auto add_numbers = [&](Tensor tensor, std::int64_t count) {
+    homes.push_back({.tensor = tensor, .bytes = fp32(count), .kept = copies});
+  };
+  for (const Tensor tensor :
+       {Tensor(&Layer::expert_ids), Tensor(&Layer::expert_rows), Tensor(&Layer::expert_weights)}) {
+    add_numbers(tensor, rows_.all * kind.moe->experts_per_token);
+  }
+  add_numbers(&Layer::expert_begins, kind.moe->experts + 1);
+  add(&Layer::copies, copies);
+  add(&Layer::expert_gate_up, "input of the experts' activation");
+  add(&Layer::expert_inner, "output of the experts' activation");
+  add(&Layer::expert_outputs, copies);
 }
 
 // They are traded with attention, whether or not what they are made of is computed again.
@@ -171,19 +188,17 @@ std::vector<Activations::Home> Activations::homes_of(const Transformer& kind, co
   std::vector<Home> homes = layer_tensors(kind);
   // Nobody reads what has been traded, unless it is traded again.
   const bool trades_once = traders_ > 1 && !keeping.recompute.has(LayerModule::attention);
-  const auto is_traded = [](const Home& home) {
-    return home.tensor == Tensor(&LayerActivations::q) || home.tensor == Tensor(&LayerActivations::kv);
-  };
+  const auto is_traded = [](const Home& home) { return home.kept == "queries" || home.kept == "keys"; };
   if (traders_ > 1) {
     const std::vector<Home> traded = traded_tensors(kind);
     homes.insert(homes.end(), traded.begin(), traded.end());
   }
-  // The projection reads attention's output for the gradient of its weight, as in Megatron-LM.
-  const bool drops_output =
-      keeping.recompute.has(LayerModule::attention) && keeping.recompute.has(LayerModule::projection);
+  const std::vector<KeptTensor> kept = kept_tensors(kind, {.recompute = keeping.recompute});
   for (Home& home : homes) {
-    const bool is_dropped =
-        home.tensor == Tensor(&LayerActivations::o) ? drops_output : keeping.recompute.intersects(home.again);
+    const bool is_dropped = home.kept.empty() ? keeping.recompute.intersects(home.again)
+                                              : std::none_of(kept.begin(), kept.end(), [&](const KeptTensor& tensor) {
+                                                  return tensor.name == home.kept;
+                                                });
     home.is_kept = splits_backward_ || !(is_dropped || (trades_once && is_traded(home)));
   }
   if (chunk_.layers.count > layers_that_stay) choose_for_host(homes, keeping.offload);
@@ -237,10 +252,13 @@ SharedActivations Activations::lay_out_shared(const Take& kept, const Take& in_w
   const auto of_head = [&](std::size_t bytes) { return chunk_.has_head ? kept(bytes) : nullptr; };
   const std::int64_t own = rows_.share * model_.hidden;
   const std::int64_t gathered = rows_.padded * model_.hidden;
-  const std::int64_t query = widest([](const Transformer& kind) { return query_width(heads_of(kind)); });
-  const std::int64_t key_value = widest([](const Transformer& kind) { return kv_width(heads_of(kind)); });
-  const std::int64_t output = widest([](const Transformer& kind) { return hdpsim::output_width(kind); });
-  const std::int64_t inner = widest([](const Transformer& kind) { return inner_width(kind); });
+  const auto widest_kept = [&](Names names) {
+    return widest([&](const Transformer& kind) { return columns(kind, names); });
+  };
+  const std::int64_t query = widest_kept({"queries"});
+  const std::int64_t key_value = widest_kept({"keys", "values"});
+  const std::int64_t output = widest_kept({"output of attention"});
+  const std::int64_t inner = widest_kept({"output of the activation", "output of the shared experts' activation"});
   SharedActivations shared{
       .ids = take_ids(),
       .targets = take_ids(),

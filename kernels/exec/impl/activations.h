@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -199,8 +201,9 @@ class Activations {
   struct Home {
     Tensor tensor;
     std::size_t bytes = 0;
-    Recompute again = {};  ///< Modules whose recomputation makes it, if it is not kept.
-    bool is_kept = true;   ///< Whether it is kept, and not in the workspace.
+    std::string_view kept = {};  ///< The tensor of the model's list with which it is kept (kept_tensors()), ...
+    Recompute again = {};        ///< ... or if there is none, the modules whose recomputation makes it.
+    bool is_kept = true;         ///< Whether it is kept, and not in the workspace.
     std::int64_t places = 1;
     bool to_host = false;
     std::size_t begin = 0;
@@ -225,6 +228,9 @@ class Activations {
   void add_latents(const Transformer& kind, std::vector<Home>& homes) const;
   void add_mixing(const Transformer& kind, std::vector<Home>& homes) const;
   void add_experts(const Transformer& kind, std::vector<Home>& homes) const;
+  /// Columns of tensors that layers of a kind keep if they recompute nothing, together; 0: they have none of them.
+  using Names = std::initializer_list<std::string_view>;
+  [[nodiscard]] static std::int64_t columns(const Transformer& kind, Names kept);
   /// The most that some kind of layers needs for each row.
   template <class Width>
   [[nodiscard]] std::int64_t widest(Width width) const {

@@ -1,5 +1,7 @@
 #include "kernels/exec/impl/dense.h"
 
+#include <array>
+
 #include "kernels/exec/impl/latent_inputs.h"
 #include "kernels/spec/error.h"
 #include "sim/base/check.h"
@@ -18,13 +20,7 @@ void Dense::run(const LinearPart& stretch, const Place& place) {
   if (rows_.all == 0) return;
   which_ = stretch.gradients;
   kernels_.begin(rows_, which_);
-  for (const DensePart part : stretch.parts) {
-    if (stretch.direction == Direction::forward) {
-      forward(part);
-    } else {
-      which_ == Gradients::weights ? weights(part) : backward(part);
-    }
-  }
+  for (const DensePart part : stretch.parts) run(part, stretch.direction);
 }
 
 void* Dense::sent(const Activations& activations, Direction direction) const {
@@ -41,143 +37,49 @@ std::size_t Dense::message_bytes(const Activations& activations) const {
   return static_cast<std::size_t>(activations.rows().own * model_.hidden) * element_bytes(backend_.element());
 }
 
-void Dense::forward(DensePart part) {
-  const LayerActivations& layer = layer_;
-  const SharedActivations& shared = shared_;
-  switch (part) {
-    case DensePart::embedding:
-      return embed();
-    case DensePart::attention_norm:
-      return kernels_.norm_forward(own_tokens(), tensors().attention_norm, layer.input, own(layer.attention_normed),
-                                   layer.attention_inverse_rms);
-    case DensePart::qkv:
-      return qkv();
-    case DensePart::attention_output:
-      if (kind().linear) mixing_.outputs(work());
-      return kernels_.forward(output(), layer.o, shared.d_normed);
-    case DensePart::attention_residual:
-      return add(layer.input, own(shared.d_normed), layer.middle);
-    case DensePart::mlp_norm:
-      return kernels_.norm_forward(own_tokens(), tensors().mlp_norm, layer.middle, own(layer.mlp_normed),
-                                   layer.mlp_inverse_rms);
-    case DensePart::mlp:
-      return mlp();
-    case DensePart::mlp_activation:
-      return mlp_activation();
-    case DensePart::mlp_residual:
-      return add(layer.middle, own(shared.d_normed), output_of(at_->layer));
-    case DensePart::final_norm:
-      return kernels_.norm_forward(own_tokens(), layout_.final_norm(), shared.output, own(shared.final_normed),
-                                   shared.final_inverse_rms);
-    case DensePart::head:
-      return head();
-    case DensePart::mlp_inner:
-      throw UnsupportedInput("the MLP is computed as a whole");
-    case DensePart::to_latent:
-    case DensePart::from_latent:
-      throw UnsupportedInput("experts work on hidden states");
-    case DensePart::sent_cast:
-      return;  // elements travel
-    case DensePart::shared_experts:
-      return mlp();
-    case DensePart::router:
-      return experts().router();
-    case DensePart::copies:
-      return experts().copies();
-    case DensePart::experts:
-      return experts().experts();
-    case DensePart::expert_activation:
-      return experts().activation();
-    case DensePart::sum_of_copies:
-      return experts().sum_of_copies();
-    case DensePart::mixing:
-      return mixing_.mix(work());
-  }
+const Dense::PartKernels& Dense::kernels_of(DensePart part) {
+  using D = Dense;
+  using Experts = ExpertMixture;
+  using Mixing = LayerMixing;
+  // The gradient of a sum is the gradient of each term, so that residuals have nothing to do in backward. The weights
+  // of norms get their gradients in the first pass. Elements travel, and are not cast.
+  constexpr Kernels nothing = &D::nothing;
+  static constexpr auto all = std::to_array<PartKernels>({
+      {DensePart::embedding, &D::embed, &D::embed_back, &D::embed_back},
+      {DensePart::attention_norm, &D::norm, &D::norm_back, nothing},
+      {DensePart::qkv, &D::qkv, &D::qkv_back, &D::qkv_weights},
+      {DensePart::mixing, &D::of_mixing<&Mixing::mix>, &D::of_mixing<&Mixing::mix_back>, nothing},
+      {DensePart::attention_output, &D::attention_output, &D::attention_output_back, &D::attention_output_weights},
+      {DensePart::attention_residual, &D::attention_residual, nothing, nothing},
+      {DensePart::mlp_norm, &D::norm, &D::norm_back, nothing},
+      {DensePart::mlp, &D::mlp, &D::mlp_back, &D::mlp_weights},
+      {DensePart::mlp_residual, &D::mlp_residual, nothing, nothing},
+      {DensePart::final_norm, &D::norm, &D::norm_back, nothing},
+      {DensePart::head, &D::head, &D::head_back, &D::head_weights},
+      {DensePart::mlp_inner, nullptr, nullptr, nullptr},
+      {DensePart::mlp_activation, &D::mlp_activation, nothing, nothing},
+      {DensePart::shared_experts, &D::mlp, &D::mlp_back, nullptr},
+      {DensePart::router, &D::of_experts<&Experts::router>, &D::of_experts<&Experts::router_back>, nullptr},
+      {DensePart::to_latent, nullptr, nullptr, nullptr},
+      {DensePart::copies, &D::of_experts<&Experts::copies>, &D::of_experts<&Experts::copies_back>, nullptr},
+      {DensePart::sent_cast, nothing, nothing, nothing},
+      {DensePart::experts, &D::of_experts<&Experts::experts>, &D::of_experts<&Experts::experts_back>, nullptr},
+      {DensePart::expert_activation, &D::of_experts<&Experts::activation>, nullptr, nullptr},
+      {DensePart::sum_of_copies, &D::of_experts<&Experts::sum_of_copies>, &D::of_experts<&Experts::sum_of_copies_back>,
+       nullptr},
+      {DensePart::from_latent, nullptr, nullptr, nullptr},
+  });
+  const PartKernels& found = all.at(static_cast<std::size_t>(part));
+  HDPSIM_CHECK(found.part == part, "part {} is not in its place among the kernels of parts", static_cast<int>(part));
+  return found;
 }
 
-void Dense::backward(DensePart part) {
-  const LayerActivations& layer = layer_;
-  const SharedActivations& shared = shared_;
-  switch (part) {
-    case DensePart::embedding:
-      return embed_back();
-    case DensePart::attention_norm:
-      return norm_of_layer_back(tensors().attention_norm, layer.input, layer.attention_inverse_rms);
-    case DensePart::qkv:
-      return qkv_back();
-    case DensePart::attention_output:
-      kernels_.leave(layer.d_middle, shared.d_x, model_.hidden);
-      kernels_.backward(output(), layer.o, shared.d_x, shared.d_o);
-      return kind().linear ? mixing_.outputs_back(work()) : void();
-    case DensePart::mlp_norm:
-      return norm_of_layer_back(tensors().mlp_norm, layer.middle, layer.mlp_inverse_rms);
-    case DensePart::mlp:
-      return mlp_back(false);
-    case DensePart::shared_experts:
-      return mlp_back(true);
-    case DensePart::router:
-      return experts().router_back();
-    case DensePart::copies:
-      return experts().copies_back();
-    case DensePart::experts:
-      return experts().experts_back();
-    case DensePart::sum_of_copies:
-      return experts().sum_of_copies_back();
-    case DensePart::to_latent:
-    case DensePart::from_latent:
-      throw UnsupportedInput("experts work on hidden states");
-    case DensePart::sent_cast:
-      return;  // elements travel
-    case DensePart::expert_activation:
-    case DensePart::attention_residual:
-    case DensePart::mlp_inner:
-    case DensePart::mlp_activation:
-    case DensePart::mlp_residual:
-      return;  // the gradient of a sum is the gradient of each term
-    case DensePart::final_norm:
-      return kernels_.norm_backward(own_tokens(), layout_.final_norm(), shared.output, shared.final_inverse_rms,
-                                    own(shared.d_x));
-    case DensePart::head:
-      return head_back();
-    case DensePart::mixing:
-      return mixing_.mix_back(work());
-  }
-}
-
-void Dense::weights(DensePart part) {
-  switch (part) {
-    case DensePart::embedding:
-      return embed_back();
-    case DensePart::qkv:
-      kernels_.weight_gradient(qkv_query(), layer_.attention_normed, layer_.d_q);
-      return kernels_.weight_gradient(qkv_key_value(), layer_.attention_normed, layer_.d_kv);
-    case DensePart::attention_output:
-      return kernels_.weight_gradient(output(), layer_.o, layer_.d_middle);
-    case DensePart::mlp:
-      kernels_.weight_gradient(down(), layer_.inner, layer_.d_output);
-      return kernels_.weight_gradient(gate_up(), layer_.mlp_normed, layer_.gate_up);
-    case DensePart::head:
-      return kernels_.weight_gradient(to_vocabulary(), shared_.final_normed, shared_.logits);
-    case DensePart::shared_experts:
-    case DensePart::router:
-    case DensePart::to_latent:
-    case DensePart::copies:
-    case DensePart::sent_cast:
-    case DensePart::experts:
-    case DensePart::expert_activation:
-    case DensePart::sum_of_copies:
-    case DensePart::from_latent:
-      throw UnsupportedInput("the backward of experts is not computed in two parts");
-    case DensePart::attention_norm:
-    case DensePart::mixing:
-    case DensePart::attention_residual:
-    case DensePart::mlp_norm:
-    case DensePart::mlp_inner:
-    case DensePart::mlp_activation:
-    case DensePart::mlp_residual:
-    case DensePart::final_norm:
-      return;  // no product: the first part has their gradients
-  }
+void Dense::run(DensePart part, Direction direction) {
+  const PartKernels& kernels = kernels_of(part);
+  const Kernels backward = which_ == Gradients::weights ? kernels.weights : kernels.backward;
+  const Kernels runs = direction == Direction::forward ? kernels.forward : backward;
+  if (runs == nullptr) throw UnsupportedInput("the program has a part of a layer for which there are no kernels");
+  (this->*runs)(part);
 }
 
 void Dense::collective(const TensorParallelCollective& op, const Place& place) {
@@ -190,7 +92,7 @@ void Dense::collective(const TensorParallelCollective& op, const Place& place) {
     return sum_over_devices(shared_.d_normed, is_forward ? forward_sum : backward_sum);
   }
   if (is_forward && op.part == DensePart::head) return join_log_sum_exp();
-  void* const all = is_forward ? gathered(op.part) : shared_.d_x;
+  void* const all = is_forward ? norm_of(op.part).y : shared_.d_x;
   devices_.all_gather(own(all), all, bytes_of(rows_.share * model_.hidden));
 }
 
@@ -210,13 +112,6 @@ void Dense::sum_over_devices(const void* partial, void* sum) {
     backend_.run(Add{.count = share, .a = all, .b = next, .y = all, .fp32 = true});
   }
   kernels_.cast(all, sum, share, false);
-}
-
-void* Dense::gathered(DensePart part) const {
-  if (part == DensePart::attention_norm) return layer_.attention_normed;
-  if (part == DensePart::mlp_norm) return layer_.mlp_normed;
-  HDPSIM_CHECK(part == DensePart::final_norm, "the result of part {} is not gathered", static_cast<int>(part));
-  return shared_.final_normed;
 }
 
 void Dense::join_log_sum_exp() {
@@ -250,7 +145,7 @@ void* Dense::output_of(std::int64_t layer) const {
   return is_last ? shared_.output : at_->activations.layer(layer + 1).input;
 }
 
-void Dense::embed() {
+void Dense::embed(DensePart) {
   backend_.run(EmbeddingForward{.tokens = rows_.all,
                                 .vocabulary = model_.vocabulary,
                                 .width = model_.hidden,
@@ -260,7 +155,7 @@ void Dense::embed() {
 }
 
 // Adding up its table's rows is the weight's gradient, and there is no other.
-void Dense::embed_back() {
+void Dense::embed_back(DensePart) {
   if (which_ == Gradients::inputs) return kernels_.leave(shared_.d_embedded, shared_.d_x, model_.hidden);
   backend_.run(EmbeddingBackward{.tokens = rows_.all,
                                  .vocabulary = model_.vocabulary,
@@ -270,16 +165,16 @@ void Dense::embed_back() {
                                  .d_table = kernels_.gradient(layout_.embedding())});
 }
 
-// One product in two launches: keys and values lie together, as the ring sends them.
-void Dense::qkv() {
+// One product in two launches.
+void Dense::qkv(DensePart) {
   if (kind().linear) return mixing_.inputs(work());
   if (kind().latent) return latent_inputs(work());
-  kernels_.forward(qkv_query(), layer_.attention_normed, layer_.q);
-  kernels_.forward(qkv_key_value(), layer_.attention_normed, layer_.kv);
+  kernels_.forward(query(), layer_.attention_normed, layer_.q);
+  kernels_.forward(key_value(), layer_.attention_normed, layer_.kv);
   rotate(layer_.q, layer_.kv, shared_.positions, false);
 }
 
-void Dense::qkv_back() {
+void Dense::qkv_back(DensePart) {
   if (kind().linear) return mixing_.inputs_back(work());
   kernels_.cast(shared_.d_q, shared_.d_q_rounded, rows_.all * query_width(heads()), false);
   kernels_.cast(shared_.d_kv, shared_.d_kv_rounded, rows_.all * kv_width(heads()), false);
@@ -287,35 +182,88 @@ void Dense::qkv_back() {
   rotate(shared_.d_q_rounded, shared_.d_kv_rounded, shared_.positions, true);
   kernels_.leave(layer_.d_q, shared_.d_q_rounded, query_width(heads()));
   kernels_.leave(layer_.d_kv, shared_.d_kv_rounded, kv_width(heads()));
-  kernels_.backward(qkv_query(), layer_.attention_normed, shared_.d_q_rounded, shared_.d_normed);
-  kernels_.backward(qkv_key_value(), layer_.attention_normed, shared_.d_kv_rounded, shared_.d_normed, true);
+  kernels_.backward(query(), layer_.attention_normed, shared_.d_q_rounded, shared_.d_normed);
+  kernels_.backward(key_value(), layer_.attention_normed, shared_.d_kv_rounded, shared_.d_normed, true);
 }
 
-void Dense::mlp() {
-  kernels_.forward(gate_up(), layer_.mlp_normed, layer_.gate_up);
-  mlp_activation();
-  kernels_.forward(down(), layer_.inner, shared_.d_normed);
+void Dense::qkv_weights(DensePart) {
+  kernels_.weight_gradient(query(), layer_.attention_normed, layer_.d_q);
+  kernels_.weight_gradient(key_value(), layer_.attention_normed, layer_.d_kv);
 }
 
-void Dense::mlp_activation() {
-  kernels_.swiglu_forward(inner_width(kind()), layer_.gate_up, layer_.inner);
+void Dense::attention_output(DensePart part) {
+  if (kind().linear) mixing_.outputs(work());
+  kernels_.forward(product(part), layer_.o, shared_.d_normed);
 }
 
-void Dense::mlp_back(bool add) {
+void Dense::attention_output_back(DensePart part) {
+  kernels_.leave(layer_.d_middle, shared_.d_x, model_.hidden);
+  kernels_.backward(product(part), layer_.o, shared_.d_x, shared_.d_o);
+  if (kind().linear) mixing_.outputs_back(work());
+}
+
+void Dense::attention_output_weights(DensePart part) {
+  kernels_.weight_gradient(product(part), layer_.o, layer_.d_middle);
+}
+
+Dense::Norm Dense::norm_of(DensePart part) const {
+  if (part == DensePart::attention_norm) {
+    return {tensors().norm(part), layer_.input, layer_.attention_normed, layer_.attention_inverse_rms};
+  }
+  if (part == DensePart::mlp_norm) {
+    return {tensors().norm(part), layer_.middle, layer_.mlp_normed, layer_.mlp_inverse_rms};
+  }
+  HDPSIM_CHECK(part == DensePart::final_norm, "part {} is no norm of the stream", static_cast<int>(part));
+  return {layout_.final_norm(), shared_.output, shared_.final_normed, shared_.final_inverse_rms};
+}
+
+void Dense::norm(DensePart part) {
+  const Norm of = norm_of(part);
+  kernels_.norm_forward(own_tokens(), of.weight, of.x, own(of.y), of.inverse_rms);
+}
+
+void Dense::norm_back(DensePart part) {
+  const Norm of = norm_of(part);
+  const bool ends_layers = part == DensePart::final_norm;
+  void* const d = own(ends_layers ? shared_.d_x : shared_.d_normed);
+  kernels_.norm_backward(own_tokens(), of.weight, of.x, of.inverse_rms, d);
+  if (!ends_layers) add(own(shared_.d_x), d, own(shared_.d_x));
+}
+
+void Dense::attention_residual(DensePart) {
+  add(layer_.input, own(shared_.d_normed), layer_.middle);
+}
+
+void Dense::mlp(DensePart part) {
+  kernels_.forward(product(part, 0), layer_.mlp_normed, layer_.gate_up);
+  kernels_.swiglu_forward(product(part, 1).in, layer_.gate_up, layer_.inner);
+  kernels_.forward(product(part, 1), layer_.inner, shared_.d_normed);
+}
+
+void Dense::mlp_activation(DensePart) {
+  const DensePart part = kind().moe ? DensePart::shared_experts : DensePart::mlp;
+  kernels_.swiglu_forward(product(part, 1).in, layer_.gate_up, layer_.inner);
+}
+
+void Dense::mlp_back(DensePart part) {
   kernels_.leave(layer_.d_output, shared_.d_x, model_.hidden);
-  kernels_.backward(down(), layer_.inner, shared_.d_x, shared_.d_inner);
-  kernels_.swiglu_backward(inner_width(kind()), layer_.gate_up, shared_.d_inner);
-  kernels_.backward(gate_up(), layer_.mlp_normed, layer_.gate_up, shared_.d_normed, add);
+  kernels_.backward(product(part, 1), layer_.inner, shared_.d_x, shared_.d_inner);
+  kernels_.swiglu_backward(product(part, 1).in, layer_.gate_up, shared_.d_inner);
+  kernels_.backward(product(part, 0), layer_.mlp_normed, layer_.gate_up, shared_.d_normed,
+                    part == DensePart::shared_experts);
 }
 
-void Dense::norm_of_layer_back(const Tensor& weight, const void* x, const float* inverse_rms) {
-  void* const d = own(shared_.d_normed);
-  kernels_.norm_backward(own_tokens(), weight, x, inverse_rms, d);
-  add(own(shared_.d_x), d, own(shared_.d_x));
+void Dense::mlp_weights(DensePart part) {
+  kernels_.weight_gradient(product(part, 1), layer_.inner, layer_.d_output);
+  kernels_.weight_gradient(product(part, 0), layer_.mlp_normed, layer_.gate_up);
+}
+
+void Dense::mlp_residual(DensePart) {
+  add(layer_.middle, own(shared_.d_normed), output_of(at_->layer));
 }
 
 // If the vocabulary is cut, the loss and the gradient need the sums of all devices.
-void Dense::head() {
+void Dense::head(DensePart) {
   kernels_.forward(to_vocabulary(), shared_.final_normed, shared_.logits);
   if (is_alone()) return cross_entropy(nullptr);
   backend_.run(LogSumExp{.tokens = rows_.all,
@@ -324,9 +272,13 @@ void Dense::head() {
                          .result = shared_.log_sum_exp + devices_.rank() * rows_.all});
 }
 
-void Dense::head_back() {
+void Dense::head_back(DensePart) {
   if (!is_alone()) cross_entropy(shared_.log_sum_exp);
   kernels_.backward(to_vocabulary(), shared_.final_normed, shared_.logits, partial(shared_.d_x));
+}
+
+void Dense::head_weights(DensePart) {
+  kernels_.weight_gradient(to_vocabulary(), shared_.final_normed, shared_.logits);
 }
 
 void Dense::cross_entropy(const float* log_sum_exp) {

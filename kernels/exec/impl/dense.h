@@ -8,11 +8,9 @@
 #include "kernels/exec/impl/experts.h"
 #include "kernels/exec/impl/layer_kinds.h"
 #include "kernels/exec/impl/layer_mixing.h"
-#include "kernels/exec/impl/layer_work.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/spec/backend.h"
 #include "kernels/transport/transport.h"
-#include "sim/model/shares.h"
 #include "sim/model/transformer.h"
 #include "sim/model/work.h"
 #include "sim/program/instruction.h"
@@ -77,26 +75,59 @@ class Dense {
   /// Sums the device's own rows of `partial`, [G, h], over the devices into `sum`, [S, h], which may be those rows.
   void sum_over_devices(const void* partial, void* sum);
 
-  void forward(DensePart part);
-  void backward(DensePart part);
-  /// The second part of a backward in two, with what the first has left.
-  void weights(DensePart part);
-  void embed();
-  void embed_back();
-  void qkv();
-  void qkv_back();
-  void mlp();
-  void mlp_activation();
-  /// `add`: to the gradient of n that is there.
-  void mlp_back(bool add);
-  void head();
-  void head_back();
-  /// The backward of a norm on the own rows, plus the gradient of the residual stream.
-  void norm_of_layer_back(const Tensor& weight, const void* x, const float* inverse_rms);
+  using Kernels = void (Dense::*)(DensePart);
+  /// What runs a part: forward; backward; and its second pass, if backward has two, with what the first has left. Null
+  /// where there is nothing to run it.
+  struct PartKernels {
+    DensePart part;
+    Kernels forward;
+    Kernels backward;
+    Kernels weights;
+  };
+  static const PartKernels& kernels_of(DensePart part);
+  void run(DensePart part, Direction direction);
+
+  void nothing(DensePart) {}
+  template <auto Part>
+  void of_experts(DensePart) {
+    (ExpertMixture(work()).*Part)();
+  }
+  template <auto Part>
+  void of_mixing(DensePart) {
+    (mixing_.*Part)(work());
+  }
+  void embed(DensePart);
+  void embed_back(DensePart);
+  void norm(DensePart part);
+  /// Adds the gradient of the residual stream, if the norm is a layer's.
+  void norm_back(DensePart part);
+  void qkv(DensePart);
+  void qkv_back(DensePart);
+  void qkv_weights(DensePart);
+  void attention_output(DensePart part);
+  void attention_output_back(DensePart part);
+  void attention_output_weights(DensePart part);
+  void attention_residual(DensePart);
+  void mlp(DensePart part);
+  void mlp_activation(DensePart);
+  void mlp_back(DensePart part);
+  void mlp_weights(DensePart part);
+  void mlp_residual(DensePart);
+  void head(DensePart);
+  void head_back(DensePart);
+  void head_weights(DensePart);
   void cross_entropy(const float* log_sum_exp);
   /// Joins the log-sum-exps of all devices to those of the whole vocabulary.
   void join_log_sum_exp();
-  [[nodiscard]] void* gathered(DensePart part) const;
+
+  /// A norm of the stream, of the device's own rows x; y is [G, h].
+  struct Norm {
+    const Tensor& weight;
+    const void* x;
+    void* y;
+    float* inverse_rms;
+  };
+  [[nodiscard]] Norm norm_of(DensePart part) const;
 
   [[nodiscard]] bool is_alone() const { return devices_.size() == 1; }
   /// The device's own rows of a gathered buffer [G, h].
@@ -110,17 +141,17 @@ class Dense {
   /// The shard with all of its layers of the kind of the layer.
   [[nodiscard]] const Transformer& kind() const { return kinds_.of(at_->layer); }
   [[nodiscard]] AttentionHeads heads() const { return heads_of(kind()); }
-  [[nodiscard]] ExpertMixture experts() { return ExpertMixture(work()); }
   [[nodiscard]] LayerWork work() { return {kernels_, kind(), tensors(), layer_, shared_}; }
   /// The buffer for the output of a layer.
   [[nodiscard]] void* output_of(std::int64_t layer) const;
   void begin(const Place& place);
   [[nodiscard]] const LayerTensors& tensors() const { return layout_.layers()[static_cast<std::size_t>(at_->layer)]; }
-  [[nodiscard]] Linear qkv_query() const { return {query_width(heads()), model_.hidden, tensors().query}; }
-  [[nodiscard]] Linear qkv_key_value() const { return {kv_width(heads()), model_.hidden, tensors().key_value}; }
-  [[nodiscard]] Linear output() const { return {model_.hidden, hdpsim::output_width(kind()), tensors().output}; }
-  [[nodiscard]] Linear gate_up() const { return {2 * inner_width(kind()), model_.hidden, tensors().gate_up}; }
-  [[nodiscard]] Linear down() const { return {model_.hidden, inner_width(kind()), tensors().down}; }
+  [[nodiscard]] const Linear& product(DensePart part, std::size_t i = 0) const { return tensors().product(part, i); }
+  // The rows of the QKV product: keys and values lie together, as the ring sends them.
+  [[nodiscard]] Linear query() const { return product(DensePart::qkv).rows(0, query_width(heads())); }
+  [[nodiscard]] Linear key_value() const {
+    return product(DensePart::qkv).rows(query_width(heads()), kv_width(heads()));
+  }
   [[nodiscard]] Linear to_vocabulary() const { return {model_.vocabulary, model_.hidden, layout_.head()}; }
 
   Backend& backend_;

@@ -6,16 +6,10 @@
 #include "kernels/exec/impl/activations.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/spec/backend.h"
+#include "sim/model/transformer.h"
 #include "sim/model/work.h"
 
 namespace hdpsim::kernels::exec {
-
-/// A linear layer of the model: y = x W^T, x [T, in], y [T, out].
-struct Linear {
-  std::int64_t out = 0;
-  std::int64_t in = 0;
-  Tensor weight;
-};
 
 /// Rows of `width` elements.
 struct NormShape {
@@ -79,6 +73,18 @@ class DenseKernels {
   float* gradients_;
   Rows rows_;
   Gradients which_ = Gradients::all;
+};
+
+/// The base of rotary positions: Llama's default. Model files may differ, but sim/model does not read it.
+inline constexpr double rotation_base = 10000;
+
+/// What a part of a layer works with.
+struct LayerWork {
+  DenseKernels& kernels;
+  const Transformer& kind;  ///< The device's shard of the model, with all layers of the kind of this one.
+  const LayerTensors& tensors;
+  const LayerActivations& layer;
+  const SharedActivations& shared;
 };
 
 }  // namespace hdpsim::kernels::exec

@@ -5,10 +5,9 @@
 namespace hdpsim::kernels::exec {
 namespace {
 
-// The part of a tensor of all experts that belongs to one.
-Tensor part_of(const Tensor& all, std::int64_t expert, std::int64_t experts) {
-  const std::int64_t count = all.count / experts;
-  return {all.begin + expert * count, count};
+// That of one of all experts, whose weights follow each other.
+Linear one_of(const Linear& all, std::int64_t expert) {
+  return all.rows(expert * all.out, all.out);
 }
 
 }  // namespace
@@ -23,15 +22,12 @@ CopiesOfTokens ExpertMixture::of_tokens(const float* weights) const {
 
 template <class Visit>
 void ExpertMixture::for_each_expert(Visit visit) {
-  const std::int64_t hidden = work_.kind.hidden;
-  const std::int64_t inner = moe_.expert_hidden;
   for (std::int64_t expert = 0; expert < moe_.experts; ++expert) {
     const std::int64_t begin = work_.layer.expert_begins[expert];
     const std::int64_t count = work_.layer.expert_begins[expert + 1] - begin;
     if (count == 0) continue;
-    const Linear gate_up{2 * inner, hidden, part_of(work_.tensors.expert_gate_up, expert, moe_.experts)};
-    const Linear down{hidden, inner, part_of(work_.tensors.expert_down, expert, moe_.experts)};
-    visit(work_.kernels.of_rows(count), gate_up, down, Rows{begin, count});
+    visit(work_.kernels.of_rows(count), one_of(work_.tensors.product(DensePart::experts, 0), expert),
+          one_of(work_.tensors.product(DensePart::experts, 1), expert), Rows{begin, count});
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/exec/impl/layer_work.h"
+#include "kernels/exec/impl/dense_kernels.h"
 
 namespace hdpsim::kernels::exec {
 
@@ -27,7 +27,7 @@ class ExpertMixture {
   void router_back();
 
  private:
-  [[nodiscard]] Linear scores() const { return {moe_.experts, work_.kind.hidden, work_.tensors.router}; }
+  [[nodiscard]] const Linear& scores() const { return work_.tensors.product(DensePart::router); }
   [[nodiscard]] CopiesOfTokens of_tokens(const float* weights) const;
   /// Where the rows of one expert begin, and how many they are.
   struct Rows {

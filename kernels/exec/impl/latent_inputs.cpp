@@ -8,22 +8,24 @@ struct Latents {
   explicit Latents(const LayerWork& work)
       : latent(*work.kind.latent),
         heads(heads_of(work.kind)),
-        hidden(work.kind.hidden),
         plain(heads.dim - latent.rotated),
         tensors(work.tensors) {}
 
-  [[nodiscard]] Linear query_down() const { return {latent.query_rank, hidden, tensors.query_down}; }
-  [[nodiscard]] Linear query() const {
-    return {query_width(heads), latent.query_rank > 0 ? latent.query_rank : hidden, tensors.query};
-  }
-  [[nodiscard]] Linear kv_down() const { return {latent.kv_rank, hidden, tensors.kv_down}; }
-  [[nodiscard]] Linear rotated() const { return {latent.rotated, hidden, tensors.key_rotated}; }
-  [[nodiscard]] Linear key_up() const { return {heads.heads * plain, latent.kv_rank, tensors.key_up}; }
-  [[nodiscard]] Linear value_up() const { return {output_width(heads), latent.kv_rank, tensors.value_up}; }
+  [[nodiscard]] bool has_rank() const { return latent.query_rank > 0; }
+  // The products and norms of the QKV part, of which those to and from a latent of queries come first.
+  [[nodiscard]] const Linear& product(std::size_t i) const { return tensors.product(DensePart::qkv, i); }
+  [[nodiscard]] const Linear& query() const { return product(has_rank() ? 1 : 0); }
+  [[nodiscard]] const Linear& down() const { return product(has_rank() ? 2 : 1); }
+  [[nodiscard]] const Linear& up() const { return product(has_rank() ? 3 : 2); }
+  [[nodiscard]] Linear kv_down() const { return down().rows(0, latent.kv_rank); }
+  [[nodiscard]] Linear rotated() const { return down().rows(latent.kv_rank, latent.rotated); }
+  [[nodiscard]] Linear key_up() const { return up().rows(0, heads.heads * plain); }
+  [[nodiscard]] Linear value_up() const { return up().rows(heads.heads * plain, output_width(heads)); }
+  [[nodiscard]] const Tensor& query_norm() const { return tensors.norm(DensePart::qkv); }
+  [[nodiscard]] const Tensor& kv_norm() const { return tensors.norm(DensePart::qkv, has_rank() ? 1 : 0); }
 
   LatentAttention latent;
   AttentionHeads heads;
-  std::int64_t hidden;
   std::int64_t plain;  ///< Columns of a head that do not rotate.
   const LayerTensors& tensors;
 };
@@ -81,13 +83,13 @@ void query_back(const LayerWork& work, const Latents& sizes) {
   DenseKernels& kernels = work.kernels;
   const LayerActivations& layer = work.layer;
   const SharedActivations& shared = work.shared;
-  if (sizes.latent.query_rank == 0) {
+  if (!sizes.has_rank()) {
     return kernels.backward(sizes.query(), layer.attention_normed, shared.d_q_rounded, shared.d_normed, true);
   }
   kernels.backward(sizes.query(), layer.latent_q_normed, shared.d_q_rounded, shared.d_latent);
-  kernels.norm_backward({kernels.rows().all, sizes.latent.query_rank}, sizes.tensors.query_norm, layer.latent_q,
+  kernels.norm_backward({kernels.rows().all, sizes.latent.query_rank}, sizes.query_norm(), layer.latent_q,
                         layer.latent_q_inverse_rms, shared.d_latent);
-  kernels.backward(sizes.query_down(), layer.attention_normed, shared.d_latent, shared.d_normed, true);
+  kernels.backward(sizes.product(0), layer.attention_normed, shared.d_latent, shared.d_normed, true);
 }
 
 }  // namespace
@@ -99,16 +101,15 @@ void latent_inputs(const LayerWork& work) {
   const SharedActivations& shared = work.shared;
   const std::int64_t rows = kernels.rows().all;
   const std::int64_t heads = sizes.heads.heads;
-  const bool has_rank = sizes.latent.query_rank > 0;
-  if (has_rank) {
-    kernels.forward(sizes.query_down(), layer.attention_normed, layer.latent_q);
-    kernels.norm_forward({rows, sizes.latent.query_rank}, sizes.tensors.query_norm, layer.latent_q,
-                         layer.latent_q_normed, layer.latent_q_inverse_rms);
+  if (sizes.has_rank()) {
+    kernels.forward(sizes.product(0), layer.attention_normed, layer.latent_q);
+    kernels.norm_forward({rows, sizes.latent.query_rank}, sizes.query_norm(), layer.latent_q, layer.latent_q_normed,
+                         layer.latent_q_inverse_rms);
   }
-  kernels.forward(sizes.query(), has_rank ? layer.latent_q_normed : layer.attention_normed, layer.q);
+  kernels.forward(sizes.query(), sizes.has_rank() ? layer.latent_q_normed : layer.attention_normed, layer.q);
   rotate(work, layer.q, heads, sizes.heads.dim, sizes.latent.rotated, false);
   kernels.forward(sizes.kv_down(), layer.attention_normed, layer.latent_kv);
-  kernels.norm_forward({rows, sizes.latent.kv_rank}, sizes.tensors.kv_norm, layer.latent_kv, layer.latent_kv_normed,
+  kernels.norm_forward({rows, sizes.latent.kv_rank}, sizes.kv_norm(), layer.latent_kv, layer.latent_kv_normed,
                        layer.latent_kv_inverse_rms);
   kernels.forward(sizes.rotated(), layer.attention_normed, shared.rotated);
   rotate(work, shared.rotated, 1, sizes.latent.rotated, sizes.latent.rotated, false);
@@ -137,8 +138,8 @@ void latent_inputs_back(const LayerWork& work) {
   kernels.backward(sizes.key_up(), layer.latent_kv_normed, shared.expanded, shared.d_latent);
   copy(work, 1, output_width(sizes.heads), from.values, {shared.expanded, output_width(sizes.heads), 0});
   kernels.backward(sizes.value_up(), layer.latent_kv_normed, shared.expanded, shared.d_latent, true);
-  kernels.norm_backward({rows, sizes.latent.kv_rank}, sizes.tensors.kv_norm, layer.latent_kv,
-                        layer.latent_kv_inverse_rms, shared.d_latent);
+  kernels.norm_backward({rows, sizes.latent.kv_rank}, sizes.kv_norm(), layer.latent_kv, layer.latent_kv_inverse_rms,
+                        shared.d_latent);
   kernels.backward(sizes.kv_down(), layer.attention_normed, shared.d_latent, shared.d_normed);
   kernels.backward(sizes.rotated(), layer.attention_normed, shared.rotated, shared.d_normed, true);
   query_back(work, sizes);

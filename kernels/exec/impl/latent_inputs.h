@@ -1,7 +1,6 @@
 #pragma once
 
 #include "kernels/exec/impl/dense_kernels.h"
-#include "kernels/exec/impl/layer_work.h"
 
 namespace hdpsim::kernels::exec {
 

@@ -22,11 +22,6 @@ namespace hdpsim::kernels::exec {
           .value_dim = layer.value_dim};
 }
 
-/// The inner width of the MLP that all tokens of a layer take: of its shared experts, where it has experts. 0: none.
-[[nodiscard]] inline std::int64_t inner_width(const Layer& layer) {
-  return layer.moe ? layer.moe->shared_hidden : layer.ffn_hidden;
-}
-
 /// The kinds of layers of a device's shard of a model, and which layer is of which.
 class LayerKinds {
  public:

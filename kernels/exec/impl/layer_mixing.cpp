@@ -24,8 +24,8 @@ struct Sizes {
   explicit Sizes(const LayerWork& work)
       : width(output_width(work.kind)),
         rows(work.kernels.rows().all),
-        qkv{3 * width, work.kind.hidden, work.tensors.mixing_qkv},
-        gate{width, work.kind.hidden, work.tensors.mixing_gate} {}
+        qkv(work.tensors.product(DensePart::qkv).rows(0, 3 * width)),
+        gate(work.tensors.product(DensePart::qkv).rows(3 * width, width)) {}
   std::int64_t width;  ///< Columns of all heads.
   std::int64_t rows;
   Linear qkv;
@@ -90,8 +90,8 @@ void LayerMixing::finish() {
 void LayerMixing::outputs(const LayerWork& work) {
   const Sizes sizes(work);
   const LayerActivations& layer = work.layer;
-  work.kernels.norm_forward(sizes.norm(), work.tensors.mixing_norm, layer.mixing_output, layer.mixing_normed,
-                            layer.mixing_inverse_rms);
+  work.kernels.norm_forward(sizes.norm(), work.tensors.norm(DensePart::mixing), layer.mixing_output,
+                            layer.mixing_normed, layer.mixing_inverse_rms);
   work.kernels.backend().run(GateForward{
       .count = sizes.rows * sizes.width, .gate = layer.mixing_gate, .x = layer.mixing_normed, .y = layer.o});
 }
@@ -106,8 +106,8 @@ void LayerMixing::outputs_back(const LayerWork& work) {
                                           .d_y = shared.d_o,
                                           .d_gate = shared.d_mixing_gate,
                                           .d_x = shared.d_o});
-  work.kernels.norm_backward(sizes.norm(), work.tensors.mixing_norm, layer.mixing_output, layer.mixing_inverse_rms,
-                             shared.d_o);
+  work.kernels.norm_backward(sizes.norm(), work.tensors.norm(DensePart::mixing), layer.mixing_output,
+                             layer.mixing_inverse_rms, shared.d_o);
 }
 
 void LayerMixing::mix_back(const LayerWork& work) {

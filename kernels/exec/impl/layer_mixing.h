@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/exec/impl/dense_kernels.h"
 #include "kernels/exec/impl/layer_kinds.h"
-#include "kernels/exec/impl/layer_work.h"
 #include "kernels/exec/share.h"
 #include "kernels/ring/shared_mixing.h"
 #include "kernels/transport/transport.h"

@@ -52,7 +52,7 @@ const MemoryBoundFit* FittedCostModel::memory_bound_fit(MemoryKernel kind) const
 }
 
 Estimate FittedCostModel::gemm(const Gemm& op) const {
-  if (!gemm_ || in_fp8(op.format)) return tables_.gemm(op);
+  if (!gemm_ || is_narrow(op.format)) return tables_.gemm(op);
   const FittedGemm::Cost cost = gemm_->cost(op);
   const Evidence ground = cost.sampled   ? Evidence::measured
                           : cost.outside ? Evidence::extrapolated

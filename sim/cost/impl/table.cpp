@@ -15,13 +15,13 @@ TableCostModel::TableCostModel(const DeviceProfile& profile)
   }
   const Bandwidth memory = profile.memory_bound ? profile.memory_bound->bandwidth : profile.datasheet.memory_bandwidth;
   if (profile.gemm) gemm_.emplace(*profile.gemm, profile.datasheet, memory);
-  for (std::size_t i = 0; i < fp8_tables; ++i) {
-    if (profile.gemm_fp8[i]) gemm_fp8_[i].emplace(*profile.gemm_fp8[i], profile.datasheet, memory);
+  for (std::size_t i = 0; i < narrow_tables.size(); ++i) {
+    if (profile.gemm_narrow[i]) gemm_narrow_[i].emplace(*profile.gemm_narrow[i], profile.datasheet, memory);
   }
 }
 
 Estimate TableCostModel::gemm(const Gemm& op) const {
-  const std::optional<GemmKernel>& kernel = in_fp8(op.format) ? gemm_fp8_[fp8_table(op.format)] : gemm_;
+  const std::optional<GemmKernel>& kernel = is_narrow(op.format) ? gemm_narrow_[narrow_format(op.format).table] : gemm_;
   if (!kernel) return formula_.gemm(op);
   const GemmKernel::Cost cost = kernel->cost(op);
   const Evidence ground = cost.extrapolated           ? Evidence::extrapolated

@@ -37,7 +37,7 @@ class TableCostModel final : public CostModel {
   FormulaCostModel formula_;
   std::vector<AttentionKernel> attention_;
   std::optional<GemmKernel> gemm_;
-  std::array<std::optional<GemmKernel>, fp8_tables> gemm_fp8_;
+  std::array<std::optional<GemmKernel>, narrow_tables.size()> gemm_narrow_;
   std::optional<MemoryBoundRate> memory_bound_;
 };
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/model/expert_choice.h"
+#include "sim/model/experts.h"
 
 namespace hdpsim {
 namespace {

@@ -170,7 +170,11 @@ class RecipeReader {
     }
     if (is_half) arguments_.assume("fp16 is simulated as bf16, which costs the same", arguments_.position("fp16"));
     const bool is_fp8 = arguments_.has("fp8") || arguments_.is_on("fp8_hybrid") || arguments_.is_on("fp8_e4m3");
-    put(run_.kernels, "linear", std::string(is_fp8 ? fp8_format() : "bf16"));
+    if (arguments_.has("fp4")) {
+      put(run_.kernels, "linear", std::string("nvfp4"));
+    } else {
+      put(run_.kernels, "linear", std::string(is_fp8 ? fp8_format() : "bf16"));
+    }
     if (arguments_.is_on("activation_func_fp8_input_store")) {
       put(run_.mesh, "activation_input", std::string("fp8"));
     }

@@ -53,7 +53,7 @@ constexpr auto by_arguments = std::to_array<StatedKey>({
     {"mesh.dropout", "hidden_dropout"},
     {"mesh.activation_input", "activation_func_fp8_input_store"},
     {"mesh", "tensor_model_parallel_size pipeline_model_parallel_size"},
-    {"kernels.linear", "fp8_recipe fp8"},
+    {"kernels.linear", "fp4 fp8_recipe fp8"},
     {"kernels.attention", "attention_backend"},
     {"kernels.launch", "cuda_graph_impl"},
     {"memory.loss", "cross_entropy_loss_fusion"},

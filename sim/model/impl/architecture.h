@@ -24,12 +24,20 @@ struct WidthKeys {
   Key heads{"num_attention_heads"};
   Key kv_heads{"num_key_value_heads"};  ///< Left out: as many as query heads.
   Key head_dim{"head_dim"};             ///< Left out: the heads share the hidden size.
+  std::string_view query_latent = {};   ///< See Layer.
   Key ffn{"intermediate_size"};
   Key vocabulary{"vocab_size"};
   std::string_view positions = {};  ///< Rows of a learned position embedding.
   std::int64_t ffn_ratio = 0;       ///< The inner width, where it is left out, in hidden sizes; 0: it must be stated.
   std::string_view ffn_ratio_key = {};  ///< The key of that ratio, in place of `ffn`.
   std::int64_t ffn_matrices = 1;        ///< `ffn` counts the columns of so many matrices: of gate and up projection.
+
+  /// All of them; empty ones are none.
+  [[nodiscard]] auto names() const {
+    return std::to_array({hidden.name, layers.name, heads.name, kv_heads.name, head_dim.name, query_latent, ffn.name,
+                          vocabulary.name, positions, ffn_ratio_key, hidden.other_name, layers.other_name,
+                          heads.other_name});
+  }
 };
 
 /// How a family describes its experts, and which of its layers have them.
@@ -49,10 +57,17 @@ struct ExpertKeys {
   bool shared_is_mlp = false;           ///< In a model without experts their inner width is that of its MLP.
   std::string_view dense_hidden = {};   ///< Inner width of the MLP of layers without experts, if not WidthKeys::ffn.
   std::string_view leading_dense = {};  ///< Number of layers without experts at the front.
+  std::string_view listed = {};         ///< The layers that have experts, in one text: "4,5,6".
   std::string_view period = {};         ///< Layer i has experts if i - offset is a multiple; or a 0 or 1 a layer.
   std::int64_t usual_period = 1;        ///< The period where a file leaves it out.
   std::string_view offset_key = {};
   std::int64_t offset = 0;
+
+  /// All of them; empty ones are none.
+  [[nodiscard]] auto names() const {
+    return std::to_array({experts, per_token, hidden, shared, shared_hidden, shared_switch, shared_again, latent,
+                          dense_hidden, leading_dense, listed, period, offset_key});
+  }
 };
 
 /// How the tokens of a layer see each other.

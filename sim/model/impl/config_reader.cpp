@@ -40,6 +40,7 @@ class ConfigReader {
     model_.vocabulary = config_.number(keys.vocabulary, vocabulary);
     model_.tied_embeddings = map_.optional<bool>("tie_word_embeddings", family_.tied);
     model_.ffn_hidden = ffn_hidden();
+    model_.query_latent = config_.number_or(keys.query_latent, width, 0);
     read_head_dim();
   }
 
@@ -275,7 +276,7 @@ class ConfigReader {
   }
 
   static void drop_attention(Layer& layer) {
-    layer.heads = layer.kv_heads = layer.head_dim = layer.value_dim = 0;
+    layer.heads = layer.kv_heads = layer.head_dim = layer.value_dim = layer.query_latent = 0;
     layer.qkv_biases = layer.output_bias = layer.qk_norm = layer.gated_output = layer.sinks = false;
     layer.latent.reset();
   }

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
+#include <string>
 
 #include "sim/model/impl/config_reader.h"
 
@@ -38,7 +40,22 @@ std::vector<bool> from_list(ConfigMap& config, std::string_view key, std::int64_
   return have;
 }
 
+// Numbers of layers behind commas.
+std::vector<bool> from_text(ConfigMap& config, const Value& text, std::int64_t count) {
+  std::vector<bool> have(static_cast<std::size_t>(count));
+  std::istringstream words(text.text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const Value item = Value::scalar(word, text.position);
+    const Range known{0, static_cast<double>(count - 1)};
+    const auto layer = read_in<std::int64_t>(item, "a layer", known, config.map().diagnostics());
+    if (layer) have[static_cast<std::size_t>(*layer)] = true;
+  }
+  return have;
+}
+
 std::vector<bool> layers_with(ConfigMap& config, const ExpertKeys& keys, std::int64_t count) {
+  const Value* listed = keys.listed.empty() ? nullptr : config.map().find(keys.listed);
+  if (listed != nullptr && listed->is_scalar()) return from_text(config, *listed, count);
   if (!config.list(mlp_words).empty()) return from_list(config, mlp_words, count);
   if (!config.list_if_there(keys.period).empty()) return from_list(config, keys.period, count);
   const std::int64_t leading = config.number_or(keys.leading_dense, {0, layers.most}, 0);

@@ -63,6 +63,12 @@ inline constexpr ExpertKeys nemotron_experts{.experts = "n_routed_experts",
                                              .shared_again = "n_shared_experts",
                                              .latent = "moe_latent_size"};
 
+inline constexpr ExpertKeys step_experts{.experts = "moe_num_experts",
+                                         .per_token = "moe_top_k",
+                                         .hidden = "moe_intermediate_size",
+                                         .shared_hidden = "share_expert_dim",
+                                         .listed = "moe_layers_enum"};
+
 // ---- Which layers see which tokens
 
 inline constexpr MixerKeys windows{.others = Mixer::window};
@@ -175,6 +181,7 @@ inline constexpr WidthKeys exaone3_widths{.layers = {"num_layers"}};
 // What files may leave out (transformers, the configuration class of the family).
 inline constexpr WidthKeys eight_kv_heads{.kv_heads = {"num_key_value_heads", 8}};
 inline constexpr WidthKeys gpt_oss_widths{.kv_heads = {"num_key_value_heads", 8}, .head_dim = {"head_dim", 64}};
+inline constexpr WidthKeys step_widths{.kv_heads = {"num_attention_groups"}, .query_latent = "share_q_dim"};
 inline constexpr WidthKeys qwen3_widths{.kv_heads = {"num_key_value_heads", 32}, .head_dim = {"head_dim", 128}};
 inline constexpr WidthKeys gemma_widths{.kv_heads = {"num_key_value_heads", 16}, .head_dim = {"head_dim", 256}};
 inline constexpr WidthKeys gemma2_widths{.kv_heads = {"num_key_value_heads", 4}, .head_dim = {"head_dim", 256}};

@@ -38,7 +38,7 @@ LayerOperation& product_of_norm(OperationList& list, std::initializer_list<Weigh
 // The stream is joined with the embedding of the next token, each behind a norm.
 void join_embedding(OperationList& list) {
   const std::int64_t hidden = list.layer().hidden;
-  list.norm(inputs, {.count = 2 * hidden}, 2 * list.norm_parameters()).rows = OperationRows::stream;
+  list.norm(inputs, {.count = 2 * hidden}, 2 * norm_parameters(list.layer())).rows = OperationRows::stream;
   list.keep(
       {list.of_stream("stream and embedding before they are joined", 2 * list.layer().element_bytes * hidden), {}});
   product_of_norm(list, {{{.count = hidden, .is_cut = true}, {.count = 2 * hidden}}});
@@ -59,19 +59,17 @@ void keep_scores(OperationList& list) {
   of_pairs("scores behind dropout", list.layer().element_bytes);
 }
 
-// It reads queries and writes outputs as wide as its kernel has them; keys and values come last. Those of an indexer's
-// layer are latents, which all devices have whole.
+// It reads queries and writes outputs as wide as its kernel has them; keys and values come last.
 void attention_core(OperationList& list) {
   const Transformer& layer = list.layer();
   const CoreHeads core = core_heads(layer);
   const Width queries{.count = layer.heads, .unit = core.key_dim, .is_cut = true};
   const Width outputs{.count = layer.heads, .unit = core.value_dim, .is_cut = true};
-  const Width keys{.count = core.kv_heads, .unit = core.key_dim + core.value_dim, .is_cut = true};
   list.add({.kind = OperationKind::attention,
             .part = DensePart::mixing,
             .backward_part = DensePart::mixing,
             .vectors = layer.sinks ? layer.heads : 0,
-            .columns = {queries, outputs, layer.indexer ? Width{} : keys}});
+            .columns = {queries, outputs, exchanged_keys(layer)}});
   list.keep({list.elements("queries", query_columns(list.layer())), with_inputs});
   keep_scores(list);
   keep_attention_output(list);
@@ -93,14 +91,24 @@ void add_indexer(OperationList& list) {
   list.pass(inputs, {Width{.count = (heads + 1) * head_dim}}, 2, 2);
 }
 
+// Queries come directly, or through a latent with a norm, which every device of a tensor-parallel group makes.
 void project_plain(OperationList& list) {
   const Transformer& layer = list.layer();
+  const Width latent{.count = layer.query_latent};
+  const bool has_latent = latent.count > 0;
   Width queries = query_columns(layer);
   if (layer.gated_output) queries.unit *= 2;
-  LayerOperation& product = product_of_norm(
-      list, {{queries, list.hidden()}, {key_columns(layer), list.hidden()}, {value_columns(layer), list.hidden()}});
+  LayerOperation& product = product_of_norm(list, {{has_latent ? latent : queries, list.hidden()},
+                                                   {key_columns(layer), list.hidden()},
+                                                   {value_columns(layer), list.hidden()}});
   if (layer.biases || layer.qkv_biases) {
-    product.vectors = query_width(layer) + key_width(layer) + value_width(layer);
+    product.vectors = (has_latent ? latent.all() : query_width(layer)) + key_width(layer) + value_width(layer);
+  }
+  if (has_latent) {
+    list.norm(inputs, latent, latent.all());
+    list.keep({list.elements("latent of queries before its norm", latent), with_inputs});
+    product_of_norm(list, {{queries, latent}});
+    list.keep({list.elements("latent of queries", latent), with_inputs});
   }
   if (layer.qk_norm) {
     list.norm(inputs, query_columns(layer), 2 * layer.head_dim).columns[1] = key_columns(layer);

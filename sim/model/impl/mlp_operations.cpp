@@ -32,7 +32,7 @@ void add_products(OperationList& list, const MlpShape& shape) {
   // Gate and up are one product of twice the width.
   const Width read{shape.inner.count, list.layer().gated_mlp ? 2 : 1, shape.inner.is_cut};
   const bool travels = shape.rows == OperationRows::copies;
-  LayerOperation& first = product({read, shape.outer, shape.count});
+  LayerOperation& first = product({read, shape.outer, shape.count, read.unit});
   first.reads_norm = shape.reads_norm;
   first.input_travels = travels;
   if (shape.input) list.keep(*shape.input);

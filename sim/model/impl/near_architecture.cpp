@@ -52,7 +52,8 @@ constexpr std::array<std::string_view, 14> saying_nothing = {"qk_head_dim",
                                                              "moe_train_capacity_factor",
                                                              "dim_model_base"};
 
-void add(Keys& keys, std::initializer_list<std::string_view> names) {
+template <class Names = std::initializer_list<std::string_view>>
+void add(Keys& keys, const Names& names) {
   for (const std::string_view name : names) {
     if (!name.empty()) keys.insert(name);
   }
@@ -60,10 +61,7 @@ void add(Keys& keys, std::initializer_list<std::string_view> names) {
 
 Keys keys_of(const Architecture& family) {
   Keys keys(common_keys.begin(), common_keys.end());
-  const WidthKeys& widths = family.widths;
-  add(keys, {widths.hidden.name, widths.layers.name, widths.heads.name, widths.kv_heads.name, widths.head_dim.name,
-             widths.ffn.name, widths.vocabulary.name, widths.positions, widths.ffn_ratio_key, widths.hidden.other_name,
-             widths.layers.other_name, widths.heads.other_name});
+  add(keys, family.widths.names());
   add(keys, {family.maps[0], family.maps[1]});
   add(keys, {family.silent, family.biases.key, family.qkv_biases.key, family.qk_norm.key, family.gated_output.key});
   const MixerKeys& mixers = family.mixers;
@@ -80,10 +78,8 @@ Keys keys_of(const Architecture& family) {
   add(keys, {linear.heads, linear.key_heads, linear.key_dim, linear.value_dim, linear.taps, linear.expand,
              linear.step_rank, linear.chunk});
   if (family.experts == nullptr) return keys;
-  const ExpertKeys& experts = *family.experts;
-  add(keys, {"mlp_only_layers", "mlp_layer_types", experts.experts, experts.per_token, experts.hidden, experts.shared,
-             experts.shared_hidden, experts.shared_switch, experts.shared_again, experts.latent, experts.dense_hidden,
-             experts.leading_dense, experts.period, experts.offset_key});
+  add(keys, {"mlp_only_layers", "mlp_layer_types"});
+  add(keys, family.experts->names());
   return keys;
 }
 

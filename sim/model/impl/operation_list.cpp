@@ -83,7 +83,7 @@ void OperationList::activation_cast(DensePart part, Width columns, OperationRows
 }
 
 LayerOperation& OperationList::stream_norm(DensePart part) {
-  LayerOperation& of_stream = norm(part, hidden(), norm_parameters());
+  LayerOperation& of_stream = norm(part, hidden(), norm_parameters(layer_));
   of_stream.rows = OperationRows::stream;
   of_stream.on_stream = true;
   return of_stream;

@@ -25,7 +25,7 @@ class OperationList {
 
   [[nodiscard]] const Transformer& layer() const { return layer_; }
   [[nodiscard]] const Recipe& recipe() const { return recipe_; }
-  [[nodiscard]] bool casts() const { return in_fp8(recipe_.products); }
+  [[nodiscard]] bool casts() const { return is_narrow(recipe_.products); }
   [[nodiscard]] Width hidden() const { return {.count = layer_.hidden}; }
   /// Parallel branches read one norm.
   [[nodiscard]] bool shares_norm() const { return layer_.norms == 1 && mixes_tokens(layer_); }
@@ -62,7 +62,6 @@ class OperationList {
   /// that is computed again needs the stream itself, in fp32.
   void keep_norm_input(std::string_view name, std::string_view stream, Recompute again);
 
-  [[nodiscard]] std::int64_t norm_parameters() const { return (layer_.biases ? 2 : 1) * layer_.hidden; }
   [[nodiscard]] LayerOperations take() { return std::move(operations_); }
 
  private:

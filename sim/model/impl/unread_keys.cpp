@@ -36,6 +36,7 @@ const std::vector<DecidingKey>& deciding_keys() {
       {"o_lora_rank", "an output projection through a latent"},
       {"mla_use_output_gate", "a gate of latent attention's output"},
       {"num_attention_groups", "groups of key-value heads under a key of its own"},
+      {"share_q_dim", "queries that are made through a latent"},
       {"swa_num_key_value_heads", window_heads},
       {"attention_other_setting", window_heads},
       {"num_global_key_value_heads", full_heads},

@@ -210,8 +210,9 @@ void check_profile(const DeviceProfile& profile, const Value& value, Diagnostics
     check_curves(profile.other_attention[i], value, key, peak, diagnostics);
   }
   check_gemm_peak(profile.gemm, value, "gemm", peak, 1, diagnostics);
-  for (std::size_t i = 0; i < fp8_tables; ++i) {
-    check_gemm_peak(profile.gemm_fp8[i], value, fp8_table_key(i), peak, fp8_speed, diagnostics);
+  for (std::size_t i = 0; i < narrow_tables.size(); ++i) {
+    const NarrowTable& table = narrow_tables.at(i);
+    check_gemm_peak(profile.gemm_narrow.at(i), value, table.key, peak, table.speed, diagnostics);
   }
 }
 

@@ -201,12 +201,10 @@ inline void declare(Fields<DeviceProfile>& f) {
         "the same of another implementation of attention");
   }
   f.optional_part("gemm", "'gemm'", &P::gemm, "times of matrix products in bf16");
-  constexpr std::array<const char*, fp8_tables> meanings = {"times of matrix products in fp8 with one scale a tensor",
-                                                            "the same with a scale for every 128 columns",
-                                                            "the same with one for every 32 columns"};
-  for (std::size_t i = 0; i < fp8_tables; ++i) {
+  for (std::size_t i = 0; i < narrow_tables.size(); ++i) {
     f.optional_part(
-        fp8_table_key(i), "'gemm'", [i](P & profile) -> auto& { return profile.gemm_fp8[i]; }, meanings[i]);
+        narrow_tables.at(i).key, "'gemm'", [i](P & profile) -> auto& { return profile.gemm_narrow.at(i); },
+        narrow_tables.at(i).meaning);
   }
   f.optional_part("memory_bound", "'memory_bound'", &P::memory_bound, "kernels that take as long as their bytes");
   f.group(

@@ -42,8 +42,8 @@ void gather(PassWriter& writer, const Moved& both, std::optional<Index> needed) 
   const SharingCollective values{both.there, both.all - both.all / 2, SharedTensor::values};
   std::optional<Index> gathered;
   if (writer.has_local_spans()) {
-    writer.share_beside(keys, needed);
-    gathered = writer.share_beside(values, needed);
+    writer.share_overlapped(keys, needed);
+    gathered = writer.share_overlapped(values, needed);
     writer.attend_local();
   } else {
     writer.share(keys);

@@ -18,10 +18,8 @@ std::optional<Index> tokens_backward(PassWriter& writer) {
 // From the gradient of the attention branch's output to the gradient of its input.
 void attention_backward(PassWriter& writer) {
   projection_backward(writer);
-  const std::optional<Index> last_exchange = tokens_backward(writer);
-  const auto behind_ring = static_cast<std::size_t>(writer.last()) + 1;
+  if (const std::optional<Index> last_exchange = tokens_backward(writer)) writer.await(*last_exchange);
   qkv_backward(writer);
-  if (last_exchange) writer.body()[behind_ring].after(*last_exchange);
 }
 
 }  // namespace

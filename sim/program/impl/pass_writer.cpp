@@ -16,10 +16,6 @@ Index added(std::vector<Item>& table, Item item) {
   return static_cast<Index>(table.size()) - 1;
 }
 
-std::optional<std::size_t> last_of(std::size_t count) {
-  return count > 0 ? std::optional(count - 1) : std::nullopt;
-}
-
 }  // namespace
 
 void PassWriter::open_block(std::int64_t iterations, Direction direction) {
@@ -27,23 +23,15 @@ void PassWriter::open_block(std::int64_t iterations, Direction direction) {
   block.iterations = iterations;
   block.direction = direction;
   block.body.reserve(usual_instructions);
-  direction_ = direction;
-  first_kernel_.reset();
-  first_kernel_of_all_.reset();
-  first_of_layer_ = 0;
-  first_iteration_ = 0;
-  layer_ = &options_.model;
-  operations_ = &parts_.ends;
-  dense_before_.reset();
-  gathering_.reset();
+  open_ = {.layer = &options_.model, .operations = &parts_.ends, .direction = direction};
 }
 
 void PassWriter::open_layers(const LayerRun& layers, Direction direction) {
   open_block(layers.count, direction);
   program_.blocks.back().kind = layers.kind;
-  layer_ = &parts_.kinds[layers.kind].model;
-  operations_ = &parts_.kinds[layers.kind].operations;
-  run_ = layers;
+  open_.layer = &parts_.kinds[layers.kind].model;
+  open_.operations = &parts_.kinds[layers.kind].operations;
+  open_.run = layers;
 }
 
 Index PassWriter::add(Opcode opcode, Stream stream, Index work) {
@@ -51,14 +39,13 @@ Index PassWriter::add(Opcode opcode, Stream stream, Index work) {
   instruction.opcode = opcode;
   instruction.stream = stream;
   instruction.work = work;
-  instruction.first_iteration = first_iteration_;
+  instruction.first_iteration = open_.first_iteration;
   if (stream == Stream::compute) {
-    const auto index = static_cast<Index>(body().size());
-    if (!first_kernel_) first_kernel_ = index;
-    if (!first_kernel_of_all_ && first_iteration_ == 0) first_kernel_of_all_ = index;
+    if (!open_.first_kernel) open_.first_kernel = next();
+    if (!open_.first_kernel_of_all && open_.first_iteration == 0) open_.first_kernel_of_all = next();
   }
-  if (opcode != Opcode::collective) dense_before_.reset();
-  gathering_.reset();
+  if (opcode != Opcode::collective) open_.dense_before.reset();
+  open_.gathering.reset();
   return added(body(), instruction);
 }
 
@@ -101,7 +88,7 @@ void PassWriter::choose_keys(const RingAttention& all, std::size_t ring_step) {
 }
 
 Index PassWriter::attend(const BusiestLaunch& busiest, std::size_t ring_step, std::optional<Index> needed) {
-  Attention launch = empty_launch(layer(), tp(), sharing(), direction_);
+  Attention launch = empty_launch(layer(), tp(), sharing(), open_.direction);
   launch.blocks = busiest.blocks;
   add_ring(Opcode::attention, Stream::compute, attention(std::move(launch)), ring_step);
   if (needed) body().back().after(*needed);
@@ -110,7 +97,7 @@ Index PassWriter::attend(const BusiestLaunch& busiest, std::size_t ring_step, st
 
 void PassWriter::attend_local() {
   if (!local_) return;
-  RingAttention alone = local_->attention(layer(), tp(), direction_);
+  RingAttention alone = local_->attention(layer(), tp(), open_.direction);
   choose_keys(alone, local_step);
   add_ring(Opcode::attention, Stream::compute, attention(std::move(alone.own)), local_step);
   add_idle(local_->idle_attention(layer()), local_step);
@@ -120,19 +107,23 @@ Index PassWriter::add_idle(double share, std::uint32_t ring_step) {
   return add_ring(Opcode::rank_wait, Stream::compute, added(program_.idle_shares, share), ring_step);
 }
 
-void PassWriter::share(const SharingCollective& op) {
-  add(Opcode::share, Stream::compute, added(program_.shares, op));
+void PassWriter::share(const SharingCollective& op, std::optional<Index> needed) {
+  add_share(Stream::compute, op, needed);
 }
 
-Index PassWriter::share_beside(const SharingCollective& op, std::optional<Index> needed) {
-  const Index index = add(Opcode::share, Stream::comm, added(program_.shares, op));
+Index PassWriter::share_overlapped(const SharingCollective& op, std::optional<Index> needed) {
+  return add_share(Stream::comm, op, needed);
+}
+
+Index PassWriter::add_share(Stream stream, const SharingCollective& op, std::optional<Index> needed) {
+  const Index index = add(Opcode::share, stream, added(program_.shares, op));
   if (needed) body().back().after(*needed);
   return index;
 }
 
 void PassWriter::end_stretch() {
   if (stretch_.empty()) return;
-  add_dense(work_of(*operations_, device_rows(tokens_, tp(), recipe()), stretch_, direction_));
+  add_dense(work_of(*open_.operations, device_rows(tokens_, tp(), recipe()), stretch_, open_.direction, gradients()));
   stretch_.clear();
 }
 
@@ -157,7 +148,7 @@ void PassWriter::gather_received(Direction direction) {
 }
 
 void PassWriter::experts() {
-  add_steps(expert_layer(expert_layer_here(), direction_));
+  add_steps(expert_layer(expert_layer_here(), open_.direction));
 }
 
 void PassWriter::expert_activations() {
@@ -181,7 +172,7 @@ void PassWriter::add_steps(std::vector<ExpertStep> steps) {
 
 void PassWriter::add_exchanged(ExchangedExperts experts) {
   const bool travels = work_.kind != PassKind::weight_gradient;
-  const std::size_t first = body().size();
+  const Index first = next();
   if (experts.once_per_node && travels) {
     std::vector<MixtureOfExperts>& mixtures = program_.mixtures;
     if (mixtures.empty() || mixtures.back() != *layer().moe) mixtures.push_back(*layer().moe);
@@ -191,7 +182,7 @@ void PassWriter::add_exchanged(ExchangedExperts experts) {
   add_dense(std::move(experts.even));
   if (experts.wait) add_wait(*experts.wait);
   if (!travels) return;
-  program_.blocks.back().exchanged_experts.push_back({first, body().size()});
+  program_.blocks.back().exchanged_experts.push_back({first, next()});
   add_collective(experts.back);
 }
 
@@ -208,11 +199,11 @@ void PassWriter::collective(CollectiveKind kind, DensePart part, Overlap overlap
   if (tp() == 1) return;
   end_stretch();
   const bool is_loss =
-      part == DensePart::head && kind == CollectiveKind::all_gather && direction_ == Direction::forward;
+      part == DensePart::head && kind == CollectiveKind::all_gather && open_.direction == Direction::forward;
   const Bytes amount = is_loss ? Bytes(tokens_ * tp() * fp32_bytes) : hidden_bytes(model(), tokens_);
   const bool product_follows = overlap == Overlap::chunks && kind == CollectiveKind::all_gather;
-  add_collective({kind, amount, part, direction_, product_follows ? std::nullopt : product_before(overlap)});
-  if (product_follows) gathering_ = static_cast<Index>(program_.collectives.size()) - 1;
+  add_collective({kind, amount, part, open_.direction, product_follows ? std::nullopt : product_before(overlap)});
+  if (product_follows) open_.gathering = static_cast<Index>(program_.collectives.size()) - 1;
 }
 
 PassWriter::Overlap PassWriter::chunks_of(DensePart part) const {
@@ -221,20 +212,19 @@ PassWriter::Overlap PassWriter::chunks_of(DensePart part) const {
 }
 
 std::optional<OverlappedProduct> PassWriter::product_before(Overlap overlap) const {
-  if (overlap == Overlap::none || !dense_before_) return std::nullopt;
-  const LinearPart& part = program_.dense[*dense_before_];
+  if (overlap == Overlap::none || !open_.dense_before) return std::nullopt;
+  const LinearPart& part = program_.dense[*open_.dense_before];
   // What backward reduces is the gradient of an input.
-  const Gradients wanted = overlap == Overlap::weight_gradient ? Gradients::weights : Gradients::inputs;
-  const bool is_forward = part.direction == Direction::forward;
-  const auto last = is_forward ? last_of(part.gemms.size()) : last_product(part, wanted);
+  std::optional<std::size_t> last = overlap == Overlap::weight_gradient ? part.last_of_weights : part.last_of_inputs;
+  if (part.direction == Direction::forward && !part.gemms.empty()) last = part.gemms.size() - 1;
   if (!last) return std::nullopt;
-  return OverlappedProduct{*dense_before_, static_cast<Index>(*last), overlap == Overlap::chunks};
+  return OverlappedProduct{*open_.dense_before, static_cast<Index>(*last), overlap == Overlap::chunks};
 }
 
 // An input-gradient pass has no product for the weight's gradient.
 PassWriter::Overlap PassWriter::overlap_of_sum(DensePart part) const {
   const bool is_input = part == DensePart::qkv || part == DensePart::mlp || part == DensePart::head;
-  if (direction_ == Direction::forward || !recipe().overlap_tp_gradients || !is_input) return chunks_of(part);
+  if (open_.direction == Direction::forward || !recipe().overlap_tp_gradients || !is_input) return chunks_of(part);
   return work_.kind == PassKind::input_gradient ? Overlap::none : Overlap::weight_gradient;
 }
 
@@ -243,27 +233,25 @@ void PassWriter::add_collective(const TensorParallelCollective& op) {
 }
 
 void PassWriter::add_dense(LinearPart part) {
-  const std::optional<Index> gathering = gathering_;
-  const Index work = added(program_.dense, of_this_pass(std::move(part)));
+  const std::optional<Index> gathering = open_.gathering;
+  const Index work = added(program_.dense, std::move(part));
   const Index index = add(Opcode::dense, Stream::compute, work);
   if (awaited_) body()[index].after(*std::exchange(awaited_, std::nullopt));
   if (local_) add_idle(local_->idle_dense(), 0);
-  dense_before_ = work;
+  open_.dense_before = work;
   if (gathering && !program_.dense[work].gemms.empty()) {
     program_.collectives[*gathering].overlapped = OverlappedProduct{work, 0, true};
   }
 }
 
 void PassWriter::add_wait(const ExpertWait& wait) {
-  const ExpertWait work{of_this_pass(wait.slowest), of_this_pass(wait.even)};
-  add(Opcode::expert_wait, Stream::compute, added(program_.expert_waits, work));
+  add(Opcode::expert_wait, Stream::compute, added(program_.expert_waits, wait));
 }
 
-LinearPart PassWriter::of_this_pass(LinearPart part) const {
-  const bool is_backward = part.direction == Direction::backward;
-  if (is_backward && work_.kind == PassKind::input_gradient) return input_gradients(part);
-  if (is_backward && work_.kind == PassKind::weight_gradient) return weight_gradients(part);
-  return part;
+Gradients PassWriter::gradients() const {
+  if (open_.direction == Direction::forward) return Gradients::all;
+  if (work_.kind == PassKind::input_gradient) return Gradients::inputs;
+  return work_.kind == PassKind::weight_gradient ? Gradients::weights : Gradients::all;
 }
 
 }  // namespace hdpsim

@@ -28,6 +28,7 @@ class PassWriter {
         micro_batch_(micro_batch),
         options_(options),
         parts_(parts),
+        open_{.layer = &options.model, .operations = &parts.ends},
         expert_tokens_(expert_tokens),
         tokens_(micro_batch.tokens_per_rank()) {
     program_.all_reduce = options.recipe.zero == 0;
@@ -51,9 +52,9 @@ class PassWriter {
   [[nodiscard]] const Recipe& recipe() const { return options_.recipe; }
   [[nodiscard]] const Transformer& model() const { return options_.model; }
   /// The model with all of its layers of the kind of the open block's, or as it is if the block has no layers.
-  [[nodiscard]] const Transformer& layer() const { return *layer_; }
+  [[nodiscard]] const Transformer& layer() const { return *open_.layer; }
   /// The layers of the open block, if it has some.
-  [[nodiscard]] const LayerRun& run() const { return run_; }
+  [[nodiscard]] const LayerRun& run() const { return open_.run; }
   [[nodiscard]] const Transformer& kind(const LayerRun& layers) const { return parts_.kinds[layers.kind].model; }
   /// Parameters of one layer on a device.
   [[nodiscard]] std::int64_t layer_parameters(const LayerRun& layers) const {
@@ -81,27 +82,29 @@ class PassWriter {
 
   void open_block(std::int64_t iterations, Direction direction);
   /// What the block has so far fetches for the layer while the previous one computes; the layer itself follows.
-  void begin_layer() { first_of_layer_ = static_cast<Index>(body().size()); }
+  void begin_layer() { open_.first_of_layer = next(); }
   /// Everything that is written from here on runs from this iteration of the block on.
-  void begin_at_iteration(std::uint32_t iteration) { first_iteration_ = iteration; }
+  void begin_at_iteration(std::uint32_t iteration) { open_.first_iteration = iteration; }
   /// A block whose iterations are layers.
   void open_layers(const LayerRun& layers, Direction direction);
   /// Sets the direction of everything that is written from here on.
-  void turn(Direction direction) { direction_ = direction; }
+  void turn(Direction direction) { open_.direction = direction; }
   Index add(Opcode opcode, Stream stream, Index work);
   Index add_ring(Opcode opcode, Stream stream, Index work, std::size_t ring_step);
   [[nodiscard]] std::vector<Instruction>& body() { return program_.blocks.back().body; }
   [[nodiscard]] std::int64_t iterations() const { return program_.blocks.back().iterations; }
-  [[nodiscard]] Index last() { return static_cast<Index>(body().size()) - 1; }
+  [[nodiscard]] Index last() { return next() - 1; }
+  /// The instruction that is written next.
+  [[nodiscard]] Index next() { return static_cast<Index>(body().size()); }
   /// The first kernel of the block. Empty if it has none so far.
-  [[nodiscard]] std::optional<Index> first_kernel() const { return first_kernel_; }
+  [[nodiscard]] std::optional<Index> first_kernel() const { return open_.first_kernel; }
   /// The first kernel that runs in all iterations, also in those without recompute; the block must have one.
-  [[nodiscard]] Index first_kernel_of_all() const { return first_kernel_of_all_.value(); }
+  [[nodiscard]] Index first_kernel_of_all() const { return open_.first_kernel_of_all.value(); }
   /// The first instruction since begin_layer(); the block must have one.
-  [[nodiscard]] Index first_of_layer() const { return first_of_layer_; }
+  [[nodiscard]] Index first_of_layer() const { return open_.first_of_layer; }
   [[nodiscard]] const std::vector<BodyRange>& rings() const { return program_.blocks.back().rings; }
   /// The instructions from `first_exchange` on, up to the one that is written next, are one ring.
-  void end_ring(Index first_exchange) { program_.blocks.back().rings.push_back({first_exchange, body().size()}); }
+  void end_ring(Index first_exchange) { program_.blocks.back().rings.push_back({first_exchange, next()}); }
 
   [[nodiscard]] Index bytes(Bytes amount);
   [[nodiscard]] Index attention(Attention work);
@@ -116,10 +119,10 @@ class PassWriter {
   /// Adds the attention of the busiest rank to what it holds alone, and behind it the wait of the mean rank; nothing
   /// where no rank holds spans alone.
   void attend_local();
-  /// Adds a collective among the ranks of the group, for which everything after it waits.
-  void share(const SharingCollective& op);
-  /// Adds one that runs beside kernels, from the end of `needed` on. Returns it.
-  Index share_beside(const SharingCollective& op, std::optional<Index> needed);
+  /// Adds a collective among the ranks of the group, for which everything after it waits, from the end of `needed` on.
+  void share(const SharingCollective& op, std::optional<Index> needed = {});
+  /// Adds one that overlaps with kernels. Returns it.
+  Index share_overlapped(const SharingCollective& op, std::optional<Index> needed);
 
   // ---- Dense work and its collectives
 
@@ -167,31 +170,38 @@ class PassWriter {
   void add_wait(const ExpertWait& wait);
   void add_steps(std::vector<ExpertStep> steps);
   void add_exchanged(ExchangedExperts experts);
+  Index add_share(Stream stream, const SharingCollective& op, std::optional<Index> needed);
   [[nodiscard]] ExpertLayer expert_layer_here() const {
-    return {layer(), *operations_, options_.experts, tp(), tokens_, expert_tokens_};
+    return {layer(), *open_.operations, options_.experts, tp(), tokens_, expert_tokens_, gradients()};
   }
-  [[nodiscard]] LinearPart of_this_pass(LinearPart part) const;
+  /// The gradients that dense work of the pass computes.
+  [[nodiscard]] Gradients gradients() const;
+
+  /// What is known of the block that is being written.
+  struct OpenBlock {
+    const Transformer* layer = nullptr;
+    const LayerOperations* operations = nullptr;  ///< Of its layers, or of the embedding and the head.
+    LayerRun run = {};
+    Direction direction = Direction::forward;
+    std::optional<Index> first_kernel = {};
+    std::optional<Index> first_kernel_of_all = {};
+    Index first_of_layer = 0;
+    std::uint32_t first_iteration = 0;
+    /// The dense work that the next instruction follows, with nothing but collectives in between.
+    std::optional<Index> dense_before = {};
+    /// The collective that the next instruction follows, if it gathers in chunks what that instruction's product reads.
+    std::optional<Index> gathering = {};
+  };
 
   const PassWork& work_;
   const MicroBatch& micro_batch_;
   const LoweringOptions& options_;
   const ModelParts& parts_;
-  const Transformer* layer_ = &options_.model;
-  const LayerOperations* operations_ = nullptr;  ///< Of the open block's layers, or of the embedding and the head.
-  LayerRun run_;
+  OpenBlock open_;
   ExpertTokens expert_tokens_;
   std::int64_t tokens_;
-  Direction direction_ = Direction::forward;
   std::vector<DensePart> stretch_;  ///< Dense parts that are not written yet.
-  std::optional<Index> first_kernel_;
-  std::optional<Index> first_kernel_of_all_;
-  Index first_of_layer_ = 0;
-  std::uint32_t first_iteration_ = 0;
-  /// The dense work that the next instruction follows, with nothing but collectives in between.
-  std::optional<Index> dense_before_;
-  std::optional<Index> awaited_;  ///< The instruction that the next dense work waits for.
-  /// The collective that the next instruction follows, if it gathers in chunks what that instruction's product reads.
-  std::optional<Index> gathering_;
+  std::optional<Index> awaited_;    ///< The instruction that the next dense work waits for.
   std::optional<GroupWork> group_work_;
   std::optional<std::array<ServedHalf, 2>> served_halves_;
   std::optional<LocalWork> local_;  ///< Of a micro-batch with local spans.

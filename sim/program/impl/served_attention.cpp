@@ -38,8 +38,7 @@ class ServedLayer {
     run(first_);
     const auto tasks_a = send(messages(0).tasks, SharedTensor::served);
     writer_.continue_with_tokens(all / 2);
-    const auto last_of_b = writer_.body().size();
-    run(last_);
+    const Index last_of_b = run(last_);
     run(first_);
     const auto tasks_b = send(messages(1).tasks, SharedTensor::served);
     const auto results_a = attend(0, tasks_a);
@@ -52,9 +51,12 @@ class ServedLayer {
   }
 
  private:
-  void run(Part part) {
+  // Returns its first instruction.
+  Index run(Part part) {
+    const Index first = writer_.next();
     part(writer_);
     writer_.end_stretch();
+    return first;
   }
 
   [[nodiscard]] Messages messages(std::size_t half) {
@@ -67,8 +69,8 @@ class ServedLayer {
     // (N - 1) / N of the bytes of an all-to-all reach a rank.
     const std::int64_t ranks = writer_.sharing().ranks();
     const Bytes all(divided(most.count() * ranks, ranks - 1));
-    return writer_.share_beside({CollectiveKind::all_to_all, all, tensor, direction_ == Direction::backward},
-                                writer_.last());
+    return writer_.share_overlapped({CollectiveKind::all_to_all, all, tensor, direction_ == Direction::backward},
+                                    writer_.last());
   }
 
   std::optional<Index> attend(std::size_t half, std::optional<Index> tasks) {

@@ -1,15 +1,17 @@
 #include "sim/program/impl/traded_heads.h"
 
+#include <utility>
+
 #include "sim/program/impl/ring.h"
 
 namespace hdpsim {
 namespace {
 
-// `gradients`: those of the tensors go, in place of the tensors themselves.
-void trade_inputs(PassWriter& writer, bool gradients) {
+// `gradients`: those of the tensors go, in place of the tensors themselves, from the end of `needed` on.
+void trade_inputs(PassWriter& writer, bool gradients, std::optional<Index> needed = {}) {
   const Bytes both = kv_bytes(writer.layer(), writer.shared_tokens(), writer.tp());
   const auto trade = [&](Bytes bytes, SharedTensor tensor) {
-    writer.share({CollectiveKind::all_to_all, bytes, tensor, gradients});
+    writer.share({CollectiveKind::all_to_all, bytes, tensor, gradients}, std::exchange(needed, std::nullopt));
   };
   trade(query_bytes(writer.layer(), writer.shared_tokens(), writer.tp()), SharedTensor::queries);
   trade(both / 2, SharedTensor::keys);
@@ -33,10 +35,7 @@ void forward_traded(PassWriter& writer, std::optional<Index> projected) {
 std::optional<Index> backward_traded(PassWriter& writer, Index differentiated) {
   if (writer.sharing().inner == 1) return backward_ring(writer, differentiated);
   trade_outputs(writer, true);
-  const std::optional<Index> last_exchange = backward_ring(writer, writer.last());
-  const auto behind_ring = static_cast<std::size_t>(writer.last()) + 1;
-  trade_inputs(writer, true);
-  if (last_exchange) writer.body()[behind_ring].after(*last_exchange);
+  trade_inputs(writer, true, backward_ring(writer, writer.last()));
   return std::nullopt;
 }
 

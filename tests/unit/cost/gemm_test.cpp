@@ -49,10 +49,12 @@ TEST_CASE("a product's efficiency grows with its work", "[cost]") {
 
 TEST_CASE("a product in fp8 is priced by its format's table", "[cost]") {
   DeviceProfile profile = device_with_products();
-  for (const ProductFormat format : {ProductFormat::fp8, ProductFormat::fp8_blocks, ProductFormat::mxfp8}) {
-    std::optional<GemmTable>& table = profile.gemm_fp8[fp8_table(format)];
+  for (const ProductFormat format :
+       {ProductFormat::fp8, ProductFormat::fp8_blocks, ProductFormat::mxfp8, ProductFormat::nvfp4}) {
+    std::optional<GemmTable>& table = profile.gemm_narrow[narrow_format(format).table];
     table = profile.gemm;
-    table->full_rate = FlopRate((2.0 + static_cast<double>(fp8_table(format))) * profile.gemm->full_rate.per_second());
+    const auto times = 2.0 + static_cast<double>(narrow_format(format).table);
+    table->full_rate = FlopRate(times * profile.gemm->full_rate.per_second());
   }
   const auto cost = make_cost_model(profile);
   const Duration bf16 = cost->gemm({1000, 1000, 5000}).time - 10_us;
@@ -63,6 +65,7 @@ TEST_CASE("a product in fp8 is priced by its format's table", "[cost]") {
   CHECK(faster(ProductFormat::fp8_current) == Approx(2));
   CHECK(faster(ProductFormat::fp8_blocks) == Approx(3));
   CHECK(faster(ProductFormat::mxfp8) == Approx(4));
+  CHECK(faster(ProductFormat::nvfp4) == Approx(5));
 }
 
 TEST_CASE("a last wave of few tiles lasts as long as a full one", "[cost]") {
@@ -130,6 +133,7 @@ TEST_CASE("published devices multiply a layer in fp8 as much faster as Transform
   // Of B200 the rates of bf16 are by shape, those of fp8 by work.
   CHECK(faster("b200-published", ProductFormat::fp8) == Approx(1.92).epsilon(0.1));
   CHECK(faster("b200-published", ProductFormat::mxfp8) == Approx(1.83).epsilon(0.1));
+  CHECK(faster("b200-published", ProductFormat::nvfp4) == Approx(3.48).epsilon(0.1));
 }
 
 TEST_CASE("a scale from the tensor itself costs as much more than one that is known as was measured", "[cost]") {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sim/engine/world.h"
-#include "sim/model/expert_choice.h"
+#include "sim/model/experts.h"
 #include "sim/profile/profile_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"

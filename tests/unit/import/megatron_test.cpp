@@ -289,6 +289,7 @@ TEST_CASE("optimizers in groups, moments in bf16 and formats in fp8 are said", "
   CHECK(linear(" --fp8-recipe blockwise") == "fp8_blocks");
   CHECK(linear(" --fp8-recipe mxfp8") == "mxfp8");
   CHECK(linear(" --fp8-recipe custom") == "fp8");
+  CHECK(Read::text(good(sharded + "--fp4-format e2m1 --fp4-recipe nvfp4").run.kernels, "linear") == "nvfp4");
 }
 
 TEST_CASE("arguments are told that nobody knows, that nothing follows from, and that are repeated", "[import]") {

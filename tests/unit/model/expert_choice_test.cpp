@@ -1,4 +1,4 @@
-#include "sim/model/expert_choice.h"
+#include "sim/model/experts.h"
 
 #include <bit>
 #include <cstdint>

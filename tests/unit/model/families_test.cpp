@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/model/impl/near_architecture.h"
+#include "sim/model/kept_tensors.h"
 #include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
@@ -114,7 +115,7 @@ TEST_CASE("models with experts have as many parameters, and as many active ones,
         {"llama4-maverick", 400, 17, 2},      {"minimax-text-01", 456, 45.9, 0}, {"minimax-m1", 456, 45.9, 0},
         {"jamba-v0.1", 51.6, 12, 2},          {"granite-4-small", 32, 9, 1},     {"qwen3-vl-30b-a3b", 30.5, 3.3, 2},
         {"qwen3.5-397b-a17b", 397, 17, 2},    {"minimax-m2.7", 230, 10, 1},      {"nemotron-3-nano", 31.6, 3.2, 1},
-        {"nemotron-3-super", 120.6, 12.7, 2}, {"nemotron-3-ultra", 550, 55, 1}}) {
+        {"nemotron-3-super", 120.6, 12.7, 2}, {"nemotron-3-ultra", 550, 55, 1},  {"step3", 316, 38, 1}}) {
     INFO(row.name);
     const Transformer model = main_model(row.name);
     const std::int64_t left_out = (model.tied_embeddings ? 1 : 2) - row.tables;
@@ -279,6 +280,26 @@ TEST_CASE("an indexer that is too wide, or has no latents to choose among, is re
   CHECK_THAT(problems("index_n_heads", "100000"), Catch::Contains("an indexer with heads of a width of 12800000"));
   CHECK_THAT(problems("kv_lora_rank", "1000000"), Catch::Contains("heads that read latents with a width"));
   CHECK_THAT(problems("kv_lora_rank", "0"), Catch::Contains("an indexer chooses among latents"));
+}
+
+TEST_CASE("queries that are made through a latent take two products and a norm in place of one product", "[families]") {
+  // Step-3: 64 heads of 256 through a latent of 2,048, which all share one head of keys and of values.
+  const Transformer model = preset("step3");
+  CHECK(model.query_latent == 2048);
+  CHECK(layers_of(model) == "56 full experts, 5 full mlp");
+  const std::int64_t hidden = model.hidden;
+  const std::int64_t queries = 64 * 256;
+  const std::int64_t products = hidden * 2048 + 2048 * queries + 2 * hidden * 256 + queries * hidden;
+  const Transformer dense = of_kind(model, 1);
+  const std::int64_t mlp = 3 * hidden * 18'432;
+  CHECK(layer_parameter_count(dense) == products + 2048 + mlp + 2 * hidden);
+  Transformer direct = dense;
+  direct.query_latent = 0;
+  // The latent is kept before and behind its norm, in two bytes a column.
+  CHECK(kept_bytes(kept_tensors(dense, {}), {.tokens = 100}) - kept_bytes(kept_tensors(direct, {}), {.tokens = 100}) ==
+        Bytes(100 * 2 * 2 * 2048));
+  const Recipe again{.recompute = {LayerModule::qkv}};
+  CHECK(kept_tensors(dense, again).size() == kept_tensors(direct, again).size());
 }
 
 TEST_CASE("latent attention has the widths of its files", "[families]") {

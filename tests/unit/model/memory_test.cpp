@@ -69,6 +69,8 @@ TEST_CASE("in fp8 a layer keeps products' inputs in a byte an element, and atten
   const Bytes scales(tokens * (3 * model.hidden + model.ffn_hidden) / 32);
   CHECK(kept(ProductFormat::fp8_blocks) == in_fp8 + scales);
   CHECK(kept(ProductFormat::mxfp8) == in_fp8 + scales);
+  // Half a byte less, and a byte for 16 columns.
+  CHECK(kept(ProductFormat::nvfp4) == in_fp8 - scales * 32 / 2 + scales * 2);
 }
 
 TEST_CASE("token-wise offload moves a layer's input and attention's output whole", "[memory]") {

@@ -1,4 +1,3 @@
-#include "sim/model/weight_matrices.h"
 
 #include <algorithm>
 #include <numeric>

@@ -239,7 +239,7 @@ TEST_CASE("products in fp8 cast what no norm has written for them, and gradients
   CHECK(casts(after_attention, Direction::backward) == Bytes(4 * t * (h + 2 * f + h)));
   CHECK(casts(output_head, Direction::forward) == Bytes{});
   CHECK(before_attention(model, t, 1, Direction::forward, fp8).gemms.front().format == ProductFormat::fp8);
-  CHECK_FALSE(in_fp8(output_head(model, t, 1, Direction::forward, fp8).gemms.front().format));
+  CHECK_FALSE(is_narrow(output_head(model, t, 1, Direction::forward, fp8).gemms.front().format));
 }
 
 TEST_CASE(
@@ -257,6 +257,9 @@ TEST_CASE(
     CHECK(bytes(format, CastOf::other) == 2 * numbers + written + 2 * numbers / 32);
     CHECK(bytes(format, CastOf::norm) == bytes(format, CastOf::other));
   }
+  // In 4 bits: half a byte and a sixteenth, by rows and by columns, behind two passes over the elements.
+  CHECK(bytes(ProductFormat::nvfp4, CastOf::other) == 2 * 2 * numbers + numbers + 2 * numbers / 16);
+  CHECK(bytes(ProductFormat::nvfp4, CastOf::norm) == bytes(ProductFormat::nvfp4, CastOf::other));
 }
 
 TEST_CASE("an activation's input that is kept in fp8 is cast there and back", "[model]") {

@@ -3,8 +3,9 @@
 #include <fstream>
 #include <functional>
 
-#include "kernels/exec/model_shape.h"
 #include "kernels/spec/error.h"
+#include "sim/base/fingerprint.h"
+#include "sim/model/layers.h"
 #include "tests/support/catch.h"
 #include "tests/support/file_text.h"
 #include "tests/support/kernels.h"
@@ -138,7 +139,7 @@ TEST_CASE("a checkpoint that is torn, damaged, foreign or missing is refused by 
   refused(changed(file, [](std::string& bytes) { bytes[bytes.size() / 2] ^= 1; }), "its checksum is wrong");
   refused(changed(file, [](std::string& bytes) { bytes[24] ^= 1; }), "its checksum is wrong");  // the shape
 
-  const CheckpointTitle other{shape_fingerprint(tiny_model(1)), 0, 0, 0};
+  const CheckpointTitle other{fingerprint(shape_text(tiny_model(1))), 0, 0, 0};
   CheckpointWriter(folder.path() / "other", other).finish();
   refused(folder.path() / "other", "is of another model than 'tiny'");
 }

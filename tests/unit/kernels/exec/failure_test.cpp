@@ -8,6 +8,7 @@
 
 #include "kernels/exec/executor.h"
 #include "kernels/exec/parameters.h"
+#include "kernels/exec/requirements.h"
 #include "kernels/spec/error.h"
 #include "sim/model/layers.h"
 #include "tests/support/catch.h"
@@ -79,6 +80,9 @@ TEST_CASE("kinds of layers that have no kernels are refused by name", "[exec]") 
   Transformer mixed = tiny_model();
   set_layers(mixed, {mixed, gated});
   CHECK(refused(mixed) == "its attention's output has a gate or a bias");
+  Transformer factored = tiny_model();
+  factored.query_latent = 16;
+  CHECK(refused(factored) == "its queries are made through a latent alone");
   Transformer narrow = tiny_model();
   narrow.moe = MixtureOfExperts{.experts = 4, .experts_per_token = 2, .expert_hidden = 8, .latent = 16};
   CHECK(refused(narrow) == "its experts work in a latent");
@@ -96,6 +100,10 @@ TEST_CASE("kinds of layers that have no kernels are refused by name", "[exec]") 
   Transformer further = tiny_model();
   further.predictions = 2;
   CHECK(refused(further) == "it predicts several tokens");
+}
+
+TEST_CASE("products that multiply other numbers than elements are not executed", "[exec]") {
+  CHECK_THROWS_WITH(require_executable(Recipe{.products = ProductFormat::nvfp4}), Contains("leave kernels.linear out"));
 }
 
 // What every device says when it trains two steps, the first of which makes every parameter infinite.

@@ -125,7 +125,7 @@ TEST_CASE("initial parameters do not depend on how they are asked for", "[exec]"
   std::vector<float> part(1000);
   layout.initial_values(3, 5000, part);
   CHECK(std::equal(part.begin(), part.end(), all.begin() + 5000));
-  const Tensor& norm = layout.layers()[1].mlp_norm;
+  const Tensor& norm = layout.layers()[1].norm(DensePart::mlp_norm);
   CHECK(all[static_cast<std::size_t>(norm.begin)] == 1);
   double squares = 0;
   for (std::int64_t i = 0; i < layout.embedding().count; ++i) {
