@@ -120,10 +120,10 @@ void FieldList::add_text(std::string_view key, std::string_view sentence, bool r
                                                               Diagnostics& diagnostics) {
     const auto text = hdpsim::read<std::string>(value, diagnostics);
     if (required && text && text->empty()) diagnostics.error(value.position, fmt::format("'{}' says nothing", key));
-    *static_cast<std::string*>(place(object, true)) = text.value_or("");
+    *static_cast<std::string*>(place(object, make)) = text.value_or("");
   };
   const auto write = [place, style](void* object) {
-    const auto& text = *static_cast<const std::string*>(place(object, false));
+    const auto& text = *static_cast<const std::string*>(place(object, 0));
     if (text.empty() && style == TextStyle::quoted) return Value();
     Value value = Value::scalar(text);
     value.quoted = style == TextStyle::quoted;
@@ -135,10 +135,10 @@ void FieldList::add_text(std::string_view key, std::string_view sentence, bool r
 template <class T>
 void FieldList::add_value(std::string_view key, std::string_view sentence, bool required, const RangeOf<T>& range,
                           Place place) {
-  const auto put = [place](void* object, const T& value) { *static_cast<T*>(place(object, true)) = value; };
+  const auto put = [place](void* object, const T& value) { *static_cast<T*>(place(object, make)) = value; };
   keys_.add_range<T>(field_text(key, shape_of_value<T>(range), sentence, required), range, put);
   writes_.push_back([place, range](void* object) {
-    const auto* value = static_cast<const T*>(place(object, false));
+    const auto* value = static_cast<const T*>(place(object, 0));
     if (value == nullptr) return Value();
     if constexpr (std::is_same_v<T, std::int64_t>) {
       const auto count = static_cast<double>(*value);
@@ -155,8 +155,8 @@ template void FieldList::add_value<Bandwidth>(std::string_view, std::string_view
                                               Place);
 template void FieldList::add_value<FlopRate>(std::string_view, std::string_view, bool, const Between<FlopRate>&, Place);
 
-void FieldList::add_word(KeyText text, const std::string& what, const KeyList::Put<std::size_t>& put,
-                         const std::function<std::size_t(const void*)>& get) {
+void FieldList::add_index(KeyText text, const std::string& what, const KeyList::Put<std::size_t>& put,
+                          const std::function<std::size_t(void*)>& get) {
   writes_.push_back([get, words = text.shape.words](void* object) { return Value::scalar(words.at(get(object))); });
   keys_.add_word(std::move(text), what, put);
 }
@@ -165,22 +165,29 @@ void FieldList::add_spread(const Place& place) {
   const auto add_time = [&](std::string_view key, Duration Spread::*time) {
     const auto read = [place, time](const Value& value, void* object, Diagnostics& diagnostics) {
       if (const auto stated = hdpsim::read<Duration>(value, diagnostics)) {
-        static_cast<Spread*>(place(object, true))->*time = *stated;
+        static_cast<Spread*>(place(object, make))->*time = *stated;
       }
     };
     add(field_text(key, shape_of(KeyShape::Kind::time), {}, false), read, [place, time](void* object) {
-      const auto* spread = static_cast<const Spread*>(place(object, false));
+      const auto* spread = static_cast<const Spread*>(place(object, 0));
       return spread == nullptr ? Value() : scalar_of(spread->*time);
     });
   };
   add_time("p10", &Spread::p10);
   add_time("p90", &Spread::p90);
-  add_value<std::int64_t>("runs", {}, false, positive_range, [place](void* object, bool make) -> void* {
-    auto* spread = static_cast<Spread*>(place(object, make));
-    return spread == nullptr ? nullptr : &spread->runs;
-  });
+  add(
+      field_text("runs", count_shape(positive_range), {}, false),
+      [place](const Value& value, void* object, Diagnostics& diagnostics) {
+        if (const auto stated = read_in<std::int64_t>(value, "'runs'", positive_range, diagnostics)) {
+          static_cast<Spread*>(place(object, make))->runs = *stated;
+        }
+      },
+      [place](void* object) {
+        const auto* spread = static_cast<const Spread*>(place(object, 0));
+        return spread == nullptr ? Value() : scalar_of(spread->runs);
+      });
   add_check([place](void* object, const Value& value, Diagnostics& diagnostics) {
-    const auto* spread = static_cast<const Spread*>(place(object, false));
+    const auto* spread = static_cast<const Spread*>(place(object, 0));
     if (spread == nullptr) return;
     if (spread->p10 > Duration{} && spread->p10 <= spread->p90 && spread->runs > 0) return;
     diagnostics.error(value.position, "a spread needs 'p10', 'p90' and 'runs', with p10 no more than p90");
@@ -197,22 +204,22 @@ void FieldList::add_numbers(std::string_view key, std::string_view sentence, Pla
   using Numbers = std::vector<double>;
   const auto read = [place, key = std::string(key)](const Value& value, void* object, Diagnostics& diagnostics) {
     for (const Value& item : items_of(value, key, "number", diagnostics)) {
-      static_cast<Numbers*>(place(object, true))->push_back(hdpsim::read<double>(item, diagnostics).value_or(0));
+      static_cast<Numbers*>(place(object, make))->push_back(hdpsim::read<double>(item, diagnostics).value_or(0));
     }
   };
   add(field_text(key, list_shape(shape_of(KeyShape::Kind::number)), sentence, false), read,
-      [place](void* object) { return line_of(*static_cast<const Numbers*>(place(object, false)), scalar_of<double>); });
+      [place](void* object) { return line_of(*static_cast<const Numbers*>(place(object, 0)), scalar_of<double>); });
 }
 
 void FieldList::add_documents(std::string_view key, std::string_view sentence, Place place) {
   using Documents = std::vector<PackedDocument>;
   const auto read = [place, key = std::string(key)](const Value& value, void* object, Diagnostics& diagnostics) {
     for (const Value& item : items_of(value, key, "document", diagnostics)) {
-      static_cast<Documents*>(place(object, true))->push_back(document_of(item, diagnostics));
+      static_cast<Documents*>(place(object, make))->push_back(document_of(item, diagnostics));
     }
   };
   const auto write = [place](void* object) {
-    return line_of(*static_cast<const Documents*>(place(object, false)),
+    return line_of(*static_cast<const Documents*>(place(object, 0)),
                    [](const PackedDocument& document) { return Value::scalar(text_of(document)); });
   };
   const KeyShape item = either_shape({count_shape(positive_range), shape_of(KeyShape::Kind::text)});
@@ -220,7 +227,7 @@ void FieldList::add_documents(std::string_view key, std::string_view sentence, P
 }
 
 void FieldList::add_part(std::string_view key, std::string_view sentence, const char* what, Need need,
-                         const Inner& inner, Place place, const std::function<bool(const void* part)>& is_written) {
+                         const Inner& inner, Place place, bool (*is_written)(const void* part)) {
   const bool is_refused = need == Need::only_measured && !measured_;
   const auto read = [=](const Value& value, void* object, Diagnostics& diagnostics) {
     if (is_refused) {
@@ -228,12 +235,12 @@ void FieldList::add_part(std::string_view key, std::string_view sentence, const 
                         "only a profile with the label 'measured' has these, or one of traces, or a fit to steps that "
                         "started from one");
     } else {
-      inner->read(value, what, place(object, true), diagnostics);
+      inner->read(value, what, place(object, make), diagnostics);
     }
   };
   const auto write = [=](void* object) {
-    const void* part = place(object, false);
-    if (part == nullptr || (is_written && !is_written(part))) return Value();
+    const void* part = place(object, 0);
+    if (part == nullptr || (is_written != nullptr && !is_written(part))) return Value();
     Value map = inner->written(part);
     return inner->group_ && map.entries.empty() ? Value() : map;
   };
@@ -242,10 +249,10 @@ void FieldList::add_part(std::string_view key, std::string_view sentence, const 
 }
 
 void FieldList::add_list(std::string_view key, std::string_view sentence, const ListText& text, const Inner& inner,
-                         ItemPlace place) {
+                         Place place) {
   const auto read = [=, key = std::string(key)](const Value& value, void* object, Diagnostics& diagnostics) {
     for (const Value& item : items_of(value, key, text.of, diagnostics)) {
-      inner->read(item, text.item, place(object, new_item), diagnostics);
+      inner->read(item, text.item, place(object, make), diagnostics);
     }
   };
   const auto write = [=](void* object) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -47,16 +49,34 @@ Words<Value> words_of(std::size_t count, Name name) {
 /// or none. A part that is `only_measured` is refused in profiles that may not have samples.
 enum class Need { always, unless_measured, never, only_measured };
 
+/// Where objects keep something: a member or a function that gives it, without its type. A std::function for each pair
+/// of types would take a compiler longer than all else here.
+class MemberPlace {
+ public:
+  /// Gets the member, the object, and an index or FieldList::make.
+  using Find = void* (*)(const void* member, void* object, std::size_t number);
+
+  template <class M>
+  MemberPlace(const M& member, Find find) : find_(find) {
+    static_assert(sizeof(M) <= sizeof(member_) && std::is_trivially_copyable_v<M>);
+    std::memcpy(member_.data(), &member, sizeof(M));
+  }
+  void* operator()(void* object, std::size_t number) const { return find_(member_.data(), object, number); }
+
+ private:
+  Find find_;
+  alignas(std::max_align_t) std::array<std::byte, sizeof(void*) * 2> member_{};
+};
+
 /// The fields of one map of a profile, in the order of the file: keys that are read (KeyList, whose texts make the
 /// schema), and written back as they read. They belong to an object of any type: Fields is what has the type, and what
 /// does not depend on it is compiled once.
 class FieldList {
  public:
-  /// Where an object keeps the value of a field. Null: it has none; with `make` it then gets one.
-  using Place = std::function<void*(void* object, bool make)>;
-  /// An item of a list by its index, null past the end; a new one for `new_item`.
-  using ItemPlace = std::function<void*(void* object, std::size_t index)>;
-  static constexpr std::size_t new_item = SIZE_MAX;
+  /// Where an object keeps the value of a field: null where it has none, unless asked to `make` one. Of a list the item
+  /// of an index, null past the end, or a new one.
+  using Place = MemberPlace;
+  static constexpr std::size_t make = SIZE_MAX;
   /// Completes an object, and reports what does not hold between the fields of `value`, from which it was read.
   using Check = std::function<void(void* object, const Value& value, Diagnostics&)>;
 
@@ -82,20 +102,34 @@ class FieldList {
   /// A number (std::int64_t, double) or a quantity. A count outside of its range is not written.
   template <class T>
   void add_value(std::string_view key, std::string_view sentence, bool required, const RangeOf<T>& range, Place place);
-  /// One of several words, by its index.
-  void add_word(KeyText text, const std::string& what, const KeyList::Put<std::size_t>& put,
-                const std::function<std::size_t(const void*)>& get);
+  /// One of several words, each of which stands for a value of the member.
+  template <class V>
+  void add_word(std::string_view key, std::string_view sentence, bool required, const std::string& what,
+                const Words<V>& words, Place place) {
+    std::vector<std::string> names;
+    for (const auto& word : words) names.push_back(word.first);
+    const auto put = [place, words](void* object, const std::size_t& word) {
+      *static_cast<V*>(place(object, make)) = words[word].second;
+    };
+    add_index(key_text(key, word_shape(std::move(names)), {}, sentence, {.required = required}), what, put,
+              [place, words](void* object) {
+                std::size_t word = 0;
+                while (words.at(word).second != *static_cast<const V*>(place(object, 0))) ++word;
+                return word;
+              });
+  }
+  void add_index(KeyText text, const std::string& what, const KeyList::Put<std::size_t>& put,
+                 const std::function<std::size_t(void*)>& get);
   void add_spread(const Place& place);
   void add_rate();
   void add_numbers(std::string_view key, std::string_view sentence, Place place);
   void add_documents(std::string_view key, std::string_view sentence, Place place);
-  /// A map of its own, of an object or of a part of it. `is_written`: whether a part is, where it need not be.
   /// The fields of a part or an item: those of a type, or of a group.
   using Inner = std::shared_ptr<const FieldList>;
+  /// A map of its own, of an object or of a part of it. `is_written`: whether a part is, where it need not be.
   void add_part(std::string_view key, std::string_view sentence, const char* what, Need need, const Inner& inner,
-                Place place, const std::function<bool(const void* part)>& is_written = {});
-  void add_list(std::string_view key, std::string_view sentence, const ListText& text, const Inner& inner,
-                ItemPlace place);
+                Place place, bool (*is_written)(const void* part) = nullptr);
+  void add_list(std::string_view key, std::string_view sentence, const ListText& text, const Inner& inner, Place place);
   void add_check(Check check) { checks_.push_back(std::move(check)); }
 
  private:
@@ -169,15 +203,7 @@ class Fields : public FieldList {
   template <class V>
   void choice(std::string_view key, const std::string& what, V T::*member, const Words<V>& words,
               std::string_view sentence = {}, bool required = true) {
-    std::vector<std::string> names;
-    for (const auto& word : words) names.push_back(word.first);
-    const auto put = [=](void* object, const std::size_t& word) { object_at(object).*member = words[word].second; };
-    const auto get = [=](const void* object) {
-      std::size_t word = 0;
-      while (words.at(word).second != static_cast<const T*>(object)->*member) ++word;
-      return word;
-    };
-    add_word(key_text(key, word_shape(std::move(names)), {}, sentence, {.required = required}), what, put, get);
+    add_word(key, sentence, required, what, words, place(member));
   }
 
   /// The tile of a kernel. A side is at most 65,536, which no tile is near, because code loops over tiles one by one.
@@ -210,7 +236,7 @@ class Fields : public FieldList {
              std::string_view sentence = {}) {
     const auto inner = std::make_shared<Fields>(is_measured(), true);
     declare_fields(*inner);
-    add_part(key, sentence, what, need, inner, [](void* object, bool) { return object; });
+    add_part(key, sentence, what, need, inner, Place(0, [](const void*, void* object, std::size_t) { return object; }));
   }
 
   /// The time of a sample, and its spread where it is known.
@@ -233,7 +259,7 @@ class Fields : public FieldList {
   void part(std::string_view key, const char* what, Member member, std::string_view sentence = {},
             Need need = Need::always) {
     using Part = std::remove_cvref_t<std::invoke_result_t<Member, T&>>;
-    std::function<bool(const void*)> is_written;
+    bool (*is_written)(const void*) = nullptr;
     if (need == Need::only_measured || (need == Need::unless_measured && is_measured())) {
       is_written = [](const void* part) { return *static_cast<const Part*>(part) != Part{}; };
     }
@@ -248,12 +274,12 @@ class Fields : public FieldList {
   template <class Member>
   void list(std::string_view key, const ListText& text, Member member, std::string_view sentence = {}) {
     using Item = typename std::remove_cvref_t<std::invoke_result_t<Member, T&>>::value_type;
-    const auto item = [member](void* object, std::size_t index) -> void* {
-      auto& items = std::invoke(member, object_at(object));
-      if (index == new_item) return &items.emplace_back();
+    const auto item = [](const void* which, void* object, std::size_t index) -> void* {
+      auto& items = std::invoke(*static_cast<const Member*>(which), object_at(object));
+      if (index == make) return &items.emplace_back();
       return index < items.size() ? &items[index] : nullptr;
     };
-    add_list(key, sentence, text, fields_of<Item>(is_measured()), item);
+    add_list(key, sentence, text, fields_of<Item>(is_measured()), Place(member, item));
   }
 
   /// What must hold between the fields, once they are read; it may complete the object.
@@ -269,19 +295,19 @@ class Fields : public FieldList {
 
   template <class Member>
   static Place place(Member member) {
-    return [member](void* object, bool make) -> void* {
-      auto& value = std::invoke(member, object_at(object));
+    return Place(member, [](const void* which, void* object, std::size_t number) -> void* {
+      auto& value = std::invoke(*static_cast<const Member*>(which), object_at(object));
       if constexpr (requires {
                       value.emplace();
                       value.has_value();
                     }) {
-        if (make && !value) value.emplace();
+        if (number == make && !value) value.emplace();
         return value ? &*value : nullptr;
       } else {
-        (void)make;
+        (void)number;
         return &value;
       }
-    };
+    });
   }
 
   static constexpr Between<FlopRate> limits_of(FlopRate) { return limits::flop_rate; }
