@@ -7,9 +7,9 @@
 
 #include "calib/measure/device.h"
 #include "calib/measure/impl/message_timer.h"
+#include "kernels/cpu/core_peak.h"
 #include "kernels/cpu/cores.h"
 #include "kernels/cpu/cpu_backend.h"
-#include "kernels/cpu/peak.h"
 #include "kernels/transport/in_process.h"
 
 namespace hdpsim::calib {

@@ -13,7 +13,7 @@
 #include "kernels/cuda/impl/staging.h"
 #include "kernels/cuda/impl/stream_queues.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/layer.h"
+#include "kernels/cuda/layer_launches.h"
 #include "kernels/spec/error.h"
 
 namespace hdpsim::kernels {

@@ -81,7 +81,8 @@ using ProgramSource = std::function<const Program&()>;
 ///
 /// Wherever a sequence is computed, the loss is a mean over the tokens of the batch and gradients are sums over them,
 /// so that all plans of a batch give the same gradients except for rounding, under every tp and pp. Sums have a fixed
-/// order: the same plan gives the same bits, unless the backend itself adds in no fixed order (kernels/cuda/layer.h).
+/// order: the same plan gives the same bits, unless the backend itself adds in no fixed order
+/// (kernels/cuda/layer_launches.h).
 ///
 /// On a backend that runs ahead a step waits for the device when the loss is needed, and at its end. Times are then
 /// those at which the device got there.

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/exec/impl/executed_sharing.h"
 #include "kernels/exec/impl/layer_kinds.h"
 #include "kernels/exec/impl/layer_mixing.h"
-#include "kernels/exec/impl/sharing_forms.h"
 #include "kernels/spec/error.h"
 #include "sim/model/layers.h"
 #include "sim/model/mixing.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/ring/rank_attention.h"
-#include "kernels/ring/ring_steps.h"
+#include "kernels/ring/ring_instructions.h"
 #include "kernels/ring/scratch.h"
 #include "kernels/ring/sharding.h"
 #include "kernels/spec/attention.h"

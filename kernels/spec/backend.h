@@ -11,7 +11,7 @@
 
 #include "kernels/spec/attention.h"
 #include "kernels/spec/error.h"
-#include "kernels/spec/experts.h"
+#include "kernels/spec/expert_routing.h"
 #include "kernels/spec/layer.h"
 #include "kernels/spec/linear_attention.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/analysis/link_use.h"
-#include "sim/analysis/memory.h"
+#include "sim/analysis/memory_use.h"
 #include "sim/engine/timeline.h"
 
 namespace hdpsim {

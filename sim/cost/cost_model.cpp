@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "sim/cost/impl/fitted.h"
-#include "sim/cost/impl/table.h"
+#include "sim/cost/impl/table_cost_model.h"
 
 namespace hdpsim {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/model/layers.h"
-#include "sim/program/ring_attention.h"
+#include "sim/program/ring_launches.h"
 #include "sim/program/uneven_attention.h"
 
 namespace hdpsim {

@@ -1,7 +1,7 @@
 # The server of `hdpsim explore` is optional: without libcpp-httplib the command says so. Debian has it as a shared
 # library alone, which takes no part in static builds.
 set(page ${CMAKE_CURRENT_LIST_DIR}/page)
-hdpsim_embed(hdpsim_explore sim/explore/page_files.h hdpsim::explore_files
+hdpsim_embed(hdpsim_explore sim/explore/explore_page_files.h hdpsim::explore_files
   explore_html=${page}/explore.html explore_css=${page}/explore.css settings_js=${page}/settings.js
   controls_js=${page}/controls.js results_js=${page}/results.js explore_js=${page}/explore.js)
 

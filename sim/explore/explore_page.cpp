@@ -13,7 +13,7 @@
 #include "sim/cluster/cluster_config.h"
 #include "sim/document/json.h"
 #include "sim/document/values.h"
-#include "sim/explore/page_files.h"
+#include "sim/explore/explore_page_files.h"
 #include "sim/model/memory.h"
 #include "sim/model/model_config.h"
 #include "sim/page/page.h"

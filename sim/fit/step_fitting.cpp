@@ -9,7 +9,7 @@
 
 #include "sim/base/text.h"
 #include "sim/fit/impl/fit_errors.h"
-#include "sim/fit/impl/next_runs.h"
+#include "sim/fit/impl/next_run_choice.h"
 #include "sim/fit/impl/row_choice.h"
 #include "sim/fit/impl/step_model.h"
 #include "sim/fit/robust_fit.h"

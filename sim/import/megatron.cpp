@@ -12,7 +12,7 @@
 #include "sim/import/impl/megatron_model.h"
 #include "sim/import/impl/stated_keys.h"
 #include "sim/program/schedule.h"
-#include "sim/study/megatron_rules.h"
+#include "sim/study/megatron_refusals.h"
 
 namespace hdpsim {
 namespace {

@@ -7,7 +7,7 @@ namespace hdpsim {
 
 /// How the queries of a group's ranks meet the keys and values of all of them. Each has a SharingForm
 /// (sim/model/sharing_form.h), a lowering (sim/program/impl/group_lowering.h) and rules of the executor
-/// (kernels/exec/impl/sharing_forms.h), which do not compile without it.
+/// (kernels/exec/impl/executed_sharing.h), which do not compile without it.
 enum class KeyExchange : std::uint8_t {
   ring,        ///< Keys and values pass from rank to rank and overlap with attention to those before.
   all_gather,  ///< Every rank gathers all keys and values first (Llama 3, 2024, section 3.3.2).

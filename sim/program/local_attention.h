@@ -6,7 +6,7 @@
 #include "sim/model/operation.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/plan.h"
-#include "sim/program/ring_attention.h"
+#include "sim/program/ring_launches.h"
 
 namespace hdpsim {
 

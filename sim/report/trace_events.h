@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/analysis/memory.h"
+#include "sim/analysis/memory_use.h"
 #include "sim/base/id.h"
 #include "sim/base/units.h"
 #include "sim/engine/machine.h"

@@ -8,7 +8,7 @@
 #include "sim/document/document.h"
 #include "sim/run/advice.h"
 #include "sim/trace/description.h"
-#include "sim/trace/fit.h"
+#include "sim/trace/length_fit.h"
 
 namespace hdpsim {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "sim/run/step.h"
-#include "sim/study/megatron_rules.h"
+#include "sim/study/megatron_refusals.h"
 
 namespace hdpsim {
 namespace {

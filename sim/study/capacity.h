@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "sim/analysis/memory.h"
+#include "sim/analysis/memory_use.h"
 #include "sim/plan/connection_table.h"
 #include "sim/plan/planner.h"
 #include "sim/program/program.h"

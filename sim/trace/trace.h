@@ -7,8 +7,8 @@
 
 #include "sim/trace/batch_source.h"
 #include "sim/trace/description.h"
-#include "sim/trace/fit.h"
 #include "sim/trace/length_distribution.h"
+#include "sim/trace/length_fit.h"
 #include "sim/trace/length_source.h"
 #include "sim/trace/length_tally.h"
 #include "sim/trace/trace_file.h"

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/cpu/core_peak.h"
 #include "kernels/cpu/cpu_backend.h"
-#include "kernels/cpu/peak.h"
 #include "tests/support/attention_tensors.h"
 #include "tests/support/kernels.h"
 

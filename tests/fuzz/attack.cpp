@@ -18,7 +18,7 @@
 #include <set>
 
 #include "sim/base/check.h"
-#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/scratch_files.h"
 #include "tests/fuzz/worker.h"
 
 namespace hdpsim::fuzz {

@@ -6,7 +6,7 @@
 #include "sim/tune/tune_report.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/sane.h"
-#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/scratch_files.h"
 #include "tests/fuzz/searches.h"
 
 // What the program wrote, changed by somebody else: it is refused, or read as far as it is whole and brought to the end

@@ -13,7 +13,7 @@
 #include "sim/validate/step_log.h"
 #include "sim/validate/validation_study.h"
 #include "tests/fuzz/groups.h"
-#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/scratch_files.h"
 
 namespace hdpsim::fuzz {
 namespace {

@@ -7,7 +7,7 @@
 #include "sim/tune/tune_report.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/sane.h"
-#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/scratch_files.h"
 
 namespace hdpsim::fuzz {
 namespace {

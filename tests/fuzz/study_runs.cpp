@@ -6,7 +6,7 @@
 #include "sim/validate/validation_study.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/sane.h"
-#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/scratch_files.h"
 
 namespace hdpsim::fuzz {
 namespace {

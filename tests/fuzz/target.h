@@ -25,7 +25,8 @@ class Find : public std::logic_error {
   std::string kind_;
 };
 
-// What one execution may compute, as a multiple of a piece of work that its process measures (tests/support/pace.h).
+// What one execution may compute, as a multiple of a piece of work that its process measures
+// (tests/support/processor_pace.h).
 inline constexpr double longest_reading = 50;      ///< Of a file.
 inline constexpr double longest_simulation = 500;  ///< Of a small study, where mutations made it larger.
 

@@ -6,7 +6,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/units.h"
 #include "tests/fuzz/groups.h"
-#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/scratch_files.h"
 
 namespace hdpsim::fuzz {
 

@@ -11,7 +11,7 @@
 #include "sim/plan/plan_file.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/sane.h"
-#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/scratch_files.h"
 
 namespace hdpsim::fuzz {
 namespace {

@@ -8,7 +8,7 @@
 #include "sim/profiler/recording.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/sane.h"
-#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/scratch_files.h"
 
 namespace hdpsim::fuzz {
 namespace {

@@ -18,8 +18,8 @@
 #include <typeinfo>
 
 #include "sim/base/check.h"
-#include "tests/fuzz/scratch.h"
-#include "tests/support/pace.h"
+#include "tests/fuzz/scratch_files.h"
+#include "tests/support/processor_pace.h"
 
 namespace hdpsim::fuzz {
 namespace {

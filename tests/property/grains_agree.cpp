@@ -20,9 +20,9 @@
 #include "sim/trace/batch_source.h"
 #include "tests/support/catch.h"
 #include "tests/support/checked_network.h"
+#include "tests/support/every_schedule.h"
 #include "tests/support/planner_of.h"
 #include "tests/support/random_clusters.h"
-#include "tests/support/schedules.h"
 #include "tests/support/seeds.h"
 
 namespace hdpsim {

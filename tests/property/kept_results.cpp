@@ -25,9 +25,9 @@
 #include "tests/support/catch.h"
 #include "tests/support/file_text.h"
 #include "tests/support/seeds.h"
+#include "tests/support/small_validation_set.h"
 #include "tests/support/study_file.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/validation_set.h"
 
 namespace hdpsim {
 namespace {

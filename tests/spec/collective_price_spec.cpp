@@ -9,7 +9,7 @@
 #include "sim/engine/simulator.h"
 #include "sim/engine/world.h"
 #include "sim/study/catalog.h"
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
 

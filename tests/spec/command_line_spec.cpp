@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
 #include "tests/support/not_run.h"
 

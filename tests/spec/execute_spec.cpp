@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
 #include "tests/support/not_run.h"
 

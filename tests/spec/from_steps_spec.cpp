@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sim/base/atomic_file.h"
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim::spec {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
 #include "tests/support/not_run.h"
-#include "tests/support/pace.h"
+#include "tests/support/processor_pace.h"
 
 namespace hdpsim::spec {
 namespace {

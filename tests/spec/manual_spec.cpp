@@ -3,7 +3,7 @@
 #include <set>
 #include <sstream>
 
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim::spec {

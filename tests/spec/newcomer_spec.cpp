@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim::spec {

@@ -4,7 +4,7 @@
 #include <regex>
 #include <sstream>
 
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
 #include "tests/support/not_run.h"
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim::spec {

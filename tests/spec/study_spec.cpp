@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim::spec {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
 #include "tests/support/not_run.h"
 

@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
-#include "tests/support/validation_set.h"
+#include "tests/support/small_validation_set.h"
 
 namespace hdpsim::spec {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "kernels/cuda/bf16.h"
-#include "kernels/reference/attention.h"
-#include "kernels/reference/layer.h"
+#include "kernels/reference/reference_attention.h"
+#include "kernels/reference/reference_layer.h"
 #include "kernels/spec/backend.h"
 #include "kernels/spec/error.h"
 

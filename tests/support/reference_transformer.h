@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "kernels/exec/impl/layer_kinds.h"
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 #include "kernels/exec/tokens.h"
-#include "kernels/reference/attention.h"
-#include "kernels/reference/layer.h"
-#include "kernels/reference/linear_attention.h"
+#include "kernels/reference/reference_attention.h"
+#include "kernels/reference/reference_layer.h"
+#include "kernels/reference/reference_linear_attention.h"
 #include "sim/model/transformer.h"
 
 namespace hdpsim::kernels::exec {

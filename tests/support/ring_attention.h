@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/ring/ring_steps.h"
+#include "kernels/ring/ring_instructions.h"
 #include "kernels/ring/sharding.h"
 #include "kernels/spec/attention.h"
 #include "kernels/spec/backend.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/reference/attention.h"
+#include "kernels/reference/reference_attention.h"
 #include "kernels/ring/sharding.h"
 #include "tests/support/reference_backend.h"
 #include "tests/support/ring_attention.h"

@@ -5,7 +5,7 @@
 #include "kernels/cpu/impl/attention_forward.h"
 #include "kernels/cpu/impl/kernel_table.h"
 #include "kernels/cpu/impl/layer_kernels.h"
-#include "kernels/cpu/impl/linear_attention.h"
+#include "kernels/cpu/impl/linear_attention_chunks.h"
 
 namespace hdpsim::kernels::cpu::HDPSIM_CPU_KERNELS {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/spec/experts.h"
+#include "kernels/spec/expert_routing.h"
 #include "kernels/spec/layer.h"
 
 /// Kernels that move rows, or choose among few numbers, for any instruction set. Elements are fp32.

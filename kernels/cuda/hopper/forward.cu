@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "kernels/cuda/hopper/launch_kernel.h"
+#include "kernels/cuda/hopper/hopper_launch.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/portable/launch_kernel.h"
 #include "kernels/spec/attention.h"

@@ -5,7 +5,7 @@
 #include "kernels/cuda/attention_tiles.h"
 #include "kernels/cuda/device/hopper.cuh"
 #include "kernels/cuda/device/ptx.cuh"
-#include "kernels/cuda/hopper/arguments.h"
+#include "kernels/cuda/hopper/hopper_arguments.h"
 #include "kernels/cuda/hopper/matrix.cuh"
 #include "kernels/cuda/portable/forward.cuh"
 #include "kernels/cuda/portable/work_queue.cuh"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "kernels/cuda/hopper/launch_kernel.h"
+#include "kernels/cuda/hopper/hopper_launch.h"
 #include "kernels/spec/error.h"
 
 namespace hdpsim::kernels::cuda::hopper {

@@ -1,8 +1,8 @@
 #include "kernels/cuda/layer/elementwise.cuh"
 
-#include "kernels/cuda/layer.h"
 #include "kernels/cuda/layer/host.h"
 #include "kernels/cuda/layer/rope.cuh"
+#include "kernels/cuda/layer_launches.h"
 
 namespace hdpsim::kernels::cuda::layer {
 namespace {

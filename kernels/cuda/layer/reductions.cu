@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "kernels/cuda/layer.h"
 #include "kernels/cuda/layer/attention_delta.cuh"
 #include "kernels/cuda/layer/cross_entropy.cuh"
 #include "kernels/cuda/layer/host.h"
+#include "kernels/cuda/layer_launches.h"
 
 namespace hdpsim::kernels::cuda::layer {
 

@@ -1,7 +1,7 @@
 #include "kernels/cuda/layer/rms_norm.cuh"
 
-#include "kernels/cuda/layer.h"
 #include "kernels/cuda/layer/host.h"
+#include "kernels/cuda/layer_launches.h"
 
 namespace hdpsim::kernels::cuda::layer {
 

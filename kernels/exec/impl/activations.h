@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/exec/impl/layer_kinds.h"
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 #include "kernels/exec/share.h"
 #include "kernels/ring/rank_attention.h"
 #include "kernels/spec/backend.h"

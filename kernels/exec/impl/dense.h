@@ -5,10 +5,10 @@
 
 #include "kernels/exec/impl/activations.h"
 #include "kernels/exec/impl/dense_kernels.h"
-#include "kernels/exec/impl/experts.h"
+#include "kernels/exec/impl/expert_mixture.h"
 #include "kernels/exec/impl/layer_kinds.h"
 #include "kernels/exec/impl/layer_mixing.h"
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 #include "kernels/spec/backend.h"
 #include "kernels/transport/transport.h"
 #include "sim/model/transformer.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "kernels/exec/impl/activations.h"
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 #include "kernels/spec/backend.h"
 #include "sim/model/transformer.h"
 #include "sim/model/work.h"

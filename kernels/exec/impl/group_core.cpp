@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "kernels/exec/impl/sharing_forms.h"
+#include "kernels/exec/impl/executed_sharing.h"
 #include "kernels/spec/error.h"
 
 namespace hdpsim::kernels::exec {

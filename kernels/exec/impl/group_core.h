@@ -9,7 +9,7 @@
 #include "kernels/exec/impl/layer_kinds.h"
 #include "kernels/exec/impl/shared_core.h"
 #include "kernels/ring/chunk_keys.h"
-#include "kernels/ring/ring_steps.h"
+#include "kernels/ring/ring_instructions.h"
 #include "kernels/transport/transport.h"
 
 namespace hdpsim::kernels::exec {

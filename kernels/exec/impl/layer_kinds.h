@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 #include "kernels/spec/attention.h"
 #include "sim/model/layers.h"
 #include "sim/model/transformer.h"

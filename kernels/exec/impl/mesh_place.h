@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 #include "kernels/transport/group_transport.h"
 #include "kernels/transport/transport.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 #include "kernels/spec/backend.h"
 #include "kernels/transport/transport.h"
 #include "sim/program/program.h"

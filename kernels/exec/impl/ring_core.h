@@ -2,7 +2,7 @@
 
 #include "kernels/exec/impl/shared_core.h"
 #include "kernels/ring/halo_keys.h"
-#include "kernels/ring/ring_steps.h"
+#include "kernels/ring/ring_instructions.h"
 #include "kernels/transport/transport.h"
 
 namespace hdpsim::kernels::exec {

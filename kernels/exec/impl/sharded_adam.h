@@ -7,7 +7,7 @@
 
 #include "kernels/exec/checkpoint.h"
 #include "kernels/exec/executor.h"
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 #include "kernels/spec/backend.h"
 #include "kernels/transport/transport.h"
 

@@ -10,7 +10,7 @@
 #include "calib/fit/fit.h"
 #include "calib/fit/report.h"
 #include "calib/measure/collect.h"
-#include "calib/measure/session.h"
+#include "calib/measure/measurement_session.h"
 #include "sim/app/command.h"
 #include "sim/app/from_steps.h"
 #include "sim/app/from_trace.h"

@@ -10,7 +10,7 @@
 #include "kernels/cpu/cores.h"
 #include "kernels/exec/checkpoint.h"
 #include "kernels/exec/executor.h"
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 #include "kernels/exec/requirements.h"
 #include "kernels/transport/mpi_transport.h"
 #include "sim/app/command.h"

@@ -5,7 +5,7 @@
 
 #include "sim/cost/fitted_attention.h"
 #include "sim/cost/fitted_gemm.h"
-#include "sim/cost/impl/table.h"
+#include "sim/cost/impl/table_cost_model.h"
 
 namespace hdpsim {
 

@@ -3,11 +3,11 @@
 #include <optional>
 
 #include "sim/base/check.h"
-#include "sim/program/impl/gathered_keys.h"
-#include "sim/program/impl/layer.h"
+#include "sim/program/impl/gathered_attention.h"
+#include "sim/program/impl/layer_passes.h"
 #include "sim/program/impl/ring.h"
 #include "sim/program/impl/served_attention.h"
-#include "sim/program/impl/traded_heads.h"
+#include "sim/program/impl/traded_attention.h"
 
 namespace hdpsim {
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "sim/model/parameters.h"
-#include "sim/program/impl/layer.h"
-#include "sim/program/impl/offload.h"
+#include "sim/program/impl/activation_copies.h"
+#include "sim/program/impl/layer_passes.h"
 #include "sim/program/impl/pass_writer.h"
 #include "sim/program/impl/pool.h"
 #include "sim/program/impl/recomputation.h"

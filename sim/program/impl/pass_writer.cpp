@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/program/ring_attention.h"
+#include "sim/program/ring_launches.h"
 
 namespace hdpsim {
 namespace {

@@ -10,7 +10,7 @@
 #include "sim/plan/served_cut.h"
 #include "sim/program/impl/lowering.h"
 #include "sim/program/local_attention.h"
-#include "sim/program/ring_attention.h"
+#include "sim/program/ring_launches.h"
 #include "sim/program/uneven_attention.h"
 
 namespace hdpsim {

@@ -5,8 +5,8 @@
 
 #include "sim/base/check.h"
 #include "sim/model/layers.h"
-#include "sim/program/impl/layer.h"
-#include "sim/program/impl/offload.h"
+#include "sim/program/impl/activation_copies.h"
+#include "sim/program/impl/layer_passes.h"
 
 namespace hdpsim {
 namespace {

@@ -7,7 +7,7 @@
 #include "sim/model/mixing.h"
 #include "sim/model/shares.h"
 #include "sim/model/sharing_form.h"
-#include "sim/program/ring_attention.h"
+#include "sim/program/ring_launches.h"
 
 namespace hdpsim {
 namespace {

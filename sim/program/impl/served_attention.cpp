@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "sim/model/shares.h"
-#include "sim/program/impl/layer.h"
+#include "sim/program/impl/layer_passes.h"
 
 namespace hdpsim {
 namespace {

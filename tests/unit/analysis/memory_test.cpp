@@ -1,4 +1,4 @@
-#include "sim/analysis/memory.h"
+#include "sim/analysis/memory_use.h"
 
 #include <algorithm>
 

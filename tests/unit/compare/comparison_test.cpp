@@ -7,7 +7,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/compare/comparison_output.h"
 #include "tests/support/catch.h"
-#include "tests/support/page.h"
+#include "tests/support/page_text.h"
 
 namespace hdpsim {
 namespace {

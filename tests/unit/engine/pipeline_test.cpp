@@ -7,7 +7,7 @@
 #include "sim/plan/expert_waves.h"
 #include "sim/program/activations_in_flight.h"
 #include "tests/support/catch.h"
-#include "tests/support/schedules.h"
+#include "tests/support/every_schedule.h"
 #include "tests/support/small_world.h"
 
 namespace hdpsim {

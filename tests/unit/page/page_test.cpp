@@ -4,7 +4,7 @@
 
 #include "sim/page/page_files.h"
 #include "tests/support/catch.h"
-#include "tests/support/page.h"
+#include "tests/support/page_text.h"
 
 namespace hdpsim {
 namespace {

@@ -11,8 +11,8 @@
 #include "sim/program/activations_in_flight.h"
 #include "sim/program/chunk_map.h"
 #include "tests/support/catch.h"
+#include "tests/support/every_schedule.h"
 #include "tests/support/model_presets.h"
-#include "tests/support/schedules.h"
 
 namespace hdpsim {
 namespace {

@@ -7,7 +7,7 @@
 #include "sim/model/mixing.h"
 #include "sim/model/shares.h"
 #include "sim/program/program.h"
-#include "sim/program/ring_attention.h"
+#include "sim/program/ring_launches.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
 #include "tests/unit/program/lowered.h"

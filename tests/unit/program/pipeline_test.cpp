@@ -10,7 +10,7 @@
 #include "sim/model/work.h"
 #include "sim/program/program.h"
 #include "tests/support/catch.h"
-#include "tests/support/schedules.h"
+#include "tests/support/every_schedule.h"
 #include "tests/support/small_world.h"
 
 namespace hdpsim {

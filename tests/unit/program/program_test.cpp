@@ -1,7 +1,7 @@
 #include "sim/program/program.h"
 #include "sim/model/kept_tensors.h"
 
-#include "sim/program/ring_attention.h"
+#include "sim/program/ring_launches.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
 #include "tests/unit/program/lowered.h"

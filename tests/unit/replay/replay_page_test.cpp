@@ -1,7 +1,7 @@
 #include "sim/replay/replay_report.h"
 #include "sim/replay/replay_text.h"
 #include "tests/support/catch.h"
-#include "tests/support/page.h"
+#include "tests/support/page_text.h"
 
 namespace hdpsim {
 namespace {

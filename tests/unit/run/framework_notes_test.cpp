@@ -1,6 +1,6 @@
 #include "sim/run/framework_notes.h"
 
-#include "sim/study/megatron_rules.h"
+#include "sim/study/megatron_refusals.h"
 #include "tests/support/study_file.h"
 
 namespace hdpsim {

@@ -6,7 +6,7 @@
 #include "sim/program/activations_in_flight.h"
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
-#include "tests/support/schedules.h"
+#include "tests/support/every_schedule.h"
 #include "tests/support/study_file.h"
 
 namespace hdpsim {

@@ -1,4 +1,4 @@
-#include "sim/trace/fit.h"
+#include "sim/trace/length_fit.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

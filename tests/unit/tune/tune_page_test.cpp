@@ -1,6 +1,6 @@
 #include "sim/tune/tune_report.h"
 #include "tests/support/catch.h"
-#include "tests/support/page.h"
+#include "tests/support/page_text.h"
 
 namespace hdpsim {
 namespace {

@@ -1,7 +1,7 @@
 #include "sim/validate/step_log.h"
 
+#include "tests/support/small_validation_set.h"
 #include "tests/support/study_file.h"
-#include "tests/support/validation_set.h"
 
 namespace hdpsim {
 namespace {

@@ -1,7 +1,7 @@
 #include "sim/validate/validation_page.h"
 
 #include "tests/support/catch.h"
-#include "tests/support/page.h"
+#include "tests/support/page_text.h"
 
 namespace hdpsim {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/small_validation_set.h"
 #include "tests/support/study_file.h"
-#include "tests/support/validation_set.h"
 
 namespace hdpsim {
 namespace {

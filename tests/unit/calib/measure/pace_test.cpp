@@ -2,8 +2,8 @@
 
 #include "calib/fit/fit.h"
 #include "calib/measure/collect.h"
-#include "calib/measure/plan.h"
-#include "calib/measure/session.h"
+#include "calib/measure/measurement_plan.h"
+#include "calib/measure/measurement_session.h"
 #include "sim/base/diagnostic.h"
 #include "sim/base/units.h"
 #include "tests/support/catch.h"

@@ -2,8 +2,8 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/cpu/core_peak.h"
 #include "kernels/cpu/cpu_backend.h"
-#include "kernels/cpu/peak.h"
 #include "kernels/spec/error.h"
 #include "tests/support/catch.h"
 

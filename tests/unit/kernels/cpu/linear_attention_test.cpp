@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "kernels/cpu/cpu_backend.h"
-#include "kernels/reference/linear_attention.h"
+#include "kernels/reference/reference_linear_attention.h"
 #include "tests/support/catch.h"
 #include "tests/support/kernels.h"
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "kernels/exec/executor.h"
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 #include "kernels/exec/requirements.h"
 #include "kernels/spec/error.h"
 #include "sim/model/layers.h"

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "kernels/exec/executor.h"
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 #include "kernels/spec/error.h"
 #include "sim/model/parameters.h"
 #include "tests/support/catch.h"

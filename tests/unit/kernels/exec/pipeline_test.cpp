@@ -10,9 +10,9 @@
 #include "kernels/spec/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/counting_transport.h"
+#include "tests/support/every_schedule.h"
 #include "tests/support/kernels.h"
 #include "tests/support/reference_transformer.h"
-#include "tests/support/schedules.h"
 #include "tests/support/tiny_training.h"
 
 namespace hdpsim::kernels::exec {

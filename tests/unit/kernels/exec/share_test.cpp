@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 #include "kernels/spec/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"

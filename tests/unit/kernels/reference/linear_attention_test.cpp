@@ -1,4 +1,4 @@
-#include "kernels/reference/linear_attention.h"
+#include "kernels/reference/reference_linear_attention.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "kernels/reference/attention.h"
+#include "kernels/reference/reference_attention.h"
 #include "tests/support/catch.h"
 #include "tests/support/kernels.h"
 

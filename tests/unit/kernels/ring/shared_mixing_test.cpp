@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_backend.h"
-#include "kernels/reference/linear_attention.h"
+#include "kernels/reference/reference_linear_attention.h"
 #include "kernels/transport/in_process.h"
 #include "tests/support/catch.h"
 #include "tests/support/kernels.h"

@@ -5,7 +5,7 @@
 #include "sim/report/page/busy_map.h"
 #include "sim/report/page/page_data.h"
 #include "tests/support/catch.h"
-#include "tests/support/page.h"
+#include "tests/support/page_text.h"
 #include "tests/support/small_world.h"
 
 namespace hdpsim {

@@ -1,4 +1,4 @@
-#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/scratch_files.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "calib/measure/session.h"
+#include "calib/measure/measurement_session.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
-#include "sim/program/impl/layer.h"
+#include "sim/program/impl/layer_passes.h"
 
 #include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 #include "sim/program/impl/group_lowering.h"
+#include "sim/program/impl/linear_mixing.h"
 #include "sim/program/impl/recomputation.h"
-#include "sim/program/impl/shared_mixing.h"
 
 namespace hdpsim {
 namespace {

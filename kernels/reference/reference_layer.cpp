@@ -1,4 +1,4 @@
-#include "kernels/reference/layer.h"
+#include "kernels/reference/reference_layer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/parameter_tensors.h"
 
 #include <algorithm>
 #include <cmath>

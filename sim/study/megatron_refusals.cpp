@@ -1,4 +1,4 @@
-#include "sim/study/megatron_rules.h"
+#include "sim/study/megatron_refusals.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "sim/program/impl/shared_mixing.h"
+#include "sim/program/impl/linear_mixing.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,6 +1,6 @@
-#include "kernels/exec/impl/experts.h"
+#include "kernels/exec/impl/expert_mixture.h"
 
-#include "kernels/spec/experts.h"
+#include "kernels/spec/expert_routing.h"
 
 namespace hdpsim::kernels::exec {
 namespace {

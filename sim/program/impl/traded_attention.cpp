@@ -1,4 +1,4 @@
-#include "sim/program/impl/traded_heads.h"
+#include "sim/program/impl/traded_attention.h"
 
 #include <utility>
 

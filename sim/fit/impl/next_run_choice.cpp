@@ -1,4 +1,4 @@
-#include "sim/fit/impl/next_runs.h"
+#include "sim/fit/impl/next_run_choice.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "sim/program/impl/offload.h"
+#include "sim/program/impl/activation_copies.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "calib/measure/plan.h"
+#include "calib/measure/measurement_plan.h"
 
 #include <algorithm>
 #include <array>

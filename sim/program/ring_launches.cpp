@@ -1,4 +1,4 @@
-#include "sim/program/ring_attention.h"
+#include "sim/program/ring_launches.h"
 
 #include <algorithm>
 #include <cmath>

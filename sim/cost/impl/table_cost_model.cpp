@@ -1,4 +1,4 @@
-#include "sim/cost/impl/table.h"
+#include "sim/cost/impl/table_cost_model.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "kernels/ring/ring_steps.h"
+#include "kernels/ring/ring_instructions.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

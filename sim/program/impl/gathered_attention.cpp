@@ -1,10 +1,10 @@
-#include "sim/program/impl/gathered_keys.h"
+#include "sim/program/impl/gathered_attention.h"
 
 #include <utility>
 
 #include "sim/base/check.h"
 #include "sim/model/shares.h"
-#include "sim/program/ring_attention.h"
+#include "sim/program/ring_launches.h"
 
 namespace hdpsim {
 namespace {

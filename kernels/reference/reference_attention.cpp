@@ -1,4 +1,4 @@
-#include "kernels/reference/attention.h"
+#include "kernels/reference/reference_attention.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tests/spec/command.h"
+#include "tests/spec/workplace.h"
 
 #include <fmt/format.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "kernels/cpu/peak.h"
+#include "kernels/cpu/core_peak.h"
 
 #include <algorithm>
 #include <cstring>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "calib/measure/device.h"
-#include "calib/measure/plan.h"
+#include "calib/measure/measurement_plan.h"
 #include "calib/measure/sample_journal.h"
 
 namespace hdpsim::calib {
