@@ -30,7 +30,7 @@ std::string path_of_set(const std::string& named, const Catalog& catalog) {
   return (catalog.validation_sets() / (named + ".yaml")).string();
 }
 
-// `mesh.recompute=none,full`.
+// `training.recompute=none,full`.
 void read_tried(const std::string& text, FitRequest& request) {
   if (text.empty()) return;
   const std::size_t equals = text.find('=');
@@ -44,7 +44,7 @@ void read_tried(const std::string& text, FitRequest& request) {
                                         [](const std::string& value) { return value.empty(); });
   if (request.tried_key.empty() || request.tried_values.size() < 2 || says_nothing) {
     throw InputError(fmt::format("--try {}: it takes a key of the study and values to compare", text),
-                     "write --try mesh.recompute=none,full");
+                     "write --try training.recompute=none,full");
   }
 }
 
@@ -98,7 +98,7 @@ void add_from_steps(Command command, FromStepsOptions& options) {
   others.push_back(add_count(command, "--seed", options.seed, "Which rows --holdout chooses (default: 1)", 0));
   others.push_back(command.add_option("--try", options.tried,
                                       "Compare values of a study's key by cross-validated errors: "
-                                      "mesh.recompute=none,full"));
+                                      "training.recompute=none,full"));
   others.back().type_name("KEY=A,B");
   const Option tried = others.back();
   const Option next = command.add_option(

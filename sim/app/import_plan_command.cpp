@@ -15,7 +15,6 @@
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
 #include "sim/plan/scheduler_output.h"
-#include "sim/study/planning.h"
 #include "sim/study/study.h"
 
 namespace hdpsim::app {

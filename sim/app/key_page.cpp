@@ -28,8 +28,10 @@ std::string row(const StudyKey& each) {
   const std::string off =
       key.notes.mechanism.empty() ? "" : fmt::format("; `--without {}` turns it off", key.notes.mechanism);
   const std::string fixed = key.notes.fixed.empty() ? "" : fmt::format("; {} only the default", key.notes.fixed);
-  return fmt::format("| `{}` | {} | {} | {}{}{}{} |\n", each.path, key.shape.text(), default_text(key), key.sentence,
-                     fixed, off, more);
+  const std::string formerly =
+      key.notes.formerly.empty() ? "" : fmt::format("; in older files `{}`", key.notes.formerly);
+  return fmt::format("| `{}` | {} | {} | {}{}{}{}{} |\n", each.path, key.shape.text(), default_text(key), key.sentence,
+                     fixed, off, formerly, more);
 }
 
 std::vector<KeyText> study_keys() {

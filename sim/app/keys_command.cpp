@@ -38,7 +38,9 @@ int print_keys(const KeysOptions& options, const Session& /*session*/) {
   } else if (options.paths.empty()) {
     print(key_text(keys_of(file)));
   } else {
-    for (const std::string& path : options.paths) print(key_text(keys_below(path, file)));
+    for (const std::string& path : options.paths) {
+      print(key_text(keys_below(file == KeyedFile::study ? present_path(path) : path, file)));
+    }
   }
   return 0;
 }
@@ -56,7 +58,7 @@ void add_keys_command(Command app, Session& session) {
                   "What to print: text, the reference page of all keys in Markdown, or their JSON schemas")
       .one_of({"text", "markdown", "schema"})
       .type_name("FORMAT");
-  command.footer("Example:\n  hdpsim keys mesh.zero mesh.recompute\n  hdpsim keys --of cluster node.nics");
+  command.footer("Example:\n  hdpsim keys mesh.zero training.recompute\n  hdpsim keys --of cluster node.nics");
 }
 
 }  // namespace hdpsim::app

@@ -131,7 +131,7 @@ void add_validate_command(Command app, Session& session) {
   command.footer(
       "Under mpirun or srun the processes share the cases.\n"
       "Examples:\n  hdpsim validate sc21 vtrain-multi-node\n"
-      "  hdpsim validate sc21 --set mesh.dropout=false");
+      "  hdpsim validate sc21 --set training.dropout=false");
 }
 
 }  // namespace hdpsim::app

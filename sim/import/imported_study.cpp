@@ -83,8 +83,8 @@ class StudyWriter {
     choose_profile(study);
     study.set("data", data());
     study.set("mesh", mesh());
+    set_unless_empty(study, "training", run_.training);
     set_unless_empty(study, "kernels", run_.kernels);
-    set_unless_empty(study, "memory", run_.memory);
     set_unless_empty(study, "moe", run_.moe);
     study.set("plans", plans());
     put(study, "compare_to", std::string("static"));

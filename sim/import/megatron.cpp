@@ -160,7 +160,7 @@ class MegatronReader {
     if (run_.pp == 1) return;
     put(run_.mesh, "schedule", std::string(chunks_ > 1 ? "interleaved" : "1f1b"));
     if (chunks_ > 1) put(run_.mesh, "virtual_stages", chunks_);
-    put(run_.mesh, "overlap_p2p_comm", std::string(arguments_.is_on("overlap_p2p_comm") ? "interleaved" : "never"));
+    put(run_.training, "overlap_p2p_comm", std::string(arguments_.is_on("overlap_p2p_comm") ? "interleaved" : "never"));
     if (chunks_ > 1) check_interleaving();
     if (arguments_.has("microbatch_group_size_per_vp_stage") && chunks_ > 1 &&
         arguments_.number("microbatch_group_size_per_vp_stage", sequences, run_.pp) != run_.pp) {

@@ -190,7 +190,7 @@ class TorchtitanReader : private TorchtitanKeys {
     put(run_.mesh, "schedule", std::string(known));
     read_split();
     if (known == "interleaved") put(run_.mesh, "virtual_stages", virtual_stages(each_at));
-    put(run_.mesh, "overlap_p2p_comm", std::string("always"));
+    put(run_.training, "overlap_p2p_comm", std::string("always"));
   }
 
   // torchtitan counts the embedding and the head as a layer each, or as more.
@@ -253,8 +253,8 @@ class TorchtitanReader : private TorchtitanKeys {
     const Value* reduce_at = find("training", "mixed_precision_reduce");
     const std::string reduce = word(reduce_at, "float32");
     const bool is_bf16 = states_are_bf16();
-    put(run_.mesh, "gradients", std::string(is_bf16 ? "bf16" : "fp32"));
-    if (is_bf16) put(run_.mesh, "moments", std::string("bf16"));
+    put(run_.training, "gradients", std::string(is_bf16 ? "bf16" : "fp32"));
+    if (is_bf16) put(run_.training, "moments", std::string("bf16"));
     note_states();
     if (is_sharded && reduce == "float32") {
       unmodelled("mixed_precision_reduce = float32", reduce_at, "gradients are reduced in bf16, half the bytes",
@@ -282,11 +282,11 @@ class TorchtitanReader : private TorchtitanKeys {
     const Value* async_at = find_degree("enable_async_tensor_parallel");
     const bool overlaps = truth(async_at);
     put(run_.kernels, "attention", std::string("flash"));
-    put(run_.memory, "loss", std::string(compiles && compiles_loss() ? "fused" : "fp32"));
-    put_truth(run_.mesh, "dropout", false);
+    put(run_.training, "loss", std::string(compiles && compiles_loss() ? "fused" : "fp32"));
+    put_truth(run_.training, "dropout", false);
     if (run_.tp > 1) {
-      put_truth(run_.mesh, "sequence_parallel", true);
-      put_truth(run_.mesh, "tp_comm_overlap", overlaps && compiles);
+      put_truth(run_.training, "sequence_parallel", true);
+      put_truth(run_.training, "tp_comm_overlap", overlaps && compiles);
     }
     if (overlaps && !compiles) {
       unmodelled("enable_async_tensor_parallel", async_at, "it needs compile.enable, and has no effect", {});
@@ -351,22 +351,22 @@ class TorchtitanReader : private TorchtitanKeys {
     const std::string mode = word(mode_at, "selective");
     const std::string option = word(option_at, "2");
     const bool is_full = mode == "full" || (mode == "selective" && option == "1");
-    put(run_.mesh, "recompute", std::string(is_full ? "full" : "none"));
+    put(run_.training, "recompute", std::string(is_full ? "full" : "none"));
     if (is_full || mode == "none") return;
     if (mode == "selective" && option == "op") {
       Value modules = Value::sequence();
       for (const char* module : {"norm", "activation"}) modules.items.push_back(Value::scalar(module));
-      run_.mesh.set("recompute", std::move(modules));
+      run_.training.set("recompute", std::move(modules));
       unmodelled("activation_checkpoint: selective, op", mode_at,
                  "norms and activations are computed again; torchtitan does so with every second product, too",
                  effects::slower_but_smaller);
     } else if (mode == "selective") {
-      unmodelled(
-          fmt::format("activation_checkpoint: selective, {}", option), mode_at,
-          fmt::format("no layer is computed again, where torchtitan does so with one of {}; mesh.recompute: full is "
-                      "the other bound",
-                      option),
-          effects::slower_but_smaller);
+      unmodelled(fmt::format("activation_checkpoint: selective, {}", option), mode_at,
+                 fmt::format(
+                     "no layer is computed again, where torchtitan does so with one of {}; training.recompute: full is "
+                     "the other bound",
+                     option),
+                 effects::slower_but_smaller);
     } else if (mode == "memory_budget") {
       unmodelled("activation_checkpoint: memory_budget", mode_at, "nothing is computed again",
                  effects::slower_but_smaller);

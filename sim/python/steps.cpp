@@ -10,7 +10,7 @@
 #include "sim/plan/plan_file.h"
 #include "sim/plan/scheduler_output.h"
 #include "sim/python/bindings.h"
-#include "sim/study/planning.h"
+#include "sim/study/study_point.h"
 
 namespace hdpsim::python {
 namespace {

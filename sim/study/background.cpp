@@ -8,7 +8,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/document/key_table.h"
-#include "sim/study/mesh_keys.h"
+#include "sim/study/mesh_options.h"
 
 namespace hdpsim {
 namespace {
@@ -79,7 +79,7 @@ const KeyTable<EntryText>& job_table() {
               &EntryText::traffic);
     keys.kept({"plan", plan_shape(), "", "the policy of a job that trains", {.otherwise = "it sends `traffic`"}},
               &EntryText::plan);
-    for (const char* section : {"model", "data", "mesh"}) keys.add(overlay(section), read_elsewhere);
+    for (const char* section : {"model", "data", "mesh", "training"}) keys.add(overlay(section), read_elsewhere);
     return keys;
   }();
   return made;
@@ -113,7 +113,7 @@ class EntryReader {
 
  private:
   void read_traffic(const Value& value, Diagnostics& diagnostics) {
-    for (const char* key : {"plan", "model", "data", "mesh"}) {
+    for (const char* key : {"plan", "model", "data", "mesh", "training"}) {
       if (const Value* trains = entry_.find(key)) {
         diagnostics.error(trains->position, fmt::format("traffic has no '{}'", key), "remove it, or 'traffic'");
       }
@@ -170,6 +170,7 @@ class EntryReader {
     Value mesh = overlaid(base, entry_, "mesh");
     if (mesh.is_map()) mesh.set("nodes", nodes);
     study.set("mesh", std::move(mesh));
+    study.set("training", overlaid(study_, entry_, "training"));
     return study;
   }
 

@@ -23,6 +23,7 @@ inline constexpr std::size_t most_background = 60;
 ///         model: {preset: llama-13b}   # optional; by default that of the study
 ///         data: {context: 64Ki}        # optional, key by key; default seed: the study's + 1, + 2, ... by entry
 ///         mesh: {tp: 4}                # optional, key by key; as in the study, but hdp follows from the nodes
+///         training: {recompute: full}  # optional, key by key
 ///       - name: copies                 # messages without end
 ///         nodes: 128-255
 ///         traffic: {pattern: permutation, seed: 1}

@@ -5,11 +5,12 @@
 #include <string_view>
 
 #include "sim/document/reader.h"
+#include "sim/study/override.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr std::array<std::string_view, 4> sections = {"mesh", "kernels", "memory", "overheads"};
+constexpr std::array<std::string_view, 5> sections = {"mesh", "training", "kernels", "memory", "overheads"};
 
 // A problem of a key that a preset states is one of the study's line that names the preset.
 void stand_at(Value& value, const Position& position) {
@@ -42,6 +43,7 @@ Value framework_preset(const Value& name, const std::filesystem::path& presets, 
   if (!read_choice(name, "framework", framework_names(presets), diagnostics)) return {};
   Value file = load_document((presets / (name.text + ".yaml")).string(), diagnostics);
   if (file.is_null()) return file;
+  (void)move_keys(file, diagnostics);
   MapReader map(file, "the framework", diagnostics);
   (void)map.required<std::string>("source");
   for (const std::string_view section : sections) (void)map.find(section);

@@ -18,8 +18,8 @@ namespace hdpsim {
 [[nodiscard]] Value framework_preset(const Value& name, const std::filesystem::path& presets, Diagnostics& diagnostics);
 
 /// Fills in what a study with `framework: {preset: NAME}` leaves out from the file of that name: how a release of a
-/// training framework trains, as sections `mesh`, `kernels`, `memory` and `overheads` of a study, with their source.
-/// What the study states itself wins, key by key. Problems are reported.
+/// training framework trains, as sections `mesh`, `training`, `kernels`, `memory` and `overheads` of a study, with
+/// their source. What the study states itself wins, key by key. Problems are reported.
 void fill_in_framework(Value& study, const std::filesystem::path& presets, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

@@ -9,8 +9,8 @@
 #include "sim/model/layers.h"
 #include "sim/model/sharing_form.h"
 #include "sim/program/chunk_map.h"
-#include "sim/study/mesh_keys.h"
 #include "sim/study/sharing_choice.h"
+#include "sim/study/training_options.h"
 
 namespace hdpsim {
 namespace {
@@ -18,8 +18,9 @@ namespace {
 /// Checks whether the keys of a mesh are consistent, and whether they fit the model and the cluster.
 class MeshChecks {
  public:
-  MeshChecks(const Value& mesh, const KeyReading& reading, PointSpec& point, Diagnostics& diagnostics)
-      : mesh_(mesh), reading_(reading), point_(point), diagnostics_(diagnostics) {}
+  MeshChecks(const Value& mesh, const Value& training, const KeyReading& reading, PointSpec& point,
+             Diagnostics& diagnostics)
+      : mesh_(mesh), training_(training), reading_(reading), point_(point), diagnostics_(diagnostics) {}
 
   // Returns true if the number and kind of the mesh's devices are known.
   bool run() {
@@ -40,14 +41,14 @@ class MeshChecks {
  private:
   void check_parameters() {
     if (!point_.recipe.fp32_parameters || point_.recipe.zero == 3 || !reading_.is_right("zero")) return;
-    diagnostics_.error(mesh_.find("parameters")->position,
+    diagnostics_.error(training_.find("parameters")->position,
                        "parameters in fp32 are what FSDP gathers, and with this 'zero' nobody does",
                        "write zero: 3, or leave 'parameters' out");
   }
 
   void check_optimizer() {
     if (point_.recipe.optimizer != Optimizer::muon || point_.recipe.zero < 2 || !reading_.is_right("zero")) return;
-    diagnostics_.unsupported(mesh_.find("optimizer")->position,
+    diagnostics_.unsupported(training_.find("optimizer")->position,
                              "muon needs whole matrices, which 'zero' 2 and 3 cut over the pool",
                              "write zero: 1, or optimizer: adam");
   }
@@ -85,8 +86,13 @@ class MeshChecks {
 
   void check_rules_of_experts() {
     if (point_.recipe.suits_experts()) return;
-    for (const KeyText& key : mesh_keys().texts()) {
-      const Value* stated = mesh_.find(key.name);
+    check_rules_of_experts(mesh_, mesh_keys());
+    check_rules_of_experts(training_, training_keys());
+  }
+
+  void check_rules_of_experts(const Value& section, const KeyTable<PointSpec>& keys) {
+    for (const KeyText& key : keys.texts()) {
+      const Value* stated = section.find(key.name);
       if (key.notes.fixed.empty() || stated == nullptr || stated->text == key.fallback) continue;
       diagnostics_.unsupported(
           stated->position,
@@ -238,6 +244,7 @@ class MeshChecks {
   }
 
   const Value& mesh_;
+  const Value& training_;
   const KeyReading& reading_;
   PointSpec& point_;
   Diagnostics& diagnostics_;
@@ -261,9 +268,14 @@ bool written_with_experts(const Value& study) {
   return study.find("moe") != nullptr || (mesh != nullptr && mesh->find("ep") != nullptr);
 }
 
-bool read_mesh(const Value& mesh, PointSpec& point, Diagnostics& diagnostics) {
-  const KeyReading reading = mesh_keys().read(mesh, point, diagnostics);
-  return MeshChecks(mesh, reading, point, diagnostics).run();
+bool read_mesh(const Value& study, PointSpec& point, Diagnostics& diagnostics) {
+  const Value* stated = study.find("training");
+  const Value training = stated == nullptr || stated->is_null() ? Value::map(study.position) : *stated;
+  (void)training_keys().read(training, point, diagnostics);
+  const Value* mesh = study.find("mesh");
+  if (mesh == nullptr || mesh->is_null()) return false;
+  const KeyReading reading = mesh_keys().read(*mesh, point, diagnostics);
+  return MeshChecks(*mesh, training, reading, point, diagnostics).run();
 }
 
 void check_shard_groups(const Value& study, const PointSpec& point, bool mesh_is_known, Diagnostics& diagnostics) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/document/key_table.h"
 #include "sim/study/point.h"
 
 namespace hdpsim {
@@ -9,10 +10,17 @@ namespace hdpsim {
 [[nodiscard]] bool written_with_stages(const Value& study);
 [[nodiscard]] bool written_with_experts(const Value& study);
 
-/// Reads `mesh` of a study into a point whose model, cluster and profile have been read: degrees, nodes, capacity
-/// (tokens), placement, schedule, sharding and overlap. Values that do not fit the model or the cluster are reported.
+/// The shape of a list of nodes: `0-127`, `every 2`.
+[[nodiscard]] KeyShape nodes_shape();
+
+/// The keys of `mesh`. read_mesh() checks that their values are consistent.
+[[nodiscard]] const KeyTable<PointSpec>& mesh_keys();
+
+/// Reads `mesh` and `training` of a study into a point whose model, cluster and profile have been read: degrees, nodes,
+/// capacity (tokens), placement, schedule, sharding, and how the framework trains. Values that do not fit each other,
+/// the model or the cluster are reported. A study without `training` has all defaults.
 /// Returns true if the number and kind of the mesh's devices are known, with or without problems.
-[[nodiscard]] bool read_mesh(const Value& mesh, PointSpec& point, Diagnostics& diagnostics);
+[[nodiscard]] bool read_mesh(const Value& study, PointSpec& point, Diagnostics& diagnostics);
 
 /// Checks that every device of an expert group has the same number of experts, and that ranks consist of whole groups
 /// or groups of whole ranks. If the mesh is not known, only the number of experts is checked.

@@ -126,7 +126,6 @@ Value mesh_of(const RankShape& shape) {
   Value mesh = Value::map();
   mesh.set("tp", Value::scalar(fmt::format("{}", shape.tp)));
   if (shape.pp > 1) mesh.set("pp", Value::scalar(fmt::format("{}", shape.pp)));
-  if (shape.recomputes) mesh.set("recompute", Value::scalar("full"));
   mesh.set("capacity", Value::scalar("auto"));
   return mesh;
 }
@@ -157,6 +156,11 @@ class MeshSearch {
   /// True if there is no need to look any further.
   bool try_out(Value study, const RankShape& shape) {
     study.set("mesh", mesh_of(shape));
+    if (shape.recomputes) {
+      study.set("training", single("recompute", Value::scalar("full")));
+    } else {
+      std::erase_if(study.entries, [](const Value::Entry& entry) { return entry.key == "training"; });
+    }
     std::string text = heading(file_) + commented_study(study, remarks_) + idea(study);
     try {
       const Study made = parse_study(file_.string(), text, {}, catalog_);
@@ -302,6 +306,7 @@ Value NewStudy::study(const fs::path& file) const {
   data.set("tokens_per_step", said(NewStudyPart::tokens_per_step));
   data.set("steps", said(NewStudyPart::steps));
   study.set("mesh", Value::map());  // its place
+  study.set("training", Value::map());
   const Value& plans = study.set("plans", said(NewStudyPart::plans));
   if (const auto baseline = baseline_of(plans)) study.set("compare_to", Value::scalar(*baseline));
   study.set("output", single("html", Value::scalar("true")));

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,9 +54,40 @@ std::string path_of_plan(Value& root, const std::string& path) {
   return fmt::format("{}{}.{}", plans_prefix, plan - plans->items.begin(), path.substr(plans_prefix.size()));
 }
 
+std::vector<MovedKey> all_moved_keys() {
+  std::vector<MovedKey> all;
+  for (const StudyKey& each : all_study_keys()) {
+    const std::string_view from = each.key->notes.formerly;
+    if (!from.empty()) all.push_back({std::string(from), each.path});
+  }
+  return all;
+}
+
+const std::vector<MovedKey>& moved_keys() {
+  static const std::vector<MovedKey> all = all_moved_keys();
+  return all;
+}
+
+std::string_view moved_section(std::string_view path) {
+  return path.substr(0, path.find('.'));
+}
+
+std::string_view moved_name(std::string_view path) {
+  return path.substr(path.find('.') + 1);
+}
+
+// Takes a key out of a section; empty if it is not there.
+std::optional<Value> taken(Value& section, std::string_view name) {
+  const Value* found = section.find(name);
+  if (found == nullptr) return std::nullopt;
+  Value value = *found;
+  std::erase_if(section.entries, [&](const Value::Entry& entry) { return entry.key == name; });
+  return value;
+}
+
 void put_assigned(Value& root, const std::string& path, const Value& value, Diagnostics& diagnostics) {
   if (!path.starts_with(sweep_prefix)) {
-    if (set_path(root, path_of_plan(root, path), value, diagnostics)) end_sweep_of(root, path);
+    if (put_at(root, path_of_plan(root, path), value, diagnostics)) end_sweep_of(root, present_path(path));
     return;
   }
   Value* sweep = root.find("sweep");
@@ -64,10 +97,111 @@ void put_assigned(Value& root, const std::string& path, const Value& value, Diag
     diagnostics.error(value.position, "the sweep is a list of points and has no paths", "replace it: sweep={}");
     return;
   }
-  sweep->set(path.substr(sweep_prefix.size()), value);
+  sweep->set(present_path(path.substr(sweep_prefix.size())), value);
 }
 
+/// Moves keys from where older studies state them, and remembers which.
+class KeyMover {
+ public:
+  explicit KeyMover(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+
+  void move_study(Value& study) {
+    move_sections(study);
+    if (Value* background = study.find("background")) move_jobs(*background);
+    if (Value* sweep = study.find("sweep")) {
+      move_paths(*sweep);
+      for (Value& point : sweep->items) {
+        if (Value* set = point.find("set")) move_paths(*set);
+      }
+    }
+    Value* tune = study.find("tune");
+    if (Value* space = tune == nullptr ? nullptr : tune->find("space")) move_paths(*space);
+  }
+
+  [[nodiscard]] std::vector<MovedKey> moved() && { return std::move(moved_); }
+
+ private:
+  void move_sections(Value& study) {
+    for (const MovedKey& key : moved_keys()) {
+      Value* section = study.find(moved_section(key.from));
+      const std::optional<Value> value = section == nullptr ? std::nullopt : taken(*section, moved_name(key.from));
+      if (!value) continue;
+      remember(key);
+      Value* present = study.find(moved_section(key.to));
+      if (present == nullptr) present = &study.set(moved_section(key.to), Value::map(value->position));
+      if (present->is_null()) *present = Value::map(present->position);
+      if (const Value* other = present->find(moved_name(key.to))) {
+        report_both(key, *value, *other);
+      } else if (present->is_map()) {
+        present->set(moved_name(key.to), *value);
+      }
+    }
+  }
+
+  void move_jobs(Value& background) {
+    for (Value& job : background.items) {
+      if (job.is_map()) move_sections(job);
+      if (job.is_sequence()) move_jobs(job);  // values of a sweep
+    }
+  }
+
+  // Of a map by paths.
+  void move_paths(Value& values) {
+    if (!values.is_map()) return;
+    for (std::size_t i = 0; i < values.entries.size(); ++i) {
+      Value::Entry& entry = values.entries[i];
+      if (entry.key == "background") move_jobs(entry.value);
+      for (const MovedKey& key : moved_keys()) {
+        if (!is_at_or_below(entry.key, key.from)) continue;
+        const std::string present = present_path(entry.key);
+        if (const Value* other = values.find(present)) report_both(key, entry.value, *other);
+        entry.key = present;
+        remember(key);
+        break;
+      }
+    }
+  }
+
+  void report_both(const MovedKey& key, const Value& former, const Value& present) {
+    const Position& at = present.position;
+    diagnostics_.error(former.position,
+                       fmt::format("'{}' is what '{}' was called, which is stated at {}:{}:{}", key.from, key.to,
+                                   at.file, at.line, at.column),
+                       fmt::format("leave '{}' out", key.from));
+  }
+
+  void remember(const MovedKey& key) {
+    if (std::find(moved_.begin(), moved_.end(), key) == moved_.end()) moved_.push_back(key);
+  }
+
+  Diagnostics& diagnostics_;
+  std::vector<MovedKey> moved_;
+};
+
 }  // namespace
+
+std::string present_path(const std::string& path) {
+  for (const MovedKey& key : moved_keys()) {
+    if (is_at_or_below(path, key.from)) return key.to + path.substr(key.from.size());
+  }
+  return path;
+}
+
+bool put_at(Value& study, const std::string& path, const Value& value, Diagnostics& diagnostics) {
+  const std::string present = present_path(path);
+  Value rest = value;
+  for (const MovedKey& key : moved_keys()) {
+    if (moved_section(key.from) != present) continue;
+    if (const auto moved = taken(rest, moved_name(key.from))) (void)put_at(study, key.to, *moved, diagnostics);
+  }
+  return set_path(study, present, rest, diagnostics);
+}
+
+std::vector<MovedKey> move_keys(Value& study, Diagnostics& diagnostics) {
+  KeyMover mover(diagnostics);
+  if (study.is_map()) mover.move_study(study);
+  return std::move(mover).moved();
+}
 
 bool is_at_or_below(std::string_view path, std::string_view outer) {
   return path.starts_with(outer) && (path.size() == outer.size() || path[outer.size()] == '.');

@@ -17,9 +17,28 @@ inline constexpr char override_source[] = "--set";
 /// All assignments, one per line: the text that positions in override_source refer to.
 [[nodiscard]] std::string override_text(const std::vector<std::string>& assignments);
 
+/// A key that studies state elsewhere than they used to (KeyNotes::formerly), by its paths.
+struct MovedKey {
+  std::string from;  ///< "mesh.recompute"
+  std::string to;    ///< "training.recompute"
+  friend bool operator==(const MovedKey&, const MovedKey&) = default;
+};
+
+/// The path at which a study states today what this path leads to.
+[[nodiscard]] std::string present_path(const std::string& path);
+
+/// set_path() in a study, where the path may be one of older files, and the value a whole section as they state it.
+bool put_at(Value& study, const std::string& path, const Value& value, Diagnostics& diagnostics);
+
+/// Puts keys of a study that stand where older files state them where they belong: those of its sections and of its
+/// background jobs, the paths of its sweep and of `tune.space`. Returns them, each once. A key that is stated at both
+/// places is reported, with both positions.
+std::vector<MovedKey> move_keys(Value& study, Diagnostics& diagnostics);
+
 /// Applies `key=value` texts in order; a value is YAML: `data.context=1Mi`, `plans=[hdp-naive]`. Options of the only
-/// plan of a policy are set by its name: `plans.hdp-balance.offload=auto`. What is set is no longer swept. After
-/// `sweep.`, the rest is one key that is itself a path: `sweep.data.context=[1Mi, 2Mi]`.
+/// plan of a policy are set by its name: `plans.hdp-balance.offload=auto`. Paths of older files lead to the present
+/// ones. What is set is no longer swept. After `sweep.`, the rest is one key that is itself a path:
+/// `sweep.data.context=[1Mi, 2Mi]`.
 void apply_overrides(Value& root, const std::vector<std::string>& assignments, Diagnostics& diagnostics);
 
 /// The name that positions of `--without` options carry in diagnostics.

@@ -16,9 +16,9 @@
 #include "sim/study/catalog.h"
 #include "sim/study/data_options.h"
 #include "sim/study/failures.h"
-#include "sim/study/memory_options.h"
 #include "sim/study/mesh_options.h"
 #include "sim/study/study_keys.h"
+#include "sim/study/training_options.h"
 
 namespace hdpsim {
 namespace {
@@ -85,8 +85,7 @@ class PointReader {
     if (point_.profile != nullptr) take_from(*point_.profile);
     if (const Value* data = study.require("data")) take(read_data(*data, catalog_, diagnostics_));
     if (point_.batch.context > 0) bound_choices(point_.model, point_.batch.context);
-    const Value* mesh = study.find("mesh");
-    const bool mesh_is_known = mesh != nullptr && read_mesh(*mesh, point_, diagnostics_);
+    const bool mesh_is_known = read_mesh(study_, point_, diagnostics_);
     point_.experts = read_experts(study_, point_.model, point_.mesh.ep, diagnostics_);
     check_expert_groups(study_, point_, mesh_is_known, diagnostics_);
     check_shard_groups(study_, point_, mesh_is_known, diagnostics_);

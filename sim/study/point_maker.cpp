@@ -13,7 +13,6 @@
 #include "sim/program/activations_in_flight.h"
 #include "sim/study/capacity.h"
 #include "sim/study/data_options.h"
-#include "sim/study/planning.h"
 #include "sim/study/sharing_choice.h"
 #include "sim/study/study_changes.h"
 #include "sim/study/study_keys.h"

@@ -118,6 +118,7 @@ using Texts = std::map<std::string, std::string>;
 
 Study study_of(Value root, const Texts& texts, Catalog& catalog, Diagnostics diagnostics, bool advises) {
   Study study;
+  study.moved = move_keys(root, diagnostics);
   drop_unknown_keys(root, diagnostics);
   read_whole(root, study, diagnostics);
   fill_in_framework(root, catalog.frameworks(), diagnostics);
@@ -145,12 +146,15 @@ Study WrittenStudy::resolved(const std::vector<std::string>& overrides, Catalog&
                              const std::vector<std::string>& without) const {
   Value root = root_;
   Diagnostics found = problems_;
+  std::vector<MovedKey> moved = move_keys(root, found);
   apply_overrides(root, overrides, found);
   apply_without(root, without, found);
   Texts texts = texts_;
   texts.emplace(override_source, override_text(overrides));
   texts.emplace(without_source, override_text(without));
-  return study_of(std::move(root), texts, catalog, std::move(found), true);
+  Study study = study_of(std::move(root), texts, catalog, std::move(found), true);
+  study.moved.insert(study.moved.begin(), moved.begin(), moved.end());
+  return study;
 }
 
 Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog,

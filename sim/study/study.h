@@ -8,6 +8,7 @@
 
 #include "sim/analysis/metrics.h"
 #include "sim/study/catalog.h"
+#include "sim/study/override.h"
 #include "sim/study/study_options.h"
 #include "sim/study/study_plans.h"
 #include "sim/study/study_point.h"
@@ -17,7 +18,8 @@ namespace hdpsim {
 /// A study, checked and ready to run: runs are all plans of the first point, then of the second, and so on.
 struct Study {
   std::string name;
-  Value resolved;  ///< With overrides and defaults put in, and with absolute paths.
+  Value resolved;               ///< With overrides and defaults put in, and with absolute paths.
+  std::vector<MovedKey> moved;  ///< Keys that its file states where older studies did.
   std::vector<StudyPlan> plans;
   std::optional<std::string> compare_to;  ///< The name of the baseline.
   bool tunes_baseline = false;            ///< Whether speed-ups are over the baseline on the best mesh for it.

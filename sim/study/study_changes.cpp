@@ -117,7 +117,8 @@ class ChangeList {
   }
 
   void add_recomputation() {
-    for (const char* recompute : {"none", "[norm, activation]", "selective", "full"}) add("mesh.recompute", recompute);
+    for (const char* recompute : {"none", "[norm, activation]", "selective", "full"})
+      add("training.recompute", recompute);
   }
 
   void add_sharding() {

@@ -16,12 +16,12 @@
 #include "sim/study/failures.h"
 #include "sim/study/framework.h"
 #include "sim/study/loading.h"
-#include "sim/study/memory_options.h"
-#include "sim/study/mesh_keys.h"
+#include "sim/study/mesh_options.h"
 #include "sim/study/point.h"
 #include "sim/study/profile_options.h"
 #include "sim/study/study_options.h"
 #include "sim/study/study_plans.h"
+#include "sim/study/training_options.h"
 #include "sim/study/uncertainty_options.h"
 
 namespace hdpsim {
@@ -84,8 +84,8 @@ void add_what_runs(Sections& all) {
       {{"framework",
         map_shape(framework_keys()),
         "",
-        "the release of a training framework, which fills in what `mesh`, `kernels`, `memory` and `overheads` "
-        "leave out",
+        "the release of a training framework, which fills in what `mesh`, `training`, `kernels`, `memory` and "
+        "`overheads` leave out",
         {.otherwise = "none", .see = "frameworks"}},
        Decides::study});
   all.push_back(
@@ -106,12 +106,21 @@ void add_how_it_trains(Sections& all) {
   all.push_back(
       {{"data", defined("data", map_shape(data_keys())), "", "the sequences of the steps", {.required = true}},
        Decides::point});
-  all.push_back({{"mesh",
-                  defined("mesh", map_shape(mesh_keys().texts())),
+  all.push_back(
+      {{"mesh",
+        defined("mesh", map_shape(mesh_keys().texts())),
+        "",
+        "how the model and the batch are laid over the devices: degrees, places, the pipeline, what is sharded, "
+        "how groups share sequences",
+        {}},
+       Decides::world});
+  all.push_back({{"training",
+                  defined("training", map_shape(training_keys().texts())),
                   "",
-                  "how the model is laid over the devices, and what the framework shards, recomputes and overlaps",
+                  "how the framework trains on that mesh: the optimizer and its states, what is recomputed, kernels of "
+                  "its own, what overlaps with what",
                   {}},
-                 Decides::world});
+                 Decides::point});
   all.push_back(
       {{"memory", map_shape(memory_keys()), "", "what a framework does with device memory", {.see = "memory"}},
        Decides::point});

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/text.h"
 #include "sim/cost/kernel_slowdown.h"
 #include "sim/model/layers.h"
 #include "sim/model/mixing.h"
@@ -19,9 +20,9 @@
 #include "sim/model/sharing_form.h"
 #include "sim/network/collective_model.h"
 #include "sim/profile/renamed_profiles.h"
-#include "sim/study/mesh_keys.h"
 #include "sim/study/sharing_choice.h"
 #include "sim/study/study.h"
+#include "sim/study/study_keys.h"
 
 namespace hdpsim {
 namespace {
@@ -31,9 +32,9 @@ namespace {
 constexpr double seconds_a_sequence = 6e-6;
 constexpr double sequences_worth_a_note = 1e6;
 
-/// A key of `mesh` that matters at some points alone.
+/// A key that matters at some points alone, by its path.
 struct IdleRule {
-  std::string key;
+  std::string path;
   std::function<bool(const PointSpec& point)> matters;
   std::string needs;
 };
@@ -60,7 +61,7 @@ IdleRule sharing_rule(const std::string& key) {
   const auto matters = [key](const PointSpec& point) {
     return point.mesh.hdp > 1 && reads(point.recipe.key_exchange, key);
   };
-  return {key, matters, "several ranks and cp_comm_type: " + ways};
+  return {"mesh." + key, matters, "several ranks and cp_comm_type: " + ways};
 }
 
 bool reduces_beside_backward(const PointSpec& point) {
@@ -76,13 +77,14 @@ const std::vector<IdleRule>& idle_rules() {
   static const std::vector<IdleRule> rules = {
       sharing_rule("a2a_ranks"),
       sharing_rule("ring_nics"),
-      {"schedule", has_stages, "a pp above 1"},
-      {"virtual_stages", has_stages, "a pp above 1"},
-      {"overlap_p2p_comm", has_stages, "a pp above 1"},
-      {"tp_comm_overlap", has_tensor_parallelism, "a tp above 1"},
-      {"tp_gradient_overlap", has_tensor_parallelism, "a tp above 1"},
-      {"bucket_parameters", reduces_beside_backward, "overlap_grad_reduce: true, or overlap_param_gather: true"},
-      {"mixing_exchange", mixes_linearly, "a model with linear mixing"},
+      {"mesh.schedule", has_stages, "a pp above 1"},
+      {"mesh.virtual_stages", has_stages, "a pp above 1"},
+      {"training.overlap_p2p_comm", has_stages, "a pp above 1"},
+      {"training.tp_comm_overlap", has_tensor_parallelism, "a tp above 1"},
+      {"training.tp_gradient_overlap", has_tensor_parallelism, "a tp above 1"},
+      {"training.bucket_parameters", reduces_beside_backward,
+       "overlap_grad_reduce: true, or overlap_param_gather: true"},
+      {"mesh.mixing_exchange", mixes_linearly, "a model with linear mixing"},
   };
   return rules;
 }
@@ -96,17 +98,19 @@ bool sweeps(const Value& sweep, const std::string& key) {
   });
 }
 
-// Whether the mesh states another value than the default, or the sweep gives it values.
+// Whether the study states another value than the default, or the sweep gives it values.
 bool is_stated(const Study& study, const IdleRule& rule) {
   const Value* sweep = study.resolved.find("sweep");
-  if (sweep != nullptr && sweeps(*sweep, fmt::format("mesh.{}", rule.key))) return true;
-  const Value* mesh = study.resolved.find("mesh");
-  const Value* stated = mesh == nullptr ? nullptr : mesh->find(rule.key);
+  if (sweep != nullptr && sweeps(*sweep, rule.path)) return true;
+  const std::size_t dot = rule.path.find('.');
+  const Value* section = study.resolved.find(rule.path.substr(0, dot));
+  const Value* stated = section == nullptr ? nullptr : section->find(rule.path.substr(dot + 1));
   if (stated == nullptr) return false;
   if (!stated->is_scalar()) return true;
-  const std::vector<KeyText>& keys = mesh_keys().texts();
-  return std::none_of(keys.begin(), keys.end(),
-                      [&](const KeyText& key) { return key.name == rule.key && key.fallback == stated->text; });
+  const std::vector<StudyKey> keys = all_study_keys();
+  return std::none_of(keys.begin(), keys.end(), [&](const StudyKey& each) {
+    return each.path == rule.path && each.key->fallback == stated->text;
+  });
 }
 
 // Every text that the study or its sweep gives `key`.
@@ -134,6 +138,14 @@ std::vector<std::string> renamed_notes(const Study& study) {
   return lines;
 }
 
+// Keys that are stated where older studies did, in one line.
+std::vector<std::string> moved_notes(const Study& study) {
+  std::set<std::string> each;
+  for (const MovedKey& key : study.moved) each.insert(fmt::format("{} is {}", key.from, key.to));
+  if (each.empty()) return {};
+  return {fmt::format("note: {}: keys have moved: {}", study.name, joined(each, ", "))};
+}
+
 }  // namespace
 
 std::vector<std::string> idle_key_notes(const Study& study) {
@@ -142,15 +154,15 @@ std::vector<std::string> idle_key_notes(const Study& study) {
     const bool matters = std::any_of(study.points.begin(), study.points.end(),
                                      [&](const StudyPoint& point) { return rule.matters(point.spec); });
     if (matters || !is_stated(study, rule)) continue;
-    lines.push_back(fmt::format("note: {}: mesh.{} has no effect: it needs {}", study.name, rule.key, rule.needs));
+    lines.push_back(fmt::format("note: {}: {} has no effect: it needs {}", study.name, rule.path, rule.needs));
   }
   return lines;
 }
 
 std::vector<std::string> study_notes(const Study& study) {
   std::vector<std::string> lines = model_notes(study);
-  for (const auto& notes :
-       {renamed_notes(study), network_notes(study), cold_step_warnings(study), idle_key_notes(study)}) {
+  for (const auto& notes : {moved_notes(study), renamed_notes(study), network_notes(study), cold_step_warnings(study),
+                            idle_key_notes(study)}) {
     std::copy(notes.begin(), notes.end(), std::back_inserter(lines));
   }
   return lines;

@@ -11,12 +11,12 @@ namespace hdpsim {
 
 struct Study;
 
-/// Keys of `mesh` that say something else than their default, in the study or its sweep, and change nothing at any of
-/// its points, each with what it needs: one line each.
+/// Keys of `mesh` and `training` that say something else than their default, in the study or its sweep, and change
+/// nothing at any of its points, each with what it needs: one line each.
 [[nodiscard]] std::vector<std::string> idle_key_notes(const Study& study);
 
 /// What a study should tell beside its results, one line each: what is left out of its models and clusters
-/// (model_notes), costs that its profiles do not know, and keys without effect.
+/// (model_notes), costs that its profiles do not know, keys without effect, and keys that have moved.
 [[nodiscard]] std::vector<std::string> study_notes(const Study& study);
 
 /// One line that says how long the study's largest step may take, for users who wait for its first figure. Empty where

@@ -177,7 +177,7 @@ ReplayOptions read_replay(const Value& replay, Diagnostics& diagnostics) {
 namespace {
 
 constexpr double most_kept = 1000;
-constexpr std::array<std::string_view, 4> tunable = {"mesh.", "cluster.", "kernels.", "memory."};
+constexpr std::array<std::string_view, 5> tunable = {"mesh.", "training.", "cluster.", "kernels.", "memory."};
 
 bool is_tunable(std::string_view path) {
   return path == "plans" || std::any_of(tunable.begin(), tunable.end(),
@@ -192,9 +192,10 @@ void read_space(const Value& space, TuneOptions& options, Diagnostics& diagnosti
   }
   for (const auto& [path, position, values] : space.entries) {
     if (!is_tunable(path)) {
-      diagnostics.error(position, fmt::format("'{}' cannot be tuned", path),
-                        "candidates do the same work: a space has plans and paths below mesh, cluster, kernels and "
-                        "memory");
+      diagnostics.error(
+          position, fmt::format("'{}' cannot be tuned", path),
+          "candidates do the same work: a space has plans and paths below mesh, training, cluster, kernels and "
+          "memory");
     } else if (!values.is_sequence() || values.items.empty()) {
       diagnostics.error(values.position, fmt::format("the values of '{}' must be a list that is not empty", path),
                         "write [1, 2, 4]");
@@ -233,7 +234,7 @@ const KeyTable<TuneOptions>& tune_table() {
     keys.add({"space",
               dictionary_shape(list_shape(shape_of(KeyShape::Kind::anything))),
               "",
-              "values by path below `mesh`, `cluster`, `kernels` and `memory`; and `plans`",
+              "values by path below `mesh`, `training`, `cluster`, `kernels` and `memory`; and `plans`",
               {.otherwise = "a default space", .see = "tune"}},
              read_space);
     keys.word("objective", "objective", {{"time", TuneObjective::time}, {"cost", TuneObjective::cost}},

@@ -84,8 +84,8 @@ struct TuneOptions {
 [[nodiscard]] const std::vector<KeyText>& tune_keys();
 
 /// Reads `tune: {space: {mesh.tp: [1, 2], mesh.capacity: [8Ki, auto], cluster.gpus: [512, 1024], plans: [static]},
-/// objective: time, price: 2.10 USD/GPU-hour, keep: 5}`. A space may hold paths below `mesh`, `cluster`, `kernels` and
-/// `memory`, and `plans`: the work itself stays the same. All problems are reported.
+/// objective: time, price: 2.10 USD/GPU-hour, keep: 5}`. A space may hold paths below `mesh`, `training`, `cluster`,
+/// `kernels` and `memory`, and `plans`: the work itself stays the same. All problems are reported.
 [[nodiscard]] TuneOptions read_tune(const Value& tune, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

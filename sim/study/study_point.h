@@ -114,6 +114,9 @@ struct StudyPoint {
   [[nodiscard]] std::unique_ptr<World> make_world(const DeviceProfile& profile) const;
 };
 
+/// Takes a point apart for its planners. `on` is the point's job.
+[[nodiscard]] PlanningContext planning_context(const PointSpec& spec, const Job& on);
+
 /// The world of a cluster with a job and all jobs of `background` that train. Null, with every problem reported, if one
 /// does not fit.
 [[nodiscard]] std::unique_ptr<World> world_of(const ClusterSpec& cluster, const DeviceProfile& profile,

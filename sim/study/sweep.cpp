@@ -155,7 +155,7 @@ std::vector<SweepPoint> named_points(const Value& sweep, const Value& base, Diag
       found.error(named->label.position, fmt::format("'{}' is a point already", named->label.text));
     }
     SweepPoint point{{{"label", named->label}}, base};
-    for (const auto& [path, position, value] : named->set.entries) (void)set_path(point.study, path, value, found);
+    for (const auto& [path, position, value] : named->set.entries) (void)put_at(point.study, path, value, found);
     points.push_back(std::move(point));
   }
   diagnostics.append(found);
@@ -182,7 +182,7 @@ std::vector<SweepPoint> expand_sweep(const Value& study, Diagnostics& diagnostic
     SweepPoint point{coordinates_of(*sweep, index), base};
     bool applied = true;
     for (const auto& [path, value] : point.coordinates) {
-      applied = set_path(point.study, path, value, diagnostics) && applied;
+      applied = put_at(point.study, path, value, diagnostics) && applied;
     }
     if (!applied) return {};
     points.push_back(std::move(point));

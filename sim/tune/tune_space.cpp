@@ -91,10 +91,10 @@ Value modules(std::initializer_list<LayerModule> chosen) {
 // The study's own recomputation, the one that is cheap, and full.
 Dimension recomputations(const Study& study) {
   Dimension dimension;
-  const Value& own = *study.resolved.find("mesh")->find("recompute");
-  dimension.choices.push_back({{"mesh.recompute", own}});
+  const Value& own = *study.resolved.find("training")->find("recompute");
+  dimension.choices.push_back({{"training.recompute", own}});
   for (const Value& other : {modules({LayerModule::norm, LayerModule::activation}), Value::scalar("full")}) {
-    if (line_of(other) != line_of(own)) dimension.choices.push_back({{"mesh.recompute", other}});
+    if (line_of(other) != line_of(own)) dimension.choices.push_back({{"training.recompute", other}});
   }
   return dimension;
 }
@@ -163,7 +163,7 @@ std::vector<Dimension> dimensions_of(const Study& study) {
   placements.of_pipelines = true;
   add("mesh.placement", std::move(placements));
   add("mesh.capacity", dimension_of("mesh.capacity", capacities(study)));
-  add("mesh.recompute", recomputations(study));
+  add("training.recompute", recomputations(study));
   add("plans", plan_dimension(study));
   return dimensions;
 }

@@ -25,7 +25,7 @@ inline constexpr std::size_t most_candidates = 20'000;
 ///   mesh.schedule     (with mesh.virtual_stages) those that say so of themselves (ScheduleEntry::tuned_with)
 ///   mesh.placement    all that there are
 ///   mesh.capacity     that of the study, 8Ki, 16Ki, 32Ki, as long as a sequence needs, and auto
-///   mesh.recompute    that of the study, [norm, activation], which is cheap to compute again, and full
+///   training.recompute  that of the study, [norm, activation], which is cheap to compute again, and full
 ///   plans             those of the study; HDP policies that leave `offload` out with none and with auto
 /// Without a pipeline, schedule and placement mean nothing and stand once. How groups share a sequence and what is
 /// sharded follow later, for some of them (Refinement). `root` is the study as it was written, with

@@ -24,7 +24,7 @@ profile: bytescale-implied
 data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 32Ki, steps: 3, seed: 1}
 mesh: {capacity: 4Ki}
 plans: [static, hdp-naive]
-tune: {space: {mesh.tp: [1, 2], mesh.pp: [1], mesh.capacity: [4Ki], mesh.recompute: [none]}}
+tune: {space: {mesh.tp: [1, 2], mesh.pp: [1], mesh.capacity: [4Ki], training.recompute: [none]}}
 )";
 
 /// Works in a folder, anew or on what its journal holds, and returns the results as text.

@@ -39,21 +39,21 @@ struct Mechanism {
 const std::vector<Mechanism>& mechanisms() {
   static const std::vector<Mechanism> all = {
       {"mesh.tp", {"1", "2", "4", "8"}},
-      {"mesh.recompute", {"none", "selective", "full", "[mlp]", "[norm, activation]", "[qkv, attention]"}},
+      {"training.recompute", {"none", "selective", "full", "[mlp]", "[norm, activation]", "[qkv, attention]"}},
       {"mesh.zero", {"0", "1", "2", "3"}},
-      {"mesh.gradients", {"fp32", "bf16"}},
-      {"mesh.gradient_accumulation_fusion", {"true", "false"}},
-      {"mesh.separate_merge", {"true", "false"}},
-      {"mesh.sequence_parallel", {"true", "false"}},
-      {"mesh.tp_comm_overlap", {"true", "false"}},
-      {"mesh.tp_gradient_overlap", {"true", "false"}},
+      {"training.gradients", {"fp32", "bf16"}},
+      {"training.gradient_accumulation_fusion", {"true", "false"}},
+      {"training.separate_merge", {"true", "false"}},
+      {"training.sequence_parallel", {"true", "false"}},
+      {"training.tp_comm_overlap", {"true", "false"}},
+      {"training.tp_gradient_overlap", {"true", "false"}},
       {"kernels.attention", {"flash", "unfused"}},
       {"kernels.linear", {"bf16", "fp8", "fp8_current", "fp8_blocks"}},
       {"kernels.launch", {"eager", "graphs"}},
       {"overheads.per_micro_batch", {"0 s", "2 ms"}},
-      {"mesh.dropout", {"true", "false"}},
-      {"mesh.activation_input", {"bf16", "fp8"}},
-      {"mesh.moments", {"fp32", "bf16"}},
+      {"training.dropout", {"true", "false"}},
+      {"training.activation_input", {"bf16", "fp8"}},
+      {"training.moments", {"fp32", "bf16"}},
   };
   return all;
 }

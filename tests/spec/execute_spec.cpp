@@ -126,8 +126,8 @@ TEST_CASE("whatever shares or repeats the work changes nothing of the training, 
             "--plan hdp-balance --ranks 2 --set mesh.pp=2 --set mesh.schedule=interleaved --set mesh.virtual_stages=2",
             "bubble"},
            {"--plan static", "--plan hdp-balance --ranks 2 --set mesh.pp=2 --set mesh.schedule=zb-h1", "bubble"},
-           {"--plan hdp-naive", "--plan hdp-naive --set mesh.recompute=selective", "attention", true},
-           {"--plan hdp-naive", "--plan hdp-naive --set mesh.recompute=full", "attention", true},
+           {"--plan hdp-naive", "--plan hdp-naive --set training.recompute=selective", "attention", true},
+           {"--plan hdp-naive", "--plan hdp-naive --set training.recompute=full", "attention", true},
            {"--plan hdp-naive", "--plan hdp-naive --set 'plans=[{hdp-naive: {offload: 0.5}}]'", "prefetch", true}}) {
     CAPTURE(before, change);
     const auto run = [&](const std::string& arguments) {
@@ -150,7 +150,7 @@ TEST_CASE("whatever shares or repeats the work changes nothing of the training, 
     CHECK(executed_instructions(measured).size() > 100);
     CHECK_THAT(table + measured, Contains(word));
   }
-  CHECK_THAT(here.refusal("execute small.yaml --plan hdp-naive --set mesh.recompute=some"),
+  CHECK_THAT(here.refusal("execute small.yaml --plan hdp-naive --set training.recompute=some"),
              Contains("some") && Contains("none") && Contains("selective") && Contains("full"));
 }
 

@@ -215,7 +215,7 @@ TEST_CASE("fits to steps that cannot be are refused with a fix, and nothing is w
            {"run.log", "name a validation set that does with --like"},
            {"sc22", "did you mean 'sc21'?"},
            {"steps.csv --like ./mine.yaml --rows nonsense", "no row of mine has 'nonsense'"},
-           {"steps.csv --like ./mine.yaml --try mesh.recompute", "write --try mesh.recompute=none,full"},
+           {"steps.csv --like ./mine.yaml --try training.recompute", "write --try training.recompute=none,full"},
            {"steps.csv --like ./mine.yaml --holdout 2", "--holdout"},
            {"steps.csv --like ./mine.yaml --holdout nan", "--holdout"},
            {"steps.csv --like ./mine.yaml --quick", "--quick"},
@@ -223,7 +223,7 @@ TEST_CASE("fits to steps that cannot be are refused with a fix, and nothing is w
            {"./mine.yaml sc22 --fit gemm", "did you mean 'sc21'?"},
            {"steps.csv --like ./mine.yaml --fit gemm --next nothing.csv", "nothing.csv"},
            {"steps.csv --like ./mine.yaml --fit gemm --for asked.yaml", "--next"},
-           {"steps.csv --like ./mine.yaml --next ./mine.yaml --try mesh.recompute=none,full", "--try"},
+           {"steps.csv --like ./mine.yaml --next ./mine.yaml --try training.recompute=none,full", "--try"},
        }) {
     CAPTURE(arguments);
     const std::string outcome = here.refusal(fmt::format("calibrate --from-steps {} --out refused.yaml", arguments));

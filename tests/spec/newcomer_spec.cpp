@@ -77,7 +77,7 @@ TEST_CASE("a study says which profile it took, and its results repeat it", "[stu
 TEST_CASE("speed-ups over a tuned baseline name its mesh, and cost one search", "[study]") {
   const Workplace here;
   const std::string space =
-      "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki], mesh.recompute: [none]}";
+      "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki], training.recompute: [none]}";
   const std::string study =
       "study configs/studies/tune.yaml --set data.steps=2 --set 'plans=[static, hdp-balance]' "
       "--set 'compare_to={static: tuned}' --out fair --set '" +

@@ -59,17 +59,17 @@ class RecipeReader {
     } else {
       put(run_.mesh, "zero", zero);
       read_shard_groups(zero);
-      put(run_.mesh, "gradients", std::string(in_fp32 ? "fp32" : "bf16"));
-      put_truth(run_.mesh, "gradient_accumulation_fusion", fuses);
-      put_truth(run_.mesh, "overlap_grad_reduce", reduces && zero < 2);
-      put_truth(run_.mesh, "overlap_param_gather", gathers && zero == 1);
+      put(run_.training, "gradients", std::string(in_fp32 ? "fp32" : "bf16"));
+      put_truth(run_.training, "gradient_accumulation_fusion", fuses);
+      put_truth(run_.training, "overlap_grad_reduce", reduces && zero < 2);
+      put_truth(run_.training, "overlap_param_gather", gathers && zero == 1);
       const std::int64_t bucket = arguments_.number("ddp_bucket_size", buckets, 0);
-      if (bucket > 0) put(run_.mesh, "bucket_parameters", bucket);
+      if (bucket > 0) put(run_.training, "bucket_parameters", bucket);
     }
     read_moments();
-    if (zero < 2 || model_.has_experts) put_truth(run_.mesh, "gradient_buffer", true);
+    if (zero < 2 || model_.has_experts) put_truth(run_.training, "gradient_buffer", true);
     read_optimizer(zero);
-    put(run_.memory, "loss", std::string(arguments_.is_on("cross_entropy_loss_fusion") ? "fused" : "fp32"));
+    put(run_.training, "loss", std::string(arguments_.is_on("cross_entropy_loss_fusion") ? "fused" : "fp32"));
   }
 
   void read_shard_groups(std::int64_t zero) {
@@ -92,7 +92,7 @@ class RecipeReader {
       arguments_.note_unmodelled(first == "fp32" ? "exp_avg_sq_dtype" : "exp_avg_dtype", "both moments are fp32",
                                  effects::smaller);
     } else if (first != "fp32") {
-      put(run_.mesh, "moments", std::string(first == "fp8" ? "fp8" : "bf16"));
+      put(run_.training, "moments", std::string(first == "fp8" ? "fp8" : "bf16"));
     }
   }
 
@@ -101,9 +101,9 @@ class RecipeReader {
     const std::string name = arguments_.word("optimizer", "adam");
     const bool is_muon = name == "muon" || name == "dist_muon";
     if (is_muon && zero < 2) {
-      put(run_.mesh, "optimizer", std::string("muon"));
+      put(run_.training, "optimizer", std::string("muon"));
     } else if (name == "lamb") {
-      put(run_.mesh, "optimizer", name);
+      put(run_.training, "optimizer", name);
     } else if (name != "adam") {
       arguments_.note_unmodelled("optimizer", "Adam with fp32 states on the device is simulated", effects::other_both);
     }
@@ -146,10 +146,10 @@ class RecipeReader {
       note_of_experts("sequence_parallel", !is_parallel, "norms and residuals are of 1 / tp of the tokens",
                       effects::slower_and_larger);
     } else {
-      put_truth(run_.mesh, "sequence_parallel", is_parallel);
+      put_truth(run_.training, "sequence_parallel", is_parallel);
     }
-    put_truth(run_.mesh, "tp_comm_overlap", overlaps);
-    put_truth(run_.mesh, "tp_gradient_overlap", arguments_.is_on("async_tensor_model_parallel_allreduce"));
+    put_truth(run_.training, "tp_comm_overlap", overlaps);
+    put_truth(run_.training, "tp_gradient_overlap", arguments_.is_on("async_tensor_model_parallel_allreduce"));
   }
 
   void read_kernels() {
@@ -176,7 +176,7 @@ class RecipeReader {
       put(run_.kernels, "linear", std::string(is_fp8 ? fp8_format() : "bf16"));
     }
     if (arguments_.is_on("activation_func_fp8_input_store")) {
-      put(run_.mesh, "activation_input", std::string("fp8"));
+      put(run_.training, "activation_input", std::string("fp8"));
     }
   }
 
@@ -195,7 +195,7 @@ class RecipeReader {
   void read_dropout() {
     const double attention = arguments_.fraction("attention_dropout", 0.1);
     const double hidden = arguments_.fraction("hidden_dropout", 0.1);
-    put_truth(run_.mesh, "dropout", attention > 0 || hidden > 0);
+    put_truth(run_.training, "dropout", attention > 0 || hidden > 0);
     if ((attention > 0) != (hidden > 0)) {
       arguments_.assume("dropout is simulated in attention and behind branches, though one of them has none");
     }
@@ -220,12 +220,12 @@ class RecipeReader {
     const std::string granularity =
         arguments_.word("recompute_granularity", arguments_.is_on("recompute_activations") ? "selective" : "none");
     if (granularity == "full") {
-      put(run_.mesh, "recompute", std::string("full"));
+      put(run_.training, "recompute", std::string("full"));
       tell_partial();
     } else if (granularity == "selective") {
-      run_.mesh.set("recompute", modules());
+      run_.training.set("recompute", modules());
     } else if (granularity == "none") {
-      put(run_.mesh, "recompute", std::string("none"));
+      put(run_.training, "recompute", std::string("none"));
     } else {
       arguments_.diagnostics().error(arguments_.position("recompute_granularity"),
                                      fmt::format("there is no recomputation '{}'", granularity),
@@ -241,7 +241,7 @@ class RecipeReader {
     if (method == "block" && count < of_stage) {
       arguments_.note_unmodelled("recompute_num_layers",
                                  fmt::format("{} of the {} layers of a stage are computed again, here all of them; "
-                                             "mesh.recompute: none is the other bound",
+                                             "training.recompute: none is the other bound",
                                              count, of_stage),
                                  effects::faster_but_larger);
     } else if (method == "uniform" && count > 1) {

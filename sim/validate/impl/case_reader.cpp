@@ -28,6 +28,7 @@ class CaseReader {
   CaseReader(const SetTable& table, const Value& row, Value study, Diagnostics& diagnostics)
       : table_(table), row_(row), diagnostics_(diagnostics) {
     case_.study = std::move(study);
+    (void)move_keys(case_.study, diagnostics_);
   }
 
   ValidationCase read() {

@@ -28,8 +28,8 @@ constexpr auto job_columns = std::to_array<JobColumn>({{"model", "model.preset",
                                                        {"cp", "", true},
                                                        {"micro_batch", "", true},
                                                        {"virtual_stages", "mesh.virtual_stages", true},
-                                                       {"recompute", "mesh.recompute", true},
-                                                       {"sequence_parallel", "mesh.sequence_parallel", true},
+                                                       {"recompute", "training.recompute", true},
+                                                       {"sequence_parallel", "training.sequence_parallel", true},
                                                        {"gpus_per_node", "cluster.node.gpus", true}});
 /// What frameworks call some of them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> short_names = {
@@ -55,7 +55,7 @@ std::vector<std::string> known_columns() {
 // Whether a value of the study says how a job is spread: the mesh, the plans, and what short columns say.
 bool is_of_plan(std::string_view path) {
   const auto spreads = [&](const JobColumn& column) { return column.of_plan && column.path == path; };
-  return is_at_or_below(path, "mesh") || is_at_or_below(path, "plans") ||
+  return is_at_or_below(path, "mesh") || is_at_or_below(path, "training") || is_at_or_below(path, "plans") ||
          std::any_of(job_columns.begin(), job_columns.end(), spreads);
 }
 
@@ -79,7 +79,7 @@ Column column_of(const Value& title, Diagnostics& diagnostics) {
   }
   if (column.name == "case") return column;
   if (column.name.find('.') != std::string::npos) {
-    column.path = column.name;
+    column.path = present_path(column.name);
     column.of_plan = is_of_plan(column.path);
     return column;
   }

@@ -115,7 +115,7 @@ TEST_CASE("a baseline is tuned as the study asks; the first step has none yet", 
   Explored explored;
   const std::vector<std::string> set = {
       "compare_to={static: tuned}", "data.steps=1",
-      "tune.space={mesh.tp: [2, 4], mesh.pp: [1], mesh.capacity: [8Ki], mesh.recompute: [none]}"};
+      "tune.space={mesh.tp: [2, 4], mesh.pp: [1], mesh.capacity: [8Ki], training.recompute: [none]}"};
   const auto answers = explored.ask("answer", set).of_kind("answer");
   REQUIRE(answers.size() == 2);
   CHECK(answers[0]["result"]["runs"][1]["speedup"].is_null());

@@ -137,10 +137,11 @@ TEST_CASE("values of a key are compared by errors of rows held out", "[fit]") {
     Value study = one.study;
     Catalog catalog(HDPSIM_SOURCE_DIR);
     ValidationSet alone{.name = "one", .about = "", .source = "", .cases = {one}};
-    const auto row = validate(read_validation(alone, "", catalog, {.set = {"mesh.recompute=full"}, .without = {}}), {});
+    const auto row =
+        validate(read_validation(alone, "", catalog, {.set = {"training.recompute=full"}, .without = {}}), {});
     one.published.front().value = *row->front().predicted;
   }
-  request.tried_key = "mesh.recompute";
+  request.tried_key = "training.recompute";
   request.tried_values = {"none", "full"};
   const auto result = fit_to_steps(request);
   REQUIRE(result);

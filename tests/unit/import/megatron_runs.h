@@ -38,6 +38,7 @@ struct Read {
     return texts;
   }
   [[nodiscard]] std::string mesh(std::string_view key) const { return text(run.mesh, key); }
+  [[nodiscard]] std::string training(std::string_view key) const { return text(run.training, key); }
   static std::string text(const Value& map, std::string_view key) {
     const Value* value = map.find(key);
     if (value == nullptr) return "absent";

@@ -145,13 +145,13 @@ TEST_CASE("stages have the layers that the arguments give to the first and the l
 TEST_CASE("what is sharded and overlapped is what the arguments turn on", "[import]") {
   const Read plain = good(small);
   CHECK(plain.mesh("zero") == "0");
-  CHECK(plain.mesh("gradients") == "fp32");
-  CHECK(plain.mesh("gradient_buffer") == "true");
-  CHECK(plain.mesh("gradient_accumulation_fusion") == "true");
-  CHECK(plain.mesh("overlap_grad_reduce") == "false");
-  CHECK(plain.mesh("sequence_parallel") == "absent");  // without tensor parallelism there is none
-  CHECK(plain.mesh("dropout") == "false");
-  CHECK(Read::text(plain.run.memory, "loss") == "fp32");
+  CHECK(plain.training("gradients") == "fp32");
+  CHECK(plain.training("gradient_buffer") == "true");
+  CHECK(plain.training("gradient_accumulation_fusion") == "true");
+  CHECK(plain.training("overlap_grad_reduce") == "false");
+  CHECK(plain.training("sequence_parallel") == "absent");  // without tensor parallelism there is none
+  CHECK(plain.training("dropout") == "false");
+  CHECK(plain.training("loss") == "fp32");
   CHECK(Read::text(plain.run.kernels, "attention") == "flash");
   CHECK(Read::text(plain.run.kernels, "linear") == "bf16");
 
@@ -162,24 +162,24 @@ TEST_CASE("what is sharded and overlapped is what the arguments turn on", "[impo
            "--sequence-parallel --tp-comm-overlap --fp8-format hybrid --hidden-dropout 0.1 "
            "--attention-dropout 0.1 --cuda-graph-impl local");
   CHECK(all.mesh("zero") == "1");
-  CHECK(all.mesh("gradients") == "bf16");
-  CHECK(all.mesh("gradient_accumulation_fusion") == "false");
-  CHECK(all.mesh("overlap_grad_reduce") == "true");
-  CHECK(all.mesh("overlap_param_gather") == "true");
-  CHECK(all.mesh("sequence_parallel") == "true");
-  CHECK(all.mesh("tp_comm_overlap") == "true");
-  CHECK(all.mesh("tp_gradient_overlap") == "true");
-  CHECK(all.mesh("dropout") == "true");
-  CHECK(Read::text(all.run.memory, "loss") == "fused");
+  CHECK(all.training("gradients") == "bf16");
+  CHECK(all.training("gradient_accumulation_fusion") == "false");
+  CHECK(all.training("overlap_grad_reduce") == "true");
+  CHECK(all.training("overlap_param_gather") == "true");
+  CHECK(all.training("sequence_parallel") == "true");
+  CHECK(all.training("tp_comm_overlap") == "true");
+  CHECK(all.training("tp_gradient_overlap") == "true");
+  CHECK(all.training("dropout") == "true");
+  CHECK(all.training("loss") == "fused");
   CHECK(Read::text(all.run.kernels, "linear") == "fp8");
   CHECK(Read::text(all.run.kernels, "launch") == "graphs");
 
-  CHECK(plain.mesh("optimizer") == "absent");
+  CHECK(plain.training("optimizer") == "absent");
   const Read dealt = good(std::string(small) + "--optimizer dist_muon");
-  CHECK(dealt.mesh("optimizer") == "muon");
+  CHECK(dealt.training("optimizer") == "muon");
   CHECK(dealt.mesh("zero") == "1");
   CHECK(good(std::string(small) + "--optimizer muon").mesh("zero") == "0");
-  CHECK(good(std::string(small) + "--optimizer sgd").mesh("optimizer") == "absent");  // which is told
+  CHECK(good(std::string(small) + "--optimizer sgd").training("optimizer") == "absent");  // which is told
 
   CHECK(good(std::string(small) + "--use-torch-fsdp2").mesh("zero") == "3");
   CHECK(good(std::string(small) + "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads").mesh("zero") ==
@@ -190,10 +190,10 @@ TEST_CASE("what is sharded and overlapped is what the arguments turn on", "[impo
 TEST_CASE("dropout is there unless it is turned off, and fp16 sums in fp16 unless it is told", "[import]") {
   std::string script(small);
   script.replace(script.find("--hidden-dropout 0 --attention-dropout 0"), 40, "");
-  CHECK(good(script).mesh("dropout") == "true");
+  CHECK(good(script).training("dropout") == "true");
   script.replace(script.find("--bf16"), 6, "--fp16");
-  CHECK(good(script).mesh("gradients") == "bf16");
-  CHECK(good(script + "--accumulate-allreduce-grads-in-fp32").mesh("gradients") == "fp32");
+  CHECK(good(script).training("gradients") == "bf16");
+  CHECK(good(script + "--accumulate-allreduce-grads-in-fp32").training("gradients") == "fp32");
   script.replace(script.find("--fp16"), 6, "");
   CHECK(problems(script) == std::vector<std::string>{"0:0: unsupported: training in fp32 cannot be simulated"});
 }
@@ -203,11 +203,11 @@ TEST_CASE("layers in a chunk become chunks of a stage", "[import]") {
   const Read plain = good(script);
   CHECK(plain.mesh("schedule") == "1f1b");
   CHECK(plain.mesh("virtual_stages") == "absent");
-  CHECK(plain.mesh("overlap_p2p_comm") == "interleaved");
+  CHECK(plain.training("overlap_p2p_comm") == "interleaved");
   const Read interleaved = good(script + "--num-layers-per-virtual-pipeline-stage 2 --no-overlap-p2p-communication");
   CHECK(interleaved.mesh("schedule") == "interleaved");
   CHECK(interleaved.mesh("virtual_stages") == "3");  // 12 layers / 2 stages / 2 layers
-  CHECK(interleaved.mesh("overlap_p2p_comm") == "never");
+  CHECK(interleaved.training("overlap_p2p_comm") == "never");
   CHECK(good(script + "--num-virtual-stages-per-pipeline-rank 6").mesh("virtual_stages") == "6");
   CHECK(problems(script + "--num-layers-per-virtual-pipeline-stage 4").size() == 1);
 }
@@ -225,19 +225,19 @@ TEST_CASE("micro-batches that the interleaved schedule refuses are an error, in 
 }
 
 TEST_CASE("what is computed again is all, the attention core, or modules", "[import]") {
-  CHECK(good(small).mesh("recompute") == "none");
-  CHECK(good(std::string(small) + "--recompute-activations").mesh("recompute") == "selective");
+  CHECK(good(small).training("recompute") == "none");
+  CHECK(good(std::string(small) + "--recompute-activations").training("recompute") == "selective");
   CHECK(good(std::string(small) + "--recompute-granularity selective --recompute-modules layernorm mlp")
-            .mesh("recompute") == "norm mlp");
+            .training("recompute") == "norm mlp");
   const std::string full = std::string(small) + "--recompute-granularity full --recompute-method ";
   CHECK(good(full + "uniform --recompute-num-layers 1").notes(Kind::unmodelled).empty());
   CHECK(good(full + "block --recompute-num-layers 12").notes(Kind::unmodelled).empty());
   const Read partial = good(full + "block --recompute-num-layers 4");
-  CHECK(partial.mesh("recompute") == "full");
+  CHECK(partial.training("recompute") == "full");
   CHECK(partial.notes(Kind::unmodelled) ==
         std::vector<std::string>{
             "--recompute-num-layers 4: 4 of the 12 layers of a stage are computed again, here all of "
-            "them; mesh.recompute: none is the other bound; the run likely takes less time and needs more memory"});
+            "them; training.recompute: none is the other bound; the run likely takes less time and needs more memory"});
 }
 
 TEST_CASE("experts are divided as the arguments say, and what only dense layers know is told", "[import]") {
@@ -260,7 +260,7 @@ TEST_CASE("experts are divided as the arguments say, and what only dense layers 
   CHECK(cut.notes(Kind::unmodelled).size() == 1);
   const Read overlapped = good(experts + "--overlap-grad-reduce --fp8-format e4m3 --fp8-recipe blockwise");
   CHECK(Read::text(overlapped.run.kernels, "linear") == "fp8_blocks");
-  CHECK(overlapped.mesh("overlap_grad_reduce") == "absent");
+  CHECK(overlapped.training("overlap_grad_reduce") == "absent");
   CHECK(overlapped.notes(Kind::unmodelled) ==
         std::vector<std::string>{"--overlap-grad-reduce: with experts gradients are reduced behind the last backward; "
                                  "the run likely takes less time"});
@@ -274,8 +274,8 @@ TEST_CASE("optimizers in groups, moments in bf16 and formats in fp8 are said", "
                               "--num-distributed-optimizer-instances 2 --exp-avg-dtype bf16 "
                               "--exp-avg-sq-dtype bf16 --activation-func-fp8-input-store");
   CHECK(in_groups.mesh("shard_ranks") == std::to_string(pool / 2));
-  CHECK(in_groups.mesh("moments") == "bf16");
-  CHECK(in_groups.mesh("activation_input") == "fp8");
+  CHECK(in_groups.training("moments") == "bf16");
+  CHECK(in_groups.training("activation_input") == "fp8");
   CHECK(in_groups.notes(Kind::unmodelled).empty());
   CHECK(good(sharded + "--exp-avg-dtype bf16").notes(Kind::unmodelled) ==
         std::vector<std::string>{"--exp-avg-dtype bf16: both moments are fp32; the run likely needs less memory"});

@@ -48,6 +48,7 @@ struct ReadJob {
     return value == nullptr ? "absent" : value->text;
   }
   [[nodiscard]] std::string mesh(std::string_view key) const { return text(run.mesh, key); }
+  [[nodiscard]] std::string training(std::string_view key) const { return text(run.training, key); }
 };
 
 ReadJob read_job(const std::string& text, std::int64_t gpus = 16) {
@@ -157,16 +158,16 @@ TEST_CASE("embedding and head count as the layers that the first and the last st
 TEST_CASE("fp8, compiled losses and asynchronous tensor parallelism are said", "[import]") {
   const ReadJob plain = good_job(small_job);
   CHECK(ReadJob::text(plain.run.kernels, "linear") == "bf16");
-  CHECK(ReadJob::text(plain.run.memory, "loss") == "fp32");
+  CHECK(plain.training("loss") == "fp32");
   std::string text(small_job);
   text.insert(text.find("flavor"), "converters = [\"float8\"]\n");
   const ReadJob fast = good_job(text +
                                 "[compile]\nenable = true\n[parallelism]\ntensor_parallel_degree = 2\n"
                                 "enable_async_tensor_parallel = true\n");
   CHECK(ReadJob::text(fast.run.kernels, "linear") == "fp8_current");
-  CHECK(ReadJob::text(fast.run.memory, "loss") == "fused");
-  CHECK(fast.mesh("tp_comm_overlap") == "true");
-  CHECK(fast.mesh("sequence_parallel") == "true");
+  CHECK(fast.training("loss") == "fused");
+  CHECK(fast.training("tp_comm_overlap") == "true");
+  CHECK(fast.training("sequence_parallel") == "true");
   CHECK(fast.note(Kind::unmodelled, "enable_async_tensor_parallel").empty());
 }
 
@@ -190,14 +191,14 @@ TEST_CASE("what a study recomputes is told where torchtitan recomputes something
     text.replace(text.find("mode = \"none\"\n"), 14, keys);
     return good_job(text);
   };
-  CHECK(recompute("mode = \"full\"\n").mesh("recompute") == "full");
+  CHECK(recompute("mode = \"full\"\n").training("recompute") == "full");
   constexpr std::string_view told = "activation_checkpoint: selective";
   CHECK(recompute("mode = \"full\"\n").note(Kind::unmodelled, told).empty());
   const ReadJob half = recompute("mode = \"selective\"\nselective_ac_option = \"2\"\n");
-  CHECK(half.mesh("recompute") == "none");
+  CHECK(half.training("recompute") == "none");
   CHECK_FALSE(half.note(Kind::unmodelled, told).empty());
   const ReadJob operations = recompute("mode = \"selective\"\nselective_ac_option = \"op\"\n");
-  CHECK(operations.run.mesh.find("recompute")->items.size() == 2);
+  CHECK(operations.run.training.find("recompute")->items.size() == 2);
   CHECK_FALSE(operations.note(Kind::unmodelled, told).empty());
 }
 
@@ -211,13 +212,13 @@ TEST_CASE("states in bf16 are said as far as a study can say them, and the rest 
   for (const char* dtype : {"", "dtype = \"float32\"\n"}) {
     CAPTURE(dtype);
     const ReadJob usual = with(dtype);
-    CHECK(usual.mesh("gradients") == "fp32");
-    CHECK(usual.mesh("moments") == "absent");
+    CHECK(usual.training("gradients") == "fp32");
+    CHECK(usual.training("moments") == "absent");
     CHECK(usual.note(Kind::unmodelled, "training.dtype").empty());
   }
   const ReadJob small = with("dtype = \"bfloat16\"\n");
-  CHECK(small.mesh("gradients") == "bf16");
-  CHECK(small.mesh("moments") == "bf16");
+  CHECK(small.training("gradients") == "bf16");
+  CHECK(small.training("moments") == "bf16");
   CHECK_THAT(small.note(Kind::unmodelled, "training.dtype"),
              Catch::EndsWith("the run likely takes less time and needs less memory"));
 }

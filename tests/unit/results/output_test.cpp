@@ -203,10 +203,11 @@ TEST_CASE("a run that does not fit says what fills the device, and what was foun
       "parameters 20.0 GB";
   CHECK_THAT(result_table("mine", runs), Catch::Contains(line + "\n"));  // nothing was tried
   const Advice larger{.changes = {"mesh.tp=4"}, .device = Bytes(62'000'000'000)};
-  const Advice both{.changes = {"mesh.zero=3", "mesh.recompute=full"}, .device = Bytes(70'000'000'000)};
-  CHECK_THAT(result_table("mine", runs, {{0, {larger, both}}}),
-             Catch::Contains(line + "; it fits with mesh.tp=4 (62.0 GB a device), or mesh.zero=3 mesh.recompute=full "
-                                    "(70.0 GB a device)\n"));
+  const Advice both{.changes = {"mesh.zero=3", "training.recompute=full"}, .device = Bytes(70'000'000'000)};
+  CHECK_THAT(
+      result_table("mine", runs, {{0, {larger, both}}}),
+      Catch::Contains(line + "; it fits with mesh.tp=4 (62.0 GB a device), or mesh.zero=3 training.recompute=full "
+                             "(70.0 GB a device)\n"));
   CHECK_THAT(result_table("mine", runs, {{0, {}}}),
              Catch::Contains(line + "; no change that was tried makes it fit\n"));
 }

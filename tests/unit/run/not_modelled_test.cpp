@@ -66,7 +66,7 @@ TEST_CASE("a single rank talks to nobody and leaves nothing out", "[connections]
 TEST_CASE("a single rank may compute beside its own collectives of tensor parallelism", "[connections]") {
   const std::vector<std::string> one_rank = {"cluster.gpus=8",  "mesh.tp=8",        "plans=[hdp-balance]",
                                              "compare_to=null", "data.context=4Ki", "sweep=null"};
-  for (const std::string_view overlap : {"mesh.tp_comm_overlap=true", "mesh.tp_gradient_overlap=true"}) {
+  for (const std::string_view overlap : {"training.tp_comm_overlap=true", "training.tp_gradient_overlap=true"}) {
     std::vector<std::string> overrides = one_rank;
     overrides.emplace_back(overlap);
     CHECK(unknown(tiny(overrides)) == Keys{"compute_beside_communication"});

@@ -60,7 +60,7 @@ TEST_CASE("what takes memory besides activations lowers the chosen capacity", "[
   const std::int64_t usual = chosen("mesh.zero=1");
   CHECK(chosen("mesh.zero=0") < usual);
   CHECK(chosen("mesh.zero=3") > usual);
-  CHECK(chosen("memory.loss=fp32") < usual);
+  CHECK(chosen("training.loss=fp32") < usual);
   CHECK(chosen("memory.reserve=9 GB") < usual);
   CHECK(chosen("memory.fragmentation=0.2") < usual);
   CHECK(chosen("mesh.tp=4") > usual);

@@ -29,7 +29,7 @@ TEST_CASE("a framework fills in what the study leaves out, and nothing else", "[
   CHECK(point.recipe.gradient_buffer);
   CHECK(point.pipeline.overlaps_messages());  // with one stage there are none
   CHECK(point.recipe.fp32_loss());
-  const Study own = StudyFile(with_framework("megatron-core-0.8")).load({"mesh.tp_comm_overlap=false"});
+  const Study own = StudyFile(with_framework("megatron-core-0.8")).load({"training.tp_comm_overlap=false"});
   CHECK_FALSE(own.points.at(0).spec.recipe.overlap_tp);
   CHECK(own.points.at(0).spec.recipe.overlap_grad_reduce);
 }
@@ -62,15 +62,15 @@ TEST_CASE("the framework of models with experts trains one, which others ask too
 
 TEST_CASE("what a framework states stands where the study names it", "[study][framework]") {
   const test::TemporaryFolder folder;
-  std::ofstream(folder.path() / "mine.yaml") << "source: a paper\nmesh:\n  zero: 3\n  recompute: [norm]\n";
+  std::ofstream(folder.path() / "mine.yaml") << "source: a paper\ntraining:\n  moments: bf16\n  recompute: [norm]\n";
   Diagnostics problems;
   Value study = parse_document("study.yaml", "name: x\nframework: {preset: mine}\n", problems);
   fill_in_framework(study, folder.path(), problems);
   CHECK(problems.empty());
-  const Value* mesh = study.find("mesh");
-  REQUIRE(mesh != nullptr);
-  for (const Position& position : {mesh->entries.at(0).position, mesh->entries.at(0).value.position,
-                                   mesh->entries.at(1).value.items.at(0).position}) {
+  const Value* training = study.find("training");
+  REQUIRE(training != nullptr);
+  for (const Position& position : {training->entries.at(0).position, training->entries.at(0).value.position,
+                                   training->entries.at(1).value.items.at(0).position}) {
     CHECK(position.file == "study.yaml");
     CHECK(position.line == 2);
   }

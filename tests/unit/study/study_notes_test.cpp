@@ -22,8 +22,8 @@ TEST_CASE("a key of the mesh that changes nothing is told, with what it needs", 
   CHECK(notes_with("{tp: 2, a2a_ranks: 4}") == Notes{"note: good: mesh.a2a_ranks has no effect: it needs several ranks "
                                                      "and cp_comm_type: a2a"});
   CHECK(notes_with("{tp: 2, a2a_ranks: 4, cp_comm_type: a2a}").empty());
-  CHECK(notes_with("{tp: 1, tp_comm_overlap: true}") ==
-        Notes{"note: good: mesh.tp_comm_overlap has no effect: it needs a tp above 1"});
+  CHECK(notes_with("{tp: 1}\ntraining: {tp_comm_overlap: true}") ==
+        Notes{"note: good: training.tp_comm_overlap has no effect: it needs a tp above 1"});
   CHECK(notes_with("{tp: 2, pp: 1, schedule: interleaved, virtual_stages: 2}").size() == 2);
   CHECK(
       notes_with("{tp: 2, ring_nics: all, cp_comm_type: all_gather}") ==
@@ -31,10 +31,10 @@ TEST_CASE("a key of the mesh that changes nothing is told, with what it needs", 
 }
 
 TEST_CASE("a default that is stated, and a key that matters at one point of a sweep, are not told", "[study][notes]") {
-  CHECK(notes_with("{tp: 2, schedule: 1f1b, virtual_stages: 1, overlap_p2p_comm: always}").empty());
+  CHECK(notes_with("{tp: 2, schedule: 1f1b, virtual_stages: 1}\ntraining: {overlap_p2p_comm: always}").empty());
   CHECK(notes_with("{tp: 2, a2a_ranks: 4}", {"sweep={mesh.cp_comm_type: [p2p, a2a]}"}).empty());
   CHECK(notes_with("{tp: 2}", {"sweep=[{label: a, set: {mesh.a2a_ranks: 2}}, {label: b, set: {}}]"}).size() == 1);
-  CHECK(notes_with("{tp: 2}", {"sweep={mesh.bucket_parameters: [1000000, 2000000]}"}).size() == 1);
+  CHECK(notes_with("{tp: 2}", {"sweep={training.bucket_parameters: [1000000, 2000000]}"}).size() == 1);
 }
 
 TEST_CASE("a profile that is named as it was called is told by its name of today, once, in sweeps, too",

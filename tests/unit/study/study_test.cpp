@@ -35,8 +35,9 @@ TEST_CASE("what a study leaves out has its default", "[study]") {
   CHECK_FALSE(study.compare_to);
   CHECK(line_of(*study.resolved.find("mesh")) ==
         "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm, "
-        "recompute: none, zero: 1}");
-  CHECK(line_of(*study.resolved.find("memory")) == "{loss: fused, fragmentation: 0.047, reserve: auto}");
+        "zero: 1}");
+  CHECK(line_of(*study.resolved.find("training")) == "{recompute: none, loss: fused}");
+  CHECK(line_of(*study.resolved.find("memory")) == "{fragmentation: 0.047, reserve: auto}");
   CHECK(point.recipe.fused_loss);
   CHECK_FALSE(point.recipe.reserve);
   CHECK(study.output.memory_ranks == 8);
@@ -44,18 +45,19 @@ TEST_CASE("what a study leaves out has its default", "[study]") {
 }
 
 TEST_CASE("what a study says wrongly of memory is told with its place", "[study]") {
-  const Problems problems = StudyFile(changed(good_study, "mesh: {tp: 2}",
-                                              "mesh: {tp: 2, zero: 4}\nmemory: {loss: fusd, gaps: 1, fragmentation: 2, "
-                                              "reserve: 3}\noutput: {memory: {ranks: -1}}"))
-                                .problems();
+  const Problems problems =
+      StudyFile(changed(good_study, "mesh: {tp: 2}",
+                        "mesh: {tp: 2, zero: 4}\nmemory: {gaps: 1, fragmentation: 2, reserve: 3}\n"
+                        "training: {loss: fusd}\noutput: {memory: {ranks: -1}}"))
+          .problems();
   REQUIRE(problems.size() == 6);
-  const char* places[] = {"10:21: ", "11:16: ", "11:22: ", "11:46: ", "11:58: ", "12:26: "};
+  const char* places[] = {"10:21: ", "11:10: ", "11:34: ", "11:46: ", "12:18: ", "13:26: "};
   for (std::size_t i = 0; i < problems.size(); ++i) CHECK_THAT(problems[i], Catch::StartsWith(places[i]));
 }
 
 TEST_CASE("attention that adds up the steps of a ring itself saves the time of merges", "[study]") {
   const StudyPoint separate = std::move(StudyFile(good_study).load().points.at(0));
-  const StudyPoint joined = std::move(StudyFile(good_study).load({"mesh.separate_merge=false"}).points.at(0));
+  const StudyPoint joined = std::move(StudyFile(good_study).load({"training.separate_merge=false"}).points.at(0));
   CHECK(lowering_of(separate.spec).recipe.separate_merge);
   CHECK_FALSE(lowering_of(joined.spec).recipe.separate_merge);
   CHECK(joined.work.step_token < separate.work.step_token);
@@ -63,7 +65,7 @@ TEST_CASE("attention that adds up the steps of a ring itself saves the time of m
 }
 
 TEST_CASE("memory follows the recomputation of the study", "[study]") {
-  const PointSpec point = StudyFile(good_study).load({"mesh.recompute=full"}).points.at(0).spec;
+  const PointSpec point = StudyFile(good_study).load({"training.recompute=full"}).points.at(0).spec;
   CHECK(point.recipe.recompute == Recompute::full);
 }
 
@@ -99,24 +101,24 @@ TEST_CASE("points share a world as long as cluster, profile and mesh are the sam
 }
 
 TEST_CASE("a study says what backward computes again", "[study][recompute]") {
-  const StudyFile file(changed(good_study, "{tp: 2}", "{tp: 2, recompute: full}"));
+  const StudyFile file(changed(good_study, "{tp: 2}", "{tp: 2}\ntraining: {recompute: full}"));
   const Study study = file.load();
   CHECK(study.points[0].spec.recipe.recompute == Recompute::full);
   CHECK(lowering_of(study.points[0].spec).recipe.recompute == Recompute::full);
-  const Study both = file.load({"sweep={mesh.recompute: [none, selective]}"});
+  const Study both = file.load({"sweep={training.recompute: [none, selective]}"});
   CHECK(both.points[0].spec.recipe.recompute == Recompute::none);
   CHECK(both.points[1].spec.recipe.recompute == Recompute::selective);
-  CHECK(problems_with("{tp: 2}", "{tp: 2, recompute: some}") ==
-        std::vector<std::string>{"10:26: there is no way to recompute activations 'some'"});
-  const Study modules = file.load({"sweep={mesh.recompute: [full, [norm, mlp], []]}"});
+  CHECK(problems_with("{tp: 2}", "{tp: 2}\ntraining: {recompute: some}") ==
+        std::vector<std::string>{"11:23: there is no way to recompute activations 'some'"});
+  const Study modules = file.load({"sweep={training.recompute: [full, [norm, mlp], []]}"});
   REQUIRE(modules.points.size() == 3);
   CHECK(modules.points[1].spec.recipe.recompute == Recompute{LayerModule::norm, LayerModule::mlp});
   CHECK(modules.points[1].spec.recipe.recompute == modules.points[1].spec.recipe.recompute);
   CHECK(modules.points[2].spec.recipe.recompute == Recompute::none);
   // The model has no experts; all problems are told at once.
-  CHECK(problems_with("{tp: 2}", "{tp: 2, recompute: [mpl, norm, experts]}") ==
-        std::vector<std::string>{"10:27: there is no module to recompute 'mpl'",
-                                 "10:38: no layer of llama-7b has experts"});
+  CHECK(problems_with("{tp: 2}", "{tp: 2}\ntraining: {recompute: [mpl, norm, experts]}") ==
+        std::vector<std::string>{"11:24: there is no module to recompute 'mpl'",
+                                 "11:35: no layer of llama-7b has experts"});
 }
 
 TEST_CASE("a study says how groups are made and whether they have been made before", "[study][connections]") {
@@ -264,7 +266,7 @@ TEST_CASE("ranks attend for each other where all layers have full attention and 
           "[study][served]") {
   const std::string served = changed(good_study, "hdp-naive", "distca");
   CHECK(StudyFile(served).problems().empty());
-  CHECK_THAT(StudyFile(changed(served, "{tp: 2}", "{tp: 2, recompute: full}")).problems().at(0),
+  CHECK_THAT(StudyFile(changed(served, "{tp: 2}", "{tp: 2}\ntraining: {recompute: full}")).problems().at(0),
              Catch::EndsWith("ranks cannot attend for each other: backward recomputes activations, write recompute: "
                              "none"));
   CHECK_THAT(StudyFile(changed(served, "llama-7b", "gpt-oss-20b")).problems().at(0),
@@ -450,10 +452,10 @@ TEST_CASE("what is wrong with experts is told at once, each at its place", "[stu
 
 TEST_CASE("a recipe under which experts are not known is refused at each key that makes it one", "[study]") {
   const std::string eight = changed(good_study, "llama-7b", "mixtral-8x7b");
-  CHECK(StudyFile(changed(eight, "tp: 2", "tp: 2, zero: 3, separate_merge: false, gradients: bf16")).problems() ==
-        Problems{"10:21: mixtral-8x7b has experts, with which 'zero' is known as 1 only",
-                 "10:58: mixtral-8x7b has experts, with which 'gradients' is known as fp32 only"});
-  CHECK(StudyFile(changed(eight, "tp: 2", "tp: 2, zero: 1, gradients: fp32")).problems().empty());
+  CHECK(StudyFile(changed(eight, "{tp: 2}", "{tp: 2, zero: 3}\ntraining: {separate_merge: false, gradients: bf16}"))
+            .problems() == Problems{"10:21: mixtral-8x7b has experts, with which 'zero' is known as 1 only",
+                                    "11:46: mixtral-8x7b has experts, with which 'gradients' is known as fp32 only"});
+  CHECK(StudyFile(changed(eight, "{tp: 2}", "{tp: 2, zero: 1}\ntraining: {gradients: fp32}")).problems().empty());
 }
 
 TEST_CASE("ranks shard in groups that divide them, where something is sharded", "[study]") {

@@ -43,16 +43,17 @@ TEST_CASE("without a section of the study the section is gone, from the sweep to
 
 TEST_CASE("without contention, recomputation and cold connections the study says what stands in their place",
           "[without]") {
-  const Value study =
-      turned_off("mesh: {recompute: full, connections: cold}\n", {"contention", "recompute", "cold-connections"});
+  const Value study = turned_off("mesh: {connections: cold}\ntraining: {recompute: full}\n",
+                                 {"contention", "recompute", "cold-connections"});
   CHECK(study.find("grain")->text == "closed_form");
-  CHECK(line_of(*study.find("mesh")) == "{recompute: none, connections: warm}");
+  CHECK(line_of(*study.find("mesh")) == "{connections: warm}");
+  CHECK(line_of(*study.find("training")) == "{recompute: none}");
 }
 
 TEST_CASE("a sweep does not put back what a study is run without", "[without]") {
-  const Value study = turned_off("sweep: {mesh.recompute: [none, full], mesh.tp: [1, 2], grain: [fluid, exact]}",
+  const Value study = turned_off("sweep: {training.recompute: [none, full], mesh.tp: [1, 2], grain: [fluid, exact]}",
                                  {"recompute", "contention"});
-  CHECK(line_of(*study.find("mesh")) == "{recompute: none}");
+  CHECK(line_of(*study.find("training")) == "{recompute: none}");
   CHECK(line_of(*study.find("sweep")) == "{mesh.tp: [1, 2]}");
 }
 

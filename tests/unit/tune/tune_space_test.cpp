@@ -38,7 +38,7 @@ TEST_CASE("the space that nobody gave follows from the cluster and the model", "
   CHECK_FALSE(schedules.contains("gpipe"));  // it holds a whole step
   CHECK(values_of(all, "mesh", "schedule") == schedules);
   CHECK(values_of(all, "mesh", "capacity") == std::set<std::string>{"8Ki", "16Ki", "32Ki", "auto"});
-  CHECK(values_of(all, "mesh", "recompute") == std::set<std::string>{"none", "[norm, activation]", "full"});
+  CHECK(values_of(all, "training", "recompute") == std::set<std::string>{"none", "[norm, activation]", "full"});
   // Four tp, four capacities, three recomputations; static, and hdp-naive with and without offload.
   const std::size_t without_pipeline = 4 * 4 * 3 * 3;
   CHECK(all.size() ==
@@ -60,7 +60,7 @@ TEST_CASE("all candidates differ in their texts and in their studies", "[tune]")
 TEST_CASE("a space that is given is taken as it is", "[tune]") {
   const std::string text = std::string(test::good_study) +
                            "tune:\n  space:\n    mesh.tp: [2, 4]\n    mesh.pp: [1]\n    mesh.capacity: [8Ki]\n"
-                           "    mesh.recompute: [none]\n    plans: [static, hdp-balance: {delta: 0.1}]\n";
+                           "    training.recompute: [none]\n    plans: [static, hdp-balance: {delta: 0.1}]\n";
   const auto all = candidates(text);
   REQUIRE(all.size() == 4);
   CHECK(all[0].text == "tp 2, static");

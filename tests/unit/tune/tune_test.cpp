@@ -41,11 +41,11 @@ struct Tuning {
 // Parts of the shipped space as candidates_of() makes it, of small steps: with one sharing and one level of ZeRO.
 const Overrides without_refinements = {
     "data.tokens_per_step=512Ki", "data.context=64Ki", "data.steps=8",
-    "tune.space={mesh.tp: [2, 4], mesh.pp: [1, 2], mesh.capacity: [8Ki, 16Ki, auto], mesh.recompute: [none], "
+    "tune.space={mesh.tp: [2, 4], mesh.pp: [1, 2], mesh.capacity: [8Ki, 16Ki, auto], training.recompute: [none], "
     "mesh.cp_comm_type: [p2p], mesh.zero: [1]}"};
 const Overrides without_pipelines = {
     "data.tokens_per_step=512Ki", "data.context=64Ki", "data.steps=4",
-    "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki, auto], mesh.recompute: [none], "
+    "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki, auto], training.recompute: [none], "
     "mesh.cp_comm_type: [p2p], mesh.zero: [1]}"};
 
 /// What every candidate that can run takes, by its text, when all of its steps are simulated in full.
@@ -119,7 +119,7 @@ double least_time_of_all(Tuning& tuning) {
 }
 
 TEST_CASE("how groups share a sequence and what is sharded belong to the space that nobody gave", "[tune]") {
-  const std::string meshes = "mesh.tp: [2, 4], mesh.pp: [1], mesh.capacity: [8Ki], mesh.recompute: [none]";
+  const std::string meshes = "mesh.tp: [2, 4], mesh.pp: [1], mesh.capacity: [8Ki], training.recompute: [none]";
   const Overrides small = {"data.steps=2", "data.context=64Ki", "plans=[static]", "tune.space={" + meshes + "}"};
   Tuning tuning(small);
   const TuneResult result = tuning.result();
@@ -143,7 +143,7 @@ TEST_CASE("how groups share a sequence and what is sharded belong to the space t
 
 TEST_CASE("what fits only with all states sharded is found", "[tune]") {
   Tuning tuning({"data.steps=1", "model={preset: llama-30b}", "plans=[static]",
-                 "tune.space={mesh.tp: [2], mesh.pp: [1], mesh.capacity: [8Ki], mesh.recompute: [none]}"});
+                 "tune.space={mesh.tp: [2], mesh.pp: [1], mesh.capacity: [8Ki], training.recompute: [none]}"});
   const TuneResult result = tuning.result();
   CHECK(result.candidates.back().fate == Fate::infeasible);
   CHECK_THAT(result.candidates.back().reason, Catch::Contains("does not fit"));
@@ -238,7 +238,7 @@ TEST_CASE("the objective `cost` prefers fewer GPUs where they are used better", 
 
 TEST_CASE("a space in which nothing can run is wrong input that says why", "[tune]") {
   Tuning tuning({"data.steps=1",
-                 "tune.space={mesh.tp: [1], mesh.pp: [1], mesh.capacity: [128Ki], mesh.recompute: [none], "
+                 "tune.space={mesh.tp: [1], mesh.pp: [1], mesh.capacity: [128Ki], training.recompute: [none], "
                  "plans: [static]}"});
   try {
     (void)tune(tuning.study, tuning.root, tuning.catalog, {});

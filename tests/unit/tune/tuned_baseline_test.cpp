@@ -23,9 +23,10 @@ const std::vector<std::string> capacities = {"8Ki", "16Ki"};
 
 /// Two plans on a mesh of tp 2 with 8Ki tokens, and a small space of meshes.
 Overrides with(const Overrides& more) {
-  Overrides all = {"data.steps=2", "plans=[static, hdp-balance]", "compare_to={static: tuned}",
-                   "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki], mesh.recompute: [none], "
-                   "mesh.cp_comm_type: [p2p], mesh.zero: [1]}"};
+  Overrides all = {
+      "data.steps=2", "plans=[static, hdp-balance]", "compare_to={static: tuned}",
+      "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki], training.recompute: [none], "
+      "mesh.cp_comm_type: [p2p], mesh.zero: [1]}"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -82,7 +83,7 @@ TEST_CASE("speed-ups are over the best mesh of the baseline, where the study ask
 
 TEST_CASE("a tuned baseline shares a sequence in the way that is fastest", "[tune]") {
   const Overrides open = {
-      "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki], mesh.recompute: [none]}"};
+      "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki], training.recompute: [none]}"};
   const Compared found = compared(open);
   const Run& baseline = *found.runs[0].tuned_baseline;
   double least = least_static_time();
@@ -109,7 +110,7 @@ TEST_CASE("every point of a sweep has a baseline of its own, whatever the number
 TEST_CASE("a baseline has the cluster of the plans that are compared with it", "[tune]") {
   const Overrides sizes = {"data.steps=1", "tune.objective=cost",
                            "tune.space={cluster.gpus: [16, 32], mesh.tp: [2], mesh.pp: [1], mesh.capacity: [8Ki], "
-                           "mesh.recompute: [none]}"};
+                           "training.recompute: [none]}"};
   CHECK(compared(sizes).runs[0].tuned_baseline->info.gpus == 32);
 }
 
@@ -117,7 +118,7 @@ TEST_CASE("a baseline that fits on no mesh is wrong input that says so", "[tune]
   Catalog catalog(HDPSIM_SOURCE_DIR);
   const Overrides none_fits = with({"data.steps=1",
                                     "tune.space={mesh.tp: [1], mesh.pp: [1], mesh.capacity: [128Ki], "
-                                    "mesh.recompute: [none]}"});
+                                    "training.recompute: [none]}"});
   Diagnostics none;
   const Value root = tuning_root(load_document(path, none), none_fits);
   const Study study = load_study(path, none_fits, catalog);
