@@ -17,7 +17,8 @@ void count(int& number) {
 
 }  // namespace
 
-TrackedInput::TrackedInput(const std::filesystem::path& path, const ReportShare& report) : file_(path), report(report) {
+TrackedInput::TrackedInput(const std::filesystem::path& path, const ReportShare& report)
+    : file_(path), report_(report) {
   refill();
   at_ = mark_bytes({buffer_.data(), filled_});
 }
@@ -45,7 +46,7 @@ void TrackedInput::refill() {
     const Diagnostic problem = error.diagnostics().sorted().front();
     throw InputError(position(), problem.message, problem.help);
   }
-  report(file_.share_read());
+  report_(file_.share_read());
 }
 
 }  // namespace hdpsim

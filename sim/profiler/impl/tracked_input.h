@@ -29,7 +29,7 @@ class TrackedInput {
   void refill();
 
   InputFile file_;
-  const ReportShare& report;
+  const ReportShare& report_;
   std::string buffer_;
   std::size_t at_ = 0;
   std::size_t filled_ = 0;
