@@ -39,7 +39,7 @@ void add_activities(FigureTable<ExecutedRun>& all, const std::string& source, Br
 }
 
 // Empty if the executor does not measure it.
-std::optional<double> measured_core_share(const ExecutedRun& row) {
+std::optional<double> core_share_of(const ExecutedRun& row) {
   const double on_core_s = computed_seconds({row.processor});
   return on_core_s > 0 ? std::optional(on_core_s / computed_seconds({row.measured})) : std::nullopt;
 }
@@ -118,7 +118,7 @@ const FigureTable<ExecutedRun>& executed_run_figures() {
     all.add({"at_pace_s", "", "s", "the prediction with kernels as fast as they were during this run (`--pace`)"},
             [](const Row& row) { return row.at_pace ? std::optional(row.at_pace->seconds()) : std::nullopt; });
     all.add({"core_share", "", "share", "share of the time of kernels in which their threads had a core"},
-            measured_core_share);
+            core_share_of);
   });
   return figures;
 }

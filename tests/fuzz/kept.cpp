@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "kernels/exec/checkpoint.h"
 #include "sim/run/run_record.h"
 #include "sim/run/runner.h"
@@ -33,7 +35,8 @@ using Work = std::string (*)(const fs::path& folder, bool resume);
 std::string studied(const fs::path& folder, bool resume) {
   Journal journal = JournalFolder{folder, resume}.open(runs_title());
   std::string text;
-  for (Run& run : *run_study(study_of(study_text), {.journal = &journal})) {
+  std::vector<Run> runs = run_study(study_of(study_text), {.journal = &journal}).value();
+  for (Run& run : runs) {
     for (StepResult& step : run.result.steps) step.phases = {};  // processor seconds, which are others every time
     text += run_text(run.result);
   }

@@ -75,8 +75,8 @@ TEST_CASE("a product beside a collective is told from one alone, and one beside 
   const KernelSamples& samples = only_product(recording);
   CHECK(samples.alone.count() == 1);
   CHECK(samples.alone.quantile(0.5) == about(50e-6));
-  CHECK(samples.beside.count() == 1);
-  CHECK(samples.beside.quantile(0.5) == about(60e-6));
+  CHECK(samples.overlapped.count() == 1);
+  CHECK(samples.overlapped.quantile(0.5) == about(60e-6));
 }
 
 TEST_CASE("messages have bytes as nccl-tests counts them, ranks, and the link that they cross", "[profiler]") {

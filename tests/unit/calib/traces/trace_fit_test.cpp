@@ -117,7 +117,7 @@ TEST_CASE("what a trace does not determine is the starting profile's, with the r
   CHECK(profile.nvlink->all_reduce == start().nvlink->all_reduce);
   CHECK(profile.network == start().network);
   CHECK(profile.host_copies == start().host_copies);
-  CHECK(profile.gemm_fp8 == start().gemm_fp8);
+  CHECK(profile.gemm_narrow == start().gemm_narrow);
   CHECK(kept_because(profile, "nvlink all_reduce") == "the traces have no such messages with their sizes");
   CHECK(kept_because(profile, "network all_gather") == "the traces have no such messages with their sizes");
   CHECK_FALSE(kept_because(profile, "host_copies").empty());
