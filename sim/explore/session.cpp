@@ -97,12 +97,17 @@ std::string plain_name(const std::string& name) {
   return plain.empty() || plain.front() == '.' ? "lengths" + plain : plain;
 }
 
+std::filesystem::path made(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
 }  // namespace
 
 ExploreSession::ExploreSession(ExploreOptions options)
     : options_(std::move(options)),
       text_(text_of(options_.study)),
-      journal_(Journal::begin(options_.scratch / journal_name, runs_title())),
+      journal_(Journal::begin(made(options_.scratch) / journal_name, runs_title())),
       catalog_(options_.data) {
   (void)read({});
 }

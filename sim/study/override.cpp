@@ -87,7 +87,11 @@ std::optional<Value> taken(Value& section, std::string_view name) {
 
 void put_assigned(Value& root, const std::string& path, const Value& value, Diagnostics& diagnostics) {
   if (!path.starts_with(sweep_prefix)) {
-    if (put_at(root, path_of_plan(root, path), value, diagnostics)) end_sweep_of(root, present_path(path));
+    if (!put_at(root, path_of_plan(root, path), value, diagnostics)) return;
+    end_sweep_of(root, present_path(path));
+    // What is assigned next may end a sweep of this one.
+    if (path != "sweep") return;
+    for (Value::Entry& entry : root.find("sweep")->entries) entry.key = present_path(entry.key);
     return;
   }
   Value* sweep = root.find("sweep");

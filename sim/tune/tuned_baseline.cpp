@@ -37,7 +37,9 @@ void restrict_to_mesh(Value& study) {
   if (tune == nullptr || !tune->is_map()) return;
   std::erase_if(tune->entries, [](const Value::Entry& entry) { return entry.key == "objective"; });
   if (Value* space = tune->find("space")) {
-    std::erase_if(space->entries, [](const Value::Entry& entry) { return !entry.key.starts_with("mesh."); });
+    std::erase_if(space->entries, [](const Value::Entry& entry) {
+      return !entry.key.starts_with("mesh.") && !entry.key.starts_with("training.");
+    });
   }
 }
 

@@ -20,9 +20,9 @@ struct BaselineRun {
 };
 
 /// What `compare_to: {PLAN: tuned}` asks for: at every point of the study the baseline on the mesh on which it is
-/// fastest, with all steps. The mesh is the winner of tune() over the paths of `mesh` alone, because a baseline has the
-/// cluster and the kernels of the plans that are compared with it; `tune.space` narrows the search where it names them.
-/// The runs are called "static (tuned)".
+/// fastest, with all steps. The mesh is the winner of tune() over the paths of `mesh` and `training` alone, because a
+/// baseline has the cluster and the kernels of the plans that are compared with it; `tune.space` narrows the search
+/// where it names them. The runs are called "static (tuned)".
 ///
 /// Points for which a search would see the same have one search, and what `run` keeps of earlier ones is not searched
 /// for again. `root` comes from tuning_root(). Empty if it was stopped. InputError if the baseline can run on no mesh.

@@ -193,7 +193,7 @@ class ExplorePage(unittest.TestCase):
         report = self.saved(page, "save-report", ".html")
         shown = self.browser.open(f"file://{report}")
         shown.wait_for("document.documentElement.dataset.shown")
-        self.assertEqual(shown.value("data.runs.map(({step_time}) => step_time.mean).join()"),
+        self.assertEqual(shown.value("data.runs.map(({step_time_s}) => step_time_s.mean).join()"),
                          page.value(f"{RUNS}.map(({{step_time_s}}) => step_time_s.mean).join()"))
         shown.close()
         page.close()

@@ -73,7 +73,7 @@ Outcome resumed(std::string_view input) {
 std::string written_checkpoint() {
   using namespace kernels::exec;
   constexpr std::int64_t parameters = 40;
-  const fs::path path = scratch() / "written";
+  const fs::path path = scratch() / "checkpoint";
   CheckpointTitle title;
   title.shape = 2;
   title.parameters = parameters;

@@ -80,7 +80,7 @@ TEST_CASE("what an entry cannot ask for is told at its place, with what to write
       {"static: {cp: 16}", small_pool(), {"14: 'cp' is 16, it must be auto or from 1 to 8; it can be 1, 2, 4, 8"}},
       {"static: {packing: next_fit, order: descending}",
        small_pool(2),
-       {"36: 'order' is descending, but next_fit fills packs in the order of the data; leave out 'order', or write "
+       {"36: 'order' is descending, but next_fit fills packs in the order of the data; remove 'order', or write "
         "packing: best_fit"}},
       {"hdp-naive: {offload: 1.5}",
        with_host(),

@@ -334,7 +334,7 @@ const std::vector<Example>& examples() {
        pool(1, 250),
        {200},
        "0: [[0, 0, 50]], repeats_forward: true | 0: [[0, 50, 50]], continues: true, repeats_forward: true | 0: [[0, "
-       "100, 50]], continues: true | 0: [[0, 150, 50] ], continues: true"},
+       "100, 50]], continues: true | 0: [[0, 150, 50]], continues: true"},
       // 300 is 3 chunks, two of them forward twice: 400 of work. 100, 90, 80 and 70 are packs: 340.
       {"packs and chunked sequences go to the rank of least work, largest first",
        "chunkflow",
