@@ -163,9 +163,10 @@ void run_through_kills(const Workplace& here, const std::string& arguments, cons
 }
 
 std::string mpirun(const std::string& options) {
-  // Under the address sanitizer: Open MPI itself leaks, in modules that are gone when leaks are told.
+  // ASAN_OPTIONS: Open MPI itself leaks, in modules that are gone when leaks are reported.
+  // orte_tmpdir_base: jobs that start at the same time in one folder fail where the other creates its folder first.
   return "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe "
-         "--bind-to none --mca mpi_yield_when_idle 1 --mca btl self,vader,tcp " +
+         "--bind-to none --mca mpi_yield_when_idle 1 --mca btl self,vader,tcp --mca orte_tmpdir_base \"$PWD\" " +
          options;
 }
 
