@@ -158,6 +158,8 @@ std::string_view evidence_name(Evidence evidence) {
   return "";
 }
 
+void CostModel::asked_again(const Coverage& /*operations*/) const {}
+
 Estimate CostModel::linear(const LinearPart& part) const {
   Estimate sum{Duration{}, Evidence::measured};
   const auto add = [&](const Estimate& estimate) {

@@ -22,6 +22,8 @@ struct Estimate {
   Evidence evidence = Evidence::formula;
 };
 
+class Coverage;
+
 /// The time of one operation on one device of nominal speed. A formula, a table or a fit answers; the engine never
 /// learns which. Pure: same operation, same answer; no clock, no random number, no I/O. Launch overhead is included.
 class CostModel {
@@ -35,6 +37,9 @@ class CostModel {
   [[nodiscard]] Estimate linear(const LinearPart& part) const;
   /// Kernels that a host has to issue for it. No default: who wraps a model must ask it.
   [[nodiscard]] virtual std::int64_t kernels(const Attention& op) const = 0;
+  /// Somebody uses answers again that were given when these operations were asked for: who records what is asked for
+  /// counts them.
+  virtual void asked_again(const Coverage& operations) const;
 };
 
 /// Kernels of FlashAttention that a host has to issue: one forward; backward the rows' products of output and gradient,

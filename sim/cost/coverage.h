@@ -87,6 +87,8 @@ class WatchedCostModel final : public CostModel {
     return noted(op, model_.memory_bound(op));
   }
   [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return model_.kernels(op); }
+  void asked_again(const Coverage& operations) const override { coverage_.add(operations); }
+  [[nodiscard]] const Coverage& coverage() const { return coverage_; }
   /// The coverage recorded since the last call.
   [[nodiscard]] Coverage take_coverage() { return std::exchange(coverage_, {}); }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/engine/machine.h"
+#include "sim/engine/pass_forms.h"
 #include "sim/engine/timeline.h"
 #include "sim/network/traffic.h"
 #include "sim/plan/plan.h"
@@ -52,7 +53,9 @@ enum class Grain {
 ///
 /// A background shares the network with the step, and each of its jobs' steps adds its own events. The closed form
 /// supports no background and throws a CheckFailure.
+///
+/// `forms` keeps what steps of the job on this machine have in common; null: nothing is kept. It changes no answer.
 [[nodiscard]] Timeline simulate(const Program& program, Machine& machine, Grain grain,
-                                const Background& background = {});
+                                const Background& background = {}, PassForms* forms = nullptr);
 
 }  // namespace hdpsim

@@ -12,6 +12,7 @@
 #include "sim/cost/cost_model.h"
 #include "sim/cost/coverage.h"
 #include "sim/engine/machine.h"
+#include "sim/engine/pass_forms.h"
 #include "sim/network/cluster_links.h"
 #include "sim/network/network_model.h"
 #include "sim/plan/connection_table.h"
@@ -89,6 +90,8 @@ class World {
   [[nodiscard]] Job& neighbour(std::size_t index) { return *neighbours_.at(index); }
   /// The machine of the first job.
   [[nodiscard]] Machine& machine() { return job_->machine(); }
+  /// What steps of the first job have in common, for simulate().
+  [[nodiscard]] PassForms& forms() { return forms_; }
   /// Job::set_time_factors() for all jobs.
   void set_time_factors(const std::vector<double>& factors);
   /// What simulations of all jobs asked of the profile since the last call.
@@ -100,6 +103,7 @@ class World {
   std::unique_ptr<Site> site_;
   std::unique_ptr<Job> job_;
   std::vector<std::unique_ptr<Job>> neighbours_;
+  PassForms forms_;
 };
 
 }  // namespace hdpsim

@@ -184,6 +184,13 @@ struct ExpertWait {
   LinearPart even;
 };
 
+/// A launch of attention that follows from the lengths of a micro-batch's spans by RingAttention.
+struct SpanLaunch {
+  enum class Part : std::uint8_t { own, step, gathered };  ///< The last: `own` of gathered_attention().
+  std::size_t kind = 0;                                    ///< Of the layer.
+  Part part = Part::own;
+};
+
 /// The program that every rank of a group executes in one pass of a micro-batch. All ranks run the same instructions;
 /// only the tokens that they hold differ. Where their attention is unequal (is_uneven()), or ranks hold spans alone,
 /// its launches and the dense work are those of the busiest rank, and a wait behind each is the time in which the mean
@@ -191,6 +198,7 @@ struct ExpertWait {
 struct MicroBatchProgram {
   std::vector<LinearPart> dense;
   std::vector<Attention> attention;
+  std::vector<SpanLaunch> span_launches;  ///< As long as `attention` where all of it follows from lengths alone.
   std::vector<MemoryBound> memory_bound;
   std::vector<Bytes> bytes;
   std::vector<TensorParallelCollective> collectives;

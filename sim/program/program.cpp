@@ -1,16 +1,20 @@
 #include "sim/program/program.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <utility>
 
 #include "sim/base/check.h"
 #include "sim/model/layers.h"
+#include "sim/model/mixing.h"
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
 #include "sim/plan/expert_waves.h"
+#include "sim/plan/group_cut.h"
 #include "sim/program/expert_layer.h"
 #include "sim/program/impl/lowering.h"
+#include "sim/program/ring_launches.h"
 
 namespace hdpsim {
 namespace {
@@ -75,32 +79,64 @@ std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, con
   return stage_parameters(model, mesh, chunks, stage).all();
 }
 
+LoweringContext::LoweringContext(LoweringOptions job)
+    : options(std::move(job)), parts(parts_of(options.model, options.mesh, options.recipe)) {
+  const auto every = [this](const auto& holds) {
+    return std::all_of(parts.kinds.begin(), parts.kinds.end(),
+                       [&](const LayerKind& kind) { return holds(kind.model); });
+  };
+  // Experts depend on the other ranks, an indexer and linear mixing have launches and states of their own by span, and
+  // a window decides on what a ring exchanges.
+  spans_only_attend_alone =
+      every([](const Transformer& layer) { return !layer.moe && !layer.indexer && !layer.linear; });
+  const KeyExchange exchange = options.recipe.key_exchange;
+  const bool passes_all = exchange == KeyExchange::ring || exchange == KeyExchange::query_ring ||
+                          exchange == KeyExchange::all_gather || exchange == KeyExchange::all_to_all;
+  spans_only_attend =
+      spans_only_attend_alone && passes_all && every([](const Transformer& layer) { return most_keys(layer) == 0; });
+}
+
+std::size_t PassClassHash::operator()(const PassClass& of) const {
+  std::uint64_t hash = 0;
+  const auto add = [&](std::uint64_t word) {
+    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15U;
+    hash = (std::rotl(hash, 23) ^ word) * odd;
+  };
+  add(static_cast<std::uint64_t>(of.pass.chunk) << 8U | static_cast<std::uint64_t>(of.pass.kind));
+  add(static_cast<std::uint64_t>(of.ranks) << 32U ^ static_cast<std::uint64_t>(of.tokens));
+  add((of.first ? 1U : 0U) | (of.last ? 2U : 0U) | (of.begins_on_stage ? 4U : 0U));
+  return hash ^ hash >> 32U;
+}
+
 Program::Program(const Plan& plan, LoweringOptions options)
+    : Program(plan, std::make_shared<const LoweringContext>(std::move(options))) {}
+
+Program::Program(const Plan& plan, std::shared_ptr<const LoweringContext> context)
     : plan_(plan),
-      options_(std::move(options)),
-      parts_(parts_of(options_.model, options_.mesh, options_.recipe)),
-      pipeline_(plan, options_.mesh.pp, options_.pipeline) {
-  const Mesh& mesh = options_.mesh;
+      context_(std::move(context)),
+      pipeline_(plan, context_->options.mesh.pp, context_->options.pipeline) {
+  const LoweringOptions& options = context_->options;
+  const Mesh& mesh = options.mesh;
   HDPSIM_CHECK(mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, mesh.hdp);
   const LayerDeal& deal = pipeline_.chunk_map().deal();
-  HDPSIM_CHECK(deal.problem(options_.model.layers).empty(), "{} layers in {} chunks of {} stages: {}",
-               options_.model.layers, pipeline_.chunks(), pipeline_.stages(), deal.problem(options_.model.layers));
-  HDPSIM_CHECK(mesh.ep == options_.experts.ep && expert_ranks(mesh.ep, mesh.tp) == plan.expert_ranks,
+  HDPSIM_CHECK(deal.problem(options.model.layers).empty(), "{} layers in {} chunks of {} stages: {}",
+               options.model.layers, pipeline_.chunks(), pipeline_.stages(), deal.problem(options.model.layers));
+  HDPSIM_CHECK(mesh.ep == options.experts.ep && expert_ranks(mesh.ep, mesh.tp) == plan.expert_ranks,
                "experts on {} devices, expert groups of {} devices of {} ranks in a plan for {} ranks",
-               options_.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
-  HDPSIM_CHECK(!options_.model.moe || options_.recipe.suits_experts(),
-               "experts of {} under rules that are not known for them", options_.model.name);
+               options.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
+  HDPSIM_CHECK(!options.model.moe || options.recipe.suits_experts(),
+               "experts of {} under rules that are not known for them", options.model.name);
   for (std::int64_t chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
-    layers_.push_back(pipeline_.chunk_map().runs(options_.model, chunk));
-    choice_of_token_.push_back(choice_taken_by(deal.layers(options_.model.layers, chunk)));
+    layers_.push_back(pipeline_.chunk_map().runs(options.model, chunk));
+    choice_of_token_.push_back(choice_taken_by(deal.layers(options.model.layers, chunk)));
   }
-  if (options_.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.ep);
-  if (options_.recipe.overlap_grad_reduce || options_.recipe.overlap_param_gather) mark_first_and_last();
+  if (options.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.ep);
+  if (options.recipe.overlap_grad_reduce || options.recipe.overlap_param_gather) mark_first_and_last();
 }
 
 Bytes Program::choice_taken_by(const LayerRange& range) const {
   if (range.count == 0) return {};
-  const Transformer& layer = parts_.kinds[layer_runs(options_.model, range.first, 1).front().kind].model;
+  const Transformer& layer = context_->parts.kinds[layer_runs(options().model, range.first, 1).front().kind].model;
   const bool takes_choice = layer.indexer && !scores_keys(layer);
   return Bytes(takes_choice ? choice_bytes(*layer.indexer) : 0);
 }
@@ -119,10 +155,53 @@ void Program::mark_first_and_last() {
 
 MicroBatchProgram Program::pass(PassId id) const {
   const std::vector<LayerRun>& layers = layers_of(pipeline_.pass(id));
-  const PassWork work = work_of(pipeline_, id, layers, is_first(id), is_last(id), options_);
+  const PassWork work = work_of(pipeline_, id, layers, is_first(id), is_last(id), options());
   const std::size_t micro_batch = pipeline_.micro_batch_id(id).index();
   const ExpertTokens group = expert_tokens_.empty() ? ExpertTokens{} : expert_tokens_[micro_batch];
-  return lowered(work, pipeline_.micro_batch(id), options_, parts_, group);
+  return lowered(work, pipeline_.micro_batch(id), options(), context_->parts, group);
+}
+
+std::optional<PassClass> Program::class_of(PassId id) const {
+  const MicroBatch& micro_batch = pipeline_.micro_batch(id);
+  const bool is_alone = micro_batch.group.size() == 1;
+  if (!(is_alone ? context_->spans_only_attend_alone : context_->spans_only_attend)) return std::nullopt;
+  if (micro_batch.continues || micro_batch.offloads() || !micro_batch.local.empty() || is_uneven(micro_batch))
+    return std::nullopt;
+  const std::int64_t tokens = micro_batch.tokens_per_rank();
+  if (tokens == 0) return std::nullopt;
+  PassClass of{.pass = pipeline_.pass(id),
+               .begins_on_stage = pipeline_.begins_on_stage(id),
+               .first = is_first(id),
+               .last = is_last(id),
+               .repeats_forward = micro_batch.repeats_forward,
+               .cut = is_alone ? TokenCut::per_document : micro_batch.cut,
+               .ranks = std::ssize(micro_batch.group),
+               .tokens = tokens};
+  of.pass.micro_batch = MicroBatchId(0);
+  return of;
+}
+
+void Program::attend(PassId id, MicroBatchProgram& program) const {
+  HDPSIM_CHECK(program.span_launches.size() == program.attention.size(), "{} of {} launches follow from spans",
+               program.span_launches.size(), program.attention.size());
+  const MicroBatch& micro_batch = pipeline_.micro_batch(id);
+  const auto launches_of = [&](const SpanLaunch& launch) {
+    const Transformer& layer = context_->parts.kinds[launch.kind].model;
+    const std::int64_t tp = options().mesh.tp;
+    return launch.part == SpanLaunch::Part::gathered
+               ? gathered_attention(micro_batch, layer, tp, Direction::forward)
+               : ring_attention(micro_batch, layer, tp, program.sharing, Direction::forward);
+  };
+  std::optional<SpanLaunch> known;  // both directions, and both parts of a ring, have the same blocks
+  RingAttention ring;
+  for (std::size_t i = 0; i < program.attention.size(); ++i) {
+    const SpanLaunch& launch = program.span_launches[i];
+    const bool gathered = launch.part == SpanLaunch::Part::gathered;
+    const bool same = known && known->kind == launch.kind && (known->part == SpanLaunch::Part::gathered) == gathered;
+    if (!same) ring = launches_of(launch);
+    known = launch;
+    program.attention[i].blocks = launch.part == SpanLaunch::Part::step ? ring.step.blocks : ring.own.blocks;
+  }
 }
 
 bool Program::are_alike(PassId a, PassId b) const {
@@ -155,20 +234,20 @@ bool Program::is_last(PassId id) const {
 }
 
 PoolWork Program::pool_work(PassId id) const {
-  const Recipe& recipe = options_.recipe;
-  if (first_.empty() || pipeline_.stages() == 1 || options_.mesh.hdp == 1) return {};
+  const Recipe& recipe = options().recipe;
+  if (first_.empty() || pipeline_.stages() == 1 || options().mesh.hdp == 1) return {};
   const StagePass pass = pipeline_.pass(id);
   const bool forward = pass.kind == PassKind::forward;
   const bool gathers = forward && !recipe.gathers_in_pass() && recipe.gathers_by_layer(is_first(id));
   const bool sums = pass.kind == PassKind::backward || pass.kind == PassKind::weight_gradient;
   const bool reduces = sums && !recipe.reduces_in_pass() && recipe.reduces_by_layer(is_last(id));
-  const Transformer& model = options_.model;
+  const Transformer& model = options().model;
   std::int64_t around = pass.chunk == 0 ? input_parameters(model) : 0;
   if (pass.chunk + 1 == pipeline_.chunks()) {
     around += output_parameters(model, pipeline_.chunk_map().has_embedding(pass.stage));
   }
   const std::int64_t parameters =
-      device_parameters(model, layers_of(pass), around, options_.mesh.tp, options_.mesh.ep).all();
+      device_parameters(model, layers_of(pass), around, options().mesh.tp, options().mesh.ep).all();
   return {Bytes(gathers ? parameters * model.element_bytes : 0),
           Bytes(reduces ? parameters * recipe.gradient_bytes : 0)};
 }
@@ -180,21 +259,21 @@ MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
 }
 
 Bytes Program::message(PassId id) const {
-  const std::int64_t tp = options_.mesh.tp;
+  const std::int64_t tp = options().mesh.tp;
   const std::int64_t tokens = (pipeline_.micro_batch(id).tokens_per_rank() + tp - 1) / tp;
   const StagePass pass = pipeline_.pass(id);
   const bool has_next = pass.kind == PassKind::forward && pass.chunk + 1 < pipeline_.chunks();
   const Bytes choice = has_next ? choice_of_token_[static_cast<std::size_t>(pass.chunk + 1)] : Bytes{};
-  return hidden_bytes(options_.model, tokens) + tokens * choice;
+  return hidden_bytes(options().model, tokens) + tokens * choice;
 }
 
 std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage, std::int64_t expert_pool) const {
-  const Mesh& mesh = options_.mesh;
-  const bool deals = options_.recipe.zero > 0;
+  const Mesh& mesh = options().mesh;
+  const bool deals = options().recipe.zero > 0;
   std::vector<DealtMatrices> all;
   for (const std::int64_t chunk : pipeline_.chunk_map().held(stage)) {
-    for (const LayerRun& run : pipeline_.chunk_map().runs(options_.model, chunk)) {
-      for (WeightMatrix matrix : weight_matrices(parts_.kinds[run.kind].model, mesh.tp, mesh.ep)) {
+    for (const LayerRun& run : pipeline_.chunk_map().runs(options().model, chunk)) {
+      for (WeightMatrix matrix : weight_matrices(context_->parts.kinds[run.kind].model, mesh.tp, mesh.ep)) {
         matrix.count *= run.count;
         all.push_back({matrix, !deals ? 1 : matrix.whole_experts ? expert_pool : mesh.ranks_of_a_shard_group()});
       }
@@ -204,9 +283,9 @@ std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage, std::int64_t
 }
 
 StepEnd Program::step_end(std::int64_t stage) const {
-  const Transformer& model = options_.model;
-  const Mesh& mesh = options_.mesh;
-  const Recipe& recipe = options_.recipe;
+  const Transformer& model = options().model;
+  const Mesh& mesh = options().mesh;
+  const Recipe& recipe = options().recipe;
   const DeviceParameters parameters = stage_parameters(model, mesh, pipeline_.chunk_map(), stage);
   const std::int64_t expert_pool = std::max<std::int64_t>(1, mesh.hdp * mesh.tp / mesh.ep);
   const std::int64_t shard =

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 
 #include "sim/base/units.h"
 #include "sim/cluster/placement.h"
@@ -36,6 +38,42 @@ struct LayerKind {
 struct ModelParts {
   std::vector<LayerKind> kinds;
   LayerOperations ends;  ///< Of the embedding and of the head.
+};
+
+/// What the programs of all steps of a job are written from.
+struct LoweringContext {
+  explicit LoweringContext(LoweringOptions job);
+
+  LoweringOptions options;
+  ModelParts parts;
+  /// Lengths of spans decide on attention's launches alone; on a group of several ranks, and on one rank.
+  bool spans_only_attend = false;
+  bool spans_only_attend_alone = false;
+};
+
+/// What decides on the program of a pass, but for the lengths of the spans that it attends to: passes of one class have
+/// the same instructions and the same work except the launches of attention. Those that differ in tokens only have
+/// instructions that differ in work only.
+struct PassClass {
+  StagePass pass;  ///< Of micro-batch 0.
+  bool begins_on_stage = false;
+  bool first = false;  ///< Of any of its ranks.
+  bool last = false;
+  bool repeats_forward = false;
+  TokenCut cut = TokenCut::per_document;
+  std::int64_t ranks = 0;
+  std::int64_t tokens = 0;  ///< Per rank.
+
+  [[nodiscard]] PassClass of_any_tokens() const {
+    PassClass any = *this;
+    any.tokens = 0;
+    return any;
+  }
+  friend bool operator==(const PassClass&, const PassClass&) = default;
+};
+
+struct PassClassHash {
+  [[nodiscard]] std::size_t operator()(const PassClass& of) const;
 };
 
 /// How the group of a micro-batch shares its attention: by the recipe, unless its ranks attend for each other. O(kinds
@@ -85,13 +123,22 @@ class Program {
   /// The plan must have passed the checker, and the layers must be dealt without a problem (LayerDeal::problem();
   /// checked). The plan must outlive the program.
   Program(const Plan& plan, LoweringOptions options);
+  /// The same of a job whose steps share what follows from its options.
+  Program(const Plan& plan, std::shared_ptr<const LoweringContext> context);
 
   [[nodiscard]] const Plan& plan() const { return plan_; }
-  [[nodiscard]] const LoweringOptions& options() const { return options_; }
+  [[nodiscard]] const LoweringOptions& options() const { return context_->options; }
+  [[nodiscard]] const std::shared_ptr<const LoweringContext>& context() const { return context_; }
   [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
-  [[nodiscard]] GroupSharing sharing(const MicroBatch& micro_batch) const { return sharing_of(micro_batch, options_); }
+  [[nodiscard]] GroupSharing sharing(const MicroBatch& micro_batch) const { return sharing_of(micro_batch, options()); }
   /// The instructions that the workers of a pass execute. O(spans + ranks of the group).
   [[nodiscard]] MicroBatchProgram pass(PassId id) const;
+  /// The class of a pass; empty if the lengths of its spans decide on more than its launches of attention, or those of
+  /// a pass that overlaps with it, and where activations are offloaded, whose share hardly two groups have. O(spans).
+  [[nodiscard]] std::optional<PassClass> class_of(PassId id) const;
+  /// Replaces the launches of attention in the program of another pass of the same class by those of this pass.
+  /// O(spans log spans).
+  void attend(PassId id, MicroBatchProgram& program) const;
   /// The same where every micro-batch is one pass (checked).
   [[nodiscard]] MicroBatchProgram micro_batch(MicroBatchId id) const;
   /// Whether two passes have the same program on one rank each and run beside such passes, or are one pass. O(spans).
@@ -117,8 +164,7 @@ class Program {
   [[nodiscard]] std::vector<DealtMatrices> matrices_of(std::int64_t stage, std::int64_t expert_pool) const;
 
   const Plan& plan_;
-  LoweringOptions options_;
-  ModelParts parts_;
+  std::shared_ptr<const LoweringContext> context_;
   Pipeline pipeline_;
   std::vector<std::vector<LayerRun>> layers_;  ///< By chunk.
   std::vector<bool> first_;  ///< By micro-batch: it is the first of any of its ranks; empty if not needed.

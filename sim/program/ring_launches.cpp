@@ -31,12 +31,14 @@ void for_each_length(const MicroBatch& micro_batch, const Visit& visit) {
   if (micro_batch.padding > 0) visit(micro_batch.padding);
 }
 
-std::vector<LocalSpan> merged_by_length(const MicroBatch& micro_batch, std::int64_t ranks) {
-  std::vector<LocalSpan> spans;
-  spans.reserve(micro_batch.spans.size());
+// Every pass asks: valid until the thread asks again.
+const std::vector<LocalSpan>& merged_by_length(const MicroBatch& micro_batch, std::int64_t ranks) {
+  static thread_local std::vector<LocalSpan> spans;
+  static thread_local std::vector<LocalSpan> merged;
+  spans.clear();
+  merged.clear();
   for_each_length(micro_batch, [&](std::int64_t tokens) { spans.push_back(local_span(tokens, ranks)); });
   std::sort(spans.begin(), spans.end(), [](const LocalSpan& a, const LocalSpan& b) { return a.tokens < b.tokens; });
-  std::vector<LocalSpan> merged;
   for (const LocalSpan& span : spans) {
     if (merged.empty() || merged.back().tokens != span.tokens) {
       merged.push_back(span);
@@ -120,7 +122,10 @@ RingAttention steps_of(const MicroBatch& micro_batch, const Transformer& model, 
     for (const auto& [tokens, count] : spans) add_local(model, tokens, count, ranks, ring);
     return ring;
   }
-  for (const LocalSpan& span : merged_by_length(micro_batch, ranks)) {
+  const std::vector<LocalSpan>& merged = merged_by_length(micro_batch, ranks);
+  ring.own.blocks.reserve(ring.own.blocks.size() + merged.size());
+  if (ranks > 1) ring.step.blocks.reserve(merged.size());
+  for (const LocalSpan& span : merged) {
     add_block(ring.own, {span.tokens, span.tokens, Mask::causal, 1}, span.own_weight);
     if (ranks > 1) add_block(ring.step, {span.tokens, (span.tokens + 1) / 2, Mask::full, 1}, span.step_weight);
   }

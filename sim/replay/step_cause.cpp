@@ -148,7 +148,7 @@ void count_readings(std::int64_t documents, StepCause& cause) {
 StepCause explain_step(const StudyPoint& point, const StepRow& row, World& world) {
   const Batch batch = point.batches_of(row.plan).step(row.step);
   const Plan plan = make_plan(point, row.plan, row.step, batch);
-  const Program program(plan, point.lowering);
+  const Program program(plan, point.lowered);
   const Timeline timeline = simulate_plan(program, world, conditions_of(point));
   StepCause cause = cause_of(plan, chain_of(program, timeline, world.machine()), point.work, batch, row);
   if (const auto use = point.batches->use(point.spec.steps)) count_readings(use->documents, cause);

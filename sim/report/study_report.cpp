@@ -42,7 +42,7 @@ class StepViewer {
   template <class See>
   void view(std::int64_t step, bool instructions, const See& see) {
     const Plan plan = make_plan(point_, plan_, step, point_.batches_of(plan_).step(step));
-    const Program program(plan, point_.lowering);
+    const Program program(plan, point_.lowered);
     world_->machine().record_instructions = instructions && can_record(program);
     see(program, simulate_plan(program, *world_, conditions_of(point_)), world_->machine());
   }

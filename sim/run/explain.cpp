@@ -135,7 +135,7 @@ class WhatIfs {
 
 Explanation explain(const StudyPoint& point, std::size_t plan, std::int64_t step) {
   const Plan made = make_plan(point, plan, step, point.batches_of(plan).step(step));
-  const Program program(made, point.lowering);
+  const Program program(made, point.lowered);
   const std::unique_ptr<World> world = point.make_world();
   Explanation told = explanation_of(program, simulate_plan(program, *world, conditions_of(point)), world->machine());
   WhatIfs(point, program, told).try_all();

@@ -127,7 +127,7 @@ void simulate_in_closed_form(const StudyPoint& point, std::size_t plan, World& w
   try {
     of_step(point.outsize, 0, [&] {
       const PointStep planned = sound(point.planned(plan, 0, batch));
-      return simulate(Program(planned.plan, point.lowering), world.machine(), Grain::closed_form);
+      return simulate(Program(planned.plan, point.lowered), world.machine(), Grain::closed_form);
     });
   } catch (const PlanRefused&) {
     return;  // its run will say so
@@ -164,7 +164,7 @@ Timeline simulate_plan(const Program& program, World& world, const StepCondition
   return of_step(conditions.outsize, step, [&] {
     world.set_time_factors(conditions.devices.any() ? time_factors(conditions.devices, world.cluster().devices, step)
                                                     : std::vector<double>{});
-    return simulate(program, world.machine(), conditions.grain, background_of(conditions, step, world));
+    return simulate(program, world.machine(), conditions.grain, background_of(conditions, step, world), &world.forms());
   });
 }
 
@@ -199,7 +199,7 @@ SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t 
   phases.check_s = watch.lap();
 
   const PointSpec& spec = point.spec;
-  const Program program(planned.plan, point.lowering);
+  const Program program(planned.plan, point.lowered);
   const StepConditions conditions = conditions_of(point);
   Timeline timeline = simulate_plan(program, world, conditions);
   phases.simulation_s = watch.lap();

@@ -41,7 +41,7 @@ bool all_plans_fit(const StudyPoint& point) {
   for (std::int64_t step = 0; step < point.spec.steps; ++step) {
     for (std::size_t i = 0; i < point.planners.size(); ++i) {
       const auto plan = plan_unless_refused(*point.planners[i], point.batches_of(i).step(step), step);
-      if (plan && !fits(*plan, point.lowering, point.room)) return false;
+      if (plan && !fits(*plan, point.lowering(), point.room)) return false;
     }
   }
   return true;
@@ -82,7 +82,7 @@ class PointMaker {
     if (!spec) return;
     point.coordinates = std::move(sweep_point.coordinates);
     point.spec = std::move(*spec);
-    point.lowering = lowering_of(point.spec);
+    point.lowered = std::make_shared<const LoweringContext>(lowering_of(point.spec));
     point.room = room_of(point.spec);
     const std::string data = to_yaml(*sweep_point.study.find("data"));
     point.identity = identity_of(std::move(sweep_point.study), point);
@@ -154,7 +154,7 @@ class PointMaker {
     if (capacity) {
       (void)all_fit(*capacity);  // makes its planners
     } else {
-      problems.error(mesh_position_, no_capacity_text(point.lowering, point.room.memory));
+      problems.error(mesh_position_, no_capacity_text(point.lowering(), point.room.memory));
     }
   }
 

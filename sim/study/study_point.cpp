@@ -139,7 +139,7 @@ PlanRefused::PlanRefused(const InputError& said, std::int64_t step) : InputError
 }
 
 Flops PointStep::model_flops() const {
-  return hdpsim::model_flops(point.spec.model, batch, kept_copies(point.spec.model, point.lowering.experts));
+  return hdpsim::model_flops(point.spec.model, batch, kept_copies(point.spec.model, point.lowering().experts));
 }
 
 Duration PointStep::bound(const std::vector<double>& speeds) const {

@@ -82,8 +82,8 @@ struct UncertaintyProbes {
 struct StudyPoint {
   std::vector<RunInfo::Coordinate> coordinates;
   PointSpec spec;
-  LoweringOptions lowering;  ///< What its job computes: how plans are lowered.
-  DeviceRoom room;           ///< What its plans have to fit into.
+  std::shared_ptr<const LoweringContext> lowered;  ///< What its job computes: how plans are lowered.
+  DeviceRoom room;                                 ///< What its plans have to fit into.
   /// Points with the same number can share a World.
   std::size_t world = 0;
   BatchSourcePtr batches;
@@ -95,6 +95,7 @@ struct StudyPoint {
   std::string identity;                            ///< YAML of all values on which its steps depend.
   Outsize outsize;                                 ///< The likely cause if a step is too long to be simulated.
 
+  [[nodiscard]] const LoweringOptions& lowering() const { return lowered->options; }
   /// What a plan trains.
   [[nodiscard]] const BatchSource& batches_of(std::size_t plan) const;
   /// A step by the plan that its policy makes, which is not checked (require_sound()). PlanRefused if it has none.

@@ -79,7 +79,7 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
     evaluation.capacity = spec.capacity;
     evaluation.peak_per_s = mean_peak(spec.profile->datasheet.peak, spec.cluster, spec.nodes).per_second();
     const MemoryLimits limits{spec.cluster.least_device_memory(), spec.cluster.least_host_share()};
-    evaluation.problem = states_problem(point.lowering, limits.device);
+    evaluation.problem = states_problem(point.lowering(), limits.device);
     if (!evaluation.problem.empty()) return evaluation;
     // The closed form does not model other jobs.
     if (evaluation.closed_form && point.spec.background.empty()) point.spec.grain = Grain::closed_form;

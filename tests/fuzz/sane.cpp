@@ -120,7 +120,7 @@ void require_grains(StudyPoint& point, std::size_t which) {
   const Batch batch = point.batches->step(0);
   const Plan plan = make_plan(point, which, 0, batch);
   require_tokens(plan, batch);
-  const LoweringOptions lowering = point.lowering;
+  const LoweringOptions lowering = point.lowering();
   const Program program(plan, lowering);
   const auto world = point.make_world();
   world->machine().traffic = nullptr;  // collectives that overlap do not slow each other

@@ -36,7 +36,7 @@ Timeline simulated(const Plan& plan, Grain grain, bool records) {
   Machine& machine = world->machine();
   machine.record_instructions = records;
   machine.traffic = nullptr;  // collectives that overlap do not slow each other
-  const LoweringOptions lowering = point.lowering;
+  const LoweringOptions lowering = point.lowering();
   const Program program(plan, lowering);
   Timeline timeline = simulate(program, machine, grain);
   require_sane(timeline, *machine.network, grain);

@@ -156,7 +156,7 @@ std::map<std::string, double> step_times(const Setting& setting, FasterProfiles&
   for (std::size_t i = 0; i < study.plans.size(); ++i) {
     const PointStep planned = point.planned(i, 0, batch);
     require_sound(planned.plan);
-    const Program program(planned.plan, point.lowering);
+    const Program program(planned.plan, point.lowered);
     const auto world = point.make_world();
     const double bound = planned.bound(world->machine().speed).seconds();
     for (const auto& [grain, name] : {std::pair(Grain::closed_form, "closed form"), std::pair(Grain::fluid, "fluid"),

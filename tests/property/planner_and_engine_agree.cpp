@@ -86,7 +86,7 @@ plans: [static: {{cp: 1}}]
 class Engine {
  public:
   explicit Engine(const StudyPoint& point)
-      : lowering_(point.lowering),
+      : lowering_(point.lowering()),
         world_(point.make_world()),
         experts_(expert_ranks(lowering_.mesh.ep, lowering_.mesh.tp)) {}
 

@@ -266,7 +266,7 @@ std::vector<std::string> random_sizes(std::uint64_t seed) {
 Duration time_of(const Study& study, const FamilyFactors& factors, const Batch& batch) {
   const StudyPoint& point = study.points[0];
   const Plan plan = make_plan(point, 0, 0, batch);
-  const LoweringOptions lowering = point.lowering;
+  const LoweringOptions lowering = point.lowering();
   const Program program(plan, lowering);
   const auto world = point.make_world(factors);
   return simulate_plan(program, *world, conditions_of(point)).step_time;

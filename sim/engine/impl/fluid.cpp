@@ -40,7 +40,7 @@ class FluidStep final : public StepRun {
   FluidStep(const StepSetting& setting, bool contention)
       : StepRun(setting, contention),
         contention_(contention),
-        prices_(program_, machine_),
+        prices_(program_, machine_, setting.forms),
         set_up_(machine_, pipeline_.stages()),
         shared_(flows_, queue_, pipeline_.passes()),
         margins_(pipeline_.passes()),

@@ -5,12 +5,16 @@
 
 namespace hdpsim {
 
-PassPrices::PassPrices(const Program& program, const Machine& machine)
+PassPrices::PassPrices(const Program& program, const Machine& machine, PassForms* forms)
     : program_(program),
       machine_(machine),
-      last_(program.pipeline().passes() / std::max<std::size_t>(1, program.plan().micro_batches.size())) {}
+      forms_(forms != nullptr ? *forms : own_forms_),
+      last_(program.pipeline().passes() / std::max<std::size_t>(1, program.plan().micro_batches.size())) {
+  forms_.begin_step(program.context(), machine);
+}
 
 std::shared_ptr<const PricedProgram> PassPrices::of(PassId id, const std::vector<Hop>& hops) {
+  if (const std::optional<PassClass> of = program_.class_of(id)) return forms_.price(*of, program_, id, hops);
   std::array<Known, kept>& last = last_[id.index() % last_.size()];
   auto known = std::find_if(last.begin(), last.end(),
                             [&](const Known& other) { return other.id && program_.are_alike(*other.id, id); });

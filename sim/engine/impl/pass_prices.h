@@ -6,18 +6,21 @@
 #include <optional>
 #include <vector>
 
+#include "sim/engine/pass_forms.h"
 #include "sim/engine/priced_program.h"
 
 namespace hdpsim {
 
-/// The priced programs of a step's passes. Passes that are alike and soon follow each other have one: in a batch of
-/// equal sequences every chunk is lowered and priced a few times in each direction.
+/// The priced programs of a step's passes. Passes of a class share a form; of others those that are alike and soon
+/// follow each other have one program: in a batch of equal sequences every chunk is lowered and priced a few times in
+/// each direction.
 class PassPrices {
  public:
-  /// Both outlive this object.
-  PassPrices(const Program& program, const Machine& machine);
-  /// The price of a pass with these ring_hops(). O(spans) if the pass is like one of the last few of its chunk and
-  /// direction, otherwise the cost of price().
+  /// All outlive this object. `forms`: those of the job's steps; null: the step has its own.
+  PassPrices(const Program& program, const Machine& machine, PassForms* forms);
+  /// The price of a pass with these ring_hops(), which the next call may change unless somebody still holds it.
+  /// O(spans) if the pass is of a known class or like one of the last few of its chunk and direction, otherwise the
+  /// cost of price().
   [[nodiscard]] std::shared_ptr<const PricedProgram> of(PassId id, const std::vector<Hop>& hops);
 
  private:
@@ -30,6 +33,8 @@ class PassPrices {
 
   const Program& program_;
   const Machine& machine_;
+  PassForms own_forms_;
+  PassForms& forms_;
   std::vector<std::array<Known, kept>> last_;  // by a pass's place among those of its micro-batch; the newest first
 };
 

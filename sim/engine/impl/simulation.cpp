@@ -119,11 +119,11 @@ class TrafficNeighbour final : public Neighbour {
 }  // namespace
 
 Simulation::Simulation(const Program& program, const Machine& machine, Grain grain, const Background& background,
-                       bool queue_all)
+                       bool queue_all, PassForms* forms)
     : program_(program), machine_(machine), ground_(*machine.network) {
   HDPSIM_CHECK(background.empty() || grain != Grain::closed_form, "the closed form simulates the main job alone");
   const bool alone = background.empty();
-  const TrainingJob::Setting setting{alone ? "" : "the main job", machine, grain, alone, queue_all};
+  const TrainingJob::Setting setting{alone ? "" : "the main job", machine, grain, alone, queue_all, forms};
   main_ = std::make_unique<TrainingJob>(setting, program, new_port(), machine.network->link_count());
   add_neighbours(background, grain);
 }
@@ -192,8 +192,9 @@ void Simulation::check_not_stuck(std::uint32_t job) {
   if (!main_->step_ended()) main_->run_out();
 }
 
-Timeline simulate(const Program& program, Machine& machine, Grain grain, const Background& background) {
-  return Simulation(program, machine, grain, background).run();
+Timeline simulate(const Program& program, Machine& machine, Grain grain, const Background& background,
+                  PassForms* forms) {
+  return Simulation(program, machine, grain, background, false, forms).run();
 }
 
 }  // namespace hdpsim

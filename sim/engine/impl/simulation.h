@@ -14,9 +14,9 @@ class Neighbour;
 /// One step of the main job and its background, on one event queue and one network. Job 0 is the main job.
 class Simulation {
  public:
-  /// `queue_all`: see make_exact_step.
+  /// `queue_all`: see make_exact_step. `forms`: see simulate().
   Simulation(const Program& program, const Machine& machine, Grain grain, const Background& background,
-             bool queue_all = false);
+             bool queue_all = false, PassForms* forms = nullptr);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;

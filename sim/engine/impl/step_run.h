@@ -14,6 +14,7 @@
 #include "sim/engine/impl/job_port.h"
 #include "sim/engine/impl/stage_messages.h"
 #include "sim/engine/machine.h"
+#include "sim/engine/pass_forms.h"
 #include "sim/engine/priced_program.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/timeline.h"
@@ -56,9 +57,10 @@ struct StepSetting {
   const Program& program;
   const Machine& machine;
   JobPort& port;
-  LinkTraffic& links;         ///< What the job's rings and stage messages send is added.
-  TrafficCount& collectives;  ///< What collectives send is added, except at the end of the step.
-  bool alone = false;         ///< The job has the network to itself.
+  LinkTraffic& links;          ///< What the job's rings and stage messages send is added.
+  TrafficCount& collectives;   ///< What collectives send is added, except at the end of the step.
+  bool alone = false;          ///< The job has the network to itself.
+  PassForms* forms = nullptr;  ///< That the job's steps share; null: the step has its own.
 };
 
 /// The passes of one step of one job in one fidelity. The simulation passes the job's events and rate changes on to it.

@@ -48,8 +48,8 @@ void TrainingJob::begin_step(const Program& program) {
   phase_ = Phase::micro_batches;
   step_began_ = port_.queue.now();
   sync_ = Duration{};
-  micro_batches_ = make_step({program, setting_.machine, port_, sent_, collectives_, setting_.alone}, setting_.grain,
-                             setting_.queue_all);
+  micro_batches_ = make_step({program, setting_.machine, port_, sent_, collectives_, setting_.alone, setting_.forms},
+                             setting_.grain, setting_.queue_all);
   micro_batches_->begin();
   if (!setting_.alone && micro_batches_->progress().all_ended()) next_phase();
 }

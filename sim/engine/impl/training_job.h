@@ -20,8 +20,9 @@ class TrainingJob {
     std::string_view name;  ///< The job's name in error messages.
     const Machine& machine;
     Grain grain = Grain::fluid;
-    bool alone = true;       ///< The job has the network to itself.
-    bool queue_all = false;  ///< See make_exact_step.
+    bool alone = true;           ///< The job has the network to itself.
+    bool queue_all = false;      ///< See make_exact_step.
+    PassForms* forms = nullptr;  ///< See StepSetting.
   };
   /// The network must be idle: the slowdown of data-parallel collectives is relative to their pace on the idle network.
   TrainingJob(const Setting& setting, const Program& first_step, JobPort& port, std::size_t links);

@@ -58,7 +58,8 @@ void attend_gathered(PassWriter& writer, Direction direction) {
   if (is_uneven(writer.micro_batch())) return void(writer.attend(writer.group_work().with_all_keys(), 0));
   RingAttention all = gathered_attention(writer.micro_batch(), writer.layer(), writer.tp(), direction);
   writer.choose_keys(all, 0);
-  writer.add_ring(Opcode::attention, Stream::compute, writer.attention(std::move(all.own)), 0);
+  writer.add_ring(Opcode::attention, Stream::compute, writer.attention(std::move(all.own), SpanLaunch::Part::gathered),
+                  0);
 }
 
 void forward_moved(PassWriter& writer, const Moved& both, std::optional<Index> projected) {

@@ -64,6 +64,11 @@ Index PassWriter::attention(Attention work) {
   return added(program_.attention, std::move(work));
 }
 
+Index PassWriter::attention(Attention work, SpanLaunch::Part part) {
+  program_.span_launches.push_back({run().kind, part});
+  return attention(std::move(work));
+}
+
 Index PassWriter::memory_bound(const MemoryBound& work) {
   return added(program_.memory_bound, work);
 }

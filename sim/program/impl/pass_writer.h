@@ -34,6 +34,7 @@ class PassWriter {
     program_.all_reduce = options.recipe.zero == 0;
     program_.dense.reserve(usual_entries);
     program_.attention.reserve(usual_entries);
+    program_.span_launches.reserve(usual_entries);
     program_.memory_bound.reserve(usual_entries);
     program_.bytes.reserve(usual_entries);
     program_.blocks.reserve(usual_entries);
@@ -108,6 +109,8 @@ class PassWriter {
 
   [[nodiscard]] Index bytes(Bytes amount);
   [[nodiscard]] Index attention(Attention work);
+  /// One that is this part of the attention to the micro-batch's spans.
+  [[nodiscard]] Index attention(Attention work, SpanLaunch::Part part);
   [[nodiscard]] Index memory_bound(const MemoryBound& work);
   /// Adds the scores of the keys among which queries choose (RingAttention::scores), and forward their choice, whose
   /// kernel reads the scores that those before it wrote in fp32; in backward what the indexer learns from. Nothing

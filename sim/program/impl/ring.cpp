@@ -44,8 +44,8 @@ RingWork ring_work(PassWriter& writer, Direction direction) {
   RingAttention ring = ring_attention(writer.micro_batch(), writer.layer(), writer.tp(), writer.sharing(), direction);
   std::int64_t rows = 0;
   for (const AttentionBlock& block : ring.step.blocks) rows += block.queries * block.count;
-  const Index own = writer.attention(std::move(ring.own));
-  const Index step = writer.attention(std::move(ring.step));
+  const Index own = writer.attention(std::move(ring.own), SpanLaunch::Part::own);
+  const Index step = writer.attention(std::move(ring.step), SpanLaunch::Part::step);
   return {own, step, ring.halo, rows, {}, std::move(ring)};
 }
 

@@ -1,7 +1,10 @@
 #include "sim/engine/impl/pass_prices.h"
 
+#include <memory>
 #include <set>
+#include <utility>
 
+#include "sim/cost/coverage.h"
 #include "sim/plan/expert_waves.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
@@ -23,37 +26,98 @@ Plan plan_with(const std::vector<std::int64_t>& tokens) {
   return plan_of(2, 4, each);
 }
 
-// Checks that every pass gets the price of its own program, and counts the programs that were priced.
+// Checks that every pass gets the price of its own program.
+void check_price(const PricedProgram& priced, const PricedProgram& own) {
+  CHECK(priced.times == own.times);
+  CHECK(priced.evidence == own.evidence);
+  CHECK(priced.program.bytes == own.program.bytes);
+  CHECK(priced.program.blocks.size() == own.program.blocks.size());
+  CHECK(priced.traffic.sets.size() == own.traffic.sets.size());
+  REQUIRE(priced.program.collectives.size() == own.program.collectives.size());
+  for (std::size_t i = 0; i < own.program.collectives.size(); ++i) {
+    CHECK(priced.program.collectives[i].bytes == own.program.collectives[i].bytes);
+  }
+}
+
+// Counts the programs that are priced while all of them are held.
 std::size_t priced_programs(const Program& program, const Machine& machine) {
-  PassPrices prices(program, machine);
+  PassPrices prices(program, machine, nullptr);
   std::set<std::shared_ptr<const PricedProgram>> made;
   for (std::size_t p = 0; p < program.pipeline().passes(); ++p) {
     const auto priced = prices.of(PassId(p), ring_hops(program, PassId(p), machine));
     made.insert(priced);
-    const PricedProgram own = price(program, PassId(p), machine);
-    CHECK(priced->times == own.times);
-    CHECK(priced->evidence == own.evidence);
-    CHECK(priced->program.blocks.size() == own.program.blocks.size());
+    check_price(*priced, price(program, PassId(p), machine));
   }
   return made.size();
 }
 
+// Counts the products that it is asked for.
+class CountingCosts final : public CostModel {
+ public:
+  [[nodiscard]] Estimate gemm(const Gemm& op) const override {
+    ++products;
+    return costs_.gemm(op);
+  }
+  [[nodiscard]] Estimate attention(const Attention& op) const override { return costs_.attention(op); }
+  [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override { return costs_.memory_bound(op); }
+  [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return costs_.kernels(op); }
+  mutable int products = 0;
+
+ private:
+  HandCosts costs_{1_us};
+};
+
 }  // namespace
 
-TEST_CASE("passes that are alike share a priced program, which is that of each", "[engine]") {
-  const Plan plan = plan_with({3, 3, 3, 5, 3, 3});
+TEST_CASE("passes that differ in the lengths of their spans alone are priced once, but for their attention",
+          "[engine]") {
+  Plan plan = plan_with({5, 5, 3, 5});
+  std::vector<Span>& split = plan.micro_batches[1].spans;
+  split.push_back(split.front());
+  split.front().tokens = 2;
+  split.back().tokens = 3;
   for (const std::int64_t stages : {std::int64_t{1}, std::int64_t{2}}) {
-    for (const bool overlaps : {false, true}) {
-      HandMachine world(one_device_nodes(2 * stages, 1_GBps), std::make_unique<HandCosts>(1_us), stages);
-      world.machine.pool = test::each_takes(1_us);
-      const LoweringOptions options{
-          .model = one_head_model(4), .mesh = {.hdp = 2, .pp = stages}, .recipe = {.overlap_grad_reduce = overlaps}};
-      const Program program(plan, options);
-      // 3, 5 and the ring. The first micro-batch of a rank is unlike the others where it gathers parameters.
-      const std::size_t places = program.pipeline().passes() / plan.micro_batches.size();
-      CHECK(priced_programs(program, world.machine) == (overlaps ? 4 : 3) * places);
+    HandMachine world(one_device_nodes(2 * stages, 1_GBps), std::make_unique<HandCosts>(1_us), stages);
+    const auto context = std::make_shared<const LoweringContext>(
+        LoweringOptions{.model = one_head_model(4), .mesh = {.hdp = 2, .pp = stages}});
+    const Program program(plan, context);
+    const std::size_t places = program.pipeline().passes() / plan.micro_batches.size();
+    const CountingCosts costs;
+    Machine machine = world.machine;
+    machine.cost = &costs;
+    int of_classes = 0;  // 5, 3 and the ring
+    for (const std::size_t first : {0, 2, 4}) {
+      for (std::size_t place = 0; place < places; ++place) {
+        static_cast<void>(price(program, PassId(first * places + place), machine));
+        of_classes += std::exchange(costs.products, 0);
+      }
+    }
+    PassForms forms;
+    for (int step = 0; step < 2; ++step) {
+      PassPrices prices(program, machine, &forms);
+      for (std::size_t p = 0; p < program.pipeline().passes(); ++p) {
+        const std::vector<Hop> hops = ring_hops(program, PassId(p), machine);
+        check_price(*prices.of(PassId(p), hops), price(program, PassId(p), world.machine));
+      }
+      CHECK(std::exchange(costs.products, 0) == (step == 0 ? of_classes : 0));
     }
   }
+}
+
+TEST_CASE("operations whose price is known count as asked for with every pass", "[engine]") {
+  const Plan plan = plan_with({3, 3, 3, 5, 3, 3});
+  HandMachine world(one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
+  const Program program(plan, LoweringOptions{.model = one_head_model(4), .mesh = {.hdp = 2}});
+  Machine machine = world.machine;
+  WatchedCostModel watched(*world.machine.cost);
+  machine.cost = &watched;
+  PassPrices prices(program, machine, nullptr);
+  for (std::size_t p = 0; p < program.pipeline().passes(); ++p) {
+    static_cast<void>(prices.of(PassId(p), ring_hops(program, PassId(p), machine)));
+  }
+  const Coverage together = watched.take_coverage();
+  for (std::size_t p = 0; p < program.pipeline().passes(); ++p) static_cast<void>(price(program, PassId(p), machine));
+  CHECK(together == watched.take_coverage());
 }
 
 TEST_CASE("passes with experts share one if their groups have as many tokens and the passes beside them are alike",

@@ -99,7 +99,7 @@ TEST_CASE("under every schedule plans for the chosen capacity fit, with offload 
     for (std::size_t i = 0; i < point.planners.size(); ++i) {
       CAPTURE(study.plans[i].name, point.spec.capacity);
       for (std::int64_t step = 0; step < 2; ++step) {
-        CHECK(fits(point.planners[i]->plan(point.batches->step(step), step), point.lowering, point.room));
+        CHECK(fits(point.planners[i]->plan(point.batches->step(step), step), point.lowering(), point.room));
       }
     }
     // A full pipeline of micro-batches of 256 tokens more.
@@ -114,7 +114,7 @@ TEST_CASE("under every schedule plans for the chosen capacity fit, with offload 
     const ConnectionTable connections = connections_of(full, point.room.communicators);
     const Pipeline pipeline(full, point.spec.mesh.pp, point.spec.pipeline);
     const ChannelMemory channels{&connections, point.room.per_connection};
-    const PlanMemory memory = memory_of(pipeline, point.lowering, channels);
+    const PlanMemory memory = memory_of(pipeline, point.lowering(), channels);
     CHECK(fit_of(memory.use(), {point.room.memory, memory.use().host}) != MemoryFit::fits);
   }
 }

@@ -1,0 +1,274 @@
+#include "sim/engine/impl/pricer.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "sim/engine/collective_traffic.h"
+#include "sim/engine/impl/overlap.h"
+#include "sim/engine/step_ending.h"
+#include "sim/model/shares.h"
+
+namespace hdpsim {
+namespace {
+
+// The workers of a pass.
+struct PassPlace {
+  const std::vector<HdpRank>& group;
+  std::int64_t stage = 0;
+};
+
+class Pricer {
+ public:
+  Pricer(PricedProgram& priced, const Machine& machine, const CostModel& cost)
+      : priced_(priced), machine_(machine), cost_(cost) {}
+
+  void price_class() {
+    for (const Block& block : priced_.program.blocks) {
+      iterations_ = block.iterations;
+      std::vector<Duration>& times = priced_.times.emplace_back();
+      times.reserve(block.body.size());
+      for (const Instruction& instruction : block.body) {
+        times.push_back(is_of_pass(instruction.opcode) ? Duration{} : time(instruction));
+      }
+      overlap_collectives(block, times);
+    }
+    if (machine_.traffic != nullptr) add_traffic(*machine_.traffic);
+  }
+
+  void price_pass(const PassPlace& place) {
+    place_ = &place;
+    for (std::size_t b = 0; b < priced_.program.blocks.size(); ++b) {
+      const Block& block = priced_.program.blocks[b];
+      std::vector<Duration>& times = priced_.times[b];
+      iterations_ = block.iterations;
+      for (std::size_t i = 0; i < block.body.size(); ++i) {
+        if (is_of_pass(block.body[i].opcode)) times[i] = time(block.body[i]);
+      }
+      divide_with_mean_rank(block, times);
+      slow_under_pool(block, times);
+      wait_for_host(block, times);
+    }
+  }
+
+ private:
+  // What differs between passes of a class: the spans' attention, and collectives in the pass's own group.
+  static bool is_of_pass(Opcode opcode) { return opcode == Opcode::attention || opcode == Opcode::share; }
+
+  // How often each of `works` of an opcode runs.
+  [[nodiscard]] std::vector<std::int64_t> runs_of(Opcode opcode, std::size_t works) const {
+    std::vector<std::int64_t> runs(works);
+    for (const Block& block : priced_.program.blocks) {
+      for (const Instruction& instruction : block.body) {
+        if (instruction.opcode == opcode) runs[instruction.work] += instruction.runs(block.iterations);
+      }
+    }
+    return runs;
+  }
+
+  void add_traffic(const CollectiveTraffic& links) const {
+    const MicroBatchProgram& program = priced_.program;
+    std::vector<SetTraffic>& sets = priced_.traffic.sets;
+    const std::vector<std::int64_t> runs = runs_of(Opcode::collective, program.collectives.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const TensorParallelCollective& op = program.collectives[i];
+      const auto times = static_cast<double>(runs[i]);
+      if (op.once_per_node) {
+        links.add_exchange(sets, program.mixtures[*op.once_per_node], op.bytes, times);
+      } else {
+        const bool is_of_experts = op.among == CollectiveGroup::experts;
+        links.add(sets, is_of_experts ? TrafficSets::experts : TrafficSets::tensor_parallel, op.kind, op.bytes, times);
+      }
+    }
+    if (!program.shares.empty()) priced_.traffic.share_runs = runs_of(Opcode::share, program.shares.size());
+    for (const Block& block : program.blocks) {
+      for (const Instruction& instruction : block.body) {
+        if (instruction.stream != Stream::pool) continue;
+        const auto times = static_cast<double>(instruction.runs(block.iterations));
+        const Bytes bytes = program.bytes[instruction.work];
+        if (instruction.opcode == Opcode::gather) links.add_gather(sets, bytes, times, program.gather_bucket);
+        if (instruction.opcode != Opcode::reduce) continue;
+        links.add_reduction(sets, bytes, program.all_reduce, times, program.reduce_bucket);
+      }
+    }
+  }
+
+  Duration time(const Instruction& instruction) {
+    // A ring repeats the same launches in every step, so that the last answer of each opcode is worth keeping.
+    Answer& answer = answers_[static_cast<std::size_t>(instruction.opcode)];
+    if (!answer.known || answer.work != instruction.work) answer = {true, instruction.work, estimate(instruction)};
+    const Estimate& last = answer.estimate;
+    if (depends_on_device_speed(instruction.opcode)) {
+      priced_.evidence[static_cast<std::size_t>(last.evidence)] += last.time * instruction.runs(iterations_);
+    }
+    return last.time;
+  }
+
+  Estimate estimate(const Instruction& instruction) const {
+    const MicroBatchProgram& program = priced_.program;
+    switch (instruction.opcode) {
+      case Opcode::dense:
+        return cost_.linear(program.dense[instruction.work]);
+      case Opcode::attention:
+        return cost_.attention(program.attention[instruction.work]);
+      case Opcode::merge:
+        return cost_.memory_bound(program.memory_bound[instruction.work]);
+      case Opcode::exchange:
+        return {};
+      case Opcode::collective:
+        return collective(program.collectives[instruction.work]);
+      case Opcode::offload:
+        return {program.bytes[instruction.work] / machine_.d2h, Evidence::formula};
+      case Opcode::prefetch:
+        return {program.bytes[instruction.work] / machine_.h2d, Evidence::formula};
+      case Opcode::overhead:
+        return {machine_.micro_batch_overhead, Evidence::formula};
+      case Opcode::expert_wait:
+        return {expert_wait(program.expert_waits[instruction.work]), Evidence::formula};
+      case Opcode::rank_wait:  // divide_with_mean_rank() sets it from the instruction before
+      case Opcode::issue:      // wait_for_host() sets it from the other instructions
+        return {};
+      case Opcode::gather:
+        return part_of(program.gather_bucket, program.bytes[instruction.work],
+                       [&](Bytes bytes) { return gather_of(bytes, machine_); });
+      case Opcode::reduce:
+        return part_of(program.reduce_bucket, program.bytes[instruction.work],
+                       [&](Bytes bytes) { return reduction_of(bytes, program.all_reduce, machine_); });
+      case Opcode::share:
+        return share(program.shares[instruction.work]);
+    }
+    return {};
+  }
+
+  // The price of `bytes` in a collective of at least `bucket` bytes.
+  template <class Price>
+  static Estimate part_of(Bytes bucket, Bytes bytes, const Price& price) {
+    if (bytes >= bucket) return price(bytes);
+    Estimate whole = price(bucket);
+    whole.time = whole.time.scaled(static_cast<double>(bytes.count()) / static_cast<double>(bucket.count()));
+    return whole;
+  }
+
+  [[nodiscard]] Estimate collective(const TensorParallelCollective& op) const {
+    if (op.once_per_node) return machine_.experts_per_node(priced_.program.mixtures[*op.once_per_node], op.bytes);
+    return (op.among == CollectiveGroup::experts ? machine_.experts : machine_.tensor_parallel)(op.kind, op.bytes);
+  }
+
+  [[nodiscard]] Estimate share(const SharingCollective& op) const {
+    return machine_.sharing({place_->group, place_->stage, op.party(priced_.program.sharing)}, op.kind, op.bytes);
+  }
+
+  // With odd shapes an even share may be the slower one.
+  [[nodiscard]] Duration expert_wait(const ExpertWait& wait) const {
+    return std::max(Duration{}, cost_.linear(wait.slowest).time - cost_.linear(wait.even).time);
+  }
+
+  // The time of the busiest rank: what the mean rank computes of it, and its wait for the rest.
+  void divide_with_mean_rank(const Block& block, std::vector<Duration>& times) const {
+    for (std::size_t i = 1; i < block.body.size(); ++i) {
+      if (block.body[i].opcode != Opcode::rank_wait) continue;
+      times[i] = times[i - 1].scaled(priced_.program.idle_shares[block.body[i].work]);
+      times[i - 1] -= times[i];
+    }
+  }
+
+  // A collective C and its product G take max(C, G) + min(C, G) / tp if both are cut into tp chunks and each chunk of
+  // one overlaps with the preceding chunk of the other (Wang et al., ASPLOS 2023), and max(C, G) if both are whole. G
+  // takes longer in chunks and while it overlaps with C, but is booked with its time alone and whole; the collective
+  // gets the rest.
+  void overlap_collectives(const Block& block, std::vector<Duration>& times) const {
+    for (std::size_t i = 0; i < block.body.size(); ++i) {
+      if (block.body[i].opcode != Opcode::collective) continue;
+      const std::optional<OverlappedProduct>& product = priced_.program.collectives[block.body[i].work].overlapped;
+      if (!product) continue;
+      const Gemm& whole = priced_.program.dense[product->dense].gemms[product->gemm];
+      const Duration booked = cost_.gemm(whole).time;
+      const Duration alone = product->in_chunks ? std::max(booked, in_chunks(whole)) : booked;
+      const double chunk = product->in_chunks ? 1 / static_cast<double>(machine_.tp) : 0;
+      const Duration slowed = alone + lost_to_overlap(alone, times[i], slowdown_.product);
+      times[i] = std::max(times[i], slowed) + std::min(times[i], slowed).scaled(chunk) - booked;
+    }
+  }
+
+  // A chunk has the tokens of one device (Transformer Engine, userbuffers: the ring exchange of an all-gather
+  // multiplies the rows that have arrived). Its last wave of tiles may be as empty as that of the whole product.
+  [[nodiscard]] Duration in_chunks(const Gemm& whole) const {
+    Gemm chunk = whole;
+    chunk.m = divided(whole.m, machine_.tp);
+    return cost_.gemm(chunk).time * machine_.tp;
+  }
+
+  // The data-parallel all-gathers and reductions of a loop overlap with its kernels, in each iteration from the first
+  // kernel on; a reduction overlaps with the kernels of the next iteration.
+  void slow_under_pool(const Block& block, std::vector<Duration>& times) {
+    Duration left;
+    for (std::size_t i = 0; i < block.body.size(); ++i) {
+      if (block.body[i].stream != Stream::pool) continue;
+      const bool ends_behind = block.body[i].opcode == Opcode::reduce && block.body[i].last_skipped == 0;
+      const std::int64_t last = ends_behind ? 1 : 0;
+      left += (times[i] * (block.body[i].runs(iterations_) - last)).scaled(1 / static_cast<double>(iterations_));
+    }
+    for (std::size_t i = 0; i < block.body.size() && left > Duration{}; ++i) {
+      if (block.body[i].stream != Stream::compute) continue;
+      const Duration lost = lost_to_overlap(times[i], left, factor_of(block.body[i].opcode, slowdown_));
+      times[i] += lost;
+      left -= std::min(left, times[i]);
+      priced_.evidence[static_cast<std::size_t>(slowdown_.evidence)] += lost * iterations_;
+    }
+  }
+
+  // The host runs ahead of the device and issues one kernel after another: an iteration takes as long as the slower of
+  // the two. The host's lead when a loop begins, and while the device waits for messages, is neglected.
+  void wait_for_host(const Block& block, std::vector<Duration>& times) const {
+    Duration device;
+    std::int64_t kernels = 0;
+    for (std::size_t i = 0; i < block.body.size(); ++i) {
+      const Instruction& instruction = block.body[i];
+      if (instruction.opcode == Opcode::issue) {
+        times[i] = std::max(Duration{}, kernels * machine_.issue - device);
+      } else if (instruction.stream == Stream::compute) {
+        device += times[i];
+        kernels += kernels_of(instruction);
+      }
+    }
+  }
+
+  [[nodiscard]] std::int64_t kernels_of(const Instruction& instruction) const {
+    const MicroBatchProgram& program = priced_.program;
+    if (instruction.opcode == Opcode::attention) return cost_.kernels(program.attention[instruction.work]);
+    if (instruction.opcode == Opcode::expert_wait || instruction.opcode == Opcode::rank_wait) return 0;
+    if (instruction.opcode != Opcode::dense) return 1;
+    return program.dense[instruction.work].launches();
+  }
+
+  PricedProgram& priced_;
+  const Machine& machine_;
+  const CostModel& cost_;
+  const PassPlace* place_ = nullptr;
+  const KernelSlowdown slowdown_ = machine_.overlap_slowdown.value_or(KernelSlowdown{});
+  std::int64_t iterations_ = 1;
+  struct Answer {
+    bool known = false;
+    std::uint32_t work = 0;
+    Estimate estimate;
+  };
+  std::array<Answer, opcode_count> answers_;
+};
+
+}  // namespace
+
+void price_class(PricedProgram& priced, const Machine& machine, const CostModel& cost) {
+  Pricer(priced, machine, cost).price_class();
+}
+
+void price_pass(PricedProgram& priced, const Pipeline& pipeline, PassId id, const std::vector<Hop>& hops,
+                const Machine& machine) {
+  const StagePass pass = pipeline.pass(id);
+  const PassPlace place{pipeline.micro_batch(id).group, pass.stage};
+  Pricer(priced, machine, *machine.cost).price_pass(place);
+  if (!machine.overlap_slowdown || pass.kind == PassKind::weight_gradient) return;
+  slow_under_exchanges(priced, hops, *machine.overlap_slowdown);
+}
+
+}  // namespace hdpsim

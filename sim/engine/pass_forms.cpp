@@ -1,0 +1,98 @@
+#include "sim/engine/pass_forms.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/engine/impl/pricer.h"
+
+namespace hdpsim {
+namespace {
+
+template <class Work>
+std::vector<Bytes> bytes_of(const std::vector<Work>& works) {
+  std::vector<Bytes> bytes;
+  bytes.reserve(works.size());
+  for (const Work& work : works) bytes.push_back(work.bytes);
+  return bytes;
+}
+
+template <class Work>
+void set_bytes(std::vector<Work>& works, const std::vector<Bytes>& bytes) {
+  HDPSIM_CHECK(works.size() == bytes.size(), "{} messages in a program of {}", bytes.size(), works.size());
+  for (std::size_t i = 0; i < works.size(); ++i) works[i].bytes = bytes[i];
+}
+
+}  // namespace
+
+void PassForms::begin_step(const std::shared_ptr<const LoweringContext>& context, const Machine& machine) {
+  if (context_ == context && machine_ == &machine) return;
+  context_ = context;
+  machine_ = &machine;
+  programs_.clear();
+  newest_.clear();
+  older_.clear();
+}
+
+std::shared_ptr<const PricedProgram> PassForms::price(const PassClass& of, const Program& program, PassId id,
+                                                      const std::vector<Hop>& hops) {
+  const Numbers& known = numbers(of, program, id);
+  std::shared_ptr<PricedProgram>& priced = programs_[of.of_any_tokens()];
+  if (priced.use_count() > 1) priced = std::make_shared<PricedProgram>(*priced);
+  take(known, *priced);
+  program.attend(id, priced->program);
+  price_pass(*priced, program.pipeline(), id, hops, *machine_);
+  return priced;
+}
+
+const PassForms::Numbers& PassForms::numbers(const PassClass& of, const Program& program, PassId id) {
+  if (const auto known = newest_.find(of); known != newest_.end()) {
+    machine_->cost->asked_again(known->second.asked);
+    return known->second;
+  }
+  if (newest_.size() >= generation) {
+    older_ = std::move(newest_);
+    newest_.clear();
+  }
+  const auto known = older_.find(of);
+  if (known == older_.end()) return newest_.emplace(of, lowered(of, program, id)).first->second;
+  machine_->cost->asked_again(known->second.asked);
+  return newest_.insert(older_.extract(known)).position->second;
+}
+
+PassForms::Numbers PassForms::lowered(const PassClass& of, const Program& program, PassId id) {
+  PricedProgram priced{program.pass(id), {}};
+  const WatchedCostModel watched(*machine_->cost);
+  price_class(priced, *machine_, watched);
+  Numbers numbers{.times = {},
+                  .bytes = priced.program.bytes,
+                  .collectives = bytes_of(priced.program.collectives),
+                  .shares = bytes_of(priced.program.shares),
+                  .evidence = priced.evidence,
+                  .traffic = priced.traffic,
+                  .asked = watched.coverage()};
+  for (const std::vector<Duration>& block : priced.times) {
+    numbers.times.insert(numbers.times.end(), block.begin(), block.end());
+  }
+  std::shared_ptr<PricedProgram>& shared = programs_[of.of_any_tokens()];
+  if (shared == nullptr) shared = std::make_shared<PricedProgram>(std::move(priced));
+  return numbers;
+}
+
+void PassForms::take(const Numbers& numbers, PricedProgram& priced) {
+  auto time = numbers.times.begin();
+  for (std::vector<Duration>& block : priced.times) {
+    HDPSIM_CHECK(numbers.times.end() - time >= std::ssize(block), "passes of a class have other instructions");
+    std::copy_n(time, block.size(), block.begin());
+    time += std::ssize(block);
+  }
+  HDPSIM_CHECK(time == numbers.times.end(), "passes of a class have other instructions");
+  HDPSIM_CHECK(priced.program.bytes.size() == numbers.bytes.size(), "passes of a class have other messages");
+  priced.program.bytes = numbers.bytes;
+  set_bytes(priced.program.collectives, numbers.collectives);
+  set_bytes(priced.program.shares, numbers.shares);
+  priced.evidence = numbers.evidence;
+  priced.traffic = numbers.traffic;
+}
+
+}  // namespace hdpsim
