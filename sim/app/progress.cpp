@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "sim/app/terminal.h"
 #include "sim/document/values.h"
@@ -58,10 +60,13 @@ void ProgressDisplay::show(const ReplayProgress& progress) {
 }
 
 void ProgressDisplay::show(const TuneProgress& progress) {
-  draw_or_tell(
-      progress.done, progress.most,
-      fmt::format("{}: {} of {} candidates left, {} steps simulated{}", progress.stage, progress.left,
-                  progress.candidates, progress.steps, time_left(progress.done, progress.most - progress.done)));
+  const auto now = Clock::now();
+  tuning_left_.add(progress, std::chrono::duration<double>(now - std::exchange(tuned_until_, now)).count());
+  const std::optional<double> left_s = tuning_left_.seconds();
+  draw_or_tell(progress.done(), progress.most(),
+               fmt::format("{}: {} of {} candidates left, {} steps simulated{}", progress.stage, progress.left,
+                           progress.candidates, progress.steps,
+                           left_s ? fmt::format(", about {:.0f} s left", std::ceil(*left_s)) : ""));
 }
 
 void ProgressDisplay::show(const ReadingProgress& progress) {

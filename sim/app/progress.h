@@ -40,7 +40,7 @@ class ProgressDisplay {
   void show(const ReplayProgress& progress);
   /// Progress of reading: without a terminal a line for every tenth, once it has taken a few seconds.
   void show(const ReadingProgress& progress);
-  /// Progress of a tuning: without a terminal a line for every tenth of the most simulations that it can take.
+  /// Progress of a tuning: without a terminal a line for every tenth of what it is expected to compute.
   void show(const TuneProgress& progress);
 
  private:
@@ -55,6 +55,8 @@ class ProgressDisplay {
   bool on_terminal_;
   bool drawn_ = false;
   Clock::time_point last_;
+  TuneTimeLeft tuning_left_;
+  Clock::time_point tuned_until_ = begin_;
   std::size_t tenths_told_ = 0;
 };
 

@@ -85,7 +85,7 @@ std::string progress_line(const Progress& progress) {
 
 std::string progress_line(const TuneProgress& progress) {
   return json_line({{"kind", "progress"},
-                    {"share", share_of(progress.done, progress.most)},
+                    {"share", share_of(progress.done(), progress.most())},
                     {"text", fmt::format("the best mesh of the baseline, {}: {} of {} candidates left", progress.stage,
                                          progress.left, progress.candidates)}});
 }

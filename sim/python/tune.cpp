@@ -54,7 +54,7 @@ std::unique_ptr<Tuning> tuning(const StudySource& source, const RunOptions& opti
                     .kept = {options.out, options.resume},
                     .version = version,
                     .stop = stop,
-                    .report = [&](const TuneProgress& progress) { options.report(progress.done, progress.most); }});
+                    .report = [&](const TuneProgress& progress) { options.report(progress.done(), progress.most()); }});
   if (!result) return nullptr;
   auto tuned = std::make_unique<Tuning>(std::move(study), std::move(*result));
   if (folder) {

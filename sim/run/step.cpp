@@ -6,8 +6,10 @@
 #include <memory>
 #include <utility>
 
+#include "sim/base/fingerprint.h"
 #include "sim/engine/simulator.h"
 #include "sim/plan/plan_check.h"
+#include "sim/plan/plan_time.h"
 #include "sim/program/program.h"
 
 namespace hdpsim {
@@ -83,10 +85,11 @@ std::int64_t largest_share(const Plan& plan) {
   return largest;
 }
 
-LoadingJob loading_job(const Mesh& mesh, std::int64_t nodes, const Plan& plan, std::int64_t tokens) {
+LoadingJob loading_job(const PointSpec& spec, const Plan& plan, std::int64_t tokens) {
+  const Mesh& mesh = spec.mesh;
   return {.ranks = mesh.hdp,
           .devices_per_rank = mesh.tp * mesh.pp,
-          .nodes = nodes,
+          .nodes = spec.nodes.count(spec.cluster),
           .tokens = tokens,
           .largest_share = largest_share(plan)};
 }
@@ -122,6 +125,63 @@ PointStep sound(PointStep planned) {
   return planned;
 }
 
+// Of all that a plan says, but for its policy's name and the number of its step.
+std::uint64_t hash_of(const Plan& plan) {
+  std::vector<double> said = {static_cast<double>(plan.ranks), static_cast<double>(plan.capacity),
+                              static_cast<double>(plan.layers), static_cast<double>(plan.expert_ranks)};
+  const auto say = [&](auto... numbers) { (said.push_back(static_cast<double>(numbers)), ...); };
+  const auto say_spans = [&](const std::vector<Span>& spans) {
+    say(spans.size());
+    for (const Span& span : spans) say(span.sequence.index(), span.begin, span.tokens);
+  };
+  for (const std::int64_t tokens : plan.sequence_tokens) say(tokens);
+  for (const MicroBatch& each : plan.micro_batches) {
+    say(each.group.size());
+    for (const HdpRank rank : each.group) say(rank.index());
+    say_spans(each.spans);
+    for (const LocalSpans& local : each.local) {
+      say(local.holder);
+      say_spans(local.spans);
+    }
+    for (const ServedQueries& moved : each.moved) say(moved.span, moved.begin, moved.tokens, moved.server);
+    say(each.local.size(), each.moved.size(), static_cast<int>(each.cut), each.offload, each.token_wise, each.continues,
+        each.repeats_forward, each.padding);
+  }
+  for (const std::vector<MicroBatchId>& schedule : plan.schedule) {
+    say(schedule.size());
+    for (const MicroBatchId id : schedule) say(id.index());
+  }
+  return fingerprint({reinterpret_cast<const char*>(said.data()), said.size() * sizeof(double)});
+}
+
+bool has_equal_devices(const PointSpec& spec) {
+  bool equal = !spec.conditions.any();
+  for (std::int64_t device = 0; equal && device < spec.cluster.devices; ++device) {
+    equal = spec.cluster.speed_of(DeviceId(device)) == 1;
+  }
+  return equal;
+}
+
+StepPreview preview_of(const StudyPoint& point, const PointStep& planned) {
+  const PointSpec& spec = point.spec;
+  const Plan& plan = planned.plan;
+  const ConnectionTable connections = connections_of(plan, point.room.communicators);
+  const Pipeline pipeline(plan, spec.mesh.pp, spec.pipeline);
+  StepPreview step{.memory = memory_of(pipeline, point.lowering, {&connections, point.room.per_connection}).use(),
+                   .tokens_held = tokens_held(plan),
+                   .model_flops = planned.model_flops().count(),
+                   .plan = hash_of(plan),
+                   .busy = {}};
+  if (spec.loading) {
+    step.memory.host += loading_memory(*spec.loading, loading_job(spec, plan, planned.batch.tokens()));
+  }
+  if (has_equal_devices(spec)) {
+    const std::vector<double> busy = plan_time(plan, point.work.lower_bound()).busy;
+    step.busy = Duration::seconds(*std::max_element(busy.begin(), busy.end()));
+  }
+  return step;
+}
+
 void simulate_in_closed_form(const StudyPoint& point, std::size_t plan, World& world) {
   const Batch batch = point.batches_of(plan).step(0);
   try {
@@ -135,6 +195,12 @@ void simulate_in_closed_form(const StudyPoint& point, std::size_t plan, World& w
 }
 
 }  // namespace
+
+StepPreview preview_step(const StudyPoint& point, std::size_t plan, std::int64_t step) {
+  return of_step(point.outsize, step, [&] {
+    return preview_of(point, sound(point.planned(plan, step, point.batches_of(plan).step(step))));
+  });
+}
 
 StepConditions StepConditions::with(const DeviceConditions& others) const {
   return {.grain = grain, .devices = others, .neighbours = neighbours, .traffic = traffic, .outsize = outsize};
@@ -210,8 +276,7 @@ SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t 
   }
   add_memory(program, point.room, point.work, timeline, memory_ranks, result);
   if (spec.loading) {
-    const LoadingJob job = loading_job(spec.mesh, spec.nodes.count(spec.cluster), planned.plan, result.result.tokens);
-    add_loading(*spec.loading, job, result);
+    add_loading(*spec.loading, loading_job(spec, planned.plan, result.result.tokens), result);
   }
   phases.summary_s = watch.lap();
   result.result.phases = phases;

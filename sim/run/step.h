@@ -30,6 +30,20 @@ void require_simulable(const StudyPoint& point);
 /// failed check.
 [[nodiscard]] Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch);
 
+/// What is known of a step before it is simulated.
+struct StepPreview {
+  MemoryUse memory;              ///< As of the simulated step, but for the time of its maximum.
+  std::int64_t tokens_held = 0;  ///< StepResult::tokens_held.
+  double model_flops = 0;        ///< StepResult::model_flops.
+  std::uint64_t plan = 0;        ///< Hash of the plan: on one mesh, steps with the same one are the same.
+  /// What the busiest rank works by the planners' work model, without waiting for another rank or stage. 0: not known,
+  /// because devices differ.
+  Duration busy;
+};
+
+/// Draws the batch and plans, as simulate_step() does. A small part of its time: O(stages x sum of the groups' sizes).
+[[nodiscard]] StepPreview preview_step(const StudyPoint& point, std::size_t plan, std::int64_t step);
+
 /// What decides how long the plans of a point take, besides their programs and the world. The point must outlive it.
 struct StepConditions {
   Grain grain = Grain::fluid;

@@ -13,6 +13,10 @@
 namespace hdpsim {
 namespace {
 
+// The work model is that of a mean micro-batch on a mean stage: of 600 candidates on 32 GPUs, the closed form of one
+// takes 3.3 % less than it says, all others at most 2.6 %.
+constexpr double share_that_holds = 0.95;
+
 // Name of the part that fills most of a device: "activations".
 std::string_view largest_part(const MemoryParts& parts) {
   std::size_t largest = 0;
@@ -37,6 +41,41 @@ std::string states_problem(const LoweringOptions& job, Bytes memory) {
   return fmt::format("does not fit: {} of {} on a device before the first token", bytes_text(most), bytes_text(memory));
 }
 
+struct Looked {
+  EvaluatedStep step;
+  std::string problem;  ///< Why it cannot run.
+};
+
+Looked looked_at(const MemoryUse& memory, std::int64_t tokens_held, std::int64_t capacity, const MemoryLimits& limits) {
+  Looked looked{.step = {.time = {},
+                         .device = memory.device,
+                         .device_at_most = with_largest_gaps(memory),
+                         .is_at_risk = fit_of(memory, limits) == MemoryFit::at_risk},
+                .problem = memory_problem(memory, limits)};
+  const std::string excess = capacity_excess(tokens_held, capacity);
+  if (!excess.empty()) looked.problem = fmt::format("does not fit: {}", excess);
+  return looked;
+}
+
+Looked planned(const StudyPoint& point, std::int64_t step, const MemoryLimits& limits) {
+  const StepPreview result = preview_step(point, 0, step);
+  Looked looked = looked_at(result.memory, result.tokens_held, point.spec.capacity, limits);
+  looked.step.time = result.busy.scaled(share_that_holds);
+  looked.step.plan = result.plan;
+  looked.step.model_flops = result.model_flops;
+  return looked;
+}
+
+Looked simulated(const StudyPoint& point, std::int64_t step, World& world, const MemoryLimits& limits) {
+  const StepResult result = simulate_step(point, 0, step, world).result;
+  Looked looked = looked_at(result.memory, result.tokens_held, point.spec.capacity, limits);
+  looked.step.time = result.time;
+  looked.step.model_flops = result.model_flops;
+  looked.step.sharing = result.mean[Activity::cp_comm];
+  looked.step.bubble = result.mean[Activity::bubble];
+  return looked;
+}
+
 // A candidate is one of many, so that its first problem suffices.
 std::string first_problem(const InputError& error) {
   const std::vector<Diagnostic> problems = error.diagnostics().sorted();
@@ -45,9 +84,14 @@ std::string first_problem(const InputError& error) {
 
 }  // namespace
 
+std::string_view fidelity_name(Fidelity fidelity) {
+  constexpr std::array<std::string_view, 3> names = {"plan", "closed form", "simulation"};
+  return names.at(static_cast<std::size_t>(fidelity));
+}
+
 std::string key_of(const Evaluation& evaluation) {
-  return fmt::format("candidate {}, {} of steps {}", evaluation.candidate,
-                     evaluation.closed_form ? "closed form" : "simulation", joined(evaluation.steps, ", "));
+  return fmt::format("candidate {}, {} of steps {}", evaluation.candidate, fidelity_name(evaluation.fidelity),
+                     joined(evaluation.steps, ", "));
 }
 
 std::string memory_problem(const MemoryUse& memory, const MemoryLimits& limits) {
@@ -82,16 +126,13 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
     evaluation.problem = states_problem(point.lowering(), limits.device);
     if (!evaluation.problem.empty()) return evaluation;
     // The closed form does not model other jobs.
-    if (evaluation.closed_form && point.spec.background.empty()) point.spec.grain = Grain::closed_form;
-    const auto world = point.make_world();
+    const bool in_closed_form = evaluation.fidelity == Fidelity::closed_form && point.spec.background.empty();
+    if (in_closed_form) point.spec.grain = Grain::closed_form;
+    const auto world = evaluation.fidelity == Fidelity::plan ? nullptr : point.make_world();
     for (const std::int64_t step : evaluation.steps) {
-      const StepResult result = simulate_step(point, 0, step, *world).result;
-      const bool is_at_risk = fit_of(result.memory, limits) == MemoryFit::at_risk;
-      evaluation.results.push_back({result.time, result.memory.device, result.model_flops,
-                                    with_largest_gaps(result.memory), is_at_risk, result.mean[Activity::cp_comm]});
-      evaluation.problem = memory_problem(result.memory, limits);
-      const std::string excess = capacity_excess(result.tokens_held, spec.capacity);
-      if (!excess.empty()) evaluation.problem = fmt::format("does not fit: {}", excess);
+      const Looked looked = world == nullptr ? planned(point, step, limits) : simulated(point, step, *world, limits);
+      evaluation.results.push_back(looked.step);
+      evaluation.problem = looked.problem;
       if (!evaluation.problem.empty()) break;
     }
   } catch (const InputError& error) {

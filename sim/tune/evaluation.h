@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/analysis/memory_verdict.h"
@@ -13,20 +14,31 @@
 
 namespace hdpsim {
 
-/// The figures of a simulated step that a search needs.
+/// How much is computed of a step, from the coarsest on. The time of each is a lower bound of the next one's.
+enum class Fidelity : std::uint8_t {
+  plan,         ///< Its plan: the memory, and the work of the busiest rank.
+  closed_form,  ///< The step where no traffic shares a link.
+  full,         ///< The step in the study's grain.
+};
+/// "plan", "closed form", "simulation"
+[[nodiscard]] std::string_view fidelity_name(Fidelity fidelity);
+
+/// The figures of a step that a search needs.
 struct EvaluatedStep {
   Duration time;
   Bytes device;             ///< Memory of the fullest device.
   double model_flops = 0;   ///< Useful FLOPs of the batch.
   Bytes device_at_most;     ///< That device with the largest gaps of the allocator (with_largest_gaps()).
   bool is_at_risk = false;  ///< MemoryFit::at_risk.
-  Duration sharing{};       ///< How long a mean rank waits for keys and values.
+  Duration sharing{};       ///< How long a mean rank waits for keys and values, ...
+  Duration bubble{};        ///< ... and for other stages of its pipeline. Neither is known of a plan alone, ...
+  std::uint64_t plan = 0;   ///< ... of which alone this hash is kept (StepPreview::plan).
 };
 
-/// Steps of one candidate that are to be simulated, or have been.
+/// Steps of one candidate that are to be computed, or have been.
 struct Evaluation {
   std::size_t candidate = 0;
-  bool closed_form = false;
+  Fidelity fidelity = Fidelity::full;
   std::vector<std::int64_t> steps;
   std::vector<EvaluatedStep> results{};  ///< One per step.
   std::string problem{};                 ///< Why the candidate cannot run; there are then no results.
@@ -48,11 +60,13 @@ void each_member(Self& step, const Visit& visit) {
   visit("device_at_most", step.device_at_most);
   visit("is_at_risk", step.is_at_risk);
   visit("sharing_ps", step.sharing);
+  visit("bubble_ps", step.bubble);
+  visit("plan", step.plan);
 }
 template <SameAs<Evaluation> Self, class Visit>
 void each_member(Self& evaluation, const Visit& visit) {
   visit("candidate", evaluation.candidate);
-  visit("closed_form", evaluation.closed_form);
+  visit("fidelity", evaluation.fidelity);
   visit("steps", evaluation.steps);
   visit("results", evaluation.results);
   visit("problem", evaluation.problem);

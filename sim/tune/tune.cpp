@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -32,6 +33,7 @@ constexpr double slack = 0.1;
 constexpr std::size_t chunk = 4;
 // Candidates of a plan that are compared over all steps for being its best one.
 constexpr std::size_t places_of_plan = 3;
+constexpr double endless = std::numeric_limits<double>::infinity();
 constexpr double memory_levels = 20;
 
 using Fate = TunedCandidate::Fate;
@@ -52,7 +54,10 @@ std::int64_t median_step(const StudyPoint& point) {
 struct Contender {
   TunedCandidate told;
   std::vector<double> times_s{};  ///< Times of the first steps of the order, in the study's fidelity.
-  double sharing_s = 0;           ///< How long a mean rank waits for keys and values in the closed form.
+  std::size_t twin = 0;           ///< The first candidate with the same mesh and the same plan of the probe step.
+  bool has_closed_form = false;   ///< Otherwise the bound is that of its plan.
+  double sharing_s = 0;           ///< How long a mean rank waits for keys and values in the closed form, ...
+  double bubble_s = 0;            ///< ... and for other stages.
   double flops = 0;               ///< Useful FLOPs of these steps.
   double peak_per_s = 0;          ///< FLOPs of one device.
 
@@ -81,6 +86,15 @@ std::string identity_of(const std::vector<Candidate>& space, Evaluator& evaluato
   return text;
 }
 
+// All that it chooses besides the plan.
+std::string choices_but_plan(const Candidate& candidate) {
+  std::string text;
+  for (const auto& [path, value] : candidate.choices) {
+    if (path != "plans") text += fmt::format("{}={}\n", path, line_of(value));
+  }
+  return text;
+}
+
 class Search {
  public:
   Search(const Study& study, const Value& root, Catalog& catalog, const TuneRun& run)
@@ -91,6 +105,9 @@ class Search {
         refinement_(study, space_),
         evaluator_(space_, catalog),
         steps_(study.points.at(0).spec.steps) {
+    std::set<std::string> policies;
+    for (const Candidate& candidate : space_) policies.insert(candidate.plan);
+    policies_ = std::ssize(policies);
     result_.probe = median_step(study.points[0]);
     order_.push_back(result_.probe);
     for (std::int64_t step = 0; step < steps_; ++step) {
@@ -101,7 +118,8 @@ class Search {
   }
 
   std::optional<TuneResult> run() {
-    if (!bound_from(0) || !refine()) return std::nullopt;
+    if (!plan_from(0) || !approach() || !refine()) return std::nullopt;
+    is_refined_ = true;
     require_any();
     const auto finalists = winners_of([](std::size_t) { return true; }, keep());
     if (!finalists) return std::nullopt;
@@ -147,17 +165,37 @@ class Search {
     };
     const auto make_worker = [&] { return [&](std::int64_t number) { return evaluator_.evaluate(asked(number)); }; };
     const auto key = [&](std::int64_t number) { return key_of(asked(number)); };
-    const auto take_result = [&](std::int64_t, Evaluation&& evaluation, bool /*is_new*/) {
+    const auto take_result = [&](std::int64_t number, Evaluation&& evaluation, bool is_new) {
       take(evaluation);
-      ++done_;
-      run_.report({stage, std::ssize(space_), left, result_.closed_form_steps + result_.full_steps, done_,
-                   std::max(done_, most_evaluations())});
+      TuneProgress now = progress(stage, left, evaluation.fidelity, std::ssize(evaluations) - number - 1);
+      now.is_new = is_new;
+      run_.report(now);
     };
     return run_kept({0, std::ssize(evaluations), run_.jobs, run_.stop}, journal_, key, make_worker, take_result);
   }
 
-  // Every candidate in closed form, and a few rounds of the best.
-  [[nodiscard]] std::int64_t most_evaluations() const { return std::ssize(space_) + 16 * study_.tune.keep; }
+  [[nodiscard]] std::int64_t& steps_of(Fidelity fidelity) {
+    if (fidelity == Fidelity::plan) return result_.planned_steps;
+    return fidelity == Fidelity::closed_form ? result_.closed_form_steps : result_.full_steps;
+  }
+
+  // `next` more evaluations of this fidelity are certain.
+  [[nodiscard]] TuneProgress progress(const std::string& stage, std::int64_t left, Fidelity fidelity,
+                                      std::int64_t next) const {
+    TuneProgress now{.stage = stage,
+                     .candidates = std::ssize(space_),
+                     .left = left,
+                     .steps = result_.closed_form_steps + result_.full_steps,
+                     .works_on = static_cast<std::size_t>(fidelity)};
+    const std::array done = {result_.planned_steps, result_.closed_form_steps, result_.full_steps};
+    const auto usual = usual_steps({static_cast<std::int64_t>(stated_), policies_, study_.tune.keep, steps_});
+    for (std::size_t i = 0; i < done.size(); ++i) {
+      const std::int64_t certain = done[i] + (i == now.works_on ? next : 0);
+      const bool is_over = is_refined_ && now.works_on > i;
+      now.work[i] = {done[i], is_over ? certain : std::max(certain, usual[i])};
+    }
+    return now;
+  }
 
   void take(const Evaluation& evaluation) {
     Contender& contender = contenders_[evaluation.candidate];
@@ -169,25 +207,101 @@ class Search {
       told.device_gb = std::max(told.device_gb, step.device.gigabytes());
       told.device_at_most_gb = std::max(told.device_at_most_gb, step.device_at_most.gigabytes());
       told.is_at_risk = told.is_at_risk || step.is_at_risk;
-      if (evaluation.closed_form) {
-        told.bound_s = seconds_of(step.time);
-        contender.sharing_s = seconds_of(step.sharing);
-      } else {
+      if (evaluation.fidelity == Fidelity::full) {
         contender.times_s.push_back(seconds_of(step.time));
         contender.flops += step.model_flops;
+        continue;
+      }
+      told.bound_s = seconds_of(step.time);
+      contender.has_closed_form = evaluation.fidelity == Fidelity::closed_form;
+      contender.sharing_s = seconds_of(step.sharing);
+      contender.bubble_s = seconds_of(step.bubble);
+      if (evaluation.fidelity == Fidelity::plan) {
+        const std::string key = choices_but_plan(space_[evaluation.candidate]) + fmt::format("{:016x}", step.plan);
+        contender.twin = twins_.emplace(key, evaluation.candidate).first->second;
       }
     }
-    (evaluation.closed_form ? result_.closed_form_steps : result_.full_steps) += std::ssize(evaluation.results);
+    steps_of(evaluation.fidelity) += std::ssize(evaluation.results);
     told.reason = evaluation.problem;
     told.fate = told.reason.empty() ? Fate::bounded : Fate::infeasible;
   }
 
-  bool bound_from(std::size_t first) {
+  // The probe step of candidates, but not in full.
+  bool look_at(const std::vector<std::size_t>& candidates, Fidelity fidelity, std::size_t left) {
     std::vector<Evaluation> all;
-    for (std::size_t i = first; i < space_.size(); ++i) {
-      all.push_back({.candidate = i, .closed_form = true, .steps = {result_.probe}});
+    for (const std::size_t i : candidates) {
+      all.push_back({.candidate = i, .fidelity = fidelity, .steps = {result_.probe}});
     }
-    return evaluate(std::move(all), "closed form", std::ssize(all));
+    return evaluate(std::move(all), fidelity == Fidelity::plan ? "plans" : "closed form",
+                    static_cast<std::int64_t>(left));
+  }
+
+  bool plan_from(std::size_t first) {
+    std::vector<std::size_t> all(space_.size() - first);
+    std::iota(all.begin(), all.end(), first);
+    return look_at(all, Fidelity::plan, all.size());
+  }
+
+  // In closed form a plan is simulated once, whichever policies make it on a mesh.
+  bool look_closer_at(const std::vector<std::size_t>& candidates, std::size_t left) {
+    std::set<std::size_t> unlike;
+    for (const std::size_t i : candidates) unlike.insert(contenders_[i].twin);
+    if (!look_at({unlike.begin(), unlike.end()}, Fidelity::closed_form, left)) return false;
+    for (Contender& contender : contenders_) {
+      const Contender& twin = contenders_[contender.twin];
+      if (contender.told.fate == Fate::infeasible || contender.has_closed_form) continue;
+      if (twin.told.fate == Fate::infeasible) {
+        contender.told.fate = Fate::infeasible;
+        contender.told.reason = twin.told.reason;
+      }
+      if (!twin.has_closed_form) continue;
+      contender.has_closed_form = true;
+      contender.told.bound_s = twin.told.bound_s;
+      contender.sharing_s = twin.sharing_s;
+      contender.bubble_s = twin.bubble_s;
+    }
+    return true;
+  }
+
+  // Those whose closed form is to be computed next: of every plan the lowest bounds, as long as they are near its best.
+  [[nodiscard]] std::vector<std::size_t> next_approached() const {
+    struct OfPlan {
+      std::vector<double> best{};  ///< By closed form.
+      std::vector<std::size_t> waiting{};
+    };
+    std::map<std::string, OfPlan> plans;
+    for (const std::size_t i : feasible()) {
+      OfPlan& plan = plans[space_[i].plan];
+      if (!contenders_[i].has_closed_form) plan.waiting.push_back(i);
+      if (contenders_[i].has_closed_form) plan.best.push_back(bound(i));
+    }
+    std::vector<std::size_t> next;
+    for (auto& [name, plan] : plans) {
+      std::sort(plan.best.begin(), plan.best.end());
+      const double last = plan.best.size() < places_of_plan ? endless : (1 + slack) * plan.best[places_of_plan - 1];
+      std::erase_if(plan.waiting, [&](std::size_t i) { return bound(i) > last; });
+      sort_by(plan.waiting, [&](std::size_t i) { return bound(i); });
+      plan.waiting.resize(std::min(chunk, plan.waiting.size()));
+      next.insert(next.end(), plan.waiting.begin(), plan.waiting.end());
+    }
+    return next;
+  }
+
+  // The closed form of all candidates that may be among the best of their plan.
+  bool approach() {
+    while (true) {
+      const std::vector<std::size_t> next = next_approached();
+      if (next.empty()) return true;
+      if (!look_closer_at(next, next.size())) return false;
+    }
+  }
+
+  // Takes up more candidates, at least as far as their plans.
+  bool admit(std::vector<Candidate> more) {
+    const std::size_t first = space_.size();
+    std::move(more.begin(), more.end(), std::back_inserter(space_));
+    enter_all();
+    return plan_from(first);
   }
 
   // Adds what is tried near the best candidates alone.
@@ -195,14 +309,12 @@ class Search {
     while (true) {
       std::vector<BoundedCandidate> known;
       for (const Contender& each : contenders_) {
-        known.push_back({each.told.fate != Fate::infeasible, each.told.bound_s, each.sharing_s});
+        known.push_back({each.told.fate != Fate::infeasible, each.has_closed_form, each.told.bound_s, each.sharing_s,
+                         each.bubble_s});
       }
       std::vector<Candidate> more = refinement_.next(space_, known);
       if (more.empty()) return true;
-      const std::size_t first = space_.size();
-      std::move(more.begin(), more.end(), std::back_inserter(space_));
-      enter_all();
-      if (!bound_from(first)) return false;
+      if (!admit(std::move(more)) || !approach()) return false;
     }
   }
 
@@ -258,18 +370,29 @@ class Search {
 
   // A candidate whose bound exceeds this cannot be one of the best.
   [[nodiscard]] double limit(const Race& race) const {
-    if (race.running.size() < race.places) return std::numeric_limits<double>::infinity();
+    if (race.running.size() < race.places) return endless;
     return (1 + slack) * full(race.running[race.places - 1], 1);
   }
 
+  // Simulates in the order of bounds. One that is only that of a plan gives way to that of the closed form first.
   bool branch_and_bound(Race& race) {
     std::vector<std::size_t>& waiting = race.entered;
-    sort_by(waiting, [&](std::size_t i) { return bound(i); });
-    for (std::size_t at = 0; at < waiting.size() && bound(waiting[at]) <= limit(race); at += chunk) {
-      const auto begin = waiting.begin() + static_cast<std::ptrdiff_t>(at);
-      const std::vector<std::size_t> next(begin,
-                                          begin + static_cast<std::ptrdiff_t>(std::min(chunk, waiting.size() - at)));
-      if (!simulate_to(next, 1, "branch and bound", waiting.size() - at)) return false;
+    while (true) {
+      const double last = limit(race);
+      std::erase_if(waiting,
+                    [&](std::size_t i) { return contenders_[i].told.fate == Fate::infeasible || bound(i) > last; });
+      if (waiting.empty()) break;
+      sort_by(waiting, [&](std::size_t i) { return bound(i); });
+      const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(std::min(chunk, waiting.size()));
+      const std::vector<std::size_t> next(waiting.begin(), end);
+      std::vector<std::size_t> coarse = next;
+      std::erase_if(coarse, [&](std::size_t i) { return contenders_[i].has_closed_form; });
+      if (!coarse.empty()) {
+        if (!look_closer_at(coarse, waiting.size())) return false;
+        continue;
+      }
+      if (!simulate_to(next, 1, "branch and bound", waiting.size())) return false;
+      waiting.erase(waiting.begin(), end);
       race.running.insert(race.running.end(), next.begin(), next.end());
       race.running = ranked(std::move(race.running), 1);
     }
@@ -333,14 +456,21 @@ class Search {
     return found;
   }
 
-  // Simulates candidates that are on the front by their bound, which may remove them and admit others.
+  // Simulates candidates that are on the front by their bound, which may remove them and admit others. Pipelines on it
+  // are tried with other schedules and placements.
   bool simulate_front() {
     while (true) {
       estimate();
-      std::vector<std::size_t> next = front();
+      const std::vector<std::size_t> members = front();
+      std::vector<std::size_t> next = members;
       std::erase_if(next, [&](std::size_t i) { return !contenders_[i].times_s.empty(); });
-      if (next.empty()) return true;
-      if (!simulate_to(next, 1, "front", next.size())) return false;
+      if (!next.empty()) {
+        if (!simulate_to(next, 1, "front", next.size())) return false;
+        continue;
+      }
+      std::vector<Candidate> more = refinement_.other_pipelines(space_, members);
+      if (more.empty()) return true;
+      if (!admit(std::move(more))) return false;
     }
   }
 
@@ -409,9 +539,11 @@ class Search {
   const std::int64_t steps_;
   std::vector<std::int64_t> order_;  // order of steps: the probe first
   std::vector<Contender> contenders_;
-  std::vector<std::size_t> finalists_;  // simulated over all steps for the first places, best first
+  std::vector<std::size_t> finalists_;        // simulated over all steps for the first places, best first
+  std::map<std::string, std::size_t> twins_;  // the first candidate by mesh and plan
   Journal journal_;
-  std::int64_t done_ = 0;
+  bool is_refined_ = false;
+  std::int64_t policies_ = 0;
   TuneResult result_;
 };
 

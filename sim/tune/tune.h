@@ -9,19 +9,10 @@
 #include "sim/document/journal.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
+#include "sim/tune/tune_progress.h"
 #include "sim/tune/tune_space.h"
 
 namespace hdpsim {
-
-/// The progress of a tuning.
-struct TuneProgress {
-  std::string stage;
-  std::int64_t candidates = 0;
-  std::int64_t left = 0;   ///< Candidates that are still in the running.
-  std::int64_t steps = 0;  ///< Simulated so far, in any fidelity.
-  std::int64_t done = 0;
-  std::int64_t most = 0;  ///< The most that `done` can become.
-};
 
 struct TuneRun {
   std::size_t jobs = 1;                               ///< Threads; results do not depend on their number.
@@ -39,7 +30,7 @@ struct TunedCandidate {
   enum class Fate {
     finished,    ///< Simulated over all steps.
     slower,      ///< Dropped for its time on the steps that it was simulated on.
-    bounded,     ///< Its closed form, a lower bound, is already too slow.
+    bounded,     ///< A lower bound of its time, of its plan or in closed form, is already too slow.
     infeasible,  ///< Cannot run, for `reason`.
   };
   Fate fate = Fate::infeasible;
@@ -47,7 +38,7 @@ struct TunedCandidate {
   std::int64_t gpus = 0;
   std::int64_t capacity = 0;
   std::int64_t steps = 0;  ///< Steps simulated in the study's fidelity.
-  double bound_s = 0;      ///< Closed-form time of the probe step.
+  double bound_s = 0;      ///< Lower bound of the probe step: in closed form, or of its plan alone.
   /// Mean step time. For a candidate that was not simulated over all steps it is the winner's time, multiplied by its
   /// ratio on the steps that both were simulated on; for a bounded one by the ratio of its bound on the probe step.
   double time_s = 0;
@@ -71,6 +62,7 @@ struct TuneResult {
   std::int64_t steps = 0;
   std::int64_t probe = 0;                  ///< The step on which all candidates were compared.
   std::vector<TunedCandidate> candidates;  ///< Best first, those that cannot run at the end.
+  std::int64_t planned_steps = 0;          ///< Steps of which only the plan was looked at.
   std::int64_t closed_form_steps = 0;      ///< Steps simulated in closed form.
   std::int64_t full_steps = 0;             ///< Steps simulated in the study's fidelity.
   std::int64_t feasible = 0;
@@ -88,25 +80,27 @@ struct TuneResult {
 /// candidates keep that. InputError as for tune().
 [[nodiscard]] std::string tuning_identity(const Study& study, const Value& root, Catalog& catalog);
 
-/// Searches for the best candidate in three stages, each on what the one before has left:
+/// Searches for the best candidate, coarse to fine: each stage looks closer at what the one before has left.
 ///
-/// 1. Candidates that cannot run are excluded: by the study's own checks, and by memory.
-/// 2. All others run the probe step, the one with the median work of attention, in closed form. No traffic shares a
-///    link there, so that it is a lower bound of the full simulation. The full simulation follows in ascending order of
-///    these bounds, until a bound is `slack` above the time of the `keep`-th best (branch and bound: Lawler and Wood,
-///    "Branch-and-bound methods: a survey", Operations Research 14, 1966). `slack` allows for candidates that are
-///    better on other steps than on the probe. Candidates near the best closed forms are first joined by others that
-///    differ from them in how groups share a sequence and in what is sharded (Refinement); those that cannot run are
-///    left out.
-/// 3. Successive halving (Jamieson and Talwalkar, AISTATS 2016) on the number of steps: 2, 4, 8, ... all; after each
+/// 1. Candidates that cannot run are excluded: by the study's own checks, and by the memory of their plans.
+/// 2. The plan of the probe step, the one with the median work of attention, gives all others a lower bound: what its
+///    busiest rank works. Those that by it may be among the best of their policy run that step in closed form. No
+///    traffic shares a link there, so that it is a lower bound of the full simulation. Candidates near the best closed
+///    forms are joined by others that differ from them in their schedule and placement, in how groups share a sequence
+///    and in what is sharded (Refinement); those that cannot run are left out.
+/// 3. The full simulation follows in ascending order of these bounds, until a bound is `slack` above the time of the
+///    `keep`-th best (branch and bound: Lawler and Wood, "Branch-and-bound methods: a survey", Operations Research 14,
+///    1966). `slack` allows for candidates that are better on other steps than on the probe.
+/// 4. Successive halving (Jamieson and Talwalkar, AISTATS 2016) on the number of steps: 2, 4, 8, ... all; after each
 ///    round the better half stays, at least `keep`. All candidates see the same batches, so that few steps suffice.
-/// 4. A policy none of whose candidates has come that far gets a search of its own, of stages 2 and 3 for one place, so
+/// 5. A policy none of whose candidates has come that far gets a search of its own, of stages 3 and 4 for one place, so
 ///    that the best candidate of every policy is simulated over all steps: speed-ups can be stated between meshes that
 ///    are each the best of their plan.
 ///
 /// The front holds the candidates that no other one beats in step time, memory and GPUs together, with memory counted
 /// in twentieths of a device (so that it is not a list of all: epsilon-dominance, Laumanns et al. 2002). Members that
-/// were not simulated until then are simulated on the probe step.
+/// were not simulated until then are simulated on the probe step, and pipelines on the front with all schedules and
+/// placements.
 ///
 /// `root` comes from tuning_root(). Empty if it was stopped: finished evaluations are in the journal, and results do
 /// not depend on how often that happened. InputError if no candidate can run, or as for Journal::resume(); MachineError

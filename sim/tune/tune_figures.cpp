@@ -31,7 +31,9 @@ Candidates figures_of_those_that_can_run() {
   all.add({"step_time_s", "step_time_s", "s",
            "mean step time; of a candidate that did not run all steps, the winner's multiplied by `ratio`"},
           through(&RankedCandidate::candidate, &Told::time_s));
-  all.add({"closed_form_s", "closed_form_s", "s", "closed form of the probe step, a lower bound of its time"},
+  all.add({"closed_form_s", "closed_form_s", "s",
+           "lower bound of the probe step's time: its closed form; for those far from the best, the work of the "
+           "busiest rank"},
           through(&RankedCandidate::candidate, &Told::bound_s));
   all.add({"ratio", "ratio.mean", "", "its time over the winner's, on the steps that both ran"},
           through(&RankedCandidate::candidate, &Told::ratio));
@@ -69,8 +71,8 @@ const FigureTable<RankedCandidate>& candidate_figures() {
     all.add({"plan", "plan", "", "its plan"}, through(&RankedCandidate::candidate, &Told::plan));
     all.add(
         {"fate", "fate", "",
-         "how far it came: `finished` (simulated over all steps), `slower` (dropped on the way), `bounded` (its closed "
-         "form is too slow), `infeasible` (cannot run)"},
+         "how far it came: `finished` (simulated over all steps), `slower` (dropped on the way), `bounded` (a lower "
+         "bound is too slow), `infeasible` (cannot run)"},
         [](const RankedCandidate& row) { return fate_name(row.candidate->fate); });
     all.add({"reason", "reason", "", "why it cannot run"}, through(&RankedCandidate::candidate, &Told::reason), {},
             [](const RankedCandidate& row) { return row.candidate->fate == Fate::infeasible; });

@@ -88,9 +88,10 @@ std::string infeasible_text(const TuneResult& result) {
 std::string tune_effort(const TuneResult& result) {
   const std::int64_t exhaustive = result.feasible * result.steps;
   return fmt::format(
-      "{} candidates, {} of which can run. Simulated {} steps in closed form and {} in full: {:.1f}% of the {} of an "
-      "exhaustive search.",
-      result.candidates.size(), result.feasible, result.closed_form_steps, result.full_steps,
+      "{} candidates, {} of which can run. Planned {} steps, simulated {} in closed form and {} in full: {:.1f}% of "
+      "the "
+      "{} of an exhaustive search.",
+      result.candidates.size(), result.feasible, result.planned_steps, result.closed_form_steps, result.full_steps,
       100 * static_cast<double>(result.closed_form_steps + result.full_steps) / static_cast<double>(exhaustive),
       exhaustive);
 }
@@ -143,6 +144,7 @@ std::string tune_json(const TuneResult& result, const std::optional<Price>& pric
                {"study", json_of(study)},
                {"steps", result.steps},
                {"probe_step", result.probe},
+               {"planned_steps", result.planned_steps},
                {"closed_form_steps", result.closed_form_steps},
                {"full_steps", result.full_steps},
                {"feasible", result.feasible},

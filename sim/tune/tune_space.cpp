@@ -57,16 +57,6 @@ std::vector<std::string> pipeline_degrees(std::int64_t layers, std::int64_t devi
   return degrees;
 }
 
-Dimension schedules() {
-  Dimension dimension{.choices = {}, .of_pipelines = true};
-  for (const ScheduleEntry& schedule : pipeline_schedules()) {
-    if (schedule.tuned_with == 0) continue;
-    dimension.choices.push_back({{"mesh.schedule", Value::scalar(std::string(schedule.name))},
-                                 {"mesh.virtual_stages", Value::scalar(fmt::format("{}", schedule.tuned_with))}});
-  }
-  return dimension;
-}
-
 // The text of a value of the resolved mesh, which has all defaults.
 std::string mesh_text(const Study& study, std::string_view key) {
   return study.resolved.find("mesh")->find(key)->text;
@@ -158,10 +148,6 @@ std::vector<Dimension> dimensions_of(const Study& study) {
   };
   add("mesh.tp", dimension_of("mesh.tp", tensor_degrees(spec)));
   add("mesh.pp", dimension_of("mesh.pp", pipeline_degrees(spec.model.layers, spec.cluster.devices)));
-  if (!given.contains("mesh.virtual_stages")) add("mesh.schedule", schedules());
-  Dimension placements = dimension_of("mesh.placement", placement_names());
-  placements.of_pipelines = true;
-  add("mesh.placement", std::move(placements));
   add("mesh.capacity", dimension_of("mesh.capacity", capacities(study)));
   add("training.recompute", recomputations(study));
   add("plans", plan_dimension(study));

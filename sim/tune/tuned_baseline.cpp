@@ -150,8 +150,10 @@ class BaselineSearch {
     const auto points = static_cast<std::int64_t>(points_.size());
     progress.stage =
         fmt::format("tuning {}, point {} of {}, {}", *study_.compare_to, point + 1, points, progress.stage);
-    progress.done += progress.most * static_cast<std::int64_t>(point);
-    progress.most *= points;
+    for (TuneWork& work : progress.work) {
+      work.done += work.expected * static_cast<std::int64_t>(point);
+      work.expected *= points;
+    }
     run_.search.report(progress);
   }
 

@@ -4,11 +4,13 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "sim/run/runner.h"
 #include "sim/study/override.h"
 #include "sim/study/sharing_choice.h"
 #include "sim/study/study_paths.h"
+#include "sim/tune/evaluation.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim {
@@ -42,7 +44,8 @@ struct Tuning {
 const Overrides without_refinements = {
     "data.tokens_per_step=512Ki", "data.context=64Ki", "data.steps=8",
     "tune.space={mesh.tp: [2, 4], mesh.pp: [1, 2], mesh.capacity: [8Ki, 16Ki, auto], training.recompute: [none], "
-    "mesh.cp_comm_type: [p2p], mesh.zero: [1]}"};
+    "mesh.schedule: [1f1b, zb-h1, zb-v, dualpipe], mesh.placement: [contiguous, strided], mesh.cp_comm_type: [p2p], "
+    "mesh.zero: [1]}"};
 const Overrides without_pipelines = {
     "data.tokens_per_step=512Ki", "data.context=64Ki", "data.steps=4",
     "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki, auto], training.recompute: [none], "
@@ -166,6 +169,79 @@ TEST_CASE("the closed form of a step is never above its full simulation", "[tune
     ++compared;
   }
   CHECK(compared > 30);
+}
+
+// Of the probe step, in a space with every way to run a pipeline and to compute again.
+TEST_CASE("what the busiest rank of a plan works is never above the closed form, which is never above the step",
+          "[tune]") {
+  Tuning tuning(
+      {"data.tokens_per_step=512Ki", "data.context=64Ki", "data.steps=1",
+       "tune.space={mesh.tp: [1, 4], mesh.pp: [1, 2, 4], mesh.schedule: [1f1b, zb-h1, zb-v, dualpipe], "
+       "mesh.placement: [contiguous, strided], mesh.capacity: [8Ki, auto], training.recompute: [none, full]}"});
+  const std::vector<Candidate> space = candidates_of(tuning.study, tuning.root);
+  Evaluator evaluator(space, tuning.catalog);
+  std::int64_t compared = 0;
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    CAPTURE(space[i].text);
+    std::vector<Duration> times;
+    for (const Fidelity fidelity : {Fidelity::plan, Fidelity::closed_form, Fidelity::full}) {
+      const Evaluation found = evaluator.evaluate({.candidate = i, .fidelity = fidelity, .steps = {0}});
+      if (found.problem.empty()) times.push_back(found.results.front().time);
+    }
+    CHECK((times.empty() || times.size() == 3));  // a plan tells as much of memory as its simulation
+    CHECK(std::is_sorted(times.begin(), times.end()));
+    compared += times.size() == 3;
+  }
+  CHECK(compared > 200);
+}
+
+/// The least sum of all steps in full, by policy, over a space that names every choice.
+std::map<std::string, double> least_sums(const Overrides& overrides, std::size_t& candidates) {
+  Tuning tuning(overrides);
+  const std::vector<Candidate> space = candidates_of(tuning.study, tuning.root);
+  candidates += space.size();
+  Evaluator evaluator(space, tuning.catalog);
+  std::vector<std::int64_t> steps(static_cast<std::size_t>(tuning.study.points[0].spec.steps));
+  std::iota(steps.begin(), steps.end(), 0);
+  std::map<std::string, double> least;
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    const Evaluation found = evaluator.evaluate({.candidate = i, .steps = steps});
+    if (!found.problem.empty()) continue;
+    double sum_s = 0;
+    for (const EvaluatedStep& step : found.results) sum_s += seconds_of(step.time);
+    const auto known = least.emplace(space[i].plan, sum_s).first;
+    known->second = std::min(known->second, sum_s);
+  }
+  return least;
+}
+
+TEST_CASE("what a tuning tries near the best alone hides no winner of 2,000 candidates", "[tune]") {
+  std::size_t candidates = 0;
+  for (const std::string seed : {"1", "2"}) {
+    CAPTURE(seed);
+    const std::string meshes =
+        "mesh.tp: [1, 2, 4], mesh.pp: [1, 2, 4], mesh.capacity: [8Ki, 16Ki], "
+        "training.recompute: [none, full], mesh.cp_comm_type: [p2p], mesh.zero: [1]";
+    const Overrides small = {"data.tokens_per_step=512Ki", "data.context=64Ki", "data.steps=2", "data.seed=" + seed};
+    Overrides near = small;
+    near.push_back("tune.space={" + meshes + "}");
+    const TuneResult result = Tuning(near).result();
+    Overrides all = small;
+    all.push_back("tune.space={" + meshes +
+                  ", mesh.schedule: [1f1b, zb-h1, zb-v, dualpipe], mesh.placement: [contiguous, strided], plans: "
+                  "[static, {hdp-naive: {offload: auto}}, {hdp-naive: {offload: none}}, "
+                  "{hdp-balance: {offload: auto}}, {hdp-balance: {offload: none}}]}");
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& [plan, sum_s] : least_sums(all, candidates)) {
+      CAPTURE(plan);
+      const auto best = std::find_if(result.candidates.begin(), result.candidates.end(),
+                                     [&](const auto& each) { return each.plan == plan && each.best_of_plan; });
+      CHECK(2 * best->time_s <= 1.02 * sum_s);
+      least = std::min(least, sum_s);
+    }
+    CHECK(2 * result.candidates.front().time_s <= (1 + 1e-9) * least);
+  }
+  CHECK(candidates >= 2000);
 }
 
 TEST_CASE("the ranking does not depend on the number of threads", "[tune]") {
