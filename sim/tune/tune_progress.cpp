@@ -11,8 +11,8 @@ constexpr std::array<std::int64_t, 3> usual_costs = {1, 6, 6};
 // and of all candidates.
 constexpr std::int64_t refinements_of_policy = 90;
 constexpr std::int64_t closed_forms_of_policy = 60;
-constexpr double share_in_closed_form = 0.3;
-constexpr std::int64_t first_steps_of_race = 45;
+constexpr double share_in_closed_form = 0.45;
+constexpr std::int64_t first_steps_of_race = 80;
 constexpr std::int64_t places_of_policy = 3;
 
 }  // namespace
