@@ -130,6 +130,10 @@ void exact_step(benchmark::State& state, const char* policy, int nics_per_node) 
 BENCHMARK_CAPTURE(exact_step, own_nics, "hdp-balance", 8)
     ->ArgsProduct({{1 << 10, 1 << 12}, {0, 1}})
     ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(exact_step, long_rings, "static", 8)
+    ->Args({1 << 10, 0})
+    ->Args({1 << 12, 0})
+    ->Unit(benchmark::kMillisecond);
 // Rings of 256 ranks of two GPUs; every two GPUs share a NIC.
 BENCHMARK_CAPTURE(exact_step, shared_nics, "static", 4)
     ->Args({1 << 10, 0})
