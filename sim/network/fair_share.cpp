@@ -18,6 +18,21 @@ bool exceeds(double a, double b) {
   return a > b + tolerance * std::abs(b);
 }
 
+// Orders a heap anew whose front has become smaller. It mostly stays near the front: taking it off and putting it in
+// again would move it through the whole heap.
+template <class T>
+void sink_front(std::vector<T>& heap) {
+  const T sinking = heap.front();
+  std::size_t hole = 0;
+  for (std::size_t child = 1; child < heap.size(); child = 2 * hole + 1) {
+    if (child + 1 < heap.size() && heap[child] < heap[child + 1]) ++child;
+    if (!(sinking < heap[child])) break;
+    heap[hole] = heap[child];
+    hole = child;
+  }
+  heap[hole] = sinking;
+}
+
 }  // namespace
 
 FairShare::FairShare(std::vector<double> capacities) : links_(capacities.size()) {
@@ -45,6 +60,7 @@ FairShare::Variable FairShare::begin(std::size_t hops, double cap, double weight
   if (unused_.empty()) {
     unused_.push_back(static_cast<Variable>(variables_.size()));
     variables_.emplace_back();
+    shares_.emplace_back();
   }
   const Variable id = unused_.back();
   unused_.pop_back();
@@ -54,9 +70,8 @@ FairShare::Variable FairShare::begin(std::size_t hops, double cap, double weight
   variable.cap = cap;
   variable.weight = weight;
   variable.flows = flows;
-  variable.level = 0;
-  variable.bottleneck = no_link;
   variable.under_way = true;
+  shares_[id] = {};
   arrived_.push_back(id);
   return id;
 }
@@ -90,20 +105,20 @@ void FairShare::remove(Variable id) {
 double FairShare::rate(Variable id) {
   HDPSIM_CHECK(id < variables_.size() && variables_[id].under_way, "variable {} is not under way", id);
   settle();
-  return variables_[id].level * variables_[id].weight;
+  return shares_[id].level * variables_[id].weight;
 }
 
 std::optional<FairShare::Link> FairShare::bottleneck(Variable id) {
   HDPSIM_CHECK(id < variables_.size() && variables_[id].under_way, "variable {} is not under way", id);
   settle();
-  const Link link = variables_[id].bottleneck;
+  const Link link = shares_[id].bottleneck;
   return link == no_link ? std::nullopt : std::optional(link);
 }
 
 double FairShare::load(Link link) {
   settle();
   double sum = 0;
-  for (const Seat& seat : links_[link].seats) sum += variables_[seat.variable].rate() * seat.flows;
+  for (const Seat& seat : links_[link].seats) sum += shares_[seat.variable].rate * seat.flows;
   return sum;
 }
 
@@ -139,7 +154,7 @@ void FairShare::start_region() {
   for (const Link link : dirty_) {
     links_[link].dirty = false;
     for (const Seat& seat : links_[link].seats) {
-      if (variables_[seat.variable].bottleneck == link) join(seat.variable);
+      if (shares_[seat.variable].bottleneck == link) join(seat.variable);
     }
   }
   arrived_.clear();
@@ -147,165 +162,165 @@ void FairShare::start_region() {
 }
 
 void FairShare::join(Variable id) {
-  VariableState& variable = variables_[id];
-  if (variable.in_region) return;
-  variable.in_region = true;
-  region_.push_back(id);
+  if (shares_[id].place != nowhere) return;
+  const auto place = static_cast<std::uint32_t>(region_.size());
+  shares_[id].place = place;
+  region_.push_back({id, static_cast<std::uint32_t>(region_hops_.size())});
+  const VariableState& variable = variables_[id];
+  Filling limit{variable.cap / variable.weight, no_link, id};
   for (const Hop& hop : variable.hops) {
-    LinkState& state = links_[hop.link];
-    if (state.in_region) {
-      state.free += variable.rate() * hop.flows;
-      state.weight += variable.weight * variable.flows * hop.flows;
-    } else {
-      touch(hop.link);  // counts this variable with the region's
+    LinkState& link = links_[hop.link];
+    const double load = variable.load_of(hop);
+    if (link.seats.size() == 1) {
+      const Filling own{link.capacity / load, hop.link, id};
+      if (own.comes_before(limit)) limit = own;
+      continue;
     }
+    if (link.place == nowhere) {
+      touch(hop.link);
+    } else {
+      region_links_[link.place].free += shares_[id].rate * hop.flows;
+    }
+    RegionLink& state = region_links_[link.place];
+    state.weight += load;
+    ++state.members;
+    region_hops_.push_back({link.place, load});
   }
+  if (std::isfinite(limit.level)) limits_.push_back(limit);
 }
 
+// All variables on the link count as fixed but the one that joins just now.
 void FairShare::touch(Link link) {
   LinkState& state = links_[link];
-  state.in_region = true;
-  state.free = state.capacity;
-  state.weight = 0;
-  region_links_.push_back(link);
+  state.place = static_cast<std::uint32_t>(region_links_.size());
+  RegionLink touched{link, state.capacity};
   for (const Seat& seat : state.seats) {
-    const VariableState& variable = variables_[seat.variable];
-    if (variable.in_region) {
-      state.weight += variable.weight * variable.flows * seat.flows;
-    } else {
-      state.free -= variable.rate() * seat.flows;
-    }
+    if (shares_[seat.variable].place == nowhere) touched.free -= shares_[seat.variable].rate * seat.flows;
   }
+  region_links_.push_back(touched);
 }
 
 // Progressive filling of the region. A link's level only rises while others freeze, so a level in the heap is a lower
 // bound: an outdated one is pushed again.
 void FairShare::fill() {
   start_filling();
-  std::size_t next_cap = 0;
+  auto limits_end = limits_.end();  // what is taken off the heap stays behind it, for the next filling
   std::size_t open = region_.size();
   while (open > 0) {
-    while (next_cap < by_cap_.size() && variables_[by_cap_[next_cap]].frozen) ++next_cap;
-    const double cap_level = next_cap < by_cap_.size() ? variables_[by_cap_[next_cap]].cap_level() : infinity;
-    if (heap_.empty() || cap_level <= heap_.front().level) {
-      HDPSIM_CHECK(next_cap < by_cap_.size(), "{} flows that nothing holds back", open);
-      freeze(by_cap_[next_cap], cap_level, no_link);
+    if (limits_end != limits_.begin() && (heap_.empty() || limits_.front().comes_before(heap_.front()))) {
+      const Filling limit = limits_.front();
+      std::pop_heap(limits_.begin(), limits_end--);
+      const std::uint32_t place = shares_[limit.of].place;
+      if (region_[place].frozen) continue;
+      freeze(place, limit.level, limit.link);
       --open;
       continue;
     }
-    std::pop_heap(heap_.begin(), heap_.end());
-    const Filling lowest = heap_.back();
-    heap_.pop_back();
-    const LinkState& state = links_[lowest.link];
-    if (state.open == 0) continue;
-    const double level = std::max(0.0, state.left) / state.thawed;
+    HDPSIM_CHECK(!heap_.empty(), "{} flows that nothing holds back", open);
+    Filling& lowest = heap_.front();
+    RegionLink& state = region_links_[lowest.of];
+    const double level = state.open == 0 ? lowest.level : std::max(0.0, state.left) / state.thawed;
     if (exceeds(level, lowest.level)) {
-      heap_.push_back({level, lowest.link});
-      std::push_heap(heap_.begin(), heap_.end());
-    } else {
-      open -= freeze_link(lowest.link, level);
+      lowest.level = level;
+      sink_front(heap_);
+      continue;
     }
+    if (state.open > 0) open -= freeze_link(state, level);
+    std::pop_heap(heap_.begin(), heap_.end());
+    heap_.pop_back();
   }
 }
 
 void FairShare::start_filling() {
   heap_.clear();
-  for (const Link link : region_links_) {
-    LinkState& state = links_[link];
+  for (std::uint32_t place = 0; place < region_links_.size(); ++place) {
+    RegionLink& state = region_links_[place];
     state.left = std::max(0.0, state.free);
     state.thawed = state.weight;
     state.top = 0;
-    state.open = 0;
+    state.open = state.members;
     state.binds = false;
-    if (state.seats.size() > 1) heap_.push_back({state.left / state.thawed, link});
-  }
-  by_cap_.clear();
-  for (const Variable id : region_) {
-    VariableState& variable = variables_[id];
-    variable.frozen = false;
-    // Among the links that a variable has for itself, only the narrowest can ever bind: this drops most links of a
-    // quiet network.
-    Filling narrowest{infinity, no_link};
-    for (const Hop& hop : variable.hops) {
-      LinkState& state = links_[hop.link];
-      ++state.open;
-      if (state.seats.size() == 1) narrowest = std::max(narrowest, {state.left / state.thawed, hop.link});
-    }
-    if (narrowest.link != no_link) heap_.push_back(narrowest);
-    if (std::isfinite(variable.cap)) by_cap_.push_back(id);
+    heap_.push_back({state.left / state.thawed, state.link, place});
   }
   std::make_heap(heap_.begin(), heap_.end());
-  std::sort(by_cap_.begin(), by_cap_.end(), [&](Variable a, Variable b) {
-    return std::pair(variables_[a].cap_level(), a) < std::pair(variables_[b].cap_level(), b);
-  });
+  for (RegionVariable& variable : region_) variable.frozen = false;
+  std::make_heap(limits_.begin(), limits_.end());
 }
 
-std::size_t FairShare::freeze_link(Link link, double level) {
-  std::size_t count = 0;
-  for (const Seat& seat : links_[link].seats) {
-    if (!variables_[seat.variable].in_region || variables_[seat.variable].frozen) continue;
-    freeze(seat.variable, level, link);
-    ++count;
+std::size_t FairShare::freeze_link(RegionLink& state, double level) {
+  const std::size_t count = state.open;
+  for (const Seat& seat : links_[state.link].seats) {
+    const std::uint32_t place = shares_[seat.variable].place;
+    if (place == nowhere || region_[place].frozen) continue;
+    freeze(place, level, state.link);
+    if (state.open == 0) break;
   }
-  links_[link].binds = true;
-  links_[link].left = 0;
+  state.binds = true;
+  state.left = 0;
   return count;
 }
 
-void FairShare::freeze(Variable id, double level, Link bottleneck) {
-  VariableState& variable = variables_[id];
+void FairShare::freeze(std::uint32_t place, double level, Link bottleneck) {
+  RegionVariable& variable = region_[place];
   variable.frozen = true;
-  variable.new_level = level;
-  variable.new_bottleneck = bottleneck;
-  for (const Hop& hop : variable.hops) {
-    LinkState& state = links_[hop.link];
-    const double weight = variable.weight * variable.flows * hop.flows;
-    state.left -= level * weight;
-    state.thawed -= weight;
+  variable.level = level;
+  variable.bottleneck = bottleneck;
+  for (const RegionHop& hop : hops_of(place)) {
+    RegionLink& state = region_links_[hop.link];
+    state.left -= level * hop.load;
+    state.thawed -= hop.load;
     state.top = std::max(state.top, level);
     --state.open;
   }
 }
 
+std::span<const FairShare::RegionHop> FairShare::hops_of(std::uint32_t place) const {
+  const std::size_t end = place + 1 < region_.size() ? region_[place + 1].first_hop : region_hops_.size();
+  return std::span(region_hops_).subspan(region_[place].first_hop, end - region_[place].first_hop);
+}
+
 // True if a link of the region no longer justifies the rate of a fixed variable.
-bool FairShare::is_violated(const VariableState& variable, Link link) const {
-  const LinkState& state = links_[link];
-  if (variable.bottleneck == link) {
-    const bool full = state.left <= tolerance * state.capacity;
-    if (!full || exceeds(state.top, variable.level)) return true;
-  }
+bool FairShare::is_violated(const Share& share, const RegionLink& state, bool is_full) {
+  if (share.bottleneck == state.link && (!is_full || exceeds(state.top, share.level))) return true;
   // Where a variable of the region is held back, no other may have a higher level.
-  return state.binds && exceeds(variable.level, state.top);
+  return state.binds && exceeds(share.level, state.top);
 }
 
 bool FairShare::grow() {
   const std::size_t before = region_.size();
   const std::size_t links_before = region_links_.size();
   for (std::size_t i = 0; i < links_before; ++i) {
-    const Link link = region_links_[i];
-    for (const Seat& seat : links_[link].seats) {
-      const VariableState& variable = variables_[seat.variable];
-      if (!variable.in_region && is_violated(variable, link)) join(seat.variable);
+    const RegionLink state = region_links_[i];
+    const LinkState& link = links_[state.link];
+    if (state.members == link.seats.size()) continue;
+    const bool is_full = state.left <= tolerance * link.capacity;
+    for (const Seat& seat : link.seats) {
+      const Share& share = shares_[seat.variable];
+      if (share.place == nowhere && is_violated(share, state, is_full)) join(seat.variable);
     }
   }
   return region_.size() > before;
 }
 
 void FairShare::commit() {
-  for (const Variable id : region_) {
-    VariableState& variable = variables_[id];
-    variable.in_region = false;
-    variable.bottleneck = variable.new_bottleneck;
-    if (variable.level == variable.new_level) continue;
-    variable.level = variable.new_level;
+  for (const RegionVariable& member : region_) {
+    Share& share = shares_[member.id];
+    share.place = nowhere;
+    share.bottleneck = member.bottleneck;
+    if (share.level == member.level) continue;
+    VariableState& variable = variables_[member.id];
+    share.level = member.level;
+    share.rate = member.level * variable.weight * variable.flows;
     if (!variable.in_changed) {
       variable.in_changed = true;
-      changed_.push_back(id);
+      changed_.push_back(member.id);
     }
   }
-  for (const Link link : region_links_) links_[link].in_region = false;
+  for (const RegionLink& state : region_links_) links_[state.link].place = nowhere;
   region_.clear();
+  region_hops_.clear();
   region_links_.clear();
+  limits_.clear();
 }
 
 }  // namespace hdpsim

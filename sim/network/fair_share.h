@@ -32,9 +32,11 @@ namespace hdpsim {
 /// the condition of max-min fairness no longer holds, until it holds for all. Variables outside the region had the
 /// right rates already. Changes made between two queries of the rates are repaired together.
 ///
-/// Cost of a repair: O(r log r) for r (variable, link) pairs of the region plus the variables on the region's links,
-/// per growth of the region. Memory: O(links + variables x their links). Deterministic: the same calls give the same
-/// bits.
+/// A link that a variable has for itself is no part of the region: it is a limit of this variable alone, as its cap is.
+///
+/// Cost of a repair: O(r log r) for r (variable, shared link) pairs of the region plus the variables on the region's
+/// links, per growth of the region. Memory: O(links + variables x their links). Deterministic: the same calls give the
+/// same bits.
 class FairShare {
  public:
   using Link = std::uint32_t;
@@ -71,6 +73,7 @@ class FairShare {
 
  private:
   static constexpr Link no_link = UINT32_MAX;
+  static constexpr std::uint32_t nowhere = UINT32_MAX;
 
   /// A variable's place in the list of one of its links.
   struct Seat {
@@ -88,37 +91,59 @@ class FairShare {
     double cap = 0;
     double weight = 1;
     double flows = 1;
-    double level = 0;
-    Link bottleneck = no_link;  ///< No link if its cap holds it back, or if it is new.
-    double new_level = 0;       ///< While a region is filled.
-    Link new_bottleneck = no_link;
     bool under_way = false;
-    bool in_region = false;
-    bool frozen = false;
     bool in_changed = false;
-    [[nodiscard]] double cap_level() const { return cap / weight; }
-    [[nodiscard]] double rate() const { return level * weight * flows; }
+    [[nodiscard]] double load_of(const Hop& hop) const { return weight * flows * hop.flows; }  ///< At level 1.
+  };
+  /// What a repair asks of every variable on a link, whether of the region or not: kept apart, so that it is dense.
+  struct Share {
+    double level = 0;
+    double rate = 0;                ///< Of all equal copies together.
+    Link bottleneck = no_link;      ///< No link if its cap holds it back, or if it is new.
+    std::uint32_t place = nowhere;  ///< Index into the region's variables.
   };
   struct LinkState {
     double capacity = 0;
     std::vector<Seat> seats;
-    double free = 0;         ///< Capacity less the fixed variables' rates. Valid for links of the region.
-    double weight = 0;       ///< Sum over the region's variables.
-    double left = 0;         ///< While the region is filled: capacity still free,
-    double thawed = 0;       ///< weight that shares it,
-    double top = 0;          ///< and highest level of the region's variables.
-    std::uint32_t open = 0;  ///< Variables not frozen yet.
-    bool binds = false;      ///< A variable of the region is held back here.
-    bool in_region = false;
+    std::uint32_t place = nowhere;  ///< Index into the region's links.
     bool dirty = false;
   };
+  struct RegionVariable {
+    Variable id;
+    std::uint32_t first_hop;  ///< Its shared links, in region_hops_: those before the next variable's.
+    double level = 0;         ///< What it gets in the region ...
+    Link bottleneck = no_link;
+    bool frozen = false;  ///< ... once it is frozen.
+  };
+  struct RegionHop {
+    std::uint32_t link;  ///< Index into the region's links.
+    double load;         ///< Of the variable at level 1.
+  };
+  /// A link that a variable of the region shares.
+  struct RegionLink {
+    Link link;
+    double free = 0;            ///< Capacity less the fixed variables' rates.
+    double weight = 0;          ///< Sum over the region's variables,
+    std::uint32_t members = 0;  ///< and their number.
+    std::uint32_t open = 0;     ///< While the region is filled: those that are not frozen yet,
+    double left = 0;            ///< capacity still free,
+    double thawed = 0;          ///< weight that shares it,
+    double top = 0;             ///< and highest level of the region's variables.
+    bool binds = false;         ///< A variable of the region is held back here.
+  };
+  /// A level at which a link fills up, or at which a variable reaches a limit of its own: its cap, or the narrowest
+  /// link that it has for itself.
   struct Filling {
     double level;
-    Link link;
-    /// The standard heaps keep the greatest in front; here that is the lowest level, among equal levels the first link.
-    bool operator<(const Filling& other) const {
-      return level != other.level ? level > other.level : link > other.link;
+    Link link;         ///< no_link: a cap.
+    std::uint32_t of;  ///< The place of the link in the region; for a limit, its variable.
+    /// Lower levels come first, among equal ones caps by their variables, then links in their order.
+    [[nodiscard]] bool comes_before(const Filling& other) const {
+      if (level != other.level) return level < other.level;
+      return link != other.link ? link + 1 < other.link + 1 : of < other.of;
     }
+    /// The standard heaps keep the greatest in front.
+    bool operator<(const Filling& other) const { return other.comes_before(*this); }
   };
 
   Variable begin(std::size_t hops, double cap, double weight, double flows);
@@ -130,20 +155,23 @@ class FairShare {
   void touch(Link link);
   void fill();
   void start_filling();
-  void freeze(Variable id, double level, Link bottleneck);
-  [[nodiscard]] std::size_t freeze_link(Link link, double level);
+  void freeze(std::uint32_t place, double level, Link bottleneck);
+  [[nodiscard]] std::size_t freeze_link(RegionLink& state, double level);
+  [[nodiscard]] std::span<const RegionHop> hops_of(std::uint32_t place) const;
   bool grow();
-  [[nodiscard]] bool is_violated(const VariableState& variable, Link link) const;
+  [[nodiscard]] static bool is_violated(const Share& share, const RegionLink& state, bool is_full);
   void commit();
 
   std::vector<LinkState> links_;
   std::vector<VariableState> variables_;
+  std::vector<Share> shares_;  // by variable
   std::vector<Variable> unused_;
   std::vector<Variable> arrived_;
   std::vector<Link> dirty_;
-  std::vector<Variable> region_;
-  std::vector<Link> region_links_;
-  std::vector<Variable> by_cap_;
+  std::vector<RegionVariable> region_;
+  std::vector<RegionHop> region_hops_;
+  std::vector<RegionLink> region_links_;
+  std::vector<Filling> limits_;  // of the region's variables: a heap while it is filled
   std::vector<Filling> heap_;
   std::vector<Variable> changed_;
 };

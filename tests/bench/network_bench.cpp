@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <limits>
 
 #include "sim/network/transfers.h"
 #include "tests/support/network_cases.h"
@@ -123,6 +124,54 @@ void flows_with_wide_links(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(transfers.size()));
 }
 BENCHMARK(flows_with_wide_links)->Arg(0)->Arg(1)->Arg(4)->Unit(benchmark::kMillisecond);
+
+// A ring of 32 hosts that sends and pauses, sharing oversubscribed switches with a permutation that never ends: what a
+// training job's layer costs next to background traffic.
+void ring_next_to_a_permutation(benchmark::State& state) {
+  const std::int64_t hosts = state.range(0);
+  constexpr std::int64_t ranks = 32;
+  ClusterSpec cluster = fat_tree(16, 8, hosts / 128);
+  cluster.routing.policy = Routing::Policy::adaptive;
+  cluster.tiers[0].oversubscription = 4;
+  cluster.tiers[1].oversubscription = 2;
+  const ClusterLinks links(cluster, {});
+  const auto loads = [](const Route& route) {
+    std::vector<FairShare::Load> all;
+    for (const auto& [link, share] : route.binding_links()) {
+      all.push_back({static_cast<FairShare::Link>(link.index()), share});
+    }
+    return all;
+  };
+  constexpr double no_cap = std::numeric_limits<double>::infinity();
+  FairShare network = idle_network(links);
+  for (const Message& message : pattern("permutation", hosts)) {
+    network.add_coupled(loads(links.route(message.from, message.to)), no_cap);
+  }
+  std::vector<std::vector<FairShare::Load>> hops;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    const auto host = [&](std::int64_t of) { return DeviceId(static_cast<std::size_t>(of % ranks * (hosts / ranks))); };
+    hops.push_back(loads(links.route(host(rank), host(rank + 1))));
+  }
+  std::vector<FairShare::Variable> ring(hops.size());
+  std::vector<FairShare::Variable> changed;
+  std::size_t changes = 0;
+  for (auto _ : state) {
+    std::transform(hops.begin(), hops.end(), ring.begin(),
+                   [&](const auto& h) { return network.add_coupled(h, no_cap); });
+    network.take_changed(changed);
+    changes += changed.size();
+    for (const FairShare::Variable hop : ring) network.remove(hop);
+    network.take_changed(changed);
+    changes += changed.size();
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(changes));  // rates that changed
+  state.SetComplexityN(hosts);
+}
+BENCHMARK(ring_next_to_a_permutation)
+    ->RangeMultiplier(2)
+    ->Range(512, 4096)
+    ->Unit(benchmark::kMicrosecond)
+    ->Complexity();
 
 }  // namespace
 }  // namespace hdpsim
