@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -83,8 +86,9 @@ class Checker {
   }
 
   void check_group(std::size_t id) {
-    std::vector<HdpRank> group = plan_.micro_batches[id].group;
-    if (group.empty()) micro_batch_problem(id, "has no ranks");
+    std::vector<HdpRank> group;
+    if (const std::vector<HdpRank>& listed = plan_.micro_batches[id].group; !are_sound(listed)) group = listed;
+    if (plan_.micro_batches[id].group.empty()) micro_batch_problem(id, "has no ranks");
     std::sort(group.begin(), group.end());
     for (std::size_t i = 0; i < group.size(); ++i) {
       const std::size_t rank = group[i].index();
@@ -93,6 +97,12 @@ class Checker {
         micro_batch_problem(id, "has rank {}, the pool has {} ranks", rank, plan_.ranks);
       }
     }
+  }
+
+  // Whether ranks rise and are of the pool: mostly, and then they need not be sorted. O(ranks).
+  [[nodiscard]] bool are_sound(const std::vector<HdpRank>& group) const {
+    const bool rise = std::adjacent_find(group.begin(), group.end(), std::greater_equal<>()) == group.end();
+    return rise && (group.empty() || static_cast<std::int64_t>(group.back().index()) < plan_.ranks);
   }
 
   // Where nothing is shared, single ranks have micro-batches of their own.
@@ -140,23 +150,34 @@ class Checker {
     if (std::string text = capacity_problem(plan_, id); !text.empty()) add(List::micro_batches, id, std::move(text));
   }
 
+  // Where the tokens of a sequence are planned.
+  enum class Placed : std::uint8_t {
+    nowhere,
+    whole,      // in one span
+    in_pieces,  // or more than once
+  };
+  // Tokens [begin, end) of a sequence.
+  struct Piece {
+    std::size_t sequence;
+    std::int64_t begin;
+    std::int64_t end;
+  };
+
+  // Sequences in one span are sound, and mostly all of them are. O(spans + pieces of others log these).
   void check_tokens() {
-    struct Piece {
-      std::size_t sequence;
-      std::int64_t begin;
-      std::int64_t end;
-    };
-    std::vector<Piece> pieces;
+    std::vector<Placed> placed(plan_.sequence_tokens.size());
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
       for_each_span(plan_.micro_batches[id], [&](const Span& span) {
-        if (is_inside(span, id)) pieces.push_back({span.sequence.index(), span.begin, span.begin + span.tokens});
+        if (!is_inside(span, id)) return;
+        Placed& sequence = placed[span.sequence.index()];
+        const bool is_whole = span.tokens == plan_.sequence_tokens[span.sequence.index()];
+        sequence = sequence == Placed::nowhere && is_whole ? Placed::whole : Placed::in_pieces;
       });
     }
-    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
-      return std::tie(a.sequence, a.begin, a.end) < std::tie(b.sequence, b.begin, b.end);
-    });
+    const std::vector<Piece> pieces = sorted_pieces(placed);
     auto piece = pieces.begin();
     for (std::size_t sequence = 0; sequence < plan_.sequence_tokens.size(); ++sequence) {
+      if (placed[sequence] == Placed::whole) continue;
       std::int64_t covered = 0;
       for (; piece != pieces.end() && piece->sequence == sequence; ++piece) {
         if (piece->begin > covered) missing(sequence, covered, piece->begin);
@@ -170,6 +191,23 @@ class Checker {
     }
   }
 
+  // Those of sequences in pieces, by sequence and place. Their problems have been reported.
+  [[nodiscard]] std::vector<Piece> sorted_pieces(const std::vector<Placed>& placed) const {
+    std::vector<Piece> pieces;
+    if (std::find(placed.begin(), placed.end(), Placed::in_pieces) == placed.end()) return pieces;
+    for (const MicroBatch& micro_batch : plan_.micro_batches) {
+      for_each_span(micro_batch, [&](const Span& span) {
+        const std::size_t sequence = span.sequence.index();
+        if (sequence >= placed.size() || placed[sequence] != Placed::in_pieces || !fits(span)) return;
+        pieces.push_back({sequence, span.begin, span.begin + span.tokens});
+      });
+    }
+    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+      return std::tie(a.sequence, a.begin, a.end) < std::tie(b.sequence, b.begin, b.end);
+    });
+    return pieces;
+  }
+
   void missing(std::size_t sequence, std::int64_t begin, std::int64_t end) {
     sequence_problem(sequence, ": tokens {} to {} are in no micro-batch", begin, end);
   }
@@ -180,11 +218,16 @@ class Checker {
       micro_batch_problem(id, "has sequence {}, the batch has {}", sequence, plan_.sequence_tokens.size());
       return false;
     }
-    const std::int64_t tokens = plan_.sequence_tokens[sequence];
-    if (span.begin >= 0 && span.tokens >= 1 && span.tokens <= tokens && span.begin <= tokens - span.tokens) return true;
+    if (fits(span)) return true;
     micro_batch_problem(id, "has {} tokens from {} of sequence {}, which has {}", span.tokens, span.begin, sequence,
-                        tokens);
+                        plan_.sequence_tokens[sequence]);
     return false;
+  }
+
+  // Whether a span is inside its sequence, one of the batch.
+  [[nodiscard]] bool fits(const Span& span) const {
+    const std::int64_t tokens = plan_.sequence_tokens[span.sequence.index()];
+    return span.begin >= 0 && span.tokens >= 1 && span.tokens <= tokens && span.begin <= tokens - span.tokens;
   }
 
   void check_schedule() {
@@ -192,21 +235,40 @@ class Checker {
       plan_problem("the schedule has {} lists, the pool has {} ranks", plan_.schedule.size(), plan_.ranks);
       return;
     }
-    // The micro-batches of each rank by the groups, to be compared with its list.
-    std::vector<std::vector<std::size_t>> due(plan_.schedule.size());
-    for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
-      for (const HdpRank rank : plan_.micro_batches[id].group) {
-        if (rank.index() < due.size()) due[rank.index()].push_back(id);
-      }
+    // The micro-batches of each rank by the groups, one rank after another, to be compared with its list.
+    std::vector<std::size_t> ends(plan_.schedule.size() + 1);
+    for_each_member([&](std::size_t rank, std::size_t) { ++ends[rank + 1]; });
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    std::vector<MicroBatchId> all(ends.back());
+    // Each entry is the begin of its rank at first, and its end after this loop.
+    for_each_member([&](std::size_t rank, std::size_t id) { all[ends[rank]++] = MicroBatchId(id); });
+    for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) {
+      const std::size_t begin = rank == 0 ? 0 : ends[rank - 1];
+      check_list(rank, std::span(all).subspan(begin, ends[rank] - begin));
     }
-    for (std::size_t rank = 0; rank < due.size(); ++rank) check_list(rank, due[rank]);
   }
 
-  // `due` is sorted. A rank that occurs twice in a group was reported already.
-  void check_list(std::size_t rank, std::vector<std::size_t>& due) {
+  // Calls visit(rank, id) for the ranks of all groups that are of the pool, by rising id.
+  template <class Visit>
+  void for_each_member(const Visit& visit) const {
+    for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
+      for (const HdpRank rank : plan_.micro_batches[id].group) {
+        if (rank.index() < plan_.schedule.size()) visit(rank.index(), id);
+      }
+    }
+  }
+
+  // `members` is sorted. A rank that occurs twice in a group was reported already. A list in the order of ids, as
+  // planners make it, is compared as it is.
+  void check_list(std::size_t rank, std::span<const MicroBatchId> members) {
+    const std::vector<MicroBatchId>& list = plan_.schedule[rank];
+    const bool none_twice = std::adjacent_find(members.begin(), members.end()) == members.end();
+    if (none_twice && std::equal(members.begin(), members.end(), list.begin(), list.end())) return;
+    std::vector<std::size_t> due;
+    for (const MicroBatchId id : members) due.push_back(id.index());
     due.erase(std::unique(due.begin(), due.end()), due.end());
     std::vector<std::size_t> listed;
-    for (const MicroBatchId id : plan_.schedule[rank]) listed.push_back(id.index());
+    for (const MicroBatchId id : list) listed.push_back(id.index());
     std::sort(listed.begin(), listed.end());
     auto expected = due.begin();
     for (std::size_t i = 0; i < listed.size(); ++i) {

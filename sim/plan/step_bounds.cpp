@@ -92,8 +92,9 @@ StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkMo
   std::int64_t longest = 0;
   for (const Sequence& sequence : batch.sequences) {
     const std::int64_t least = fewest_ranks(sequence.tokens, pool);
-    bounds.area += least_work(sequence.tokens, 1, pool.ranks, work);
-    bounds.memory += least_work(sequence.tokens, least, pool.ranks, work);
+    const double anywhere = least_work(sequence.tokens, 1, pool.ranks, work);
+    bounds.area += anywhere;
+    bounds.memory += least == 1 ? anywhere : least_work(sequence.tokens, least, pool.ranks, work);
     longest = std::max(longest, sequence.tokens);
   }
   const auto ranks = static_cast<double>(pool.ranks);

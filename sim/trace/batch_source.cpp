@@ -55,10 +55,12 @@ class GeneratedBatches : public BatchSource {
     Batch batch;
     std::int64_t left = options_.tokens_per_step;
     std::int64_t dropped = 0;
+    constexpr std::int64_t sampled = 4096;  // documents after which the sequences of a step are known well enough
     for (std::int64_t document = 0; left > 0;) {
       const std::int64_t kept = kept_tokens(distribution_->draw(random), options_);
       if (kept > 0) {
         left -= append_pieces(batch, document++, 0, kept, left, options_.context);
+        if (document == sampled) reserve_rest(batch, left);
       } else if (++dropped >= most_dropped + most_dropped_for_each * document) {
         refuse(document, dropped + document);
       }
@@ -80,6 +82,14 @@ class GeneratedBatches : public BatchSource {
   }
 
  private:
+  // Makes room for the sequences of the tokens that are left, as many a token as so far, so that they seldom move.
+  void reserve_rest(Batch& batch, std::int64_t left) const {
+    constexpr double slack = 1.05;
+    const auto drawn = static_cast<double>(options_.tokens_per_step - left);
+    const double all = static_cast<double>(batch.sequences.size()) * static_cast<double>(options_.tokens_per_step);
+    batch.sequences.reserve(static_cast<std::size_t>(std::min(slack * all / drawn, 1e8)));
+  }
+
   [[noreturn]] void refuse(std::int64_t fit, std::int64_t drawn) const {
     const std::string some = fit == 0 ? "none" : fmt::format("only {}", fit);
     throw InputError(options_.context_position,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "sim/plan/impl/plan_builder.h"
@@ -18,16 +19,25 @@ class HdpNaive final : public BuildingPlanner {
   // selects the best.
   void add_to(PlanBuilder& builder, const Batch& batch) const override {
     // A sequence of C tokens or more fills a pack alone, so that one call packs the shorter ones and lists the others.
-    std::vector<SequencePack> packs = best_fit(batch, longest_first(batch), context_.capacity);
-    put_in_order(packs, options_.order);
+    const PackList list = best_fit_list(batch, longest_first(batch), context_.capacity);
+    std::vector<Pack> packs;
+    packs.reserve(list.size());
+    for (const std::uint32_t pack : in_order(list, options_.order, batch.sequences.size())) {
+      packs.push_back({list[pack], batch.sequences[list[pack].front()].tokens});
+    }
     // The loop over the batch places a long sequence when it meets it; packs exist only when it has met all short ones.
-    std::stable_partition(packs.begin(), packs.end(), [&](const SequencePack& pack) {
-      return batch.sequences[pack.sequences.front()].tokens >= context_.capacity;
-    });
+    std::stable_partition(packs.begin(), packs.end(),
+                          [&](const Pack& pack) { return pack.longest >= context_.capacity; });
+    builder.reserve_more(packs.size());
     for (const Placed& it : best_places(batch, packs, builder)) {
       builder.add_consecutive(it.first_rank, it.size, packs[it.pack].sequences);
     }
   }
+
+  struct Pack {
+    std::span<const std::size_t> sequences;
+    std::int64_t longest;  // tokens of the first one
+  };
 
   struct Placed {
     std::size_t wave;
@@ -36,22 +46,22 @@ class HdpNaive final : public BuildingPlanner {
     RingSize size;
   };
 
-  std::vector<Placed> best_places(const Batch& batch, const std::vector<SequencePack>& packs,
+  std::vector<Placed> best_places(const Batch& batch, const std::vector<Pack>& packs,
                                   const PlanBuilder& builder) const {
     // A policy that ignores loads cannot balance long micro-batches: offload must not lengthen them beyond the mean.
     const double longest_seconds = balanced_shares(batch, context_, sizing_).micro_batch;
     std::vector<Placed> best =
-        places(batch, packs, [&](std::int64_t tokens) { return sizing_.size(tokens, longest_seconds); });
+        places(packs, [&](std::int64_t tokens) { return sizing_.size(tokens, longest_seconds); });
     std::vector<std::int64_t> others = offloaded_tokens(context_, options_.offload);
     if (others.empty()) return best;
     if (context_.context <= context_.ranks * context_.capacity) others.push_back(context_.capacity);
     std::vector<double> alone;  // seconds of a pack on one rank
     alone.reserve(packs.size());
-    for (const SequencePack& pack : packs) alone.push_back(seconds_of(builder.consecutive(0, {}, pack.sequences)));
+    for (const Pack& pack : packs) alone.push_back(seconds_alone(batch, pack));
     double shortest = step_seconds(best, packs, alone, builder);
     for (const std::int64_t tokens_per_rank : others) {
       std::vector<Placed> other =
-          places(batch, packs, [&](std::int64_t tokens) { return sizing_.size_of(tokens, tokens_per_rank); });
+          places(packs, [&](std::int64_t tokens) { return sizing_.size_of(tokens, tokens_per_rank); });
       const double seconds = step_seconds(other, packs, alone, builder);
       if (seconds >= shortest) continue;
       shortest = seconds;
@@ -62,12 +72,12 @@ class HdpNaive final : public BuildingPlanner {
 
   // Wave by wave. `size_of(tokens)`: the size of a sequence of at least C tokens.
   template <class SizeOf>
-  std::vector<Placed> places(const Batch& batch, const std::vector<SequencePack>& packs, SizeOf size_of) const {
+  std::vector<Placed> places(const std::vector<Pack>& packs, SizeOf size_of) const {
     FirstFit waves(packs.size(), context_.ranks);
     std::vector<Placed> placed;
     placed.reserve(packs.size());
     for (std::size_t i = 0; i < packs.size(); ++i) {
-      const std::int64_t tokens = batch.sequences[packs[i].sequences.front()].tokens;
+      const std::int64_t tokens = packs[i].longest;
       const RingSize size = tokens < context_.capacity ? sizing_.pack_size() : size_of(tokens);
       const FirstFit::Place place = waves.place(size.degree);
       placed.push_back({place.bin, i, static_cast<std::size_t>(place.begin), size});
@@ -77,7 +87,7 @@ class HdpNaive final : public BuildingPlanner {
   }
 
   // The planner's own estimate of the step, without a plan of it.
-  double step_seconds(const std::vector<Placed>& placed, const std::vector<SequencePack>& packs,
+  double step_seconds(const std::vector<Placed>& placed, const std::vector<Pack>& packs,
                       const std::vector<double>& alone, const PlanBuilder& builder) const {
     PlanClock clock(static_cast<std::size_t>(context_.ranks));
     for (const Placed& it : placed) {
@@ -90,6 +100,12 @@ class HdpNaive final : public BuildingPlanner {
       }
     }
     return clock.time().step(context_.stages);
+  }
+
+  double seconds_alone(const Batch& batch, const Pack& pack) const {
+    double pairs = 0;
+    for (const std::size_t sequence : pack.sequences) pairs += causal_pairs(batch.sequences[sequence].tokens);
+    return context_.work.seconds(pairs, tokens_of(batch, pack.sequences), 1);
   }
 
   double seconds_of(const MicroBatch& micro_batch) const {

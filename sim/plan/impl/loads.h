@@ -94,7 +94,11 @@ class LeastLoaded {
   struct Load {
     double load;
     std::uint32_t bin;
-    friend auto operator<=>(const Load&, const Load&) = default;
+    // By load, equal ones by bin. Loads are numbers, so that two comparisons decide.
+    friend bool operator<(const Load& a, const Load& b) {
+      return a.load < b.load || (a.load == b.load && a.bin < b.bin);
+    }
+    friend bool operator>(const Load& a, const Load& b) { return b < a; }
   };
 
   [[nodiscard]] bool is_again() const {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <functional>
 #include <numeric>
 
 #include "sim/base/check.h"
@@ -66,12 +68,80 @@ SequenceList longest_first(const Batch& batch) {
   return order;
 }
 
+namespace {
+
+// An empty entry of a list: one that is free again, or a new one.
+template <class Entry>
+std::uint32_t new_entry(std::vector<Entry>& list, std::vector<std::uint32_t>& free) {
+  if (free.empty()) {
+    list.emplace_back();
+    return static_cast<std::uint32_t>(list.size() - 1);
+  }
+  const std::uint32_t index = free.back();
+  free.pop_back();
+  return index;
+}
+
+}  // namespace
+
+std::uint32_t BestFit::child(std::uint32_t node, unsigned at, unsigned level) {
+  if (nodes_[node].children[at] == absent) {
+    const std::uint32_t made = level == 0 ? new_entry(heaps_, free_heaps_) : new_entry(nodes_, free_nodes_);
+    nodes_[node].children[at] = made;
+  }
+  return nodes_[node].children[at];
+}
+
+void BestFit::put(std::size_t pack, std::int64_t room) {
+  if (room <= 0) return;
+  for (; is_beyond(room); ++level_) {
+    if (nodes_[root_].filled == 0) continue;  // an empty node is one of any level
+    Node above;
+    above.children[0] = root_;
+    above.filled = 1;
+    root_ = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back(above);
+  }
+  std::uint32_t at = root_;
+  for (unsigned level = level_ + 1; level-- > 0;) {
+    const unsigned next = digit(room, level);
+    nodes_[at].filled |= std::uint64_t{1} << next;
+    at = child(at, next, level);
+  }
+  std::vector<std::uint32_t>& heap = heaps_[at];
+  heap.push_back(static_cast<std::uint32_t>(pack));
+  std::push_heap(heap.begin(), heap.end(), std::greater<>());
+}
+
 std::optional<BestFit::Room> BestFit::take(std::int64_t tokens) {
-  const auto found = by_room_.lower_bound({tokens, 0});
-  if (found == by_room_.end()) return std::nullopt;
-  const Room room{found->second, found->first};
-  by_room_.erase(found);
-  return room;
+  Room taken{0, 0};
+  if (is_beyond(tokens) || !take_from(root_, level_, tokens, taken)) return std::nullopt;
+  return taken;
+}
+
+// Takes the first pack of the least room in a node whose digits, from this level on, are at least those of `tokens`.
+bool BestFit::take_from(std::uint32_t node, unsigned level, std::int64_t tokens, Room& taken) {
+  const unsigned first = digit(tokens, level);
+  for (std::uint64_t rest = nodes_[node].filled >> first << first; rest != 0; rest &= rest - 1) {
+    const auto at = static_cast<unsigned>(std::countr_zero(rest));
+    const std::uint32_t below = nodes_[node].children[at];
+    if (level > 0 && !take_from(below, level - 1, at == first ? tokens : 0, taken)) continue;
+    if (level == 0) {
+      std::vector<std::uint32_t>& heap = heaps_[below];
+      std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+      taken.pack = heap.back();
+      heap.pop_back();
+    }
+    taken.tokens |= static_cast<std::int64_t>(std::uint64_t{at} << (bits * level));
+    const bool is_empty = level == 0 ? heaps_[below].empty() : nodes_[below].filled == 0;
+    if (is_empty) {
+      nodes_[node].filled &= ~(std::uint64_t{1} << at);
+      nodes_[node].children[at] = absent;
+      (level == 0 ? free_heaps_ : free_nodes_).push_back(below);
+    }
+    return true;
+  }
+  return false;
 }
 
 FirstFit::FirstFit(std::size_t items, std::int64_t room) : room_(room) {
@@ -92,15 +162,36 @@ FirstFit::Place FirstFit::place(std::int64_t size) {
   return place;
 }
 
-std::vector<SequencePack> best_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room) {
-  std::vector<SequencePack> packs;
+PackList::PackList(const SequenceList& sequences, const std::vector<std::uint32_t>& pack_of, std::size_t packs)
+    : sequences_(sequences.size()), begins_(packs + 1) {
+  for (const std::uint32_t pack : pack_of) ++begins_[pack];
+  std::size_t end = 0;
+  for (std::size_t& begin : begins_) begin = end += begin;
+  // Each entry is the end of its pack at first, and its begin after this loop.
+  for (std::size_t i = sequences.size(); i-- > 0;) sequences_[--begins_[pack_of[i]]] = sequences[i];
+}
+
+PackList best_fit_list(const Batch& batch, const SequenceList& sequences, std::int64_t room) {
+  std::vector<std::uint32_t> pack_of;
+  pack_of.reserve(sequences.size());
+  std::size_t packs = 0;
   BestFit open;
   for (const std::size_t sequence : sequences) {
     const std::int64_t tokens = batch.sequences[sequence].tokens;
-    const BestFit::Room chosen = open.take(tokens).value_or(BestFit::Room{packs.size(), room});
-    if (chosen.pack == packs.size()) packs.emplace_back();
-    packs[chosen.pack].add(sequence, tokens);
+    const BestFit::Room chosen = open.take(tokens).value_or(BestFit::Room{packs, room});
+    if (chosen.pack == packs) ++packs;
+    pack_of.push_back(static_cast<std::uint32_t>(chosen.pack));
     open.put(chosen.pack, chosen.tokens - tokens);
+  }
+  return {sequences, pack_of, packs};
+}
+
+std::vector<SequencePack> best_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room) {
+  const PackList list = best_fit_list(batch, sequences, room);
+  std::vector<SequencePack> packs(list.size());
+  for (std::size_t i = 0; i < packs.size(); ++i) {
+    packs[i].sequences.assign(list[i].begin(), list[i].end());
+    packs[i].tokens = tokens_of(batch, list[i]);
   }
   return packs;
 }
@@ -142,6 +233,17 @@ void put_in_order(std::vector<SequencePack>& packs, DealOrder order) {
   if (order == DealOrder::descending) return;
   std::sort(packs.begin(), packs.end(),
             [](const SequencePack& a, const SequencePack& b) { return a.sequences.front() < b.sequences.front(); });
+}
+
+std::vector<std::uint32_t> in_order(const PackList& packs, DealOrder order, std::size_t sequences) {
+  std::vector<std::uint32_t> numbers(packs.size());
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  if (order == DealOrder::descending) return numbers;
+  constexpr std::uint32_t none = UINT32_MAX;
+  std::vector<std::uint32_t> opened(sequences, none);  // by sequence: the pack that it opened
+  for (const std::uint32_t pack : numbers) opened[packs[pack].front()] = pack;
+  std::copy_if(opened.begin(), opened.end(), numbers.begin(), [](std::uint32_t pack) { return pack != none; });
+  return numbers;
 }
 
 }  // namespace hdpsim

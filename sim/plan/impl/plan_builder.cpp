@@ -7,21 +7,34 @@
 #include "sim/base/division.h"
 
 namespace hdpsim {
-PlanBuilder::PlanBuilder(std::string policy, const PlanningContext& context, const Batch& batch, std::int64_t step) {
+
+PlanBuilder::PlanBuilder(std::string policy, const PlanningContext& context, const Batch& batch, std::int64_t step)
+    : batch_(&batch) {
   plan_.policy = std::move(policy);
   plan_.step = step;
   plan_.ranks = context.ranks;
   plan_.capacity = context.capacity;
   plan_.layers = context.layers;
-  plan_.schedule.resize(static_cast<std::size_t>(context.ranks));
   HDPSIM_CHECK(batch.sequences.size() <= UINT32_MAX, "{} sequences: ids are 32 bits wide", batch.sequences.size());
-  plan_.sequence_tokens.reserve(batch.sequences.size());
-  for (const Sequence& sequence : batch.sequences) {
-    HDPSIM_CHECK(sequence.tokens >= 1 && sequence.tokens <= context.context,
-                 "sequence {} of step {} has {} tokens, the context is {}", plan_.sequence_tokens.size(), step,
-                 sequence.tokens, context.context);
-    plan_.sequence_tokens.push_back(sequence.tokens);
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    HDPSIM_CHECK(length(i) >= 1 && length(i) <= context.context,
+                 "sequence {} of step {} has {} tokens, the context is {}", i, step, length(i), context.context);
   }
+}
+
+Plan PlanBuilder::take() {
+  plan_.sequence_tokens.reserve(batch_->sequences.size());
+  for (const Sequence& sequence : batch_->sequences) plan_.sequence_tokens.push_back(sequence.tokens);
+  std::vector<std::uint32_t> counts(static_cast<std::size_t>(plan_.ranks));
+  for (const MicroBatch& micro_batch : plan_.micro_batches) {
+    for (const HdpRank rank : micro_batch.group) ++counts[rank.index()];
+  }
+  plan_.schedule.resize(counts.size());
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) plan_.schedule[rank].reserve(counts[rank]);
+  for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
+    for (const HdpRank rank : plan_.micro_batches[id].group) plan_.schedule[rank.index()].emplace_back(id);
+  }
+  return std::move(plan_);
 }
 
 void PlanBuilder::add(std::vector<HdpRank> group, std::span<const std::size_t> sequences, const RingSize& size) {
@@ -29,8 +42,6 @@ void PlanBuilder::add(std::vector<HdpRank> group, std::span<const std::size_t> s
 }
 
 void PlanBuilder::add(MicroBatch micro_batch) {
-  const MicroBatchId id(plan_.micro_batches.size());
-  for (const HdpRank rank : micro_batch.group) plan_.schedule[rank.index()].push_back(id);
   plan_.micro_batches.push_back(std::move(micro_batch));
 }
 
@@ -47,9 +58,7 @@ MicroBatch PlanBuilder::made(std::vector<HdpRank> group, std::span<const std::si
 std::vector<Span> PlanBuilder::whole(std::span<const std::size_t> sequences) const {
   std::vector<Span> spans;
   spans.reserve(sequences.size());
-  for (const std::size_t sequence : sequences) {
-    spans.push_back({SequenceId(sequence), 0, plan_.sequence_tokens[sequence]});
-  }
+  for (const std::size_t sequence : sequences) spans.push_back({SequenceId(sequence), 0, length(sequence)});
   return spans;
 }
 
@@ -59,7 +68,8 @@ void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size,
 }
 
 void PlanBuilder::add_in_turn(const std::vector<SequencePack>& packs, std::int64_t cp, const RingSizing& sizing) {
-  const std::size_t replicas = plan_.schedule.size() / static_cast<std::size_t>(cp);
+  const auto replicas = static_cast<std::size_t>(plan_.ranks / cp);
+  reserve_more(packs.size());
   for (std::size_t i = 0; i < packs.size(); ++i) {
     if (packs[i].sequences.empty()) continue;
     add_consecutive(i % replicas * static_cast<std::size_t>(cp), sizing.on(cp, packs[i].tokens), packs[i].sequences);
@@ -98,7 +108,7 @@ void PlanBuilder::add_served(std::size_t first_rank, std::int64_t ranks, std::sp
 }
 
 void PlanBuilder::add_chunks(HdpRank rank, std::size_t sequence, std::int64_t tokens, std::int64_t kept) {
-  const std::int64_t all = plan_.sequence_tokens[sequence];
+  const std::int64_t all = length(sequence);
   const std::int64_t chunks = divided(all, tokens);
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     MicroBatch micro_batch;

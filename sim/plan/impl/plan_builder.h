@@ -17,9 +17,13 @@ namespace hdpsim {
 /// that no order of additions can deadlock.
 class PlanBuilder {
  public:
-  /// Checks that every sequence has 1 to `context` tokens.
+  /// Checks that every sequence has 1 to `context` tokens. The batch must outlive the builder.
   PlanBuilder(std::string policy, const PlanningContext& context, const Batch& batch, std::int64_t step);
 
+  /// Makes room for so many more micro-batches, so that none moves while they are added.
+  void reserve_more(std::size_t micro_batches) {
+    plan_.micro_batches.reserve(plan_.micro_batches.size() + micro_batches);
+  }
   /// Adds whole sequences as one micro-batch of the group, offloaded as `size` says.
   void add(std::vector<HdpRank> group, std::span<const std::size_t> sequences, const RingSize& size = {});
   /// The same on `size.degree` consecutive ranks.
@@ -44,7 +48,9 @@ class PlanBuilder {
   void add_served(std::size_t first_rank, std::int64_t ranks, std::span<const std::size_t> sequences,
                   std::vector<ServedQueries> moved);
 
-  [[nodiscard]] Plan take() { return std::move(plan_); }
+  /// The plan, once. The lists of ranks are made here, each with the room that it needs. O(sequences + sum of group
+  /// sizes).
+  [[nodiscard]] Plan take();
 
  private:
   void add(MicroBatch micro_batch);
@@ -52,7 +58,10 @@ class PlanBuilder {
                                 const RingSize& size) const;
   [[nodiscard]] std::vector<Span> whole(std::span<const std::size_t> sequences) const;
 
-  Plan plan_;
+  [[nodiscard]] std::int64_t length(std::size_t sequence) const { return batch_->sequences[sequence].tokens; }
+
+  Plan plan_;  // without lengths and lists of ranks, which take() adds
+  const Batch* batch_;
 };
 
 /// A planner that adds the micro-batches of a batch to an empty plan.

@@ -42,6 +42,7 @@ std::optional<std::size_t> ShortSequences::take_longest_within(
 
 SequenceList ShortSequences::rest() const {
   SequenceList sequences;
+  sequences.reserve(ascending_.size());
   for (std::size_t place = ascending_.size(); place > 0; --place) {
     if (last_left_[place] == place) sequences.push_back(ascending_[place - 1]);
   }
@@ -129,38 +130,29 @@ class OpenPacks {
   std::unordered_map<std::size_t, std::vector<OpenPack>> many_;
 };
 
-/// The lengths in a separate pass: they are scattered in memory, and the dealing would wait for each one.
-std::vector<std::int64_t> lengths_of(const Batch& batch, const SequenceList& sequences) {
-  std::vector<std::int64_t> tokens(sequences.size());
-  std::transform(sequences.begin(), sequences.end(), tokens.begin(),
-                 [&](std::size_t sequence) { return batch.sequences[sequence].tokens; });
-  return tokens;
-}
-
 /// The indices of `keys` by key, those of one key in their order; `ends`: the end of each key's indices.
 struct ByKey {
-  std::vector<std::size_t> indices;
+  std::vector<std::uint32_t> indices;
   std::vector<std::size_t> ends;
 };
 
 ByKey by_key(const std::vector<std::uint32_t>& keys, std::size_t count) {
-  ByKey sorted{std::vector<std::size_t>(keys.size()), std::vector<std::size_t>(count + 1)};
+  ByKey sorted{std::vector<std::uint32_t>(keys.size()), std::vector<std::size_t>(count + 1)};
   for (const std::uint32_t key : keys) ++sorted.ends[key + 1];
   std::partial_sum(sorted.ends.begin(), sorted.ends.end(), sorted.ends.begin());
   // Each entry is the begin of its key at first, and its end after this loop.
-  for (std::size_t index = 0; index < keys.size(); ++index) sorted.indices[sorted.ends[keys[index]]++] = index;
+  for (std::uint32_t index = 0; index < keys.size(); ++index) sorted.indices[sorted.ends[keys[index]]++] = index;
   return sorted;
 }
 
 }  // namespace
 
 void DealtSequences::add_to(PlanBuilder& builder) const {
-  ByKey by_pack = by_key(packs, ranks.size());
-  for (std::size_t& index : by_pack.indices) index = sequences[index];
+  const PackList members(sequences, packs, ranks.size());
   const std::size_t pool = ranks.empty() ? 0 : *std::max_element(ranks.begin(), ranks.end()) + std::size_t{1};
-  for (const std::size_t pack : by_key(ranks, pool).indices) {
-    const std::size_t begin = pack == 0 ? 0 : by_pack.ends[pack - 1];
-    builder.add_consecutive(ranks[pack], size, std::span(by_pack.indices).subspan(begin, by_pack.ends[pack] - begin));
+  builder.reserve_more(ranks.size());
+  for (const std::uint32_t pack : by_key(ranks, pool).indices) {
+    builder.add_consecutive(ranks[pack], size, members[pack]);
   }
 }
 
@@ -169,11 +161,13 @@ DealtSequences deal_short_sequences(const Batch& batch, SequenceList sequences, 
   const PlanningContext& context = sizing.context();
   DealtSequences dealt{.sequences = std::move(sequences), .packs = {}, .ranks = {}, .size = sizing.pack_size()};
   dealt.packs.reserve(dealt.sequences.size());
-  const std::vector<std::int64_t> lengths = lengths_of(batch, dealt.sequences);
-  if (lengths.empty()) return dealt;
+  if (dealt.sequences.empty()) return dealt;
   LeastLoaded least_loaded(loads);
-  OpenPacks open(loads.size(), lengths.back());
-  for (const std::int64_t tokens : lengths) {
+  OpenPacks open(loads.size(), batch.sequences[dealt.sequences.back()].tokens);
+  for (std::size_t i = 0, last = dealt.sequences.size() - 1; i <= last; ++i) {
+    constexpr std::size_t ahead = 16;  // lengths are scattered in memory
+    __builtin_prefetch(&batch.sequences[dealt.sequences[std::min(i + ahead, last)]]);
+    const std::int64_t tokens = batch.sequences[dealt.sequences[i]].tokens;
     const std::size_t rank = least_loaded.bin();
     open.prefetch(least_loaded.bin_ahead());
     const double pairs = causal_pairs(tokens);
