@@ -167,7 +167,7 @@ StepPreview preview_of(const StudyPoint& point, const PointStep& planned) {
   const Plan& plan = planned.plan;
   const ConnectionTable connections = connections_of(plan, point.room.communicators);
   const Pipeline pipeline(plan, spec.mesh.pp, spec.pipeline);
-  StepPreview step{.memory = memory_of(pipeline, point.lowering, {&connections, point.room.per_connection}).use(),
+  StepPreview step{.memory = memory_of(pipeline, point.lowering(), {&connections, point.room.per_connection}).use(),
                    .tokens_held = tokens_held(plan),
                    .model_flops = planned.model_flops().count(),
                    .plan = hash_of(plan),
