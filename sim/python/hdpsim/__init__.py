@@ -303,8 +303,8 @@ def tune(
     """Looks for the mesh and the plan that run the work of a study best, as ``hdpsim tune`` does.
 
     ``tune`` in the study names the space, the objective and a price. ``out`` is a folder for the files of the program;
-    ``resume`` then goes on with what an earlier search has simulated there. ``progress`` is called with the number of
-    simulations done and the most that there can be. All else is as of ``run``.
+    ``resume`` then goes on with what an earlier search has simulated there. ``progress`` is called with the work
+    done and the work expected in all, in the time of a planned step. All else is as of ``run``.
     """
     return Tuning(_native.tune(_source(study, overrides, (), out), _options("candidates", jobs, out, resume, progress)))
 
