@@ -1,6 +1,10 @@
 #include "sim/plan/impl/packs.h"
 
+#include <set>
+#include <utility>
+
 #include "sim/base/check.h"
+#include "sim/base/random.h"
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {
@@ -25,6 +29,30 @@ std::vector<SequenceList> in_turn(const std::vector<std::int64_t>& lengths, std:
 
 TEST_CASE("longest first keeps the data order among equals", "[plan][packing]") {
   CHECK(longest_first(batch_of({5, 9, 5, 7})) == SequenceList{1, 3, 0, 2});
+}
+
+TEST_CASE("best fit takes the first pack of the least room that is enough, as a sorted set does", "[plan][packing]") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    RandomStream random(seed, "rooms");
+    const std::uint64_t largest = std::uint64_t{1} << (1 + 2 * seed);  // of one to seven digits
+    BestFit open;
+    std::set<std::pair<std::int64_t, std::size_t>> rooms;
+    for (std::size_t pack = 0; pack < 500; ++pack) {
+      const auto room = static_cast<std::int64_t>(random.below(largest));  // a pack without room is closed
+      open.put(pack, room);
+      if (room > 0) rooms.emplace(room, pack);
+      if (random.below(3) == 0) continue;
+      const auto tokens = 1 + static_cast<std::int64_t>(random.below(largest));
+      const auto least = rooms.lower_bound({tokens, 0});
+      const std::optional<BestFit::Room> taken = open.take(tokens);
+      REQUIRE(taken.has_value() == (least != rooms.end()));
+      if (!taken) continue;
+      CHECK(taken->tokens == least->first);
+      CHECK(taken->pack == least->second);
+      rooms.erase(least);
+    }
+  }
 }
 
 TEST_CASE("best fit puts a sequence where the least room is left", "[plan][packing]") {
