@@ -42,33 +42,43 @@ Estimate TableCostModel::attention(const Attention& op) const {
   return attention_.empty() ? formula_.attention(op) : tabulated(op);
 }
 
-TableCostModel::Match TableCostModel::match(Mask mask, const Attention& op) const {
+std::array<TableCostModel::Match, 2> TableCostModel::matches(const Attention& op) const {
   // A wrong direction is worse than a wrong head dimension, and that is worse than a wrong mask: masks differ least
   // after tile rounding. Among several curves of one kernel the one with the nearest number of heads shows best how
   // full the device is.
-  const bool causal = mask == Mask::causal;
   const bool backward = op.direction == Direction::backward;
   const auto apart = [](std::int64_t a, std::int64_t b) {
-    return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+    return a == b ? 0.0 : std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
   };
-  const auto distance = [&](const AttentionKernel& kernel) {
-    return std::array<double, 4>{kernel.backward() == backward ? 0.0 : 1.0, apart(op.head_dim, kernel.head_dim()),
-                                 kernel.causal() == causal ? 0.0 : 1.0, apart(op.heads, kernel.heads())};
+  struct Nearest {
+    const AttentionKernel* kernel = nullptr;
+    std::array<double, 4> distance{};
   };
-  const auto nearest =
-      std::min_element(attention_.begin(), attention_.end(),
-                       [&](const AttentionKernel& a, const AttentionKernel& b) { return distance(a) < distance(b); });
-  double scale = static_cast<double>(op.head_dim) / static_cast<double>(nearest->head_dim());
-  if (nearest->backward() != backward) scale *= backward ? backward_attention : 1 / backward_attention;
-  const bool exact =
-      nearest->causal() == causal && nearest->backward() == backward && nearest->head_dim() == op.head_dim;
-  return {&*nearest, scale, exact};
+  std::array<Nearest, 2> nearest;
+  for (const AttentionKernel& kernel : attention_) {
+    std::array<double, 4> distance{kernel.backward() == backward ? 0.0 : 1.0, apart(op.head_dim, kernel.head_dim()), 0,
+                                   apart(op.heads, kernel.heads())};
+    for (const Mask mask : {Mask::causal, Mask::full}) {
+      Nearest& best = nearest[static_cast<std::size_t>(mask)];
+      distance[2] = kernel.causal() == (mask == Mask::causal) ? 0.0 : 1.0;
+      if (best.kernel == nullptr || distance < best.distance) best = {&kernel, distance};
+    }
+  }
+  const auto match = [&](Mask mask) {
+    const AttentionKernel& kernel = *nearest[static_cast<std::size_t>(mask)].kernel;
+    double scale = static_cast<double>(op.head_dim) / static_cast<double>(kernel.head_dim());
+    if (kernel.backward() != backward) scale *= backward ? backward_attention : 1 / backward_attention;
+    const bool exact =
+        kernel.causal() == (mask == Mask::causal) && kernel.backward() == backward && kernel.head_dim() == op.head_dim;
+    return Match{&kernel, scale, exact};
+  };
+  static_assert(static_cast<int>(Mask::causal) == 0 && static_cast<int>(Mask::full) == 1);
+  return {match(Mask::causal), match(Mask::full)};
 }
 
 Estimate TableCostModel::tabulated(const Attention& op) const {
   if (op.blocks.empty()) return {Duration{}, Evidence::interpolated};
-  const std::array<Match, 2> matches{match(Mask::causal, op), match(Mask::full, op)};  // by the value of Mask
-  static_assert(static_cast<int>(Mask::causal) == 0 && static_cast<int>(Mask::full) == 1);
+  const std::array<Match, 2> matches = this->matches(op);
   if (op.blocks.size() == 1) {
     const Match& only = matches.at(static_cast<std::size_t>(op.blocks.front().mask));
     const AttentionSample* sample = only.exact ? only.kernel->sample(op.blocks.front(), op.heads) : nullptr;

@@ -30,7 +30,8 @@ class TableCostModel final : public CostModel {
     double scale = 1;  ///< FLOPs per pair, relative to the kernel's own.
     bool exact = false;
   };
-  [[nodiscard]] Match match(Mask mask, const Attention& op) const;
+  /// By mask. O(kernels).
+  [[nodiscard]] std::array<Match, 2> matches(const Attention& op) const;
   [[nodiscard]] Estimate tabulated(const Attention& op) const;
 
   bool measured_;
