@@ -216,14 +216,16 @@ Bytes DeviceMemory::received(std::int64_t tokens) const {
 }
 
 MemoryParts DeviceMemory::peak(const MemoryLoad& load) const {
-  MemoryParts fullest = head_moment(load);
+  const Bytes activations = kept(load).scaled(load.resident);
+  MemoryParts fullest = head_moment(load, activations);
   const auto look_at = [&](const MemoryParts& moment) {
     if (moment.total() > fullest.total()) fullest = moment;
   };
   if (!shape_.layers.empty()) {
-    look_at(activation_moment(load));
-    look_at(mlp_moment(load));
-    look_at(attention_moment(load));
+    const MemoryParts at_mlp = layer_moment(load, activations, again_at_mlp_);
+    look_at(activation_moment(load, at_mlp));
+    look_at(mlp_moment(load, at_mlp));
+    look_at(attention_moment(load, layer_moment(load, activations, again_at_attention_)));
   }
   look_at(embedding_moment());
   return with_gaps(fullest);
@@ -231,9 +233,9 @@ MemoryParts DeviceMemory::peak(const MemoryLoad& load) const {
 
 // The weight gradient of the head is being computed: all activations are present, and the input gradient is ready and
 // being summed.
-MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
+MemoryParts DeviceMemory::head_moment(const MemoryLoad& load, Bytes activations) const {
   MemoryParts parts = states_;
-  parts[MemoryPart::activations] = kept(load).scaled(load.resident);
+  parts[MemoryPart::activations] = activations;
   if (!shape_.head) return parts;
   const std::int64_t words = divided(model_.vocabulary, shape_.tp);
   const Bytes logits(load.tokens * words *
@@ -252,9 +254,10 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
 
 // The part that all moments of the last layer's backward share: all activations, the recomputed tensors, and the
 // gradient of the residual.
-MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load, const std::vector<KeptTensor>& again) const {
+MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load, Bytes activations,
+                                       const std::vector<KeptTensor>& again) const {
   MemoryParts parts = states_;
-  parts[MemoryPart::activations] = kept(load).scaled(load.resident);
+  parts[MemoryPart::activations] = activations;
   const Bytes of_stream = hidden(load.tokens, recipe_.sequence_parallel);
   parts[MemoryPart::workspace] += of_stream * parameter_bytes() / model_.element_bytes;
   parts[MemoryPart::workspace] += of_layer(again, load);
@@ -267,8 +270,7 @@ Bytes DeviceMemory::of_layer(const std::vector<KeptTensor>& tensors, const Memor
 
 // The moment of the MLP's activation: the gradients of its output and of its input, in place of its output and of one
 // of the tensors that it reads.
-MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load) const {
-  MemoryParts parts = layer_moment(load, again_at_mlp_);
+MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load, MemoryParts parts) const {
   const std::int64_t read = model_.gated_mlp ? 2 : 1;
   parts[MemoryPart::workspace] += of_mlp(mlp_.inner, load) * read;
   return parts;
@@ -276,8 +278,7 @@ MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load) const {
 
 // The moment of the MLP's last product: the gathered gradient of its output, and the gradient of its input. With
 // experts the gradients of every copy of a token, and of those that the all-to-all sent, too.
-MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
-  MemoryParts parts = layer_moment(load, again_at_mlp_);
+MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load, MemoryParts parts) const {
   parts[MemoryPart::workspace] += of_mlp(mlp_.inner, load);
   if (recipe_.autocast()) {  // the cast of the stream's gradient
     parts[MemoryPart::workspace] += hidden(load.tokens, recipe_.sequence_parallel);
@@ -296,8 +297,7 @@ MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
 
 // The moment of attention's backward, when the tensors of the MLP are freed: its gradients, and the buffers in which a
 // group shares keys and values.
-MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
-  MemoryParts parts = layer_moment(load, again_at_attention_);
+MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load, MemoryParts parts) const {
   Bytes& activations = parts[MemoryPart::activations];
   activations = activations - of_layer(kept_by_mlp_, load);
   parts[MemoryPart::workspace] += attention_gradients(load.tokens);

@@ -116,12 +116,14 @@ class DeviceMemory {
   [[nodiscard]] MemoryParts beside(MemoryParts peak, Bytes others, Bytes gradients = {}) const;
 
  private:
-  [[nodiscard]] MemoryParts head_moment(const MemoryLoad& load) const;
-  [[nodiscard]] MemoryParts activation_moment(const MemoryLoad& load) const;
-  [[nodiscard]] MemoryParts mlp_moment(const MemoryLoad& load) const;
-  [[nodiscard]] MemoryParts attention_moment(const MemoryLoad& load) const;
+  [[nodiscard]] MemoryParts head_moment(const MemoryLoad& load, Bytes activations) const;
+  [[nodiscard]] MemoryParts layer_moment(const MemoryLoad& load, Bytes activations,
+                                         const std::vector<KeptTensor>& again) const;
+  // The next three add to a layer_moment().
+  [[nodiscard]] MemoryParts activation_moment(const MemoryLoad& load, MemoryParts parts) const;
+  [[nodiscard]] MemoryParts mlp_moment(const MemoryLoad& load, MemoryParts parts) const;
+  [[nodiscard]] MemoryParts attention_moment(const MemoryLoad& load, MemoryParts parts) const;
   [[nodiscard]] MemoryParts embedding_moment() const;
-  [[nodiscard]] MemoryParts layer_moment(const MemoryLoad& load, const std::vector<KeptTensor>& again) const;
   [[nodiscard]] KeptLoad kept_load(const MemoryLoad& load) const;
   [[nodiscard]] Bytes of_layer(const std::vector<KeptTensor>& tensors, const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts with_gaps(MemoryParts parts) const;
