@@ -36,16 +36,28 @@ void PassForms::begin_step(const std::shared_ptr<const LoweringContext>& context
 
 std::shared_ptr<const PricedProgram> PassForms::price(const PassClass& of, const Program& program, PassId id,
                                                       const std::vector<Hop>& hops) {
-  const Numbers& known = numbers(of, program, id);
-  std::shared_ptr<PricedProgram>& priced = programs_[of.of_any_tokens()];
-  if (priced.use_count() > 1) priced = std::make_shared<PricedProgram>(*priced);
-  take(known, *priced);
-  program.attend(id, priced->program);
-  price_pass(*priced, program.pipeline(), id, hops, *machine_);
-  return priced;
+  last_ = &find(of, program, id);
+  PricedProgram& priced = own(*last_->program);
+  take(*last_, priced);
+  program.attend(id, priced.program);
+  price_pass(priced, program.pipeline(), id, hops, *machine_);
+  return *last_->program;
 }
 
-const PassForms::Numbers& PassForms::numbers(const PassClass& of, const Program& program, PassId id) {
+std::optional<SerialPass> PassForms::serial(const PassClass& of, const Program& program, PassId id) {
+  last_ = &find(of, program, id);
+  if (!last_->serial) return std::nullopt;
+  MicroBatchProgram& shared = own(*last_->program).program;
+  program.attend(id, shared);
+  return last_->serial->with(shared.attention, *machine_);
+}
+
+PricedProgram& PassForms::own(SharedProgram& program) {
+  if (program.use_count() > 1) program = std::make_shared<PricedProgram>(*program);
+  return *program;
+}
+
+const PassForms::Numbers& PassForms::find(const PassClass& of, const Program& program, PassId id) {
   if (const auto known = newest_.find(of); known != newest_.end()) {
     machine_->cost->asked_again(known->second.asked);
     return known->second;
@@ -64,7 +76,10 @@ PassForms::Numbers PassForms::lowered(const PassClass& of, const Program& progra
   PricedProgram priced{program.pass(id), {}};
   const WatchedCostModel watched(*machine_->cost);
   price_class(priced, *machine_, watched);
-  Numbers numbers{.times = {},
+  SharedProgram& shared = programs_[of.of_any_tokens()];
+  Numbers numbers{.program = &shared,
+                  .serial = of.ranks == 1 ? SerialForm::of(priced, *machine_) : std::nullopt,
+                  .times = {},
                   .bytes = priced.program.bytes,
                   .collectives = bytes_of(priced.program.collectives),
                   .shares = bytes_of(priced.program.shares),
@@ -74,7 +89,6 @@ PassForms::Numbers PassForms::lowered(const PassClass& of, const Program& progra
   for (const std::vector<Duration>& block : priced.times) {
     numbers.times.insert(numbers.times.end(), block.begin(), block.end());
   }
-  std::shared_ptr<PricedProgram>& shared = programs_[of.of_any_tokens()];
   if (shared == nullptr) shared = std::make_shared<PricedProgram>(std::move(priced));
   return numbers;
 }

@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "sim/cost/coverage.h"
 #include "sim/engine/priced_program.h"
+#include "sim/engine/serial_pass.h"
 
 namespace hdpsim {
 
@@ -24,10 +26,18 @@ class PassForms {
   /// spans + instructions) for a known class, without allocation.
   [[nodiscard]] std::shared_ptr<const PricedProgram> price(const PassClass& of, const Program& program, PassId id,
                                                            const std::vector<Hop>& hops);
+  /// What a pass of this class takes on a device of nominal speed; empty unless it is a SerialForm's. O(spans log
+  /// spans) for a known class.
+  [[nodiscard]] std::optional<SerialPass> serial(const PassClass& of, const Program& program, PassId id);
+  /// The collectives of the pass that the last call was about.
+  [[nodiscard]] const PassTraffic& last_traffic() const { return last_->traffic; }
 
  private:
+  using SharedProgram = std::shared_ptr<PricedProgram>;
   // What depends on the tokens of a class.
   struct Numbers {
+    SharedProgram* program;  // of passes of any tokens, whose address does not change
+    std::optional<SerialForm> serial;
     std::vector<Duration> times;  // of all blocks, before price_pass()
     std::vector<Bytes> bytes;
     std::vector<Bytes> collectives;
@@ -37,16 +47,19 @@ class PassForms {
     Coverage asked;
   };
   using KnownNumbers = std::unordered_map<PassClass, Numbers, PassClassHash>;
-  using KnownPrograms = std::unordered_map<PassClass, std::shared_ptr<PricedProgram>, PassClassHash>;
+  using KnownPrograms = std::unordered_map<PassClass, SharedProgram, PassClassHash>;
   static constexpr std::size_t generation = 4096;
 
-  [[nodiscard]] const Numbers& numbers(const PassClass& of, const Program& program, PassId id);
+  [[nodiscard]] const Numbers& find(const PassClass& of, const Program& program, PassId id);
   [[nodiscard]] Numbers lowered(const PassClass& of, const Program& program, PassId id);
+  // The program of a class, which nobody else holds.
+  [[nodiscard]] static PricedProgram& own(SharedProgram& program);
   static void take(const Numbers& numbers, PricedProgram& priced);
 
   std::shared_ptr<const LoweringContext> context_;
   const Machine* machine_ = nullptr;
   KnownPrograms programs_;  // by class of any tokens
+  const Numbers* last_ = nullptr;
   KnownNumbers newest_;
   KnownNumbers older_;  // the generation before: what is not asked for again is forgotten with it
 };

@@ -45,6 +45,10 @@ enum class Opcode : std::uint8_t {
 };
 inline constexpr std::size_t opcode_count = 14;
 [[nodiscard]] std::string_view opcode_name(Opcode opcode);
+/// Whether it copies activations between a device and its host.
+[[nodiscard]] constexpr bool copies_activations(Opcode opcode) {
+  return opcode == Opcode::offload || opcode == Opcode::prefetch;
+}
 
 /// An instruction that must have ended, in this iteration of the loop or `iterations_back` iterations before.
 struct Dependency {

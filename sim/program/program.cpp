@@ -13,6 +13,7 @@
 #include "sim/plan/expert_waves.h"
 #include "sim/plan/group_cut.h"
 #include "sim/program/expert_layer.h"
+#include "sim/program/impl/activation_copies.h"
 #include "sim/program/impl/lowering.h"
 #include "sim/program/ring_launches.h"
 
@@ -52,12 +53,14 @@ DeviceParameters stage_parameters(const Transformer& model, const Mesh& mesh, co
   return device_parameters(model, layers, around, mesh.tp, mesh.ep);
 }
 
-ModelParts parts_of(const Transformer& model, const Mesh& mesh, const Recipe& recipe) {
+ModelParts parts_of(const LoweringOptions& job) {
+  const auto& [model, mesh, recipe, pipeline, experts] = job;
   std::vector<LayerKind> kinds;
   for (Transformer& alone : of_each_kind(model)) {
     const std::int64_t parameters = device_parameters(model, {{1, kinds.size()}}, 0, mesh.tp, mesh.ep).all();
     LayerOperations operations = layer_operations(alone, recipe);
-    kinds.push_back({std::move(alone), parameters, std::move(operations)});
+    std::vector<KeptTensor> kept = kept_tensors(alone, recipe, expert_use(model, experts));
+    kinds.push_back({std::move(alone), parameters, std::move(operations), std::move(kept)});
   }
   return {std::move(kinds), end_operations(model, recipe)};
 }
@@ -79,8 +82,7 @@ std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, con
   return stage_parameters(model, mesh, chunks, stage).all();
 }
 
-LoweringContext::LoweringContext(LoweringOptions job)
-    : options(std::move(job)), parts(parts_of(options.model, options.mesh, options.recipe)) {
+LoweringContext::LoweringContext(LoweringOptions job) : options(std::move(job)), parts(parts_of(options)) {
   const auto every = [this](const auto& holds) {
     return std::all_of(parts.kinds.begin(), parts.kinds.end(),
                        [&](const LayerKind& kind) { return holds(kind.model); });
@@ -104,7 +106,7 @@ std::size_t PassClassHash::operator()(const PassClass& of) const {
   };
   add(static_cast<std::uint64_t>(of.pass.chunk) << 8U | static_cast<std::uint64_t>(of.pass.kind));
   add(static_cast<std::uint64_t>(of.ranks) << 32U ^ static_cast<std::uint64_t>(of.tokens));
-  add((of.first ? 1U : 0U) | (of.last ? 2U : 0U) | (of.begins_on_stage ? 4U : 0U));
+  add((of.first ? 1U : 0U) | (of.last ? 2U : 0U) | (of.begins_on_stage ? 4U : 0U) | (of.offloads ? 8U : 0U));
   return hash ^ hash >> 32U;
 }
 
@@ -165,7 +167,7 @@ std::optional<PassClass> Program::class_of(PassId id) const {
   const MicroBatch& micro_batch = pipeline_.micro_batch(id);
   const bool is_alone = micro_batch.group.size() == 1;
   if (!(is_alone ? context_->spans_only_attend_alone : context_->spans_only_attend)) return std::nullopt;
-  if (micro_batch.continues || micro_batch.offloads() || !micro_batch.local.empty() || is_uneven(micro_batch))
+  if (micro_batch.continues || micro_batch.token_wise || !micro_batch.local.empty() || is_uneven(micro_batch))
     return std::nullopt;
   const std::int64_t tokens = micro_batch.tokens_per_rank();
   if (tokens == 0) return std::nullopt;
@@ -174,6 +176,7 @@ std::optional<PassClass> Program::class_of(PassId id) const {
                .first = is_first(id),
                .last = is_last(id),
                .repeats_forward = micro_batch.repeats_forward,
+               .offloads = micro_batch.offloads(),
                .cut = is_alone ? TokenCut::per_document : micro_batch.cut,
                .ranks = std::ssize(micro_batch.group),
                .tokens = tokens};
@@ -202,6 +205,7 @@ void Program::attend(PassId id, MicroBatchProgram& program) const {
     known = launch;
     program.attention[i].blocks = launch.part == SpanLaunch::Part::step ? ring.step.blocks : ring.own.blocks;
   }
+  if (micro_batch.offloads()) copy_activations(micro_batch, options(), context_->parts, program);
 }
 
 bool Program::are_alike(PassId a, PassId b) const {

@@ -7,6 +7,7 @@
 #include "sim/base/units.h"
 #include "sim/cluster/placement.h"
 #include "sim/model/experts.h"
+#include "sim/model/kept_tensors.h"
 #include "sim/model/layer_operations.h"
 #include "sim/model/optimizer_work.h"
 #include "sim/model/recipe.h"
@@ -31,6 +32,7 @@ struct LayerKind {
   Transformer model;            ///< The model with layers of this kind alone.
   std::int64_t parameters = 0;  ///< Of a layer on one device, whole experts included.
   LayerOperations operations;
+  std::vector<KeptTensor> kept;  ///< By backward; what offload copies.
 };
 
 /// What the passes of a program are written from: stated once, because a list of operations takes longer to make than
@@ -51,15 +53,17 @@ struct LoweringContext {
   bool spans_only_attend_alone = false;
 };
 
-/// What decides on the program of a pass, but for the lengths of the spans that it attends to: passes of one class have
-/// the same instructions and the same work except the launches of attention. Those that differ in tokens only have
-/// instructions that differ in work only.
+/// What decides on the program of a pass, but for the lengths of the spans that it attends to and the share of its
+/// activations that is offloaded: passes of one class have the same instructions and the same work except the launches
+/// of attention and the copies of activations. Those that differ in tokens only have instructions that differ in work
+/// only.
 struct PassClass {
   StagePass pass;  ///< Of micro-batch 0.
   bool begins_on_stage = false;
   bool first = false;  ///< Of any of its ranks.
   bool last = false;
   bool repeats_forward = false;
+  bool offloads = false;
   TokenCut cut = TokenCut::per_document;
   std::int64_t ranks = 0;
   std::int64_t tokens = 0;  ///< Per rank.
@@ -133,11 +137,11 @@ class Program {
   [[nodiscard]] GroupSharing sharing(const MicroBatch& micro_batch) const { return sharing_of(micro_batch, options()); }
   /// The instructions that the workers of a pass execute. O(spans + ranks of the group).
   [[nodiscard]] MicroBatchProgram pass(PassId id) const;
-  /// The class of a pass; empty if the lengths of its spans decide on more than its launches of attention, or those of
-  /// a pass that overlaps with it, and where activations are offloaded, whose share hardly two groups have. O(spans).
+  /// The class of a pass; empty if the lengths of its spans decide on more than its launches of attention and its
+  /// copies of activations, or those of a pass that overlaps with it. O(spans).
   [[nodiscard]] std::optional<PassClass> class_of(PassId id) const;
-  /// Replaces the launches of attention in the program of another pass of the same class by those of this pass.
-  /// O(spans log spans).
+  /// Replaces the launches of attention and the bytes of activations' copies in the program of another pass of the same
+  /// class by those of this pass. O(spans log spans + instructions).
   void attend(PassId id, MicroBatchProgram& program) const;
   /// The same where every micro-batch is one pass (checked).
   [[nodiscard]] MicroBatchProgram micro_batch(MicroBatchId id) const;

@@ -96,6 +96,7 @@ class FluidStep final : public StepRun {
   }
 
   void begin(PassId id) {
+    if (const std::optional<SerialPass> serial = serial_pass(id)) return begin_serial(id, *serial);
     const MicroBatch& micro_batch = pipeline_.micro_batch(id);
     const std::int64_t stage = pipeline_.pass(id).stage;
     const std::vector<WorkerId> group = pipeline_.group(id);
@@ -124,6 +125,30 @@ class FluidStep final : public StepRun {
     std::erase_if(hops, [](const Hop& hop) { return hop.is_private; });
     if (margins_[id.index()]) waves_[pipeline_.wave_index(id)].begin_shared(queue_.now(), *margins_[id.index()]);
     shared_.begin(id, priced, std::move(pace), std::move(hops), shared_wave(id));
+  }
+
+  // A pass of one rank whose time is a sum; empty where it takes part in more than its instructions.
+  [[nodiscard]] std::optional<SerialPass> serial_pass(PassId id) {
+    const MicroBatch& micro_batch = pipeline_.micro_batch(id);
+    if (micro_batch.group.size() > 1 || pipeline_.wave_size(id) > 1) return std::nullopt;
+    if (machine_.speed[only_worker(id).index()] != 1) return std::nullopt;
+    return prices_.serial(id);
+  }
+
+  [[nodiscard]] WorkerId only_worker(PassId id) const {
+    return pipeline_.worker(pipeline_.micro_batch(id).group.front(), pipeline_.pass(id).stage);
+  }
+
+  void begin_serial(PassId id, const SerialPass& pass) {
+    const WorkerId worker = only_worker(id);
+    for (std::size_t e = 0; e < evidence_kinds; ++e) timeline_.evidence[e].add(pass.evidence[e], 1);
+    intervals_[id.index()].begin = queue_.now();
+    collectives_.add(prices_.serial_traffic().sets, {&worker, 1}, 1);
+    Breakdown& booked = timeline_.ranks[worker.index()];
+    booked[Activity::group_wait] += queue_.now() - free_since_[worker.index()];
+    booked += pass.times;
+    free_since_[worker.index()] = queue_.now();
+    end_at(id, queue_.now() + pass.times.total(), false);
   }
 
   static std::shared_ptr<const PricedProgram> delayed(std::shared_ptr<const PricedProgram> priced, Duration delay) {

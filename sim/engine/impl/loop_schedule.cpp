@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "sim/engine/impl/waiting.h"
 
@@ -49,6 +50,7 @@ class LoopSchedule {
         transfer_(transfer) {}
 
   LoopTime run(std::int64_t iterations) {
+    if (runs_in_turn()) return in_turn(iterations);
     const std::int64_t passes = repeats_are_independent() ? 1 : iterations;
     farthest_back_ = passes == 1 ? 0 : farthest_back(block_);
     const bool may_be_steady = passes > farthest_back_ + 2;
@@ -67,6 +69,24 @@ class LoopSchedule {
  private:
   static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
   using Delays = std::array<std::optional<Duration>, stream_count>;
+
+  // Whether all instructions run on one stream in every iteration: none waits for another one.
+  [[nodiscard]] bool runs_in_turn() const {
+    const auto body = std::span(block_.body).subspan(range_.first, range_.last - range_.first);
+    return std::all_of(body.begin(), body.end(), [](const Instruction& instruction) {
+      return instruction.stream == Stream::compute && instruction.first_iteration == 0 && instruction.last_skipped == 0;
+    });
+  }
+
+  [[nodiscard]] LoopTime in_turn(std::int64_t iterations) const {
+    LoopTime once;
+    for (std::size_t i = range_.first; i < range_.last; ++i) {
+      const Duration time = priced_.time(block_index_, i, speed_);
+      once.breakdown[activity_of(block_.body[i].opcode)] += time;
+      once.total += time;
+    }
+    return {once.total * iterations, once.breakdown.repeated(iterations)};
+  }
 
   [[nodiscard]] bool repeats_are_independent() const {
     return std::all_of(block_.body.begin(), block_.body.end(), [this](const Instruction& instruction) {

@@ -15,7 +15,8 @@ struct LoopTime {
 
 using TransferTime = std::function<Duration(Bytes)>;
 
-/// Schedules a range of a block's body, all iterations, on the streams of one device of the given speed. Without host
+/// Schedules a range of a block's body, all iterations, on the streams of one device of the given speed. What runs on
+/// one stream takes the sum of its times. Without host
 /// copies, data-parallel collectives and messages that a later iteration waits for, the iterations are independent, and
 /// only one is scheduled. Otherwise iterations are scheduled until they only repeat, each later by the same time, and
 /// the rest is multiplied. O(instructions x scheduled iterations).

@@ -27,4 +27,11 @@ std::shared_ptr<const PricedProgram> PassPrices::of(PassId id, const std::vector
   return last.front().priced;
 }
 
+std::optional<SerialPass> PassPrices::serial(PassId id) {
+  const MicroBatch& micro_batch = program_.pipeline().micro_batch(id);
+  if (micro_batch.group.size() != 1 || micro_batch.offloads()) return std::nullopt;
+  const std::optional<PassClass> of = program_.class_of(id);
+  return of ? forms_.serial(*of, program_, id) : std::nullopt;
+}
+
 }  // namespace hdpsim

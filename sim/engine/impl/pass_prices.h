@@ -22,6 +22,11 @@ class PassPrices {
   /// O(spans) if the pass is of a known class or like one of the last few of its chunk and direction, otherwise the
   /// cost of price().
   [[nodiscard]] std::shared_ptr<const PricedProgram> of(PassId id, const std::vector<Hop>& hops);
+  /// What a pass of one rank takes on a device of nominal speed, without its program; empty unless its instructions
+  /// run one after another and its class is known. O(spans).
+  [[nodiscard]] std::optional<SerialPass> serial(PassId id);
+  /// The collectives of the pass that serial() gave last.
+  [[nodiscard]] const PassTraffic& serial_traffic() const { return forms_.last_traffic(); }
 
  private:
   struct Known {

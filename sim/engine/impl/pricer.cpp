@@ -53,8 +53,11 @@ class Pricer {
   }
 
  private:
-  // What differs between passes of a class: the spans' attention, and collectives in the pass's own group.
-  static bool is_of_pass(Opcode opcode) { return opcode == Opcode::attention || opcode == Opcode::share; }
+  // What differs between passes of a class: the spans' attention, copies of a share of the activations, and collectives
+  // in the pass's own group.
+  static bool is_of_pass(Opcode opcode) {
+    return opcode == Opcode::attention || opcode == Opcode::share || copies_activations(opcode);
+  }
 
   // How often each of `works` of an opcode runs.
   [[nodiscard]] std::vector<std::int64_t> runs_of(Opcode opcode, std::size_t works) const {
@@ -226,20 +229,12 @@ class Pricer {
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       const Instruction& instruction = block.body[i];
       if (instruction.opcode == Opcode::issue) {
-        times[i] = std::max(Duration{}, kernels * machine_.issue - device);
+        times[i] = host_delay(kernels, device, machine_);
       } else if (instruction.stream == Stream::compute) {
         device += times[i];
-        kernels += kernels_of(instruction);
+        kernels += kernels_of(instruction, priced_.program, cost_);
       }
     }
-  }
-
-  [[nodiscard]] std::int64_t kernels_of(const Instruction& instruction) const {
-    const MicroBatchProgram& program = priced_.program;
-    if (instruction.opcode == Opcode::attention) return cost_.kernels(program.attention[instruction.work]);
-    if (instruction.opcode == Opcode::expert_wait || instruction.opcode == Opcode::rank_wait) return 0;
-    if (instruction.opcode != Opcode::dense) return 1;
-    return program.dense[instruction.work].launches();
   }
 
   PricedProgram& priced_;
@@ -257,6 +252,13 @@ class Pricer {
 };
 
 }  // namespace
+
+std::int64_t kernels_of(const Instruction& instruction, const MicroBatchProgram& program, const CostModel& cost) {
+  if (instruction.opcode == Opcode::attention) return cost.kernels(program.attention[instruction.work]);
+  if (instruction.opcode == Opcode::expert_wait || instruction.opcode == Opcode::rank_wait) return 0;
+  if (instruction.opcode != Opcode::dense) return 1;
+  return program.dense[instruction.work].launches();
+}
 
 void price_class(PricedProgram& priced, const Machine& machine, const CostModel& cost) {
   Pricer(priced, machine, cost).price_class();

@@ -9,18 +9,22 @@
 namespace hdpsim {
 namespace {
 
+KeptLoad load_of(const MicroBatch& micro_batch, const GroupSharing& sharing, std::int64_t tokens, std::int64_t tp) {
+  return {.tokens = tokens,
+          .tp = tp,
+          .pairs = micro_batch.pairs_per_rank(),
+          .trades_heads = form_of(sharing).keeps_traded(sharing)};
+}
+
+Bytes offloaded_bytes(const LayerKind& kind, const MicroBatch& micro_batch, const KeptLoad& load) {
+  if (micro_batch.token_wise) return token_wise_bytes(kind.kept, load, micro_batch.offload);
+  return kept_bytes(kind.kept, load).scaled(micro_batch.offload);
+}
+
 Bytes offloaded_bytes(const PassWriter& writer) {
-  const LoweringOptions& options = writer.options();
-  const MicroBatch& micro_batch = writer.micro_batch();
-  const std::vector<KeptTensor> kept =
-      kept_tensors(writer.layer(), options.recipe, expert_use(options.model, options.experts));
-  const KeptLoad load{.tokens = writer.tokens(),
-                      .tp = writer.tp(),
-                      .pairs = micro_batch.pairs_per_rank(),
-                      .expert_tokens = divided(writer.expert_tokens().all, options.experts.ep),
-                      .trades_heads = form_of(writer.sharing()).keeps_traded(writer.sharing())};
-  if (micro_batch.token_wise) return token_wise_bytes(kept, load, micro_batch.offload);
-  return kept_bytes(kept, load).scaled(micro_batch.offload);
+  KeptLoad load = load_of(writer.micro_batch(), writer.sharing(), writer.tokens(), writer.tp());
+  load.expert_tokens = divided(writer.expert_tokens().all, writer.options().experts.ep);
+  return offloaded_bytes(writer.kind_of_layers(), writer.micro_batch(), load);
 }
 
 }  // namespace
@@ -54,6 +58,18 @@ void wait_for_prefetch(PassWriter& writer, Index copy) {
   writer.body()[kernel].after(copy);
   if (first != kernel) writer.body()[first].after(copy);  // a ring's first exchange
   writer.body()[copy].after(writer.last(), resident_layers);
+}
+
+void copy_activations(const MicroBatch& micro_batch, const LoweringOptions& options, const ModelParts& parts,
+                      MicroBatchProgram& program) {
+  const KeptLoad load = load_of(micro_batch, program.sharing, micro_batch.tokens_per_rank(), options.mesh.tp);
+  for (const Block& block : program.blocks) {
+    if (!block.kind) continue;
+    for (const Instruction& instruction : block.body) {
+      if (!copies_activations(instruction.opcode)) continue;
+      program.bytes[instruction.work] = offloaded_bytes(parts.kinds[*block.kind], micro_batch, load);
+    }
+  }
 }
 
 }  // namespace hdpsim

@@ -24,4 +24,9 @@ std::optional<Index> prefetch(PassWriter& writer);
 /// copy waits for the backward of the layer two iterations before, which frees the memory.
 void wait_for_prefetch(PassWriter& writer, Index copy);
 
+/// Sets the bytes of all copies in the program of a pass without experts to those of this micro-batch, which has no
+/// spans that a rank holds alone. O(spans + instructions).
+void copy_activations(const MicroBatch& micro_batch, const LoweringOptions& options, const ModelParts& parts,
+                      MicroBatchProgram& program);
+
 }  // namespace hdpsim

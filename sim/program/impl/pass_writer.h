@@ -57,6 +57,8 @@ class PassWriter {
   /// The layers of the open block, if it has some.
   [[nodiscard]] const LayerRun& run() const { return open_.run; }
   [[nodiscard]] const Transformer& kind(const LayerRun& layers) const { return parts_.kinds[layers.kind].model; }
+  /// What is known of the layers of the open block, which has some.
+  [[nodiscard]] const LayerKind& kind_of_layers() const { return parts_.kinds[open_.run.kind]; }
   /// Parameters of one layer on a device.
   [[nodiscard]] std::int64_t layer_parameters(const LayerRun& layers) const {
     return parts_.kinds[layers.kind].parameters;

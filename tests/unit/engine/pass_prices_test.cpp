@@ -1,6 +1,8 @@
 #include "sim/engine/impl/pass_prices.h"
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -39,6 +41,18 @@ void check_price(const PricedProgram& priced, const PricedProgram& own) {
   }
 }
 
+// Checks that a pass without messages takes the sum of its instructions' times. Returns whether it is one.
+bool check_serial(PassPrices& prices, PassId id, const PricedProgram& own) {
+  const std::optional<SerialPass> serial = prices.serial(id);
+  if (!serial) return false;
+  CHECK(serial->evidence == own.evidence);
+  CHECK(prices.serial_traffic().sets.size() == own.traffic.sets.size());
+  const Breakdown times = time_of_one_rank(own, 1);
+  CHECK(std::all_of(all_activities.begin(), all_activities.end(),
+                    [&](Activity activity) { return serial->times[activity] == times[activity]; }));
+  return true;
+}
+
 // Counts the programs that are priced while all of them are held.
 std::size_t priced_programs(const Program& program, const Machine& machine) {
   PassPrices prices(program, machine, nullptr);
@@ -69,24 +83,31 @@ class CountingCosts final : public CostModel {
 
 }  // namespace
 
-TEST_CASE("passes that differ in the lengths of their spans alone are priced once, but for their attention",
-          "[engine]") {
+TEST_CASE(
+    "passes that differ in the lengths of their spans and in what they offload alone are priced once, but for "
+    "their attention and their copies",
+    "[engine]") {
   Plan plan = plan_with({5, 5, 3, 5});
   std::vector<Span>& split = plan.micro_batches[1].spans;
   split.push_back(split.front());
   split.front().tokens = 2;
   split.back().tokens = 3;
+  plan.micro_batches[1].offload = 0.5;
+  plan.micro_batches[3].offload = 0.25;
+  plan.micro_batches[4].offload = 0.125;
   for (const std::int64_t stages : {std::int64_t{1}, std::int64_t{2}}) {
     HandMachine world(one_device_nodes(2 * stages, 1_GBps), std::make_unique<HandCosts>(1_us), stages);
     const auto context = std::make_shared<const LoweringContext>(
-        LoweringOptions{.model = one_head_model(4), .mesh = {.hdp = 2, .pp = stages}});
+        LoweringOptions{.model = one_head_model(8), .mesh = {.hdp = 2, .pp = stages}});
     const Program program(plan, context);
     const std::size_t places = program.pipeline().passes() / plan.micro_batches.size();
     const CountingCosts costs;
     Machine machine = world.machine;
     machine.cost = &costs;
-    int of_classes = 0;  // 5, 3 and the ring
-    for (const std::size_t first : {0, 2, 4}) {
+    machine.issue = 3_us;  // so that the host delays some layers
+    world.machine.issue = machine.issue;
+    int of_classes = 0;  // 5, 5 that offload, 3 and the ring
+    for (const std::size_t first : {0, 1, 2, 4}) {
       for (std::size_t place = 0; place < places; ++place) {
         static_cast<void>(price(program, PassId(first * places + place), machine));
         of_classes += std::exchange(costs.products, 0);
@@ -97,7 +118,11 @@ TEST_CASE("passes that differ in the lengths of their spans alone are priced onc
       PassPrices prices(program, machine, &forms);
       for (std::size_t p = 0; p < program.pipeline().passes(); ++p) {
         const std::vector<Hop> hops = ring_hops(program, PassId(p), machine);
-        check_price(*prices.of(PassId(p), hops), price(program, PassId(p), world.machine));
+        const PricedProgram own = price(program, PassId(p), world.machine);
+        check_price(*prices.of(PassId(p), hops), own);
+        const bool is_serial = check_serial(prices, PassId(p), own);
+        const MicroBatch& micro_batch = program.pipeline().micro_batch(PassId(p));
+        CHECK(is_serial == (micro_batch.group.size() == 1 && !micro_batch.offloads()));
       }
       CHECK(std::exchange(costs.products, 0) == (step == 0 ? of_classes : 0));
     }
