@@ -36,20 +36,27 @@ void PassForms::begin_step(const std::shared_ptr<const LoweringContext>& context
 
 std::shared_ptr<const PricedProgram> PassForms::price(const PassClass& of, const Program& program, PassId id,
                                                       const std::vector<Hop>& hops) {
-  last_ = &find(of, program, id);
-  PricedProgram& priced = own(*last_->program);
-  take(*last_, priced);
+  Known& known = find(of, program, id);
+  last_ = &known;
+  if (known.numbers == nullptr) known.numbers = numbers_of(lowered(program, id, known));
+  count(known);
+  PricedProgram& priced = own(*known.program);
+  take(*known.numbers, priced);
+  priced.traffic = known.traffic;
   program.attend(id, priced.program);
   price_pass(priced, program.pipeline(), id, hops, *machine_);
-  return *last_->program;
+  return *known.program;
 }
 
 std::optional<SerialPass> PassForms::serial(const PassClass& of, const Program& program, PassId id) {
-  last_ = &find(of, program, id);
-  if (!last_->serial) return std::nullopt;
-  MicroBatchProgram& shared = own(*last_->program).program;
+  Known& known = find(of, program, id);
+  last_ = &known;
+  if (!known.serial) return std::nullopt;
+  if (known.is_counted) known.numbers.reset();  // most classes only run on ranks of nominal speed
+  count(known);
+  MicroBatchProgram& shared = own(*known.program).program;
   program.attend(id, shared);
-  return last_->serial->with(shared.attention, *machine_);
+  return known.serial->with(shared.attention, *machine_);
 }
 
 PricedProgram& PassForms::own(SharedProgram& program) {
@@ -57,39 +64,47 @@ PricedProgram& PassForms::own(SharedProgram& program) {
   return *program;
 }
 
-const PassForms::Numbers& PassForms::find(const PassClass& of, const Program& program, PassId id) {
-  if (const auto known = newest_.find(of); known != newest_.end()) {
-    machine_->cost->asked_again(known->second.asked);
-    return known->second;
-  }
+void PassForms::count(Known& known) const {
+  if (!std::exchange(known.is_counted, false)) machine_->cost->asked_again(known.asked);
+}
+
+PassForms::Known& PassForms::find(const PassClass& of, const Program& program, PassId id) {
+  if (const auto known = newest_.find(of); known != newest_.end()) return known->second;
   if (newest_.size() >= generation) {
     older_ = std::move(newest_);
     newest_.clear();
   }
-  const auto known = older_.find(of);
-  if (known == older_.end()) return newest_.emplace(of, lowered(of, program, id)).first->second;
-  machine_->cost->asked_again(known->second.asked);
-  return newest_.insert(older_.extract(known)).position->second;
+  if (const auto known = older_.find(of); known != older_.end()) {
+    return newest_.insert(older_.extract(known)).position->second;
+  }
+  Known& known = newest_[of];
+  PricedProgram priced = lowered(program, id, known);
+  if (of.ranks == 1) known.serial = SerialForm::of(priced, *machine_);
+  known.numbers = numbers_of(priced);
+  known.traffic = priced.traffic;
+  known.program = &programs_[of.of_any_tokens()];
+  if (*known.program == nullptr) *known.program = std::make_shared<PricedProgram>(std::move(priced));
+  return known;
 }
 
-PassForms::Numbers PassForms::lowered(const PassClass& of, const Program& program, PassId id) {
+PricedProgram PassForms::lowered(const Program& program, PassId id, Known& known) const {
   PricedProgram priced{program.pass(id), {}};
   const WatchedCostModel watched(*machine_->cost);
   price_class(priced, *machine_, watched);
-  SharedProgram& shared = programs_[of.of_any_tokens()];
-  Numbers numbers{.program = &shared,
-                  .serial = of.ranks == 1 ? SerialForm::of(priced, *machine_) : std::nullopt,
-                  .times = {},
-                  .bytes = priced.program.bytes,
-                  .collectives = bytes_of(priced.program.collectives),
-                  .shares = bytes_of(priced.program.shares),
-                  .evidence = priced.evidence,
-                  .traffic = priced.traffic,
-                  .asked = watched.coverage()};
+  known.asked = watched.coverage();
+  known.is_counted = true;
+  return priced;
+}
+
+std::unique_ptr<PassForms::Numbers> PassForms::numbers_of(const PricedProgram& priced) {
+  auto numbers = std::make_unique<Numbers>(Numbers{.times = {},
+                                                   .bytes = priced.program.bytes,
+                                                   .collectives = bytes_of(priced.program.collectives),
+                                                   .shares = bytes_of(priced.program.shares),
+                                                   .evidence = priced.evidence});
   for (const std::vector<Duration>& block : priced.times) {
-    numbers.times.insert(numbers.times.end(), block.begin(), block.end());
+    numbers->times.insert(numbers->times.end(), block.begin(), block.end());
   }
-  if (shared == nullptr) shared = std::make_shared<PricedProgram>(std::move(priced));
   return numbers;
 }
 
@@ -106,7 +121,6 @@ void PassForms::take(const Numbers& numbers, PricedProgram& priced) {
   set_bytes(priced.program.collectives, numbers.collectives);
   set_bytes(priced.program.shares, numbers.shares);
   priced.evidence = numbers.evidence;
-  priced.traffic = numbers.traffic;
 }
 
 }  // namespace hdpsim

@@ -14,8 +14,8 @@ namespace hdpsim {
 
 /// The priced programs of passes of known classes (PassClass), which the steps of a job share: lengths differ from step
 /// to step, classes hardly. A class is lowered and priced once; a pass of it adds its attention. Passes that differ in
-/// tokens share their instructions, too, so that a class costs the memory of its numbers, about 1 KB. Keeps those that
-/// were asked for last, some thousands. Not for several threads at once.
+/// tokens share their instructions, too, so that a class costs the memory of its numbers, 1 KB at most. Keeps those
+/// that were asked for last, some thousands. Not for several threads at once.
 class PassForms {
  public:
   /// Begins a step of this context on this machine: classes of another one are forgotten. What a machine says of prices
@@ -34,24 +34,31 @@ class PassForms {
 
  private:
   using SharedProgram = std::shared_ptr<PricedProgram>;
-  // What depends on the tokens of a class.
+  // What the tokens of a class decide in its program.
   struct Numbers {
-    SharedProgram* program;  // of passes of any tokens, whose address does not change
-    std::optional<SerialForm> serial;
     std::vector<Duration> times;  // of all blocks, before price_pass()
     std::vector<Bytes> bytes;
     std::vector<Bytes> collectives;
     std::vector<Bytes> shares;
     EvidenceTimes evidence;
+  };
+  struct Known {
+    SharedProgram* program = nullptr;  // of passes of any tokens, whose address does not change
+    std::optional<SerialForm> serial;  // if it has one
+    std::unique_ptr<Numbers> numbers;  // empty if it is serial, unless price() asked for them
     PassTraffic traffic;
     Coverage asked;
+    bool is_counted = false;  // `asked`, for a pass that has no price yet
   };
-  using KnownNumbers = std::unordered_map<PassClass, Numbers, PassClassHash>;
+  using KnownClasses = std::unordered_map<PassClass, Known, PassClassHash>;
   using KnownPrograms = std::unordered_map<PassClass, SharedProgram, PassClassHash>;
-  static constexpr std::size_t generation = 4096;
+  static constexpr std::size_t generation = 8192;
 
-  [[nodiscard]] const Numbers& find(const PassClass& of, const Program& program, PassId id);
-  [[nodiscard]] Numbers lowered(const PassClass& of, const Program& program, PassId id);
+  [[nodiscard]] Known& find(const PassClass& of, const Program& program, PassId id);
+  // Counts what a pass of the class asks for.
+  void count(Known& known) const;
+  [[nodiscard]] PricedProgram lowered(const Program& program, PassId id, Known& known) const;
+  [[nodiscard]] static std::unique_ptr<Numbers> numbers_of(const PricedProgram& priced);
   // The program of a class, which nobody else holds.
   [[nodiscard]] static PricedProgram& own(SharedProgram& program);
   static void take(const Numbers& numbers, PricedProgram& priced);
@@ -59,9 +66,9 @@ class PassForms {
   std::shared_ptr<const LoweringContext> context_;
   const Machine* machine_ = nullptr;
   KnownPrograms programs_;  // by class of any tokens
-  const Numbers* last_ = nullptr;
-  KnownNumbers newest_;
-  KnownNumbers older_;  // the generation before: what is not asked for again is forgotten with it
+  const Known* last_ = nullptr;
+  KnownClasses newest_;
+  KnownClasses older_;  // the generation before: what is not asked for again is forgotten with it
 };
 
 }  // namespace hdpsim
