@@ -48,6 +48,7 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
   const std::int64_t ep = setting.mesh.ep;
   const bool has_groups = setting.model.moe && ep > 1;
   const auto groups = has_groups ? expert_tokens(plan_, setting.mesh.tp, ep) : std::vector<ExpertTokens>{};
+  stages_.back().loads.reserve(plan_.micro_batches.size());
   for (std::size_t i = 0; i < plan_.micro_batches.size(); ++i) {
     const MicroBatch& micro_batch = plan_.micro_batches[i];
     const auto of_experts = has_groups ? std::optional(divided(groups[i].all, ep)) : std::nullopt;
@@ -57,7 +58,7 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
     const MemoryLoad load{.tokens = tokens,
                           .ranks = static_cast<std::int64_t>(micro_batch.group.size()),
                           .resident = resident,
-                          .pairs = micro_batch.pairs_per_rank(),
+                          .pairs = setting.recipe.flash_attention ? 0 : micro_batch.pairs_per_rank(),
                           .expert_tokens = of_experts,
                           .own_exchange = own_exchange_of(micro_batch)};
     const Bytes all = device.kept(load);

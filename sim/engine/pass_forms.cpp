@@ -36,8 +36,12 @@ void PassForms::begin_step(const std::shared_ptr<const LoweringContext>& context
 
 std::shared_ptr<const PricedProgram> PassForms::price(const PassClass& of, const Program& program, PassId id,
                                                       const std::vector<Hop>& hops) {
-  Known& known = find(of, program, id);
-  last_ = &known;
+  Known* found = find(of);
+  if (found == nullptr) {
+    if (!is_asked_again(of)) return std::make_shared<PricedProgram>(hdpsim::price(program, id, hops, *machine_));
+    found = &lower(of, program, id);
+  }
+  Known& known = *found;
   if (known.numbers == nullptr) known.numbers = numbers_of(lowered(program, id, known));
   count(known);
   PricedProgram& priced = own(*known.program);
@@ -49,13 +53,15 @@ std::shared_ptr<const PricedProgram> PassForms::price(const PassClass& of, const
 }
 
 std::optional<SerialPass> PassForms::serial(const PassClass& of, const Program& program, PassId id) {
-  Known& known = find(of, program, id);
-  last_ = &known;
+  Known* found = find(of);
+  if (found == nullptr) found = &lower(of, program, id);
+  Known& known = *found;
   if (!known.serial) return std::nullopt;
   if (known.is_counted) known.numbers.reset();  // most classes only run on ranks of nominal speed
   count(known);
   MicroBatchProgram& shared = own(*known.program).program;
   program.attend(id, shared);
+  last_traffic_ = &known.traffic;
   return known.serial->with(shared.attention, *machine_);
 }
 
@@ -68,14 +74,21 @@ void PassForms::count(Known& known) const {
   if (!std::exchange(known.is_counted, false)) machine_->cost->asked_again(known.asked);
 }
 
-PassForms::Known& PassForms::find(const PassClass& of, const Program& program, PassId id) {
-  if (const auto known = newest_.find(of); known != newest_.end()) return known->second;
+PassForms::Known* PassForms::find(const PassClass& of) {
+  if (const auto known = newest_.find(of); known != newest_.end()) return &known->second;
+  const auto known = older_.find(of);
+  return known == older_.end() ? nullptr : &newest_.insert(older_.extract(known)).position->second;
+}
+
+bool PassForms::is_asked_again(const PassClass& of) {
+  const std::uint64_t hash = PassClassHash()(of);
+  return std::exchange(asked_once_[hash % remembered], hash) == hash;
+}
+
+PassForms::Known& PassForms::lower(const PassClass& of, const Program& program, PassId id) {
   if (newest_.size() >= generation) {
     older_ = std::move(newest_);
     newest_.clear();
-  }
-  if (const auto known = older_.find(of); known != older_.end()) {
-    return newest_.insert(older_.extract(known)).position->second;
   }
   Known& known = newest_[of];
   PricedProgram priced = lowered(program, id, known);

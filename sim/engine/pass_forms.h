@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -21,16 +22,17 @@ class PassForms {
   /// Begins a step of this context on this machine: classes of another one are forgotten. What a machine says of prices
   /// must not change between steps.
   void begin_step(const std::shared_ptr<const LoweringContext>& context, const Machine& machine);
-  /// As price() of a pass of this class, but that dense and memory-bound work is that of a pass with other tokens: only
-  /// their times are those of this pass. The next call changes the result unless somebody still holds it. O(spans log
-  /// spans + instructions) for a known class, without allocation.
+  /// As price() of a pass of this class, but that dense and memory-bound work may be that of a pass with other tokens:
+  /// only their times are those of this pass. The next call changes the result unless somebody still holds it. A class
+  /// is kept when it is asked for again: hardly two long sequences have as many tokens. O(spans log spans +
+  /// instructions) for a known class, without allocation.
   [[nodiscard]] std::shared_ptr<const PricedProgram> price(const PassClass& of, const Program& program, PassId id,
                                                            const std::vector<Hop>& hops);
   /// What a pass of this class takes on a device of nominal speed; empty unless it is a SerialForm's. O(spans log
   /// spans) for a known class.
   [[nodiscard]] std::optional<SerialPass> serial(const PassClass& of, const Program& program, PassId id);
-  /// The collectives of the pass that the last call was about.
-  [[nodiscard]] const PassTraffic& last_traffic() const { return last_->traffic; }
+  /// The collectives of the pass that serial() gave last.
+  [[nodiscard]] const PassTraffic& serial_traffic() const { return *last_traffic_; }
 
  private:
   using SharedProgram = std::shared_ptr<PricedProgram>;
@@ -53,8 +55,13 @@ class PassForms {
   using KnownClasses = std::unordered_map<PassClass, Known, PassClassHash>;
   using KnownPrograms = std::unordered_map<PassClass, SharedProgram, PassClassHash>;
   static constexpr std::size_t generation = 8192;
+  static constexpr std::size_t remembered = 1U << 14U;  // hashes of classes
 
-  [[nodiscard]] Known& find(const PassClass& of, const Program& program, PassId id);
+  // Null for an unknown class.
+  [[nodiscard]] Known* find(const PassClass& of);
+  [[nodiscard]] Known& lower(const PassClass& of, const Program& program, PassId id);
+  // Whether price() was asked for an unknown class before, as far as remembered; it is from now on.
+  [[nodiscard]] bool is_asked_again(const PassClass& of);
   // Counts what a pass of the class asks for.
   void count(Known& known) const;
   [[nodiscard]] PricedProgram lowered(const Program& program, PassId id, Known& known) const;
@@ -66,7 +73,8 @@ class PassForms {
   std::shared_ptr<const LoweringContext> context_;
   const Machine* machine_ = nullptr;
   KnownPrograms programs_;  // by class of any tokens
-  const Known* last_ = nullptr;
+  const PassTraffic* last_traffic_ = nullptr;
+  std::vector<std::uint64_t> asked_once_ = std::vector<std::uint64_t>(remembered);  // by the end of the hash
   KnownClasses newest_;
   KnownClasses older_;  // the generation before: what is not asked for again is forgotten with it
 };

@@ -56,8 +56,9 @@ Bytes kept_bytes(const std::vector<KeptTensor>& tensors, const KeptLoad& load) {
   for (const KeptTensor& tensor : tensors) {
     if (tensor.of_trade && !load.trades_heads) continue;
     const std::int64_t each = tensor.of_experts ? of_group : load.tokens;
-    (tensor.cut ? cut : whole) +=
-        each * Bytes(tensor.bytes_per_token) + Bytes(tensor.bytes_per_pair).scaled(load.pairs) + Bytes(tensor.bytes);
+    Bytes& sum = tensor.cut ? cut : whole;
+    sum += each * Bytes(tensor.bytes_per_token) + Bytes(tensor.bytes);
+    if (tensor.bytes_per_pair > 0) sum += Bytes(tensor.bytes_per_pair).scaled(load.pairs);
   }
   return Bytes(divided(cut.count(), load.tp)) + whole;
 }

@@ -26,7 +26,7 @@ class PassPrices {
   /// run one after another and its class is known. O(spans).
   [[nodiscard]] std::optional<SerialPass> serial(PassId id);
   /// The collectives of the pass that serial() gave last.
-  [[nodiscard]] const PassTraffic& serial_traffic() const { return forms_.last_traffic(); }
+  [[nodiscard]] const PassTraffic& serial_traffic() const { return forms_.serial_traffic(); }
 
  private:
   struct Known {
