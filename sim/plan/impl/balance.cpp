@@ -20,15 +20,15 @@ class RankBalancing : Balancing {
  public:
   RankBalancing(const BalancedStep& step, const BalanceCandidate& candidate)
       : Balancing(step, candidate),
-        long_(step.order.begin(), first_short(step.order, step.batch, step.context.capacity)),
-        short_(step.batch, std::span(step.order).subspan(long_.size())) {}
+        long_(std::span(step.order).first(step.order.size() - step.short_sequences.count())),
+        short_(step.short_sequences) {}
 
   BalanceOutcome run() {
     std::vector<Ring> rings;
     rings.reserve(long_.size());
-    for (const std::size_t sequence : long_) {
-      const RingSize size = sized(tokens(sequence));
-      rings.push_back({sequence, size, sizing_.seconds(tokens(sequence), size)});
+    for (const SizedSequence& each : long_) {
+      const RingSize size = sized(each.tokens);
+      rings.push_back({each.sequence, size, sizing_.seconds(each.tokens, size)});
     }
     Buckets buckets(rings, options_.buckets);
     while (!buckets.empty()) place(buckets.draw(loads_.target_count()));
@@ -36,18 +36,12 @@ class RankBalancing : Balancing {
   }
 
  private:
-  static SequenceList::const_iterator first_short(const SequenceList& order, const Batch& batch,
-                                                  std::int64_t capacity) {
-    return std::partition_point(order.begin(), order.end(),
-                                [&](std::size_t sequence) { return batch.sequences[sequence].tokens >= capacity; });
-  }
-
   std::int64_t tokens(std::size_t sequence) const { return batch_.sequences[sequence].tokens; }
 
   void place(const Ring& ring) {
     RingSize size = ring.size;
     if (options_.widen) size.degree = widened(ring);
-    SequenceList members{ring.sequence};
+    SizedList members = hdpsim::sized(batch_, {&ring.sequence, 1});
     const Seconds seconds = let_join(members, size);
     loads_.make_available(size.degree);
     const Taken taken = take(size.degree, candidate_.choice, seconds);
@@ -79,8 +73,8 @@ class RankBalancing : Balancing {
 
   // Lets short sequences fill the room that ceil(s / C) leaves in a ring, the longest that fits first, as long as they
   // cost the ring's ranks no more than they would cost alone. Returns the seconds of the micro-batch.
-  Seconds let_join(SequenceList& members, RingSize size) {
-    std::int64_t sum = tokens(members.front());
+  Seconds let_join(SizedList& members, RingSize size) {
+    std::int64_t sum = members.front().tokens;
     double pairs = causal_pairs(sum);
     if (!options_.pack_groups || size.degree == 1 || size.offload > 0 || size.token_wise) {
       return {sizing_.seconds(sum, size), sizing_.seconds(sum, size, true)};
@@ -89,14 +83,13 @@ class RankBalancing : Balancing {
     const auto seconds_with = [&](std::int64_t count) {
       return context_.work.seconds(pairs + causal_pairs(count), sum + count, size.degree);
     };
-    const auto worth_it = [&](std::size_t sequence) {
-      const std::int64_t count = tokens(sequence);
+    const auto worth_it = [&](std::int64_t count) {
       const double cost = (seconds_with(count) - seconds) * static_cast<double>(size.degree);
       return count >= least_joined_tokens_per_rank * size.degree &&
              cost <= seconds_in_full_micro_batch(count, context_);
     };
     while (const auto joins = short_.take_longest_within(size.degree * context_.capacity - sum, worth_it)) {
-      const std::int64_t count = tokens(*joins);
+      const std::int64_t count = joins->tokens;
       seconds = seconds_with(count);
       members.push_back(*joins);
       sum += count;
@@ -107,11 +100,11 @@ class RankBalancing : Balancing {
 
   BalanceOutcome place_short() {
     std::vector<double> loads = loads_.loads();
-    DealtSequences dealt = deal_short_sequences(batch_, short_.rest(), sizing_, loads, speeds_.by_rank());
+    DealtSequences dealt = deal_short_sequences(std::move(short_), sizing_, loads, speeds_.by_rank());
     return outcome(loads, std::move(dealt));
   }
 
-  SequenceList long_;
+  std::span<const SizedSequence> long_;
   ShortSequences short_;
 };
 
@@ -129,7 +122,7 @@ double ring_seconds(const Ring& ring) {
 class WaveBalancing : Balancing {
  public:
   WaveBalancing(const BalancedStep& step, const BalanceCandidate& candidate)
-      : Balancing(step, candidate), packs_(best_fit(step.batch, step.order, step.context.capacity)) {}
+      : Balancing(step, candidate), packs_(best_fit_list(step.order, step.context.capacity)) {}
 
   BalanceOutcome run() {
     for (std::vector<Item>& wave : waves()) run_wave(wave);
@@ -160,9 +153,8 @@ class WaveBalancing : Balancing {
   }
 
   Item item(std::size_t pack) const {
-    const std::int64_t sum = packs_[pack].tokens;
-    double pairs = 0;
-    for (const std::size_t sequence : packs_[pack].sequences) pairs += causal_pairs(batch_.sequences[sequence].tokens);
+    const std::int64_t sum = tokens_of(packs_[pack]);
+    const double pairs = pairs_of(packs_[pack]);
     const RingSize size = sum < context_.capacity ? sizing_.pack_size() : sized(sum);
     return {pack, size, {sizing_.seconds(pairs, sum, size, false), sizing_.seconds(pairs, sum, size, true)}};
   }
@@ -173,12 +165,12 @@ class WaveBalancing : Balancing {
     for (const Item& each : wave) {
       const Taken taken = take(each.size.degree, RankChoice::least_loaded, each.seconds);
       for (const std::int64_t rank : taken.ranks) done.emplace_back(rank, taken.end);
-      add(taken, packs_[each.pack].sequences, each.size);
+      add(taken, packs_[each.pack], each.size);
     }
     for (const auto& [rank, load] : done) loads_.put(rank, load);
   }
 
-  std::vector<SequencePack> packs_;
+  PackList packs_;
 };
 
 }  // namespace
@@ -273,7 +265,7 @@ RingSize Balancing::sized(std::int64_t tokens) const {
   return sizing_.size(tokens, candidate_.longest_seconds);
 }
 
-void Balancing::add(const Taken& taken, const SequenceList& members, const RingSize& size) {
+void Balancing::add(const Taken& taken, std::span<const SizedSequence> members, const RingSize& size) {
   std::vector<HdpRank> group;
   group.reserve(taken.ranks.size());
   for (const std::int64_t rank : taken.ranks) group.emplace_back(static_cast<std::size_t>(rank));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "sim/plan/impl/plan_builder.h"
@@ -106,7 +107,8 @@ struct BalancedStep {
   const PlanningContext& context;
   const BalanceOptions& options;
   const Batch& batch;
-  const SequenceList& order;  ///< longest_first() of the batch.
+  const SizedList& order;                 ///< sized_longest_first() of the batch.
+  const ShortSequences& short_sequences;  ///< Those of fewer than C tokens.
   const KnownSpeeds& speeds;
   std::int64_t step;
 };
@@ -154,7 +156,7 @@ class Balancing {
   /// The size of the ring for a sequence of at least C tokens, by the candidate.
   [[nodiscard]] RingSize sized(std::int64_t tokens) const;
   /// Adds the micro-batch of these ranks to the plan.
-  void add(const Taken& taken, const SequenceList& members, const RingSize& size);
+  void add(const Taken& taken, std::span<const SizedSequence> members, const RingSize& size);
   /// The outcome when the ranks are busy for `loads` seconds. Takes the builder of the plan.
   [[nodiscard]] BalanceOutcome outcome(const std::vector<double>& loads, DealtSequences dealt = {});
 

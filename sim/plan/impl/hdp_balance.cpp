@@ -92,9 +92,11 @@ class HdpBalance final : public Planner {
 
   [[nodiscard]] bool may_refuse() const override { return false; }
   Plan plan(const Batch& batch, std::int64_t step) const override {
-    const SequenceList order = longest_first(batch);
+    const SizedList order = sized_longest_first(batch);
+    const auto is_long = [&](const SizedSequence& each) { return each.tokens >= context_.capacity; };
+    const ShortSequences short_sequences({std::partition_point(order.begin(), order.end(), is_long), order.end()});
     const KnownSpeeds speeds(context_, step);
-    const BalancedStep balanced{context_, options_, batch, order, speeds, step};
+    const BalancedStep balanced{context_, options_, batch, order, short_sequences, speeds, step};
     BestOutcome best(options_.margin, options_.spread);
     const auto add = [&](const BalanceCandidate& candidate) {
       best.add(options_.balance == Balance::pp ? balance_waves(balanced, candidate)

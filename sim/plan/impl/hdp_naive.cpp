@@ -19,12 +19,10 @@ class HdpNaive final : public BuildingPlanner {
   // selects the best.
   void add_to(PlanBuilder& builder, const Batch& batch) const override {
     // A sequence of C tokens or more fills a pack alone, so that one call packs the shorter ones and lists the others.
-    const PackList list = best_fit_list(batch, longest_first(batch), context_.capacity);
+    const PackList list = best_fit_list(sized_longest_first(batch), context_.capacity, options_.order);
     std::vector<Pack> packs;
     packs.reserve(list.size());
-    for (const std::uint32_t pack : in_order(list, options_.order, batch.sequences.size())) {
-      packs.push_back({list[pack], batch.sequences[list[pack].front()].tokens});
-    }
+    for (std::size_t pack = 0; pack < list.size(); ++pack) packs.push_back({list[pack], list[pack].front().tokens});
     // The loop over the batch places a long sequence when it meets it; packs exist only when it has met all short ones.
     std::stable_partition(packs.begin(), packs.end(),
                           [&](const Pack& pack) { return pack.longest >= context_.capacity; });
@@ -35,7 +33,7 @@ class HdpNaive final : public BuildingPlanner {
   }
 
   struct Pack {
-    std::span<const std::size_t> sequences;
+    std::span<const SizedSequence> sequences;
     std::int64_t longest;  // tokens of the first one
   };
 
@@ -57,7 +55,7 @@ class HdpNaive final : public BuildingPlanner {
     if (context_.context <= context_.ranks * context_.capacity) others.push_back(context_.capacity);
     std::vector<double> alone;  // seconds of a pack on one rank
     alone.reserve(packs.size());
-    for (const Pack& pack : packs) alone.push_back(seconds_alone(batch, pack));
+    for (const Pack& pack : packs) alone.push_back(seconds_alone(pack));
     double shortest = step_seconds(best, packs, alone, builder);
     for (const std::int64_t tokens_per_rank : others) {
       std::vector<Placed> other =
@@ -102,10 +100,8 @@ class HdpNaive final : public BuildingPlanner {
     return clock.time().step(context_.stages);
   }
 
-  double seconds_alone(const Batch& batch, const Pack& pack) const {
-    double pairs = 0;
-    for (const std::size_t sequence : pack.sequences) pairs += causal_pairs(batch.sequences[sequence].tokens);
-    return context_.work.seconds(pairs, tokens_of(batch, pack.sequences), 1);
+  double seconds_alone(const Pack& pack) const {
+    return context_.work.seconds(pairs_of(pack.sequences), tokens_of(pack.sequences), 1);
   }
 
   double seconds_of(const MicroBatch& micro_batch) const {

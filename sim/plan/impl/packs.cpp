@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <functional>
 #include <numeric>
 
 #include "sim/base/check.h"
@@ -13,28 +11,29 @@
 namespace hdpsim {
 namespace {
 
-/// A sequence with the key by which it is sorted.
-struct Keyed {
-  std::uint64_t key;
-  std::size_t sequence;
-};
-
-// By rising key, those of one key in their order: a radix sort from the last digit on (Knuth, The Art of Computer
+// Longest first, those of one length in their order: a radix sort from the last digit on (Knuth, The Art of Computer
 // Programming, 5.2.5). Reads and writes memory in few streams. O(n digits).
-void sort_by_key(std::vector<Keyed>& list) {
+void sort_longest_first(SizedList& list) {
   constexpr unsigned bits = 11;
-  constexpr std::uint64_t digits = std::uint64_t{1} << bits;
-  std::uint64_t largest = 0;
-  for (const Keyed& each : list) largest = std::max(largest, each.key);
-  std::vector<Keyed> sorted(list.size());
-  for (unsigned shift = 0; shift < 64 && largest >> shift > 0; shift += bits) {
-    const auto digit = [&](const Keyed& each) { return (each.key >> shift) % digits; };
+  constexpr std::uint32_t digits = std::uint32_t{1} << bits;
+  std::uint32_t longest = 0;
+  for (const SizedSequence& each : list) longest = std::max(longest, each.tokens);
+  SizedList sorted(list.size());
+  for (unsigned shift = 0; shift < 32 && longest >> shift > 0; shift += bits) {
+    const auto digit = [&](const SizedSequence& each) { return ((longest - each.tokens) >> shift) % digits; };
     std::array<std::size_t, digits + 1> begins{};
-    for (const Keyed& each : list) ++begins[digit(each) + 1];
+    for (const SizedSequence& each : list) ++begins[digit(each) + 1];
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    for (const Keyed& each : list) sorted[begins[digit(each)]++] = each;
+    for (const SizedSequence& each : list) sorted[begins[digit(each)]++] = each;
     std::swap(list, sorted);
   }
+}
+
+SizedSequence sized(const Batch& batch, std::size_t sequence) {
+  const std::int64_t tokens = batch.sequences[sequence].tokens;
+  HDPSIM_CHECK(tokens >= 0 && tokens <= UINT32_MAX && sequence <= UINT32_MAX, "sequence {} has {} tokens", sequence,
+               tokens);
+  return {static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(tokens)};
 }
 
 }  // namespace
@@ -55,93 +54,37 @@ SequenceList in_data_order(const Batch& batch) {
 }
 
 SequenceList longest_first(const Batch& batch) {
-  std::int64_t longest = 0;
-  for (const Sequence& sequence : batch.sequences) longest = std::max(longest, sequence.tokens);
-  std::vector<Keyed> list;
-  list.reserve(batch.sequences.size());
-  for (const Sequence& sequence : batch.sequences) {
-    list.push_back({static_cast<std::uint64_t>(longest - sequence.tokens), list.size()});
-  }
-  sort_by_key(list);
+  const SizedList list = sized_longest_first(batch);
   SequenceList order(list.size());
-  std::transform(list.begin(), list.end(), order.begin(), [](const Keyed& each) { return each.sequence; });
+  std::transform(list.begin(), list.end(), order.begin(), [](const SizedSequence& each) { return each.sequence; });
   return order;
 }
 
-namespace {
-
-// An empty entry of a list: one that is free again, or a new one.
-template <class Entry>
-std::uint32_t new_entry(std::vector<Entry>& list, std::vector<std::uint32_t>& free) {
-  if (free.empty()) {
-    list.emplace_back();
-    return static_cast<std::uint32_t>(list.size() - 1);
-  }
-  const std::uint32_t index = free.back();
-  free.pop_back();
-  return index;
+SizedList sized_longest_first(const Batch& batch) {
+  SizedList list;
+  list.reserve(batch.sequences.size());
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) list.push_back(sized(batch, i));
+  sort_longest_first(list);
+  return list;
 }
 
-}  // namespace
-
-std::uint32_t BestFit::child(std::uint32_t node, unsigned at, unsigned level) {
-  if (nodes_[node].children[at] == absent) {
-    const std::uint32_t made = level == 0 ? new_entry(heaps_, free_heaps_) : new_entry(nodes_, free_nodes_);
-    nodes_[node].children[at] = made;
-  }
-  return nodes_[node].children[at];
+SizedList sized(const Batch& batch, std::span<const std::size_t> sequences) {
+  SizedList list;
+  list.reserve(sequences.size());
+  for (const std::size_t sequence : sequences) list.push_back(sized(batch, sequence));
+  return list;
 }
 
-void BestFit::put(std::size_t pack, std::int64_t room) {
-  if (room <= 0) return;
-  for (; is_beyond(room); ++level_) {
-    if (nodes_[root_].filled == 0) continue;  // an empty node is one of any level
-    Node above;
-    above.children[0] = root_;
-    above.filled = 1;
-    root_ = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back(above);
-  }
-  std::uint32_t at = root_;
-  for (unsigned level = level_ + 1; level-- > 0;) {
-    const unsigned next = digit(room, level);
-    nodes_[at].filled |= std::uint64_t{1} << next;
-    at = child(at, next, level);
-  }
-  std::vector<std::uint32_t>& heap = heaps_[at];
-  heap.push_back(static_cast<std::uint32_t>(pack));
-  std::push_heap(heap.begin(), heap.end(), std::greater<>());
+std::int64_t tokens_of(std::span<const SizedSequence> sequences) {
+  std::int64_t sum = 0;
+  for (const SizedSequence& each : sequences) sum += each.tokens;
+  return sum;
 }
 
-std::optional<BestFit::Room> BestFit::take(std::int64_t tokens) {
-  Room taken{0, 0};
-  if (is_beyond(tokens) || !take_from(root_, level_, tokens, taken)) return std::nullopt;
-  return taken;
-}
-
-// Takes the first pack of the least room in a node whose digits, from this level on, are at least those of `tokens`.
-bool BestFit::take_from(std::uint32_t node, unsigned level, std::int64_t tokens, Room& taken) {
-  const unsigned first = digit(tokens, level);
-  for (std::uint64_t rest = nodes_[node].filled >> first << first; rest != 0; rest &= rest - 1) {
-    const auto at = static_cast<unsigned>(std::countr_zero(rest));
-    const std::uint32_t below = nodes_[node].children[at];
-    if (level > 0 && !take_from(below, level - 1, at == first ? tokens : 0, taken)) continue;
-    if (level == 0) {
-      std::vector<std::uint32_t>& heap = heaps_[below];
-      std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-      taken.pack = heap.back();
-      heap.pop_back();
-    }
-    taken.tokens |= static_cast<std::int64_t>(std::uint64_t{at} << (bits * level));
-    const bool is_empty = level == 0 ? heaps_[below].empty() : nodes_[below].filled == 0;
-    if (is_empty) {
-      nodes_[node].filled &= ~(std::uint64_t{1} << at);
-      nodes_[node].children[at] = absent;
-      (level == 0 ? free_heaps_ : free_nodes_).push_back(below);
-    }
-    return true;
-  }
-  return false;
+double pairs_of(std::span<const SizedSequence> sequences) {
+  double sum = 0;
+  for (const SizedSequence& each : sequences) sum += causal_pairs(each.tokens);
+  return sum;
 }
 
 FirstFit::FirstFit(std::size_t items, std::int64_t room) : room_(room) {
@@ -162,36 +105,48 @@ FirstFit::Place FirstFit::place(std::int64_t size) {
   return place;
 }
 
-PackList::PackList(const SequenceList& sequences, const std::vector<std::uint32_t>& pack_of, std::size_t packs)
-    : sequences_(sequences.size()), begins_(packs + 1) {
-  for (const std::uint32_t pack : pack_of) ++begins_[pack];
-  std::size_t end = 0;
-  for (std::size_t& begin : begins_) begin = end += begin;
-  // Each entry is the end of its pack at first, and its begin after this loop.
-  for (std::size_t i = sequences.size(); i-- > 0;) sequences_[--begins_[pack_of[i]]] = sequences[i];
+namespace {
+
+// The place of each pack in the order of the data, by the sequences that opened them. O(sequences of the batch).
+std::vector<std::uint32_t> places_in_data(const std::vector<std::uint32_t>& openers) {
+  if (openers.empty()) return {};
+  constexpr std::uint32_t none = UINT32_MAX;
+  const std::uint32_t last = *std::max_element(openers.begin(), openers.end());
+  std::vector<std::uint32_t> opened(std::size_t{last} + 1, none);  // by sequence: the pack that it opened
+  for (std::uint32_t pack = 0; pack < openers.size(); ++pack) opened[openers[pack]] = pack;
+  std::vector<std::uint32_t> places(openers.size());
+  std::uint32_t place = 0;
+  for (const std::uint32_t pack : opened) {
+    if (pack != none) places[pack] = place++;
+  }
+  return places;
 }
 
-PackList best_fit_list(const Batch& batch, const SequenceList& sequences, std::int64_t room) {
+}  // namespace
+
+PackList best_fit_list(const SizedList& sequences, std::int64_t room, DealOrder order) {
   std::vector<std::uint32_t> pack_of;
   pack_of.reserve(sequences.size());
-  std::size_t packs = 0;
+  std::vector<std::uint32_t> openers;  // by pack: the sequence that opened it
   BestFit open;
-  for (const std::size_t sequence : sequences) {
-    const std::int64_t tokens = batch.sequences[sequence].tokens;
-    const BestFit::Room chosen = open.take(tokens).value_or(BestFit::Room{packs, room});
-    if (chosen.pack == packs) ++packs;
+  for (const SizedSequence& each : sequences) {
+    const BestFit::Room chosen = open.take(each.tokens).value_or(BestFit::Room{openers.size(), room});
+    if (chosen.pack == openers.size()) openers.push_back(each.sequence);
     pack_of.push_back(static_cast<std::uint32_t>(chosen.pack));
-    open.put(chosen.pack, chosen.tokens - tokens);
+    open.put(chosen.pack, chosen.tokens - each.tokens);
   }
-  return {sequences, pack_of, packs};
+  if (order == DealOrder::data) {
+    const std::vector<std::uint32_t> places = places_in_data(openers);
+    for (std::uint32_t& pack : pack_of) pack = places[pack];
+  }
+  return {pack_of, openers.size(), [&](auto place) { std::for_each(sequences.begin(), sequences.end(), place); }};
 }
 
 std::vector<SequencePack> best_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room) {
-  const PackList list = best_fit_list(batch, sequences, room);
+  const PackList list = best_fit_list(sized(batch, sequences), room);
   std::vector<SequencePack> packs(list.size());
   for (std::size_t i = 0; i < packs.size(); ++i) {
-    packs[i].sequences.assign(list[i].begin(), list[i].end());
-    packs[i].tokens = tokens_of(batch, list[i]);
+    for (const SizedSequence& each : list[i]) packs[i].add(each.sequence, each.tokens);
   }
   return packs;
 }
@@ -227,23 +182,6 @@ WorkPacks pack_by_work(const Batch& batch, const SequenceList& order, std::size_
     loads.set(chosen, pack.work, static_cast<double>(pack.tokens));
   }
   return result;
-}
-
-void put_in_order(std::vector<SequencePack>& packs, DealOrder order) {
-  if (order == DealOrder::descending) return;
-  std::sort(packs.begin(), packs.end(),
-            [](const SequencePack& a, const SequencePack& b) { return a.sequences.front() < b.sequences.front(); });
-}
-
-std::vector<std::uint32_t> in_order(const PackList& packs, DealOrder order, std::size_t sequences) {
-  std::vector<std::uint32_t> numbers(packs.size());
-  std::iota(numbers.begin(), numbers.end(), 0U);
-  if (order == DealOrder::descending) return numbers;
-  constexpr std::uint32_t none = UINT32_MAX;
-  std::vector<std::uint32_t> opened(sequences, none);  // by sequence: the pack that it opened
-  for (const std::uint32_t pack : numbers) opened[packs[pack].front()] = pack;
-  std::copy_if(opened.begin(), opened.end(), numbers.begin(), [](std::uint32_t pack) { return pack != none; });
-  return numbers;
 }
 
 }  // namespace hdpsim

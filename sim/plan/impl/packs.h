@@ -1,10 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/plan/impl/shared_options.h"
@@ -41,47 +43,45 @@ struct SequencePack {
 /// the longest.
 [[nodiscard]] SequenceList longest_first(const Batch& batch);
 
-/// Rooms of numbered packs, of which best fit chooses. Packs of one room are a heap; the rooms are a tree of 64
-/// children a node, which are found by the bits of a word, with the nodes of rooms that occur: it is as high as the
-/// largest room has digits, and rooms of a usual capacity stay in the cache however many packs there are.
+/// A sequence by its index in the batch, with its length. Large batches are planned from lists of these: the length by
+/// index is somewhere else in memory for each.
+struct SizedSequence {
+  std::uint32_t sequence;
+  std::uint32_t tokens;  ///< See limits::most_tokens_of_sequence.
+  friend bool operator==(const SizedSequence&, const SizedSequence&) = default;
+};
+using SizedList = std::vector<SizedSequence>;
+
+/// longest_first() with lengths. The same cost.
+[[nodiscard]] SizedList sized_longest_first(const Batch& batch);
+[[nodiscard]] SizedList sized(const Batch& batch, std::span<const std::size_t> sequences);
+
+[[nodiscard]] std::int64_t tokens_of(std::span<const SizedSequence> sequences);
+[[nodiscard]] double pairs_of(std::span<const SizedSequence> sequences);  ///< causal_pairs() of all, in their order.
+
+/// Rooms of numbered packs, of which best fit chooses.
 class BestFit {
  public:
   struct Room {
     std::size_t pack;
     std::int64_t tokens;
   };
-  /// A pack that is full is never taken again.
-  /// O(digits of the room + log packs of this room).
-  void put(std::size_t pack, std::int64_t room);
+  /// A pack that is full is never taken again. O(log packs).
+  void put(std::size_t pack, std::int64_t room) {
+    if (room > 0) open_.emplace(room, static_cast<std::uint32_t>(pack));
+  }
   /// Takes out the pack with the least room for so many tokens, at least 1, the first among equals; empty if none has
-  /// room. O(digits of the room + log packs of this room).
-  [[nodiscard]] std::optional<Room> take(std::int64_t tokens);
+  /// room. O(log packs).
+  [[nodiscard]] std::optional<Room> take(std::int64_t tokens) {
+    const auto least = open_.lower_bound({tokens, 0});
+    if (least == open_.end()) return std::nullopt;
+    const Room taken{least->second, least->first};
+    open_.erase(least);
+    return taken;
+  }
 
  private:
-  static constexpr unsigned bits = 6;
-  static constexpr unsigned fan = 1U << bits;
-  static constexpr std::uint32_t absent = UINT32_MAX;
-  struct Node {
-    Node() { children.fill(absent); }
-    std::uint64_t filled = 0;                   ///< The children that have packs.
-    std::array<std::uint32_t, fan> children{};  ///< Indices of nodes; on level 0, of heaps.
-  };
-
-  [[nodiscard]] static unsigned digit(std::int64_t room, unsigned level) {
-    return static_cast<unsigned>(static_cast<std::uint64_t>(room) >> (bits * level)) % fan;
-  }
-  [[nodiscard]] bool is_beyond(std::int64_t room) const {
-    return (static_cast<std::uint64_t>(room) >> (bits * level_)) >= fan;
-  }
-  [[nodiscard]] std::uint32_t child(std::uint32_t node, unsigned at, unsigned level);
-  [[nodiscard]] bool take_from(std::uint32_t node, unsigned level, std::int64_t tokens, Room& taken);
-
-  std::vector<Node> nodes_{1};
-  std::vector<std::vector<std::uint32_t>> heaps_;  // the first pack of a room on top
-  std::vector<std::uint32_t> free_nodes_;
-  std::vector<std::uint32_t> free_heaps_;
-  std::uint32_t root_ = 0;
-  unsigned level_ = 0;  // of the root
+  std::set<std::pair<std::int64_t, std::uint32_t>> open_;  // (room, pack)
 };
 
 /// Bins of equal room, filled first fit: each item goes to the first bin that has room for it, behind what is there.
@@ -103,30 +103,41 @@ class FirstFit {
       free_;  // a tournament tree: node i has the maximum of 2i and 2i + 1, the leaves are the bins
 };
 
-/// The sequences of packs, one pack after another.
+/// The sequences of packs, one pack after another in one list.
 class PackList {
  public:
-  /// `pack_of` has the pack of each of `sequences`, which are numbered in the order in which they were opened; those of
-  /// a pack keep their order. O(sequences).
-  PackList(const SequenceList& sequences, const std::vector<std::uint32_t>& pack_of, std::size_t packs);
+  /// `pack_of` has the number of the pack of each sequence, in the order in which `for_each` calls its argument with
+  /// them; those of a pack keep this order. O(sequences).
+  template <class ForEach>
+  PackList(const std::vector<std::uint32_t>& pack_of, std::size_t packs, const ForEach& for_each)
+      : sequences_(pack_of.size()), ends_(packs + 1) {
+    for (const std::uint32_t pack : pack_of) ++ends_[pack + 1];
+    std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
+    // Each entry is the begin of its pack at first, and its end after this loop.
+    for_each([&, pack = pack_of.begin()](const SizedSequence& each) mutable { sequences_[ends_[*pack++]++] = each; });
+  }
 
-  [[nodiscard]] std::size_t size() const { return begins_.size() - 1; }
-  [[nodiscard]] std::span<const std::size_t> operator[](std::size_t pack) const {
-    return std::span(sequences_).subspan(begins_[pack], begins_[pack + 1] - begins_[pack]);
+  [[nodiscard]] std::size_t size() const { return ends_.size() - 1; }
+  [[nodiscard]] std::span<const SizedSequence> operator[](std::size_t pack) const {
+    const std::size_t begin = pack == 0 ? 0 : ends_[pack - 1];
+    return std::span(sequences_).subspan(begin, ends_[pack] - begin);
   }
 
  private:
-  SequenceList sequences_;
-  std::vector<std::size_t> begins_;  // of each pack, and the end of the last
+  SizedList sequences_;
+  std::vector<std::uint32_t> ends_;  // of each pack, and once more the last
 };
 
-/// The packs of best_fit() as one list.
-[[nodiscard]] PackList best_fit_list(const Batch& batch, const SequenceList& sequences, std::int64_t room);
+/// The packs of best_fit() as one list. In the order of the data a pack has the place of the sequence that opened it,
+/// its longest if they come longest first: that is independent of the number of others that joined it. If the key were
+/// the first member in the data, the fullest packs would move to the front.
+[[nodiscard]] PackList best_fit_list(const SizedList& sequences, std::int64_t room,
+                                     DealOrder order = DealOrder::descending);
 
 /// Packs sequences into packs of at most `room` tokens by best fit: each goes where it leaves the least room. For
 /// sequences longest first this is best-fit decreasing, which needs at most 11/9 of the minimum number of packs
 /// (Johnson 1974). Packs are in the order in which they were opened, and each begins with the sequence that opened it.
-/// O(n (digits of the room + log packs of a room)).
+/// O(n log packs).
 [[nodiscard]] std::vector<SequencePack> best_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room);
 
 /// Packs sequences in the order of the data into packs of at most `room` tokens and `most` sequences (empty: any
@@ -146,12 +157,5 @@ struct WorkPacks {
 /// `room` tokens. `count` >= 1. O(sequences log count).
 [[nodiscard]] WorkPacks pack_by_work(const Batch& batch, const SequenceList& order, std::size_t count,
                                      std::int64_t room, const WorkModel& work);
-
-/// Orders packs that best_fit() made of sequences longest first. The key is the sequence that opened a pack, the
-/// longest: its place in the data is independent of the number of others that joined it. If the key were the first
-/// member in the data, the fullest packs would move to the front.
-void put_in_order(std::vector<SequencePack>& packs, DealOrder order);
-/// The same of a list of packs of a batch with so many sequences: their numbers in that order. O(sequences).
-[[nodiscard]] std::vector<std::uint32_t> in_order(const PackList& packs, DealOrder order, std::size_t sequences);
 
 }  // namespace hdpsim

@@ -7,6 +7,32 @@
 #include "sim/base/division.h"
 
 namespace hdpsim {
+namespace {
+
+MicroBatch made(std::vector<HdpRank> group, std::vector<Span> spans, const RingSize& size) {
+  MicroBatch micro_batch;
+  micro_batch.group = std::move(group);
+  micro_batch.spans = std::move(spans);
+  micro_batch.offload = size.offload;
+  micro_batch.token_wise = size.token_wise;
+  return micro_batch;
+}
+
+std::vector<Span> whole_spans(std::span<const SizedSequence> sequences) {
+  std::vector<Span> spans;
+  spans.reserve(sequences.size());
+  for (const SizedSequence& each : sequences) spans.push_back({SequenceId(each.sequence), 0, each.tokens});
+  return spans;
+}
+
+std::vector<HdpRank> consecutive_ranks(std::size_t first, std::int64_t count) {
+  std::vector<HdpRank> ranks;
+  ranks.reserve(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) ranks.emplace_back(first + i);
+  return ranks;
+}
+
+}  // namespace
 
 PlanBuilder::PlanBuilder(std::string policy, const PlanningContext& context, const Batch& batch, std::int64_t step)
     : batch_(&batch) {
@@ -38,21 +64,15 @@ Plan PlanBuilder::take() {
 }
 
 void PlanBuilder::add(std::vector<HdpRank> group, std::span<const std::size_t> sequences, const RingSize& size) {
-  add(made(std::move(group), sequences, size));
+  add(made(std::move(group), whole(sequences), size));
+}
+
+void PlanBuilder::add(std::vector<HdpRank> group, std::span<const SizedSequence> sequences, const RingSize& size) {
+  add(made(std::move(group), whole_spans(sequences), size));
 }
 
 void PlanBuilder::add(MicroBatch micro_batch) {
   plan_.micro_batches.push_back(std::move(micro_batch));
-}
-
-MicroBatch PlanBuilder::made(std::vector<HdpRank> group, std::span<const std::size_t> sequences,
-                             const RingSize& size) const {
-  MicroBatch micro_batch;
-  micro_batch.group = std::move(group);
-  micro_batch.spans = whole(sequences);
-  micro_batch.offload = size.offload;
-  micro_batch.token_wise = size.token_wise;
-  return micro_batch;
 }
 
 std::vector<Span> PlanBuilder::whole(std::span<const std::size_t> sequences) const {
@@ -64,6 +84,11 @@ std::vector<Span> PlanBuilder::whole(std::span<const std::size_t> sequences) con
 
 void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size,
                                   std::span<const std::size_t> sequences) {
+  add(made(consecutive_ranks(first_rank, size.degree), whole(sequences), size));
+}
+
+void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size,
+                                  std::span<const SizedSequence> sequences) {
   add(consecutive(first_rank, size, sequences));
 }
 
@@ -76,13 +101,17 @@ void PlanBuilder::add_in_turn(const std::vector<SequencePack>& packs, std::int64
   }
 }
 
+void PlanBuilder::add_in_turn(const PackList& packs, std::int64_t cp, const RingSizing& sizing) {
+  const auto replicas = static_cast<std::size_t>(plan_.ranks / cp);
+  reserve_more(packs.size());
+  for (std::size_t i = 0; i < packs.size(); ++i) {
+    add_consecutive(i % replicas * static_cast<std::size_t>(cp), sizing.on(cp, tokens_of(packs[i])), packs[i]);
+  }
+}
+
 MicroBatch PlanBuilder::consecutive(std::size_t first_rank, const RingSize& size,
-                                    std::span<const std::size_t> sequences) const {
-  const auto degree = static_cast<std::size_t>(size.degree);
-  std::vector<HdpRank> group;
-  group.reserve(degree);
-  for (std::size_t i = 0; i < degree; ++i) group.emplace_back(first_rank + i);
-  return made(std::move(group), sequences, size);
+                                    std::span<const SizedSequence> sequences) const {
+  return made(consecutive_ranks(first_rank, size.degree), whole_spans(sequences), size);
 }
 
 void PlanBuilder::add_with_local(std::size_t first_rank, std::span<const std::size_t> shared,

@@ -26,14 +26,17 @@ class PlanBuilder {
   }
   /// Adds whole sequences as one micro-batch of the group, offloaded as `size` says.
   void add(std::vector<HdpRank> group, std::span<const std::size_t> sequences, const RingSize& size = {});
+  void add(std::vector<HdpRank> group, std::span<const SizedSequence> sequences, const RingSize& size);
   /// The same on `size.degree` consecutive ranks.
   void add_consecutive(std::size_t first_rank, const RingSize& size, std::span<const std::size_t> sequences);
+  void add_consecutive(std::size_t first_rank, const RingSize& size, std::span<const SizedSequence> sequences);
   /// Adds packs to the replicas of `cp` consecutive ranks in turn, offloaded as `sizing` says. A pack without sequences
   /// leaves its replica out.
   void add_in_turn(const std::vector<SequencePack>& packs, std::int64_t cp, const RingSizing& sizing);
+  void add_in_turn(const PackList& packs, std::int64_t cp, const RingSizing& sizing);
   /// What add_consecutive() would add.
   [[nodiscard]] MicroBatch consecutive(std::size_t first_rank, const RingSize& size,
-                                       std::span<const std::size_t> sequences) const;
+                                       std::span<const SizedSequence> sequences) const;
   /// Adds one of `local.size()` consecutive ranks that share sequences, the i-th of which holds those of local[i]
   /// alone. Where nothing is shared, every rank that holds some has a micro-batch of its own.
   void add_with_local(std::size_t first_rank, std::span<const std::size_t> shared,
@@ -54,8 +57,6 @@ class PlanBuilder {
 
  private:
   void add(MicroBatch micro_batch);
-  [[nodiscard]] MicroBatch made(std::vector<HdpRank> group, std::span<const std::size_t> sequences,
-                                const RingSize& size) const;
   [[nodiscard]] std::vector<Span> whole(std::span<const std::size_t> sequences) const;
 
   [[nodiscard]] std::int64_t length(std::size_t sequence) const { return batch_->sequences[sequence].tokens; }

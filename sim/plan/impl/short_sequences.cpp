@@ -10,43 +10,44 @@
 
 namespace hdpsim {
 
-ShortSequences::ShortSequences(const Batch& batch, std::span<const std::size_t> longest_first)
-    : batch_(batch), ascending_(longest_first.rbegin(), longest_first.rend()), last_left_(ascending_.size() + 1) {
-  const auto tokens = [&](std::size_t sequence) { return batch_.sequences[sequence].tokens; };
-  for (auto first = ascending_.begin(); first != ascending_.end();) {
-    const auto longer = [&](std::size_t sequence) { return tokens(sequence) > tokens(*first); };
-    const auto end = std::find_if(first, ascending_.end(), longer);
-    std::reverse(first, end);
-    first = end;
+ShortSequences::ShortSequences(std::span<const SizedSequence> sequences) : sequences_(sequences) {
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    const std::int64_t tokens = sequences[i].tokens;
+    if (left_.empty() || left_.back().tokens != tokens) left_.push_back({tokens, i, i});
+    left_.back().end = i + 1;
   }
-  std::iota(last_left_.begin(), last_left_.end(), 0U);
+  first_left_.resize(left_.size() + 1);
+  std::iota(first_left_.begin(), first_left_.end(), std::size_t{0});
 }
 
-std::size_t ShortSequences::last_left(std::size_t end) {
-  while (last_left_[end] != end) {
-    last_left_[end] = last_left_[last_left_[end]];
-    end = last_left_[end];
+std::size_t ShortSequences::first_left(std::size_t length) {
+  while (first_left_[length] != length) {
+    first_left_[length] = first_left_[first_left_[length]];
+    length = first_left_[length];
   }
-  return end;
+  return length;
 }
 
-std::optional<std::size_t> ShortSequences::take_longest_within(
-    std::int64_t most, const std::function<bool(std::size_t sequence)>& wanted) {
-  const auto fits = [&](std::size_t sequence) { return batch_.sequences[sequence].tokens <= most; };
-  const auto beyond = std::partition_point(ascending_.begin(), ascending_.end(), fits);
-  const std::size_t place = last_left(static_cast<std::size_t>(beyond - ascending_.begin()));
-  if (place == 0 || !wanted(ascending_[place - 1])) return std::nullopt;
-  last_left_[place] = static_cast<std::uint32_t>(place - 1);
-  return ascending_[place - 1];
+std::optional<SizedSequence> ShortSequences::take_longest_within(
+    std::int64_t most, const std::function<bool(std::int64_t tokens)>& wanted) {
+  const auto is_longer = [&](const SameLength& each) { return each.tokens > most; };
+  const auto within = std::partition_point(left_.begin(), left_.end(), is_longer);
+  const std::size_t length = first_left(static_cast<std::size_t>(within - left_.begin()));
+  if (length == left_.size() || !wanted(left_[length].tokens)) return std::nullopt;
+  const SizedSequence taken = sequences_[--left_[length].end];
+  if (left_[length].begin == left_[length].end) first_left_[length] = length + 1;
+  return taken;
 }
 
-SequenceList ShortSequences::rest() const {
-  SequenceList sequences;
-  sequences.reserve(ascending_.size());
-  for (std::size_t place = ascending_.size(); place > 0; --place) {
-    if (last_left_[place] == place) sequences.push_back(ascending_[place - 1]);
-  }
-  return sequences;
+std::size_t ShortSequences::count() const {
+  std::size_t count = 0;
+  for (const SameLength& each : left_) count += each.end - each.begin;
+  return count;
+}
+
+std::int64_t ShortSequences::shortest() const {
+  const auto some = [](const SameLength& each) { return each.begin < each.end; };
+  return std::find_if(left_.rbegin(), left_.rend(), some)->tokens;
 }
 
 namespace {
@@ -147,47 +148,87 @@ ByKey by_key(const std::vector<std::uint32_t>& keys, std::size_t count) {
 
 }  // namespace
 
-void DealtSequences::add_to(PlanBuilder& builder) const {
-  const PackList members(sequences, packs, ranks.size());
-  const std::size_t pool = ranks.empty() ? 0 : *std::max_element(ranks.begin(), ranks.end()) + std::size_t{1};
+void DealtSequences::add_to(PlanBuilder& builder) {
+  if (!sequences) return;
+  const std::size_t pool = std::size_t{*std::max_element(ranks.begin(), ranks.end())} + 1;
+  const std::vector<std::uint32_t> order = by_key(ranks, pool).indices;
+  std::vector<std::uint32_t> places(order.size());
+  for (std::uint32_t place = 0; place < order.size(); ++place) places[order[place]] = place;
+  for (std::uint32_t& pack : packs) pack = places[pack];
+  const PackList members(packs, ranks.size(), [&](auto place) {
+    sequences->for_each_length(
+        [&](std::int64_t, auto same) { std::for_each(same.begin(), same.end(), std::ref(place)); });
+  });
   builder.reserve_more(ranks.size());
-  for (const std::uint32_t pack : by_key(ranks, pool).indices) {
-    builder.add_consecutive(ranks[pack], size, members[pack]);
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    builder.add_consecutive(ranks[order[place]], size, members[place]);
   }
 }
 
-DealtSequences deal_short_sequences(const Batch& batch, SequenceList sequences, const RingSizing& sizing,
-                                    std::vector<double>& loads, const std::vector<double>& speeds) {
-  const PlanningContext& context = sizing.context();
-  DealtSequences dealt{.sequences = std::move(sequences), .packs = {}, .ranks = {}, .size = sizing.pack_size()};
-  dealt.packs.reserve(dealt.sequences.size());
-  if (dealt.sequences.empty()) return dealt;
-  LeastLoaded least_loaded(loads);
-  OpenPacks open(loads.size(), batch.sequences[dealt.sequences.back()].tokens);
-  for (std::size_t i = 0, last = dealt.sequences.size() - 1; i <= last; ++i) {
-    constexpr std::size_t ahead = 16;  // lengths are scattered in memory
-    __builtin_prefetch(&batch.sequences[dealt.sequences[std::min(i + ahead, last)]]);
-    const std::int64_t tokens = batch.sequences[dealt.sequences[i]].tokens;
-    const std::size_t rank = least_loaded.bin();
-    open.prefetch(least_loaded.bin_ahead());
+namespace {
+
+/// One dealing of short sequences.
+class Dealer {
+ public:
+  Dealer(const RingSizing& sizing, std::int64_t shortest, const std::vector<double>& loads,
+         const std::vector<double>& speeds, DealtSequences& dealt)
+      : context_(sizing.context()),
+        sizing_(sizing),
+        speeds_(speeds),
+        dealt_(dealt),
+        least_loaded_(loads),
+        open_(loads.size(), shortest) {}
+
+  /// Deals `count` sequences of one length.
+  void deal(std::int64_t tokens, std::size_t count) {
     const double pairs = causal_pairs(tokens);
-    double seconds = context.work.compute_seconds(pairs, tokens) + sizing.offload_seconds(pairs, tokens, dealt.size);
-    std::optional<OpenPack> pack = open.take(rank, tokens);
+    const double seconds =
+        context_.work.compute_seconds(pairs, tokens) + sizing_.offload_seconds(pairs, tokens, dealt_.size);
+    for (; count > 0; --count) deal_one(tokens, seconds);
+  }
+
+  void get(std::vector<double>& loads) { least_loaded_.get(loads); }
+
+ private:
+  void deal_one(std::int64_t tokens, double seconds) {
+    const std::size_t rank = least_loaded_.bin();
+    open_.prefetch(least_loaded_.bin_ahead());
+    std::optional<OpenPack> pack = open_.take(rank, tokens);
     double below_least = 0;  // is in the load already
     if (pack) {
-      below_least = std::max(0.0, context.work.least - pack->seconds);
+      below_least = std::max(0.0, context_.work.least - pack->seconds);
     } else {
-      pack = {context.capacity, static_cast<std::uint32_t>(dealt.ranks.size()), 0};
-      dealt.ranks.push_back(static_cast<std::uint32_t>(rank));
-      seconds += context.work.per_micro_batch;
+      pack = {context_.capacity, static_cast<std::uint32_t>(dealt_.ranks.size()), 0};
+      dealt_.ranks.push_back(static_cast<std::uint32_t>(rank));
+      seconds += context_.work.per_micro_batch;
     }
-    dealt.packs.push_back(pack->id);
+    dealt_.packs.push_back(pack->id);
     pack->seconds += seconds;
-    open.put(rank, {pack->room - tokens, pack->id, pack->seconds});
-    seconds += std::max(0.0, context.work.least - pack->seconds) - below_least;
-    least_loaded.add(speeds.empty() ? seconds : seconds / speeds[rank]);
+    open_.put(rank, {pack->room - tokens, pack->id, pack->seconds});
+    seconds += std::max(0.0, context_.work.least - pack->seconds) - below_least;
+    least_loaded_.add(speeds_.empty() ? seconds : seconds / speeds_[rank]);
   }
-  least_loaded.get(loads);
+
+  const PlanningContext& context_;
+  const RingSizing& sizing_;
+  const std::vector<double>& speeds_;
+  DealtSequences& dealt_;
+  LeastLoaded least_loaded_;
+  OpenPacks open_;
+};
+
+}  // namespace
+
+DealtSequences deal_short_sequences(ShortSequences sequences, const RingSizing& sizing, std::vector<double>& loads,
+                                    const std::vector<double>& speeds) {
+  DealtSequences dealt{.sequences = {}, .packs = {}, .ranks = {}, .size = sizing.pack_size()};
+  const std::size_t count = sequences.count();
+  if (count == 0) return dealt;
+  dealt.packs.reserve(count);
+  Dealer dealer(sizing, sequences.shortest(), loads, speeds, dealt);
+  sequences.for_each_length([&](std::int64_t tokens, auto same) { dealer.deal(tokens, same.size()); });
+  dealer.get(loads);
+  dealt.sequences = std::move(sequences);
   return dealt;
 }
 

@@ -13,37 +13,54 @@
 
 namespace hdpsim {
 
+/// Those of one length in a list of sequences, longest first: places [begin, end).
+struct SameLength {
+  std::int64_t tokens;
+  std::size_t begin;
+  std::size_t end;
+};
+
 /// The sequences shorter than C that no micro-batch has taken yet. Among equal ones the last of the data goes first.
+/// A copy costs O(lengths that occur).
 class ShortSequences {
  public:
-  /// `longest_first` is the tail of longest_first(), from the first sequence shorter than C on. O(n).
-  ShortSequences(const Batch& batch, std::span<const std::size_t> longest_first);
+  /// `sequences` is the tail of sized_longest_first(), from the first sequence shorter than C on, and outlives this.
+  /// O(n).
+  explicit ShortSequences(std::span<const SizedSequence> sequences);
 
-  /// Takes the longest sequence of at most `most` tokens if `wanted` returns true for it. Amortised O(log n).
-  std::optional<std::size_t> take_longest_within(std::int64_t most,
-                                                 const std::function<bool(std::size_t sequence)>& wanted);
-  /// All sequences that are left, longest first.
-  [[nodiscard]] SequenceList rest() const;
+  /// Takes the longest sequence of at most `most` tokens if `wanted` returns true for its tokens. Amortised O(log n).
+  std::optional<SizedSequence> take_longest_within(std::int64_t most,
+                                                   const std::function<bool(std::int64_t tokens)>& wanted);
+  /// Calls visit(tokens, sequences) for every length of which some are left, longest first.
+  template <class Visit>
+  void for_each_length(const Visit& visit) const {
+    for (const SameLength& each : left_) {
+      if (each.begin < each.end) visit(each.tokens, sequences_.subspan(each.begin, each.end - each.begin));
+    }
+  }
+  [[nodiscard]] std::size_t count() const;      ///< Of those that are left.
+  [[nodiscard]] std::int64_t shortest() const;  ///< Tokens of the shortest that is left, of at least one.
 
  private:
-  [[nodiscard]] std::size_t last_left(std::size_t end);
+  [[nodiscard]] std::size_t first_left(std::size_t length);
 
-  const Batch& batch_;
-  SequenceList ascending_;  // by (tokens, sequence)
-  // By i: the place j of the last sequence left among the first i (it is the j-th), or a larger place from which to
-  // search on. A forest of disjoint sets (Tarjan 1975), whose paths get shorter with each search.
-  std::vector<std::uint32_t> last_left_;
+  std::span<const SizedSequence> sequences_;
+  std::vector<SameLength> left_;
+  // By length: the first from there on of which some are left, or one before it from which to search on. A forest of
+  // disjoint sets (Tarjan 1975), whose paths get shorter with each search.
+  std::vector<std::size_t> first_left_;
 };
 
 /// Short sequences in micro-batches of one rank each, of at most C tokens.
 struct DealtSequences {
-  SequenceList sequences;            ///< In the order in which they were dealt.
-  std::vector<std::uint32_t> packs;  ///< The micro-batch of each sequence.
-  std::vector<std::uint32_t> ranks;  ///< Rank of every micro-batch, in the order in which they were opened.
-  RingSize size = {};                ///< Of every micro-batch.
+  std::optional<ShortSequences> sequences;  ///< Dealt in their order. Empty: none were.
+  std::vector<std::uint32_t> packs;         ///< The micro-batch of each sequence.
+  std::vector<std::uint32_t> ranks;         ///< Rank of every micro-batch, in the order in which they were opened.
+  RingSize size = {};                       ///< Of every micro-batch.
 
-  /// Adds the micro-batches to a plan, rank by rank, those of a rank in the order in which they were opened. O(n + P).
-  void add_to(PlanBuilder& builder) const;
+  /// Adds the micro-batches to a plan, rank by rank, those of a rank in the order in which they were opened; once.
+  /// O(n + P).
+  void add_to(PlanBuilder& builder);
 };
 
 /// Deals sequences shorter than C, longest first, each to the rank that is done first: longest processing time first
@@ -53,7 +70,7 @@ struct DealtSequences {
 /// `sizing` offloads packs, it also grows by what the sequence would wait for its own copies. All are divided by the
 /// rank's entry in `speeds`; if that is empty, all are 1. O((n + P) log P) plus, for each sequence, a move of a rank's
 /// open micro-batches.
-[[nodiscard]] DealtSequences deal_short_sequences(const Batch& batch, SequenceList sequences, const RingSizing& sizing,
+[[nodiscard]] DealtSequences deal_short_sequences(ShortSequences sequences, const RingSizing& sizing,
                                                   std::vector<double>& loads, const std::vector<double>& speeds = {});
 
 }  // namespace hdpsim

@@ -37,6 +37,22 @@ class StaticMesh final : public BuildingPlanner {
   RingSizing sizing_;
 };
 
+/// `static` with best fit, up to the context.
+class BestFitMesh final : public BuildingPlanner {
+ public:
+  BestFitMesh(const PlanningContext& context, const StaticOptions& options)
+      : BuildingPlanner("static", context), options_(options), sizing_(context, options.offload) {}
+
+ private:
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
+    const PackList packs = best_fit_list(sized_longest_first(batch), context_.context, options_.order);
+    builder.add_in_turn(packs, options_.cp, sizing_);
+  }
+
+  StaticOptions options_;
+  RingSizing sizing_;
+};
+
 /// `static: {cp: auto | N, packing: best_fit | next_fit, order: data | descending}`.
 struct StaticPolicy final : PolicyOptions {
   std::optional<std::int64_t> cp;  ///< Ranks of a group; if empty, the smallest number that holds the context.
@@ -181,12 +197,8 @@ struct HomogeneousPolicy final : PolicyOptions {
 }  // namespace
 
 std::unique_ptr<Planner> make_static(const PlanningContext& context, const StaticOptions& options) {
-  const auto pack = [options, room = context.context](const Batch& batch) {
-    if (options.packing == StaticPacking::next_fit) return next_fit(batch, room);
-    Packs packs = best_fit(batch, longest_first(batch), room);
-    put_in_order(packs, options.order);
-    return packs;
-  };
+  if (options.packing == StaticPacking::best_fit) return std::make_unique<BestFitMesh>(context, options);
+  const auto pack = [room = context.context](const Batch& batch) { return next_fit(batch, room); };
   return std::make_unique<StaticMesh>("static", context, options.cp, pack, options.offload);
 }
 

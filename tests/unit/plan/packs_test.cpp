@@ -1,10 +1,8 @@
 #include "sim/plan/impl/packs.h"
 
-#include <set>
 #include <utility>
 
 #include "sim/base/check.h"
-#include "sim/base/random.h"
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {
@@ -31,30 +29,6 @@ TEST_CASE("longest first keeps the data order among equals", "[plan][packing]") 
   CHECK(longest_first(batch_of({5, 9, 5, 7})) == SequenceList{1, 3, 0, 2});
 }
 
-TEST_CASE("best fit takes the first pack of the least room that is enough, as a sorted set does", "[plan][packing]") {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    CAPTURE(seed);
-    RandomStream random(seed, "rooms");
-    const std::uint64_t largest = std::uint64_t{1} << (1 + 2 * seed);  // of one to seven digits
-    BestFit open;
-    std::set<std::pair<std::int64_t, std::size_t>> rooms;
-    for (std::size_t pack = 0; pack < 500; ++pack) {
-      const auto room = static_cast<std::int64_t>(random.below(largest));  // a pack without room is closed
-      open.put(pack, room);
-      if (room > 0) rooms.emplace(room, pack);
-      if (random.below(3) == 0) continue;
-      const auto tokens = 1 + static_cast<std::int64_t>(random.below(largest));
-      const auto least = rooms.lower_bound({tokens, 0});
-      const std::optional<BestFit::Room> taken = open.take(tokens);
-      REQUIRE(taken.has_value() == (least != rooms.end()));
-      if (!taken) continue;
-      CHECK(taken->tokens == least->first);
-      CHECK(taken->pack == least->second);
-      rooms.erase(least);
-    }
-  }
-}
-
 TEST_CASE("best fit puts a sequence where the least room is left", "[plan][packing]") {
   // 60 and 50 open packs with 40 and 50 left; 40 fits both and fills the first; 45 then goes to the second.
   CHECK(pack({60, 50, 45, 40}, 100) == std::vector<SequenceList>{{0, 3}, {1, 2}});
@@ -72,10 +46,15 @@ TEST_CASE("a sequence longer than a pack has a pack of its own that takes no oth
   CHECK(pack({250, 10}, 100) == std::vector<SequenceList>{{0}, {1}});
 }
 
-TEST_CASE("in data order a pack stands where its longest sequence stands", "[plan][packing]") {
-  std::vector<SequencePack> packs{{{4, 0}}, {{1}}, {{3, 2}}};
-  put_in_order(packs, DealOrder::data);
-  CHECK(sequences_of(packs) == std::vector<SequenceList>{{1}, {3, 2}, {4, 0}});
+TEST_CASE("in data order a pack has the place of its longest sequence", "[plan][packing]") {
+  // Longest first, 4 takes 0, 1 stays alone, and 3 takes 2.
+  const PackList packs = best_fit_list(sized_longest_first(batch_of({10, 95, 20, 80, 90})), 100, DealOrder::data);
+  std::vector<SequenceList> lists;
+  for (std::size_t pack = 0; pack < packs.size(); ++pack) {
+    SequenceList& list = lists.emplace_back();
+    for (const SizedSequence& each : packs[pack]) list.push_back(each.sequence);
+  }
+  CHECK(lists == std::vector<SequenceList>{{1}, {3, 2}, {4, 0}});
 }
 
 TEST_CASE("next fit closes a pack for the sequence that does not fit, though later ones would", "[plan][packing]") {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "sim/base/random.h"
 #include "tests/support/catch.h"
@@ -13,7 +15,7 @@ namespace {
 struct Dealing {
   PlanningContext context;
   Batch batch;
-  SequenceList sequences;
+  SizedList sequences;
   std::vector<double> loads;
   std::vector<double> speeds;
 };
@@ -31,7 +33,7 @@ Dealing drawn(std::uint64_t seed) {
     const std::uint64_t tokens = longest - random.below(lengths);
     drawn.batch.sequences.push_back({static_cast<std::int64_t>(tokens), static_cast<std::int64_t>(i)});
   }
-  drawn.sequences = longest_first(drawn.batch);
+  drawn.sequences = sized_longest_first(drawn.batch);
   const std::uint64_t ranks = 1 + random.below(20);
   const bool is_busy = random.below(2) == 0;
   for (std::uint64_t rank = 0; rank < ranks; ++rank) {
@@ -54,7 +56,7 @@ struct Plain {
   std::vector<double> loads;
 
   explicit Plain(const Dealing& dealing) : loads(dealing.loads) {
-    for (const std::size_t sequence : dealing.sequences) deal(dealing, dealing.batch.sequences[sequence].tokens);
+    for (const SizedSequence& each : dealing.sequences) deal(dealing, each.tokens);
   }
 
   void deal(const Dealing& dealing, std::int64_t tokens) {
@@ -89,11 +91,39 @@ TEST_CASE("every short sequence goes to the rank that is done first, into its fu
     const Plain plain(dealing);
     std::vector<double> loads = dealing.loads;
     const DealtSequences dealt =
-        deal_short_sequences(dealing.batch, dealing.sequences, {dealing.context, {}}, loads, dealing.speeds);
+        deal_short_sequences(ShortSequences(dealing.sequences), {dealing.context, {}}, loads, dealing.speeds);
     CHECK(loads == plain.loads);
     REQUIRE(dealt.ranks.size() == plain.packs.size());
     for (std::size_t pack = 0; pack < dealt.ranks.size(); ++pack) CHECK(dealt.ranks[pack] == plain.packs[pack].rank);
     CHECK(dealt.packs == plain.pack_of);
+  }
+}
+
+TEST_CASE("the longest sequence within a limit is taken, of equal ones the last of the data", "[planner]") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    const Dealing dealing = drawn(seed);
+    ShortSequences left(dealing.sequences);
+    std::set<std::pair<std::uint32_t, std::uint32_t>> plain;  // (tokens, sequence)
+    for (const SizedSequence& each : dealing.sequences) plain.emplace(each.tokens, each.sequence);
+    RandomStream random(seed, "limits");
+    for (std::size_t i = 0; i < dealing.sequences.size(); ++i) {
+      const auto most = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(dealing.context.capacity)));
+      const bool is_wanted = random.below(4) > 0;
+      const std::optional<SizedSequence> taken =
+          left.take_longest_within(most, [&](std::int64_t) { return is_wanted; });
+      const auto beyond = plain.lower_bound({static_cast<std::uint32_t>(most) + 1, 0});
+      REQUIRE(taken.has_value() == (is_wanted && beyond != plain.begin()));
+      if (!taken) continue;
+      CHECK(std::pair(taken->tokens, taken->sequence) == *std::prev(beyond));
+      plain.erase(std::prev(beyond));
+    }
+    CHECK(left.count() == plain.size());
+    SizedList rest;
+    left.for_each_length([&](std::int64_t, auto same) { rest.insert(rest.end(), same.begin(), same.end()); });
+    SizedList expected = dealing.sequences;
+    std::erase_if(expected, [&](const SizedSequence& each) { return !plain.contains({each.tokens, each.sequence}); });
+    CHECK(rest == expected);
   }
 }
 
