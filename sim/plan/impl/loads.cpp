@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 namespace hdpsim {
 
@@ -87,8 +88,32 @@ LeastLoaded::LeastLoaded(const std::vector<double>& loads) {
   for (std::size_t bin = 0; bin < loads.size(); ++bin) {
     initial_.push_back({loads[bin], static_cast<std::uint32_t>(bin)});
   }
-  std::sort(initial_.begin(), initial_.end());
+  sort(initial_);
   begin_round();
+}
+
+// First into as many parts of equal width as there are loads, then each part alone (Knuth, The Art of Computer
+// Programming, 5.2.5, exercise 10). O(n) where they are spread, as mostly; O(n log n) where they are not.
+void LeastLoaded::sort(std::vector<Load>& loads) {
+  constexpr std::size_t few = 64;
+  if (loads.size() < few) return std::sort(loads.begin(), loads.end());
+  const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
+  const double least = first->load;
+  const double per_second = static_cast<double>(loads.size() - 1) / (last->load - least);
+  if (!std::isfinite(per_second)) return std::sort(loads.begin(), loads.end());
+  const auto part = [&](const Load& each) { return static_cast<std::size_t>((each.load - least) * per_second); };
+  ends_.assign(loads.size() + 2, 0);
+  for (const Load& each : loads) ++ends_[part(each) + 1];
+  std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
+  merged_.resize(loads.size());
+  // Each entry is the begin of its part at first, and its end after this loop.
+  for (const Load& each : loads) merged_[ends_[part(each)]++] = each;
+  std::swap(loads, merged_);
+  std::uint32_t begin = 0;
+  for (const std::uint32_t end : ends_) {
+    if (end - begin > 1) std::sort(loads.begin() + begin, loads.begin() + end);
+    begin = end;
+  }
 }
 
 void LeastLoaded::get(std::vector<double>& loads) {
@@ -101,7 +126,7 @@ void LeastLoaded::get(std::vector<double>& loads) {
 // sorted, so that these are not gone through for the sake of a few.
 void LeastLoaded::begin_round() {
   constexpr double most_rounds = 32;
-  std::sort(later_.begin(), later_.end());
+  sort(later_);
   sorted_.erase(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(in_round_));
   merge_in(later_.begin(), later_.end());
   later_.clear();

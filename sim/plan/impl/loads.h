@@ -105,6 +105,7 @@ class LeastLoaded {
     return !again_.empty() && (next_ == in_round_ || again_.top() < sorted_[next_]);
   }
   [[nodiscard]] const Load& front() const { return is_again() ? again_.top() : sorted_[next_]; }
+  void sort(std::vector<Load>& loads);
   void begin_round();
   void merge_in(std::vector<Load>::const_iterator begin, std::vector<Load>::const_iterator end);
 
@@ -117,7 +118,8 @@ class LeastLoaded {
   std::priority_queue<Load, std::vector<Load>, std::greater<>> again_;  // bins that are in the round again
   std::vector<Load> later_;                                             // those that are not, in any order
   std::vector<Load> merged_;
-  double least_step_ = never;  // by which a load of this round has grown
+  std::vector<std::uint32_t> ends_;  // of the parts of a sort
+  double least_step_ = never;        // by which a load of this round has grown
 };
 
 /// Deals items, in their order, each to the bin of least load so far, the first among equals: longest processing time

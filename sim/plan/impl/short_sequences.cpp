@@ -54,7 +54,7 @@ namespace {
 
 /// A micro-batch that has room.
 struct OpenPack {
-  std::int64_t room;
+  std::uint32_t room;
   std::uint32_t id;
   double seconds;  ///< Seconds so far, including the fixed time.
 };
@@ -98,9 +98,9 @@ class OpenPacks {
   }
 
  private:
-  static constexpr std::uint32_t near = 5;  // two cache lines, with the count
-  /// The packs of one rank by ascending room: here, or if they were more at a time, in `many_`.
-  struct Packs {
+  static constexpr std::uint32_t near = 7;
+  /// The packs of one rank by ascending room: here, or if they were more at a time, in `many_`. Two cache lines.
+  struct alignas(64) Packs {
     std::array<OpenPack, near> here;
     std::uint32_t count = 0;
     bool is_elsewhere = false;
@@ -198,13 +198,14 @@ class Dealer {
     if (pack) {
       below_least = std::max(0.0, context_.work.least - pack->seconds);
     } else {
-      pack = {context_.capacity, static_cast<std::uint32_t>(dealt_.ranks.size()), 0};
+      pack = {static_cast<std::uint32_t>(context_.capacity), static_cast<std::uint32_t>(dealt_.ranks.size()), 0};
       dealt_.ranks.push_back(static_cast<std::uint32_t>(rank));
       seconds += context_.work.per_micro_batch;
     }
     dealt_.packs.push_back(pack->id);
     pack->seconds += seconds;
-    open_.put(rank, {pack->room - tokens, pack->id, pack->seconds});
+    pack->room -= static_cast<std::uint32_t>(tokens);
+    open_.put(rank, *pack);
     seconds += std::max(0.0, context_.work.least - pack->seconds) - below_least;
     least_loaded_.add(speeds_.empty() ? seconds : seconds / speeds_[rank]);
   }
