@@ -13,12 +13,12 @@ namespace {
 // Prices the attention of a micro-batch under a cut.
 class CutPrices {
  public:
-  CutPrices(const LoweringOptions& job, std::unique_ptr<CostModel> cost)
+  CutPrices(const LoweringOptions& job, const CostModel& cost)
       : kinds_(of_each_kind(job.model)),
         runs_(layer_runs(job.model)),
         recipe_(job.recipe),
         tp_(job.mesh.tp),
-        cost_(std::move(cost)) {}
+        cost_(cost) {}
 
   [[nodiscard]] TokenCut faster(MicroBatch micro_batch) const {
     micro_batch.cut = TokenCut::per_pack;
@@ -44,7 +44,7 @@ class CutPrices {
       Attention launch = empty_launch(kind, tp_, {}, direction);
       launch.dropout = recipe_.dropout;
       launch.blocks = busiest.empty() ? gathered_attention(micro_batch, kind, tp_, direction).own.blocks : busiest;
-      sum += cost_->attention(launch).time * run.count;
+      sum += cost_.attention(launch).time * run.count;
     }
     return sum;
   }
@@ -53,21 +53,26 @@ class CutPrices {
   std::vector<LayerRun> runs_;
   Recipe recipe_;
   std::int64_t tp_;
-  std::unique_ptr<CostModel> cost_;
+  const CostModel& cost_;
 };
+
+void cut_open(Plan& plan, std::optional<TokenCut> cut, const CutPrices& prices) {
+  for (MicroBatch& micro_batch : plan.micro_batches) {
+    const bool is_shared = micro_batch.group.size() > 1 && micro_batch.local.empty();
+    const bool is_open = is_shared && micro_batch.cut == TokenCut::per_document;
+    if (is_open) micro_batch.cut = cut ? *cut : prices.faster(micro_batch);
+  }
+}
 
 class CutPlanner final : public Planner {
  public:
-  CutPlanner(std::unique_ptr<Planner> planner, std::optional<TokenCut> cut, CutPrices prices)
-      : planner_(std::move(planner)), cut_(cut), prices_(std::move(prices)) {}
+  CutPlanner(std::unique_ptr<Planner> planner, std::optional<TokenCut> cut, const LoweringOptions& job,
+             std::unique_ptr<CostModel> cost)
+      : planner_(std::move(planner)), cut_(cut), cost_(std::move(cost)), prices_(job, *cost_) {}
 
   [[nodiscard]] Plan plan(const Batch& batch, std::int64_t step) const override {
     Plan plan = planner_->plan(batch, step);
-    for (MicroBatch& micro_batch : plan.micro_batches) {
-      const bool is_shared = micro_batch.group.size() > 1 && micro_batch.local.empty();
-      const bool is_open = is_shared && micro_batch.cut == TokenCut::per_document;
-      if (is_open) micro_batch.cut = cut_ ? *cut_ : prices_.faster(micro_batch);
-    }
+    cut_open(plan, cut_, prices_);
     return plan;
   }
   [[nodiscard]] bool may_refuse() const override { return planner_->may_refuse(); }
@@ -78,15 +83,20 @@ class CutPlanner final : public Planner {
  private:
   std::unique_ptr<Planner> planner_;
   std::optional<TokenCut> cut_;
+  std::unique_ptr<CostModel> cost_;
   CutPrices prices_;
 };
 
 }  // namespace
 
+void cut_plan(Plan& plan, std::optional<TokenCut> cut, const LoweringOptions& job, const CostModel& cost) {
+  if (cut != TokenCut::per_document) cut_open(plan, cut, CutPrices(job, cost));
+}
+
 std::unique_ptr<Planner> with_cut(std::unique_ptr<Planner> planner, std::optional<TokenCut> cut,
                                   const LoweringOptions& job, std::unique_ptr<CostModel> cost) {
   if (planner == nullptr || cut == TokenCut::per_document) return planner;
-  return std::make_unique<CutPlanner>(std::move(planner), cut, CutPrices(job, std::move(cost)));
+  return std::make_unique<CutPlanner>(std::move(planner), cut, job, std::move(cost));
 }
 
 }  // namespace hdpsim

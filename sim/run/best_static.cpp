@@ -1,10 +1,12 @@
 #include "sim/run/best_static.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 
+#include "sim/base/check.h"
 #include "sim/run/ordered_work.h"
 #include "sim/run/static_ways.h"
 #include "sim/study/sweep.h"
@@ -29,8 +31,8 @@ class Comparison {
     std::vector<SweepPoint> points = expand_sweep(study_.resolved, none);
     for (std::size_t point = 0; point < points.size(); ++point) {
       if (only && point != *only) continue;
-      if (run_at(runs, point, baseline_).is_refused()) continue;
-      ask(point, std::move(points[point].study));
+      const Run& own = run_at(runs, point, baseline_);
+      if (!own.is_refused()) ask(own, std::move(points[point].study));
     }
     if (!judge_all()) return false;
     for (const auto& [point, subject] : asked_) {
@@ -54,11 +56,14 @@ class Comparison {
     return runs.at(point * study_.plans.size() + plan);
   }
 
-  void ask(std::size_t point, Value study) {
-    WayQuestion question = way_question(study_.points[point], study_.plans[baseline_], std::move(study));
+  // `own` is the baseline at the point of `study`, as the study states it.
+  void ask(const Run& own, Value study) {
+    const StudyPoint& point = study_.points[own.info.point];
+    WayQuestion question = way_question(point, study_.plans[baseline_], std::move(study));
     const auto [known, is_new] = numbers_.try_emplace(identity_of(question), subjects_.size());
     if (is_new) subjects_.push_back({std::move(question)});
-    asked_.emplace_back(point, known->second);
+    subjects_[known->second].question.known.push_back({StaticWay{sharing_of(point.spec)}, &own});
+    asked_.emplace_back(own.info.point, known->second);
   }
 
   bool judge_all() {
@@ -80,10 +85,11 @@ class Comparison {
   // it was stopped.
   [[nodiscard]] std::optional<BestStatic> best_of(Subject& subject, const Run& own) {
     const StudyPoint& point = study_.points[own.info.point];
-    const auto stated = [&] { return BestStatic{std::make_shared<const Run>(own), static_degree(point, baseline_)}; };
+    const StaticWay own_way{sharing_of(point.spec)};
+    const auto stated = [&] { return BestStatic{std::make_shared<const Run>(own), degree_of(own_way, subject)}; };
     for (std::size_t place = 0; place < subject.ranking.size(); ++place) {
       const JudgedWay& judged = subject.ranking[place];
-      if (judged.way == StaticWay{sharing_of(point.spec)}) {
+      if (judged.way == own_way) {
         if (own.metrics.fits) return stated();
         continue;
       }
@@ -95,6 +101,14 @@ class Comparison {
       return BestStatic{beside(own, *found, judged.degree), judged.degree};
     }
     return std::nullopt;
+  }
+
+  // Of a way that fits.
+  [[nodiscard]] static std::int64_t degree_of(const StaticWay& way, const Subject& subject) {
+    const auto found = std::find_if(subject.ranking.begin(), subject.ranking.end(),
+                                    [&](const JudgedWay& judged) { return judged.way == way; });
+    HDPSIM_CHECK(found != subject.ranking.end(), "a way that fits all steps does not fit those that are judged");
+    return found->degree;
   }
 
   // A way of the ranking over all steps; null if it was stopped. One that cannot run beside the study's other jobs does

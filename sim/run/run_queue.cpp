@@ -69,14 +69,9 @@ class RunQueue::RunInProgress {
 
   // Computed at the end, because how long a step waits depends on those before it.
   void wait_for_data(const LoadingSpec& loading) {
-    std::vector<LoadedStep> steps;
-    steps.reserve(result_.steps.size());
-    for (const StepResult& step : result_.steps) steps.push_back({step.loading, step.time});
-    const std::vector<Duration> waits = data_waits(loading, steps);
-    for (std::size_t i = 0; i < waits.size(); ++i) {
-      add_data_wait(waits[i], result_.steps[i]);
-      time_ += waits[i];
-      for (BreakdownMean& rank : ranks_) rank.extend(Activity::data_wait, waits[i]);
+    for (const Duration wait : add_data_waits(loading, result_.steps)) {
+      time_ += wait;
+      for (BreakdownMean& rank : ranks_) rank.extend(Activity::data_wait, wait);
     }
   }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "sim/run/runner.h"
-#include "sim/run/step.h"
+#include "sim/analysis/metrics.h"
+#include "sim/run/impl/way_steps.h"
 #include "sim/study/override.h"
 #include "sim/study/study_plans.h"
 
@@ -99,12 +99,12 @@ class Judge {
       Study study = read(way);
       StudyPoint& point = study.points.front();
       point.spec.steps = std::min(point.spec.steps, judged_steps);
-      if (point.spec.grain == Grain::exact) point.spec.grain = Grain::fluid;
-      const auto runs = run_study(study, {.stop = stop_});
-      stopped_ = !runs.has_value();
+      if (!steps_) steps_.emplace(point.spec.steps);
+      const auto results = results_of(way, point);
+      stopped_ = !results.has_value();
       if (stopped_) return;
-      const std::int64_t degree = static_degree(point, 0);
-      const RunMetrics& metrics = runs->front().metrics;
+      const std::int64_t degree = steps_->degree(point, way.cp);
+      const RunMetrics metrics = metrics_of(study.run_info(0, 0), {.steps = *results, .ranks = {}, .links = {}});
       if (metrics.fits) {
         fitting_.push_back({way, degree, metrics.step_time_s.mean});
       } else if (way.cp == 0 && !question_.states_cp) {
@@ -112,6 +112,20 @@ class Judge {
       }
     } catch (const InputError&) {  // the mesh does not allow it
     }
+  }
+
+  // Empty if it was stopped. Steps of a run wait for data that those after them begin to load.
+  [[nodiscard]] std::optional<std::vector<StepResult>> results_of(const StaticWay& way, StudyPoint& point) {
+    const bool is_alone = question_.study.find("background") == nullptr;
+    if (is_alone && !point.spec.loading && point.spec.grain != Grain::exact) {
+      for (const KnownWay& known : question_.known) {
+        if (known.way != way) continue;
+        const std::vector<StepResult>& all = known.run->result.steps;
+        return std::vector<StepResult>(all.begin(), all.begin() + point.spec.steps);
+      }
+    }
+    if (point.spec.grain == Grain::exact) point.spec.grain = Grain::fluid;
+    return steps_->simulate(point, way.cp, stop_);
   }
 
   [[nodiscard]] Study read(const StaticWay& way) {
@@ -127,6 +141,7 @@ class Judge {
   const std::function<bool()>& stop_;
   std::vector<StaticWay> judged_;
   std::vector<JudgedWay> fitting_;
+  std::optional<WaySteps> steps_;
   bool stopped_ = false;
 };
 
@@ -161,11 +176,6 @@ Value study_of(const WayQuestion& question, const StaticWay& way) {
     plan = with_option(plan, "cp", Value::scalar(fmt::format("{}", way.cp)));
   }
   return study;
-}
-
-std::int64_t static_degree(const StudyPoint& point, std::size_t plan) {
-  const Plan made = make_plan(point, plan, 0, point.batches->step(0));
-  return made.micro_batches.empty() ? 1 : std::ssize(made.micro_batches.front().group);
 }
 
 std::string way_name(const std::string& plan, const StaticWay& way) {

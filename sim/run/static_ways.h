@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/metrics.h"
 #include "sim/study/catalog.h"
 #include "sim/study/sharing_choice.h"
 #include "sim/study/study.h"
@@ -18,6 +19,12 @@ struct StaticWay {
   SharingChoice sharing;
   std::int64_t cp = 0;  ///< 0: what the study's plan says.
   friend bool operator==(const StaticWay&, const StaticWay&) = default;
+};
+
+/// A way that is a run of the study already.
+struct KnownWay {
+  StaticWay way;
+  const Run* run = nullptr;
 };
 
 struct JudgedWay {
@@ -32,6 +39,7 @@ struct WayQuestion {
   SharingChoice own;
   std::vector<SharingChoice> allowed;  ///< As allowed_sharings() orders them.
   bool states_cp = false;
+  std::vector<KnownWay> known{};  ///< Runs of the point, without their intervals, which must outlive the answer.
 };
 
 /// Whether a plan is a static mesh whose ways can be searched.
@@ -45,12 +53,9 @@ struct WayQuestion {
 [[nodiscard]] Value study_of(const WayQuestion& question, const StaticWay& way);
 /// "static (a2a)"
 [[nodiscard]] std::string way_name(const std::string& plan, const StaticWay& way);
-/// The ranks of a group of a plan that is a static mesh: all its groups are alike.
-[[nodiscard]] std::int64_t static_degree(const StudyPoint& point, std::size_t plan);
-
 /// The ways that fit the judged steps, fastest first; of several that are as fast, the study's own. The first four
-/// steps are judged, of the job alone, and in place of the exact grain in the fluid one. `reading` guards the catalog.
-/// Empty if it was stopped.
+/// steps are judged, of the job alone, and in place of the exact grain in the fluid one; those of known ways are taken
+/// from their runs where that is the same. `reading` guards the catalog. Empty if it was stopped.
 [[nodiscard]] std::optional<std::vector<JudgedWay>> judged_ways(const WayQuestion& question, Catalog& catalog,
                                                                 std::mutex& reading, const std::function<bool()>& stop);
 

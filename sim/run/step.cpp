@@ -253,18 +253,12 @@ void add_changes(const UncertaintyProbes& probes, const Program& program, const 
   add(probes.routes, step.routes);
 }
 
-SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
-                        std::size_t memory_ranks) {
+SimulatedStep simulated(const PointStep& planned, World& world, std::size_t memory_ranks) {
   Stopwatch watch;
   PhaseTimes phases;
-  Batch batch = point.batches_of(plan).step(step);
-  phases.batch_s = watch.lap();
-  const PointStep planned = point.planned(plan, step, std::move(batch));
-  phases.planner_s = watch.lap();
-  require_sound(planned.plan);
-  phases.check_s = watch.lap();
-
+  const StudyPoint& point = planned.point;
   const PointSpec& spec = point.spec;
+  const std::int64_t step = planned.plan.step;
   const Program program(planned.plan, point.lowered);
   const StepConditions conditions = conditions_of(point);
   Timeline timeline = simulate_plan(program, world, conditions);
@@ -285,11 +279,39 @@ SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t 
   return result;
 }
 
+SimulatedStep planned_and_simulated(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
+                                    std::size_t memory_ranks) {
+  Stopwatch watch;
+  PhaseTimes phases;
+  Batch batch = point.batches_of(plan).step(step);
+  phases.batch_s = watch.lap();
+  const PointStep planned = point.planned(plan, step, std::move(batch));
+  phases.planner_s = watch.lap();
+  require_sound(planned.plan);
+  phases.check_s = watch.lap();
+  SimulatedStep result = simulated(planned, world, memory_ranks);
+  result.result.phases += phases;
+  return result;
+}
+
 }  // namespace
+
+SimulatedStep simulate_step(const PointStep& planned, World& world, std::size_t memory_ranks) {
+  return of_step(planned.point.outsize, planned.plan.step, [&] { return simulated(planned, world, memory_ranks); });
+}
 
 SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
                             std::size_t memory_ranks) {
-  return of_step(point.outsize, step, [&] { return simulated(point, plan, step, world, memory_ranks); });
+  return of_step(point.outsize, step, [&] { return planned_and_simulated(point, plan, step, world, memory_ranks); });
+}
+
+std::vector<Duration> add_data_waits(const LoadingSpec& loading, std::vector<StepResult>& steps) {
+  std::vector<LoadedStep> loaded;
+  loaded.reserve(steps.size());
+  for (const StepResult& step : steps) loaded.push_back({step.loading, step.time});
+  std::vector<Duration> waits = data_waits(loading, loaded);
+  for (std::size_t i = 0; i < waits.size(); ++i) add_data_wait(waits[i], steps[i]);
+  return waits;
 }
 
 }  // namespace hdpsim

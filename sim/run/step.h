@@ -62,9 +62,14 @@ struct StepConditions {
 /// is farthest from usual.
 [[nodiscard]] Timeline simulate_plan(const Program& program, World& world, const StepConditions& conditions);
 
-/// Draws the batch, plans and simulates. `world` is one of point.make_world(); `memory_ranks` is the number of ranks
-/// whose memory over time is recorded. PlanRefused if the policy has no plan for the batch.
+/// Simulates a step whose sound plan is made. `world` is one of its point's make_world(); `memory_ranks` is the number
+/// of ranks whose memory over time is recorded.
+[[nodiscard]] SimulatedStep simulate_step(const PointStep& planned, World& world, std::size_t memory_ranks = 0);
+/// The same after drawing the batch and planning. PlanRefused if the policy has no plan for the batch.
 [[nodiscard]] SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
                                           std::size_t memory_ranks = 0);
+
+/// Adds to the steps of a run, from its first one on, what they wait for their data. Returns the waits.
+std::vector<Duration> add_data_waits(const LoadingSpec& loading, std::vector<StepResult>& steps);
 
 }  // namespace hdpsim
