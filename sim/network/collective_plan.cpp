@@ -74,6 +74,15 @@ FullestLinks fullest_links(const CollectivePlan& plan, const ClusterLinks& links
     for_each_load(plan, count);
     return fullest;
   }
+  std::size_t carried = 0;
+  for (const CollectivePlan::Part& part : plan.parts) carried += part.size();
+  if (constexpr std::size_t few = 8; carried >= links.count() / few) {
+    const std::vector<double> bytes = link_bytes(plan, links.count());
+    for (std::size_t link = 0; link < bytes.size(); ++link) {
+      if (bytes[link] > 0) count(link, bytes[link]);
+    }
+    return fullest;
+  }
   std::vector<std::pair<FairShare::Link, double>> loads;
   for_each_load(plan, [&](FairShare::Link link, double amount) { loads.emplace_back(link, amount); });
   std::stable_sort(loads.begin(), loads.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
