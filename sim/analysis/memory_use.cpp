@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "sim/base/division.h"
@@ -26,6 +28,34 @@ std::optional<OwnExchange> own_exchange_of(const MicroBatch& micro_batch) {
   return exchange ? std::optional(own_exchange_load(micro_batch, *exchange)) : std::nullopt;
 }
 
+/// What the memory of a micro-batch follows from, if it is neither a chunk of a sequence in order nor of an expert
+/// group, and shares keys in the recipe's way.
+struct LoadSize {
+  std::int64_t tokens;  ///< Of a rank.
+  std::size_t ranks;
+  double pairs;  ///< 0 where they do not count.
+  double offload;
+  bool token_wise;
+  friend bool operator==(const LoadSize&, const LoadSize&) = default;
+};
+
+struct LoadSizeHash {
+  std::size_t operator()(const LoadSize& size) const {
+    std::size_t hash = 0;
+    const auto mix = [&](std::size_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15U; };
+    mix(static_cast<std::size_t>(size.tokens));
+    mix(size.ranks);
+    mix(std::hash<double>()(size.pairs));
+    mix(std::hash<double>()(size.offload));
+    return hash ^ (hash >> 32U);
+  }
+};
+
+LoadSize size_of(const MicroBatch& micro_batch, const Recipe& recipe) {
+  return {micro_batch.tokens_per_rank(), micro_batch.group.size(),
+          recipe.flash_attention ? 0 : micro_batch.pairs_per_rank(), micro_batch.offload, micro_batch.token_wise};
+}
+
 }  // namespace
 
 PlanMemory::PlanMemory(const Pipeline& pipeline, const MemorySetting& setting)
@@ -43,39 +73,56 @@ PlanMemory::PlanMemory(const Pipeline& pipeline, const MemorySetting& setting)
 void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
   const DeviceShape shape{.tp = setting.mesh.tp, .pool = setting.mesh.ranks_of_a_shard_group()};
   const DeviceShape own = stage_shape(setting.model, shape, pipeline_.chunk_map(), stage);
-  stages_.push_back({DeviceMemory(setting.model, own, setting.recipe, setting.experts), {}});
-  const DeviceMemory& device = stages_.back().device;
+  stages_.push_back({DeviceMemory(setting.model, own, setting.recipe, setting.experts), {}, {}});
+  Stage& added = stages_.back();
   const std::int64_t ep = setting.mesh.ep;
   const bool has_groups = setting.model.moe && ep > 1;
   const auto groups = has_groups ? expert_tokens(plan_, setting.mesh.tp, ep) : std::vector<ExpertTokens>{};
-  stages_.back().loads.reserve(plan_.micro_batches.size());
+  added.numbers.reserve(plan_.micro_batches.size());
+  std::unordered_map<LoadSize, std::uint32_t, LoadSizeHash> known;
   for (std::size_t i = 0; i < plan_.micro_batches.size(); ++i) {
     const MicroBatch& micro_batch = plan_.micro_batches[i];
+    const MicroBatchId id(i);
+    const bool in_chunks = micro_batch.repeats_forward || micro_batch.continues || pipeline_.is_continued(id);
+    auto number = static_cast<std::uint32_t>(added.loads.size());
+    if (!has_groups && !in_chunks && !own_exchange(micro_batch)) {
+      number = known.try_emplace(size_of(micro_batch, setting.recipe), number).first->second;
+    }
+    added.numbers.push_back(number);
+    if (number < added.loads.size()) continue;
     const auto of_experts = has_groups ? std::optional(divided(groups[i].all, ep)) : std::nullopt;
-    const std::int64_t tokens = micro_batch.tokens_per_rank();
-    const double moved = micro_batch.token_wise ? 1 : micro_batch.offload;
-    const double resident = resident_share_of_stage(pipeline_.chunk_map(), setting.model.layers, stage, moved);
-    const MemoryLoad load{.tokens = tokens,
-                          .ranks = static_cast<std::int64_t>(micro_batch.group.size()),
-                          .resident = resident,
-                          .pairs = setting.recipe.flash_attention ? 0 : micro_batch.pairs_per_rank(),
-                          .expert_tokens = of_experts,
-                          .own_exchange = own_exchange_of(micro_batch)};
-    const Bytes all = device.kept(load);
-    const Bytes kept = all.scaled(resident);
-    const Bytes host =
-        micro_batch.token_wise ? device.kept_token_wise(load, micro_batch.offload).scaled(1 - resident) : all - kept;
-    Load& added = stages_.back().loads.emplace_back(Load{device.peak(load), kept, host});
-    if (micro_batch.repeats_forward) added.kept = device.received(tokens);
-    const bool is_continued = pipeline_.is_continued(MicroBatchId(i));
-    if (!is_continued && !micro_batch.continues) continue;
-    // Activations hold the keys, unless these are recomputed. Repeated forward passes make them anew.
-    const bool recomputes_keys = setting.recipe.recompute.has(LayerModule::qkv);
-    const Bytes keys = device.keys(tokens);
-    const std::int64_t seen = micro_batch.earlier_keys() + (is_continued ? tokens : 0);
-    added.peak = device.beside(added.peak, recomputes_keys ? keys : Bytes{}, device.key_gradients(seen));
-    if (recomputes_keys || micro_batch.repeats_forward) added.kept += keys;
+    added.loads.push_back(load_on(stage, id, setting, of_experts));
   }
+}
+
+PlanMemory::Load PlanMemory::load_on(std::int64_t stage, MicroBatchId id, const MemorySetting& setting,
+                                     std::optional<std::int64_t> expert_tokens) const {
+  const DeviceMemory& device = stages_[static_cast<std::size_t>(stage)].device;
+  const MicroBatch& micro_batch = plan_.micro_batches[id.index()];
+  const std::int64_t tokens = micro_batch.tokens_per_rank();
+  const double moved = micro_batch.token_wise ? 1 : micro_batch.offload;
+  const double resident = resident_share_of_stage(pipeline_.chunk_map(), setting.model.layers, stage, moved);
+  const MemoryLoad load{.tokens = tokens,
+                        .ranks = static_cast<std::int64_t>(micro_batch.group.size()),
+                        .resident = resident,
+                        .pairs = micro_batch.pairs_per_rank(),
+                        .expert_tokens = expert_tokens,
+                        .own_exchange = own_exchange_of(micro_batch)};
+  const Bytes all = device.kept(load);
+  const Bytes kept = all.scaled(resident);
+  const Bytes host =
+      micro_batch.token_wise ? device.kept_token_wise(load, micro_batch.offload).scaled(1 - resident) : all - kept;
+  Load made{device.peak(load), kept, host};
+  if (micro_batch.repeats_forward) made.kept = device.received(tokens);
+  const bool is_continued = pipeline_.is_continued(id);
+  if (!is_continued && !micro_batch.continues) return made;
+  // Activations hold the keys, unless these are recomputed. Repeated forward passes make them anew.
+  const bool recomputes_keys = setting.recipe.recompute.has(LayerModule::qkv);
+  const Bytes keys = device.keys(tokens);
+  const std::int64_t seen = micro_batch.earlier_keys() + (is_continued ? tokens : 0);
+  made.peak = device.beside(made.peak, recomputes_keys ? keys : Bytes{}, device.key_gradients(seen));
+  if (recomputes_keys || micro_batch.repeats_forward) made.kept += keys;
+  return made;
 }
 
 void PlanMemory::add_worker(WorkerId worker) {
@@ -89,7 +136,7 @@ void PlanMemory::add_worker(WorkerId worker) {
   for (const PassId pass : pipeline_.orders()[worker.index()]) {
     const MicroBatchId id = pipeline_.micro_batch_id(pass);
     const PassKind kind = pipeline_.pass(pass).kind;
-    const Load& load = at.loads[id.index()];
+    const Load& load = at.load(id);
     if (keeps_activations(kind)) {
       kept += load.kept;
       host += load.host;
@@ -151,7 +198,7 @@ void PlanMemory::sample_turns(RankMemory& memory, const Timeline& timeline, cons
     memory.samples.push_back({std::max(at, memory.samples.back().at), device, host});
   };
   for (const MicroBatchId id : plan_.schedule[memory.rank.index()]) {
-    const Load& load = stages_.front().loads[id.index()];
+    const Load& load = stages_.front().load(id);
     sample(timeline.micro_batches[id.index()].begin.since_start(), states, Bytes{});
     sample(turn(id, timeline, work), load.peak.total() + channels, load.host);
     sample(timeline.micro_batches[id.index()].end.since_start(), states, Bytes{});
@@ -179,7 +226,7 @@ void PlanMemory::sample_flights(RankMemory& memory, const Timeline& timeline) co
   Bytes kept;  // times `chunks`, as what follows
   Bytes host;
   for (const Change& change : changes) {
-    const Load& load = first.loads[change.id.index()];
+    const Load& load = first.load(change.id);
     kept = change.begins ? kept + load.kept : kept - load.kept;
     host = change.begins ? host + load.host : host - load.host;
     const Bytes device = first.device.beside(first.device.states(), kept / chunks).total() + channels;

@@ -92,9 +92,13 @@ class PlanMemory {
   };
   struct Stage {
     DeviceMemory device;
-    std::vector<Load> loads;  ///< By micro-batch.
+    std::vector<Load> loads;             ///< Those that differ: micro-batches of one size share theirs.
+    std::vector<std::uint32_t> numbers;  ///< By micro-batch, which of them it has.
+    [[nodiscard]] const Load& load(MicroBatchId id) const { return loads[numbers[id.index()]]; }
   };
   void add_stage(std::int64_t stage, const MemorySetting& setting);
+  [[nodiscard]] Load load_on(std::int64_t stage, MicroBatchId id, const MemorySetting& setting,
+                             std::optional<std::int64_t> expert_tokens) const;
   void add_worker(WorkerId worker);
   void add_moment(HdpRank rank, std::int64_t stage, std::optional<MicroBatchId> id, MemoryParts parts);
   [[nodiscard]] Bytes channels_of(HdpRank rank) const;

@@ -116,6 +116,42 @@ TEST_CASE("token-wise offload leaves two layers, whatever goes to the host", "[m
   CHECK(device(4).kept_token_wise({.tokens = 500}, 1) == device(4).kept({.tokens = 500}));
 }
 
+TEST_CASE("micro-batches that differ in one thing have the memory that each has alone", "[memory]") {
+  // Of 600 tokens a rank: alone, in a group, in two sequences, with offload, and with token-wise offload.
+  std::vector<MicroBatch> all{micro_batch(600, 0, 1), micro_batch(1200, 0, 2), micro_batch(600, 0, 1),
+                              micro_batch(600, 0, 1, 0.5), micro_batch(600, 0, 1, 0.5)};
+  all[2].spans = {{SequenceId(0), 0, 200}, {SequenceId(1), 0, 400}};
+  all[4].token_wise = true;
+  Timeline timeline;
+  timeline.step_time = 100_ms;
+  timeline.micro_batches.assign(all.size(), {Instant::at(10_ms), Instant::at(40_ms)});
+  const WorkModel linear{.per_token = 1};
+  for (const bool flash_attention : {true, false}) {
+    MemorySetting at = setting(1);
+    at.recipe.flash_attention = flash_attention;
+    at.mesh.hdp = 2 * std::ssize(all);
+    std::vector<MicroBatch> apart;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (HdpRank& rank : apart.emplace_back(all[i]).group) rank = HdpRank(2 * i + rank.index());
+    }
+    const Plan plan = plan_with(2 * all.size(), apart);
+    const Memory together(plan, at);
+    Bytes device;
+    Bytes host;
+    for (const MicroBatch& micro_batch : apart) {
+      const Plan plan_of_one = plan_with(2 * all.size(), {micro_batch});
+      const Memory one(plan_of_one, at);
+      device = std::max(device, one.use().device);
+      host = std::max(host, one.use().host);
+      const HdpRank rank = micro_batch.group.front();
+      CHECK(together.all.over_time(rank, timeline, linear).samples ==
+            one.all.over_time(rank, timeline, linear).samples);
+    }
+    CHECK(together.use().device == device);
+    CHECK(together.use().host == host);
+  }
+}
+
 TEST_CASE("offload and recomputation free what ByteScale published, within 10 % of the memory that is left",
           "[memory]") {
   // ByteScale (arXiv 2502.21231), offload of 64K tokens of LLaMA-7B, in GB by offload ratio, and full recomputation.
