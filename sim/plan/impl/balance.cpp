@@ -28,7 +28,7 @@ class RankBalancing : Balancing {
     rings.reserve(long_.size());
     for (const SizedSequence& each : long_) {
       const RingSize size = sized(each.tokens);
-      rings.push_back({each.sequence, size, sizing_.seconds(each.tokens, size)});
+      rings.push_back({each.sequence, size, sizing_.seconds(each.tokens, size), each.tokens});
     }
     Buckets buckets(rings, options_.buckets);
     while (!buckets.empty()) place(buckets.draw(loads_.target_count()));
@@ -36,23 +36,21 @@ class RankBalancing : Balancing {
   }
 
  private:
-  std::int64_t tokens(std::size_t sequence) const { return batch_.sequences[sequence].tokens; }
-
   void place(const Ring& ring) {
     RingSize size = ring.size;
     if (options_.widen) size.degree = widened(ring);
-    SizedList members = hdpsim::sized(batch_, {&ring.sequence, 1});
+    SizedList members{{static_cast<std::uint32_t>(ring.sequence), ring.tokens}};
     const Seconds seconds = let_join(members, size);
     loads_.make_available(size.degree);
     const Taken taken = take(size.degree, candidate_.choice, seconds);
-    for (const std::int64_t rank : taken.ranks) loads_.put(rank, taken.end);
-    add(taken, members, size);
+    loads_.put(taken.ranks, taken.end);
+    micro_batches_.add(taken.ranks, members, size);
   }
 
   // The least degree with which the ring ends within the balanced share; if there is none, the one with which it ends
   // first. Wider rings wait for more ranks, and beyond a certain width their transfers are no longer hidden.
   std::int64_t widened(const Ring& ring) const {
-    const std::int64_t count = tokens(ring.sequence);
+    const std::int64_t count = ring.tokens;
     const std::int64_t widest = sizing_.widest_hidden_ring(count, ring.size.degree);
     std::int64_t best = ring.size.degree;
     double best_finish = never;
@@ -165,7 +163,7 @@ class WaveBalancing : Balancing {
     for (const Item& each : wave) {
       const Taken taken = take(each.size.degree, RankChoice::least_loaded, each.seconds);
       for (const std::int64_t rank : taken.ranks) done.emplace_back(rank, taken.end);
-      add(taken, packs_[each.pack], each.size);
+      micro_batches_.add(taken.ranks, packs_[each.pack], each.size);
     }
     for (const auto& [rank, load] : done) loads_.put(rank, load);
   }
@@ -233,7 +231,27 @@ const Ring& Buckets::draw(std::int64_t targets) {
   return ring;
 }
 
-Plan BalanceOutcome::take_plan() {
+void FlatMicroBatches::add(std::span<const std::int64_t> ranks, std::span<const SizedSequence> sequences,
+                           const RingSize& size) {
+  for (const std::int64_t rank : ranks) ranks_.emplace_back(static_cast<std::size_t>(rank));
+  sequences_.insert(sequences_.end(), sequences.begin(), sequences.end());
+  entries_.push_back({size, ranks_.size(), sequences_.size()});
+}
+
+void FlatMicroBatches::add_to(PlanBuilder& builder) const {
+  builder.reserve_more(entries_.size());
+  auto rank = ranks_.begin();
+  std::size_t sequence = 0;
+  for (const Entry& each : entries_) {
+    const auto end = ranks_.begin() + static_cast<std::ptrdiff_t>(each.ranks_end);
+    builder.add({rank, end}, std::span(sequences_).subspan(sequence, each.sequences_end - sequence), each.size);
+    rank = end;
+    sequence = each.sequences_end;
+  }
+}
+
+Plan BalanceOutcome::take_plan(PlanBuilder builder) {
+  micro_batches.add_to(builder);
   dealt.add_to(builder);
   return builder.take();
 }
@@ -241,10 +259,8 @@ Plan BalanceOutcome::take_plan() {
 Balancing::Balancing(const BalancedStep& step, const BalanceCandidate& candidate)
     : context_(step.context),
       options_(step.options),
-      batch_(step.batch),
       speeds_(step.speeds),
       candidate_(candidate),
-      builder_("hdp-balance", step.context, step.batch, step.step),
       sizing_(step.context, step.options.offload),
       loads_(no_loads(step, candidate)) {}
 
@@ -265,17 +281,10 @@ RingSize Balancing::sized(std::int64_t tokens) const {
   return sizing_.size(tokens, candidate_.longest_seconds);
 }
 
-void Balancing::add(const Taken& taken, std::span<const SizedSequence> members, const RingSize& size) {
-  std::vector<HdpRank> group;
-  group.reserve(taken.ranks.size());
-  for (const std::int64_t rank : taken.ranks) group.emplace_back(static_cast<std::size_t>(rank));
-  builder_.add(std::move(group), members, size);
-}
-
 BalanceOutcome Balancing::outcome(const std::vector<double>& loads, DealtSequences dealt) {
   const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
   const double step = *last + static_cast<double>(context_.stages - 1) * longest_;
-  return {std::move(builder_), std::move(dealt), step, *last > 0 ? 1 - *first / *last : 0};
+  return {std::move(micro_batches_), std::move(dealt), step, *last > 0 ? 1 - *first / *last : 0};
 }
 
 BalanceOutcome balance_waves(const BalancedStep& step, const BalanceCandidate& candidate) {

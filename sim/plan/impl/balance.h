@@ -82,6 +82,7 @@ struct Ring {
   std::size_t sequence = 0;
   RingSize size;
   double seconds = 0;  ///< Seconds on every rank of the ring.
+  std::uint32_t tokens = 0;
 };
 
 /// ByteScale, Algorithm 2 with DP-Balance: sequences, longest first, in buckets of equal work, drawn from the first
@@ -106,7 +107,6 @@ class Buckets {
 struct BalancedStep {
   const PlanningContext& context;
   const BalanceOptions& options;
-  const Batch& batch;
   const SizedList& order;                 ///< sized_longest_first() of the batch.
   const ShortSequences& short_sequences;  ///< Those of fewer than C tokens.
   const KnownSpeeds& speeds;
@@ -124,15 +124,32 @@ struct BalanceCandidate {
   bool rings_on_fast = false;
 };
 
+/// Micro-batches in few lists, of which most ways to plan a step never make a plan.
+class FlatMicroBatches {
+ public:
+  void add(std::span<const std::int64_t> ranks, std::span<const SizedSequence> sequences, const RingSize& size);
+  void add_to(PlanBuilder& builder) const;
+
+ private:
+  struct Entry {
+    RingSize size;
+    std::size_t ranks_end;
+    std::size_t sequences_end;
+  };
+  std::vector<Entry> entries_;
+  std::vector<HdpRank> ranks_;
+  SizedList sequences_;
+};
+
 /// The result of one way to plan the step, by the work model.
 struct BalanceOutcome {
-  PlanBuilder builder;
-  DealtSequences dealt;  ///< The sequences still to be added to it.
+  FlatMicroBatches micro_batches;
+  DealtSequences dealt;  ///< The sequences that come behind them.
   double step = 0;       ///< Seconds until the last rank is done.
   double spread = 0;     ///< How much earlier the first rank is done, as a share of the step.
 
-  /// Makes the plan; needed for the best way only.
-  [[nodiscard]] Plan take_plan();
+  /// Makes the plan, once; needed for the best way only. `builder` has no micro-batches.
+  [[nodiscard]] Plan take_plan(PlanBuilder builder);
 };
 
 /// The common state of both algorithms: the step, one way to plan it, the plan so far and the loads of its ranks.
@@ -155,17 +172,14 @@ class Balancing {
   [[nodiscard]] Taken take(std::int64_t degree, RankChoice choice, const Seconds& seconds);
   /// The size of the ring for a sequence of at least C tokens, by the candidate.
   [[nodiscard]] RingSize sized(std::int64_t tokens) const;
-  /// Adds the micro-batch of these ranks to the plan.
-  void add(const Taken& taken, std::span<const SizedSequence> members, const RingSize& size);
-  /// The outcome when the ranks are busy for `loads` seconds. Takes the builder of the plan.
+  /// The outcome when the ranks are busy for `loads` seconds. Takes the micro-batches.
   [[nodiscard]] BalanceOutcome outcome(const std::vector<double>& loads, DealtSequences dealt = {});
 
   const PlanningContext& context_;
   const BalanceOptions& options_;
-  const Batch& batch_;
   const KnownSpeeds& speeds_;
   BalanceCandidate candidate_;
-  PlanBuilder builder_;
+  FlatMicroBatches micro_batches_;
   RingSizing sizing_;
   RankLoads loads_;
   double longest_ = 0;  ///< Seconds of the longest micro-batch so far.

@@ -43,12 +43,13 @@ class BestOutcome {
   /// True if a plan of at least `bound` seconds may be shorter than the best by more than what counts as equal.
   [[nodiscard]] bool may_be_shortened_to(double bound) const { return shortest() > same_step_ * bound; }
 
-  Plan take() {
+  /// `builder`: of an empty plan.
+  Plan take(PlanBuilder builder) {
     if (other_) return std::move(other_->plan);
     const double most = same_step_ * shortest();
     std::erase_if(kept_, [&](const BalanceOutcome& kept) { return kept.step > most; });
     const auto better = [this](const BalanceOutcome& a, const BalanceOutcome& b) { return is_better(a, b); };
-    return std::min_element(kept_.begin(), kept_.end(), better)->take_plan();
+    return std::min_element(kept_.begin(), kept_.end(), better)->take_plan(std::move(builder));
   }
 
  private:
@@ -92,11 +93,12 @@ class HdpBalance final : public Planner {
 
   [[nodiscard]] bool may_refuse() const override { return false; }
   Plan plan(const Batch& batch, std::int64_t step) const override {
+    PlanBuilder builder("hdp-balance", context_, batch, step);
     const SizedList order = sized_longest_first(batch);
     const auto is_long = [&](const SizedSequence& each) { return each.tokens >= context_.capacity; };
     const ShortSequences short_sequences({std::partition_point(order.begin(), order.end(), is_long), order.end()});
     const KnownSpeeds speeds(context_, step);
-    const BalancedStep balanced{context_, options_, batch, order, short_sequences, speeds, step};
+    const BalancedStep balanced{context_, options_, order, short_sequences, speeds, step};
     BestOutcome best(options_.margin, options_.spread);
     const auto add = [&](const BalanceCandidate& candidate) {
       best.add(options_.balance == Balance::pp ? balance_waves(balanced, candidate)
@@ -110,7 +112,7 @@ class HdpBalance final : public Planner {
     const std::vector<std::int64_t> sizes = offloaded_tokens(context_, options_.offload);
     if (!sizes.empty()) share = std::min(share, bounds_with(batch, context_, options_.offload, sizes.back()).share);
     const double static_time = static_ ? static_bound(batch) : share;
-    if (!best.may_be_shortened_to(std::min(share, static_time))) return best.take();
+    if (!best.may_be_shortened_to(std::min(share, static_time))) return best.take(std::move(builder));
     // These numbers of ranks per sequence do not depend on the speeds.
     double bound = bounds_with(batch, context_, {}, context_.capacity).step();
     const double longer = static_cast<double>(context_.ranks) / speeds.sum(context_.ranks);
@@ -120,12 +122,12 @@ class HdpBalance final : public Planner {
       if (!best.may_be_shortened_to(fewer.step() * longer)) continue;
       add({.share = fewer.share * longer, .tokens_per_rank = tokens});
     }
-    if (speeds.differ()) return best.take();
+    if (speeds.differ()) return best.take(std::move(builder));
     // The sizes of hdp-naive are those above: if the best is near their bound, hdp-naive gains nothing.
     constexpr double much = 1.04;
     if (naive_ && best.may_be_shortened_to(much * bound)) best.add(planned(*naive_, batch, step));
     if (static_ && best.may_be_shortened_to(static_time)) best.add(planned(*static_, batch, step));
-    return best.take();
+    return best.take(std::move(builder));
   }
 
  private:

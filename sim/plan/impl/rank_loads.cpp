@@ -17,9 +17,12 @@ RankLoads::RankLoads(std::int64_t ranks, std::int64_t ranks_per_node, double del
   HDPSIM_CHECK(delta > 0 && ranks_per_node > 0, "delta {}, ranks per node {}", delta, ranks_per_node);
   std::vector<bool> is_held_back(loads_.size());
   for (const std::int64_t rank : held_back) is_held_back.at(static_cast<std::size_t>(rank)) = true;
+  std::vector<std::int64_t> free;
+  free.reserve(loads_.size());
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    if (!is_held_back[static_cast<std::size_t>(rank)]) put(rank, 0);
+    if (!is_held_back[static_cast<std::size_t>(rank)]) free.push_back(rank);
   }
+  put(free, 0);
 }
 
 void RankLoads::make_available(std::int64_t count) {
@@ -42,17 +45,22 @@ std::vector<RankLoads::Offer> RankLoads::offers() const {
   return offers;
 }
 
-void RankLoads::put(std::int64_t rank, double load) {
-  loads_[static_cast<std::size_t>(rank)] = load;
+void RankLoads::put(std::span<const std::int64_t> ranks, double load) {
+  if (ranks.empty()) return;
   Level& level = levels_[static_cast<std::int64_t>(std::floor(load / delta_))];
-  const std::int64_t node = rank / ranks_per_node_;
-  std::vector<std::int64_t>& members = level.nodes[node];
-  if (!members.empty()) level.nodes_by_size.erase({static_cast<std::int64_t>(members.size()), node});
-  members.push_back(rank);
-  level.nodes_by_size.insert({static_cast<std::int64_t>(members.size()), node});
+  for (std::size_t i = 0; i < ranks.size();) {
+    const std::int64_t node = ranks[i] / ranks_per_node_;
+    std::vector<std::int64_t>& members = level.nodes[node];
+    if (!members.empty()) level.nodes_by_size.erase({static_cast<std::int64_t>(members.size()), node});
+    for (; i < ranks.size() && ranks[i] / ranks_per_node_ == node; ++i) {
+      loads_[static_cast<std::size_t>(ranks[i])] = load;
+      members.push_back(ranks[i]);
+    }
+    level.nodes_by_size.insert({static_cast<std::int64_t>(members.size()), node});
+  }
   level.latest = std::max(level.latest, load);
-  ++level.ranks;
-  ++ranks_in_levels_;
+  level.ranks += std::ssize(ranks);
+  ranks_in_levels_ += std::ssize(ranks);
 }
 
 // Takes whole nodes while `count` needs them, then the smallest remainder of a node that suffices; if none does, the

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -41,8 +42,9 @@ class RankLoads {
   /// Takes `count` ranks that are free together as early as possible, in ascending order. They are in no level until
   /// they are put back. O(levels + count log ranks).
   [[nodiscard]] std::vector<std::int64_t> take(std::int64_t count, RankChoice choice);
-  /// Puts a taken rank back with its new load.
-  void put(std::int64_t rank, double load);
+  /// Puts taken ranks, in ascending order, back with their new load. O(log levels + nodes log nodes).
+  void put(std::span<const std::int64_t> ranks, double load);
+  void put(std::int64_t rank, double load) { put({&rank, 1}, load); }
 
   [[nodiscard]] double load(std::int64_t rank) const { return loads_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] const std::vector<double>& loads() const { return loads_; }

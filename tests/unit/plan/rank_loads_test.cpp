@@ -1,6 +1,7 @@
 #include "sim/plan/impl/rank_loads.h"
 
 #include "sim/base/check.h"
+#include "sim/base/random.h"
 #include "sim/plan/impl/balance.h"
 #include "tests/unit/plan/plan_cases.h"
 
@@ -83,6 +84,23 @@ TEST_CASE("loads: offers count the ranks that are free by a time", "[plan][loads
   CHECK(loads.offers()[0].ranks == 2);
   CHECK(loads.offers()[1].ranks == 6);
   CHECK(loads.offers()[1].start == 50.5);
+}
+
+TEST_CASE("loads: ranks put back together are those put back one by one", "[plan][loads]") {
+  RankLoads together(24, 4, 1);
+  RankLoads one_by_one(24, 4, 1);
+  RandomStream random(1, "ranks put back");
+  for (int i = 0; i < 200; ++i) {
+    const auto choice = random.below(2) == 0 ? RankChoice::least_wait : RankChoice::least_loaded;
+    const auto count = 1 + static_cast<std::int64_t>(random.below(24));
+    const auto load = static_cast<double>(i + static_cast<int>(random.below(8)));
+    const Ranks ranks = together.take(count, choice);
+    REQUIRE(one_by_one.take(count, choice) == ranks);
+    together.put(ranks, load);
+    for (const std::int64_t rank : ranks) one_by_one.put(rank, load);
+    CHECK(together.loads() == one_by_one.loads());
+    CHECK(together.target_count() == one_by_one.target_count());
+  }
 }
 
 TEST_CASE("loads: more ranks than there are is a bug", "[plan][loads]") {
