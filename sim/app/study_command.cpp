@@ -67,12 +67,14 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
   Journal journal = work.kept().open(runs_title());
   StudyCoverage coverage;
   const std::unique_ptr<RunWorkers> helpers = processes.helpers(study);
+  const std::shared_ptr<ShownSteps> shown = work.folder() == nullptr ? nullptr : watcher_for_report(study);
   const RunnerOptions how{.jobs = processes.jobs(),
                           .journal = &journal,
                           .version = version,
                           .stop = is_stopped,
                           .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); },
-                          .helpers = helpers.get()};
+                          .helpers = helpers.get(),
+                          .watcher = shown.get()};
   const auto runs = simulated(options, study, catalog, how, work);
   if (!runs) {
     const std::string aim = fmt::format("its {} runs were finished", study.run_count());
@@ -92,9 +94,13 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
     write_results(folder, study, *runs, version);
     show();
     // The report simulates more than the table tells.
-    is_reported = write_study_report(
-        folder, study, *runs,
-        {.jobs = processes.jobs(), .stop = is_stopped, .note = note, .catalog = &catalog, .advice = advice});
+    is_reported = write_study_report(folder, study, *runs,
+                                     {.jobs = processes.jobs(),
+                                      .stop = is_stopped,
+                                      .note = note,
+                                      .catalog = &catalog,
+                                      .advice = advice,
+                                      .shown = shown.get()});
   });
   return is_reported ? 0 : stopped_before(options.keeping, study.name, "its report was written");
 }

@@ -43,6 +43,10 @@ bool compare_with_baselines(const Study& study, const StudySource& source, Catal
   return compare_with_tuned(study, root, catalog, run, runs);
 }
 
+std::shared_ptr<ShownSteps> watcher_for_report(const Study& study) {
+  return study.output.html ? std::make_shared<ShownSteps>() : nullptr;
+}
+
 bool write_study_report(OutputFolder& folder, const Study& study, const std::vector<Run>& runs,
                         const StudyReportOptions& options) {
   return write_report(folder, study, runs, version, options);

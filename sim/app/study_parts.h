@@ -32,6 +32,9 @@ struct StudySource {
 [[nodiscard]] bool compare_with_baselines(const Study& study, const StudySource& source, Catalog& catalog,
                                           const BaselineRun& run, std::vector<Run>& runs);
 
+/// Watches the runs of a study for its report; null if it has none.
+[[nodiscard]] std::shared_ptr<ShownSteps> watcher_for_report(const Study& study);
+
 /// Writes the report that a study asks for, see write_report(). False if it was stopped.
 [[nodiscard]] bool write_study_report(OutputFolder& folder, const Study& study, const std::vector<Run>& runs,
                                       const StudyReportOptions& options);

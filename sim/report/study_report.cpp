@@ -57,6 +57,12 @@ class StepViewer {
   std::unique_ptr<World> world_;
 };
 
+ShownStep shown_step_on(const Program& program, const Timeline& timeline, const Machine& machine) {
+  ShownStep shown = shown_step(program, timeline);
+  shown.links = use_by_kind({timeline.links, timeline.other_links}, timeline.step_time, *machine.network);
+  return shown;
+}
+
 std::vector<RankMemory> memory_over_time(const Program& program, const Timeline& timeline, const DeviceRoom& room,
                                          const WorkModel& work, const std::vector<HdpRank>& ranks) {
   const ConnectionTable connections = connections_of(program.plan(), room.communicators);
@@ -172,10 +178,11 @@ class ReportMaker {
   [[nodiscard]] std::optional<ShownStep> step_of(std::size_t run) const {
     if (runs_[run].is_refused()) return std::nullopt;
     std::optional<ShownStep> shown;
+    if (options_.shown != nullptr) shown = options_.shown->of(run);
+    if (shown) return shown;
     StepViewer(point_of(run), plan_of(run))
-        .view(page_step, false, [&](const Program& program, const Timeline& timeline, Machine& machine) {
-          shown = shown_step(program, timeline);
-          shown->links = use_by_kind({timeline.links, timeline.other_links}, timeline.step_time, *machine.network);
+        .view(page_step, false, [&](const Program& program, const Timeline& timeline, const Machine& machine) {
+          shown = shown_step_on(program, timeline, machine);
         });
     return shown;
   }
@@ -218,6 +225,19 @@ class ReportMaker {
 };
 
 }  // namespace
+
+void ShownSteps::see(const StepTask& task, const Program& program, const Timeline& timeline, const Machine& machine) {
+  if (task.step != page_step) return;
+  ShownStep shown = shown_step_on(program, timeline, machine);
+  const std::lock_guard lock(mutex_);
+  steps_.insert_or_assign(task.run, std::move(shown));
+}
+
+std::optional<ShownStep> ShownSteps::of(std::size_t run) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = steps_.find(run);
+  return found == steps_.end() ? std::nullopt : std::optional(found->second);
+}
 
 bool write_report(OutputFolder& folder, const Study& study, const std::vector<Run>& runs, std::string_view version,
                   const StudyReportOptions& options) {

@@ -22,6 +22,8 @@ class Comparison {
   Comparison(const Study& study, std::size_t baseline, Catalog& catalog, const RunnerOptions& options)
       : study_(study), baseline_(baseline), catalog_(catalog), options_(options) {
     options_.helpers = nullptr;
+    options_.known = nullptr;
+    options_.watcher = nullptr;
     options_.report = [](const Progress&) {};
     options_.cover = [](const std::shared_ptr<const DeviceProfile>&, const Coverage&) {};
   }
@@ -68,10 +70,15 @@ class Comparison {
 
   bool judge_all() {
     std::mutex reading;
+    const std::size_t subjects = std::max<std::size_t>(1, subjects_.size());
+    const JudgeOptions how{.catalog = catalog_,
+                           .reading = reading,
+                           .jobs = std::max<std::size_t>(1, options_.jobs / subjects),
+                           .room = KnownSteps::most_entries / subjects,
+                           .stop = options_.stop};
     const auto make_worker = [&] {
-      return [&](std::int64_t number) {
-        return judged_ways(subjects_[static_cast<std::size_t>(number)].question, catalog_, reading, options_.stop);
-      };
+      return
+          [&](std::int64_t number) { return judged_ways(subjects_[static_cast<std::size_t>(number)].question, how); };
     };
     bool stopped = false;
     const auto take = [&](std::int64_t number, std::optional<Ranking> ranking) {
@@ -116,11 +123,13 @@ class Comparison {
   [[nodiscard]] const Run* run_of(Subject& subject, std::size_t place) {
     const auto known = subject.runs.find(place);
     if (known != subject.runs.end()) return &known->second;
-    const StaticWay& way = subject.ranking[place].way;
+    const auto& [way, degree, step_s, steps] = subject.ranking[place];
+    RunnerOptions options = options_;
+    options.known = steps.get();
     Run run;
     run.metrics.fits = false;
     try {
-      auto runs = run_study(read_study(study_of(subject.question, way), catalog_), options_);
+      auto runs = run_study(read_study(study_of(subject.question, way), catalog_), options);
       if (!runs) return nullptr;
       run = std::move(runs->front());
       run.info.plan = way_name(study_.plans[baseline_].name, way);
@@ -160,6 +169,10 @@ std::optional<std::size_t> stated_static(const Study& study) {
 
 }  // namespace
 
+bool has_best_static(const Study& study) {
+  return stated_static(study).has_value();
+}
+
 bool compare_with_best_static(const Study& study, Catalog& catalog, const RunnerOptions& options,
                               std::vector<Run>& runs, std::optional<std::size_t> only) {
   const std::optional<std::size_t> baseline = stated_static(study);
@@ -174,12 +187,12 @@ std::optional<BestStaticPlan> best_static_plan(const Study& study, std::size_t p
   const std::vector<SweepPoint> points = expand_sweep(study.resolved, none);
   const WayQuestion question = way_question(study.points.at(point), plan, points.at(point).study);
   std::mutex reading;
-  const auto ranking = judged_ways(question, catalog, reading, stop);
+  const auto ranking = judged_ways(question, {.catalog = catalog, .reading = reading, .stop = stop});
   if (!ranking || ranking->empty()) return std::nullopt;
-  const auto& [way, degree, step_s] = ranking->front();
+  const StaticWay& way = ranking->front().way;
   const bool is_stated = way == StaticWay{question.own};
   return BestStaticPlan{is_stated ? plan.name : way_name(plan.name, way), read_study(study_of(question, way), catalog),
-                        degree};
+                        ranking->front().degree};
 }
 
 }  // namespace hdpsim

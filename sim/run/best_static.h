@@ -14,6 +14,9 @@
 
 namespace hdpsim {
 
+/// Whether compare_with_best_static() has something to search for.
+[[nodiscard]] bool has_best_static(const Study& study);
+
 /// Compares the runs of a study whose speed-ups are over a plan `static` with the fastest `static` of the same tp and
 /// pp, too (Run::best_static), which shares a sequence in another way: by `mesh.cp_comm_type`, `mesh.cp_cut` and,
 /// unless the study states it, the degree `cp`. What does not fit is not in the running. Other studies stay as they

@@ -36,11 +36,11 @@ class ThreadWorld {
 
 class ThreadWorkers final : public RunWorkers {
  public:
-  ThreadWorkers(const Study& study, std::size_t jobs) : study_(study), jobs_(std::max<std::size_t>(1, jobs)) {}
+  ThreadWorkers(const Study& study, const ThreadOptions& options) : study_(study), options_(options) {}
 
   void work(RunQueue& queue) override {
     std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < jobs_; ++i) others.emplace_back([&] { work_alone(queue); });
+    for (std::size_t i = 1; i < options_.jobs; ++i) others.emplace_back([&] { work_alone(queue); });
     work_alone(queue);
   }
 
@@ -55,19 +55,36 @@ class ThreadWorkers final : public RunWorkers {
   }
 
   void simulate(const StepTask& task, ThreadWorld& thread_world, RunQueue& queue) const {
-    const std::size_t plans = study_.plans.size();
-    const StudyPoint& point = study_.points[task.run / plans];
-    World& world = thread_world.at(point);
+    World& world = thread_world.at(study_.points[task.run / study_.plans.size()]);
+    const NetworkModel& network = *world.machine().network;
+    if (options_.known != nullptr) {
+      if (const auto known = options_.known->find(task.run, task.step)) {
+        return queue.add(task, known->step, known->coverage, network);
+      }
+    }
     try {
-      SimulatedStep step = simulate_step(point, task.run % plans, task.step, world, study_.output.memory_ranks);
-      queue.add(task, std::move(step), world.take_coverage(), *world.machine().network);
+      KnownStep made = simulated(task, world);
+      if (options_.known != nullptr) options_.known->keep(task.run, made);
+      queue.add(task, std::move(made.step), made.coverage, network);
     } catch (const PlanRefused& refused) {
       queue.refuse(task, refused.refusal());
     }
   }
 
+  [[nodiscard]] KnownStep simulated(const StepTask& task, World& world) const {
+    const std::size_t plans = study_.plans.size();
+    StepRequest wanted{.memory_ranks = study_.output.memory_ranks};
+    if (options_.watcher != nullptr) {
+      wanted.see = [&](const Program& program, const Timeline& timeline) {
+        options_.watcher->see(task, program, timeline, world.machine());
+      };
+    }
+    SimulatedStep step = simulate_step(study_.points[task.run / plans], task.run % plans, task.step, world, wanted);
+    return {std::move(step), world.take_coverage()};
+  }
+
   const Study& study_;
-  const std::size_t jobs_;
+  const ThreadOptions options_;
 };
 
 /// What process 0 knows of another process.
@@ -219,8 +236,8 @@ class Server {
 
 }  // namespace
 
-std::unique_ptr<RunWorkers> make_thread_workers(const Study& study, std::size_t jobs) {
-  return std::make_unique<ThreadWorkers>(study, jobs);
+std::unique_ptr<RunWorkers> make_thread_workers(const Study& study, const ThreadOptions& options) {
+  return std::make_unique<ThreadWorkers>(study, options);
 }
 
 std::unique_ptr<RunWorkers> make_process_workers(ProcessMail& mail, const Study& study, std::string_view version,
@@ -233,7 +250,7 @@ Served serve_study(ProcessMail& mail, const Study& study, std::string_view versi
   mail.post(
       0,
       to_text({.kind = Kind::hello, .study = number, .fingerprint = study_fingerprint(study, version), .jobs = jobs}));
-  return Server(mail, study, number, stop).serve(*make_thread_workers(study, jobs));
+  return Server(mail, study, number, stop).serve(*make_thread_workers(study, {.jobs = jobs}));
 }
 
 }  // namespace hdpsim

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "sim/run/known_steps.h"
 #include "sim/run/process_mail.h"
 #include "sim/run/run_queue.h"
 #include "sim/study/study.h"
@@ -20,8 +21,22 @@ class RunWorkers {
   virtual void work(RunQueue& queue) = 0;
 };
 
+/// Sees steps as they were simulated. Called from any thread, by several at a time.
+class StepWatcher {
+ public:
+  virtual ~StepWatcher() = default;
+  virtual void see(const StepTask& task, const Program& program, const Timeline& timeline, const Machine& machine) = 0;
+};
+
+/// How threads simulate. What it points at may be null, and must outlive them.
+struct ThreadOptions {
+  std::size_t jobs = 1;
+  KnownSteps* known = nullptr;     ///< Steps that are taken; those that are simulated are added.
+  StepWatcher* watcher = nullptr;  ///< Sees the steps that are simulated.
+};
+
 /// Threads of this process, each with a simulated cluster of its own. The study must outlive them.
-[[nodiscard]] std::unique_ptr<RunWorkers> make_thread_workers(const Study& study, std::size_t jobs);
+[[nodiscard]] std::unique_ptr<RunWorkers> make_thread_workers(const Study& study, const ThreadOptions& options);
 
 /// The processes other than process 0, for use in process 0: each gets as many runs as it has threads, and another one
 /// as soon as one is finished. The runs of a process that falls silent are given to others. They must be in

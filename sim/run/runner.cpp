@@ -34,7 +34,7 @@ class Runner {
     {
       std::jthread beside;
       if (options_.helpers != nullptr) beside = std::jthread([this] { options_.helpers->work(queue_); });
-      make_thread_workers(study_, threads)->work(queue_);
+      make_thread_workers(study_, {threads, options_.known, options_.watcher})->work(queue_);
     }
     queue_.rethrow();
     if (!queue_.is_complete()) return std::nullopt;

@@ -32,8 +32,10 @@ struct RunnerOptions {
   /// Called with what a simulated run asked of its point's profile. Called by one thread at a time.
   std::function<void(const std::shared_ptr<const DeviceProfile>&, const Coverage&)> cover =
       [](const std::shared_ptr<const DeviceProfile>&, const Coverage&) {};
-  /// Helpers of the threads, or null. Must outlive the study.
+  /// Helpers of the threads, or null. Must outlive the study, as what follows.
   RunWorkers* helpers = nullptr;
+  KnownSteps* known = nullptr;     ///< Of this study with more or fewer steps, and without its intervals.
+  StepWatcher* watcher = nullptr;  ///< Does not see steps that are known, and those of helpers.
 };
 
 /// Simulates all runs of a study, step by step on `jobs` threads. Results depend neither on their number nor on

@@ -44,8 +44,7 @@ void put(Value& study, const std::string& path, std::string_view word) {
 /// Judges the ways of one question.
 class Judge {
  public:
-  Judge(const WayQuestion& question, Catalog& catalog, std::mutex& reading, const std::function<bool()>& stop)
-      : question_(question), catalog_(catalog), reading_(reading), stop_(stop) {}
+  Judge(const WayQuestion& question, const JudgeOptions& options) : question_(question), options_(options) {}
 
   /// Of ways that are as fast, the study's own comes first. Empty if it was stopped.
   std::optional<std::vector<JudgedWay>> ranking() {
@@ -99,46 +98,70 @@ class Judge {
       Study study = read(way);
       StudyPoint& point = study.points.front();
       point.spec.steps = std::min(point.spec.steps, judged_steps);
-      if (!steps_) steps_.emplace(point.spec.steps);
-      const auto results = results_of(way, point);
+      if (!steps_) steps_.emplace(point.spec.steps, options_.jobs);
+      JudgedWay judged{way};
+      const auto results = results_of(study, judged);
       stopped_ = !results.has_value();
       if (stopped_) return;
-      const std::int64_t degree = steps_->degree(point, way.cp);
+      judged.degree = steps_->degree(point, way.cp);
       const RunMetrics metrics = metrics_of(study.run_info(0, 0), {.steps = *results, .ranks = {}, .links = {}});
+      judged.step_s = metrics.step_time_s.mean;
       if (metrics.fits) {
-        fitting_.push_back({way, degree, metrics.step_time_s.mean});
+        add(std::move(judged));
       } else if (way.cp == 0 && !question_.states_cp) {
-        judge({way.sharing, 2 * degree});  // half the tokens of a rank
+        judge({way.sharing, 2 * judged.degree});  // half the tokens of a rank
       }
     } catch (const InputError&) {  // the mesh does not allow it
     }
   }
 
-  // Empty if it was stopped. Steps of a run wait for data that those after them begin to load.
-  [[nodiscard]] std::optional<std::vector<StepResult>> results_of(const StaticWay& way, StudyPoint& point) {
-    const bool is_alone = question_.study.find("background") == nullptr;
-    if (is_alone && !point.spec.loading && point.spec.grain != Grain::exact) {
-      for (const KnownWay& known : question_.known) {
-        if (known.way != way) continue;
-        const std::vector<StepResult>& all = known.run->result.steps;
-        return std::vector<StepResult>(all.begin(), all.begin() + point.spec.steps);
+  void add(JudgedWay judged) {
+    if (fitting_.empty() || is_faster(judged, fastest())) {
+      for (JudgedWay& slower : fitting_) slower.steps.reset();
+    } else {
+      judged.steps.reset();
+    }
+    fitting_.push_back(std::move(judged));
+  }
+
+  // The results of the only plan of a study; empty if it was stopped. Keeps the steps in `judged` if a run has them.
+  [[nodiscard]] std::optional<std::vector<StepResult>> results_of(Study& study, JudgedWay& judged) {
+    PointSpec& spec = study.points.front().spec;
+    const bool are_of_run = question_.study.find("background") == nullptr && spec.grain != Grain::exact;
+    if (are_of_run && !spec.loading) {  // a step waits for data, which those after it in the run delay
+      if (const Run* known = known_run(judged.way)) {
+        const std::vector<StepResult>& all = known->result.steps;
+        return std::vector<StepResult>(all.begin(), all.begin() + spec.steps);
       }
     }
-    if (point.spec.grain == Grain::exact) point.spec.grain = Grain::fluid;
-    return steps_->simulate(point, way.cp, stop_);
+    if (spec.grain == Grain::exact) spec.grain = Grain::fluid;
+    const auto steps = steps_->simulate(study.points.front(), judged.way.cp, study.output.memory_ranks, options_.stop);
+    if (!steps) return std::nullopt;
+    if (are_of_run) judged.steps = std::make_shared<KnownSteps>(options_.room);
+    std::vector<StepResult> results;
+    for (const KnownStep& known : *steps) {
+      results.push_back(known.step.result);
+      if (are_of_run) judged.steps->keep(0, known);
+    }
+    if (spec.loading) (void)add_data_waits(*spec.loading, results);
+    return results;
+  }
+
+  [[nodiscard]] const Run* known_run(const StaticWay& way) const {
+    const auto found = std::find_if(question_.known.begin(), question_.known.end(),
+                                    [&](const KnownWay& known) { return known.way == way; });
+    return found == question_.known.end() ? nullptr : found->run;
   }
 
   [[nodiscard]] Study read(const StaticWay& way) {
     Value study = study_of(question_, way);
     leave_out(study, {"background"});
-    const std::lock_guard lock(reading_);
-    return read_study(std::move(study), catalog_);
+    const std::lock_guard lock(options_.reading);
+    return read_study(std::move(study), options_.catalog);
   }
 
   const WayQuestion& question_;
-  Catalog& catalog_;
-  std::mutex& reading_;  // guards catalog_
-  const std::function<bool()>& stop_;
+  const JudgeOptions& options_;
   std::vector<StaticWay> judged_;
   std::vector<JudgedWay> fitting_;
   std::optional<WaySteps> steps_;
@@ -186,9 +209,8 @@ std::string way_name(const std::string& plan, const StaticWay& way) {
   return fmt::format("{} ({})", plan, words);
 }
 
-std::optional<std::vector<JudgedWay>> judged_ways(const WayQuestion& question, Catalog& catalog, std::mutex& reading,
-                                                  const std::function<bool()>& stop) {
-  return Judge(question, catalog, reading, stop).ranking();
+std::optional<std::vector<JudgedWay>> judged_ways(const WayQuestion& question, const JudgeOptions& options) {
+  return Judge(question, options).ranking();
 }
 
 }  // namespace hdpsim

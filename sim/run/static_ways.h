@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/analysis/metrics.h"
+#include "sim/run/known_steps.h"
 #include "sim/study/catalog.h"
 #include "sim/study/sharing_choice.h"
 #include "sim/study/study.h"
@@ -31,6 +33,8 @@ struct JudgedWay {
   StaticWay way;
   std::int64_t degree = 1;  ///< The ranks of its groups.
   double step_s = 0;        ///< Mean over the judged steps.
+  /// The judged steps, where they are those of a run of this way; kept of the fastest alone.
+  std::shared_ptr<KnownSteps> steps{};
 };
 
 /// Which way is the fastest at a point.
@@ -40,6 +44,15 @@ struct WayQuestion {
   std::vector<SharingChoice> allowed;  ///< As allowed_sharings() orders them.
   bool states_cp = false;
   std::vector<KnownWay> known{};  ///< Runs of the point, without their intervals, which must outlive the answer.
+};
+
+/// How it is judged. No answer depends on it.
+struct JudgeOptions {
+  Catalog& catalog;
+  std::mutex& reading;  ///< Guards the catalog.
+  std::size_t jobs = 1;
+  std::size_t room = KnownSteps::most_entries;  ///< For JudgedWay::steps.
+  std::function<bool()> stop = [] { return false; };
 };
 
 /// Whether a plan is a static mesh whose ways can be searched.
@@ -55,8 +68,8 @@ struct WayQuestion {
 [[nodiscard]] std::string way_name(const std::string& plan, const StaticWay& way);
 /// The ways that fit the judged steps, fastest first; of several that are as fast, the study's own. The first four
 /// steps are judged, of the job alone, and in place of the exact grain in the fluid one; those of known ways are taken
-/// from their runs where that is the same. `reading` guards the catalog. Empty if it was stopped.
-[[nodiscard]] std::optional<std::vector<JudgedWay>> judged_ways(const WayQuestion& question, Catalog& catalog,
-                                                                std::mutex& reading, const std::function<bool()>& stop);
+/// from their runs where that is the same. Empty if it was stopped.
+[[nodiscard]] std::optional<std::vector<JudgedWay>> judged_ways(const WayQuestion& question,
+                                                                const JudgeOptions& options);
 
 }  // namespace hdpsim

@@ -253,7 +253,7 @@ void add_changes(const UncertaintyProbes& probes, const Program& program, const 
   add(probes.routes, step.routes);
 }
 
-SimulatedStep simulated(const PointStep& planned, World& world, std::size_t memory_ranks) {
+SimulatedStep simulated(const PointStep& planned, World& world, const StepRequest& wanted) {
   Stopwatch watch;
   PhaseTimes phases;
   const StudyPoint& point = planned.point;
@@ -263,12 +263,13 @@ SimulatedStep simulated(const PointStep& planned, World& world, std::size_t memo
   const StepConditions conditions = conditions_of(point);
   Timeline timeline = simulate_plan(program, world, conditions);
   phases.simulation_s = watch.lap();
+  if (wanted.see) wanted.see(program, timeline);
 
   SimulatedStep result{summary(planned, world.machine().speed, timeline), {}, {}, {}};
   if (spec.uncertainty && takes_elasticities(*spec.uncertainty, step, spec.steps)) {
     add_changes(point.probes(), program, conditions, result.result);
   }
-  add_memory(program, point.room, point.work, timeline, memory_ranks, result);
+  add_memory(program, point.room, point.work, timeline, wanted.memory_ranks, result);
   if (spec.loading) {
     add_loading(*spec.loading, loading_job(spec, planned.plan, result.result.tokens), result);
   }
@@ -280,7 +281,7 @@ SimulatedStep simulated(const PointStep& planned, World& world, std::size_t memo
 }
 
 SimulatedStep planned_and_simulated(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
-                                    std::size_t memory_ranks) {
+                                    const StepRequest& wanted) {
   Stopwatch watch;
   PhaseTimes phases;
   Batch batch = point.batches_of(plan).step(step);
@@ -289,20 +290,20 @@ SimulatedStep planned_and_simulated(const StudyPoint& point, std::size_t plan, s
   phases.planner_s = watch.lap();
   require_sound(planned.plan);
   phases.check_s = watch.lap();
-  SimulatedStep result = simulated(planned, world, memory_ranks);
+  SimulatedStep result = simulated(planned, world, wanted);
   result.result.phases += phases;
   return result;
 }
 
 }  // namespace
 
-SimulatedStep simulate_step(const PointStep& planned, World& world, std::size_t memory_ranks) {
-  return of_step(planned.point.outsize, planned.plan.step, [&] { return simulated(planned, world, memory_ranks); });
+SimulatedStep simulate_step(const PointStep& planned, World& world, const StepRequest& wanted) {
+  return of_step(planned.point.outsize, planned.plan.step, [&] { return simulated(planned, world, wanted); });
 }
 
 SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
-                            std::size_t memory_ranks) {
-  return of_step(point.outsize, step, [&] { return planned_and_simulated(point, plan, step, world, memory_ranks); });
+                            const StepRequest& wanted) {
+  return of_step(point.outsize, step, [&] { return planned_and_simulated(point, plan, step, world, wanted); });
 }
 
 std::vector<Duration> add_data_waits(const LoadingSpec& loading, std::vector<StepResult>& steps) {

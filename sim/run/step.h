@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sim/analysis/step_result.h"
@@ -62,12 +64,18 @@ struct StepConditions {
 /// is farthest from usual.
 [[nodiscard]] Timeline simulate_plan(const Program& program, World& world, const StepConditions& conditions);
 
-/// Simulates a step whose sound plan is made. `world` is one of its point's make_world(); `memory_ranks` is the number
-/// of ranks whose memory over time is recorded.
-[[nodiscard]] SimulatedStep simulate_step(const PointStep& planned, World& world, std::size_t memory_ranks = 0);
+/// What is wanted of a step besides its figures.
+struct StepRequest {
+  std::size_t memory_ranks = 0;  ///< Ranks whose memory over time is recorded.
+  /// Sees the step as it was simulated, before its program and timeline are gone; may be empty.
+  std::function<void(const Program&, const Timeline&)> see{};
+};
+
+/// Simulates a step whose sound plan is made. `world` is one of its point's make_world().
+[[nodiscard]] SimulatedStep simulate_step(const PointStep& planned, World& world, const StepRequest& wanted = {});
 /// The same after drawing the batch and planning. PlanRefused if the policy has no plan for the batch.
 [[nodiscard]] SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
-                                          std::size_t memory_ranks = 0);
+                                          const StepRequest& wanted = {});
 
 /// Adds to the steps of a run, from its first one on, what they wait for their data. Returns the waits.
 std::vector<Duration> add_data_waits(const LoadingSpec& loading, std::vector<StepResult>& steps);

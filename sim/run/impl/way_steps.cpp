@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <utility>
 
 #include "sim/base/units.h"
 #include "sim/engine/cut_planner.h"
-#include "sim/plan/plan_check.h"
-#include "sim/run/step.h"
+#include "sim/run/ordered_work.h"
 
 namespace hdpsim {
 namespace {
@@ -56,63 +57,73 @@ bool depends_on_way(const StudyPoint& point) {
 
 }  // namespace
 
-std::optional<std::vector<StepResult>> WaySteps::simulate(const StudyPoint& point, std::int64_t cp,
-                                                          const std::function<bool()>& stop) {
-  std::vector<StepResult> results;
-  for (std::int64_t step = 0; step < steps_; ++step) {
-    if (stop()) return std::nullopt;
-    results.push_back(simulate_step(point, cp, step));
-  }
-  if (point.spec.loading) (void)add_data_waits(*point.spec.loading, results);
-  return results;
+WaySteps::WaySteps(std::int64_t steps, std::size_t jobs)
+    : jobs_(std::clamp<std::size_t>(jobs, 1, static_cast<std::size_t>(steps))),
+      batches_(static_cast<std::size_t>(steps)),
+      worlds_(jobs_) {}
+
+std::optional<std::vector<KnownStep>> WaySteps::simulate(const StudyPoint& point, std::int64_t cp,
+                                                         std::size_t memory_ranks, const std::function<bool()>& stop) {
+  Uncut& uncut = uncut_of(point, cp);
+  std::atomic<std::size_t> threads = 0;
+  const auto make_worker = [&] {
+    std::unique_ptr<World>& world = worlds_.at(threads++);
+    // Ways of one mesh use one cluster: nothing of it depends on how ranks share a sequence.
+    if (world == nullptr) world = point.make_world();
+    return [&](std::int64_t step) {
+      SimulatedStep made = simulated(point, uncut, step, *world, {.memory_ranks = memory_ranks});
+      return KnownStep{std::move(made), world->take_coverage()};
+    };
+  };
+  std::vector<KnownStep> steps;
+  const auto take = [&](std::int64_t, KnownStep step) { steps.push_back(std::move(step)); };
+  if (!run_in_order({0, std::ssize(batches_), jobs_, stop}, make_worker, take)) return std::nullopt;
+  return steps;
 }
 
-StepResult WaySteps::simulate_step(const StudyPoint& point, std::int64_t cp, std::int64_t step) {
-  if (depends_on_way(point)) return hdpsim::simulate_step(point, 0, step, world(point)).result;
+std::int64_t WaySteps::degree(const StudyPoint& point, std::int64_t cp) {
+  if (depends_on_way(point)) return degree_of(make_plan(point, 0, 0, batch_of(point, 0)));
+  return degree_of(plan_of(point, uncut_of(point, cp), 0));
+}
+
+SimulatedStep WaySteps::simulated(const StudyPoint& point, Uncut& uncut, std::int64_t step, World& world,
+                                  const StepRequest& wanted) {
+  if (depends_on_way(point)) return simulate_step(point, 0, step, world, wanted);
   try {
-    Plan& plan = uncut(point, cp, step);
-    LentStep lent(point, batch(point, step), plan);
-    return hdpsim::simulate_step(lent.cut(), world(point)).result;
+    Plan& plan = plan_of(point, uncut, step);
+    LentStep lent(point, batch_of(point, step), plan);
+    return simulate_step(lent.cut(), world, wanted);
   } catch (const QuantityOverflow& overflow) {
     point.outsize.fail(fmt::format("step {}", step), overflow.what());
   }
 }
 
-std::int64_t WaySteps::degree(const StudyPoint& point, std::int64_t cp) {
-  if (depends_on_way(point)) return degree_of(make_plan(point, 0, 0, batch(point, 0)));
-  return degree_of(uncut(point, cp, 0));
+WaySteps::Uncut& WaySteps::uncut_of(const StudyPoint& point, std::int64_t cp) {
+  const std::int64_t capacity = point.spec.capacity;
+  const auto found = std::find_if(uncut_.begin(), uncut_.end(),
+                                  [&](const Uncut& each) { return each.cp == cp && each.capacity == capacity; });
+  if (found != uncut_.end()) {
+    std::rotate(found, found + 1, uncut_.end());
+    return uncut_.back();
+  }
+  if (uncut_.size() == kept_degrees) uncut_.erase(uncut_.begin());
+  return uncut_.emplace_back(Uncut{cp, capacity, std::vector<std::optional<Plan>>(batches_.size())});
 }
 
-Plan& WaySteps::uncut(const StudyPoint& point, std::int64_t cp, std::int64_t step) {
-  const std::int64_t capacity = point.spec.capacity;
-  auto found = std::find_if(uncut_.begin(), uncut_.end(),
-                            [&](const Uncut& each) { return each.cp == cp && each.capacity == capacity; });
-  if (found == uncut_.end()) {
-    if (uncut_.size() == kept_degrees) uncut_.erase(uncut_.begin());
-    uncut_.push_back({cp, capacity, std::vector<std::optional<Plan>>(static_cast<std::size_t>(steps_))});
-  } else {
-    std::rotate(found, found + 1, uncut_.end());
-  }
-  std::optional<Plan>& plan = uncut_.back().plans.at(static_cast<std::size_t>(step));
+// Each step is asked for by one thread.
+Plan& WaySteps::plan_of(const StudyPoint& point, Uncut& uncut, std::int64_t step) {
+  std::optional<Plan>& plan = uncut.plans.at(static_cast<std::size_t>(step));
   if (!plan) {
-    plan = point.planned(0, step, batch(point, step)).plan;
-    require_sound(*plan);
+    plan = make_plan(point, 0, step, batch_of(point, step));
     uncut_plan(*plan);
   }
   return *plan;
 }
 
-Batch& WaySteps::batch(const StudyPoint& point, std::int64_t step) {
-  batches_.resize(static_cast<std::size_t>(steps_));
+Batch& WaySteps::batch_of(const StudyPoint& point, std::int64_t step) {
   std::optional<Batch>& batch = batches_.at(static_cast<std::size_t>(step));
   if (!batch) batch = point.batches_of(0).step(step);
   return *batch;
-}
-
-// Ways of one mesh use one cluster: nothing of it depends on how ranks share a sequence.
-World& WaySteps::world(const StudyPoint& point) {
-  if (world_ == nullptr) world_ = point.make_world();
-  return *world_;
 }
 
 }  // namespace hdpsim

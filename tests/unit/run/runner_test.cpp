@@ -73,6 +73,56 @@ TEST_CASE("a study that is stopped gives no runs", "[runner]") {
   CHECK_FALSE(run_study(study, options));
 }
 
+// Results with all that they say but the time that they took.
+std::vector<std::string> texts_without_phases(std::vector<Run> runs) {
+  std::vector<std::string> texts;
+  for (Run& run : runs) {
+    for (StepResult& step : run.result.steps) step.phases = {};
+    texts.push_back(run_text(run.result));
+  }
+  return texts;
+}
+
+TEST_CASE("steps that are known are taken, and give the runs that they would have given", "[runner]") {
+  // Batches are loaded, so that what a step waits depends on the steps around it.
+  const test::StudyFile file(test::good_study);
+  Study study =
+      file.load({"data.steps=5", "loading={style: remote, bytes_per_token: 4 B, tokens_per_s: 1M, prefetch: 1}"});
+  const auto plain = texts_without_phases(*run_study(study, {}));
+  KnownSteps known;
+  study.points.front().spec.steps = 2;
+  (void)run_study(study, {.jobs = 2, .known = &known});
+  study.points.front().spec.steps = 5;
+
+  class Counter final : public StepWatcher {
+   public:
+    void see(const StepTask& task, const Program&, const Timeline&, const Machine&) override {
+      CHECK(task.step >= 2);
+      ++steps;
+    }
+    std::atomic<int> steps = 0;
+  } counter;
+  CHECK(texts_without_phases(*run_study(study, {.jobs = 2, .known = &known, .watcher = &counter})) == plain);
+  CHECK(counter.steps == 2 * 3);
+}
+
+TEST_CASE("steps without room are simulated again", "[runner]") {
+  const Study study = tiny_study();
+  const auto world = study.points[0].make_world();
+  const KnownStep step{simulate_step(study.points[0], 0, 0, *world), {}};
+  const std::size_t entries = step.step.ranks.size() + step.step.links.main.bytes.size();
+  KnownSteps small(entries - 1);
+  small.keep(0, step);
+  CHECK(small.find(0, 0) == nullptr);
+  KnownSteps enough(entries);
+  enough.keep(0, step);
+  enough.keep(1, step);
+  REQUIRE(enough.find(0, 0) != nullptr);
+  CHECK(enough.find(0, 0)->step.result.time == step.step.result.time);
+  CHECK(enough.find(1, 0) == nullptr);
+  CHECK(enough.find(0, 1) == nullptr);
+}
+
 TEST_CASE("what a thread throws reaches the caller", "[runner]") {
   const Study study = tiny_study();
   RunnerOptions options;
