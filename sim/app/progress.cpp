@@ -38,8 +38,10 @@ ProgressDisplay::~ProgressDisplay() {
 
 void ProgressDisplay::show(const Progress& progress) {
   if (on_terminal_) {
-    draw(share_of(progress.steps_done, progress.steps), fmt::format("{}/{} steps, {}/{} runs", progress.steps_done,
-                                                                    progress.steps, progress.runs_done, progress.runs));
+    const auto done = static_cast<std::int64_t>(progress.steps_done);
+    const std::string left = time_left(done, static_cast<std::int64_t>(progress.steps) - done);
+    draw(share_of(progress.steps_done, progress.steps),
+         fmt::format("{}/{} steps, {}/{} runs{}", done, progress.steps, progress.runs_done, progress.runs, left));
   } else if (progress.finished != nullptr) {
     note(fmt::format("{}/{} {}", progress.runs_done, progress.runs, run_name(*progress.finished)));
   }
