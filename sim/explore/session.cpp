@@ -79,6 +79,11 @@ class FirstStepsOnly {
   const std::optional<std::string> compare_to_;
 };
 
+// Steps of a part are those of the whole, unless that asks more of them.
+KnownSteps* shared_steps(const Study& study, KnownSteps& known) {
+  return study.points.front().spec.uncertainty ? nullptr : &known;
+}
+
 std::optional<std::vector<Run>> first_steps(Study& study, std::int64_t steps, const RunnerOptions& options) {
   const FirstStepsOnly only(study, steps);
   return run_study(study, options);
@@ -146,7 +151,8 @@ void ExploreSession::answer(const std::string& question, AnswerStream& stream) {
 }
 
 void ExploreSession::answer(const Question& question, AnswerStream& stream) {
-  std::optional<Study> study = begun(question, stream);
+  KnownSteps known;
+  std::optional<Study> study = begun(question, known, stream);
   if (!study || question.want == Question::Want::study) return;
   const OneAtATime::Turn turn(all_steps_, [&] { return stream.is_closed(); });
   if (!turn) return;
@@ -154,9 +160,9 @@ void ExploreSession::answer(const Question& question, AnswerStream& stream) {
     journal_ = Journal();  // closed before it begins anew
     journal_ = Journal::begin(options_.scratch / journal_name, runs_title());
   }
-  if (question.want == Question::Want::answer && !send_part(*study, stream)) return;
+  if (question.want == Question::Want::answer && !send_part(*study, known, stream)) return;
   std::vector<std::string> notes = cold_step_warnings(*study);
-  const auto runs = all_steps(*study, question, notes, stream);
+  const auto runs = all_steps(*study, question, known, notes, stream);
   if (!runs) return;
   if (question.want == Question::Want::answer) return stream.send(answer_line(*study, *runs, options_.version, &notes));
   const Catalog catalog(options_.data);
@@ -166,7 +172,7 @@ void ExploreSession::answer(const Question& question, AnswerStream& stream) {
   if (page) stream.send(report_line(*page));
 }
 
-std::optional<Study> ExploreSession::begun(const Question& question, AnswerStream& stream) {
+std::optional<Study> ExploreSession::begun(const Question& question, KnownSteps& known, AnswerStream& stream) {
   const auto stop = [&] { return stream.is_closed(); };
   const OneAtATime::Turn turn(first_steps_, stop);
   if (!turn) return std::nullopt;
@@ -176,34 +182,42 @@ std::optional<Study> ExploreSession::begun(const Question& question, AnswerStrea
   if (question.want == Question::Want::study) {
     stream.send(study_line(study->resolved, (options_.scratch / dropped_folder).string()));
   } else if (question.want == Question::Want::answer) {
-    const auto runs = first_steps(*study, 1, {.jobs = options_.jobs, .version = options_.version, .stop = stop});
+    const RunnerOptions how{
+        .jobs = options_.jobs, .version = options_.version, .stop = stop, .known = shared_steps(*study, known)};
+    const auto runs = first_steps(*study, 1, how);
     if (!runs) return std::nullopt;
     stream.send(answer_line(*study, *runs, options_.version, nullptr));
   }
   return study;
 }
 
-bool ExploreSession::send_part(Study& study, AnswerStream& stream) const {
+bool ExploreSession::send_part(Study& study, KnownSteps& known, AnswerStream& stream) const {
   const std::int64_t steps = study.points.front().spec.steps;
   if (steps < many_steps) return true;
-  const RunnerOptions options{
-      .jobs = options_.jobs, .version = options_.version, .stop = [&] { return stream.is_closed(); }};
+  const RunnerOptions options{.jobs = options_.jobs,
+                              .version = options_.version,
+                              .stop = [&] { return stream.is_closed(); },
+                              .known = shared_steps(study, known)};
   const auto runs = first_steps(study, std::min(steps / first_part, most_first_steps), options);
   if (runs) stream.send(answer_line(study, *runs, options_.version, nullptr));
   return runs.has_value();
 }
 
 std::optional<std::vector<Run>> ExploreSession::all_steps(const Study& study, const Question& question,
-                                                          std::vector<std::string>& notes, AnswerStream& stream) {
+                                                          KnownSteps& known, std::vector<std::string>& notes,
+                                                          AnswerStream& stream) {
   StudyCoverage coverage;
   const RunnerOptions how{.jobs = options_.jobs,
                           .journal = &journal_,
                           .version = options_.version,
                           .stop = [&] { return stream.is_closed(); },
                           .report = [&](const Progress& progress) { stream.send(progress_line(progress)); },
-                          .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); }};
+                          .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); },
+                          .known = shared_steps(study, known)};
   auto runs = run_study(study, how);
   if (!runs || !compare_with_tuned(study, question, stream, *runs)) return std::nullopt;
+  const bool is_asked = question.want == Question::Want::answer;
+  if (is_asked && has_best_static(study)) stream.send(answer_line(study, *runs, options_.version, nullptr));
   Catalog catalog(options_.data);  // of its own, so that other questions are read meanwhile
   if (!compare_with_best_static(study, catalog, how, *runs)) return std::nullopt;
   const RunAdvice advice = advice_in_need(

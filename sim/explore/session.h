@@ -14,6 +14,7 @@
 #include "sim/document/journal.h"
 #include "sim/explore/http_server.h"
 #include "sim/explore/session_lines.h"
+#include "sim/run/known_steps.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
 
@@ -81,7 +82,7 @@ class ExploreSession final : public HttpService {
   ///   {"kind": "answer", ...}      what `hdpsim study --format json` prints of the first step alone, then of an
   ///                                eighth of many steps, at most 64 ...
   ///   {"kind": "progress", ...}    ... how far the work is ...
-  ///   {"kind": "answer", ...}      ... and of all steps
+  ///   {"kind": "answer", ...}      ... and of all steps; first without the best static mesh if that is searched for
   ///   {"kind": "report", ...}      the report page
   ///   {"kind": "failed", ...}      the machine has refused, or the program has a bug; nothing follows
   /// Simulates no further step once the stream is closed.
@@ -91,12 +92,13 @@ class ExploreSession final : public HttpService {
   [[nodiscard]] Study read(const std::vector<std::string>& settings);
   void answer(const Question& question, AnswerStream& stream);
   /// The study of a question, once its first lines are sent. Empty if nobody reads them.
-  [[nodiscard]] std::optional<Study> begun(const Question& question, AnswerStream& stream);
+  [[nodiscard]] std::optional<Study> begun(const Question& question, KnownSteps& known, AnswerStream& stream);
   /// Sends the answer of the first part of many steps. False if nobody reads it.
-  [[nodiscard]] bool send_part(Study& study, AnswerStream& stream) const;
+  [[nodiscard]] bool send_part(Study& study, KnownSteps& known, AnswerStream& stream) const;
   /// Adds to `notes` what the command prints in addition to its figures. Empty if nobody reads the answer.
   [[nodiscard]] std::optional<std::vector<Run>> all_steps(const Study& study, const Question& question,
-                                                          std::vector<std::string>& notes, AnswerStream& stream);
+                                                          KnownSteps& known, std::vector<std::string>& notes,
+                                                          AnswerStream& stream);
   /// False if nobody reads the answer.
   [[nodiscard]] bool compare_with_tuned(const Study& study, const Question& question, AnswerStream& stream,
                                         std::vector<Run>& runs);
