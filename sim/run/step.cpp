@@ -1,12 +1,12 @@
 #include "sim/run/step.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <ctime>
 #include <memory>
 #include <utility>
 
-#include "sim/base/fingerprint.h"
 #include "sim/engine/simulator.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_time.h"
@@ -127,13 +127,17 @@ PointStep sound(PointStep planned) {
 
 // Of all that a plan says, but for its policy's name and the number of its step.
 std::uint64_t hash_of(const Plan& plan) {
-  std::vector<double> said = {static_cast<double>(plan.ranks), static_cast<double>(plan.capacity),
-                              static_cast<double>(plan.layers), static_cast<double>(plan.expert_ranks)};
-  const auto say = [&](auto... numbers) { (said.push_back(static_cast<double>(numbers)), ...); };
+  std::uint64_t hash = 0;
+  const auto say_one = [&](auto number) {
+    hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 32;
+  };
+  const auto say = [&](auto... numbers) { (say_one(numbers), ...); };
   const auto say_spans = [&](const std::vector<Span>& spans) {
     say(spans.size());
     for (const Span& span : spans) say(span.sequence.index(), span.begin, span.tokens);
   };
+  say(plan.ranks, plan.capacity, plan.layers, plan.expert_ranks);
   for (const std::int64_t tokens : plan.sequence_tokens) say(tokens);
   for (const MicroBatch& each : plan.micro_batches) {
     say(each.group.size());
@@ -144,14 +148,14 @@ std::uint64_t hash_of(const Plan& plan) {
       say_spans(local.spans);
     }
     for (const ServedQueries& moved : each.moved) say(moved.span, moved.begin, moved.tokens, moved.server);
-    say(each.local.size(), each.moved.size(), static_cast<int>(each.cut), each.offload, each.token_wise, each.continues,
-        each.repeats_forward, each.padding);
+    say(each.local.size(), each.moved.size(), static_cast<int>(each.cut), std::bit_cast<std::uint64_t>(each.offload),
+        each.token_wise, each.continues, each.repeats_forward, each.padding);
   }
   for (const std::vector<MicroBatchId>& schedule : plan.schedule) {
     say(schedule.size());
     for (const MicroBatchId id : schedule) say(id.index());
   }
-  return fingerprint({reinterpret_cast<const char*>(said.data()), said.size() * sizeof(double)});
+  return hash;
 }
 
 bool has_equal_devices(const PointSpec& spec) {
