@@ -7,7 +7,6 @@
 #include <cmath>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "sim/app/terminal.h"
 #include "sim/document/values.h"
@@ -62,9 +61,7 @@ void ProgressDisplay::show(const ReplayProgress& progress) {
 }
 
 void ProgressDisplay::show(const TuneProgress& progress) {
-  const auto now = Clock::now();
-  tuning_left_.add(progress, std::chrono::duration<double>(now - std::exchange(tuned_until_, now)).count());
-  const std::optional<double> left_s = tuning_left_.seconds();
+  const std::optional<double> left_s = progress.seconds_left();
   draw_or_tell(progress.done(), progress.most(),
                fmt::format("{}: {} of {} candidates left, {} steps simulated{}", progress.stage, progress.left,
                            progress.candidates, progress.steps,

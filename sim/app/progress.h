@@ -32,6 +32,9 @@ class ProgressDisplay {
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
+  /// Since it was made.
+  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
   /// Progress of a study: without a terminal a line for every finished run.
   void show(const Progress& progress);
   /// Progress of a calibration: without a terminal a line for every tenth of the measurements.
@@ -55,8 +58,6 @@ class ProgressDisplay {
   bool on_terminal_;
   bool drawn_ = false;
   Clock::time_point last_;
-  TuneTimeLeft tuning_left_;
-  Clock::time_point tuned_until_ = begin_;
   std::size_t tenths_told_ = 0;
 };
 

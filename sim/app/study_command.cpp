@@ -52,9 +52,11 @@ std::optional<std::vector<Run>> simulated(const StudyOptions& options, const Stu
   });
   if (!runs) return std::nullopt;
   const bool is_compared = work.run([&](ProgressDisplay& display) {
-    const TuneRun search{.jobs = how.jobs, .version = version, .stop = is_stopped, .report = [&](const auto& progress) {
-                           display.show(progress);
-                         }};
+    const TuneRun search{.jobs = how.jobs,
+                         .version = version,
+                         .stop = is_stopped,
+                         .clock = [&] { return display.seconds(); },
+                         .report = [&](const TuneProgress& progress) { display.show(progress); }};
     return compare_with_tuned(options, study, catalog, {search, how.journal}, *runs);
   });
   return is_compared ? std::move(runs) : std::nullopt;

@@ -45,6 +45,7 @@ int tune_command(const TuneOptions& options, const Session& session) {
                  .kept = work.kept(),
                  .version = version,
                  .stop = is_stopped,
+                 .clock = [&] { return display.seconds(); },
                  .report = [&](const TuneProgress& progress) { display.show(progress); }});
   });
   if (!result) return stopped_before(options.keeping, study.name, "the best candidate was found");

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "sim/document/record.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
+#include "sim/tune/shared_worlds.h"
 #include "sim/tune/tune_space.h"
 
 namespace hdpsim {
@@ -40,6 +42,8 @@ struct Evaluation {
   std::size_t candidate = 0;
   Fidelity fidelity = Fidelity::full;
   std::vector<std::int64_t> steps;
+  /// The first of the steps in closed form, if that is known.
+  std::optional<EvaluatedStep> closed_form{};
   std::vector<EvaluatedStep> results{};  ///< One per step.
   std::string problem{};                 ///< Why the candidate cannot run; there are then no results.
   std::int64_t gpus = 0;
@@ -88,9 +92,12 @@ class Evaluator {
   [[nodiscard]] Evaluation evaluate(Evaluation evaluation);
 
  private:
+  void simulate(StudyPoint& point, const std::string& job, const MemoryLimits& limits, Evaluation& evaluation);
+
   const std::vector<Candidate>& candidates_;
   Catalog& catalog_;
   std::mutex reading_;  // guards catalog_
+  SharedWorlds worlds_;
 };
 
 /// Why the memory of a step is too small; empty if it suffices.

@@ -5,18 +5,11 @@
 #include <algorithm>
 
 #include "sim/study/override.h"
+#include "sim/tune/search_rules.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr double near_best_of_plan = 0.1;
-// Schedules are tried further away, because what they save differs more.
-constexpr double within_reach_of_schedules = 0.5;
-// Candidates of a plan whose schedules and whose exchanges are tried, those between two looks at the best bound, and
-// those whose placements, cuts and levels are.
-constexpr std::size_t most_refined = 12;
-constexpr std::size_t refined_at_a_time = 4;
-constexpr std::size_t few = 3;
 // A smaller share of the step is not worth another exchange or schedule.
 constexpr double worth_waiting = 0.01;
 // Share of the waiting of stages for each other that a schedule with less of it saves.
@@ -108,6 +101,31 @@ std::vector<Candidate> Refinement::other_pipelines(const std::vector<Candidate>&
   return asked_of(space);
 }
 
+double Refinement::most_left() const {
+  const auto tried = [&](const std::map<std::string, std::set<double>>& by_plan, const std::string& plan) {
+    const auto found = by_plan.find(plan);
+    return found == by_plan.end() ? 0 : found->second.size();
+  };
+  const auto others = [](std::size_t choices) { return choices > 0 ? static_cast<double>(choices - 1) : 0; };
+  std::set<KeyExchange> exchanges;
+  for (const SharingChoice& each : sharings_) exchanges.insert(each.exchange);
+  const std::size_t cuts = exchanges.empty() ? 0 : sharings_.size() / exchanges.size();
+  const bool any_pipeline = std::find(has_pipeline_.begin(), has_pipeline_.end(), true) != has_pipeline_.end();
+  double most = 0;
+  for (const std::string& plan : plans_) {
+    const auto left = [&](Stage stage, std::size_t candidates, std::size_t choices) {
+      if (stage_ <= stage) most += static_cast<double>(candidates) * others(choices);
+    };
+    left(Stage::exchanges, search_rules::most_refined - tried(refined_, plan), exchanges.size());
+    left(Stage::cuts, search_rules::least_refined, cuts);
+    left(Stage::sharding, search_rules::least_refined, static_cast<std::size_t>(levels_));
+    if (!any_pipeline) continue;
+    left(Stage::schedules, search_rules::most_refined - tried(scheduled_, plan), schedules_.size());
+    left(Stage::placements, search_rules::most_refined, placements_.size());
+  }
+  return most;
+}
+
 std::string Refinement::identity() const {
   std::string text = fmt::format("levels of zero: {}\n", levels_);
   for (const auto& [name, virtual_stages] : schedules_) text += fmt::format("{} {}\n", name, virtual_stages);
@@ -142,7 +160,7 @@ Refinement::Numbers Refinement::nearest(Numbers waiting, double last_s, const Al
                    [&](std::size_t a, std::size_t b) { return alone_s(a) < alone_s(b); });
   Numbers found;
   for (const std::size_t i : waiting) {
-    if (found.size() == refined_at_a_time || tried.size() == most_refined) break;
+    if (found.size() == search_rules::at_a_time || tried.size() == search_rules::most_refined) break;
     if (tried.insert(alone_s(i)).second) found.push_back(i);
   }
   return found;
@@ -180,7 +198,8 @@ void Refinement::try_sharding_all(const std::vector<Candidate>& space, const Kno
 void Refinement::try_schedules(const std::string& plan, const Known& known) {
   Numbers waiting = of_plan(plan, known);
   if (waiting.empty()) return;
-  const double last_s = (1 + within_reach_of_schedules) * known[best_of(waiting, 1, known).front()].bound_s;
+  const double last_s =
+      (1 + search_rules::within_reach_of_schedules) * known[best_of(waiting, 1, known).front()].bound_s;
   std::erase_if(waiting, [&](std::size_t i) {
     const bool waits = known[i].bubble_s > worth_waiting * known[i].bound_s;
     return origins_[i].choice.schedule != 0 || !waits;
@@ -192,13 +211,13 @@ void Refinement::try_schedules(const std::string& plan, const Known& known) {
 void Refinement::try_placements(const std::string& plan, const Known& known) {
   Numbers pipelines = of_plan(plan, known);
   std::erase_if(pipelines, [&](std::size_t i) { return !has_pipeline_[origins_[i].base]; });
-  for (const std::size_t i : best_of(std::move(pipelines), most_refined, known)) ask_placements(i);
+  for (const std::size_t i : best_of(std::move(pipelines), search_rules::most_refined, known)) ask_placements(i);
 }
 
 void Refinement::try_exchanges(const std::string& plan, const Known& known) {
   Numbers waiting = of_plan(plan, known);
   if (sharings_.empty() || waiting.empty()) return;
-  const double last_s = (1 + near_best_of_plan) * known[best_of(waiting, 1, known).front()].bound_s;
+  const double last_s = (1 + search_rules::near) * known[best_of(waiting, 1, known).front()].bound_s;
   std::erase_if(waiting, [&](std::size_t i) {
     const bool shares = known[i].sharing_s > worth_waiting * known[i].bound_s;
     return origins_[i].choice.sharing != own_.sharing || !shares;
@@ -217,7 +236,7 @@ void Refinement::try_exchanges(const std::string& plan, const Known& known) {
 }
 
 void Refinement::try_cuts(const std::string& plan, const Known& known) {
-  for (const std::size_t i : best_of(of_plan(plan, known), few, known)) {
+  for (const std::size_t i : best_of(of_plan(plan, known), search_rules::least_refined, known)) {
     if (known[i].sharing_s <= worth_waiting * known[i].bound_s) continue;
     Choice choice = origins_[i].choice;
     for (const SharingChoice& sharing : sharings_) {
@@ -228,7 +247,7 @@ void Refinement::try_cuts(const std::string& plan, const Known& known) {
 }
 
 void Refinement::try_levels(const std::string& plan, const Known& known) {
-  for (const std::size_t i : best_of(of_plan(plan, known), few, known)) {
+  for (const std::size_t i : best_of(of_plan(plan, known), search_rules::least_refined, known)) {
     Choice choice = origins_[i].choice;
     for (choice.zero = 0; choice.zero < levels_; ++choice.zero) ask(origins_[i].base, choice);
   }

@@ -23,17 +23,17 @@ struct BoundedCandidate {
   double bubble_s = 0;           ///< ... and a mean stage for others.
 };
 
-/// Choices that are tried beside candidates near the best alone, because they multiply a space in which most gain
+/// Choices that are tried for candidates near the best alone, because they multiply a space in which most gain
 /// nothing by them: how a pipeline runs (`mesh.schedule` with `mesh.virtual_stages`, `mesh.placement`), how groups
 /// share a sequence (`mesh.cp_comm_type`, `mesh.cp_cut`) and what the pool shards (`mesh.zero`). A space that names one
 /// of these keys has no such choices of it.
 ///
 /// 1. What cannot run without a pipeline is tried with all states sharded.
 /// 2. Of every plan, candidates whose step without the waiting for keys, and with half of that for other stages, would
-///    be at most a tenth above the best closed form of the plan are tried with the other exchanges, in ascending order
-///    of that time and at most `most_refined`. Half is about what another schedule saves.
-/// 3. The same with the other schedules, by the step with half of the waiting for other stages, up to half above the
-///    best;
+///    be `near` the best closed form of the plan are tried with the other exchanges, in ascending order of that time
+///    and at most `most_refined` (search_rules.h). Half is about what another schedule saves.
+/// 3. The same with the other schedules, by the step with half of the waiting for other stages,
+///    `within_reach_of_schedules` of the best;
 /// 4. the best pipelines of each plan then with the other placements,
 /// 5. the best of each plan with the other cuts of their exchange,
 /// 6. and with the other levels of ZeRO.
@@ -51,6 +51,9 @@ class Refinement {
   /// The other schedules and placements of these candidates, as from next().
   [[nodiscard]] std::vector<Candidate> other_pipelines(const std::vector<Candidate>& space,
                                                        const std::vector<std::size_t>& candidates);
+
+  /// The most candidates that next() still asks for, but for what cannot run without all states sharded.
+  [[nodiscard]] double most_left() const;
 
   /// A text of all that next() depends on besides its arguments.
   [[nodiscard]] std::string identity() const;

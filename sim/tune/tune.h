@@ -19,6 +19,7 @@ struct TuneRun {
   JournalFolder kept{};                               ///< Where evaluations are kept.
   std::string version{};                              ///< Evaluations of another version are refused.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every simulation, from any thread.
+  std::function<double()> clock{};  ///< Seconds since any time, for the time left alone; none: that is not known.
   std::function<void(const TuneProgress&)> report = [](const TuneProgress&) {};  ///< Called by one thread at a time.
 };
 
@@ -88,9 +89,9 @@ struct TuneResult {
 ///    traffic shares a link there, so that it is a lower bound of the full simulation. Candidates near the best closed
 ///    forms are joined by others that differ from them in their schedule and placement, in how groups share a sequence
 ///    and in what is sharded (Refinement); those that cannot run are left out.
-/// 3. The full simulation follows in ascending order of these bounds, until a bound is `slack` above the time of the
+/// 3. The full simulation follows in ascending order of these bounds, until a bound is `near` above the time of the
 ///    `keep`-th best (branch and bound: Lawler and Wood, "Branch-and-bound methods: a survey", Operations Research 14,
-///    1966). `slack` allows for candidates that are better on other steps than on the probe.
+///    1966). `near` (search_rules.h) allows for candidates that are better on other steps than on the probe.
 /// 4. Successive halving (Jamieson and Talwalkar, AISTATS 2016) on the number of steps: 2, 4, 8, ... all; after each
 ///    round the better half stays, at least `keep`. All candidates see the same batches, so that few steps suffice.
 /// 5. A policy none of whose candidates has come that far gets a search of its own, of stages 3 and 4 for one place, so

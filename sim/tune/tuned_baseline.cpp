@@ -138,9 +138,10 @@ class BaselineSearch {
   }
 
   [[nodiscard]] std::optional<FoundBaseline> searched(const Study& study, const Value& root, std::size_t point) {
-    const TuneRun run{.jobs = run_.search.jobs, .stop = run_.search.stop, .report = [&](TuneProgress progress) {
-                        tell(std::move(progress), point);
-                      }};
+    const TuneRun run{.jobs = run_.search.jobs,
+                      .stop = run_.search.stop,
+                      .clock = run_.search.clock,
+                      .report = [&](TuneProgress progress) { tell(std::move(progress), point); }};
     const std::optional<TuneResult> tuned = tune(study, root, catalog_, run);
     if (!tuned) return std::nullopt;
     return FoundBaseline{tuned->candidates.front().text, to_yaml(tuned->winner)};

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "sim/run/runner.h"
 #include "sim/study/override.h"
@@ -184,9 +185,18 @@ TEST_CASE("what the busiest rank of a plan works is never above the closed form,
   for (std::size_t i = 0; i < space.size(); ++i) {
     CAPTURE(space[i].text);
     std::vector<Duration> times;
+    std::optional<EvaluatedStep> closed_form;
     for (const Fidelity fidelity : {Fidelity::plan, Fidelity::closed_form, Fidelity::full}) {
       const Evaluation found = evaluator.evaluate({.candidate = i, .fidelity = fidelity, .steps = {0}});
-      if (found.problem.empty()) times.push_back(found.results.front().time);
+      if (!found.problem.empty()) continue;
+      times.push_back(found.results.front().time);
+      if (fidelity == Fidelity::closed_form) closed_form = found.results.front();
+    }
+    if (closed_form) {  // a step whose links are all private is taken from it
+      const Evaluation taken =
+          evaluator.evaluate({.candidate = i, .fidelity = Fidelity::full, .steps = {0}, .closed_form = closed_form});
+      CHECK(taken.results.front().time == times.back());
+      CHECK(taken.results.front().device == closed_form->device);
     }
     CHECK((times.empty() || times.size() == 3));  // a plan tells as much of memory as its simulation
     CHECK(std::is_sorted(times.begin(), times.end()));
