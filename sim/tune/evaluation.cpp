@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
@@ -96,19 +97,23 @@ bool add(const Looked& looked, Evaluation& evaluation) {
   return evaluation.problem.empty();
 }
 
-// All choices on which the world and the programs of its steps depend.
-std::string job_of(const Candidate& candidate) {
-  std::string text;
-  for (const auto& [path, value] : candidate.choices) {
-    if (path != "plans" && path != "mesh.capacity") text += fmt::format("{}={}\n", path, line_of(value));
-  }
-  return text;
-}
-
 // A candidate is one of many, so that its first problem suffices.
 std::string first_problem(const InputError& error) {
   const std::vector<Diagnostic> problems = error.diagnostics().sorted();
   return problems.empty() ? error.what() : problems.front().message;
+}
+
+void simulate(StudyPoint& point, const MemoryLimits& limits, Evaluation& evaluation) {
+  // The closed form does not model other jobs.
+  const bool in_closed_form = evaluation.fidelity == Fidelity::closed_form && point.spec.background.empty();
+  if (in_closed_form) point.spec.grain = Grain::closed_form;
+  const std::unique_ptr<World> world = point.make_world();
+  for (const std::int64_t step : evaluation.steps) {
+    const bool is_known =
+        evaluation.closed_form && evaluation.results.empty() && is_as_in_closed_form(point, step, *world);
+    const Looked looked = is_known ? Looked{*evaluation.closed_form, ""} : simulated(point, step, *world, limits);
+    if (!add(looked, evaluation)) break;
+  }
 }
 
 }  // namespace
@@ -143,22 +148,6 @@ std::string Evaluator::identity_of(std::size_t candidate) {
   }
 }
 
-void Evaluator::simulate(StudyPoint& point, const std::string& job, const MemoryLimits& limits,
-                         Evaluation& evaluation) {
-  // The closed form does not model other jobs.
-  const bool in_closed_form = evaluation.fidelity == Fidelity::closed_form && point.spec.background.empty();
-  if (in_closed_form) point.spec.grain = Grain::closed_form;
-  JobWorld world = worlds_.take(job, point);
-  point.lowered = world.lowered;
-  for (const std::int64_t step : evaluation.steps) {
-    const bool is_known =
-        evaluation.closed_form && evaluation.results.empty() && is_as_in_closed_form(point, step, *world.world);
-    const Looked looked = is_known ? Looked{*evaluation.closed_form, ""} : simulated(point, step, *world.world, limits);
-    if (!add(looked, evaluation)) break;
-  }
-  worlds_.give_back(job, std::move(world));
-}
-
 Evaluation Evaluator::evaluate(Evaluation evaluation) {
   try {
     Study study = study_of(evaluation.candidate);
@@ -173,7 +162,7 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
     // What a step would be with other costs is nothing to compare candidates by.
     point.spec.uncertainty.reset();
     if (evaluation.fidelity != Fidelity::plan) {
-      simulate(point, job_of(candidates_[evaluation.candidate]), limits, evaluation);
+      simulate(point, limits, evaluation);
       return evaluation;
     }
     for (const std::int64_t step : evaluation.steps) {

@@ -11,7 +11,6 @@
 #include "sim/document/record.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
-#include "sim/tune/shared_worlds.h"
 #include "sim/tune/tune_space.h"
 
 namespace hdpsim {
@@ -92,12 +91,9 @@ class Evaluator {
   [[nodiscard]] Evaluation evaluate(Evaluation evaluation);
 
  private:
-  void simulate(StudyPoint& point, const std::string& job, const MemoryLimits& limits, Evaluation& evaluation);
-
   const std::vector<Candidate>& candidates_;
   Catalog& catalog_;
   std::mutex reading_;  // guards catalog_
-  SharedWorlds worlds_;
 };
 
 /// Why the memory of a step is too small; empty if it suffices.

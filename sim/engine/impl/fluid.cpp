@@ -251,6 +251,11 @@ class FluidStep final : public StepRun {
   }
 
   void end(PassId id) {
+    if (pipeline_.micro_batch(id).group.size() == 1) {
+      const WorkerId worker = only_worker(id);
+      end_pass(worker);
+      return go_on(worker);
+    }
     const std::vector<WorkerId> group = pipeline_.group(id);
     for (const WorkerId worker : group) end_pass(worker);
     for (const WorkerId worker : group) go_on(worker);
