@@ -157,7 +157,7 @@ void DealtSequences::add_to(PlanBuilder& builder) {
   for (std::uint32_t& pack : packs) pack = places[pack];
   const PackList members(packs, ranks.size(), [&](auto place) {
     sequences->for_each_length(
-        [&](std::int64_t, auto same) { std::for_each(same.begin(), same.end(), std::ref(place)); });
+        [&](std::int64_t, auto same) { std::for_each(same.rbegin(), same.rend(), std::ref(place)); });
   });
   builder.reserve_more(ranks.size());
   for (std::size_t place = 0; place < order.size(); ++place) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -32,12 +31,12 @@ class ShortSequences {
   /// Takes the longest sequence of at most `most` tokens if `wanted` returns true for its tokens. Amortised O(log n).
   std::optional<SizedSequence> take_longest_within(std::int64_t most,
                                                    const std::function<bool(std::int64_t tokens)>& wanted);
-  /// Calls visit(tokens, sequences) for every length of which some are left, longest first; the last of the data first.
+  /// Calls visit(tokens, sequences) for every length of which some are left, longest first, with the sequences in the
+  /// order of the data.
   template <class Visit>
   void for_each_length(const Visit& visit) const {
     for (const SameLength& each : left_) {
-      if (each.begin < each.end)
-        visit(each.tokens, std::views::reverse(sequences_.subspan(each.begin, each.end - each.begin)));
+      if (each.begin < each.end) visit(each.tokens, sequences_.subspan(each.begin, each.end - each.begin));
     }
   }
   [[nodiscard]] std::size_t count() const;      ///< Of those that are left.

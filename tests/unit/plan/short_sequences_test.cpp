@@ -120,7 +120,7 @@ TEST_CASE("the longest sequence within a limit is taken, of equal ones the last 
     }
     CHECK(left.count() == plain.size());
     SizedList rest;
-    left.for_each_length([&](std::int64_t, auto same) { rest.insert(rest.end(), same.begin(), same.end()); });
+    left.for_each_length([&](std::int64_t, auto same) { rest.insert(rest.end(), same.rbegin(), same.rend()); });
     SizedList expected;
     for (auto each = plain.rbegin(); each != plain.rend(); ++each) expected.push_back({each->second, each->first});
     CHECK(rest == expected);
