@@ -14,9 +14,10 @@
 namespace hdpsim {
 
 /// The priced programs of passes of known classes (PassClass), which the steps of a job share: lengths differ from step
-/// to step, classes hardly. A class is lowered and priced once; a pass of it adds its attention. Passes that differ in
-/// tokens share their instructions, too, so that a class costs the memory of its numbers, 1 KB at most. Keeps those
-/// that were asked for last, some thousands. Not for several threads at once.
+/// to step, classes hardly. A class that is kept is not lowered and priced again; a pass of it adds its attention and
+/// its copies of activations. Passes that differ in tokens share their instructions, too, so that a class costs the
+/// memory of its numbers, about 1 KB. Keeps those that were asked for last, some thousands. Not for several threads at
+/// once.
 class PassForms {
  public:
   /// Begins a step of this context on this machine: classes of another one are forgotten. What a machine says of prices

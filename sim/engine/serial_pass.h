@@ -26,7 +26,7 @@ class SerialForm {
   [[nodiscard]] SerialPass with(const std::vector<Attention>& launches, const Machine& machine) const;
 
  private:
-  /// A block, its instructions up to the host's delay. Only that of blocks with attention is not in `others_`.
+  /// A block with attention, whose delay by the host depends on the pass.
   struct Loop {
     std::int64_t iterations = 1;
     Duration device{};                     ///< Of kernels and collectives in an iteration, without attention.
