@@ -61,8 +61,9 @@ std::optional<SerialPass> PassForms::serial(const PassClass& of, const Program& 
   count(known);
   MicroBatchProgram& shared = own(*known.program).program;
   program.attend(id, shared);
-  last_traffic_ = &known.traffic;
-  return known.serial->with(shared.attention, *machine_);
+  SerialPass pass = known.serial->with(shared.attention, *machine_);
+  pass.traffic = &known.traffic;
+  return pass;
 }
 
 PricedProgram& PassForms::own(SharedProgram& program) {

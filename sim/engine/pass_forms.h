@@ -32,8 +32,6 @@ class PassForms {
   /// What a pass of this class takes on a device of nominal speed; empty unless it is a SerialForm's. O(spans log
   /// spans) for a known class.
   [[nodiscard]] std::optional<SerialPass> serial(const PassClass& of, const Program& program, PassId id);
-  /// The collectives of the pass that serial() gave last.
-  [[nodiscard]] const PassTraffic& serial_traffic() const { return *last_traffic_; }
 
  private:
   using SharedProgram = std::shared_ptr<PricedProgram>;
@@ -73,8 +71,7 @@ class PassForms {
 
   std::shared_ptr<const LoweringContext> context_;
   const Machine* machine_ = nullptr;
-  KnownPrograms programs_;  // by class of any tokens
-  const PassTraffic* last_traffic_ = nullptr;
+  KnownPrograms programs_;                                                          // by class of any tokens
   std::vector<std::uint64_t> asked_once_ = std::vector<std::uint64_t>(remembered);  // by the end of the hash
   KnownClasses newest_;
   KnownClasses older_;  // the generation before: what is not asked for again is forgotten with it

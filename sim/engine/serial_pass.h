@@ -12,6 +12,7 @@ namespace hdpsim {
 struct SerialPass {
   Breakdown times;  ///< Sums to the time of the pass.
   EvidenceTimes evidence{};
+  const PassTraffic* traffic = nullptr;  ///< Its collectives; valid until the next pass is asked for.
 };
 
 /// A class of passes whose instructions run one after another, all on the compute stream: a pass takes the sum of their

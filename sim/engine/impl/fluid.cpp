@@ -143,7 +143,7 @@ class FluidStep final : public StepRun {
     const WorkerId worker = only_worker(id);
     for (std::size_t e = 0; e < evidence_kinds; ++e) timeline_.evidence[e].add(pass.evidence[e], 1);
     intervals_[id.index()].begin = queue_.now();
-    collectives_.add(prices_.serial_traffic().sets, {&worker, 1}, 1);
+    collectives_.add(pass.traffic->sets, {&worker, 1}, 1);
     Breakdown& booked = timeline_.ranks[worker.index()];
     booked[Activity::group_wait] += queue_.now() - free_since_[worker.index()];
     booked += pass.times;

@@ -25,8 +25,6 @@ class PassPrices {
   /// What a pass of one rank takes on a device of nominal speed, without its program; empty unless its instructions
   /// run one after another and its class is known. O(spans).
   [[nodiscard]] std::optional<SerialPass> serial(PassId id);
-  /// The collectives of the pass that serial() gave last.
-  [[nodiscard]] const PassTraffic& serial_traffic() const { return forms_.serial_traffic(); }
 
  private:
   struct Known {

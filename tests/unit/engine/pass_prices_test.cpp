@@ -46,7 +46,7 @@ bool check_serial(PassPrices& prices, PassId id, const PricedProgram& own) {
   const std::optional<SerialPass> serial = prices.serial(id);
   if (!serial) return false;
   CHECK(serial->evidence == own.evidence);
-  CHECK(prices.serial_traffic().sets.size() == own.traffic.sets.size());
+  CHECK(serial->traffic->sets.size() == own.traffic.sets.size());
   const Breakdown times = time_of_one_rank(own, 1);
   CHECK(std::all_of(all_activities.begin(), all_activities.end(),
                     [&](Activity activity) { return serial->times[activity] == times[activity]; }));
