@@ -97,7 +97,7 @@ bool blocks_share_a_node(const Placement& placement, const Mesh& mesh, const Clu
 }  // namespace
 
 std::vector<std::string> placement_names() {
-  return {"contiguous", "strided"};
+  return {"strided", "contiguous"};
 }
 
 std::unique_ptr<Placement> make_placement(std::string_view name, const Mesh& mesh, const ClusterSpec& cluster,

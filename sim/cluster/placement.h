@@ -36,9 +36,10 @@ class Placement {
   [[nodiscard]] virtual DeviceId device(HdpRank rank, std::int64_t pp_stage, std::int64_t tp_shard) const = 0;
 };
 
-/// The names of the placements. `contiguous`: all devices of an HDP rank are neighbours: tp innermost, then pp, then
-/// hdp. `strided`: tp innermost, then hdp, then pp; more HDP ranks share a node, and stages are far apart, the order of
-/// Megatron-LM (`--use-tp-pp-dp-mapping` off).
+/// The names of the placements. `strided`: tp innermost, then hdp, then pp; HDP ranks share a node, and stages are far
+/// apart: tp-cp-ep-dp-pp, the order of Megatron-LM, DeepSpeed and torchtitan. `contiguous`: tp innermost, then pp, then
+/// hdp; all devices of an HDP rank are neighbours.
+inline constexpr std::string_view usual_placement = "strided";
 [[nodiscard]] std::vector<std::string> placement_names();
 
 /// The placement on `nodes` as if they were the whole cluster. Null, with every problem reported at `position`, if

@@ -38,7 +38,7 @@ struct Site {
 /// Where a job runs, and how its devices are connected.
 struct JobLayout {
   Mesh mesh;
-  std::string placement = "contiguous";  ///< One of placement_names().
+  std::string placement{usual_placement};  ///< One of placement_names().
   NodeList nodes = {};
   ConnectionOptions connections = {};
   NicUse ring_nics = NicUse::own;  ///< Of exchanges around rings.

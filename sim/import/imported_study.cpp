@@ -85,6 +85,7 @@ class StudyWriter {
     study.set("mesh", mesh());
     set_unless_empty(study, "training", run_.training);
     set_unless_empty(study, "kernels", run_.kernels);
+    set_unless_empty(study, "overheads", run_.overheads);
     set_unless_empty(study, "moe", run_.moe);
     study.set("plans", plans());
     put(study, "compare_to", std::string("static"));
@@ -163,10 +164,10 @@ class StudyWriter {
       if (linear == nullptr || linear->text != word || !is_narrow(format)) continue;
       const std::size_t table = narrow_format(format).table;
       if (profile.gemm_narrow.at(table)) continue;
-      run_.notes.push_back(
-          {ImportNote::Kind::unmodelled,
-           {},
-           fmt::format("products in {}: bf16, as the profile {} has no {}", word, profile.name, narrow_tables.at(table).key)});
+      run_.notes.push_back({ImportNote::Kind::unmodelled,
+                            {},
+                            fmt::format("products in {}: bf16, as the profile {} has no {}", word, profile.name,
+                                        narrow_tables.at(table).key)});
       put(run_.kernels, "linear", std::string("bf16"));
       return;
     }

@@ -282,6 +282,7 @@ class TorchtitanReader : private TorchtitanKeys {
     const Value* async_at = find_degree("enable_async_tensor_parallel");
     const bool overlaps = truth(async_at);
     put(run_.kernels, "attention", std::string("flash"));
+    put(run_.overheads, "host", std::string("pytorch"));
     put(run_.training, "loss", std::string(compiles && compiles_loss() ? "fused" : "fp32"));
     put_truth(run_.training, "dropout", false);
     if (run_.tp > 1) {

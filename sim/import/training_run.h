@@ -44,6 +44,7 @@ struct TrainingRun {
   Value mesh = Value::map();      ///< Keys of a study's `mesh` other than tp, pp and capacity.
   Value training = Value::map();
   Value kernels = Value::map();
+  Value overheads = Value::map();
   Value moe = Value::map();
   std::map<std::string, std::string> remarks = {};  ///< By path, such as `mesh.zero`.
   std::map<std::string, Position> places = {};      ///< Where the file states a key of the study, by its path.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "sim/base/check.h"
 #include "sim/profile/scaled_rates.h"
@@ -185,6 +186,12 @@ const PhysicalParameter& fit_parameter(std::string_view name) {
   const PhysicalParameter* found = find_fit_parameter(name);
   HDPSIM_CHECK(found != nullptr, "there is no parameter {}", name);
   return *found;
+}
+
+bool is_fitted(const Provenance& provenance, std::string_view parameter) {
+  if (!provenance.fit) return false;
+  const std::vector<FittedParameter>& all = provenance.fit->parameters;
+  return std::any_of(all.begin(), all.end(), [&](const FittedParameter& one) { return one.name == parameter; });
 }
 
 }  // namespace hdpsim

@@ -84,8 +84,11 @@ void add_places(MeshKeys& mesh) {
            read_nodes_of_job);
   std::vector<std::pair<std::string, std::string>> placements;
   for (const std::string& name : placement_names()) placements.emplace_back(name, name);
-  mesh.word("placement", "placement", placements, at(&PointSpec::placement),
-            "which device runs which part of which rank", {.written = always_written});
+  mesh.word(
+      "placement", "placement", placements, at(&PointSpec::placement),
+      "the order of ranks: `strided`, tp-cp-ep-dp-pp, as in Megatron-LM, DeepSpeed and torchtitan; `contiguous`: the "
+      "stages of an HDP rank are neighbours (Megatron-LM's --use-tp-pp-dp-mapping without cp and ep)",
+      {.written = always_written});
   mesh.word("groups", "way to make groups",
             {{"one_communicator", Communicators::one}, {"communicators", Communicators::per_group}},
             at(&PointSpec::connections, &ConnectionOptions::communicators),

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/base/quantity_text.h"
 #include "sim/base/fingerprint.h"
+#include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/document/key_table.h"
 #include "sim/document/values.h"
@@ -76,11 +76,11 @@ class PointReader {
     } else if (!point_.cluster.device.empty()) {
       point_.profile = profile_of_device(point_.cluster.device, study_.position, catalog_, diagnostics_);
     }
-    if (const Value* kernels = study.find("kernels")) {
-      point_.profile = catalog_.profile_with_kernels(*kernels, point_.profile, diagnostics_);
-    }
     if (const Value* overheads = study.find("overheads")) {
       point_.profile = catalog_.profile_with_overheads(*overheads, point_.profile, diagnostics_);
+    }
+    if (const Value* kernels = study.find("kernels")) {
+      point_.profile = catalog_.profile_with_kernels(*kernels, point_.profile, diagnostics_);
     }
     if (point_.profile != nullptr) take_from(*point_.profile);
     if (const Value* data = study.require("data")) take(read_data(*data, catalog_, diagnostics_));

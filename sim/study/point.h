@@ -66,7 +66,7 @@ struct PointSpec {
   Mesh mesh;
   PipelineOptions pipeline;              ///< For a mesh with more than one stage.
   NodeList nodes;                        ///< Nodes of the main job.
-  std::string placement = "contiguous";  ///< One of placement_names().
+  std::string placement{usual_placement};  ///< One of placement_names().
   ConnectionOptions connections;
   NicUse ring_nics = NicUse::own;   ///< Of exchanges around rings.
   ExpertOptions experts;            ///< For a model with experts.

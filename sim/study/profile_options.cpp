@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/document/key_table.h"
+#include "sim/profile/physical_parameters.h"
 
 namespace hdpsim {
 namespace {
@@ -109,6 +110,8 @@ struct StatedOverheads {
   std::string source;
   std::optional<Duration> per_step;
   std::optional<Duration> per_micro_batch;
+  std::string host;
+  std::optional<Duration> host_issue;
 };
 
 using OverheadKeys = KeyTable<StatedOverheads>;
@@ -129,6 +132,14 @@ const OverheadKeys& keys_of_study() {
         "a file of `configs/overheads`, which states both times with their source; times that stand here replace its",
         {.otherwise = "none"});
     add_times(keys);
+    keys.text("host", at(&StatedOverheads::host),
+              "the software whose host thread issues the kernels: a file of `configs/hosts`, which states its time to "
+              "issue one, by device, with the source; shorter kernels wait for it. `profile`: the profile's own time, "
+              "which a profile keeps whose time is that of traces or of a fit to steps",
+              {.otherwise = "`profile`", .see = "host-time"});
+    keys.quantity("host_issue", limits::time, at(&StatedOverheads::host_issue),
+                  "the host's time to issue one kernel, in place of that file's",
+                  {.otherwise = "what `host` says", .see = "host-time"});
     return keys;
   }();
   return made;
@@ -144,24 +155,62 @@ const OverheadKeys& keys_of_file() {
   return made;
 }
 
-StatedOverheads read_preset(const Value& preset, const fs::path& presets, Diagnostics& diagnostics) {
-  const std::vector<std::string> names = names_in(presets, ending);
-  if (std::find(names.begin(), names.end(), preset.text) == names.end()) {
-    diagnostics.error(preset.position, fmt::format("there are no overheads '{}'", preset.text),
-                      suggestion(preset.text, names));
+// The file of this name in a folder of files with sources. Null, with a problem reported, if there is none.
+Value load_named(const Value& name, const std::string& what, const fs::path& folder, Diagnostics& diagnostics) {
+  const std::vector<std::string> names = names_in(folder, ending);
+  if (std::find(names.begin(), names.end(), name.text) == names.end()) {
+    diagnostics.error(name.position, fmt::format("there {} '{}'", what, name.text), suggestion(name.text, names));
     return {};
   }
+  return load_document((folder / (name.text + std::string(ending))).string(), diagnostics);
+}
+
+StatedOverheads read_preset(const Value& preset, const fs::path& presets, Diagnostics& diagnostics) {
   Diagnostics found;
-  const Value document = load_document((presets / (preset.text + std::string(ending))).string(), found);
+  const Value document = load_named(preset, "are no overheads", presets, found);
   StatedOverheads overheads;
   if (found.empty()) (void)keys_of_file().read(document, overheads, found);
   diagnostics.append(found);
   return overheads;
 }
 
+constexpr std::string_view of_profile = "profile";  // as the software: the profile's own time
+
+// What the software `host` takes to issue a kernel on the usual host of a device, which the first word of its name
+// tells: `H100-80GB` is an H100.
+std::optional<Overhead> read_host(const Value& host, const fs::path& hosts, const std::string& device,
+                                  Diagnostics& diagnostics) {
+  const Value document = load_named(host, "is no host", hosts, diagnostics);
+  if (document.is_null()) return std::nullopt;
+  MapReader file(document, "the host", diagnostics);
+  Overhead time;
+  time.source = file.required<std::string>("source").value_or("");
+  const Value* issue = file.require("issue");
+  file.finish();
+  if (issue == nullptr) return std::nullopt;
+  constexpr std::string_view others = "others";
+  const std::string type = device.substr(0, device.find('-'));
+  MapReader times(*issue, "'issue'", diagnostics);
+  std::optional<Duration> found = times.required_in<Duration>(others, limits::time);
+  for (const Value::Entry& entry : issue->entries) {
+    if (entry.key == others) continue;
+    const auto stated = times.optional_in<Duration>(entry.key, limits::time);
+    if (entry.key == type) found = stated;
+  }
+  if (!found) return std::nullopt;
+  time.time = *found;
+  return time;
+}
+
+// The time of the host that ran the framework: traces and fits to steps find it, other profiles do not.
+bool knows_its_host(const Provenance& provenance) {
+  return provenance.label == ProfileLabel::traced || is_fitted(provenance, "host_issue");
+}
+
 void state(const StatedOverheads& stated, Overheads& overheads) {
   if (stated.per_step) overheads.per_step = {*stated.per_step, stated.source};
   if (stated.per_micro_batch) overheads.per_micro_batch = {*stated.per_micro_batch, stated.source};
+  if (stated.host_issue) overheads.host_issue = Overhead{*stated.host_issue, stated.source};
 }
 
 }  // namespace
@@ -171,16 +220,20 @@ const std::vector<KeyText>& overhead_keys() {
 }
 
 std::shared_ptr<const DeviceProfile> with_overheads(std::shared_ptr<const DeviceProfile> profile,
-                                                    const Value& overheads, const fs::path& presets,
+                                                    const Value& overheads, const OverheadFolders& folders,
                                                     Diagnostics& diagnostics) {
   StatedOverheads stated;
   (void)keys_of_study().read(overheads, stated, diagnostics);
   stated.source = "stated by the study";
   std::optional<StatedOverheads> preset;
-  if (!stated.preset.empty()) preset = read_preset(*overheads.find("preset"), presets, diagnostics);
+  if (!stated.preset.empty()) preset = read_preset(*overheads.find("preset"), folders.presets, diagnostics);
   if (profile == nullptr) return profile;
   auto changed = std::make_shared<DeviceProfile>(*profile);
   if (preset) state(*preset, changed->overheads);
+  if (!stated.host.empty() && stated.host != of_profile && !knows_its_host(profile->provenance)) {
+    const auto host = read_host(*overheads.find("host"), folders.hosts, profile->provenance.device, diagnostics);
+    if (host) changed->overheads.host_issue = host;
+  }
   state(stated, changed->overheads);
   return changed;
 }

@@ -30,13 +30,20 @@ namespace hdpsim {
 /// The keys of `overheads`.
 [[nodiscard]] const std::vector<KeyText>& overhead_keys();
 
-/// `overheads: {per_step: 2 s, per_micro_batch: 5 ms}` of a study, both optional: the time of its framework beyond all
-/// that is modelled, instead of the profile's `overheads` of these names. `{preset: bytescale}` takes both from a file
-/// of the folder `presets`, which states them with their source, unless they stand beside it.
+/// The folders of files that `overheads` names.
+struct OverheadFolders {
+  std::filesystem::path presets;  ///< Of `preset`.
+  std::filesystem::path hosts;    ///< Of `host`.
+};
+
+/// `overheads: {per_step: 2 s, per_micro_batch: 5 ms, host_issue: 60 us}` of a study, all optional: the time of its
+/// framework beyond all that is modelled, and of its host for a kernel, instead of the profile's `overheads` of these
+/// names. `{preset: bytescale}` takes the first two from a file, which states them with their source, and `{host:
+/// megatron-core-2024}` the last, by device, unless they stand beside it.
 /// Returns the profile with these figures. Problems are reported.
 [[nodiscard]] std::shared_ptr<const DeviceProfile> with_overheads(std::shared_ptr<const DeviceProfile> profile,
                                                                   const Value& overheads,
-                                                                  const std::filesystem::path& presets,
+                                                                  const OverheadFolders& folders,
                                                                   Diagnostics& diagnostics);
 
 }  // namespace hdpsim

@@ -134,6 +134,7 @@ class RecipeReader {
   // ---- Tensor parallelism and kernels
 
   void read_tensor_parallelism() {
+    if (arguments_.is_on("use_tp_pp_dp_mapping") && run_.pp > 1) put(run_.mesh, "placement", std::string("contiguous"));
     const bool is_parallel = arguments_.is_on("sequence_parallel");
     const bool overlaps = arguments_.is_on("tp_comm_overlap");
     if (run_.tp == 1) return;
@@ -160,6 +161,13 @@ class RecipeReader {
     const bool has_graphs =
         graphs != "none" || arguments_.is_on("enable_cuda_graph") || arguments_.is_on("external_cuda_graph");
     put(run_.kernels, "launch", std::string(has_graphs ? "graphs" : "eager"));
+    put(run_.overheads, "host", std::string(is_plain() ? "megatron-core-2024" : "megatron-core-2025"));
+  }
+
+  // Its layers are those without Transformer Engine.
+  bool is_plain() {
+    return arguments_.word("transformer_impl", "transformer_engine") == "local" ||
+           arguments_.is_on("use_legacy_models");
   }
 
   void read_precision() {
@@ -203,14 +211,12 @@ class RecipeReader {
 
   std::string_view attention() {
     const std::string backend = arguments_.word("attention_backend", "auto");
-    const bool is_plain =
-        arguments_.word("transformer_impl", "transformer_engine") == "local" || arguments_.is_on("use_legacy_models");
     if (backend == "unfused" || backend == "local") return "unfused";
     if (backend == "fused")
       arguments_.note_unmodelled("attention_backend",
                                  "the profile's flash attention (kernels.attention: cudnn, where it has that)",
                                  effects::other_time);
-    if (is_plain && backend == "auto") return arguments_.is_on("use_flash_attn") ? "flash" : "unfused";
+    if (is_plain() && backend == "auto") return arguments_.is_on("use_flash_attn") ? "flash" : "unfused";
     return "flash";
   }
 

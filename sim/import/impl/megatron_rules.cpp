@@ -42,7 +42,7 @@ constexpr std::string_view stated_switches = R"(
   bf16 fp16 activation-func-fp8-input-store fp8-hybrid fp8-e4m3 recompute-activations sequence-parallel
   use-distributed-optimizer overlap-grad-reduce overlap-param-gather tp-comm-overlap
   accumulate-allreduce-grads-in-fp32 grad-reduce-in-bf16 cross-entropy-loss-fusion use-flash-attn use-legacy-models
-  enable-cuda-graph external-cuda-graph use-torch-fsdp2 use-megatron-fsdp use-custom-fsdp
+  enable-cuda-graph external-cuda-graph use-torch-fsdp2 use-megatron-fsdp use-custom-fsdp use-tp-pp-dp-mapping
 )";
 
 // ... and those of another kind, or whose key has another name.
@@ -159,7 +159,6 @@ constexpr std::array unmodelled_arguments = std::to_array<ArgumentRule>({
     unmodelled_on("use-sharp", "the network does not reduce", effects::faster),
     unmodelled_on("use-nccl-ub", "collectives are those without registered buffers", effects::faster_but_larger,
                   "nccl_ub"),
-    unmodelled_on("use-tp-pp-dp-mapping", "stages lie outside of replicas, as usual", effects::other_time),
     unmodelled_on("overlap-p2p-communication-warmup-flush", "messages of the first and last passes are waited for",
                   effects::faster, "overlap_p2p_comm_warmup_flush"),
     unmodelled_on("deterministic-mode", fast_kernels, effects::slower),
