@@ -39,6 +39,13 @@ class UnfusedAttentionCostModel final : public WrappedCostModel {
   [[nodiscard]] std::int64_t kernels(const Attention& op) const override;
 };
 
+/// Attention that a CUDA graph launches: the host issues none of its kernels.
+class CapturedAttentionCostModel final : public WrappedCostModel {
+ public:
+  using WrappedCostModel::WrappedCostModel;
+  [[nodiscard]] std::int64_t kernels(const Attention& /*op*/) const override { return 0; }
+};
+
 std::int64_t kernels_between(const Attention& op) {
   return op.dropout ? 2 : 1;
 }
@@ -186,6 +193,8 @@ std::unique_ptr<CostModel> make_cost_model(const DeviceProfile& profile) {
     model = std::make_unique<FittedCostModel>(profile);
   }
   if (profile.unfused_attention) model = std::make_unique<UnfusedAttentionCostModel>(std::move(model));
+  if (profile.graphs.has(GraphModule::attention))
+    model = std::make_unique<CapturedAttentionCostModel>(std::move(model));
   model = std::make_unique<SummingCostModel>(std::move(model), profile);
   if (profile.factors.any()) model = std::make_unique<ScaledCostModel>(std::move(model), profile.factors);
   return model;

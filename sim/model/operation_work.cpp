@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "sim/base/check.h"
@@ -25,6 +26,7 @@ class OperationWork {
   [[nodiscard]] LinearPart take() { return std::move(work_); }
 
  private:
+  void add_work(DensePart part);
   void add(const LayerOperation& operation);
   void add_activation(DensePart part);
   void add_inner();
@@ -82,8 +84,56 @@ OperationWork::OperationWork(const LayerOperations& layer, const DeviceRows& row
   work_.memory_bound.reserve(usual_products);
 }
 
+// The module of a layer to which a part belongs; empty for the ends of a model.
+std::optional<GraphModule> module_of(DensePart part, bool has_experts) {
+  switch (part) {
+    case DensePart::attention_norm:
+    case DensePart::qkv:
+    case DensePart::mixing:
+    case DensePart::attention_output:
+    case DensePart::attention_residual:
+      return GraphModule::attention;
+    case DensePart::mlp_norm:
+    case DensePart::mlp_residual:
+      return has_experts ? GraphModule::router : GraphModule::mlp;
+    case DensePart::mlp:
+    case DensePart::mlp_inner:
+    case DensePart::mlp_activation:
+      return GraphModule::mlp;
+    case DensePart::router:
+      return GraphModule::router;
+    case DensePart::shared_experts:
+    case DensePart::to_latent:
+    case DensePart::copies:
+    case DensePart::sent_cast:
+    case DensePart::experts:
+    case DensePart::expert_activation:
+    case DensePart::sum_of_copies:
+    case DensePart::from_latent:
+      return GraphModule::experts;
+    case DensePart::embedding:
+    case DensePart::final_norm:
+    case DensePart::head:
+      break;
+  }
+  return std::nullopt;
+}
+
+// The part at which the host issues the graph of its module.
+bool starts_graph(DensePart part) {
+  return part == DensePart::qkv || part == DensePart::mlp || part == DensePart::router || part == DensePart::experts;
+}
+
 void OperationWork::add(DensePart part) {
   work_.parts.push_back(part);
+  const std::int64_t issued = work_.issued();
+  add_work(part);
+  const auto module = module_of(part, operations_.layer.moe.has_value());
+  if (!module || !recipe_.graphs.has(*module)) return;
+  work_.not_issued += work_.issued() - issued - (starts_graph(part) ? 1 : 0);
+}
+
+void OperationWork::add_work(DensePart part) {
   if (part == DensePart::mlp_inner) return add_inner();
   if (part == DensePart::mlp_activation || part == DensePart::expert_activation) return add_activation(part);
   if (is_forward()) {

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "sim/base/units.h"
+#include "sim/model/graph_scope.h"
 #include "sim/model/key_exchange.h"
 #include "sim/model/product_format.h"
 #include "sim/model/recompute.h"
@@ -105,7 +106,8 @@ struct Recipe {
   KeyExchange key_exchange = KeyExchange::ring;
   std::int64_t a2a_ranks = 0;  ///< The most ranks that trade heads with all_to_all; 0: as many as can.
   MixingExchange mixing_exchange = MixingExchange::fewest_bytes;
-  bool host_issues = false;  ///< The host issues kernels one by one, and the device may have to wait for it.
+  bool host_issues = false;  ///< The host issues kernels one by one, and the device may have to wait for it ...
+  GraphScope graphs = {};    ///< ... but for these modules, each of which is one CUDA graph.
 
   // ---- Memory
 

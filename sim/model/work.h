@@ -57,9 +57,13 @@ struct LinearPart {
   std::optional<std::size_t> last_of_inputs = {};
   std::optional<std::size_t> last_of_weights = {};
 
+  /// Kernels that the host does not issue by themselves: those of a CUDA graph but one.
+  std::int64_t not_issued = 0;
+
   void add(const MemoryBound& kernels);
   [[nodiscard]] Bytes traffic() const;          ///< Bytes moved by all memory-bound kernels.
-  [[nodiscard]] std::int64_t launches() const;  ///< Launches of products and memory-bound kernels.
+  [[nodiscard]] std::int64_t launches() const;  ///< Products and memory-bound kernels.
+  [[nodiscard]] std::int64_t issued() const { return launches() - not_issued; }
 };
 
 /// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/model/graph_scope.h"
 #include "sim/model/operation.h"
 #include "sim/model/product_format.h"
 #include "sim/profile/measured_samples.h"
@@ -287,6 +288,7 @@ struct DeviceProfile {
   ProductFormat linear = ProductFormat::elements;  ///< What layers multiply: a choice of the study.
   /// Attention as products and a softmax, as before FlashAttention, instead of the curves: a choice of the study.
   bool unfused_attention = false;
+  GraphScope graphs;      ///< Modules that CUDA graphs launch, where the host issues the others: a choice of the study.
   FamilyFactors factors;  ///< All 1, unless a study asks for another profile's figures.
   std::optional<MemoryBoundRate> memory_bound;
   std::optional<LinkProfile> nvlink;   ///< Between devices of one node.

@@ -132,6 +132,7 @@ class PointReader {
   void take_from(const DeviceProfile& profile) {
     point_.model.element_bytes = profile.element_bytes;
     point_.recipe.products = profile.linear;
+    point_.recipe.graphs = profile.graphs;
     point_.recipe.flash_attention = !profile.unfused_attention;
     point_.recipe.dkv_bytes_per_element = profile.backward_ring.dkv_bytes_per_element;
     point_.recipe.host_issues = profile.overheads.host_issue.has_value();

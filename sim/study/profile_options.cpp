@@ -18,11 +18,34 @@ namespace {
 constexpr std::size_t unfused = 1;
 constexpr std::size_t first_other = 2;
 
+const std::vector<std::string>& launches() {
+  static const std::vector<std::string> words = {"eager", "graphs"};
+  return words;
+}
+
+std::vector<std::string> captured_modules() {
+  return {graph_module_names.begin(), graph_module_names.end()};
+}
+
 struct KernelChoice {
   std::size_t attention = 0;  ///< `flash`, `unfused`, then the values of OtherAttention.
   ProductFormat linear = ProductFormat::elements;
-  bool graphs = false;
+  bool graphs = false;  ///< Of whole steps.
+  GraphScope captured = {};
 };
+
+// `value` is a word, or a list of modules that are a graph each.
+void read_launch(const Value& value, KernelChoice& choice, Diagnostics& diagnostics) {
+  if (!value.is_sequence()) {
+    const auto word = read_choice(value, "launch", launches(), diagnostics);
+    choice.graphs = word == launches().size() - 1;
+    return;
+  }
+  for (const Value& item : value.items) {
+    const auto module = read_choice(item, "module to capture", captured_modules(), diagnostics);
+    if (module) choice.captured.add(static_cast<GraphModule>(*module));
+  }
+}
 
 std::vector<std::pair<std::string, std::size_t>> attentions() {
   std::vector<std::pair<std::string, std::size_t>> names = {{"flash", 0}, {"unfused", unfused}};
@@ -46,8 +69,15 @@ const KeyTable<KernelChoice>& kernel_table() {
                  "follows from earlier steps (`fp8`) or from the tensor (`fp8_current`; both need the profile's "
                  "`gemm_fp8`), with one for 128 columns (`fp8_blocks`, `gemm_fp8_blocks`) or for 32 (`mxfp8`, "
                  "`gemm_mxfp8`); in 4 bits with one for 16 and one a tensor (`nvfp4`, `gemm_nvfp4`)");
-    kernels.word("launch", "launch", {{"eager", false}, {"graphs", true}}, at(&KernelChoice::graphs),
-                 "with `graphs` kernels wait for no host, else as the profile's `overheads.host_issue` says");
+    kernels.add(
+        {"launch",
+         either_shape({word_shape(launches()), list_shape(word_shape(captured_modules()))}),
+         launches().front(),
+         "`eager`: the host issues kernels one by one, each in the time that `overheads` says; `graphs`: CUDA "
+         "graphs launch all of them, which wait for no host; a list of modules: each is one graph (Megatron-LM's "
+         "`--cuda-graph-scope`; `router` with what precedes and follows it)",
+         {.see = "host-time"}},
+        read_launch);
     return kernels;
   }();
   return made;
@@ -95,6 +125,7 @@ std::shared_ptr<const DeviceProfile> with_kernels(std::shared_ptr<const DevicePr
          "bf16", diagnostics);
   }
   if (choice.graphs) chosen->overheads.host_issue.reset();
+  chosen->graphs = choice.captured;
   return chosen;
 }
 

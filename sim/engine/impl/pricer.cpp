@@ -257,7 +257,7 @@ std::int64_t kernels_of(const Instruction& instruction, const MicroBatchProgram&
   if (instruction.opcode == Opcode::attention) return cost.kernels(program.attention[instruction.work]);
   if (instruction.opcode == Opcode::expert_wait || instruction.opcode == Opcode::rank_wait) return 0;
   if (instruction.opcode != Opcode::dense) return 1;
-  return program.dense[instruction.work].launches();
+  return program.dense[instruction.work].issued();
 }
 
 void price_class(PricedProgram& priced, const Machine& machine, const CostModel& cost) {

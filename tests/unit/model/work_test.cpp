@@ -207,6 +207,23 @@ TEST_CASE("kernels of one kind are priced together", "[model]") {
   CHECK(part.launches() == 3 + 4);
 }
 
+TEST_CASE("the host issues one graph in place of the kernels of a module that it captures", "[model]") {
+  const Transformer model = preset("llama-7b");
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    Recipe recipe;
+    const LinearPart eager = after_attention(model, 64, 1, direction, recipe);
+    CHECK(eager.issued() == eager.launches());
+    recipe.graphs.add(GraphModule::attention);
+    const std::int64_t without_attention = after_attention(model, 64, 1, direction, recipe).issued();
+    CHECK(without_attention < eager.issued());
+    CHECK(before_attention(model, 64, 1, direction, recipe).issued() == 1);
+    recipe.graphs.add(GraphModule::mlp);
+    const LinearPart captured = after_attention(model, 64, 1, direction, recipe);
+    CHECK(captured.issued() == 1);
+    CHECK(captured.launches() == eager.launches());
+  }
+}
+
 TEST_CASE("without sequence parallelism every device has the norms and residuals of all tokens", "[model]") {
   const Transformer model = preset("llama-7b");
   const std::int64_t t = 1024;

@@ -36,9 +36,25 @@ TEST_CASE("a framework fills in what the study leaves out, and nothing else", "[
 
 TEST_CASE("a study that states what its framework says has the same runs", "[study][framework]") {
   const Study named = StudyFile(with_framework("pytorch-fsdp")).load();
-  const Study stated = StudyFile(good_study).load({"mesh.zero=3"});
+  const Study stated = StudyFile(good_study).load({"mesh.zero=3", "overheads.host=pytorch"});
   CHECK(named.points.at(0).identity == stated.points.at(0).identity);
   CHECK(named.resolved.find("mesh")->find("zero")->text == "3");
+}
+
+TEST_CASE("the software of a framework's host and the device decide how long it takes to issue a kernel",
+          "[study][framework]") {
+  const auto issue = [](const std::string& name, const std::vector<std::string>& changes) {
+    const Study study = StudyFile(with_framework(name)).load(changes);
+    return study.points.at(0).spec.profile->overheads.host_issue;
+  };
+  REQUIRE(issue("megatron-lm-2021", {}));
+  CHECK(issue("megatron-lm-2021", {})->time == 86'900_ns);
+  CHECK(issue("megatron-lm-2021", {"overheads.host=pytorch"})->time == 13'480_ns);
+  CHECK(issue("megatron-lm-2021", {"overheads.host_issue=60 us"})->time == 60_us);
+  CHECK_FALSE(issue("megatron-lm-2021", {"kernels.launch=graphs"}));
+  const auto of_profile = issue("megatron-lm-2021", {"overheads.host=profile"});
+  CHECK((of_profile ? of_profile->time : Duration{}) != 86'900_ns);
+  CHECK_FALSE(StudyFile(with_framework("megatron-lm-2021")).problems({"overheads.host=megatron"}).empty());
 }
 
 TEST_CASE("every framework that is shipped trains a dense model", "[study][framework]") {
