@@ -148,6 +148,12 @@ void require_executable(const Recipe& recipe) {
   if (is_narrow(recipe.products)) {
     throw UnsupportedInput("products in fp8 or fewer bits are simulated, and not executed: leave kernels.linear out");
   }
+  if (recipe.lora.is_on()) {
+    throw UnsupportedInput("adapters of frozen models are simulated, and not executed: leave 'lora' out");
+  }
+  if (recipe.host.optimizer > 0 || recipe.host.parameters) {
+    throw UnsupportedInput("states in host memory are simulated, and not executed: leave 'host' out");
+  }
   refuse_if(executed_sharing(recipe.key_exchange).refused);
 }
 

@@ -132,6 +132,7 @@ void PlanMemory::add_worker(WorkerId worker) {
   const std::int64_t chunks = std::ssize(pipeline_.chunk_map().held(stage));
   Bytes kept;  // in flight, times `chunks`
   Bytes host;
+  use_.host = std::max(use_.host, at.device.host_states());
   add_moment(rank, stage, std::nullopt, at.device.states());
   for (const PassId pass : pipeline_.orders()[worker.index()]) {
     const MicroBatchId id = pipeline_.micro_batch_id(pass);
@@ -140,7 +141,7 @@ void PlanMemory::add_worker(WorkerId worker) {
     if (keeps_activations(kind)) {
       kept += load.kept;
       host += load.host;
-      use_.host = std::max(use_.host, host / chunks);
+      use_.host = std::max(use_.host, at.device.host_states() + host / chunks);
     }
     // The peak counts the micro-batch's own activations on all chunks of the device.
     if (goes_backward(kind)) add_moment(rank, stage, id, at.device.beside(load.peak, kept / chunks - load.kept));
@@ -181,27 +182,29 @@ void PlanMemory::place(const Timeline& timeline, const WorkModel& work) {
 
 RankMemory PlanMemory::over_time(HdpRank rank, const Timeline& timeline, const WorkModel& work) const {
   const Bytes states = stages_.front().device.states().total() + channels_of(rank);
-  RankMemory memory{rank, {{Duration{}, states, Bytes{}}}};
+  const Bytes on_host = stages_.front().device.host_states();
+  RankMemory memory{rank, {{Duration{}, states, on_host}}};
   if (pipeline_.has_whole_passes()) {
     sample_turns(memory, timeline, work);
   } else {
     sample_flights(memory, timeline);
   }
-  memory.samples.push_back({timeline.step_time, states, Bytes{}});
+  memory.samples.push_back({timeline.step_time, states, on_host});
   return memory;
 }
 
 void PlanMemory::sample_turns(RankMemory& memory, const Timeline& timeline, const WorkModel& work) const {
   const Bytes states = memory.samples.front().device;
+  const Bytes on_host = memory.samples.front().host;
   const Bytes channels = channels_of(memory.rank);
   const auto sample = [&](Duration at, Bytes device, Bytes host) {
     memory.samples.push_back({std::max(at, memory.samples.back().at), device, host});
   };
   for (const MicroBatchId id : plan_.schedule[memory.rank.index()]) {
     const Load& load = stages_.front().load(id);
-    sample(timeline.micro_batches[id.index()].begin.since_start(), states, Bytes{});
-    sample(turn(id, timeline, work), load.peak.total() + channels, load.host);
-    sample(timeline.micro_batches[id.index()].end.since_start(), states, Bytes{});
+    sample(timeline.micro_batches[id.index()].begin.since_start(), states, on_host);
+    sample(turn(id, timeline, work), load.peak.total() + channels, on_host + load.host);
+    sample(timeline.micro_batches[id.index()].end.since_start(), states, on_host);
   }
 }
 
@@ -223,6 +226,7 @@ void PlanMemory::sample_flights(RankMemory& memory, const Timeline& timeline) co
   const Stage& first = stages_.front();
   const std::int64_t chunks = std::ssize(pipeline_.chunk_map().held(0));
   const Bytes channels = channels_of(memory.rank);
+  const Bytes on_host = memory.samples.front().host;
   Bytes kept;  // times `chunks`, as what follows
   Bytes host;
   for (const Change& change : changes) {
@@ -230,7 +234,7 @@ void PlanMemory::sample_flights(RankMemory& memory, const Timeline& timeline) co
     kept = change.begins ? kept + load.kept : kept - load.kept;
     host = change.begins ? host + load.host : host - load.host;
     const Bytes device = first.device.beside(first.device.states(), kept / chunks).total() + channels;
-    memory.samples.push_back({change.at.since_start(), device, host / chunks});
+    memory.samples.push_back({change.at.since_start(), device, on_host + host / chunks});
   }
 }
 

@@ -76,7 +76,7 @@ std::string sharing_text(const RunInfo& info) {
   return info.cut == "per_document" ? info.sharing : fmt::format("{}, {}", info.sharing, info.cut);
 }
 
-Flops model_flops(const Transformer& model, const Batch& batch, double kept) {
+Flops model_flops(const Transformer& model, const Batch& batch, double kept, const Recipe& recipe) {
   Flops attention;
   for (const LayerRun& run : layer_runs(model)) {
     const Transformer alike = of_kind(model, run.kind);
@@ -91,7 +91,7 @@ Flops model_flops(const Transformer& model, const Batch& batch, double kept) {
         attention_flops(alike, area, Direction::forward) + attention_flops(alike, area, Direction::backward);
     attention += (layer + scores) * static_cast<double>(run.count);
   }
-  return attention + training_linear_flops(model, batch.tokens(), kept);
+  return attention + training_linear_flops(model, batch.tokens(), kept, recipe);
 }
 
 RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {

@@ -11,6 +11,7 @@
 #include "sim/analysis/step_result.h"
 #include "sim/analysis/uncertainty.h"
 #include "sim/document/document.h"
+#include "sim/model/recipe.h"
 #include "sim/model/transformer.h"
 #include "sim/trace/batch_source.h"
 
@@ -19,7 +20,8 @@ namespace hdpsim {
 /// Floating-point operations that the step needs: attention over the exact causal area of every sequence, forward and
 /// backward in all layers, and the linear work of every token. Work that a plan repeats or throws away does not count,
 /// nor that of copies of tokens which experts drop: `kept` is the share that they keep (kept_copies()).
-[[nodiscard]] Flops model_flops(const Transformer& model, const Batch& batch, double kept = 1);
+[[nodiscard]] Flops model_flops(const Transformer& model, const Batch& batch, double kept = 1,
+                                const Recipe& recipe = {});
 
 /// The facts of a run that do not change during it: who ran what on which cluster.
 struct RunInfo {

@@ -64,7 +64,7 @@ class StepEnding {
  private:
   [[nodiscard]] StageEnd optimizer_of(std::int64_t stage) const {
     StageEnd end;
-    end.optimizer = optimizer_estimate(program_.step_end(stage).optimizer, *machine_.cost);
+    end.optimizer = optimizer_estimate(program_.step_end(stage).optimizer, machine_);
     for (std::size_t rank = 0; rank < program_.plan().schedule.size(); ++rank) {
       const WorkerId worker = pipeline_.worker(HdpRank(rank), stage);
       end.last = std::max(end.last, times_.finished[worker.index()]);
@@ -117,6 +117,13 @@ class StepEnding {
   Instant all_end_;
 };
 
+Duration host_time(const HostUpdate& host, const Machine& machine) {
+  const Duration update = Duration::seconds(static_cast<double>(host.parameters) / host.per_s);
+  const Duration out = host.from_device / machine.d2h;
+  const Duration back = host.to_device / machine.h2d;
+  return host.overlaps ? std::max({out, update, back}) : out + update + back;
+}
+
 Estimate both(const Estimate& first, const Estimate& second) {
   return {first.time + second.time, std::max(first.evidence, second.evidence)};
 }
@@ -153,7 +160,8 @@ Duration parameter_gather(const StepEnd& end, const Machine& machine) {
   return common + machine.expert_pools(CollectiveKind::all_gather, end.expert_parameters).time;
 }
 
-Estimate optimizer_estimate(const OptimizerWork& work, const CostModel& cost) {
+Estimate optimizer_estimate(const OptimizerWork& work, const Machine& machine) {
+  const CostModel& cost = *machine.cost;
   Estimate all = cost.memory_bound(work.elementwise);
   double even = 0;  // seconds
   double longest = 0;
@@ -168,14 +176,16 @@ Estimate optimizer_estimate(const OptimizerWork& work, const CostModel& cost) {
     longest = std::max(longest, each);
   }
   all.time += Duration::seconds(std::max(even, longest));
-  return all;
+  if (work.host.parameters == 0) return all;
+  const Duration on_host = host_time(work.host, machine);
+  return on_host > all.time ? Estimate{on_host, Evidence::formula} : all;
 }
 
 Duration slowest_optimizer(const Program& program, const Machine& machine) {
   const Pipeline& pipeline = program.pipeline();
   std::vector<Duration> of_stage;
   for (std::int64_t stage = 0; stage < pipeline.stages(); ++stage) {
-    of_stage.push_back(optimizer_estimate(program.step_end(stage).optimizer, *machine.cost).time);
+    of_stage.push_back(optimizer_estimate(program.step_end(stage).optimizer, machine).time);
   }
   Duration slowest;
   for (std::size_t w = 0; w < pipeline.workers(); ++w) {

@@ -21,8 +21,9 @@ namespace hdpsim {
 [[nodiscard]] Duration gradient_reduction(const StepEnd& end, const Machine& machine);
 [[nodiscard]] Duration parameter_gather(const StepEnd& end, const Machine& machine);
 
-/// The time of the optimizer on a device of nominal speed, with the weakest evidence among its kernels.
-[[nodiscard]] Estimate optimizer_estimate(const OptimizerWork& work, const CostModel& cost);
+/// The time of the optimizer on a device of nominal speed, with the weakest evidence among its kernels; that of the
+/// host if it takes longer for its part.
+[[nodiscard]] Estimate optimizer_estimate(const OptimizerWork& work, const Machine& machine);
 /// The longest optimizer time of a worker, over all stages.
 [[nodiscard]] Duration slowest_optimizer(const Program& program, const Machine& machine);
 

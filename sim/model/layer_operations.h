@@ -75,6 +75,8 @@ struct LayerOperation {
   bool input_travels = false;   ///< Its input comes from other devices ...
   bool output_travels = false;  ///< ... or its output goes to them, and the gradient of that comes from them.
   bool is_counted = true;       ///< Otherwise it is too small to be priced.
+  bool is_trained = true;       ///< Backward computes the gradient of its weights.
+  bool is_adapter = false;      ///< One of the two products of an adapter (Lora).
 
   // ---- Of a memory-bound kernel
   /// Of the tensor, or of tensors side by side; of an activation those that it writes; of attention and mixing what

@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/model/impl/state_bytes.h"
 #include "sim/model/layer_operations.h"
 #include "sim/model/layers.h"
 #include "sim/model/mixing.h"
-#include "sim/model/optimizer_work.h"
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
 #include "sim/model/sharing_form.h"
@@ -16,7 +16,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t layers_in_full = 2;  // parts sharded by ZeRO-2 and ZeRO-3
 constexpr Bytes cuda_context(std::int64_t{426} << 20);
 constexpr Bytes communicator(std::int64_t{688} << 20);
 
@@ -67,30 +66,6 @@ DeviceShape whole_shape(const Transformer& model, DeviceShape shape) {
 
 namespace {
 
-// Parameters that a device updates: under ZeRO its share of those that it has.
-std::int64_t updated_by(const DeviceParameters& held, const DeviceShape& shape, std::int64_t ep) {
-  const std::int64_t expert_pool = std::max<std::int64_t>(1, shape.pool * shape.tp / ep);
-  return divided(held.common, shape.pool) + divided(held.experts, expert_pool);
-}
-
-// Parameters of one device that are matrices of its layers.
-std::int64_t held_matrices(const Transformer& model, const DeviceShape& shape, std::int64_t ep) {
-  std::int64_t sum = 0;
-  for (const LayerRun& run : shape.layers) {
-    for (const WeightMatrix& matrix : weight_matrices(of_kind(model, run.kind), shape.tp, ep)) {
-      sum += run.count * matrix.parameters();
-    }
-  }
-  return sum;
-}
-
-// They count as layers of the last one's kind.
-std::int64_t held_in_full(const Transformer& model, const DeviceShape& shape, std::int64_t ep) {
-  if (shape.layers.empty()) return 0;
-  const std::int64_t layers = std::min(layers_in_full, layer_count(shape.layers));
-  return device_parameters(model, {{layers, shape.layers.back().kind}}, 0, shape.tp, ep).all();
-}
-
 // Parameters of one layer, with experts of one shape counted once.
 std::int64_t distinct_weights(const Transformer& model, std::int64_t tp, std::int64_t ep) {
   std::int64_t sum = device_parameters(model, {{1, 0}}, 0, tp, ep).all();
@@ -98,6 +73,22 @@ std::int64_t distinct_weights(const Transformer& model, std::int64_t tp, std::in
     sum -= (matrix.count - 1) * matrix.rows * matrix.columns;
   }
   return sum;
+}
+
+// What the products of a layer need of weights besides the parameters. Kernels add weight gradients to the fp32 sums
+// themselves, but autograd wants a tensor of each weight's shape, which Transformer Engine makes once per shape
+// (get_dummy_wgrad): together the weights of a layer, in elements. In fp32 they are the gradients that FSDP's flat
+// gradient is assembled from. Frozen weights have none; in 4 bits the largest of them is there in elements.
+Bytes weight_workspace(const Transformer& model, const Recipe& recipe, std::int64_t tp, std::int64_t ep) {
+  const std::int64_t element_bytes = model.element_bytes;
+  if (!recipe.lora.is_on()) return Bytes(distinct_weights(model, tp, ep) * recipe.parameter_bytes(element_bytes));
+  std::int64_t largest = 0;
+  for (const LayerOperation& operation : layer_operations(model, {}).list) {
+    for (const WeightShape& weight : operation.weights) {
+      largest = std::max(largest, weight.rows.on(tp) * weight.columns.on(tp) / weight.blocks);
+    }
+  }
+  return Bytes(recipe.lora.dequantizes() ? largest * element_bytes : 0);
 }
 
 Bytes reserve_of(const DeviceShape& shape, std::int64_t ep) {
@@ -128,30 +119,12 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   read_operations();
   if (!recipe.recompute.has(LayerModule::projection)) again_at_mlp_ = with_mlp(again_at_mlp_, true);
   const std::int64_t ep = experts.ep;
-  const std::int64_t around = parameters_around_layers(model, shape.embedding, shape.head);
-  const DeviceParameters held = device_parameters(model, shape.layers, around, shape.tp, ep);
-  const std::int64_t parameters = held.all();
-  const std::int64_t shard = updated_by(held, shape, ep);
-  const std::int64_t in_full = std::min(parameters, held_in_full(model, shape, ep));
-  const auto held_from = [&](std::int64_t sharded_from) {
-    return recipe.zero < sharded_from ? parameters : std::min(parameters, shard + in_full);
-  };
-  // Under autocast the parameters are the fp32 weights that Adam would otherwise keep besides the elements, and the
-  // gradients are fp32 as well.
-  const bool autocast = recipe.autocast();
-  states_[MemoryPart::parameters] = Bytes(held_from(3) * parameter_bytes());
-  states_[MemoryPart::gradients] = Bytes(held_from(2) * (autocast ? fp32_bytes : recipe.gradient_bytes));
-  const std::int64_t updated = recipe.zero < 1 ? parameters : shard;
-  const double of_matrices = static_cast<double>(held_matrices(model, shape, ep)) / static_cast<double>(parameters);
-  const std::int64_t of_vectors = optimizer_bytes(recipe, false);
-  const Bytes saved_by_matrices(updated * (of_vectors - optimizer_bytes(recipe, true)));
-  states_[MemoryPart::optimizer] = Bytes(updated * of_vectors) - saved_by_matrices.scaled(std::min(1.0, of_matrices));
-  // Kernels add weight gradients to the fp32 sums themselves, but autograd wants a tensor of each weight's shape, which
-  // Transformer Engine makes once per shape (get_dummy_wgrad): together the weights of a layer, in elements. In fp32
-  // they are the gradients that FSDP's flat gradient is assembled from.
-  if (!shape.layers.empty()) {
-    states_[MemoryPart::workspace] = Bytes(distinct_weights(model_, shape.tp, ep) * parameter_bytes());
-  }
+  const StateBytes states = state_bytes(model, shape, recipe, ep);
+  states_[MemoryPart::parameters] = states.parameters;
+  states_[MemoryPart::gradients] = states.gradients;
+  states_[MemoryPart::optimizer] = states.optimizer;
+  host_states_ = states.host;
+  if (!shape.layers.empty()) states_[MemoryPart::workspace] = weight_workspace(model_, recipe, shape.tp, ep);
   states_[MemoryPart::reserve] = recipe.reserve.value_or(reserve_of(shape, ep));
 }
 
@@ -159,7 +132,7 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
 void DeviceMemory::read_operations() {
   Width input;
   for (const LayerOperation& operation : layer_operations(model_, recipe_).list) {
-    if (operation.kind == OperationKind::product) input = operation.weights.front().columns;
+    if (operation.kind == OperationKind::product && !operation.is_adapter) input = operation.weights.front().columns;
     if (operation.kind == OperationKind::activation) mlp_ = {input, operation.columns.front()};
     const bool is_attention = operation.kind == OperationKind::attention;
     if (!is_attention && operation.kind != OperationKind::mixing) continue;
@@ -240,10 +213,11 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load, Bytes activations)
   const std::int64_t words = divided(model_.vocabulary, shape_.tp);
   const Bytes logits(load.tokens * words *
                      (recipe_.fused_loss ? model_.element_bytes : model_.element_bytes + fp32_bytes));
-  const Bytes weight_gradient(words * model_.hidden * model_.element_bytes);
+  const Bytes weight(words * model_.hidden * model_.element_bytes);
+  const Bytes weight_gradient = recipe_.lora.is_on() ? Bytes{} : weight;
   const bool cut = recipe_.sequence_parallel;
-  const Bytes norm = hidden(load.tokens, cut) * 2;                    // read and written by the last norm
-  const Bytes cast = recipe_.autocast() ? weight_gradient : Bytes{};  // of the weight, kept since forward
+  const Bytes norm = hidden(load.tokens, cut) * 2;           // read and written by the last norm
+  const Bytes cast = recipe_.autocast() ? weight : Bytes{};  // of the weight, kept since forward
   parts[MemoryPart::head] = logits + weight_gradient + cast + norm;
   parts[MemoryPart::workspace] += hidden(load.tokens, false);
   if (shape_.tp > 1 && cut) {
@@ -332,7 +306,7 @@ Bytes DeviceMemory::score_gradients(const MemoryLoad& load) const {
 // table before it is summed.
 MemoryParts DeviceMemory::embedding_moment() const {
   MemoryParts parts = states_;
-  if (!shape_.embedding) return parts;
+  if (!shape_.embedding || recipe_.lora.is_on()) return parts;
   parts[MemoryPart::workspace] += Bytes(divided(model_.vocabulary, shape_.tp) * model_.hidden * parameter_bytes());
   return parts;
 }

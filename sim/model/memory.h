@@ -20,9 +20,9 @@ namespace hdpsim {
 
 /// What device memory is used for.
 enum class MemoryPart : std::uint8_t {
-  parameters,  ///< In elements; under autocast in fp32.
+  parameters,  ///< See Recipe::parameters; frozen ones in Lora::base.
   gradients,   ///< Accumulated over micro-batches, in fp32 unless the recipe says otherwise.
-  optimizer,   ///< See optimizer_bytes().
+  optimizer,   ///< See optimizer_bytes(); what a host updates is in its memory.
   /// Tensors that layers keep for backward, for all micro-batches in flight; under autocast also casts of weights.
   activations,
   head,           ///< Logits, the input of the head, and its weight gradient.
@@ -97,6 +97,8 @@ class DeviceMemory {
 
   /// The memory between micro-batches: parameters, gradients, optimizer, cached weight gradients, gaps and reserve.
   [[nodiscard]] MemoryParts states() const { return with_gaps(states_); }
+  /// The states that the device's host keeps for it all the time.
+  [[nodiscard]] Bytes host_states() const { return host_states_; }
   /// Activations that a micro-batch keeps in all layers of the device, both on the device and in host memory.
   [[nodiscard]] Bytes kept(const MemoryLoad& load) const;
   /// The token_wise_bytes() of the same layers. Not supported for layers with experts (checked).
@@ -171,6 +173,7 @@ class DeviceMemory {
   MlpColumns mlp_;
   MixingGradients mixing_;
   MemoryParts states_;
+  Bytes host_states_;
 };
 
 }  // namespace hdpsim

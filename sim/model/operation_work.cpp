@@ -6,6 +6,7 @@
 #include "sim/base/check.h"
 #include "sim/model/layer_operations.h"
 #include "sim/model/mixing.h"
+#include "sim/model/number_type.h"
 #include "sim/model/product_format.h"
 
 namespace hdpsim {
@@ -31,7 +32,8 @@ class OperationWork {
   void add_activation(DensePart part);
   void add_inner();
   void product(const LayerOperation& of);
-  void multiply(const Gemm& forward, std::int64_t sum_bytes);
+  void multiply(const Gemm& forward, const LayerOperation& of);
+  void dequantize(const LayerOperation& of, std::int64_t elements);
   void cast_input(const LayerOperation& of, std::int64_t elements);
   void weight_gradient(std::int64_t elements);
   void cast_weight(std::int64_t elements);
@@ -200,20 +202,21 @@ void OperationWork::product(const LayerOperation& of) {
   const std::int64_t k = of.weights.front().columns.on(rows_.tp);
   cast_input(of, rows(of) * (is_forward() ? k : n));
   if (recipe_.autocast()) cast_weight(n * k);
+  if (recipe_.lora.dequantizes() && !of.is_adapter && of.part != DensePart::head) dequantize(of, n * k);
   // The gradient of a bias is the sum of the output's gradient over all tokens, which is read once more for it. In fp8
   // the cast of that gradient adds it up (Transformer Engine, cast_transpose_dbias).
-  if (!is_forward() && !is_narrow(of.format) && of.sums_bias) kernel(rows(of) * n * element_bytes());
-  const auto multiply_rows = [&](std::int64_t m) { multiply({m, n, k, of.format}, of.sum_bytes); };
+  if (!is_forward() && of.is_trained && !is_narrow(of.format) && of.sums_bias) kernel(rows(of) * n * element_bytes());
+  const auto multiply_rows = [&](std::int64_t m) { multiply({m, n, k, of.format}, of); };
   if (!of.is_of_experts()) {
     multiply_rows(rows(of));
   } else {
     std::for_each(rows_.copies.begin(), rows_.copies.end(), multiply_rows);
   }
-  if (!is_forward()) weight_gradient(n * k);
+  if (!is_forward() && of.is_trained) weight_gradient(n * k);
 }
 
 // Backward has the product for the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
-void OperationWork::multiply(const Gemm& forward, std::int64_t sum_bytes) {
+void OperationWork::multiply(const Gemm& forward, const LayerOperation& of) {
   const auto& [m, n, k, format, no_sum] = forward;
   std::vector<Gemm>& products = work_.gemms;
   if (m == 0) return;
@@ -222,10 +225,19 @@ void OperationWork::multiply(const Gemm& forward, std::int64_t sum_bytes) {
     work_.last_of_inputs = products.size();
     products.push_back({m, k, n, format});
   }
-  if (computes(Gradients::weights)) {
+  if (of.is_trained && computes(Gradients::weights)) {
     work_.last_of_weights = products.size();
-    products.push_back({k, n, m, format, sum_bytes});
+    products.push_back({k, n, m, format, of.sum_bytes});
   }
+}
+
+// A kernel for each weight reads its few bits with their scales and writes elements.
+void OperationWork::dequantize(const LayerOperation& of, std::int64_t elements) {
+  std::int64_t weights = 0;
+  for (const WeightShape& weight : of.weights) weights += weight.parameters() > 0 ? weight.blocks : 0;
+  const std::int64_t times = of.is_of_experts() ? std::ssize(rows_.copies) : 1;
+  const std::int64_t bytes = bytes_of(recipe_.lora.base, elements) + elements * element_bytes();
+  kernel(times * bytes, MemoryKernel::other, times * weights);
 }
 
 // A kernel casts the product's input, or its output's gradient, unless a norm has done so.
@@ -245,14 +257,15 @@ void OperationWork::weight_gradient(std::int64_t elements) {
   if (recipe_.flat_gradients()) kernel(elements * 2 * (stream() + element_bytes()), MemoryKernel::other, 2);
 }
 
-// Backward reads the cast that forward made of the weight; its gradient is cast twice.
+// Backward reads the cast that forward made of the weight, and casts its gradient to fp32; where a reduction of
+// elements follows, back, too.
 void OperationWork::cast_weight(std::int64_t elements) {
   cast_fp32(elements);
-  if (!is_forward()) cast_fp32(elements);
+  if (!is_forward() && recipe_.reduces_in_pass()) cast_fp32(elements);
 }
 
 void OperationWork::add_up(std::int64_t count, std::int64_t sum) {
-  if (sum > 0) kernel(count * (element_bytes() + 2 * sum));
+  if (sum > 0) kernel(count * (stream() + 2 * sum));
 }
 
 // Forward reads the input and writes the output; backward reads gradient and input and writes a gradient. Norms of the
@@ -266,7 +279,8 @@ void OperationWork::norm(const LayerOperation& of) {
 
 void OperationWork::pass(const LayerOperation& of) {
   if (of.only_sorted && !(rows_.sorted && rows_.copies.size() > 1)) return;
-  kernel((is_forward() ? of.forward : of.backward) * elements(of) * of.number_bytes, of.kernel, of.kernels);
+  const std::int64_t times = is_forward() ? of.forward : of.backward;
+  if (times > 0) kernel(times * elements(of) * of.number_bytes, of.kernel, of.kernels);
 }
 
 // Forward reads gate and up (or up alone) and writes one tensor; backward reads the same and the gradient, and writes
@@ -315,6 +329,7 @@ void OperationWork::mixing(const LayerOperation& of) {
 void OperationWork::lookup(const LayerOperation& of) {
   const std::int64_t hidden = of.weights.front().columns.all();
   const std::int64_t own = divided(rows_.all, rows_.tp) * hidden;
+  if (!is_forward() && recipe_.lora.is_on()) return;  // nothing before the first layer is trained
   if (is_forward()) {
     kernel((own + rows_.all * hidden) * stream(), MemoryKernel::embedding_forward);
     if (recipe_.dropout) drop_gradient(rows_.stream * hidden, stream());

@@ -31,15 +31,27 @@ struct Orthogonalization {
   std::int64_t ranks = 1;
 };
 
+/// What a host does of a device's optimizer once a step (HostStates): it takes gradients, updates parameters and gives
+/// them back, one after another or overlapped.
+struct HostUpdate {
+  std::int64_t parameters = 0;
+  double per_s = 0;  ///< Parameters a second that it updates for each of its devices.
+  Bytes from_device = {};
+  Bytes to_device = {};
+  bool overlaps = false;
+};
+
 /// What a device computes once a step for the optimizer.
 struct OptimizerWork {
   MemoryBound elementwise;  ///< At the bandwidth of Adam's kernel.
   /// Under Muon, of all matrices of the device's parameters. They are dealt evenly to the ranks that hold the same,
   /// whole: a rank has an equal part of the work, or that of the largest matrix if it is more.
   std::vector<Orthogonalization> orthogonal = {};
+  HostUpdate host = {};  ///< At the same time.
 };
 
-/// Adam reads the gradient, the master weight in fp32 and both moments; it writes these three and the parameter.
+/// Adam reads the gradient, the master weight and both moments; it writes these three and the parameter. Without a
+/// master weight it reads and writes the parameter in its place.
 ///
 /// LAMB (You et al. 2020) does so in two kernels, the first of which writes the update, and takes the norms of weights
 /// and updates of each tensor in between: five more passes in fp32 (Apex, csrc/multi_tensor_lamb.cu).
@@ -60,8 +72,8 @@ struct OptimizerWork {
 [[nodiscard]] OptimizerWork optimizer_work(const OptimizerShare& share, std::int64_t element_bytes,
                                            const Recipe& recipe);
 
-/// Bytes that the optimizer keeps for a parameter: a master weight in fp32, unless parameters are fp32 themselves
-/// (Recipe::autocast), and two moments, or for a matrix under Muon one.
-[[nodiscard]] std::int64_t optimizer_bytes(const Recipe& recipe, bool of_matrix);
+/// Bytes that the optimizer keeps for so many parameters, the share `of_matrices` of which are in matrices of layers:
+/// the master weight (Recipe::has_master()), and two moments, or for a matrix under Muon one.
+[[nodiscard]] Bytes optimizer_bytes(const Recipe& recipe, std::int64_t parameters, double of_matrices);
 
 }  // namespace hdpsim

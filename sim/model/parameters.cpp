@@ -107,6 +107,7 @@ DeviceParameters device_parameters(const Transformer& model, const std::vector<L
     const Transformer alike = of_kind(model, run.kind);
     for (const WeightMatrix& matrix : weight_matrices(alike, tp, ep)) {
       (matrix.whole_experts ? held.experts : held.common) += run.count * matrix.parameters();
+      held.weights += run.count * matrix.parameters();
     }
     const LayerParameters of_layer = layer_parameters(alike);
     vectors += run.count * of_layer.vectors;
@@ -114,6 +115,27 @@ DeviceParameters device_parameters(const Transformer& model, const std::vector<L
   }
   held.common += divided(vectors, tp);
   return held;
+}
+
+DeviceParameters trained_parameters(const Transformer& model, const std::vector<LayerRun>& runs, const Recipe& recipe,
+                                    const DeviceParameters& held, std::int64_t tp) {
+  if (!recipe.lora.is_on()) return held;
+  DeviceParameters trained;
+  for (const LayerRun& run : runs) {
+    for (const LayerOperation& operation : layer_operations(of_kind(model, run.kind), recipe).list) {
+      if (!operation.is_adapter) continue;
+      const WeightShape& weight = operation.weights.front();
+      trained.common += run.count * weight.rows.on(tp) * weight.columns.on(tp);
+    }
+  }
+  trained.weights = trained.common;
+  return trained;
+}
+
+Bytes parameter_bytes(NumberType type, std::int64_t parameters, std::int64_t weights, std::int64_t element_bytes) {
+  if (type == NumberType::bf16) return Bytes(parameters * element_bytes);
+  if (type == NumberType::fp32) return Bytes(parameters * fp32_bytes);
+  return Bytes(bytes_of(type, weights) + (parameters - weights) * element_bytes);
 }
 
 std::int64_t active_parameter_count(const Transformer& model) {
@@ -130,7 +152,7 @@ std::int64_t expert_parameter_count(const Transformer& model) {
   return model.moe ? layer_parameters(model).of_experts() / model.moe->experts : 0;
 }
 
-Flops training_linear_flops(const Transformer& model, std::int64_t tokens, double kept) {
+Flops training_linear_flops(const Transformer& model, std::int64_t tokens, double kept, const Recipe& recipe) {
   std::int64_t weights = 0;
   for (const LayerOperation& operation : end_operations(model, {}).list) {
     if (operation.kind == OperationKind::product) weights += operation.matrices();
@@ -148,7 +170,10 @@ Flops training_linear_flops(const Transformer& model, std::int64_t tokens, doubl
     }
     mixing += static_cast<double>(run.count) * mixing_weights(alike);
   }
-  return Flops(6.0 * (static_cast<double>(weights) + mixing - dropped) * static_cast<double>(tokens));
+  const bool is_frozen = recipe.lora.is_on();
+  const std::int64_t adapters = is_frozen ? trained_parameters(model, layer_runs(model), recipe, {}, 1).all() : 0;
+  const double of_model = (is_frozen ? 4.0 : 6.0) * (static_cast<double>(weights) + mixing - dropped);
+  return Flops((of_model + 6.0 * static_cast<double>(adapters)) * static_cast<double>(tokens));
 }
 
 }  // namespace hdpsim

@@ -5,6 +5,7 @@
 
 #include "sim/base/units.h"
 #include "sim/model/layers.h"
+#include "sim/model/recipe.h"
 #include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 
@@ -48,6 +49,7 @@ struct WeightMatrix {
 struct DeviceParameters {
   std::int64_t common = 0;   ///< Those of which the whole data-parallel group has the same.
   std::int64_t experts = 0;  ///< Of experts that are whole on the device, which fewer devices have.
+  std::int64_t weights = 0;  ///< Those of both that are matrices of layers.
 
   [[nodiscard]] std::int64_t all() const { return common + experts; }
 };
@@ -58,6 +60,15 @@ struct DeviceParameters {
 [[nodiscard]] DeviceParameters device_parameters(const Transformer& model, const std::vector<LayerRun>& runs,
                                                  std::int64_t others, std::int64_t tp, std::int64_t ep);
 
+/// Those of them that are trained: all or, with Recipe::lora, the adapters' instead.
+[[nodiscard]] DeviceParameters trained_parameters(const Transformer& model, const std::vector<LayerRun>& runs,
+                                                  const Recipe& recipe, const DeviceParameters& held, std::int64_t tp);
+
+/// Bytes of parameters in a type, in which only matrices of layers are kept if it has fewer bits than an element: the
+/// `weights` among them. NumberType::bf16 stands for elements.
+[[nodiscard]] Bytes parameter_bytes(NumberType type, std::int64_t parameters, std::int64_t weights,
+                                    std::int64_t element_bytes);
+
 /// Parameters of the whole model without the routed experts that a token does not take.
 [[nodiscard]] std::int64_t active_parameter_count(const Transformer& model);
 
@@ -66,7 +77,9 @@ struct DeviceParameters {
 
 /// FLOPs of all linear work of the whole model for a number of tokens, forward and backward: 6 per parameter and token,
 /// with the output head and without the embedding lookup. Of a mixture's experts only those count that a token takes;
-/// of linear mixing, its products. `kept`: the share of the tokens' copies that experts keep (kept_copies()).
-[[nodiscard]] Flops training_linear_flops(const Transformer& model, std::int64_t tokens, double kept = 1);
+/// of linear mixing, its products. `kept`: the share of the tokens' copies that experts keep (kept_copies()). Of frozen
+/// parameters 4: they have no gradient; and 6 of adapters (Recipe::lora).
+[[nodiscard]] Flops training_linear_flops(const Transformer& model, std::int64_t tokens, double kept = 1,
+                                          const Recipe& recipe = {});
 
 }  // namespace hdpsim

@@ -9,6 +9,8 @@
 #include "sim/base/units.h"
 #include "sim/model/graph_scope.h"
 #include "sim/model/key_exchange.h"
+#include "sim/model/lora.h"
+#include "sim/model/number_type.h"
 #include "sim/model/product_format.h"
 #include "sim/model/recompute.h"
 
@@ -32,6 +34,20 @@ enum class Optimizer : std::uint8_t {
   muon,  ///< Jordan et al. 2024, for matrices; vectors and tables keep Adam.
 };
 
+/// What of a job's states is in host memory. A host's processors update what they have there (ZeRO-Offload, Ren et al.
+/// 2021, arXiv 2101.06840; Megatron-LM, core/optimizer/cpu_offloading): gradients are copied to the host, with ZeRO
+/// stages 2 and 3 behind each reduction and below at the end of the step, and updated parameters back. The device
+/// updates its own share at the same time.
+struct HostStates {
+  double optimizer = 0;     ///< The share of parameters that the host updates, with its fp32 gradients and states.
+  bool parameters = false;  ///< ZeRO stage 3: shards are in host memory, and copied to the device for each gather.
+  bool overlaps = false;    ///< Copies at the end of a step overlap with the update.
+  /// Parameters that a host updates a second. DeepSpeed's CPU-Adam: 10 billion in 2.57 s on the two Xeon 8168 of a
+  /// DGX-2 (Ren et al. 2021, table 4).
+  double updates_per_s = 3.9e9;
+  std::int64_t devices = 1;  ///< That share a host, and its rate; as the cluster says.
+};
+
 /// How a framework trains: what decides the kernels of a step, its collectives and its memory, besides the model, the
 /// mesh and the schedule. Prices, memory, the lowering and the executor all read it. The defaults are those of
 /// Megatron-LM with Transformer Engine.
@@ -46,15 +62,25 @@ struct Recipe {
   /// ZeRO stage (Rajbhandari et al. 2020). 0: nothing is sharded; 1: the optimizer; 2: gradients too; 3: parameters
   /// too. From 2 on, every micro-batch reduces the gradients of each layer after the layer's backward, and with 3 it
   /// gathers the parameters of each layer while the previous layer computes, forward and backward (FSDP, Zhao et al.
-  /// 2023). Both move the model's elements, not fp32 (but see fp32_parameters). Below 2, gradients are reduced and
-  /// parameters gathered once per step. Sharded gradients and parameters exist in full for two layers: the one that
-  /// computes and its neighbour.
+  /// 2023). Both move the model's elements, not fp32 (but see reduces_fp32, parameters and gathered). Below 2,
+  /// gradients are reduced and parameters gathered once per step. Sharded gradients and parameters exist in full for
+  /// two layers: the one that computes and its neighbour.
   std::int64_t zero = 1;
   std::int64_t gradient_bytes = 4;  ///< Bytes per element of gradients that are summed over micro-batches and ranks.
-  /// ZeRO stage 3: parameters are sharded and gathered in fp32, and products run under autocast().
-  bool fp32_parameters = false;
+  /// In which parameters are kept: bf16 (elements), fp32, or fp8 for the weights of layers' products.
+  NumberType parameters = NumberType::bf16;
+  /// ZeRO stage 3: in which shards are gathered; fp8: the weights of layers' products, and elements otherwise. none: as
+  /// they are kept.
+  NumberType gathered = NumberType::none;
+  /// ZeRO stages 2 and 3: a micro-batch's gradients are reduced in fp32 in place of elements.
+  bool reduces_fp32 = false;
   Optimizer optimizer = Optimizer::adam;
-  std::int64_t moment_bytes = 4;  ///< Bytes of a number of the optimizer's moments: fp32 4, bf16 2, fp8 1.
+  /// The copy of parameters that the optimizer updates, besides parameters in fewer bits than fp32: fp32, or bf16 for
+  /// two bytes. none: parameters themselves are updated, rounded stochastically or not.
+  NumberType master = NumberType::fp32;
+  NumberType moments = NumberType::fp32;  ///< Of the optimizer.
+  Lora lora = {};
+  HostStates host = {};
   /// Parameters of one of the collectives that overlap, see bucket_parameters(); 0: as many as Megatron-LM takes.
   std::int64_t bucket = 0;
   /// Gradients of a step are in one buffer that the framework clears, looks through for NaN and scales by 1 over the
@@ -123,6 +149,10 @@ struct Recipe {
   /// Every pass needs these collectives layer by layer: they are instructions of the pass.
   [[nodiscard]] bool reduces_in_pass() const { return zero >= 2; }
   [[nodiscard]] bool gathers_in_pass() const { return zero == 3; }
+  /// They copy shards from or to host memory, which a rank alone does, too.
+  [[nodiscard]] bool copies_in_pass() const {
+    return (gathers_in_pass() && host.parameters) || (reduces_in_pass() && host.optimizer > 0);
+  }
   /// These collectives overlap with a rank's last backward and with its first forward, too. In a pipeline they then run
   /// between its passes (Program::pool_work).
   [[nodiscard]] bool reduces_by_layer(bool last) const { return reduces_in_pass() || (overlap_grad_reduce && last); }
@@ -140,25 +170,31 @@ struct Recipe {
   /// Backward all-gathers the inputs of products again, because they were kept sharded.
   [[nodiscard]] bool gathers_inputs_again() const { return overlap_tp_gradients && sequence_parallel; }
   /// Parameters are fp32 and products run under autocast of PyTorch (FSDP without a param_dtype): each product casts
-  /// its weight to bf16, and the weight's gradient to fp32 and, for the reduction, back. The residual stream is fp32,
-  /// as the embedding leaves it: norms cast it to bf16, and outputs of products are added to it in fp32.
-  [[nodiscard]] bool autocast() const { return fp32_parameters; }
-  /// Bytes of an element of what is sharded and gathered, and of the residual stream.
+  /// its weight to bf16, and the weight's gradient to fp32 and, for a reduction of elements, back. The residual stream
+  /// is fp32, as the embedding leaves it: norms cast it to bf16, and outputs of products are added to it in fp32.
+  [[nodiscard]] bool autocast() const {
+    return parameters == NumberType::fp32 && gathered == NumberType::none && !lora.is_on();
+  }
+  /// Bytes of an element of the residual stream, and of what products read of parameters.
   [[nodiscard]] std::int64_t parameter_bytes(std::int64_t element_bytes) const {
     return autocast() ? 4 : element_bytes;
   }
+  /// The type of the weights of layers' products where they are whole; NumberType::bf16 stands for elements.
+  [[nodiscard]] NumberType gathered_type() const { return gathered == NumberType::none ? parameters : gathered; }
+  /// The optimizer updates a copy of the parameters.
+  [[nodiscard]] bool has_master() const { return parameters != NumberType::fp32 && master != NumberType::none; }
   /// Weights are views of a layer's flat parameter, so that their gradients are copied into a flat one, which is
   /// divided before ranks sum it in elements (FSDP of PyTorch 2.0: flat_param.py, _get_unflat_views; _runtime_utils.py,
   /// _div_if_needed).
   [[nodiscard]] bool flat_gradients() const { return zero == 3; }
   /// Bytes of an element of the accumulated gradients if a separate kernel adds each weight's gradient to them; 0 if
   /// the product does.
-  [[nodiscard]] std::int64_t added_bytes() const { return accumulation_fusion ? 0 : gradient_bytes; }
+  [[nodiscard]] std::int64_t added_bytes() const { return fuses_sums() ? 0 : gradient_bytes; }
   /// Bytes of such an element if the product for the weight's gradient adds to it; 0 also if every micro-batch reduces
   /// its own gradients.
-  [[nodiscard]] std::int64_t summed_bytes() const {
-    return accumulation_fusion && !reduces_in_pass() ? gradient_bytes : 0;
-  }
+  [[nodiscard]] std::int64_t summed_bytes() const { return fuses_sums() && !reduces_in_pass() ? gradient_bytes : 0; }
+  /// Autograd sums gradients of fp32 parameters itself.
+  [[nodiscard]] bool fuses_sums() const { return accumulation_fusion && (!autocast() || reduces_in_pass()); }
   /// The loss is computed on an fp32 copy of the logits, kernel by kernel (Megatron-LM, vocab_parallel_cross_entropy):
   /// copy, maximum, difference, exponential, sum and quotient; backward multiplies by the loss's gradient and casts.
   [[nodiscard]] bool fp32_loss() const { return !fused_loss; }
@@ -172,7 +208,8 @@ struct Recipe {
 inline constexpr std::tuple dense_only_members{
     &Recipe::zero,
     &Recipe::gradient_bytes,
-    &Recipe::fp32_parameters,
+    &Recipe::parameters,
+    &Recipe::reduces_fp32,
     &Recipe::overlap_grad_reduce,
     &Recipe::overlap_param_gather,
     &Recipe::sequence_parallel,

@@ -199,6 +199,13 @@ struct SpanLaunch {
 /// only the tokens that they hold differ. Where their attention is unequal (is_uneven()), or ranks hold spans alone,
 /// its launches and the dense work are those of the busiest rank, and a wait behind each is the time in which the mean
 /// rank has nothing to do. Work is stored once and shared by all layers.
+/// What devices copy from or to their hosts with the collectives of sharded states, as shares of the collectives'
+/// bytes.
+struct HostShares {
+  double gathered = 0;  ///< Before a `gather`, each device's shard from the host.
+  double reduced = 0;   ///< Behind a `reduce`, to the host.
+};
+
 struct MicroBatchProgram {
   std::vector<LinearPart> dense;
   std::vector<Attention> attention;
@@ -215,6 +222,7 @@ struct MicroBatchProgram {
   /// A smaller `gather` or `reduce` is a part of a collective of this size, and takes its share of that time.
   Bytes gather_bucket{};
   Bytes reduce_bucket{};
+  HostShares host_copies = {};
   GroupSharing sharing = {};  ///< Of the micro-batch's group.
 
   /// Bytes that one shard of a rank sends to the next rank of its ring: in a block, and in all of them.

@@ -25,8 +25,8 @@ namespace {
 PassWork work_of(const Pipeline& pipeline, PassId id, const std::vector<LayerRun>& layers, bool first, bool last,
                  const LoweringOptions& options) {
   const StagePass pass = pipeline.pass(id);
-  const bool pool = options.mesh.hdp > 1;
   const Recipe& recipe = options.recipe;
+  const bool pool = options.mesh.hdp > 1 || recipe.copies_in_pass();
   const bool staged = options.mesh.pp > 1;
   const bool gathers_once = !staged && keeps_activations(pass.kind);  // parameters that are then there for the step
   return {layers,
@@ -43,24 +43,42 @@ std::int64_t table_parameters(const Transformer& model, std::int64_t tp) {
   return divided(model.vocabulary * model.hidden, tp);
 }
 
-DeviceParameters stage_parameters(const Transformer& model, const Mesh& mesh, const ChunkMap& chunks,
-                                  std::int64_t stage) {
+std::vector<LayerRun> layers_of_stage(const Transformer& model, const ChunkMap& chunks, std::int64_t stage) {
   std::vector<LayerRun> layers;
   for (const std::int64_t chunk : chunks.held(stage)) {
     for (const LayerRun& run : chunks.runs(model, chunk)) layers.push_back(run);
   }
+  return layers;
+}
+
+DeviceParameters stage_parameters(const Transformer& model, const Mesh& mesh, const ChunkMap& chunks,
+                                  std::int64_t stage) {
   const std::int64_t around = parameters_around_layers(model, chunks.has_embedding(stage), chunks.has_head(stage));
-  return device_parameters(model, layers, around, mesh.tp, mesh.ep);
+  return device_parameters(model, layers_of_stage(model, chunks, stage), around, mesh.tp, mesh.ep);
+}
+
+Bytes trained_bytes(const Recipe& recipe, std::int64_t parameters, std::int64_t weights, std::int64_t element_bytes) {
+  return parameter_bytes(recipe.gathered_type(), parameters, weights, element_bytes);
+}
+
+Bytes gathered_bytes(const Recipe& recipe, const DeviceParameters& held, const DeviceParameters& trained,
+                     std::int64_t element_bytes) {
+  const Bytes of_trained = trained_bytes(recipe, trained.all(), trained.weights, element_bytes);
+  if (!recipe.lora.is_on() || !recipe.gathers_in_pass()) return of_trained;
+  return of_trained + parameter_bytes(recipe.lora.base, held.all(), held.weights, element_bytes);
 }
 
 ModelParts parts_of(const LoweringOptions& job) {
   const auto& [model, mesh, recipe, pipeline, experts] = job;
   std::vector<LayerKind> kinds;
   for (Transformer& alone : of_each_kind(model)) {
-    const std::int64_t parameters = device_parameters(model, {{1, kinds.size()}}, 0, mesh.tp, mesh.ep).all();
+    const std::vector<LayerRun> layer = {{1, kinds.size()}};
+    const DeviceParameters held = device_parameters(model, layer, 0, mesh.tp, mesh.ep);
+    const DeviceParameters trained = trained_parameters(model, layer, recipe, held, mesh.tp);
     LayerOperations operations = layer_operations(alone, recipe);
     std::vector<KeptTensor> kept = kept_tensors(alone, recipe, expert_use(model, experts));
-    kinds.push_back({std::move(alone), parameters, std::move(operations), std::move(kept)});
+    const Bytes gathered = gathered_bytes(recipe, held, trained, model.element_bytes);
+    kinds.push_back({std::move(alone), trained.all(), gathered, std::move(operations), std::move(kept)});
   }
   return {std::move(kinds), end_operations(model, recipe)};
 }
@@ -250,10 +268,12 @@ PoolWork Program::pool_work(PassId id) const {
   if (pass.chunk + 1 == pipeline_.chunks()) {
     around += output_parameters(model, pipeline_.chunk_map().has_embedding(pass.stage));
   }
-  const std::int64_t parameters =
-      device_parameters(model, layers_of(pass), around, options().mesh.tp, options().mesh.ep).all();
-  return {Bytes(gathers ? parameters * model.element_bytes : 0),
-          Bytes(reduces ? parameters * recipe.gradient_bytes : 0)};
+  const std::vector<LayerRun> layers = layers_of(pass);
+  const Mesh& mesh = options().mesh;
+  const DeviceParameters held = device_parameters(model, layers, around, mesh.tp, mesh.ep);
+  const DeviceParameters trained = trained_parameters(model, layers, recipe, held, mesh.tp);
+  return {gathers ? trained_bytes(recipe, trained.all(), trained.weights, model.element_bytes) : Bytes{},
+          Bytes(reduces ? trained.all() * recipe.gradient_bytes : 0)};
 }
 
 MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
@@ -290,7 +310,9 @@ StepEnd Program::step_end(std::int64_t stage) const {
   const Transformer& model = options().model;
   const Mesh& mesh = options().mesh;
   const Recipe& recipe = options().recipe;
-  const DeviceParameters parameters = stage_parameters(model, mesh, pipeline_.chunk_map(), stage);
+  const ChunkMap& chunks = pipeline_.chunk_map();
+  const DeviceParameters parameters = trained_parameters(model, layers_of_stage(model, chunks, stage), recipe,
+                                                         stage_parameters(model, mesh, chunks, stage), mesh.tp);
   const std::int64_t expert_pool = std::max<std::int64_t>(1, mesh.hdp * mesh.tp / mesh.ep);
   const std::int64_t shard =
       divided(parameters.common, mesh.ranks_of_a_shard_group()) + divided(parameters.experts, expert_pool);
@@ -301,20 +323,21 @@ StepEnd Program::step_end(std::int64_t stage) const {
   end.all_reduce = recipe.zero == 0;
   if (!recipe.reduces_by_layer(true)) end.gradient = Bytes(parameters.common * recipe.gradient_bytes);
   if (!end.all_reduce && !recipe.gathers_by_layer(true)) {
-    end.parameters = Bytes(parameters.common * model.element_bytes);
+    end.parameters = trained_bytes(recipe, parameters.common, parameters.weights, model.element_bytes);
   }
-  if (is_narrow(recipe.products)) {  // casts all parameters once per step
-    end.optimizer.elementwise.traffic += Bytes(cast_bytes(recipe.products, parameters.all(), model.element_bytes));
+  if (is_narrow(recipe.products) && !recipe.lora.is_on()) {  // casts all parameters once per step
+    end.optimizer.elementwise.traffic += Bytes(
+        recipe.parameters == NumberType::fp8 ? transpose_bytes(recipe.products, parameters.weights)
+                                             : cast_bytes(recipe.products, parameters.all(), model.element_bytes));
     ++end.optimizer.elementwise.kernels;
   }
   end.expert_gradient = Bytes(parameters.experts * fp32_bytes);
   end.expert_parameters = Bytes(parameters.experts * model.element_bytes);
-  const ChunkMap& chunks = pipeline_.chunk_map();
   if (chunks.copies() > 1) {
     end.twice = Bytes(divided(parameters.common, mesh.ranks_of_a_shard_group()) * recipe.gradient_bytes +
                       divided(parameters.experts, expert_pool) * fp32_bytes);
     end.other_stage = chunks.twin(stage);
-  } else if (model.tied_embeddings && chunks.has_embedding(stage) != chunks.has_head(stage)) {
+  } else if (model.tied_embeddings && !recipe.lora.is_on() && chunks.has_embedding(stage) != chunks.has_head(stage)) {
     end.twice = Bytes(table_parameters(model, mesh.tp) * fp32_bytes);
     end.other_stage = chunks.stage_of(chunks.has_embedding(stage) ? chunks.chunks() - 1 : 0, 0);
   }

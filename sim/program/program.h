@@ -29,8 +29,10 @@ struct LoweringOptions {
 
 /// The layers of one kind.
 struct LayerKind {
-  Transformer model;            ///< The model with layers of this kind alone.
-  std::int64_t parameters = 0;  ///< Of a layer on one device, whole experts included.
+  Transformer model;         ///< The model with layers of this kind alone.
+  std::int64_t trained = 0;  ///< Parameters of a layer on one device, whole experts included.
+  /// What is gathered for the layer: with ZeRO stage 3 all of its parameters, and below those that are trained.
+  Bytes gathered = {};
   LayerOperations operations;
   std::vector<KeptTensor> kept;  ///< By backward; what offload copies.
 };

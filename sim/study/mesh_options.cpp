@@ -10,6 +10,7 @@
 #include "sim/model/sharing_form.h"
 #include "sim/program/chunk_map.h"
 #include "sim/study/sharing_choice.h"
+#include "sim/study/state_checks.h"
 #include "sim/study/training_options.h"
 
 namespace hdpsim {
@@ -24,7 +25,7 @@ class MeshChecks {
 
   // Returns true if the number and kind of the mesh's devices are known.
   bool run() {
-    check_parameters();
+    if (reading_.is_right("zero")) check_states(training_, point_, diagnostics_);
     check_optimizer();
     check_key_exchange();
     check_cut();
@@ -39,13 +40,6 @@ class MeshChecks {
   }
 
  private:
-  void check_parameters() {
-    if (!point_.recipe.fp32_parameters || point_.recipe.zero == 3 || !reading_.is_right("zero")) return;
-    diagnostics_.error(training_.find("parameters")->position,
-                       "parameters in fp32 are what FSDP gathers, and with this 'zero' nobody does",
-                       "write zero: 3, or leave 'parameters' out");
-  }
-
   void check_optimizer() {
     if (point_.recipe.optimizer != Optimizer::muon || point_.recipe.zero < 2 || !reading_.is_right("zero")) return;
     diagnostics_.unsupported(training_.find("optimizer")->position,

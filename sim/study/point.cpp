@@ -116,6 +116,7 @@ class PointReader {
 
   void read_cluster(const Value& value) {
     if (auto cluster = catalog_.cluster(value, diagnostics_)) point_.cluster = std::move(*cluster);
+    point_.recipe.host.devices = std::max<std::int64_t>(1, point_.cluster.devices_per_node);
   }
 
   void read_profile(const Value& value) {

@@ -11,10 +11,12 @@
 #include "sim/base/check.h"
 #include "sim/model/kept_tensors.h"
 #include "sim/model/layers.h"
+#include "sim/model/memory.h"
 #include "sim/model/sharing_form.h"
 #include "sim/model/work.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/plan/plan_check.h"
+#include "sim/program/chunk_map.h"
 #include "sim/program/schedule.h"
 
 namespace hdpsim {
@@ -45,6 +47,21 @@ DeviceConditions with_slow_node(const DeviceConditions& devices, NodeId node, co
                            .to_step = std::numeric_limits<std::int64_t>::max(),
                            .slowdown = slowdown});
   return slower;
+}
+
+// What the host keeps of the states of the device that has most of them there, but no more than its share.
+Bytes host_states(const LoweringOptions& job, Bytes share) {
+  if (job.recipe.host.optimizer == 0 && !job.recipe.host.parameters) return {};
+  const auto schedule = make_schedule(job.pipeline, job.mesh.pp);
+  const ChunkMap chunks(*schedule, job.pipeline.split);
+  const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.ranks_of_a_shard_group()};
+  Bytes most;
+  for (std::int64_t stage = 0; stage < chunks.stages(); ++stage) {
+    const DeviceMemory device(job.model, stage_shape(job.model, shape, chunks, stage), job.recipe,
+                              expert_use(job.model, job.experts));
+    most = std::max(most, device.host_states());
+  }
+  return std::min(most, share);
 }
 
 // A device's share of host memory, as the number of tokens whose activations of all layers fit there.
@@ -99,6 +116,7 @@ std::int64_t probed_tokens(const PointSpec& spec) {
 PlanningContext planning_context(const PointSpec& spec, const Job& on) {
   const LoweringOptions job = lowering_of(spec);
   const bool offloads = spec.capacity_is_chosen;
+  const Bytes share = spec.cluster.least_host_share();
   return {.ranks = spec.mesh.hdp,
           .ranks_per_node = on.ranks_per_node(),
           .capacity = spec.capacity,
@@ -111,7 +129,7 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
           .work = on.work_model(job, probed_tokens(spec)),
           .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,
-          .host_tokens = host_tokens(spec.cluster.least_host_share(), job, spec.capacity),
+          .host_tokens = host_tokens(share - host_states(job, share), job, spec.capacity),
           .offload_room =
               offloads ? std::optional(offload_room(job, room_of(spec), spec.batch, spec.capacity)) : std::nullopt,
           .rank_speeds = known_speeds(on, spec.mesh.hdp, spec.knows, spec.cluster, spec.conditions.faults)};
@@ -139,7 +157,8 @@ PlanRefused::PlanRefused(const InputError& said, std::int64_t step) : InputError
 }
 
 Flops PointStep::model_flops() const {
-  return hdpsim::model_flops(point.spec.model, batch, kept_copies(point.spec.model, point.lowering().experts));
+  const PointSpec& spec = point.spec;
+  return hdpsim::model_flops(spec.model, batch, kept_copies(spec.model, point.lowering().experts), spec.recipe);
 }
 
 Duration PointStep::bound(const std::vector<double>& speeds) const {

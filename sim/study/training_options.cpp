@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/model/experts.h"
 #include "sim/model/layers.h"
+#include "sim/model/lora.h"
+#include "sim/model/number_type.h"
 
 namespace hdpsim {
 namespace {
@@ -56,6 +61,33 @@ KeyShape recompute_shape() {
   return either_shape({word_shape(texts_of(recompute_names)), list_shape(word_shape(texts_of(layer_module_names)))});
 }
 
+// Megatron's names for products of one weight stand for HuggingFace's.
+constexpr std::array<std::pair<std::string_view, AdapterTarget>, 2> other_target_names = {
+    {{"linear_proj", AdapterTarget::o_proj}, {"linear_fc2", AdapterTarget::down_proj}}};
+
+std::vector<std::string> target_words() {
+  std::vector<std::string> words = texts_of(adapter_target_names);
+  for (const auto& [name, target] : other_target_names) words.emplace_back(name);
+  return words;
+}
+
+// `value` is all-linear, or a list of targets.
+void read_targets(const Value& value, Lora& lora, Diagnostics& diagnostics) {
+  if (!value.is_sequence()) {
+    (void)read_choice(value, "set of targets", {"all-linear"}, diagnostics);
+    return;
+  }
+  lora.targets = {};
+  for (const Value& item : value.items) {
+    const auto choice = read_choice(item, "target of adapters", target_words(), diagnostics);
+    if (!choice) continue;
+    const bool is_own = *choice < adapter_targets;
+    lora.targets.add(is_own ? static_cast<AdapterTarget>(*choice)
+                            : other_target_names.at(*choice - adapter_targets).second);
+  }
+  if (value.items.empty()) diagnostics.error(value.position, "adapters need a target", "write targets: all-linear");
+}
+
 void add_states(TrainingKeys& training) {
   training.word(
       "optimizer", "optimizer", {{"adam", Optimizer::adam}, {"lamb", Optimizer::lamb}, {"muon", Optimizer::muon}},
@@ -64,25 +96,115 @@ void add_states(TrainingKeys& training) {
       "which keeps one moment of matrices and orthogonalizes them in five iterations, whole matrices dealt to "
       "the ranks of the pool (levels 0 and 1 of `zero`)",
       {.see = "optimizers", .formerly = "mesh.optimizer"});
-  training.word("moments", "type of moments", {{"fp32", 4}, {"bf16", 2}, {"fp8", 1}}, of_recipe(&Recipe::moment_bytes),
-                "the type of the optimizer's moments; the master weight is fp32 (Megatron-LM's `--exp-avg-dtype` "
-                "and `--exp-avg-sq-dtype`)",
-                {.see = "optimizers", .formerly = "mesh.moments"});
+  training.word(
+      "moments", "type of moments",
+      {{"fp32", NumberType::fp32},
+       {"bf16", NumberType::bf16},
+       {"fp8", NumberType::fp8},
+       {"int8", NumberType::int8},
+       {"int4", NumberType::int4}},
+      of_recipe(&Recipe::moments),
+      "the type of the optimizer's moments (Megatron-LM's `--exp-avg-dtype` and `--exp-avg-sq-dtype`); `int8`: "
+      "with an fp32 scale for 256 numbers (8-bit Adam of bitsandbytes and torchao); `int4`: for 128 (torchao)",
+      {.see = "optimizers", .formerly = "mesh.moments"});
+  training.word(
+      "master", "copy of parameters",
+      {{"fp32", NumberType::fp32}, {"bf16", NumberType::bf16}, {"none", NumberType::none}}, of_recipe(&Recipe::master),
+      "the copy that the optimizer updates besides parameters in fewer bits than fp32: `bf16` for two bytes, as "
+      "the remainder of an fp32 number or Megatron-LM's `--main-params-dtype fp16`; `none`: parameters "
+      "themselves are updated (pure bf16, with stochastic rounding or without)",
+      {.see = "states"});
   training.word("gradients", "type of gradients", {{"fp32", 4}, {"bf16", 2}}, of_recipe(&Recipe::gradient_bytes),
                 "the type in which gradients are summed over micro-batches and ranks; write `bf16` for fp16",
                 recipe_notes(&Recipe::gradient_bytes, {.formerly = "mesh.gradients"}));
-  training.word("parameters", "type of parameters", {{"bf16", false}, {"fp32", true}},
-                of_recipe(&Recipe::fp32_parameters),
-                "with `zero: 3`, the type in which parameters are sharded and gathered: `fp32` is autocast over what "
-                "FSDP gathers without a `param_dtype`: twice the bytes, a cast of every weight to bf16 and of its "
-                "gradient back, and a residual stream in fp32",
-                recipe_notes(&Recipe::fp32_parameters, {.see = "memory", .formerly = "mesh.parameters"}));
+  training.word("parameters", "type of parameters",
+                {{"bf16", NumberType::bf16}, {"fp32", NumberType::fp32}, {"fp8", NumberType::fp8}},
+                of_recipe(&Recipe::parameters),
+                "the type in which parameters are kept, sharded and gathered: `fp32`, unless `gather` or `lora` say "
+                "otherwise, is autocast (FSDP without a `param_dtype`, DDP under `torch.autocast`): a cast of every "
+                "weight to bf16 and of its gradient back, and a residual stream in fp32; `fp8`: weights of layers, "
+                "whose products are in fp8 (Megatron-LM's `--fp8-param-gather`)",
+                recipe_notes(&Recipe::parameters, {.see = "states", .formerly = "mesh.parameters"}));
+  training.word("gather", "type of gathered parameters",
+                {{"kept", NumberType::none}, {"bf16", NumberType::bf16}, {"fp8", NumberType::fp8}},
+                of_recipe(&Recipe::gathered),
+                "with `zero: 3`, the type in which shards are gathered: that in which they are kept; `bf16`: of fp32 "
+                "shards (`param_dtype` of FSDP2); `fp8`: weights of layers, whose products are in fp8 (torchao's "
+                "`enable_fsdp_float8_all_gather`)",
+                {.see = "states"});
+  training.word(
+      "reduce", "type of reduced gradients", {{"elements", false}, {"fp32", true}}, of_recipe(&Recipe::reduces_fp32),
+      "with `zero: 2` and `3`, the type in which ranks sum a micro-batch's gradients: that of activations, or "
+      "fp32 (`reduce_dtype` of FSDP2)",
+      recipe_notes(&Recipe::reduces_fp32, {.see = "states"}));
   training.word("activation_input", "type of the activation's kept input", {{"bf16", false}, {"fp8", true}},
                 of_recipe(&Recipe::fp8_activation_input),
                 "the type in which layers keep the input of the activation of an MLP or of experts: for `fp8` a "
                 "kernel casts it in forward, and another back in backward (Megatron-LM's "
                 "`--activation-func-fp8-input-store`)",
                 {.see = "products-in-fp8", .formerly = "mesh.activation_input"});
+}
+
+const KeyTable<Lora>& lora_table() {
+  static const auto made = [] {
+    KeyTable<Lora> keys("'lora'");
+    keys.count("rank", {1, 1e5}, at(&Lora::rank), "columns of an adapter's first product", {.required = true});
+    keys.add(
+        {"targets",
+         either_shape({word_shape({"all-linear"}), list_shape(word_shape(target_words()))}),
+         "all-linear",
+         "the products that have adapters: each weight by its own (HuggingFace's names), or weights of one product "
+         "by one (Megatron-Bridge's `linear_qkv`, `linear_proj`, `linear_fc1`, `linear_fc2`)",
+         {}},
+        read_targets);
+    keys.flag("dropout", at(&Lora::dropout), "adapters drop some of their input, and keep a copy of the rest");
+    keys.word("base", "type of frozen weights",
+              {{"bf16", NumberType::bf16}, {"nf4", NumberType::nf4}, {"nf4_double", NumberType::nf4_double}},
+              at(&Lora::base),
+              "the type of the layers' frozen weights; in 4 bits (QLoRA; `nf4_double`: with double quantization) a "
+              "kernel makes elements of them for every product");
+    return keys;
+  }();
+  return made;
+}
+
+const KeyTable<HostStates>& host_table() {
+  static const auto made = [] {
+    KeyTable<HostStates> keys("'host'");
+    keys.number("optimizer", {0, 1}, at(&HostStates::optimizer),
+                "the share of parameters whose gradients and optimizer states are in host memory, and which the host "
+                "updates (DeepSpeed's `offload_optimizer`, its `ratio`; Megatron-LM's `--optimizer-offload-fraction`)");
+    keys.flag("parameters", at(&HostStates::parameters),
+              "with `zero: 3`, shards of parameters are in host memory, too, and are copied from there before each "
+              "gather (DeepSpeed's `offload_param`)");
+    keys.flag("overlap", at(&HostStates::overlaps),
+              "copies at the end of a step overlap with the update (Megatron-LM's `--overlap-cpu-optimizer-d2h-h2d`)");
+    keys.number(
+        "updates_per_s", {1e3, 1e15}, at(&HostStates::updates_per_s),
+        "parameters that one host updates a second; the default is DeepSpeed's CPU-Adam on the two Xeon 8168 of "
+        "a DGX-2: 10 billion in 2.57 s (arXiv 2101.06840, table 4)");
+    return keys;
+  }();
+  return made;
+}
+
+void add_parts(TrainingKeys& training) {
+  training.add({"lora",
+                map_shape(lora_table().texts()),
+                "",
+                "low-rank adapters of a frozen model, which alone are trained",
+                {.otherwise = "all parameters are trained", .see = "adapters"}},
+               [](const Value& value, PointSpec& point, Diagnostics& diagnostics) {
+                 (void)lora_table().read(value, point.recipe.lora, diagnostics);
+               });
+  training.add({"host",
+                map_shape(host_table().texts()),
+                "",
+                "what of the states is in host memory",
+                {.otherwise = "nothing", .see = "states-in-host-memory"}},
+               [](const Value& value, PointSpec& point, Diagnostics& diagnostics) {
+                 (void)host_table().read(value, point.recipe.host, diagnostics);
+               });
 }
 
 void add_flag(TrainingKeys& training, const std::string& name, bool Recipe::*member, const std::string& sentence,
@@ -197,6 +319,7 @@ const KeyTable<PointSpec>& training_keys() {
   static const TrainingKeys table = [] {
     TrainingKeys training("the training");
     add_states(training);
+    add_parts(training);
     add_passes(training);
     add_overlaps(training);
     return training;

@@ -82,7 +82,7 @@ double flops_per_s(const Run& run, const PointSpec& spec, CountedAttention count
   constexpr double both_multiplied = 1 + backward_attention;
   constexpr std::int64_t tokens = 1'000'000;
   const double kept = kept_copies(spec.model, spec.experts.layout);
-  const double of_tokens = training_linear_flops(spec.model, tokens, kept).count();
+  const double of_tokens = training_linear_flops(spec.model, tokens, kept, spec.recipe).count();
   const double linear = of_tokens / tokens * run.metrics.tokens_per_s_per_gpu;
   const double multiplied = run.metrics.mfu * run.info.peak.per_second() - linear;
   const double half = multiplied * both_published / both_multiplied;
@@ -107,6 +107,11 @@ double predicted(const Run& run, Quantity quantity, const PointSpec& spec, Count
       return metrics.tokens_per_s_per_gpu;
     case Quantity::device_memory:
       return static_cast<double>(metrics.memory.device.count()) / bytes_per_gb;
+    case Quantity::allocated_memory:
+      return static_cast<double>(metrics.memory.parts.allocated().count()) / bytes_per_gb;
+    case Quantity::reserved_memory:
+      return static_cast<double>((metrics.memory.device - metrics.memory.parts[MemoryPart::reserve]).count()) /
+             bytes_per_gb;
     case Quantity::speedup:
       return metrics.speedup->mean;
     case Quantity::tflops_per_gpu:

@@ -133,15 +133,23 @@ class Pricer {
       case Opcode::issue:      // wait_for_host() sets it from the other instructions
         return {};
       case Opcode::gather:
-        return part_of(program.gather_bucket, program.bytes[instruction.work],
-                       [&](Bytes bytes) { return gather_of(bytes, machine_); });
+        return with_copy(part_of(program.gather_bucket, program.bytes[instruction.work],
+                                 [&](Bytes bytes) { return gather_of(bytes, machine_); }),
+                         program.bytes[instruction.work], program.host_copies.gathered, machine_.h2d);
       case Opcode::reduce:
-        return part_of(program.reduce_bucket, program.bytes[instruction.work],
-                       [&](Bytes bytes) { return reduction_of(bytes, program.all_reduce, machine_); });
+        return with_copy(part_of(program.reduce_bucket, program.bytes[instruction.work],
+                                 [&](Bytes bytes) { return reduction_of(bytes, program.all_reduce, machine_); }),
+                         program.bytes[instruction.work], program.host_copies.reduced, machine_.d2h);
       case Opcode::share:
         return share(program.shares[instruction.work]);
     }
     return {};
+  }
+
+  // A collective, and the copy of a share of its bytes to or from host memory.
+  static Estimate with_copy(Estimate collective, Bytes bytes, double share, Bandwidth link) {
+    if (share > 0) collective.time += bytes.scaled(share) / link;
+    return collective;
   }
 
   // The price of `bytes` in a collective of at least `bucket` bytes.

@@ -91,6 +91,11 @@ void add_indexer(OperationList& list) {
   list.pass(inputs, {Width{.count = (heads + 1) * head_dim}}, 2, 2);
 }
 
+// Of queries, keys and values side by side; a device has a part of each.
+Width all_columns(const Layer& layer, Width queries) {
+  return {.count = queries.all() + key_columns(layer).all() + value_columns(layer).all(), .is_cut = true};
+}
+
 // Queries come directly, or through a latent with a norm, which every device of a tensor-parallel group makes.
 void project_plain(OperationList& list) {
   const Transformer& layer = list.layer();
@@ -104,6 +109,11 @@ void project_plain(OperationList& list) {
   if (layer.biases || layer.qkv_biases) {
     product.vectors = (has_latent ? latent.all() : query_width(layer)) + key_width(layer) + value_width(layer);
   }
+  list.adapt({{AdapterTarget::q_proj, queries},
+              {AdapterTarget::k_proj, key_columns(layer)},
+              {AdapterTarget::v_proj, value_columns(layer)},
+              {AdapterTarget::linear_qkv, all_columns(layer, queries)}},
+             with_inputs);
   if (has_latent) {
     list.norm(inputs, latent, latent.all());
     list.keep({list.elements("latent of queries before its norm", latent), with_inputs});
@@ -221,7 +231,11 @@ void add_mixing_branch(OperationList& list) {
   list.stream_norm(DensePart::attention_norm);
   list.keep_norm_input("input of the layer", "residual stream before the layer", Recompute::none);
   const std::int64_t normed = list.product_input("", list.hidden()).bytes_per_token;
-  list.keep({list.of_stream("input of the QKV product", normed), {LayerModule::norm}});
+  const AdapterTargets readers{AdapterTarget::q_proj, AdapterTarget::k_proj, AdapterTarget::v_proj,
+                               AdapterTarget::linear_qkv};
+  if (list.keeps_input_of(readers) || (list.shares_norm() && list.keeps_input_of(mlp_input_targets))) {
+    list.keep({list.of_stream("input of the QKV product", normed), {LayerModule::norm}});
+  }
   list.fork(DensePart::attention_norm);
   if (layer.joins) join_embedding(list);
   add_mixer(list);
@@ -242,7 +256,8 @@ void add_mixing_branch(OperationList& list) {
                     again};
   input.tensor.goes_whole = !list.casts();
   if (!list.casts() && !layer.linear) input.behind_trade = "output of attention behind the trade of heads";
-  list.keep(input);
+  if (list.keeps_input_of({AdapterTarget::o_proj})) list.keep(input);
+  list.adapt({{AdapterTarget::o_proj, list.hidden()}}, again);
   const std::int64_t hidden = layer.hidden;
   // Its backward runs with that of the norm behind it.
   const DensePart behind = has_mlp(layer) ? DensePart::mlp_norm : DensePart::attention_output;

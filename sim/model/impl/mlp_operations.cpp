@@ -19,6 +19,8 @@ struct MlpShape {
   std::optional<KeptOperand> input;
   KeptOperand activation_input;
   KeptOperand activation_output;
+  AdapterTargets input_targets = {};  ///< The adapters that read its input ...
+  AdapterTargets inner_targets = {};  ///< ... and its inner tensor.
 };
 
 void add_products(OperationList& list, const MlpShape& shape) {
@@ -35,12 +37,20 @@ void add_products(OperationList& list, const MlpShape& shape) {
   LayerOperation& first = product({read, shape.outer, shape.count, read.unit});
   first.reads_norm = shape.reads_norm;
   first.input_travels = travels;
-  if (shape.input) list.keep(*shape.input);
+  if (shape.input && list.keeps_input_of(shape.input_targets)) list.keep(*shape.input);
+  if (!shape.input_targets.empty()) {
+    list.adapt({{AdapterTarget::gate_proj, read.unit > 1 ? shape.inner : Width{}},
+                {AdapterTarget::up_proj, shape.inner},
+                {AdapterTarget::linear_fc1, read}},
+               {LayerModule::mlp});
+  }
   list.activation(shape.part, shape.inner).rows = shape.rows;
   list.keep(shape.activation_input);
   list.activation_cast(shape.part, shape.inner, shape.rows);
   product({shape.outer, shape.inner, shape.count}).output_travels = travels;
-  list.keep(shape.activation_output);
+  if (list.keeps_input_of(shape.inner_targets)) list.keep(shape.activation_output);
+  if (shape.inner_targets.empty()) return;
+  list.adapt({{AdapterTarget::down_proj, shape.outer}}, {LayerModule::mlp});
 }
 
 KeptOperand of_mlp(KeptTensor tensor, Recompute again) {
@@ -69,7 +79,9 @@ void add_dense_mlp(OperationList& list) {
                 .input = kept_input(list),
                 .activation_input = of_mlp(list.activation_input("input of the activation", inner), {LayerModule::mlp}),
                 .activation_output = of_mlp(list.product_input("output of the activation", inner),
-                                            {LayerModule::mlp, LayerModule::activation})});
+                                            {LayerModule::mlp, LayerModule::activation}),
+                .input_targets = mlp_input_targets,
+                .inner_targets = {AdapterTarget::down_proj}});
 }
 
 void add_shared_experts(OperationList& list) {
@@ -102,7 +114,7 @@ void add_router(OperationList& list) {
   product.format = ProductFormat::elements;
   product.sum_bytes = 0;
   product.sums_bias = false;
-  if (const auto input = kept_input(list)) list.keep(*input);
+  if (const auto input = kept_input(list); input && list.keeps_input_of({})) list.keep(*input);
   LayerOperation& softmax = list.pass(DensePart::router, {experts}, 2, 2);
   softmax.rows = OperationRows::stream;
   softmax.number_bytes = fp32_bytes;

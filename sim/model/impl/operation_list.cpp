@@ -19,6 +19,16 @@ KeptOperand cast_of_weights(DensePart part, std::int64_t bytes, bool is_cut) {
   return {{.name = "casts of the MLP's weights", .cut = is_cut, .of_mlp = true, .bytes = bytes}, {LayerModule::mlp}};
 }
 
+// What an adapter keeps: the output of its first product, and what dropout leaves of its input.
+constexpr std::array<std::string_view, adapter_targets> adapter_outputs = {
+    "columns of q_proj's adapter",    "columns of k_proj's adapter",     "columns of v_proj's adapter",
+    "columns of o_proj's adapter",    "columns of gate_proj's adapter",  "columns of up_proj's adapter",
+    "columns of down_proj's adapter", "columns of linear_qkv's adapter", "columns of linear_fc1's adapter"};
+constexpr std::array<std::string_view, adapter_targets> adapter_inputs = {
+    "input of q_proj's adapter",    "input of k_proj's adapter",     "input of v_proj's adapter",
+    "input of o_proj's adapter",    "input of gate_proj's adapter",  "input of up_proj's adapter",
+    "input of down_proj's adapter", "input of linear_qkv's adapter", "input of linear_fc1's adapter"};
+
 }  // namespace
 
 std::int64_t LayerOperation::matrices() const {
@@ -47,12 +57,52 @@ LayerOperation& OperationList::product(DensePart part, std::initializer_list<Wei
                                  .sum_bytes = recipe_.summed_bytes(),
                                  .sums_bias = layer_.biases});
   std::copy(weights.begin(), weights.end(), product.weights.begin());
+  product.is_trained = !recipe_.lora.is_on();
   if (!recipe_.autocast()) return product;
   const bool is_cut = std::any_of(product.weights.begin(), product.weights.end(), [](const WeightShape& weight) {
     return weight.rows.is_cut || weight.columns.is_cut;
   });
   keep(cast_of_weights(part, product.matrices() * layer_.element_bytes, is_cut));
   return product;
+}
+
+void OperationList::adapt(std::initializer_list<Adapted> adapters, Recompute again) {
+  if (!recipe_.lora.is_on()) return;
+  const LayerOperation product = operations_.list.back();
+  for (const Adapted& each : adapters) {
+    if (recipe_.lora.targets.has(each.target) && each.rows.all() > 0) add_adapter(product, each, again);
+  }
+}
+
+// Without dropout it reads what the product reads.
+void OperationList::add_adapter(const LayerOperation& product, const Adapted& adapted, Recompute again) {
+  const auto target = static_cast<std::size_t>(adapted.target);
+  const Width read = product.weights.front().columns;
+  const Width inner{.count = recipe_.lora.rank};
+  const auto keep_for_backward = [&](KeptTensor tensor) {
+    tensor.of_mlp = product.part == DensePart::mlp;
+    keep({tensor, again});
+  };
+  if (recipe_.lora.dropout) {
+    const std::int64_t bytes = 2 * layer_.element_bytes + mask_bytes;
+    pass(product.part, {read}, bytes, bytes).number_bytes = 1;
+    KeptTensor dropped = elements(adapter_inputs[target], read);
+    dropped.bytes_per_token += mask_bytes * read.all();
+    keep_for_backward(dropped);
+  }
+  const auto multiply = [&](Width rows, Width columns) {
+    LayerOperation& one = this->product(product.part, {WeightShape{rows, columns}});
+    one.is_trained = true;
+    one.is_adapter = true;
+    one.format = ProductFormat::elements;
+    one.sums_bias = false;
+  };
+  multiply(inner, read);
+  multiply(adapted.rows, inner);
+  keep_for_backward(elements(adapter_outputs[target], inner));
+  pass(product.part, {adapted.rows}, 2, 2);
+  pass(product.part, {adapted.rows}, 3, 0).kernel = MemoryKernel::add;
+  pass(product.part, {read}, 0, 3).kernel = MemoryKernel::add;
 }
 
 LayerOperation& OperationList::norm(DensePart part, Width columns, std::int64_t vectors) {

@@ -33,6 +33,18 @@ class OperationList {
   // ---- Operations; what the recipe says of each kind is set
 
   LayerOperation& product(DensePart part, std::initializer_list<WeightShape> weights);
+  /// The adapters of the last operation, a product, by the rows of what they are added to: that of all its weights, or
+  /// of each; those without rows do not exist. `again`: the modules that compute the product again.
+  struct Adapted {
+    AdapterTarget target;
+    Width rows;
+  };
+  void adapt(std::initializer_list<Adapted> adapters, Recompute again);
+  /// Whether the input of a product is kept for the gradient of its weight or of the adapters that read it.
+  [[nodiscard]] bool keeps_input_of(AdapterTargets targets) const {
+    const Lora& lora = recipe_.lora;
+    return !lora.is_on() || (!lora.dropout && lora.targets.intersects(targets));
+  }
   LayerOperation& norm(DensePart part, Width columns, std::int64_t vectors);
   LayerOperation& pass(DensePart part, std::array<Width, 3> columns, std::int64_t forward, std::int64_t backward);
   LayerOperation& activation(DensePart part, Width columns);
@@ -65,12 +77,18 @@ class OperationList {
   [[nodiscard]] LayerOperations take() { return std::move(operations_); }
 
  private:
+  void add_adapter(const LayerOperation& product, const Adapted& adapted, Recompute again);
+
   static constexpr std::size_t usual_operations = 24;
 
   const Transformer& layer_;
   const Recipe& recipe_;
   LayerOperations operations_;
 };
+
+/// The targets that read what the MLP's first product reads.
+inline constexpr AdapterTargets mlp_input_targets{AdapterTarget::gate_proj, AdapterTarget::up_proj,
+                                                  AdapterTarget::linear_fc1};
 
 /// How tokens are mixed, from the layer's first norm to the sum of its output with the stream; for a layer that mixes.
 void add_mixing_branch(OperationList& list);

@@ -32,7 +32,7 @@ class Lowering {
 
   void compute_forward() {
     if (work_.gathers) {
-      gather_first(writer_, parameters_around(writer_) + (has_layers() ? parameters_of(work_.layers.front()) : 0));
+      gather_first(writer_, gather_around(writer_) + (has_layers() ? gather_of(work_.layers.front()) : Bytes{}));
     }
     if (!work_.embedding) writer_.gather_received(Direction::forward);
     if (work_.embedding && writer_.has_tokens()) embedding_forward();
@@ -45,22 +45,23 @@ class Lowering {
 
   void backward() {
     if (!work_.head) writer_.gather_received(Direction::backward);
-    if (!work_.head && gathers_layers_again()) gather_first(writer_, parameters_of(work_.layers.back()));
+    if (!work_.head && gathers_layers_again()) gather_first(writer_, gather_of(work_.layers.back()));
     if (work_.head && writer_.has_tokens()) head_backward();
     for (std::size_t i = work_.layers.size(); i-- > 0;) {
       const LayerRun* next = i > 0 ? &work_.layers[i - 1] : nullptr;
       if (writer_.has_work(work_.layers[i])) layers_backward(work_.layers[i], next);
     }
-    if (work_.embedding && writer_.has_tokens()) embedding_backward();
+    if (trains_embedding() && writer_.has_tokens()) embedding_backward();
   }
 
   // What was gathered for the input gradients is still in memory.
   void weights() {
-    if (work_.head && writer_.has_tokens()) weights_of(DensePart::head, head_parameters(writer_));
+    if (work_.head && !writer_.recipe().lora.is_on() && writer_.has_tokens())
+      weights_of(DensePart::head, head_parameters(writer_));
     for (const LayerRun& layers : work_.layers) {
       if (writer_.has_work(layers)) weights_of_layers(layers);
     }
-    if (work_.embedding && writer_.has_tokens()) weights_of(DensePart::embedding, embedding_parameters(writer_));
+    if (trains_embedding() && writer_.has_tokens()) weights_of(DensePart::embedding, embedding_parameters(writer_));
   }
 
   void weights_of_layers(const LayerRun& layers) {
@@ -107,7 +108,7 @@ class Lowering {
 
   void head_backward() {
     writer_.open_block(1, Direction::backward);
-    if (gathers_layers_again()) gather(writer_, parameters_of(work_.layers.back()));
+    if (gathers_layers_again()) gather(writer_, gather_of(work_.layers.back()));
     writer_.run(DensePart::head);
     writer_.gather_input_again(DensePart::head);
     writer_.reduce_scatter(DensePart::head);
@@ -142,7 +143,9 @@ class Lowering {
   // A chunk that is the embedding or the head alone has no layers.
   [[nodiscard]] bool has_layers() const { return !work_.layers.empty(); }
   [[nodiscard]] bool gathers_layers_again() const { return has_layers() && gathers_again(writer_); }
-  [[nodiscard]] std::int64_t parameters_of(const LayerRun& layers) const { return writer_.layer_parameters(layers); }
+  [[nodiscard]] Bytes gather_of(const LayerRun& layers) const { return writer_.layer_gather(layers); }
+  // Nothing before frozen layers is trained.
+  [[nodiscard]] bool trains_embedding() const { return work_.embedding && !writer_.recipe().lora.is_on(); }
 
   void end_block() {
     writer_.end_stretch();
@@ -160,6 +163,7 @@ MicroBatchProgram lowered(const PassWork& work, const MicroBatch& micro_batch, c
   PassWriter writer(work, micro_batch, options, parts, expert_tokens);
   Lowering(writer).run();
   MicroBatchProgram program = writer.take();
+  program.host_copies = host_copies(writer);
   if (work.gathers) program.gather_bucket = gather_bucket(writer);
   if (work.reduces) program.reduce_bucket = reduce_bucket(writer);
   return program;

@@ -59,10 +59,11 @@ class PassWriter {
   [[nodiscard]] const Transformer& kind(const LayerRun& layers) const { return parts_.kinds[layers.kind].model; }
   /// What is known of the layers of the open block, which has some.
   [[nodiscard]] const LayerKind& kind_of_layers() const { return parts_.kinds[open_.run.kind]; }
-  /// Parameters of one layer on a device.
+  /// Trained parameters of one layer on a device, and what is gathered for it.
   [[nodiscard]] std::int64_t layer_parameters(const LayerRun& layers) const {
-    return parts_.kinds[layers.kind].parameters;
+    return parts_.kinds[layers.kind].trained;
   }
+  [[nodiscard]] Bytes layer_gather(const LayerRun& layers) const { return parts_.kinds[layers.kind].gathered; }
   [[nodiscard]] const ExpertTokens& expert_tokens() const { return expert_tokens_; }
   [[nodiscard]] std::int64_t tp() const { return options_.mesh.tp; }
   [[nodiscard]] const GroupSharing& sharing() const { return program_.sharing; }

@@ -8,7 +8,8 @@ namespace hdpsim {
 namespace {
 
 std::int64_t parameters_of_pass(const PassWriter& writer) {
-  std::int64_t sum = parameters_around(writer);
+  std::int64_t sum =
+      (writer.work().embedding ? embedding_parameters(writer) : 0) + (writer.work().head ? head_parameters(writer) : 0);
   for (const LayerRun& run : writer.work().layers) sum += run.count * writer.layer_parameters(run);
   return sum;
 }
@@ -21,26 +22,38 @@ std::int64_t bucket_of(const PassWriter& writer, bool in_every_pass) {
 
 std::int64_t gradient_width(const PassWriter& writer) {
   const Recipe& recipe = writer.recipe();
-  return recipe.reduces_in_pass() ? writer.model().element_bytes : recipe.gradient_bytes;
+  if (!recipe.reduces_in_pass()) return recipe.gradient_bytes;
+  return recipe.reduces_fp32 ? fp32_bytes : writer.model().element_bytes;
 }
 
-std::int64_t parameter_width(const PassWriter& writer) {
-  return writer.recipe().parameter_bytes(writer.model().element_bytes);
+// Bytes of so many parameters, of tables and norms or, with `weights`, of layers' products.
+Bytes gathered_in(const PassWriter& writer, std::int64_t parameters, std::int64_t weights) {
+  return parameter_bytes(writer.recipe().gathered_type(), parameters, weights, writer.model().element_bytes);
+}
+
+// All parameters of a table on a device, or none if they are frozen.
+std::int64_t trained(const PassWriter& writer, std::int64_t parameters) {
+  return writer.recipe().lora.is_on() ? 0 : divided(parameters, writer.tp());
 }
 
 }  // namespace
 
 std::int64_t embedding_parameters(const PassWriter& writer) {
-  return divided(input_parameters(writer.model()), writer.tp());
+  return trained(writer, input_parameters(writer.model()));
 }
 
 std::int64_t head_parameters(const PassWriter& writer) {
-  return divided(output_parameters(writer.model(), writer.work().embedding), writer.tp());
+  return trained(writer, output_parameters(writer.model(), writer.work().embedding));
 }
 
-std::int64_t parameters_around(const PassWriter& writer) {
-  return (writer.work().embedding ? embedding_parameters(writer) : 0) +
-         (writer.work().head ? head_parameters(writer) : 0);
+// Frozen ones are elements, and gathered where all parameters are sharded.
+Bytes gather_around(const PassWriter& writer) {
+  const PassWork& work = writer.work();
+  const Transformer& model = writer.model();
+  const std::int64_t parameters = (work.embedding ? divided(input_parameters(model), writer.tp()) : 0) +
+                                  (work.head ? divided(output_parameters(model, work.embedding), writer.tp()) : 0);
+  if (!writer.recipe().lora.is_on()) return gathered_in(writer, parameters, 0);
+  return Bytes(writer.recipe().gathers_in_pass() ? parameters * model.element_bytes : 0);
 }
 
 bool gathers_again(const PassWriter& writer) {
@@ -48,27 +61,35 @@ bool gathers_again(const PassWriter& writer) {
 }
 
 Bytes gather_bucket(const PassWriter& writer) {
-  return Bytes(bucket_of(writer, writer.recipe().gathers_in_pass()) * parameter_width(writer));
+  const std::int64_t bucket = bucket_of(writer, writer.recipe().gathers_in_pass());
+  return gathered_in(writer, bucket, bucket);
 }
 
 Bytes reduce_bucket(const PassWriter& writer) {
   return Bytes(bucket_of(writer, writer.recipe().reduces_in_pass()) * gradient_width(writer));
 }
 
-void gather_first(PassWriter& writer, std::int64_t parameters) {
+HostShares host_copies(const PassWriter& writer) {
+  const Recipe& recipe = writer.recipe();
+  const auto ranks = static_cast<double>(writer.options().mesh.ranks_of_a_shard_group());
+  return {recipe.gathers_in_pass() && recipe.host.parameters ? 1 / ranks : 0,
+          recipe.reduces_in_pass() ? recipe.host.optimizer / ranks : 0};
+}
+
+void gather_first(PassWriter& writer, Bytes parameters) {
   writer.open_block(1, Direction::forward);
   gather(writer, parameters);
 }
 
-Index gather(PassWriter& writer, std::int64_t parameters) {
-  return writer.add(Opcode::gather, Stream::pool, writer.bytes(Bytes(parameters * parameter_width(writer))));
+Index gather(PassWriter& writer, Bytes parameters) {
+  return writer.add(Opcode::gather, Stream::pool, writer.bytes(parameters));
 }
 
 Index gather_next(PassWriter& writer, const LayerRun* next) {
-  const Index of_same_kind = gather(writer, writer.layer_parameters(writer.run()));
+  const Index of_same_kind = gather(writer, writer.layer_gather(writer.run()));
   writer.body()[of_same_kind].last_skipped = 1;
   if (next == nullptr) return of_same_kind;
-  const Index of_next = gather(writer, writer.layer_parameters(*next));
+  const Index of_next = gather(writer, writer.layer_gather(*next));
   writer.body()[of_next].first_iteration = static_cast<std::uint32_t>(writer.iterations() - 1);
   return of_same_kind;
 }

@@ -8,22 +8,23 @@ namespace hdpsim {
 // the previous layer computes, as soon as the layer before that has finished with its own. Gathers and reductions run
 // one after another, because they use the same links.
 
-/// Parameters of one device: of the embedding, of the head with the final norm, and of whichever of the two the pass
-/// has.
+/// Trained parameters of one device: of the embedding, and of the head with the final norm.
 [[nodiscard]] std::int64_t embedding_parameters(const PassWriter& writer);
 [[nodiscard]] std::int64_t head_parameters(const PassWriter& writer);
-[[nodiscard]] std::int64_t parameters_around(const PassWriter& writer);
+/// What is gathered of whichever of the two the pass has.
+[[nodiscard]] Bytes gather_around(const PassWriter& writer);
 
 /// See MicroBatchProgram.
 [[nodiscard]] Bytes gather_bucket(const PassWriter& writer);
 [[nodiscard]] Bytes reduce_bucket(const PassWriter& writer);
+[[nodiscard]] HostShares host_copies(const PassWriter& writer);
 
 /// Whether backward gathers the parameters again.
 [[nodiscard]] bool gathers_again(const PassWriter& writer);
 /// Adds a block of its own for an exposed gather.
-void gather_first(PassWriter& writer, std::int64_t parameters);
-/// Adds a gather of `parameters` parameters that overlaps with the block.
-Index gather(PassWriter& writer, std::int64_t parameters);
+void gather_first(PassWriter& writer, Bytes parameters);
+/// Adds a gather of `parameters` that overlaps with the block.
+Index gather(PassWriter& writer, Bytes parameters);
 /// Adds the gather of the next layer's parameters: of the same kind but in the last iteration, then of the `next`
 /// run's, if there is one.
 Index gather_next(PassWriter& writer, const LayerRun* next);

@@ -149,9 +149,12 @@ TEST_CASE("matrices that are orthogonalized are dealt to ranks, no matrix to two
   };
   OptimizerWork work;
   work.orthogonal = {{{{2, 3, 4}, {1, 1, 6}}, 6, 3}, {{{5, 1, 1}}, 3, 3}};  // six of 30 s and three of 5 s
-  CHECK(optimizer_estimate(work, ProductCosts()).time.seconds() == Approx((6 * 30 + 3 * 5) / 3.0));
+  const ProductCosts products;
+  Machine device;
+  device.cost = &products;
+  CHECK(optimizer_estimate(work, device).time.seconds() == Approx((6 * 30 + 3 * 5) / 3.0));
   for (Orthogonalization& matrices : work.orthogonal) matrices.ranks = 100;
-  CHECK(optimizer_estimate(work, ProductCosts()).time.seconds() == Approx(30));  // that of one matrix
+  CHECK(optimizer_estimate(work, device).time.seconds() == Approx(30));  // that of one matrix
 }
 
 TEST_CASE("a stage's matrices are those of its layers, on every rank without sharding", "[engine]") {
@@ -201,8 +204,9 @@ TEST_CASE("products lose part of their time to the parameters and gradients that
 TEST_CASE("parameters in fp32 are gathered in twice the bytes and reduced in as many", "[engine][zero]") {
   const Plan plan = two_ranks(1);
   const auto moved = [&](Opcode opcode, bool fp32) {
-    const LoweringOptions options{
-        .model = one_head_model(framework_layers), .mesh = {.hdp = 2}, .recipe = {.zero = 3, .fp32_parameters = fp32}};
+    const LoweringOptions options{.model = one_head_model(framework_layers),
+                                  .mesh = {.hdp = 2},
+                                  .recipe = {.zero = 3, .parameters = fp32 ? NumberType::fp32 : NumberType::bf16}};
     const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
     Bytes sum;
     for (const Block& block : program.blocks) {

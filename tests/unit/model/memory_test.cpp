@@ -261,7 +261,7 @@ TEST_CASE("under autocast a parameter takes 16 bytes and is gathered in 4, its g
   REQUIRE(parameter_count(model) % d == 0);
   const std::int64_t two_layers = 2 * layer_parameter_count(model);
   for (const std::int64_t gradient_bytes : {2, 4}) {
-    const Recipe recipe{.zero = 3, .gradient_bytes = gradient_bytes, .fp32_parameters = true};
+    const Recipe recipe{.zero = 3, .gradient_bytes = gradient_bytes, .parameters = NumberType::fp32};
     const MemoryParts states = DeviceMemory(model, whole_shape(model, {.pool = d}), recipe).states();
     CHECK(states[MemoryPart::parameters] == Bytes(4 * parameter_count(model) / d + 4 * two_layers));
     CHECK(states[MemoryPart::gradients] == states[MemoryPart::parameters]);
@@ -282,7 +282,7 @@ TEST_CASE("under autocast a product keeps the cast of its weight, and a norm tha
   for (const std::int64_t tp : {1, 2}) {
     for (const std::int64_t tokens : {1024, 8192}) {
       const auto more = [&](Recompute recompute) {
-        return kept_bytes(kept_tensors(model, {.recompute = recompute, .fp32_parameters = true}),
+        return kept_bytes(kept_tensors(model, {.recompute = recompute, .parameters = NumberType::fp32}),
                           {.tokens = tokens, .tp = tp}) -
                kept_bytes(kept_tensors(model, {.recompute = recompute}), {.tokens = tokens, .tp = tp});
       };
@@ -366,9 +366,9 @@ TEST_CASE("moments take the bytes of their type, the master weight beside them f
   };
   const std::int64_t parameters = parameter_count(model);
   CHECK(states({}) == (4 + 2 * 4) * parameters);
-  CHECK(states({.moment_bytes = 2}) == (4 + 2 * 2) * parameters);
-  CHECK(states({.moment_bytes = 1}) == (4 + 2 * 1) * parameters);
-  CHECK(states({.zero = 3, .fp32_parameters = true, .moment_bytes = 2}) == 2 * 2 * parameters);
+  CHECK(states({.moments = NumberType::bf16}) == (4 + 2 * 2) * parameters);
+  CHECK(states({.moments = NumberType::fp8}) == (4 + 2 * 1) * parameters);
+  CHECK(states({.zero = 3, .parameters = NumberType::fp32, .moments = NumberType::bf16}) == 2 * 2 * parameters);
 }
 
 TEST_CASE("what activations read takes a byte an element if it is kept in fp8", "[memory]") {
@@ -407,7 +407,7 @@ TEST_CASE("under autocast a backward has the cast of the head's weight, and the 
           "[memory]") {
   Transformer model = wide_vocabulary();
   const std::int64_t n = 1000;
-  const Recipe recipe{.zero = 3, .fp32_parameters = true, .fragmentation = 0, .reserve = Bytes{}};
+  const Recipe recipe{.zero = 3, .parameters = NumberType::fp32, .fragmentation = 0, .reserve = Bytes{}};
   const DeviceMemory whole(model, {.layers = {LayerRun{2}}}, recipe);
   const MemoryParts head = whole.peak({.tokens = n});
   CHECK(head[MemoryPart::head] == Bytes(2 * 10'000 * n + 2 * (2 * 10'000 * 64) + 2 * 2 * 64 * n));

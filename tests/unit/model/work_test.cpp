@@ -337,8 +337,8 @@ TEST_CASE("under autocast weights are cast once forward, their gradients twice b
   const std::int64_t backward = h * ((2 + 4) + 3 * 2 + 2 * (4 + 2));
   for (const std::int64_t tokens : {128, 8192}) {
     const auto more = [&](Direction direction) {
-      const LinearPart with = after_attention(model, tokens, 1, direction, {.fp32_parameters = true});
-      const LinearPart without = after_attention(model, tokens, 1, direction, {});
+      const LinearPart with = after_attention(model, tokens, 1, direction, {.zero = 2, .parameters = NumberType::fp32});
+      const LinearPart without = after_attention(model, tokens, 1, direction, {.zero = 2});
       return std::pair(with.traffic() - without.traffic(), with.launches() - without.launches());
     };
     CHECK(more(Direction::forward) == std::pair(Bytes(weights + tokens * forward), std::int64_t{3 + 1}));
@@ -394,10 +394,11 @@ TEST_CASE("FSDP copies each gradient into a flat one and divides it before it is
   const Transformer model = preset("llama-7b");
   const std::int64_t weights = 4096 * 4096 + 3 * 4096 * 11008;
   const auto more = [&](bool autocast) {
-    const Recipe views{.zero = 3, .fp32_parameters = autocast};
+    const NumberType parameters = autocast ? NumberType::fp32 : NumberType::bf16;
+    const Recipe views{.zero = 3, .parameters = parameters};
     const LinearPart with = after_attention(model, 2048, 1, Direction::backward, views);
     return with.traffic() -
-           after_attention(model, 2048, 1, Direction::backward, {.fp32_parameters = autocast}).traffic();
+           after_attention(model, 2048, 1, Direction::backward, {.zero = 2, .parameters = parameters}).traffic();
   };
   CHECK(more(false) == Bytes(weights * (2 + 2 + 2 + 2)));
   CHECK(more(true) == Bytes(weights * (4 + 4 + 2 + 2)));

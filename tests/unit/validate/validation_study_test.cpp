@@ -358,16 +358,16 @@ TEST_CASE("parameters in fp32 are those of FSDP, and cast by products", "[mesh]"
   const auto spec_of = [](const std::string& mesh) {
     return StudyFile(changed(test::good_study, "mesh: {", "mesh: {" + mesh + ", ")).load().points[0].spec;
   };
-  CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).recipe.fp32_parameters);
+  CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).recipe.parameters == NumberType::fp32);
   CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).recipe.autocast());
   CHECK(spec_of("zero: 3, parameters: fp32").recipe.autocast());
   CHECK_FALSE(lowering_of(spec_of("zero: 3, parameters: bf16")).recipe.autocast());
   CHECK_FALSE(spec_of("zero: 3, parameters: bf16").recipe.autocast());
   CHECK(lowering_of(spec_of("zero: 3")).recipe.flat_gradients());
   CHECK_FALSE(lowering_of(spec_of("zero: 2")).recipe.flat_gradients());
-  const StudyFile without(changed(test::good_study, "mesh: {", "mesh: {parameters: fp32, "));
+  const StudyFile without(changed(test::good_study, "mesh: {", "training: {gather: bf16}\nmesh: {"));
   REQUIRE(without.problems().size() == 1);
-  CHECK(without.problems()[0].ends_with("parameters in fp32 are what FSDP gathers, and with this 'zero' nobody does"));
+  CHECK(without.problems()[0].ends_with("shards of parameters are gathered with zero: 3 alone"));
 }
 
 TEST_CASE("a mesh says how its framework shards, sums and overlaps", "[mesh]") {
