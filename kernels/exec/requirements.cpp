@@ -154,6 +154,11 @@ void require_executable(const Recipe& recipe) {
   if (recipe.host.optimizer > 0 || recipe.host.parameters) {
     throw UnsupportedInput("states in host memory are simulated, and not executed: leave 'host' out");
   }
+  if (recipe.recompute == Recompute::per_operation || recipe.layers == LayerKernels::compiled) {
+    throw UnsupportedInput(
+        "what PyTorch saves operation by operation is simulated, and not executed: list modules in "
+        "'recompute', and leave kernels.layers out");
+  }
   refuse_if(executed_sharing(recipe.key_exchange).refused);
 }
 

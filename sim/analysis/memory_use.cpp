@@ -117,7 +117,8 @@ PlanMemory::Load PlanMemory::load_on(std::int64_t stage, MicroBatchId id, const 
   const bool is_continued = pipeline_.is_continued(id);
   if (!is_continued && !micro_batch.continues) return made;
   // Activations hold the keys, unless these are recomputed. Repeated forward passes make them anew.
-  const bool recomputes_keys = setting.recipe.recompute.has(LayerModule::qkv);
+  const Recompute again = setting.recipe.recompute;
+  const bool recomputes_keys = again.has(LayerModule::qkv) || again == Recompute::per_operation;
   const Bytes keys = device.keys(tokens);
   const std::int64_t seen = micro_batch.earlier_keys() + (is_continued ? tokens : 0);
   made.peak = device.beside(made.peak, recomputes_keys ? keys : Bytes{}, device.key_gradients(seen));

@@ -242,7 +242,13 @@ class TorchtitanReader : private TorchtitanKeys {
       note_states();
       return;
     }
-    put(run_.mesh, "zero", !is_sharded ? 0 : keeps ? 2 : 3);
+    put_truth(run_.training, "repeat_keys", true);
+    // The stages of a pipeline gather parameters for a step's first forward, sum gradients in full, in the type of the
+    // reduction, and reduce them behind the last backward (torch/distributed/pipelining/stage.py,
+    // backward_maybe_with_nosync).
+    const bool once = keeps && run_.pp > 1;
+    put(run_.mesh, "zero", !is_sharded ? 0 : once ? 1 : keeps ? 2 : 3);
+    if (once && is_sharded) put_truth(run_.training, "overlap_param_gather", true);
     if (replicas_ > 1 && is_sharded) put(run_.mesh, "shard_ranks", shards_ * run_.cp);
     run_.remarks["mesh.zero"] = keeps ? "here: FSDP2 that keeps parameters behind the forward" : "here: FSDP2";
     read_states(is_sharded);
@@ -250,29 +256,26 @@ class TorchtitanReader : private TorchtitanKeys {
 
   // The type of parameters is that of their gradients' sums and of the optimizer's moments, too.
   void read_states(bool is_sharded) {
-    const Value* reduce_at = find("training", "mixed_precision_reduce");
-    const std::string reduce = word(reduce_at, "float32");
+    const std::string reduce = word(find("training", "mixed_precision_reduce"), "float32");
     const bool is_bf16 = states_are_bf16();
     put(run_.training, "gradients", std::string(is_bf16 ? "bf16" : "fp32"));
-    if (is_bf16) put(run_.training, "moments", std::string("bf16"));
-    note_states();
-    if (is_sharded && reduce == "float32") {
-      unmodelled("mixed_precision_reduce = float32", reduce_at, "gradients are reduced in bf16, half the bytes",
-                 effects::slower);
+    if (is_bf16) {
+      put(run_.training, "master", std::string("none"));
+      put(run_.training, "moments", std::string("bf16"));
     }
+    if (!is_sharded) return;
+    put(run_.training, "shards", std::string("parameters"));
+    put(run_.training, "reduce", std::string(reduce == "float32" ? "fp32" : "elements"));
   }
 
   bool states_are_bf16() { return word(find("training", "dtype"), "float32") == "bfloat16"; }
 
   void note_states() {
-    const Value* dtype_at = find("training", "dtype");
-    if (!states_are_bf16()) {
-      return assume("parameters are sharded as bf16 and an fp32 copy, torchtitan's as fp32 alone");
+    if (states_are_bf16()) {
+      unmodelled("training.dtype = bfloat16", find("training", "dtype"),
+                 "with experts parameters have an fp32 copy, and gradients and moments are fp32",
+                 effects::faster_and_smaller);
     }
-    unmodelled("training.dtype = bfloat16", dtype_at,
-               has_experts_ ? "with experts parameters have an fp32 copy, and gradients and moments are fp32"
-                            : "parameters have an fp32 copy, which the optimizer reads and writes",
-               effects::faster_and_smaller);
   }
 
   // ---- Kernels
@@ -283,7 +286,8 @@ class TorchtitanReader : private TorchtitanKeys {
     const bool overlaps = truth(async_at);
     put(run_.kernels, "attention", std::string("flash"));
     put(run_.overheads, "host", std::string("pytorch"));
-    put(run_.training, "loss", std::string(compiles && compiles_loss() ? "fused" : "fp32"));
+    put(run_.kernels, "layers", std::string(compiles && compiles_part("model") ? "compiled" : "eager"));
+    put(run_.training, "loss", std::string(compiles && compiles_part("loss") ? "compiled" : "pytorch"));
     put_truth(run_.training, "dropout", false);
     if (run_.tp > 1) {
       put_truth(run_.training, "sequence_parallel", true);
@@ -292,21 +296,14 @@ class TorchtitanReader : private TorchtitanKeys {
     if (overlaps && !compiles) {
       unmodelled("enable_async_tensor_parallel", async_at, "it needs compile.enable, and has no effect", {});
     }
-    if (!compiles) {
-      unmodelled(
-          "compile.enable = false", find("compile", "enable"),
-          "norms, activations, positions and residuals are one kernel each, as in Transformer Engine; eager PyTorch "
-          "has several, and keeps what is between them",
-          effects::slower_and_larger);
-    }
     read_converters();
   }
 
-  bool compiles_loss() {
+  bool compiles_part(std::string_view part) {
     const Value* components = find("compile", "components");
     if (components == nullptr) return true;
     return std::any_of(components->items.begin(), components->items.end(),
-                       [](const Value& item) { return item.text == "loss"; });
+                       [part](const Value& item) { return item.text == part; });
   }
 
   // torchao takes the scale of a tensor from the tensor itself.
@@ -331,17 +328,15 @@ class TorchtitanReader : private TorchtitanKeys {
       of_layers = "bf16";
     }
     put(run_.kernels, "linear", std::string(of_layers));
-    note_float8_gather(of_layers == "fp8_current");
+    read_float8_gather(of_layers == "fp8_current");
   }
 
-  void note_float8_gather(bool is_fp8) {
+  void read_float8_gather(bool is_fp8) {
     const Value* table = root().find("quantize");
     for (const char* step : {"linear", "float8"}) table = table == nullptr ? nullptr : table->find(step);
     if (table == nullptr) table = root().find("float8");
     const Value* gather = table == nullptr ? nullptr : table->find("enable_fsdp_float8_all_gather");
-    if (is_fp8 && truth(gather)) {
-      unmodelled("enable_fsdp_float8_all_gather", gather, "parameters are gathered in bf16", effects::faster);
-    }
+    if (is_fp8 && truth(gather)) put(run_.training, "gather", std::string("fp8"));
   }
 
   // ---- Recomputation
@@ -354,7 +349,9 @@ class TorchtitanReader : private TorchtitanKeys {
     const bool is_full = mode == "full" || (mode == "selective" && option == "1");
     put(run_.training, "recompute", std::string(is_full ? "full" : "none"));
     if (is_full || mode == "none") return;
-    if (mode == "selective" && option == "op") {
+    if (mode == "selective" && option == "op" && !has_experts_) {
+      put(run_.training, "recompute", std::string("per_operation"));
+    } else if (mode == "selective" && option == "op") {
       Value modules = Value::sequence();
       for (const char* module : {"norm", "activation"}) modules.items.push_back(Value::scalar(module));
       run_.training.set("recompute", std::move(modules));

@@ -24,6 +24,7 @@ struct KeptTensor {
   bool of_mlp = false;              ///< Freed before attention's backward begins.
   bool goes_whole = false;          ///< Token-wise offload moves it whole: a layer's input, or attention's output.
   bool of_trade = false;            ///< Kept only in a group that trades heads.
+  bool of_sum = false;              ///< Kept only where several tensor-parallel devices sum it.
   std::int64_t bytes = 0;           ///< Bytes that do not depend on the number of tokens.
 };
 
@@ -54,6 +55,10 @@ struct KeptLoad {
 /// With experts a layer keeps the router's probabilities in fp32, and every copy of a token in place of the MLP's
 /// input. The probabilities weight the output of the activation, so that nothing is kept behind the experts' last
 /// product.
+///
+/// Under per-operation recompute these are the outputs of operations, in the model's type: of every second product, of
+/// attention with its log-sum-exp, and of sums over tensor-parallel devices; and the layer's input. Eager PyTorch keeps
+/// them whether or not backward reads them, and of the last product the part of each device before it is summed.
 ///
 /// Under autocast a product keeps the cast of its weight. PyTorch has one for all uses of a leaf parameter
 /// (aten/src/ATen/autocast_mode.cpp, cached_cast), but FSDP's weights are views of a flat one, so that it casts at

@@ -22,6 +22,7 @@ struct WeightShape {
   Width columns = {};
   std::int64_t count = 1;
   std::int64_t blocks = 1;  ///< Equal blocks of rows, of each of which a device has its part: gate and up projection.
+  std::string_view output = {};  ///< Name of what the product with it makes, if that is kept.
 
   [[nodiscard]] std::int64_t parameters() const { return rows.all() * columns.all() * count; }
 };
@@ -77,6 +78,8 @@ struct LayerOperation {
   bool is_counted = true;       ///< Otherwise it is too small to be priced.
   bool is_trained = true;       ///< Backward computes the gradient of its weights.
   bool is_adapter = false;      ///< One of the two products of an adapter (Lora).
+  /// Under per-operation recompute: whether the product with each weight, or the one with all, is computed again.
+  std::array<bool, 3> again = {};
 
   // ---- Of a memory-bound kernel
   /// Of the tensor, or of tensors side by side; of an activation those that it writes; of attention and mixing what

@@ -56,14 +56,14 @@ std::string text_of(const LinearMixing& linear) {
 }
 
 std::string text_of(const Layer& layer) {
-  const auto& [heads, kv_heads, head_dim, value_dim, query_latent, window, attention_chunk, sinks, gated_output, latent,
-               indexer, linear, ffn_hidden, gated_mlp, moe, biases, qkv_biases, output_bias, qk_norm, norms, joins] =
-      layer;
+  const auto& [heads, kv_heads, head_dim, value_dim, query_latent, window, attention_chunk, repeats_keys, sinks,
+               gated_output, latent, indexer, linear, ffn_hidden, gated_mlp, moe, biases, qkv_biases, output_bias,
+               qk_norm, norms, joins] = layer;
   const auto all = std::tie(heads, kv_heads, head_dim, value_dim, window, attention_chunk, sinks, gated_output,
                             ffn_hidden, gated_mlp, biases, qkv_biases, output_bias, qk_norm, norms, joins);
-  return fmt::format("{}{}{}{}{}{}", texts_of(all), query_latent > 0 ? fmt::format(" queries {}", query_latent) : "",
-                     latent ? text_of(*latent) : "", indexer ? text_of(*indexer) : "", linear ? text_of(*linear) : "",
-                     moe ? text_of(*moe) : "");
+  return fmt::format("{}{}{}{}{}{}{}", texts_of(all), repeats_keys ? " repeated" : "",
+                     query_latent > 0 ? fmt::format(" queries {}", query_latent) : "", latent ? text_of(*latent) : "",
+                     indexer ? text_of(*indexer) : "", linear ? text_of(*linear) : "", moe ? text_of(*moe) : "");
 }
 
 }  // namespace
@@ -78,6 +78,12 @@ Transformer of_kind(const Transformer& model, std::size_t kind) {
   alike.others.clear();
   alike.pattern.clear();
   return alike;
+}
+
+void repeat_keys(Transformer& model) {
+  const auto repeat = [](Layer& layer) { layer.repeats_keys = !layer.latent && !layer.linear; };
+  repeat(model);
+  std::for_each(model.others.begin(), model.others.end(), repeat);
 }
 
 Transformer of_attention(const Transformer& model) {

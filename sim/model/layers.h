@@ -29,6 +29,9 @@ void add_last(std::vector<LayerRun>& runs, const LayerRun& run);
 /// The number of layers of some runs.
 [[nodiscard]] std::int64_t layer_count(const std::vector<LayerRun>& runs);
 
+/// Gives the kernel of every layer with plain attention keys and values for each head of queries.
+void repeat_keys(Transformer& model);
+
 /// The layers, first to last, as kinds and pattern of a model whose Layer becomes one of those with experts if any has,
 /// and of these, and otherwise of all, one with attention to all tokens if any has it. Requires a layer (checked).
 void set_layers(Transformer& model, const std::vector<Layer>& layers);

@@ -117,7 +117,9 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
     kept_.push_back({run.count, kept_tensors(kind, recipe, experts), kind});
   }
   read_operations();
-  if (!recipe.recompute.has(LayerModule::projection)) again_at_mlp_ = with_mlp(again_at_mlp_, true);
+  const bool is_all_first =
+      recipe.recompute.has(LayerModule::projection) || recipe.recompute == Recompute::per_operation;
+  if (!is_all_first) again_at_mlp_ = with_mlp(again_at_mlp_, true);
   const std::int64_t ep = experts.ep;
   const StateBytes states = state_bytes(model, shape, recipe, ep);
   states_[MemoryPart::parameters] = states.parameters;
@@ -211,8 +213,9 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load, Bytes activations)
   parts[MemoryPart::activations] = activations;
   if (!shape_.head) return parts;
   const std::int64_t words = divided(model_.vocabulary, shape_.tp);
-  const Bytes logits(load.tokens * words *
-                     (recipe_.fused_loss ? model_.element_bytes : model_.element_bytes + fp32_bytes));
+  const LossForm& form = form_of(recipe_.loss);
+  const std::int64_t at_once = loss_tokens(form.tokens, load.tokens, words, model_.hidden);
+  const Bytes logits(form.held.bytes(at_once * words, model_.element_bytes));
   const Bytes weight(words * model_.hidden * model_.element_bytes);
   const Bytes weight_gradient = recipe_.lora.is_on() ? Bytes{} : weight;
   const bool cut = recipe_.sequence_parallel;

@@ -69,7 +69,7 @@ enum class MemoryKernel : std::uint8_t {
   add,
   embedding_forward,
   cross_entropy,
-  fp32_loss,  ///< Kernels of a cross-entropy on an fp32 copy of the logits: Recipe::fp32_loss().
+  fp32_loss,  ///< Kernels of a cross-entropy on an fp32 copy of the logits.
   adam,
 };
 inline constexpr std::size_t memory_kernels = 11;

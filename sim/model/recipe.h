@@ -9,7 +9,9 @@
 #include "sim/base/units.h"
 #include "sim/model/graph_scope.h"
 #include "sim/model/key_exchange.h"
+#include "sim/model/layer_kernels.h"
 #include "sim/model/lora.h"
+#include "sim/model/loss_form.h"
 #include "sim/model/number_type.h"
 #include "sim/model/product_format.h"
 #include "sim/model/recompute.h"
@@ -74,6 +76,9 @@ struct Recipe {
   NumberType gathered = NumberType::none;
   /// ZeRO stages 2 and 3: a micro-batch's gradients are reduced in fp32 in place of elements.
   bool reduces_fp32 = false;
+  /// Each parameter is sharded by itself (PyTorch's fully_shard, FSDP2), not the flat parameter of a layer: what is
+  /// gathered is copied to the parameters, and gradients are copied to what is reduced (ZeRO stages 2 and 3).
+  bool parameter_shards = false;
   Optimizer optimizer = Optimizer::adam;
   /// The copy of parameters that the optimizer updates, besides parameters in fewer bits than fp32: fp32, or bf16 for
   /// two bytes. none: parameters themselves are updated, rounded stochastically or not.
@@ -119,8 +124,11 @@ struct Recipe {
   /// separate kernel does, as in Megatron-LM before gradient_accumulation_fusion (megatron/model/distributed.py,
   /// main_grad.add_).
   bool accumulation_fusion = true;
-  /// The cross-entropy turns the logits into their gradient in place; otherwise see fp32_loss().
-  bool fused_loss = true;
+  Loss loss = Loss::fused;
+  LayerKernels layers = LayerKernels::fused;
+  /// Keys and values are repeated for the heads of queries that read them, before attention and its exchange between
+  /// ranks (repeat_kv of torchtitan until 2025, and of HuggingFace before attention with a mask).
+  bool repeats_keys = false;
   bool flash_attention = true;  ///< A layer keeps q, k, v, o and the log-sum-exp; otherwise the score matrices.
   /// Dropout of scores, of the embedding and of both residual branches, with a mask of one byte per element.
   bool dropout = false;
@@ -186,7 +194,17 @@ struct Recipe {
   /// Weights are views of a layer's flat parameter, so that their gradients are copied into a flat one, which is
   /// divided before ranks sum it in elements (FSDP of PyTorch 2.0: flat_param.py, _get_unflat_views; _runtime_utils.py,
   /// _div_if_needed).
-  [[nodiscard]] bool flat_gradients() const { return zero == 3; }
+  [[nodiscard]] bool flat_gradients() const { return zero == 3 && !parameter_shards; }
+  /// What is gathered and reduced is copied from and to single parameters (torch/distributed/fsdp/_fully_shard,
+  /// _fsdp_collectives.py: foreach_all_gather_copy_out, foreach_reduce_scatter_copy_in), on the stream of kernels.
+  [[nodiscard]] bool copies_shards() const { return zero == 3 && parameter_shards; }
+  /// Products in fp8 are torchao's (float8/float8_linear.py): each casts what it reads, forward and backward, and keeps
+  /// it in elements.
+  [[nodiscard]] bool casts_in_products() const { return is_pytorch() && is_narrow(products); }
+  /// Bytes of an element of the gradients that ranks sum in every pass.
+  [[nodiscard]] std::int64_t reduction_bytes(std::int64_t element_bytes) const {
+    return reduces_fp32 ? 4 : element_bytes;
+  }
   /// Bytes of an element of the accumulated gradients if a separate kernel adds each weight's gradient to them; 0 if
   /// the product does.
   [[nodiscard]] std::int64_t added_bytes() const { return fuses_sums() ? 0 : gradient_bytes; }
@@ -195,9 +213,15 @@ struct Recipe {
   [[nodiscard]] std::int64_t summed_bytes() const { return fuses_sums() && !reduces_in_pass() ? gradient_bytes : 0; }
   /// Autograd sums gradients of fp32 parameters itself.
   [[nodiscard]] bool fuses_sums() const { return accumulation_fusion && (!autocast() || reduces_in_pass()); }
-  /// The loss is computed on an fp32 copy of the logits, kernel by kernel (Megatron-LM, vocab_parallel_cross_entropy):
-  /// copy, maximum, difference, exponential, sum and quotient; backward multiplies by the loss's gradient and casts.
-  [[nodiscard]] bool fp32_loss() const { return !fused_loss; }
+  /// Layers are PyTorch modules: each weight has a product of its own, positions, attention and the activation are
+  /// operators.
+  [[nodiscard]] bool is_pytorch() const { return layers != LayerKernels::fused; }
+  [[nodiscard]] const ElementwiseKernels& elementwise() const {
+    return elementwise_kernels[static_cast<std::size_t>(layers)];
+  }
+  /// PyTorch stops computing a layer again once backward has what it needs: the last product is left out
+  /// (torch/utils/checkpoint.py, early stop; torch.compile leaves out what nobody reads).
+  [[nodiscard]] bool stops_early() const { return is_pytorch() || recompute == Recompute::per_operation; }
   /// Whether layers with experts are known under this recipe: every member of dense_only_members has its default.
   [[nodiscard]] bool suits_experts() const;
 };

@@ -40,15 +40,16 @@ struct Width {
   return layer.linear ? layer.linear->heads * layer.linear->value_dim : layer.heads * value_dim(layer);
 }
 
-/// Heads of keys, and widths of a head, as the attention kernel has them: where an indexer chooses keys, all heads read
-/// the latent of a token, and its rotated columns.
+/// Heads of keys, and widths of a head, as the attention kernel has them, repeated ones included: where an indexer
+/// chooses keys, all heads read the latent of a token, and its rotated columns.
 struct CoreHeads {
   std::int64_t kv_heads = 0;
   std::int64_t key_dim = 0;
   std::int64_t value_dim = 0;
 };
 [[nodiscard]] inline CoreHeads core_heads(const Layer& layer) {
-  if (!layer.indexer) return {layer.kv_heads, layer.head_dim, value_dim(layer)};
+  const std::int64_t kv_heads = layer.repeats_keys ? layer.heads : layer.kv_heads;
+  if (!layer.indexer) return {kv_heads, layer.head_dim, value_dim(layer)};
   return {1, layer.latent->kv_rank + layer.latent->rotated, layer.latent->kv_rank};
 }
 

@@ -78,6 +78,7 @@ struct Layer {
   std::int64_t window = 0;
   /// Sequences are cut into chunks, and a token sees those before it in its chunk (Llama 4); 0: they are not.
   std::int64_t attention_chunk = 0;
+  bool repeats_keys = false;  ///< The attention kernel has a copy of keys and values for each head of queries.
   bool sinks = false;         ///< Each head has a learned score that takes part in the softmax (gpt-oss).
   bool gated_output = false;  ///< A gate as wide as the queries scales attention's output (Qwen3-Next).
   std::optional<LatentAttention> latent = {};

@@ -40,6 +40,10 @@ enum class DensePart : std::uint8_t {
   expert_activation,  ///< For recomputation; that of shared experts is mlp_activation.
   sum_of_copies,
   from_latent,  ///< The product that widens the sum of a token's copies.
+  // The forward of a part with the products alone that per-operation recompute computes again:
+  qkv_again,
+  attention_output_again,
+  mlp_again,  ///< Up to the last product.
 };
 
 /// The gradients that a backward part computes: a product has those of its input and of its weight.

@@ -9,6 +9,7 @@
 
 #include "sim/base/units.h"
 #include "sim/model/graph_scope.h"
+#include "sim/model/layer_kernels.h"
 #include "sim/model/operation.h"
 #include "sim/model/product_format.h"
 #include "sim/profile/measured_samples.h"
@@ -286,6 +287,7 @@ struct DeviceProfile {
   /// Kernels of other libraries, by OtherAttention.
   std::array<std::vector<AttentionCurve>, other_attentions> other_attention;
   ProductFormat linear = ProductFormat::elements;  ///< What layers multiply: a choice of the study.
+  LayerKernels layers = LayerKernels::fused;       ///< Who writes the kernels between: a choice of the study.
   /// Attention as products and a softmax, as before FlashAttention, instead of the curves: a choice of the study.
   bool unfused_attention = false;
   GraphScope graphs;      ///< Modules that CUDA graphs launch, where the host issues the others: a choice of the study.

@@ -86,6 +86,7 @@ class PointReader {
     if (const Value* data = study.require("data")) take(read_data(*data, catalog_, diagnostics_));
     if (point_.batch.context > 0) bound_choices(point_.model, point_.batch.context);
     const bool mesh_is_known = read_mesh(study_, point_, diagnostics_);
+    take_from(point_.recipe);
     point_.experts = read_experts(study_, point_.model, point_.mesh.ep, diagnostics_);
     check_expert_groups(study_, point_, mesh_is_known, diagnostics_);
     check_shard_groups(study_, point_, mesh_is_known, diagnostics_);
@@ -134,9 +135,17 @@ class PointReader {
     point_.model.element_bytes = profile.element_bytes;
     point_.recipe.products = profile.linear;
     point_.recipe.graphs = profile.graphs;
+    point_.recipe.layers = profile.layers;
     point_.recipe.flash_attention = !profile.unfused_attention;
     point_.recipe.dkv_bytes_per_element = profile.backward_ring.dkv_bytes_per_element;
     point_.recipe.host_issues = profile.overheads.host_issue.has_value();
+  }
+
+  // What the recipe decides of a layer, and the layers of the recipe.
+  void take_from(const Recipe& recipe) {
+    if (recipe.repeats_keys) repeat_keys(point_.model);
+    if (recipe.layers != LayerKernels::compiled || recipe.recompute == Recompute::per_operation) return;
+    for (const LayerModule module : {LayerModule::norm, LayerModule::activation}) point_.recipe.recompute.add(module);
   }
 
   void take(DataOptions&& data) {

@@ -30,6 +30,7 @@ std::vector<std::string> captured_modules() {
 struct KernelChoice {
   std::size_t attention = 0;  ///< `flash`, `unfused`, then the values of OtherAttention.
   ProductFormat linear = ProductFormat::elements;
+  LayerKernels layers = LayerKernels::fused;
   bool graphs = false;  ///< Of whole steps.
   GraphScope captured = {};
 };
@@ -45,6 +46,14 @@ void read_launch(const Value& value, KernelChoice& choice, Diagnostics& diagnost
     const auto module = read_choice(item, "module to capture", captured_modules(), diagnostics);
     if (module) choice.captured.add(static_cast<GraphModule>(*module));
   }
+}
+
+std::vector<std::pair<std::string, LayerKernels>> layer_kernels() {
+  std::vector<std::pair<std::string, LayerKernels>> words;
+  for (std::size_t i = 0; i < layer_kernel_words.size(); ++i) {
+    words.emplace_back(layer_kernel_words.at(i), static_cast<LayerKernels>(i));
+  }
+  return words;
 }
 
 std::vector<std::pair<std::string, std::size_t>> attentions() {
@@ -69,6 +78,13 @@ const KeyTable<KernelChoice>& kernel_table() {
                  "follows from earlier steps (`fp8`) or from the tensor (`fp8_current`; both need the profile's "
                  "`gemm_fp8`), with one for 128 columns (`fp8_blocks`, `gemm_fp8_blocks`) or for 32 (`mxfp8`, "
                  "`gemm_mxfp8`); in 4 bits with one for 16 and one a tensor (`nvfp4`, `gemm_nvfp4`)");
+    kernels.word("layers", "kernels of layers", layer_kernels(), at(&KernelChoice::layers),
+                 "who writes what lies between products and attention: `fused`, one kernel an operation and joined "
+                 "weights, as in Transformer Engine; `eager`, PyTorch operator by operator: norms of eight kernels in "
+                 "fp32, positions in complex numbers, a product for each weight, and what lies between kernels is kept "
+                 "for backward; `compiled`, what torch.compile makes of a layer, whose backward computes norms and "
+                 "activations again",
+                 {.see = "layers-of-pytorch"});
     kernels.add(
         {"launch",
          either_shape({word_shape(launches()), list_shape(word_shape(captured_modules()))}),
@@ -119,6 +135,7 @@ std::shared_ptr<const DeviceProfile> with_kernels(std::shared_ptr<const DevicePr
     chosen->attention = curves;
   }
   chosen->linear = choice.linear;
+  chosen->layers = choice.layers;
   if (is_narrow(choice.linear)) {
     const std::size_t table = narrow_format(choice.linear).table;
     need(profile->gemm_narrow[table].has_value(), narrow_tables.at(table).key, *kernels.find("linear"), *profile,

@@ -54,7 +54,7 @@ class StateChecks {
     if (recipe_.gathered == NumberType::bf16 && recipe_.parameters == NumberType::fp8) {
       error("gather", "parameters that are kept in fp8 are gathered as they are", "leave 'gather' out");
     }
-    if (recipe_.reduces_fp32 && recipe_.zero < 2) {
+    if (recipe_.reduces_fp32 && recipe_.zero < 2 && !recipe_.parameter_shards) {
       error("reduce", "below zero: 2 gradients are reduced as they are summed", "write gradients: fp32 in its place");
     }
     if (recipe_.parameters == NumberType::fp8 && recipe_.master == NumberType::none) {

@@ -28,6 +28,26 @@ auto of_recipe(Member member) {
   return at(&PointSpec::recipe, member);
 }
 
+std::vector<std::pair<std::string, Loss>> loss_words() {
+  std::vector<std::pair<std::string, Loss>> words;
+  for (const LossForm& form : loss_forms) words.emplace_back(form.word, form.loss);
+  return words;
+}
+
+// Which operations a framework saves is known of plain attention and dense MLPs.
+void check_operations(const Value& value, const Transformer& model, Diagnostics& diagnostics) {
+  for (std::size_t kind = 0; kind < layer_kinds(model); ++kind) {
+    const Transformer layer = of_kind(model, kind);
+    if (!layer.moe && !layer.linear && !layer.latent) continue;
+    diagnostics.error(value.position,
+                      fmt::format("{} has layers with experts, latents or linear mixing, of which 'per_operation' is "
+                                  "not known",
+                                  model.name),
+                      "write full, or a list of modules");
+    return;
+  }
+}
+
 void check_module(const Value& item, LayerModule module, const Transformer& model, Diagnostics& diagnostics) {
   if (model.layers == 0) return;  // unknown, which is reported elsewhere
   const std::int64_t with_experts = expert_layers(model, layer_runs(model));
@@ -45,6 +65,7 @@ void read_recompute(const Value& value, PointSpec& point, Diagnostics& diagnosti
   if (!value.is_sequence()) {
     const auto choice = read_choice(value, "way to recompute activations", texts_of(recompute_names), diagnostics);
     if (choice) point.recipe.recompute = named_recomputes.at(*choice);
+    if (point.recipe.recompute == Recompute::per_operation) check_operations(value, point.model, diagnostics);
     return;
   }
   point.recipe.recompute = {};
@@ -137,6 +158,11 @@ void add_states(TrainingKeys& training) {
       "with `zero: 2` and `3`, the type in which ranks sum a micro-batch's gradients: that of activations, or "
       "fp32 (`reduce_dtype` of FSDP2)",
       recipe_notes(&Recipe::reduces_fp32, {.see = "states"}));
+  training.word(
+      "shards", "what FSDP shards", {{"flat", false}, {"parameters", true}}, of_recipe(&Recipe::parameter_shards),
+      "with `zero: 3`, what is sharded: the flat parameter of a layer (FSDP of PyTorch 2.0), or each parameter "
+      "(`fully_shard`, FSDP2), which copies what it gathers to parameters and gradients to what it reduces",
+      {.see = "layers-of-pytorch"});
   training.word("activation_input", "type of the activation's kept input", {{"bf16", false}, {"fp8", true}},
                 of_recipe(&Recipe::fp8_activation_input),
                 "the type in which layers keep the input of the activation of an MLP or of experts: for `fp8` a "
@@ -213,23 +239,34 @@ void add_flag(TrainingKeys& training, const std::string& name, bool Recipe::*mem
 }
 
 void add_passes(TrainingKeys& training) {
-  training.add({"recompute",
-                recompute_shape(),
-                std::string(recompute_names.front()),
-                "what backward recomputes: nothing, the attention core (`selective`), the whole layer (`full`), "
-                "or a list of modules as in Megatron-LM (`activation`: that of the MLP or of experts): `[norm, "
-                "activation]`",
-                {.written = always_written, .mechanism = "recompute", .off = "none", .formerly = "mesh.recompute"}},
-               read_recompute);
+  training.add(
+      {"recompute",
+       recompute_shape(),
+       std::string(recompute_names.front()),
+       "what backward recomputes: nothing, the attention core (`selective`), the whole layer (`full`), all but "
+       "the outputs of every second product, of attention and of sums over `tp` (`per_operation`, "
+       "torchtitan's selective `op`), or a list of modules as in Megatron-LM (`activation`: that of the MLP "
+       "or of experts): `[norm, activation]`",
+       {.written = always_written, .mechanism = "recompute", .off = "none", .formerly = "mesh.recompute"}},
+      read_recompute);
   add_flag(training, "dropout", &Recipe::dropout,
            "dropout kernels and masks after the embedding and both branches of a layer, and of the scores "
            "where they are in memory",
            {.formerly = "mesh.dropout"});
   training.word(
-      "loss", "way to compute the loss", {{"fused", true}, {"fp32", false}}, of_recipe(&Recipe::fused_loss),
+      "loss", "way to compute the loss", loss_words(), of_recipe(&Recipe::loss),
       "`fused`: a fused cross-entropy that turns bf16 logits into their gradient in place; `fp32`: unfused, kernel "
-      "by kernel on an fp32 copy, as Megatron-LM without fusion; it changes time and memory",
-      {.written = always_written, .formerly = "memory.loss"});
+      "by kernel on an fp32 copy, as Megatron-LM without fusion; `pytorch`: PyTorch's on an fp32 copy, in eager mode "
+      "(torchtitan, HuggingFace since 4.49); `huggingface`: the same on a shifted copy (until 4.48); `compiled`: "
+      "PyTorch's, compiled; `chunked`: PyTorch's for an eighth of the tokens at a time (torchtitan); `checkpointed`: "
+      "for 256 tokens at a time, whose logits backward makes again (TRL's `chunked_nll`); `liger`: Liger's, fused with "
+      "the head's product chunk by chunk; `cut`: cut cross-entropy, without logits in memory. It changes time and "
+      "memory",
+      {.written = always_written, .see = "losses", .formerly = "memory.loss"});
+  add_flag(training, "repeat_keys", &Recipe::repeats_keys,
+           "keys and values are copied for each head of queries that reads them, before attention and before ranks "
+           "exchange them, as torchtitan's models did until January 2026 (`repeat_kv`)",
+           {.see = "layers-of-pytorch"});
   add_flag(training, "separate_merge", &Recipe::separate_merge,
            "a separate kernel merges the output of each ring step into the result so far, as in Transformer "
            "Engine; `false`: the attention kernel accumulates it, as the kernels of `hdpsim execute` do",

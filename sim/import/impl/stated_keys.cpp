@@ -87,7 +87,10 @@ constexpr auto by_torchtitan = std::to_array<StatedKey>({
     {"training.tp_comm_overlap", "enable_async_tensor_parallel"},
     {"mesh", "tensor_parallel_degree pipeline_parallel_degree"},
     {"kernels.linear", "model.converters"},
-    {"training.loss", "compile.enable"},
+    {"training.loss", "compile.enable training.compile"},
+    {"kernels.layers", "compile.enable training.compile"},
+    {"training.reduction", "training.mixed_precision_reduce"},
+    {"training.gather", "float8.enable_fsdp_float8_all_gather"},
     {"moe", "expert_parallel_degree"},
     {"plans", "context_parallel_degree"},
 });

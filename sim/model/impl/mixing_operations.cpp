@@ -26,7 +26,19 @@ Width value_columns(const Layer& layer) {
 }
 
 void rope(OperationList& list, std::array<Width, 3> columns) {
-  list.pass(inputs, columns, 2, 2).kernel = MemoryKernel::rope;
+  const auto& [forward, backward] = list.recipe().elementwise().rope;
+  const std::int64_t element = list.layer().element_bytes;
+  LayerOperation& positions =
+      list.pass(inputs, columns, forward.bytes(1, element) / element, backward.bytes(1, element) / element);
+  positions.kernel = MemoryKernel::rope;
+  positions.kernels = forward.kernels;
+}
+
+// Heads that share keys and values get a copy each, in a kernel for keys and one for values; backward sums up.
+void repeat_keys(OperationList& list) {
+  const Transformer& layer = list.layer();
+  const Width repeated{.count = layer.heads, .unit = layer.head_dim + value_dim(layer), .is_cut = true};
+  list.pass(inputs, {key_columns(layer), value_columns(layer), repeated}, 1, 1).kernels = 2;
 }
 
 LayerOperation& product_of_norm(OperationList& list, std::initializer_list<WeightShape> weights) {
@@ -103,9 +115,15 @@ void project_plain(OperationList& list) {
   const bool has_latent = latent.count > 0;
   Width queries = query_columns(layer);
   if (layer.gated_output) queries.unit *= 2;
-  LayerOperation& product = product_of_norm(list, {{has_latent ? latent : queries, list.hidden()},
-                                                   {key_columns(layer), list.hidden()},
-                                                   {value_columns(layer), list.hidden()}});
+  const bool has_norm = layer.qk_norm;
+  LayerOperation& product =
+      product_of_norm(list, {{.rows = has_latent ? latent : queries,
+                              .columns = list.hidden(),
+                              .output = has_norm ? "queries before their norm" : "queries before their positions"},
+                             {.rows = key_columns(layer),
+                              .columns = list.hidden(),
+                              .output = has_norm ? "keys before their norm" : "keys before their positions"},
+                             {.rows = value_columns(layer), .columns = list.hidden(), .output = "values"}});
   if (layer.biases || layer.qkv_biases) {
     product.vectors = (has_latent ? latent.all() : query_width(layer)) + key_width(layer) + value_width(layer);
   }
@@ -126,6 +144,7 @@ void project_plain(OperationList& list) {
     list.keep({list.elements("keys before their norm", key_columns(layer)), with_inputs});
   }
   rope(list, {query_columns(layer), key_columns(layer)});
+  if (layer.repeats_keys && layer.kv_heads < layer.heads) repeat_keys(list);
 }
 
 // From the stream's norm to the input of the output projection.
@@ -147,8 +166,11 @@ void keep_attention_output(OperationList& list) {
 void add_attention(OperationList& list) {
   project_plain(list);
   attention_core(list);
-  list.keep({list.elements("keys", key_columns(list.layer())), with_inputs});
-  list.keep({list.elements("values", value_columns(list.layer())), with_inputs});
+  const Transformer& layer = list.layer();
+  const Width of_values{.count = core_heads(layer).kv_heads, .unit = value_dim(layer), .is_cut = true};
+  const Width of_keys{.count = core_heads(layer).kv_heads, .unit = layer.head_dim, .is_cut = true};
+  list.keep({list.elements("keys", of_keys), with_inputs});
+  list.keep({list.elements(layer.repeats_keys ? "repeated values" : "values", of_values), with_inputs});
 }
 
 // Every device of a tensor-parallel group makes the latents, and expands them for its heads. Keys are joined from their
@@ -247,7 +269,9 @@ void add_mixing_branch(OperationList& list) {
       list.keep({list.elements("gate of attention's output", query_columns(layer)), with_inputs});
     }
   }
-  LayerOperation& projection = list.product(DensePart::attention_output, {{list.hidden(), mixed}});
+  LayerOperation& projection =
+      list.product(DensePart::attention_output,
+                   {{.rows = list.hidden(), .columns = mixed, .output = "output of attention's projection"}});
   if (layer.biases || layer.output_bias) projection.vectors = layer.hidden;
   // In fp8 it keeps the cast; otherwise what attention keeps too, unless the group trades heads in between. Linear
   // layers exchange states and trade no heads.

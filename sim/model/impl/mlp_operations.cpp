@@ -1,9 +1,15 @@
+#include <initializer_list>
 #include <optional>
+#include <string_view>
 
 #include "sim/model/impl/operation_list.h"
 
 namespace hdpsim {
 namespace {
+
+constexpr std::string_view gate_of_mlp = "gate of the MLP";
+constexpr std::string_view up_of_mlp = "what the gate multiplies";
+constexpr std::string_view input_of_activation = "input of the activation";
 
 /// An MLP of inner width `inner` on tensors of `outer` columns.
 struct MlpShape {
@@ -23,18 +29,39 @@ struct MlpShape {
   AdapterTargets inner_targets = {};  ///< ... and its inner tensor.
 };
 
+// What a gated activation reads, tensor by tensor. Where the activation and the product of both are two kernels, the
+// latter keeps the former's result.
+void keep_both(OperationList& list, const MlpShape& shape) {
+  KeptOperand one = shape.activation_input;
+  one.tensor.bytes_per_token = divided(one.tensor.bytes_per_token, 2);
+  for (const std::string_view name : {gate_of_mlp, up_of_mlp}) {
+    one.tensor.name = name;
+    list.keep(one);
+  }
+  if (list.recipe().layers != LayerKernels::eager) return;
+  one.again.add(LayerModule::activation);
+  one.tensor = list.elements("activated gate of the MLP", shape.inner);
+  one.tensor.of_mlp = true;
+  list.keep(one);
+}
+
 void add_products(OperationList& list, const MlpShape& shape) {
-  const auto product = [&](const WeightShape& weight) -> LayerOperation& {
-    LayerOperation& one = list.product(shape.part, {weight});
+  const auto product = [&](std::initializer_list<WeightShape> weights) -> LayerOperation& {
+    LayerOperation& one = list.product(shape.part, weights);
     one.rows = shape.rows;
     one.sums_bias = shape.sums_bias;
-    if (shape.has_biases) one.vectors = shape.count * weight.rows.all();
+    if (!shape.has_biases) return one;
+    for (const WeightShape& weight : weights) one.vectors += shape.count * weight.rows.all();
     return one;
   };
-  // Gate and up are one product of twice the width.
+  // Gate and up are one product of twice the width, or PyTorch's two.
   const Width read{shape.inner.count, list.layer().gated_mlp ? 2 : 1, shape.inner.is_cut};
   const bool travels = shape.rows == OperationRows::copies;
-  LayerOperation& first = product({read, shape.outer, shape.count, read.unit});
+  const bool are_two = list.recipe().is_pytorch() && list.layer().gated_mlp && shape.part == DensePart::mlp;
+  const WeightShape gate{shape.inner, shape.outer, shape.count, 1, gate_of_mlp};
+  const WeightShape up{shape.inner, shape.outer, shape.count, 1, up_of_mlp};
+  LayerOperation& first =
+      are_two ? product({gate, up}) : product({{read, shape.outer, shape.count, read.unit, input_of_activation}});
   first.reads_norm = shape.reads_norm;
   first.input_travels = travels;
   if (shape.input && list.keeps_input_of(shape.input_targets)) list.keep(*shape.input);
@@ -45,9 +72,13 @@ void add_products(OperationList& list, const MlpShape& shape) {
                {LayerModule::mlp});
   }
   list.activation(shape.part, shape.inner).rows = shape.rows;
-  list.keep(shape.activation_input);
+  if (are_two) {
+    keep_both(list, shape);
+  } else {
+    list.keep(shape.activation_input);
+  }
   list.activation_cast(shape.part, shape.inner, shape.rows);
-  product({shape.outer, shape.inner, shape.count}).output_travels = travels;
+  product({{shape.outer, shape.inner, shape.count, 1, "output of the MLP"}}).output_travels = travels;
   if (list.keeps_input_of(shape.inner_targets)) list.keep(shape.activation_output);
   if (shape.inner_targets.empty()) return;
   list.adapt({{AdapterTarget::down_proj, shape.outer}}, {LayerModule::mlp});
@@ -69,19 +100,18 @@ std::optional<KeptOperand> kept_input(const OperationList& list) {
 void add_dense_mlp(OperationList& list) {
   const Transformer& layer = list.layer();
   const Width inner{.count = layer.ffn_hidden, .is_cut = true};
-  add_products(list,
-               {.part = DensePart::mlp,
-                .inner = inner,
-                .outer = list.hidden(),
-                .reads_norm = true,
-                .sums_bias = layer.biases,
-                .has_biases = layer.biases,
-                .input = kept_input(list),
-                .activation_input = of_mlp(list.activation_input("input of the activation", inner), {LayerModule::mlp}),
-                .activation_output = of_mlp(list.product_input("output of the activation", inner),
-                                            {LayerModule::mlp, LayerModule::activation}),
-                .input_targets = mlp_input_targets,
-                .inner_targets = {AdapterTarget::down_proj}});
+  add_products(list, {.part = DensePart::mlp,
+                      .inner = inner,
+                      .outer = list.hidden(),
+                      .reads_norm = true,
+                      .sums_bias = layer.biases,
+                      .has_biases = layer.biases,
+                      .input = kept_input(list),
+                      .activation_input = of_mlp(list.activation_input(input_of_activation, inner), {LayerModule::mlp}),
+                      .activation_output = of_mlp(list.product_input("output of the activation", inner),
+                                                  {LayerModule::mlp, LayerModule::activation}),
+                      .input_targets = mlp_input_targets,
+                      .inner_targets = {AdapterTarget::down_proj}});
 }
 
 void add_shared_experts(OperationList& list) {

@@ -58,6 +58,7 @@ LayerOperation& OperationList::product(DensePart part, std::initializer_list<Wei
                                  .sums_bias = layer_.biases});
   std::copy(weights.begin(), weights.end(), product.weights.begin());
   product.is_trained = !recipe_.lora.is_on();
+  count(product);
   if (!recipe_.autocast()) return product;
   const bool is_cut = std::any_of(product.weights.begin(), product.weights.end(), [](const WeightShape& weight) {
     return weight.rows.is_cut || weight.columns.is_cut;
@@ -103,6 +104,15 @@ void OperationList::add_adapter(const LayerOperation& product, const Adapted& ad
   pass(product.part, {adapted.rows}, 2, 2);
   pass(product.part, {adapted.rows}, 3, 0).kernel = MemoryKernel::add;
   pass(product.part, {read}, 0, 3).kernel = MemoryKernel::add;
+}
+
+// Per-operation recompute keeps the output of the first, the third, ... of all products.
+void OperationList::count(LayerOperation& product) {
+  if (recipe_.recompute != Recompute::per_operation) return;
+  for (std::size_t i = 0; i < product.weights.size(); ++i) {
+    const bool has_own = i == 0 || recipe_.is_pytorch();
+    product.again[i] = has_own && product.weights[i].parameters() > 0 && ++products_ % 2 == 0;
+  }
 }
 
 LayerOperation& OperationList::norm(DensePart part, Width columns, std::int64_t vectors) {
@@ -168,7 +178,8 @@ KeptTensor OperationList::elements(std::string_view name, Width columns) const {
 }
 
 KeptTensor OperationList::product_input(std::string_view name, Width columns) const {
-  return {name, row_bytes(recipe_.products, columns.all(), layer_.element_bytes), 0, columns.is_cut};
+  const ProductFormat format = casts() ? recipe_.products : ProductFormat::elements;
+  return {name, row_bytes(format, columns.all(), layer_.element_bytes), 0, columns.is_cut};
 }
 
 KeptTensor OperationList::activation_input(std::string_view name, Width columns) const {
@@ -182,10 +193,13 @@ KeptTensor OperationList::of_stream(std::string_view name, std::int64_t bytes_pe
 
 void OperationList::keep_norm_input(std::string_view name, std::string_view stream, Recompute again) {
   const bool of_layer = again == Recompute::none;
-  KeptOperand input{of_stream(name, layer_.element_bytes * layer_.hidden), again, {}, of_layer};
+  const bool is_eager = recipe_.layers == LayerKernels::eager && !layer_.biases;
+  const std::int64_t of_input = is_eager ? fp32_bytes + layer_.element_bytes : layer_.element_bytes;
+  KeptOperand input{of_stream(name, of_input * layer_.hidden), again, {}, of_layer};
   input.tensor.goes_whole = of_layer;
-  if (recipe_.autocast()) {
-    KeptOperand itself{of_stream(stream, fp32_bytes * layer_.hidden), again, {LayerModule::norm}, of_layer};
+  if (recipe_.autocast() || is_eager) {
+    const std::int64_t of_itself = recipe_.parameter_bytes(layer_.element_bytes) * layer_.hidden;
+    KeptOperand itself{of_stream(stream, of_itself), again, {LayerModule::norm}, of_layer};
     itself.tensor.goes_whole = of_layer;
     keep(itself);
     input.again.add(LayerModule::norm);

@@ -25,7 +25,7 @@ class OperationList {
 
   [[nodiscard]] const Transformer& layer() const { return layer_; }
   [[nodiscard]] const Recipe& recipe() const { return recipe_; }
-  [[nodiscard]] bool casts() const { return is_narrow(recipe_.products); }
+  [[nodiscard]] bool casts() const { return is_narrow(recipe_.products) && !recipe_.casts_in_products(); }
   [[nodiscard]] Width hidden() const { return {.count = layer_.hidden}; }
   /// Parallel branches read one norm.
   [[nodiscard]] bool shares_norm() const { return layer_.norms == 1 && mixes_tokens(layer_); }
@@ -71,7 +71,8 @@ class OperationList {
   /// A tensor like the residual stream, of so many bytes a token.
   [[nodiscard]] KeptTensor of_stream(std::string_view name, std::int64_t bytes_per_token) const;
   /// The input of a norm of the residual stream. Under autocast a norm keeps its input as it casts it to elements; one
-  /// that is computed again needs the stream itself, in fp32.
+  /// that is computed again needs the stream itself, in fp32. In eager PyTorch it keeps its input as it casts it to
+  /// fp32, and what the weight multiplies, in elements.
   void keep_norm_input(std::string_view name, std::string_view stream, Recompute again);
 
   [[nodiscard]] LayerOperations take() { return std::move(operations_); }
@@ -81,9 +82,12 @@ class OperationList {
 
   static constexpr std::size_t usual_operations = 24;
 
+  void count(LayerOperation& product);
+
   const Transformer& layer_;
   const Recipe& recipe_;
   LayerOperations operations_;
+  std::int64_t products_ = 0;  ///< So far, as PyTorch counts them.
 };
 
 /// The targets that read what the MLP's first product reads.

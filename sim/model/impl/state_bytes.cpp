@@ -53,10 +53,16 @@ class States {
  public:
   States(const Transformer& model, const Recipe& recipe) : model_(model), recipe_(recipe) {}
 
-  // Parameters that are kept in one type and gathered in another one.
-  [[nodiscard]] Bytes parameters(const Sharded& of, NumberType kept, NumberType gathered) const {
+  // Parameters that are trained, kept in one type and gathered in another one. FSDP2 gathers casts of the optimizer's
+  // copy: there is no shard in elements.
+  [[nodiscard]] Bytes parameters(const Sharded& of) const {
+    const bool is_cast = recipe_.copies_shards() && recipe_.has_master();
+    return parameters(of, recipe_.parameters, recipe_.gathered_type(), is_cast);
+  }
+
+  [[nodiscard]] Bytes parameters(const Sharded& of, NumberType kept, NumberType gathered, bool is_cast) const {
     if (recipe_.zero < 3) return whole(kept, of.held);
-    const Bytes shard = recipe_.host.parameters ? Bytes{} : in(kept, of.shard);
+    const Bytes shard = recipe_.host.parameters || is_cast ? Bytes{} : in(kept, of.shard);
     const Bytes both = shard + whole(gathered, of.in_full);
     return kept == gathered ? std::min(whole(kept, of.held), both) : both;
   }
@@ -112,13 +118,13 @@ StateBytes state_bytes(const Transformer& model, const DeviceShape& shape, const
   const Bytes optimizer = states.optimizer(trained);
   const Bytes on_host = optimizer.scaled(recipe.host.optimizer);
   StateBytes bytes{
-      .parameters = states.parameters(trained, recipe.parameters, recipe.gathered_type()),
+      .parameters = states.parameters(trained),
       .gradients = states.gradients(trained),
       .optimizer = optimizer - on_host,
       .host = on_host + states.host_gradients(trained) + states.host_parameters(trained, recipe.parameters)};
   if (!recipe.lora.is_on()) return bytes;
   const Sharded frozen = sharded(held, in_full, shape, ep);
-  bytes.parameters += states.parameters(frozen, recipe.lora.base, recipe.lora.base);
+  bytes.parameters += states.parameters(frozen, recipe.lora.base, recipe.lora.base, false);
   bytes.host += states.host_parameters(frozen, recipe.lora.base);
   return bytes;
 }

@@ -205,7 +205,10 @@ void PassWriter::collective(CollectiveKind kind, DensePart part, Overlap overlap
   end_stretch();
   const bool is_loss =
       part == DensePart::head && kind == CollectiveKind::all_gather && open_.direction == Direction::forward;
-  const Bytes amount = is_loss ? Bytes(tokens_ * tp() * fp32_bytes) : hidden_bytes(model(), tokens_);
+  Bytes amount = is_loss ? Bytes(tokens_ * tp() * fp32_bytes) : hidden_bytes(model(), tokens_);
+  // torchao casts what devices gather for a product in fp8 (float8_tensor_parallel.py).
+  const bool is_cast = kind == CollectiveKind::all_gather && part != DensePart::head && recipe().casts_in_products();
+  if (is_cast) amount = Bytes(row_bytes(recipe().products, tokens_ * model().hidden, 0));
   const bool product_follows = overlap == Overlap::chunks && kind == CollectiveKind::all_gather;
   add_collective({kind, amount, part, open_.direction, product_follows ? std::nullopt : product_before(overlap)});
   if (product_follows) open_.gathering = static_cast<Index>(program_.collectives.size()) - 1;

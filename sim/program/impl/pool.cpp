@@ -22,8 +22,7 @@ std::int64_t bucket_of(const PassWriter& writer, bool in_every_pass) {
 
 std::int64_t gradient_width(const PassWriter& writer) {
   const Recipe& recipe = writer.recipe();
-  if (!recipe.reduces_in_pass()) return recipe.gradient_bytes;
-  return recipe.reduces_fp32 ? fp32_bytes : writer.model().element_bytes;
+  return recipe.reduces_in_pass() ? recipe.reduction_bytes(writer.model().element_bytes) : recipe.gradient_bytes;
 }
 
 // Bytes of so many parameters, of tables and norms or, with `weights`, of layers' products.

@@ -6,6 +6,7 @@
 #include "sim/base/check.h"
 #include "sim/model/layers.h"
 #include "sim/program/impl/activation_copies.h"
+#include "sim/program/impl/group_lowering.h"
 #include "sim/program/impl/layer_passes.h"
 
 namespace hdpsim {
@@ -50,6 +51,45 @@ void mlp_half(PassWriter& writer) {
   writer.end_stretch();
 }
 
+// The outputs of every second product, of attention and of sums over devices are there. What attention's projection
+// makes is then only needed for such a sum, which a compiled layer leaves out.
+void per_operation(PassWriter& writer) {
+  const Recipe& recipe = writer.recipe();
+  if (mixes_tokens(writer.layer())) {
+    writer.run(DensePart::attention_norm);
+    if (!recipe.gathers_inputs_again()) writer.all_gather(DensePart::attention_norm);
+    writer.run(DensePart::qkv_again);
+    if (!recipe.flash_attention) attention_forward(writer);
+    if (recipe.layers != LayerKernels::compiled || writer.tp() == 1) writer.run(DensePart::attention_output_again);
+    writer.run(DensePart::attention_residual);
+  }
+  if (has_mlp(writer.layer())) {
+    writer.run(DensePart::mlp_norm);
+    if (!recipe.gathers_inputs_again()) writer.all_gather(DensePart::mlp_norm);
+    writer.run(DensePart::mlp_again);
+  }
+  writer.end_stretch();
+}
+
+// The layer as a whole, with all of its products or without the last one.
+void whole_layer(PassWriter& writer) {
+  const bool is_in_parts = lowering_of(writer.sharing()).layer_forward == parts_forward;
+  const bool ends_with_mlp = has_mlp(writer.layer()) && !writer.layer().moe;
+  if (!writer.recipe().stops_early() || !writer.has_tokens() || !is_in_parts || !ends_with_mlp) {
+    return layer_forward(writer);
+  }
+  if (mixes_tokens(writer.layer())) {
+    writer.run(DensePart::attention_norm);
+    qkv_forward(writer);
+    attention_forward(writer);
+    projection_forward(writer);
+  }
+  writer.run(DensePart::mlp_norm);
+  writer.all_gather(DensePart::mlp_norm);
+  writer.run(DensePart::mlp_inner);
+  writer.end_stretch();
+}
+
 // Recomputes what comes between the layer's input and attention's output, and what follows the latter, except modules
 // that are recomputed for all tokens anyway.
 void around_attention(PassWriter& writer) {
@@ -91,9 +131,10 @@ void compute_mlp_again(PassWriter& writer) {
   const Recompute recompute = writer.recipe().recompute;
   writer.turn(Direction::forward);
   if (recompute == Recompute::full) {
-    layer_forward(writer);
+    whole_layer(writer);
   } else {
     if (writer.micro_batch().token_wise) compute_split_again(writer);
+    if (recompute == Recompute::per_operation && writer.has_tokens()) per_operation(writer);
     const bool attends = mixes_tokens(writer.layer()) && writer.has_tokens();
     if (attention_is_first(writer) && attends) attention_half(writer);
     mlp_half(writer);

@@ -117,7 +117,7 @@ TEST_CASE("only the degree of shards may be what is left, and none is 0", "[impo
 TEST_CASE("parameters that stay behind the forward are ZeRO 2, replicas alone are ZeRO 0", "[import]") {
   const std::string mesh = std::string(small_job) + "[parallelism]\n";
   CHECK(good_job(mesh + "fsdp_reshard_after_forward = \"never\"\n").mesh("zero") == "2");
-  CHECK(good_job(mesh + "pipeline_parallel_degree = 2\n").mesh("zero") == "2");
+  CHECK(good_job(mesh + "pipeline_parallel_degree = 2\n").mesh("zero") == "1");
   CHECK(good_job(mesh + "pipeline_parallel_degree = 2\nfsdp_reshard_after_forward = \"always\"\n").mesh("zero") == "3");
   CHECK(good_job(mesh + "data_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 1\n").mesh("zero") == "0");
   CHECK(good_job(mesh + "data_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 1\n").mesh("shard_ranks") ==
@@ -158,14 +158,16 @@ TEST_CASE("embedding and head count as the layers that the first and the last st
 TEST_CASE("fp8, compiled losses and asynchronous tensor parallelism are said", "[import]") {
   const ReadJob plain = good_job(small_job);
   CHECK(ReadJob::text(plain.run.kernels, "linear") == "bf16");
-  CHECK(plain.training("loss") == "fp32");
+  CHECK(plain.training("loss") == "pytorch");
+  CHECK(ReadJob::text(plain.run.kernels, "layers") == "eager");
   std::string text(small_job);
   text.insert(text.find("flavor"), "converters = [\"float8\"]\n");
   const ReadJob fast = good_job(text +
                                 "[compile]\nenable = true\n[parallelism]\ntensor_parallel_degree = 2\n"
                                 "enable_async_tensor_parallel = true\n");
   CHECK(ReadJob::text(fast.run.kernels, "linear") == "fp8_current");
-  CHECK(fast.training("loss") == "fused");
+  CHECK(fast.training("loss") == "compiled");
+  CHECK(ReadJob::text(fast.run.kernels, "layers") == "compiled");
   CHECK(fast.training("tp_comm_overlap") == "true");
   CHECK(fast.training("sequence_parallel") == "true");
   CHECK(fast.note(Kind::unmodelled, "enable_async_tensor_parallel").empty());
@@ -198,8 +200,8 @@ TEST_CASE("what a study recomputes is told where torchtitan recomputes something
   CHECK(half.training("recompute") == "none");
   CHECK_FALSE(half.note(Kind::unmodelled, told).empty());
   const ReadJob operations = recompute("mode = \"selective\"\nselective_ac_option = \"op\"\n");
-  CHECK(operations.run.training.find("recompute")->items.size() == 2);
-  CHECK_FALSE(operations.note(Kind::unmodelled, told).empty());
+  CHECK(operations.training("recompute") == "per_operation");
+  CHECK(operations.note(Kind::unmodelled, told).empty());
 }
 
 TEST_CASE("states in bf16 are said as far as a study can say them, and the rest is told with what follows",
@@ -223,12 +225,24 @@ TEST_CASE("states in bf16 are said as far as a study can say them, and the rest 
              Catch::EndsWith("the run likely takes less time and needs less memory"));
 }
 
-TEST_CASE("eager kernels and offloaded states are told with their likely effect", "[import]") {
+TEST_CASE("compiled parts, FSDP2 and its types are said", "[import]") {
   const std::string compiled = std::string(small_job) + "[compile]\nenable = true\n";
-  CHECK_THAT(good_job(small_job).note(Kind::unmodelled, "compile.enable"),
-             Catch::EndsWith("the run likely takes longer and needs more memory"));
-  CHECK(good_job(compiled).note(Kind::unmodelled, "compile.enable").empty());
-  std::string offloads(compiled);
+  const ReadJob loss_alone = good_job(compiled + "components = [\"loss\"]\n");
+  CHECK(ReadJob::text(loss_alone.run.kernels, "layers") == "eager");
+  CHECK(loss_alone.training("loss") == "compiled");
+  const ReadJob usual = good_job(small_job);
+  CHECK(usual.training("shards") == "parameters");
+  CHECK(usual.training("reduction") == "fp32");
+  CHECK(usual.training("gathered") == "absent");
+  std::string text = compiled + "[float8]\nenable_fsdp_float8_all_gather = true\n";
+  text.insert(text.find("flavor"), "converters = [\"float8\"]\n");
+  text.insert(text.find("seq_len"), "mixed_precision_reduce = \"bfloat16\"\n");
+  CHECK(good_job(text).training("reduction") == "bf16");
+  CHECK(good_job(text).training("gathered") == "fp8");
+}
+
+TEST_CASE("offloaded states are told with their likely effect", "[import]") {
+  std::string offloads = std::string(small_job) + "[compile]\nenable = true\n";
   offloads.insert(offloads.find("seq_len"), "enable_cpu_offload = true\n");
   CHECK_THAT(good_job(offloads).note(Kind::unmodelled, "training.enable_cpu_offload"),
              Catch::EndsWith("the run likely takes longer and needs less memory"));

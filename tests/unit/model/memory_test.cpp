@@ -325,7 +325,7 @@ TEST_CASE("the peak is the head's backward where the vocabulary is large, the ML
         whole.states().total() + whole.kept({.tokens = n}) + head[MemoryPart::head] + Bytes(2 * 64 * n));
   // fp32 logits come on top where the loss is not fused.
   const DeviceMemory unfused(model, {.layers = {LayerRun{2}}},
-                             {.fused_loss = false, .fragmentation = 0, .reserve = Bytes{}});
+                             {.loss = Loss::fp32, .fragmentation = 0, .reserve = Bytes{}});
   CHECK(unfused.peak({.tokens = n}).total() == head.total() + Bytes(4 * 10'000 * n));
   // Without a head: the residual's gradient, three gradients of the MLP's inner width, less the tensor that is gone.
   const DeviceMemory middle(model, {.pp = 3, .layers = {LayerRun{2}}, .embedding = false, .head = false}, recipe);

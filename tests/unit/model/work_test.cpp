@@ -410,7 +410,7 @@ TEST_CASE("a loss in fp32 passes over the logits kernel by kernel", "[model]") {
   const Transformer model = preset("gpt-22b");
   const std::int64_t logits = 2048 * model.vocabulary / 8;
   const auto bytes = [&](Direction direction, bool fp32_loss) {
-    return output_head(model, 2048, 8, direction, {.fused_loss = !fp32_loss}).traffic();
+    return output_head(model, 2048, 8, direction, {.loss = fp32_loss ? Loss::fp32 : Loss::fused}).traffic();
   };
   const auto more = [&](Direction direction) { return bytes(direction, true) - bytes(direction, false); };
   // Fused: read once, and turned into the gradient in place. In fp32: copied; maximum, difference, exponential, sum and

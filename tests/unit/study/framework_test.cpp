@@ -28,7 +28,7 @@ TEST_CASE("a framework fills in what the study leaves out, and nothing else", "[
   CHECK(point.recipe.overlap_grad_reduce);
   CHECK(point.recipe.gradient_buffer);
   CHECK(point.pipeline.overlaps_messages());  // with one stage there are none
-  CHECK(point.recipe.fp32_loss());
+  CHECK(point.recipe.loss == Loss::fp32);
   const Study own = StudyFile(with_framework("megatron-core-0.8")).load({"training.tp_comm_overlap=false"});
   CHECK_FALSE(own.points.at(0).spec.recipe.overlap_tp);
   CHECK(own.points.at(0).spec.recipe.overlap_grad_reduce);

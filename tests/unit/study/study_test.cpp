@@ -38,7 +38,7 @@ TEST_CASE("what a study leaves out has its default", "[study]") {
         "zero: 1}");
   CHECK(line_of(*study.resolved.find("training")) == "{recompute: none, loss: fused}");
   CHECK(line_of(*study.resolved.find("memory")) == "{fragmentation: 0.047, reserve: auto}");
-  CHECK(point.recipe.fused_loss);
+  CHECK(point.recipe.loss == Loss::fused);
   CHECK_FALSE(point.recipe.reserve);
   CHECK(study.output.memory_ranks == 8);
   CHECK(study.resolved.find("cluster")->find("node") != nullptr);  // written out in full

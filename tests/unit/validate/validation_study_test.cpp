@@ -394,8 +394,8 @@ TEST_CASE("kernels add up gradients, and compute the loss, where the study says 
               "memory: {loss: fp32}\nmesh: {gradients: bf16, gradient_accumulation_fusion: false, ");
   const LoweringOptions lowering = lowering_of(StudyFile(separate).load().points[0].spec);
   CHECK(lowering.recipe.added_bytes() == 2);
-  CHECK(lowering.recipe.fp32_loss());
-  CHECK_FALSE(lowering_of(StudyFile(test::good_study).load().points[0].spec).recipe.fp32_loss());
+  CHECK(lowering.recipe.loss == Loss::fp32);
+  CHECK(lowering_of(StudyFile(test::good_study).load().points[0].spec).recipe.loss == Loss::fused);
 }
 
 TEST_CASE("keys beside a model's preset replace those of its configuration", "[model]") {

@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include "sim/model/impl/operation_work.h"
+#include "sim/model/product_format.h"
+
+namespace hdpsim {
+
+// The products of a layer, forward and backward, with the casts that they need and what becomes of weights' gradients.
+
+void OperationWork::product(const LayerOperation& of) {
+  std::int64_t n = 0;
+  for (const WeightShape& weight : of.weights) n += weight.rows.on(rows_.tp);
+  const std::int64_t k = of.weights.front().columns.on(rows_.tp);
+  recipe_.casts_in_products() ? cast_in_product(of, n, k) : cast_input(of, rows(of) * (is_forward() ? k : n));
+  if (recipe_.autocast()) cast_weight(n * k);
+  if (recipe_.lora.dequantizes() && !of.is_adapter && of.part != DensePart::head) dequantize(of, n * k);
+  if (!is_again_ && recipe_.copies_shards()) copy_shards(n * k, of.is_trained);
+  // The gradient of a bias is the sum of the output's gradient over all tokens, which is read once more for it. In fp8
+  // the cast of that gradient adds it up (Transformer Engine, cast_transpose_dbias).
+  if (!is_forward() && of.is_trained && !is_narrow(of.format) && of.sums_bias) kernel(rows(of) * n * element_bytes());
+  products_of(of, k);
+  if (is_forward()) return;
+  added_gradients(of, k);
+  if (of.is_trained) weight_gradient(n * k);
+}
+
+void OperationWork::products_of(const LayerOperation& of, std::int64_t k) {
+  const auto multiply_by = [&](std::int64_t n, bool is_again) {
+    if (n == 0 || (is_again_ && !is_again)) return;
+    const auto multiply_rows = [&](std::int64_t m) { multiply({m, n, k, of.format}, of); };
+    if (!of.is_of_experts()) return multiply_rows(rows(of));
+    std::for_each(rows_.copies.begin(), rows_.copies.end(), multiply_rows);
+  };
+  if (splits(of)) {
+    for (std::size_t i = 0; i < of.weights.size(); ++i) multiply_by(of.weights[i].rows.on(rows_.tp), of.again[i]);
+    return;
+  }
+  std::int64_t all = 0;
+  for (const WeightShape& weight : of.weights) all += weight.rows.on(rows_.tp);
+  multiply_by(all, of.again.front());
+}
+
+// Each product of one input has a gradient for it.
+void OperationWork::added_gradients(const LayerOperation& of, std::int64_t k) {
+  for (std::int64_t i = 1; i < products_in(of); ++i) {
+    kernel(recipe_.elementwise().added_gradient, rows(of) * k, MemoryKernel::add);
+  }
+}
+
+std::int64_t OperationWork::products_in(const LayerOperation& of) const {
+  if (!splits(of)) return 1;
+  return std::count_if(of.weights.begin(), of.weights.end(),
+                       [](const WeightShape& weight) { return weight.parameters() > 0; });
+}
+
+// Backward has the product for the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
+void OperationWork::multiply(const Gemm& forward, const LayerOperation& of) {
+  const auto& [m, n, k, format, no_sum] = forward;
+  std::vector<Gemm>& products = work_.gemms;
+  if (m == 0) return;
+  if (is_forward()) return products.push_back(forward);
+  if (computes(Gradients::inputs)) {
+    work_.last_of_inputs = products.size();
+    products.push_back({m, k, n, format});
+  }
+  if (of.is_trained && computes(Gradients::weights)) {
+    work_.last_of_weights = products.size();
+    products.push_back({k, n, m, format, of.sum_bytes});
+  }
+}
+
+// A kernel for each weight reads its few bits with their scales and writes elements.
+void OperationWork::dequantize(const LayerOperation& of, std::int64_t elements) {
+  std::int64_t weights = 0;
+  for (const WeightShape& weight : of.weights) weights += weight.parameters() > 0 ? weight.blocks : 0;
+  const std::int64_t times = of.is_of_experts() ? std::ssize(rows_.copies) : 1;
+  const std::int64_t bytes = bytes_of(recipe_.lora.base, elements) + elements * element_bytes();
+  kernel(times * bytes, MemoryKernel::other, times * weights);
+}
+
+// A kernel casts the product's input, or its output's gradient, unless a norm has done so.
+void OperationWork::cast_input(const LayerOperation& of, std::int64_t elements) {
+  if (!is_narrow(of.format)) return;
+  const bool travels = is_forward() ? of.input_travels : of.output_travels;
+  if (travels && rows_.fp8_sent) return kernel(transpose_bytes(of.format, elements));
+  const CastOf what = is_forward() && of.reads_norm ? CastOf::norm : CastOf::other;
+  const std::int64_t bytes = cast_bytes(of.format, elements, element_bytes(), what);
+  if (bytes > 0) kernel(bytes);
+}
+
+// torchao casts input and weight forward, and backward both again, which were kept in elements, and the gradient of the
+// output. Of fp8 parameters that were gathered the weight is one.
+void OperationWork::cast_in_product(const LayerOperation& of, std::int64_t n, std::int64_t k) {
+  if (!is_narrow(of.format)) return;
+  const ElementwiseKernels& all = recipe_.elementwise();
+  const std::int64_t inputs = rows(of) * k * (all.shares_casts ? 1 : products_in(of));
+  const std::int64_t weights = recipe_.gathered_type() == NumberType::fp8 ? 0 : n * k;
+  const auto cast = [&](const Passes& passes, std::int64_t count) {
+    if (count > 0)
+      kernel(passes.bytes(count, element_bytes()) + row_bytes(of.format, count, 0), MemoryKernel::add, passes.kernels);
+  };
+  if (is_forward()) {
+    cast(all.cast, inputs);
+    return cast(all.cast, weights);
+  }
+  for (std::int64_t i = 0; i < all.casts_of_gradient; ++i) cast(all.cast, rows(of) * n);
+  cast(all.cast_again, inputs);
+  cast(all.cast_again, weights);
+  kernel(row_bytes(of.format, all.transposed * (rows(of) * n + inputs + n * k), 0), MemoryKernel::add,
+         all.transposed > 0 ? 3 : 0);
+}
+
+// Besides its product: where a kernel adds it up; and the copy of the gradient from the product or, under autocast, the
+// cast to fp32, and its division before ranks sum it.
+void OperationWork::weight_gradient(std::int64_t elements) {
+  add_up(elements, recipe_.added_bytes());
+  if (recipe_.flat_gradients()) kernel(elements * 2 * (stream() + element_bytes()), MemoryKernel::other, 2);
+}
+
+// Backward reads the cast that forward made of the weight, and casts its gradient to fp32; where a reduction of
+// elements follows, back, too.
+void OperationWork::cast_weight(std::int64_t elements) {
+  cast_fp32(elements);
+  if (!is_forward() && recipe_.reduces_in_pass()) cast_fp32(elements);
+}
+
+// FSDP2 copies what it has gathered to the parameters, in both directions, and gradients to what it reduces.
+void OperationWork::copy_shards(std::int64_t elements, bool is_trained) {
+  kernel(elements * 2 * element_bytes());
+  if (!is_forward() && is_trained) kernel(elements * (element_bytes() + recipe_.reduction_bytes(element_bytes())));
+}
+
+void OperationWork::add_up(std::int64_t count, std::int64_t sum) {
+  if (sum > 0) kernel(count * (stream() + 2 * sum));
+}
+
+}  // namespace hdpsim
