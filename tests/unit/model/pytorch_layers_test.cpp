@@ -144,7 +144,7 @@ TEST_CASE("FSDP2 copies what it gathers and reduces", "[model]") {
     return work_by(model, recipe, {DensePart::attention_output}, direction).traffic().count();
   };
   const std::int64_t weights = 4096 * 4096;
-  const Recipe recipe{.parameter_shards = true, .reduces_fp32 = true};
+  const Recipe recipe{.reduces_fp32 = true, .parameter_shards = true};
   const Recipe none{.parameter_shards = true};
   CHECK(traffic(Direction::forward, recipe) == 4 * weights);
   CHECK(traffic(Direction::backward, recipe) == (4 + 6) * weights);
