@@ -11,8 +11,9 @@
 
 namespace hdpsim {
 
-/// The profile in a document. Empty if there are problems, which are reported. `name` becomes the profile's.
-[[nodiscard]] std::optional<DeviceProfile> read_profile(const Value& document, const std::string& name,
+/// The profile in a document, with what it takes from the one that it is `like`: a file beside the document's own.
+/// Empty if there are problems, which are reported. `name` becomes the profile's.
+[[nodiscard]] std::optional<DeviceProfile> read_profile(const Value& written, const std::string& name,
                                                         Diagnostics& diagnostics);
 
 /// A profile from a path (anything with a '/' or ending in .yaml) or by its name in `directory`, of today or an old one

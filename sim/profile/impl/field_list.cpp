@@ -194,10 +194,34 @@ void FieldList::add_spread(const Place& place) {
   });
 }
 
-void FieldList::add_rate() {
+void FieldList::add_followed(KeyText text) {
   add(
-      field_text("rate", shape_of(KeyShape::Kind::flop_rate), "in place of the time", false),
-      [](const Value&, void*, Diagnostics&) {}, [](void*) { return Value(); });
+      std::move(text), [](const Value&, void*, Diagnostics&) {}, [](void*) { return Value(); });
+}
+
+void FieldList::add_rate() {
+  add_followed(field_text("rate", shape_of(KeyShape::Kind::flop_rate), "in place of the time", false));
+}
+
+void FieldList::add_sustained() {
+  const KeyShape shape =
+      map_shape({field_text("rate", shape_of(KeyShape::Kind::flop_rate), "what the device keeps", true),
+                 field_text("from", shape_of(KeyShape::Kind::time), "the shortest sample that was taken at it", true)});
+  add_followed(
+      field_text("sustained", shape,
+                 "where a power limit lowers the clock of a device that computes without pause: faster samples "
+                 "that are shorter than `from`, whose benchmark ended before, are taken at this rate",
+                 false));
+}
+
+void FieldList::add_like() {
+  add_followed(field_text("like", shape_of(KeyShape::Kind::text),
+                          "a profile beside this one, or the path of one, that has what this one does not state; a map "
+                          "with a source of its own replaces the whole of that one's",
+                          false));
+  add_followed(field_text("without", list_shape(shape_of(KeyShape::Kind::text)),
+                          "parts of the profile that this one is like, which it does not have: `gemm_fp8_blocks`",
+                          false));
 }
 
 void FieldList::add_numbers(std::string_view key, std::string_view sentence, Place place) {

@@ -121,7 +121,11 @@ class FieldList {
   void add_index(KeyText text, const std::string& what, const KeyList::Put<std::size_t>& put,
                  const std::function<std::size_t(void*)>& get);
   void add_spread(const Place& place);
+  /// A key that is never written: a check reads its value, or what reads the file has followed it.
+  void add_followed(KeyText text);
   void add_rate();
+  void add_sustained();
+  void add_like();
   void add_numbers(std::string_view key, std::string_view sentence, Place place);
   void add_documents(std::string_view key, std::string_view sentence, Place place);
   /// The fields of a part or an item: those of a type, or of a group.
@@ -250,6 +254,11 @@ class Fields : public FieldList {
     add_rate();
     add_spread(place(&T::spread));
   }
+  /// The rate that a device keeps once its power limit lowers the clock, which samples of short benchmarks become in a
+  /// check of the map around them.
+  void sustained() { add_sustained(); }
+  /// The profile that has what this one does not state.
+  void like() { add_like(); }
   void documents(std::string_view key, std::vector<PackedDocument> T::*member) {
     add_documents(key, "each in tokens (300) or queries by keys (300x150)", place(member));
   }

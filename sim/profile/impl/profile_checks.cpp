@@ -30,6 +30,34 @@ void complete_time(Sample& sample, const Value& value, Flops work, Diagnostics& 
   }
 }
 
+// What a device keeps under load, and the shortest sample that was taken so: 'sustained' of a map.
+struct Sustained {
+  FlopRate rate;
+  Duration from;
+};
+
+std::optional<Sustained> sustained_of(const Value& map, Diagnostics& diagnostics) {
+  const Value* value = stated(map, "sustained");
+  if (value == nullptr) return std::nullopt;
+  MapReader reader(*value, "a sustained rate", diagnostics);
+  const auto rate = reader.required<FlopRate>("rate");
+  const auto from = reader.required<Duration>("from");
+  reader.finish();
+  if (!rate || !from) return std::nullopt;
+  if (*rate > FlopRate{}) return Sustained{*rate, *from};
+  diagnostics.error(value->position, "a sustained rate above zero is needed");
+  return std::nullopt;
+}
+
+// A benchmark repeats a short kernel for a few milliseconds, in which the clock is still what the device starts with; a
+// step runs the kernel between others, without pause, at the clock that its power limit allows.
+template <class Sample, class Work>
+void slow_short_samples(std::vector<Sample>& samples, const Sustained& sustained, const Work& work) {
+  for (Sample& sample : samples) {
+    if (sample.time < sustained.from) sample.time = std::max(sample.time, work(sample) / sustained.rate);
+  }
+}
+
 void check_launch(Duration time, Duration launch, const Value& value, Diagnostics& diagnostics) {
   if (time > Duration{} && time <= launch) {
     diagnostics.error(value.position, "the sample takes no longer than the launch alone");
@@ -142,6 +170,11 @@ void check_attention(AttentionCurve& curve, const Value& value, Diagnostics& dia
       diagnostics.error(of_sample.position, "a causal document has as many queries as keys");
     }
   }
+  if (const auto sustained = sustained_of(value, diagnostics)) {
+    const auto work = [&](const auto& sample) { return sample_work(curve, sample); };
+    slow_short_samples(curve.samples, *sustained, work);
+    slow_short_samples(curve.packed, *sustained, work);
+  }
   if (stated(value, "samples") == nullptr && value.find("packed") == nullptr) {
     diagnostics.error(value.position, "an attention curve needs 'samples'");
   }
@@ -153,6 +186,14 @@ void check_gemm(GemmTable& table, const Value& value, Diagnostics& diagnostics) 
     const Value& of_sample = value.find("by_shape")->items[i];
     complete_time(sample, of_sample, sample_work(sample), diagnostics);
     check_launch(sample.time, table.launch, of_sample, diagnostics);
+  }
+  if (const auto sustained = sustained_of(value, diagnostics); sustained && table.full_rate > FlopRate{}) {
+    slow_short_samples(table.by_shape, *sustained, [](const GemmShapeSample& sample) { return sample_work(sample); });
+    const double most = sustained->rate.per_second() / table.full_rate.per_second();
+    for (GemmWorkSample& sample : table.by_work) {
+      const double seconds = sample.gflop * 1e9 / (sample.efficiency * table.full_rate.per_second());
+      if (seconds < sustained->from.seconds()) sample.efficiency = std::min(sample.efficiency, most);
+    }
   }
   if (stated(value, "by_work") == nullptr && stated(value, "by_shape") == nullptr) {
     diagnostics.error(value.position, "'gemm' needs samples: 'by_work', 'by_shape' or both");

@@ -15,7 +15,8 @@ void check_gemm_fit(const GemmFit& fit, const Value& value, Diagnostics& diagnos
 void check_transfer_curve(const TransferCurve& curve, const Value& value, Diagnostics& diagnostics);
 void check_message_fit(const MessageFit& fit, const Value& value, Diagnostics& diagnostics);
 void check_fits(const ProfileFits& fits, const Value& value, Diagnostics& diagnostics);
-/// These also complete samples that state a rate: with the time that their work takes at it.
+/// These also complete samples that state a rate, with the time that their work takes at it, and take short ones at the
+/// sustained rate of the map, where it states one.
 void check_attention(AttentionCurve& curve, const Value& value, Diagnostics& diagnostics);
 void check_gemm(GemmTable& table, const Value& value, Diagnostics& diagnostics);
 /// Curves that are there twice, and times and rates above the peak of the data sheet.

@@ -67,6 +67,7 @@ inline void declare(Fields<AttentionCurve>& f) {
   f.tile("tile", {"queries", "keys"}, &C::tile_queries, &C::tile_keys);
   f.time("launch", &C::launch);
   f.source(&C::source);
+  f.sustained();
   f.list("samples", {"an attention sample", "sample"}, &C::samples);
   f.list("packed", {"a packed sample", "sample"}, &C::packed);
   f.check(check_attention);
@@ -92,6 +93,7 @@ inline void declare(Fields<GemmTable>& f) {
   f.time("launch", &GemmTable::launch);
   f.quantity("full_rate", &GemmTable::full_rate, "the rate of the largest products");
   f.source(&GemmTable::source);
+  f.sustained();
   f.list("by_work", {"a sample by work", "sample"}, &GemmTable::by_work);
   f.list("by_shape", {"a sample by shape", "sample"}, &GemmTable::by_shape);
   f.check(check_gemm);
@@ -188,6 +190,7 @@ inline void declare(Fields<BackwardRing>& f) {
 inline void declare(Fields<DeviceProfile>& f) {
   using P = DeviceProfile;
   f.schema("hdpsim.profile/1");
+  f.like();
   f.part("provenance", "the provenance", &P::provenance, "where the figures come from");
   f.choice("elements", "type of elements", &P::element_bytes, {{"bf16", 2}, {"fp32", 4}},
            "what the kernels take and make; bf16 unless stated", false);

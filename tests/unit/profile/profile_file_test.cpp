@@ -1,8 +1,10 @@
 #include "sim/profile/profile_file.h"
 
+#include <fstream>
 #include <string>
 
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
 namespace {
@@ -77,6 +79,94 @@ gemm:
   CHECK(curve.samples[1].spread->p90 == 1750_us);
   CHECK(profile->gemm->by_shape.at(0).time == Duration::seconds(2.0 * 8192 * 4096 * 4096 / 500e12));
   CHECK(again(*profile) == profile);
+}
+
+TEST_CASE("samples of short benchmarks are no faster than what the device keeps", "[profile]") {
+  const auto [profile, problems] = read_text(measured_head + R"(
+attention:
+  - mask: full
+    direction: forward
+    head_dim: 128
+    heads: 8
+    tile: {queries: 64, keys: 128}
+    launch: 3 us
+    sustained: {rate: 400 TFLOP/s, from: 10 ms}
+    samples:
+      - {queries: 4096, keys: 4096, rate: 500 TFLOP/s}
+      - {queries: 2048, keys: 2048, rate: 300 TFLOP/s}
+      - {queries: 65536, keys: 65536, rate: 450 TFLOP/s}
+gemm:
+  tile: {m: 128, n: 256}
+  launch: 3 us
+  full_rate: 800 TFLOP/s
+  sustained: {rate: 600 TFLOP/s, from: 1 ms}
+  by_work:
+    - {gflop: 8000, efficiency: 0.8}
+    - {gflop: 64, efficiency: 1}
+    - {gflop: 1, efficiency: 0.5}
+  by_shape:
+    - {m: 4096, n: 4096, k: 4096, rate: 700 TFLOP/s}
+    - {m: 16384, n: 16384, k: 16384, rate: 650 TFLOP/s}
+)");
+  CHECK(problems.empty());
+  REQUIRE(profile.has_value());
+  const AttentionCurve& curve = profile->attention.at(0);
+  const auto rate = [&](std::size_t sample) {
+    return sample_work(curve, curve.samples.at(sample)).count() / curve.samples.at(sample).time.seconds() / 1e12;
+  };
+  CHECK(rate(0) == Approx(400));
+  CHECK(rate(1) == Approx(300));
+  CHECK(rate(2) == Approx(450));
+  CHECK(profile->gemm->by_shape.at(0).time == Duration::seconds(2.0 * 4096 * 4096 * 4096 / 600e12));
+  CHECK(profile->gemm->by_shape.at(1).time == Duration::seconds(2.0 * 16384 * 16384 * 16384 / 650e12));
+  CHECK(profile->gemm->by_work.at(0).efficiency == 0.8);
+  CHECK(profile->gemm->by_work.at(1).efficiency == 0.75);
+  CHECK(profile->gemm->by_work.at(2).efficiency == 0.5);
+  CHECK(again(*profile) == profile);
+  CHECK_THAT(read_text(measured_head + "gemm: {tile: {m: 1, n: 1}, launch: 3 us, full_rate: 8 TFLOP/s, "
+                                       "sustained: {rate: 6 TFLOP/s}, by_work: [{gflop: 1, efficiency: 1}]}\n")
+                 .problems,
+             Catch::Contains("needs 'from'"));
+}
+
+TEST_CASE("a profile may be like another, of which it has what it does not state itself", "[profile]") {
+  const test::TemporaryFolder folder;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder.path() / name) << text;
+  };
+  const auto load = [&](const std::string& name) {
+    Diagnostics diagnostics;
+    ReadProfile read{load_profile((folder.path() / name).string(), "", {}, diagnostics), ""};
+    read.problems = diagnostics.text();
+    return read;
+  };
+  write("base.yaml", measured_head +
+                         "gemm: {tile: {m: 128, n: 256}, launch: 3 us, full_rate: 800 TFLOP/s, source: "
+                         "base, by_work: [{gflop: 1, efficiency: 1}]}\n");
+  write("other.yaml", R"(schema: hdpsim.profile/1
+like: base
+provenance: {label: measured, source: own kernels, device: H20-96GB}
+overheads: {per_step: {time: 2 ms}}
+)");
+  const auto [other, problems] = load("other.yaml");
+  CHECK(problems.empty());
+  REQUIRE(other.has_value());
+  CHECK(other->provenance.device == "H20-96GB");
+  CHECK(other->provenance.driver.empty());  // a map with a source is taken whole
+  CHECK(other->overheads.per_step.time == 2_ms);
+  CHECK(other->overheads.kernel_launch.time == 3_us);
+  CHECK(other->gemm.has_value());
+  write("none.yaml", "schema: hdpsim.profile/1\nlike: bas\n");
+  CHECK_THAT(load("none.yaml").problems,
+             Catch::Contains("none.yaml:2:7: error: there is no profile '") && Catch::Contains("did you mean 'base'?"));
+  write("circle.yaml", "schema: hdpsim.profile/1\nlike: circle\n");
+  CHECK_THAT(load("circle.yaml").problems, Catch::Contains("is one of them like itself?"));
+  write("without.yaml", "schema: hdpsim.profile/1\nlike: other\nwithout: [gemm]\n");
+  CHECK_FALSE(load("without.yaml").profile->gemm.has_value());
+  write("wrong.yaml", "schema: hdpsim.profile/1\nlike: other\nwithout: [gem]\n");
+  CHECK_THAT(load("wrong.yaml").problems,
+             Catch::Contains("wrong.yaml:3:11: error: the profile that this one is like") &&
+                 Catch::Contains("did you mean 'gemm'?"));
 }
 
 TEST_CASE("odd quantities are written exactly", "[profile]") {
@@ -187,7 +277,7 @@ p.yaml:29:20: error: "5" has no unit
                            ^ did you mean 5 us, 5 ms or 5 s?
 p.yaml:31:1: error: the profile has no key 'extras'
    31 | extras: 1
-        ^ known: schema, provenance, elements, datasheet, attention, attention_triton, attention_flash2, attention_cudnn, gemm, gemm_fp8, gemm_fp8_blocks, gemm_mxfp8, gemm_nvfp4, memory_bound, links, host_copies, overheads, connections, backward_ring, samples, fits
+        ^ known: schema, like, without, provenance, elements, datasheet, attention, attention_triton, attention_flash2, attention_cudnn, gemm, gemm_fp8, gemm_fp8_blocks, gemm_mxfp8, gemm_nvfp4, memory_bound, links, host_copies, overheads, connections, backward_ring, samples, fits
 )");
 }
 
