@@ -32,6 +32,21 @@ TEST_CASE("list names every shipped thing with a line on it", "[list]") {
   CHECK(here.hdpsim("list cluster").code == 2);
 }
 
+TEST_CASE("every shipped cluster runs a study with the profile of its device", "[list]") {
+  const Workplace here;
+  for (const auto& entry : fs::directory_iterator(here.folder() / "configs/clusters")) {
+    const std::string name = entry.path().stem();
+    if (entry.path().extension() != ".yaml" || name == "laptop-cpu") continue;  // whose study is laptop.yaml
+    CAPTURE(name);
+    const std::string gpus = name == "rtx4090-workstation" ? "4" : "8";
+    here.write("small.yaml", "name: small\ncluster: {preset: " + name + ", gpus: " + gpus +
+                                 "}\nmodel: {preset: llama-160m}\n"
+                                 "data: {lengths: {fixed: 2048}, context: 8Ki, tokens_per_step: 64Ki, steps: 1}\n"
+                                 "mesh: {tp: 1, capacity: 8Ki}\nplans: [static]\n");
+    CHECK_THAT(here.run("study small.yaml").out, Contains("static"));
+  }
+}
+
 TEST_CASE("a program without its configs says where it looked for them", "[command_line]") {
   const Workplace here;
   fs::remove(here.folder() / "configs");

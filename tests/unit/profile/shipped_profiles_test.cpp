@@ -22,8 +22,10 @@ DeviceProfile shipped_profile(const std::string& name) {
 TEST_CASE("every shipped profile loads without a problem and reads back equal after writing", "[profile]") {
   const auto names = profile_names(profiles_folder);
   REQUIRE(std::set<std::string>(names.begin(), names.end()) ==
-          std::set<std::string>{"bytescale-implied", "a100-sxm-published", "b200-published", "cpu-datasheet",
-                                "epyc-cpu", "h100-published", "h200-published"});
+          std::set<std::string>{"a100-sxm-published", "a800-published", "b200-published", "b300-published",
+                                "bytescale-implied", "cpu-datasheet", "epyc-cpu", "gb200-published", "gb300-published",
+                                "h100-published", "h20-published", "h200-published", "h800-published", "l40s-published",
+                                "mi300x-published", "mi355x-published", "rtx-pro-6000-published", "rtx4090-published"});
   for (const std::string& name : names) {
     INFO(name);
     const DeviceProfile profile = shipped_profile(name);
@@ -90,6 +92,22 @@ TEST_CASE("the device that ByteScale's figures imply is half as fast as an A100,
     return sample_work(curve, curve.samples.back()).count() / curve.samples.back().time.seconds();
   };
   CHECK(rate(a100) > 2 * rate(implied));
+}
+
+TEST_CASE("devices of one chip differ in what their profiles state, and share the rest", "[profile]") {
+  const DeviceProfile h100 = shipped_profile("h100-published");
+  const DeviceProfile h800 = shipped_profile("h800-published");
+  CHECK(h800.provenance.device == "H800-80GB");
+  CHECK(h800.attention == h100.attention);
+  CHECK(h800.gemm == h100.gemm);
+  CHECK(h800.nvlink->all_gather == h100.nvlink->all_gather);
+  CHECK(h800.nvlink->send_recv->line_rate == 200_GBps);
+  CHECK(h800.network == h100.network);
+  // A part that the device does not have is left out.
+  const DeviceProfile h20 = shipped_profile("h20-published");
+  CHECK(h20.overheads == h100.overheads);
+  CHECK_FALSE(h20.gemm_narrow.at(1).has_value());
+  CHECK(h20.other_attention[static_cast<std::size_t>(OtherAttention::triton)].empty());
 }
 
 TEST_CASE("an unknown profile is reported where the study asks for it", "[profile]") {
