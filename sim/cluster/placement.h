@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,6 +27,13 @@ struct Mesh {
   [[nodiscard]] std::int64_t devices() const { return hdp * tp * pp; }
   [[nodiscard]] bool shards_in_groups() const { return shard_ranks > 0 && shard_ranks < hdp; }
   [[nodiscard]] std::int64_t ranks_of_a_shard_group() const { return shards_in_groups() ? shard_ranks : hdp; }
+  /// Devices that hold the same experts where ep divides these: in all ranks, and in those of a shard group.
+  [[nodiscard]] std::int64_t expert_pool() const { return std::max<std::int64_t>(1, hdp * tp / ep); }
+  [[nodiscard]] std::int64_t expert_shards() const {
+    return std::max<std::int64_t>(1, ranks_of_a_shard_group() * tp / ep);
+  }
+  /// Whether several devices have the same parameters, or the same experts.
+  [[nodiscard]] bool has_data_parallelism() const { return hdp > 1 || (ep > 1 && expert_pool() > 1); }
 };
 
 /// The device of each part of each HDP rank. A bijection: every device of the job's nodes runs exactly one part. The tp

@@ -44,25 +44,50 @@ void CollectiveTraffic::add_exchange(std::vector<SetTraffic>& traffic, const Mix
   add(traffic, TrafficSets::experts_in_node, kind, tokens.scaled(parts.devices), times);
 }
 
-// As reduction_of() prices it.
-void CollectiveTraffic::add_reduction(std::vector<SetTraffic>& traffic, Bytes gradients, bool all_reduce, double times,
-                                      Bytes bucket) const {
-  const Model& groups = models_.at(static_cast<std::size_t>(TrafficSets::shard_groups)).price;
-  if (all_reduce || groups == nullptr) {
-    add(traffic, TrafficSets::pool, CollectiveKind::reduce_scatter, gradients, times, bucket);
-    if (all_reduce) add(traffic, TrafficSets::pool, CollectiveKind::all_gather, gradients, times, bucket);
-    return;
+/// The sets that have the same parameters, and those among which they shard states in groups.
+struct CollectiveTraffic::PoolSets {
+  TrafficSets all;
+  TrafficSets groups;
+  TrafficSets replicas;
+
+  static constexpr PoolSets common() {
+    return {TrafficSets::pool, TrafficSets::shard_groups, TrafficSets::shard_replicas};
   }
-  add(traffic, TrafficSets::shard_groups, CollectiveKind::reduce_scatter, gradients, times, bucket);
-  const auto shard = [&](Bytes whole) { return Bytes(divided(whole.count(), groups->span().ranks)); };
-  add(traffic, TrafficSets::shard_replicas, CollectiveKind::all_reduce, shard(gradients), times, shard(bucket));
+  static constexpr PoolSets experts() {
+    return {TrafficSets::expert_pools, TrafficSets::expert_shard_groups, TrafficSets::expert_shard_replicas};
+  }
+};
+
+// As reduction_of() prices it.
+void CollectiveTraffic::add_reduction(std::vector<SetTraffic>& traffic, const PoolBytes& gradients, bool all_reduce,
+                                      double times, const PoolBytes& bucket) const {
+  add_reduction(traffic, PoolSets::common(), gradients.common, all_reduce, times, bucket.common);
+  add_reduction(traffic, PoolSets::experts(), gradients.experts, all_reduce, times, bucket.experts);
 }
 
-void CollectiveTraffic::add_gather(std::vector<SetTraffic>& traffic, Bytes parameters, double times,
+void CollectiveTraffic::add_reduction(std::vector<SetTraffic>& traffic, const PoolSets& of, Bytes gradients,
+                                      bool all_reduce, double times, Bytes bucket) const {
+  const Model& groups = models_.at(static_cast<std::size_t>(of.groups)).price;
+  if (all_reduce || groups == nullptr) {
+    add(traffic, of.all, CollectiveKind::reduce_scatter, gradients, times, bucket);
+    if (all_reduce) add(traffic, of.all, CollectiveKind::all_gather, gradients, times, bucket);
+    return;
+  }
+  add(traffic, of.groups, CollectiveKind::reduce_scatter, gradients, times, bucket);
+  const auto shard = [&](Bytes whole) { return Bytes(divided(whole.count(), groups->span().ranks)); };
+  add(traffic, of.replicas, CollectiveKind::all_reduce, shard(gradients), times, shard(bucket));
+}
+
+void CollectiveTraffic::add_gather(std::vector<SetTraffic>& traffic, const PoolBytes& parameters, double times,
+                                   const PoolBytes& bucket) const {
+  add_gather(traffic, PoolSets::common(), parameters.common, times, bucket.common);
+  add_gather(traffic, PoolSets::experts(), parameters.experts, times, bucket.experts);
+}
+
+void CollectiveTraffic::add_gather(std::vector<SetTraffic>& traffic, const PoolSets& of, Bytes parameters, double times,
                                    Bytes bucket) const {
-  const bool is_hybrid = models_.at(static_cast<std::size_t>(TrafficSets::shard_groups)).price != nullptr;
-  add(traffic, is_hybrid ? TrafficSets::shard_groups : TrafficSets::pool, CollectiveKind::all_gather, parameters, times,
-      bucket);
+  const bool is_hybrid = models_.at(static_cast<std::size_t>(of.groups)).price != nullptr;
+  add(traffic, is_hybrid ? of.groups : of.all, CollectiveKind::all_gather, parameters, times, bucket);
 }
 
 void CollectiveTraffic::add_sharing(const SharingRanks& ranks, const SharingCollective& collective, double times,

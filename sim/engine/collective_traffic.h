@@ -19,16 +19,18 @@ namespace hdpsim {
 
 /// Sets of a job's devices that run collectives.
 enum class TrafficSets : std::uint8_t {
-  tensor_parallel,  ///< The tp devices of each rank's stage.
-  experts,          ///< Expert groups.
-  experts_by_node,  ///< Of expert groups, the devices in the same place of their nodes (NodeExchange) ...
-  experts_in_node,  ///< ... and the devices in the same node.
-  pool,             ///< The devices that hold the same shard.
-  shard_groups,     ///< Of a pool, the devices of each group that shards states (HybridSharding) ...
-  shard_replicas,   ///< ... and those that hold the same shard of different groups.
-  expert_pools,     ///< The devices that hold the same experts.
+  tensor_parallel,        ///< The tp devices of each rank's stage.
+  experts,                ///< Expert groups.
+  experts_by_node,        ///< Of expert groups, the devices in the same place of their nodes (NodeExchange) ...
+  experts_in_node,        ///< ... and the devices in the same node.
+  pool,                   ///< The devices that hold the same shard.
+  shard_groups,           ///< Of a pool, the devices of each group that shards states (HybridSharding) ...
+  shard_replicas,         ///< ... and those that hold the same shard of different groups.
+  expert_pools,           ///< The devices that hold the same experts ...
+  expert_shard_groups,    ///< ... those of them that shard states ...
+  expert_shard_replicas,  ///< ... and those that hold the same shard of the same experts.
 };
-inline constexpr std::size_t traffic_sets = 8;
+inline constexpr std::size_t traffic_sets = 10;
 
 /// What a device sends in collectives of one kind by one algorithm.
 struct SetTraffic {
@@ -72,10 +74,11 @@ class CollectiveTraffic {
   /// All-to-alls in expert groups that send a token once to each node.
   void set_exchange(std::shared_ptr<const NodeExchange> exchange);
   void add_exchange(std::vector<SetTraffic>& traffic, const MixtureOfExperts& moe, Bytes tokens, double times) const;
-  /// The reduction of gradients over the pool, and the all-gather of parameters.
-  void add_reduction(std::vector<SetTraffic>& traffic, Bytes gradients, bool all_reduce, double times = 1,
-                     Bytes bucket = {}) const;
-  void add_gather(std::vector<SetTraffic>& traffic, Bytes parameters, double times = 1, Bytes bucket = {}) const;
+  /// The reduction of gradients over the pools, and the all-gather of parameters.
+  void add_reduction(std::vector<SetTraffic>& traffic, const PoolBytes& gradients, bool all_reduce, double times = 1,
+                     const PoolBytes& bucket = {}) const;
+  void add_gather(std::vector<SetTraffic>& traffic, const PoolBytes& parameters, double times = 1,
+                  const PoolBytes& bucket = {}) const;
 
   /// Adds what a collective within a group sends `times` times.
   void add_sharing(const SharingRanks& ranks, const SharingCollective& collective, double times,
@@ -91,6 +94,12 @@ class CollectiveTraffic {
     std::function<Model()> of_all;
     Model all;  ///< Made when it is first asked for.
   };
+
+  struct PoolSets;
+  void add_reduction(std::vector<SetTraffic>& traffic, const PoolSets& of, Bytes gradients, bool all_reduce,
+                     double times, Bytes bucket) const;
+  void add_gather(std::vector<SetTraffic>& traffic, const PoolSets& of, Bytes parameters, double times,
+                  Bytes bucket) const;
 
   std::shared_ptr<GroupCollectives> groups_;
   std::shared_ptr<const NodeExchange> exchange_;

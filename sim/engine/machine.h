@@ -40,7 +40,7 @@ using SharingCosts = std::function<Estimate(const SharingRanks&, CollectiveKind,
 
 /// Collectives of a pool whose ranks shard states in groups (Mesh::shard_ranks).
 struct HybridSharding {
-  std::int64_t ranks = 0;  ///< Of a group.
+  std::int64_t ranks = 0;  ///< Of a group: devices of the pool.
   Collective within;       ///< Among the ranks of a group, in all groups at once.
   Collective across;       ///< Among the ranks that hold the same shard, for all shards at once.
 };
@@ -73,7 +73,8 @@ struct Machine {
   Collective experts{};    ///< Collectives in each expert group; this and the next two are empty where ep is 1.
   /// All-to-alls in each expert group that send a token once to each node (TensorParallelCollective::once_per_node).
   std::function<Estimate(const MixtureOfExperts&, Bytes)> experts_per_node{};
-  Collective expert_pools{};  ///< Collectives over the devices that hold the same experts.
+  Collective expert_pools{};                      ///< Collectives over the devices that hold the same experts ...
+  std::optional<HybridSharding> expert_hybrid{};  ///< ... and in groups of them, as `hybrid`.
   /// The load of a collective over the data-parallel group on the network, needed only where jobs share the network. If
   /// empty, these collectives do not load it.
   std::function<CollectivePlan(CollectiveKind, Bytes)> pool_flows;

@@ -128,36 +128,45 @@ Estimate both(const Estimate& first, const Estimate& second) {
   return {first.time + second.time, std::max(first.evidence, second.evidence)};
 }
 
-}  // namespace
+// The devices that have the same parameters, together or in groups.
+struct Pool {
+  const Collective& all;
+  const std::optional<HybridSharding>& hybrid;
+};
 
-Estimate reduction_of(Bytes gradients, bool all_reduce, const Machine& machine) {
+Estimate reduction_over(const Pool& pool, Bytes gradients, bool all_reduce) {
   if (gradients == Bytes{}) return {};
-  if (all_reduce) {
-    return both(machine.pool(CollectiveKind::reduce_scatter, gradients),
-                machine.pool(CollectiveKind::all_gather, gradients));
-  }
-  if (!machine.hybrid) return machine.pool(CollectiveKind::reduce_scatter, gradients);
-  const HybridSharding& hybrid = *machine.hybrid;
-  const Bytes shard(divided(gradients.count(), hybrid.ranks));
-  const Estimate within = hybrid.within(CollectiveKind::reduce_scatter, gradients);
-  return both(within, hybrid.across(CollectiveKind::all_reduce, shard));
+  const Estimate whole = pool.hybrid && !all_reduce ? pool.hybrid->within(CollectiveKind::reduce_scatter, gradients)
+                                                    : pool.all(CollectiveKind::reduce_scatter, gradients);
+  if (all_reduce) return both(whole, pool.all(CollectiveKind::all_gather, gradients));
+  if (!pool.hybrid) return whole;
+  const Bytes shard(divided(gradients.count(), pool.hybrid->ranks));
+  return both(whole, pool.hybrid->across(CollectiveKind::all_reduce, shard));
 }
 
-Estimate gather_of(Bytes parameters, const Machine& machine) {
+Estimate gather_over(const Pool& pool, Bytes parameters) {
   if (parameters == Bytes{}) return {};
-  return (machine.hybrid ? machine.hybrid->within : machine.pool)(CollectiveKind::all_gather, parameters);
+  return (pool.hybrid ? pool.hybrid->within : pool.all)(CollectiveKind::all_gather, parameters);
+}
+
+}  // namespace
+
+Estimate reduction_of(const PoolBytes& gradients, bool all_reduce, const Machine& machine) {
+  return both(reduction_over({machine.pool, machine.hybrid}, gradients.common, all_reduce),
+              reduction_over({machine.expert_pools, machine.expert_hybrid}, gradients.experts, all_reduce));
+}
+
+Estimate gather_of(const PoolBytes& parameters, const Machine& machine) {
+  return both(gather_over({machine.pool, machine.hybrid}, parameters.common),
+              gather_over({machine.expert_pools, machine.expert_hybrid}, parameters.experts));
 }
 
 Duration gradient_reduction(const StepEnd& end, const Machine& machine) {
-  const Duration common = reduction_of(end.gradient, end.all_reduce, machine).time;
-  if (end.expert_gradient == Bytes{}) return common;
-  return common + machine.expert_pools(CollectiveKind::reduce_scatter, end.expert_gradient).time;
+  return reduction_of(end.gradient, end.all_reduce, machine).time;
 }
 
 Duration parameter_gather(const StepEnd& end, const Machine& machine) {
-  const Duration common = gather_of(end.parameters, machine).time;
-  if (end.expert_parameters == Bytes{}) return common;
-  return common + machine.expert_pools(CollectiveKind::all_gather, end.expert_parameters).time;
+  return gather_of(end.parameters, machine).time;
 }
 
 Estimate optimizer_estimate(const OptimizerWork& work, const Machine& machine) {

@@ -11,13 +11,13 @@ namespace hdpsim {
 
 /// The time of a reduction of `gradients` over the data-parallel group without other traffic: a reduce-scatter or, if
 /// `all_reduce`, a reduce-scatter and an all-gather. Where ranks shard states in groups, a reduce-scatter in each group
-/// and an all-reduce of its shards over the groups.
-[[nodiscard]] Estimate reduction_of(Bytes gradients, bool all_reduce, const Machine& machine);
+/// and an all-reduce of its shards over the groups. Whole experts come behind the other parameters, because both use
+/// the same links.
+[[nodiscard]] Estimate reduction_of(const PoolBytes& gradients, bool all_reduce, const Machine& machine);
 /// The time of an all-gather of `parameters` among the ranks that shard them.
-[[nodiscard]] Estimate gather_of(Bytes parameters, const Machine& machine);
+[[nodiscard]] Estimate gather_of(const PoolBytes& parameters, const Machine& machine);
 /// The times of a stage's gradient reduction and of its parameter all-gather at the end of the step. They are 0 where
-/// the passes have done this work already, and the all-gather is 0 where the optimizer is not sharded. Whole experts
-/// come after the other parameters, because both use the same links.
+/// the passes have done this work already, and the all-gather is 0 where the optimizer is not sharded.
 [[nodiscard]] Duration gradient_reduction(const StepEnd& end, const Machine& machine);
 [[nodiscard]] Duration parameter_gather(const StepEnd& end, const Machine& machine);
 

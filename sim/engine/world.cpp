@@ -79,13 +79,20 @@ DeviceSets all_tensor_parallel_devices(const Mesh& mesh, const Placement& placem
   return sets;
 }
 
-HybridSharding hybrid_sharding(const Site& site, const Mesh& mesh, const Placement& placement,
-                               CollectiveTraffic& traffic) {
-  const Model within = model_among(shard_groups(mesh, placement), site);
-  const Model across = model_among(shard_replicas(mesh, placement), site);
-  traffic.set(TrafficSets::shard_groups, within);
-  traffic.set(TrafficSets::shard_replicas, across);
-  return {mesh.ranks_of_a_shard_group(), collective_of(within), collective_of(across)};
+/// Sets that have the same parameters, where so many devices of each shard states among each other.
+struct ShardedPools {
+  DeviceSets pools;
+  std::int64_t devices = 0;
+  TrafficSets groups = TrafficSets::shard_groups;
+  TrafficSets replicas = TrafficSets::shard_replicas;
+};
+
+HybridSharding hybrid_sharding(const Site& site, const ShardedPools& of, CollectiveTraffic& traffic) {
+  const Model within = model_among(shard_groups(of.pools, of.devices), site);
+  const Model across = model_among(shard_replicas(of.pools, of.devices), site);
+  traffic.set(of.groups, within);
+  traffic.set(of.replicas, across);
+  return {of.devices, collective_of(within), collective_of(across)};
 }
 
 void add_experts(Machine& machine, const Site& site, const Mesh& mesh, CollectiveTraffic& traffic) {
@@ -101,6 +108,11 @@ void add_experts(Machine& machine, const Site& site, const Mesh& mesh, Collectiv
   traffic.set(TrafficSets::experts, groups);
   traffic.set_exchange(exchange);
   traffic.set(TrafficSets::expert_pools, pools);
+  if (!mesh.shards_in_groups()) return;
+  machine.expert_hybrid = hybrid_sharding(site,
+                                          {expert_pools(mesh, placement), mesh.expert_shards(),
+                                           TrafficSets::expert_shard_groups, TrafficSets::expert_shard_replicas},
+                                          traffic);
 }
 
 // `site` and the placement live as long as the machine.
@@ -118,7 +130,9 @@ void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
   machine.pool_flows = [pool](CollectiveKind kind, Bytes bytes) {
     return pool->flows(kind, pool->estimate(kind, bytes));
   };
-  if (mesh.shards_in_groups()) machine.hybrid = hybrid_sharding(site, mesh, placement, *traffic);
+  if (mesh.shards_in_groups()) {
+    machine.hybrid = hybrid_sharding(site, {pools(mesh, placement), mesh.ranks_of_a_shard_group()}, *traffic);
+  }
   machine.sharing = [groups](const SharingRanks& ranks, CollectiveKind kind, Bytes bytes) {
     return groups->estimate(ranks, kind, bytes);
   };

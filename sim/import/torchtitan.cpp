@@ -236,12 +236,6 @@ class TorchtitanReader : private TorchtitanKeys {
     const bool keeps = reshard == "never" || (reshard == "default" && run_.pp > 1);
     const bool is_sharded = shards_ * run_.cp > 1;
     if (param != "bfloat16") diagnostics_.unsupported(position(param_at), "training in fp32 cannot be simulated");
-    if (has_experts_) {
-      unmodelled("FSDP", nullptr, "with experts the optimizer alone is sharded (mesh.zero: 1), and gradients are fp32",
-                 effects::slower_but_smaller);
-      note_states();
-      return;
-    }
     put_truth(run_.training, "repeat_keys", true);
     // The stages of a pipeline gather parameters for a step's first forward, sum gradients in full, in the type of the
     // reduction, and reduce them behind the last backward (torch/distributed/pipelining/stage.py,

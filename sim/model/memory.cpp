@@ -66,9 +66,10 @@ DeviceShape whole_shape(const Transformer& model, DeviceShape shape) {
 
 namespace {
 
-// Parameters of one layer, with experts of one shape counted once.
-std::int64_t distinct_weights(const Transformer& model, std::int64_t tp, std::int64_t ep) {
+// Parameters of one layer. Where products add gradients up, experts of one shape count once.
+std::int64_t gradient_weights(const Transformer& model, const Recipe& recipe, std::int64_t tp, std::int64_t ep) {
   std::int64_t sum = device_parameters(model, {{1, 0}}, 0, tp, ep).all();
+  if (recipe.summed_bytes() == 0) return sum;
   for (const WeightMatrix& matrix : weight_matrices(model, tp, ep)) {
     sum -= (matrix.count - 1) * matrix.rows * matrix.columns;
   }
@@ -81,7 +82,8 @@ std::int64_t distinct_weights(const Transformer& model, std::int64_t tp, std::in
 // gradient is assembled from. Frozen weights have none; in 4 bits the largest of them is there in elements.
 Bytes weight_workspace(const Transformer& model, const Recipe& recipe, std::int64_t tp, std::int64_t ep) {
   const std::int64_t element_bytes = model.element_bytes;
-  if (!recipe.lora.is_on()) return Bytes(distinct_weights(model, tp, ep) * recipe.parameter_bytes(element_bytes));
+  if (!recipe.lora.is_on())
+    return Bytes(gradient_weights(model, recipe, tp, ep) * recipe.parameter_bytes(element_bytes));
   std::int64_t largest = 0;
   for (const LayerOperation& operation : layer_operations(model, {}).list) {
     for (const WeightShape& weight : operation.weights) {

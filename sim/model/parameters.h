@@ -52,6 +52,15 @@ struct DeviceParameters {
   std::int64_t weights = 0;  ///< Those of both that are matrices of layers.
 
   [[nodiscard]] std::int64_t all() const { return common + experts; }
+  DeviceParameters& operator+=(const DeviceParameters& other) {
+    common += other.common;
+    experts += other.experts;
+    weights += other.weights;
+    return *this;
+  }
+  friend DeviceParameters operator*(std::int64_t count, const DeviceParameters& each) {
+    return {count * each.common, count * each.experts, count * each.weights};
+  }
 };
 
 /// Those of one of `tp` devices in expert groups of `ep` devices, which have some layers and `others` around them. It

@@ -64,9 +64,10 @@ struct Recipe {
   /// ZeRO stage (Rajbhandari et al. 2020). 0: nothing is sharded; 1: the optimizer; 2: gradients too; 3: parameters
   /// too. From 2 on, every micro-batch reduces the gradients of each layer after the layer's backward, and with 3 it
   /// gathers the parameters of each layer while the previous layer computes, forward and backward (FSDP, Zhao et al.
-  /// 2023). Both move the model's elements, not fp32 (but see reduces_fp32, parameters and gathered). Below 2,
-  /// gradients are reduced and parameters gathered once per step. Sharded gradients and parameters exist in full for
-  /// two layers: the one that computes and its neighbour.
+  /// 2023). Whole experts are sharded, gathered and reduced over the devices that hold the same ones. Both move the
+  /// model's elements, not fp32 (but see reduces_fp32, parameters and gathered). Below 2, gradients are reduced and
+  /// parameters gathered once per step. Sharded gradients and parameters exist in full for two layers: the one that
+  /// computes and its neighbour.
   std::int64_t zero = 1;
   std::int64_t gradient_bytes = 4;  ///< Bytes per element of gradients that are summed over micro-batches and ranks.
   /// In which parameters are kept: bf16 (elements), fp32, or fp8 for the weights of layers' products.
@@ -222,22 +223,16 @@ struct Recipe {
   /// PyTorch stops computing a layer again once backward has what it needs: the last product is left out
   /// (torch/utils/checkpoint.py, early stop; torch.compile leaves out what nobody reads).
   [[nodiscard]] bool stops_early() const { return is_pytorch() || recompute == Recompute::per_operation; }
-  /// Whether layers with experts are known under this recipe: every member of dense_only_members has its default.
-  [[nodiscard]] bool suits_experts() const;
+  /// Whether layers with experts are known under this recipe: every member of dense_only_members has its default, or
+  /// one device has each rank's stage, where tokens are not cut anyway.
+  [[nodiscard]] bool suits_experts(std::int64_t tp) const;
 };
 
-/// What is known for dense layers alone: experts are priced with sequence parallelism and fp32 gradients that products
-/// add up and that ZeRO-1 reduces once per step. This is the only statement of it: the reader of a study, its
+/// What is known for dense layers alone: under tensor parallelism experts need sequence parallelism (Megatron-LM,
+/// training/arguments.py, refuses to train them without). This is the only statement of it: the reader of a study, its
 /// reference page and the lowering ask it.
 inline constexpr std::tuple dense_only_members{
-    &Recipe::zero,
-    &Recipe::gradient_bytes,
-    &Recipe::parameters,
-    &Recipe::reduces_fp32,
-    &Recipe::overlap_grad_reduce,
-    &Recipe::overlap_param_gather,
     &Recipe::sequence_parallel,
-    &Recipe::accumulation_fusion,
 };
 
 /// Whether other values of a member than its default are known for dense layers alone.
@@ -254,9 +249,10 @@ template <class Value>
       dense_only_members);
 }
 
-inline bool Recipe::suits_experts() const {
+inline bool Recipe::suits_experts(std::int64_t tp) const {
   const Recipe usual;
-  return std::apply([&](auto... member) { return ((this->*member == usual.*member) && ...); }, dense_only_members);
+  return tp == 1 ||
+         std::apply([&](auto... member) { return ((this->*member == usual.*member) && ...); }, dense_only_members);
 }
 
 }  // namespace hdpsim

@@ -115,15 +115,15 @@ DeviceSets pools(const Mesh& mesh, const Placement& placement) {
   return all;
 }
 
-DeviceSets shard_groups(const Mesh& mesh, const Placement& placement) {
+DeviceSets shard_groups(const DeviceSets& pools, std::int64_t devices) {
   DeviceSets groups;
-  for (const auto& pool : pools(mesh, placement)) add_groups(pool, mesh.ranks_of_a_shard_group(), groups);
+  for (const auto& pool : pools) add_groups(pool, devices, groups);
   return groups;
 }
 
-DeviceSets shard_replicas(const Mesh& mesh, const Placement& placement) {
+DeviceSets shard_replicas(const DeviceSets& pools, std::int64_t devices) {
   DeviceSets all;
-  for (const auto& pool : pools(mesh, placement)) add_places(pool, mesh.ranks_of_a_shard_group(), all);
+  for (const auto& pool : pools) add_places(pool, devices, all);
   return all;
 }
 

@@ -12,6 +12,7 @@
 #include "sim/base/units.h"
 #include "sim/model/group_sharing.h"
 #include "sim/model/operation.h"
+#include "sim/model/parameters.h"
 #include "sim/model/transformer.h"
 #include "sim/model/work.h"
 #include "sim/network/collective_kind.h"
@@ -36,8 +37,8 @@ enum class Opcode : std::uint8_t {
   overhead,     ///< Fixed host time of a micro-batch.
   expert_wait,  ///< Wait for the device of an expert group that has most copies: work = index into expert_waits.
   issue,        ///< Wait until the host, which issues kernels one by one, has issued those of the iteration.
-  gather,       ///< Data-parallel all-gather of parameters: work = index into bytes (whole size).
-  reduce,       ///< Data-parallel reduction of gradients: work = index into bytes (whole size).
+  gather,       ///< Data-parallel all-gather of parameters: work = index into pools.
+  reduce,       ///< Data-parallel reduction of gradients: work = index into pools.
   share,        ///< Collective among the ranks of the micro-batch's group: work = index into shares.
   /// Wait of the mean rank of a group for the busiest one, whose attention or dense work is the instruction before:
   /// work = index into idle_shares.
@@ -195,10 +196,33 @@ struct SpanLaunch {
   Part part = Part::own;
 };
 
-/// The program that every rank of a group executes in one pass of a micro-batch. All ranks run the same instructions;
-/// only the tokens that they hold differ. Where their attention is unequal (is_uneven()), or ranks hold spans alone,
-/// its launches and the dense work are those of the busiest rank, and a wait behind each is the time in which the mean
-/// rank has nothing to do. Work is stored once and shared by all layers.
+/// The whole sizes of data-parallel collectives that follow each other on the same links: that of what all ranks of the
+/// pool have alike, and that of whole experts over the devices that hold the same experts (Megatron-Core's expert data
+/// parallel group; torchtitan's efsdp mesh).
+struct PoolBytes {
+  Bytes common;
+  Bytes experts;
+
+  [[nodiscard]] Bytes all() const { return common + experts; }
+  PoolBytes& operator+=(const PoolBytes& other) {
+    common += other.common;
+    experts += other.experts;
+    return *this;
+  }
+  friend bool operator==(const PoolBytes&, const PoolBytes&) = default;
+};
+/// Those of a device's parameters, of `width` bytes each.
+[[nodiscard]] inline PoolBytes pool_bytes(const DeviceParameters& parameters, std::int64_t width) {
+  return {Bytes(parameters.common * width), Bytes(parameters.experts * width)};
+}
+/// Those of parameters that are kept in a type; all of experts are weights of products.
+[[nodiscard]] inline PoolBytes pool_bytes(const DeviceParameters& parameters, NumberType type,
+                                          std::int64_t element_bytes) {
+  const std::int64_t weights = parameters.weights - parameters.experts;
+  return {parameter_bytes(type, parameters.common, weights, element_bytes),
+          parameter_bytes(type, parameters.experts, parameters.experts, element_bytes)};
+}
+
 /// What devices copy from or to their hosts with the collectives of sharded states, as shares of the collectives'
 /// bytes.
 struct HostShares {
@@ -206,12 +230,17 @@ struct HostShares {
   double reduced = 0;   ///< Behind a `reduce`, to the host.
 };
 
+/// The program that every rank of a group executes in one pass of a micro-batch. All ranks run the same instructions;
+/// only the tokens that they hold differ. Where their attention is unequal (is_uneven()), or ranks hold spans alone,
+/// its launches and the dense work are those of the busiest rank, and a wait behind each is the time in which the mean
+/// rank has nothing to do. Work is stored once and shared by all layers.
 struct MicroBatchProgram {
   std::vector<LinearPart> dense;
   std::vector<Attention> attention;
   std::vector<SpanLaunch> span_launches;  ///< As long as `attention` where all of it follows from lengths alone.
   std::vector<MemoryBound> memory_bound;
   std::vector<Bytes> bytes;
+  std::vector<PoolBytes> pools;
   std::vector<TensorParallelCollective> collectives;
   std::vector<SharingCollective> shares;
   std::vector<ExpertWait> expert_waits;
@@ -220,8 +249,8 @@ struct MicroBatchProgram {
   std::vector<Block> blocks;        ///< Forward then backward.
   bool all_reduce = false;          ///< `reduce` is an all-reduce; otherwise a reduce-scatter.
   /// A smaller `gather` or `reduce` is a part of a collective of this size, and takes its share of that time.
-  Bytes gather_bucket{};
-  Bytes reduce_bucket{};
+  PoolBytes gather_bucket{};
+  PoolBytes reduce_bucket{};
   HostShares host_copies = {};
   GroupSharing sharing = {};  ///< Of the micro-batch's group.
 

@@ -57,15 +57,11 @@ DeviceParameters stage_parameters(const Transformer& model, const Mesh& mesh, co
   return device_parameters(model, layers_of_stage(model, chunks, stage), around, mesh.tp, mesh.ep);
 }
 
-Bytes trained_bytes(const Recipe& recipe, std::int64_t parameters, std::int64_t weights, std::int64_t element_bytes) {
-  return parameter_bytes(recipe.gathered_type(), parameters, weights, element_bytes);
-}
-
-Bytes gathered_bytes(const Recipe& recipe, const DeviceParameters& held, const DeviceParameters& trained,
-                     std::int64_t element_bytes) {
-  const Bytes of_trained = trained_bytes(recipe, trained.all(), trained.weights, element_bytes);
-  if (!recipe.lora.is_on() || !recipe.gathers_in_pass()) return of_trained;
-  return of_trained + parameter_bytes(recipe.lora.base, held.all(), held.weights, element_bytes);
+PoolBytes gathered_bytes(const Recipe& recipe, const DeviceParameters& held, const DeviceParameters& trained,
+                         std::int64_t element_bytes) {
+  PoolBytes gathered = pool_bytes(trained, recipe.gathered_type(), element_bytes);
+  if (recipe.lora.is_on() && recipe.gathers_in_pass()) gathered += pool_bytes(held, recipe.lora.base, element_bytes);
+  return gathered;
 }
 
 ModelParts parts_of(const LoweringOptions& job) {
@@ -77,8 +73,8 @@ ModelParts parts_of(const LoweringOptions& job) {
     const DeviceParameters trained = trained_parameters(model, layer, recipe, held, mesh.tp);
     LayerOperations operations = layer_operations(alone, recipe);
     std::vector<KeptTensor> kept = kept_tensors(alone, recipe, expert_use(model, experts));
-    const Bytes gathered = gathered_bytes(recipe, held, trained, model.element_bytes);
-    kinds.push_back({std::move(alone), trained.all(), gathered, std::move(operations), std::move(kept)});
+    const PoolBytes gathered = gathered_bytes(recipe, held, trained, model.element_bytes);
+    kinds.push_back({std::move(alone), trained, gathered, std::move(operations), std::move(kept)});
   }
   return {std::move(kinds), end_operations(model, recipe)};
 }
@@ -144,7 +140,7 @@ Program::Program(const Plan& plan, std::shared_ptr<const LoweringContext> contex
   HDPSIM_CHECK(mesh.ep == options.experts.ep && expert_ranks(mesh.ep, mesh.tp) == plan.expert_ranks,
                "experts on {} devices, expert groups of {} devices of {} ranks in a plan for {} ranks",
                options.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
-  HDPSIM_CHECK(!options.model.moe || options.recipe.suits_experts(),
+  HDPSIM_CHECK(!options.model.moe || options.recipe.suits_experts(mesh.tp),
                "experts of {} under rules that are not known for them", options.model.name);
   for (std::int64_t chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
     layers_.push_back(pipeline_.chunk_map().runs(options.model, chunk));
@@ -257,7 +253,7 @@ bool Program::is_last(PassId id) const {
 
 PoolWork Program::pool_work(PassId id) const {
   const Recipe& recipe = options().recipe;
-  if (first_.empty() || pipeline_.stages() == 1 || options().mesh.hdp == 1) return {};
+  if (first_.empty() || pipeline_.stages() == 1 || !options().mesh.has_data_parallelism()) return {};
   const StagePass pass = pipeline_.pass(id);
   const bool forward = pass.kind == PassKind::forward;
   const bool gathers = forward && !recipe.gathers_in_pass() && recipe.gathers_by_layer(is_first(id));
@@ -272,8 +268,8 @@ PoolWork Program::pool_work(PassId id) const {
   const Mesh& mesh = options().mesh;
   const DeviceParameters held = device_parameters(model, layers, around, mesh.tp, mesh.ep);
   const DeviceParameters trained = trained_parameters(model, layers, recipe, held, mesh.tp);
-  return {gathers ? trained_bytes(recipe, trained.all(), trained.weights, model.element_bytes) : Bytes{},
-          Bytes(reduces ? trained.all() * recipe.gradient_bytes : 0)};
+  return {gathers ? pool_bytes(trained, recipe.gathered_type(), model.element_bytes) : PoolBytes{},
+          pool_bytes(trained, reduces ? recipe.gradient_bytes : 0)};
 }
 
 MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
@@ -291,7 +287,7 @@ Bytes Program::message(PassId id) const {
   return hidden_bytes(options().model, tokens) + tokens * choice;
 }
 
-std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage, std::int64_t expert_pool) const {
+std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage) const {
   const Mesh& mesh = options().mesh;
   const bool deals = options().recipe.zero > 0;
   std::vector<DealtMatrices> all;
@@ -299,7 +295,8 @@ std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage, std::int64_t
     for (const LayerRun& run : pipeline_.chunk_map().runs(options().model, chunk)) {
       for (WeightMatrix matrix : weight_matrices(context_->parts.kinds[run.kind].model, mesh.tp, mesh.ep)) {
         matrix.count *= run.count;
-        all.push_back({matrix, !deals ? 1 : matrix.whole_experts ? expert_pool : mesh.ranks_of_a_shard_group()});
+        const std::int64_t sharded = matrix.whole_experts ? mesh.expert_shards() : mesh.ranks_of_a_shard_group();
+        all.push_back({matrix, deals ? sharded : 1});
       }
     }
   }
@@ -313,17 +310,16 @@ StepEnd Program::step_end(std::int64_t stage) const {
   const ChunkMap& chunks = pipeline_.chunk_map();
   const DeviceParameters parameters = trained_parameters(model, layers_of_stage(model, chunks, stage), recipe,
                                                          stage_parameters(model, mesh, chunks, stage), mesh.tp);
-  const std::int64_t expert_pool = std::max<std::int64_t>(1, mesh.hdp * mesh.tp / mesh.ep);
-  const std::int64_t shard =
-      divided(parameters.common, mesh.ranks_of_a_shard_group()) + divided(parameters.experts, expert_pool);
-  const std::int64_t updated = recipe.zero == 0 ? parameters.common : shard;
+  const DeviceParameters shard{divided(parameters.common, mesh.ranks_of_a_shard_group()),
+                               divided(parameters.experts, mesh.expert_shards())};
+  const std::int64_t updated = recipe.zero == 0 ? parameters.all() : shard.all();
   OptimizerShare share{parameters.all(), updated, mesh.hdp > 1};
-  if (recipe.optimizer == Optimizer::muon) share.matrices = matrices_of(stage, expert_pool);
+  if (recipe.optimizer == Optimizer::muon) share.matrices = matrices_of(stage);
   StepEnd end{.gradient = {}, .optimizer = optimizer_work(share, model.element_bytes, recipe), .parameters = {}};
   end.all_reduce = recipe.zero == 0;
-  if (!recipe.reduces_by_layer(true)) end.gradient = Bytes(parameters.common * recipe.gradient_bytes);
+  if (!recipe.reduces_by_layer(true)) end.gradient = pool_bytes(parameters, recipe.gradient_bytes);
   if (!end.all_reduce && !recipe.gathers_by_layer(true)) {
-    end.parameters = trained_bytes(recipe, parameters.common, parameters.weights, model.element_bytes);
+    end.parameters = pool_bytes(parameters, recipe.gathered_type(), model.element_bytes);
   }
   if (is_narrow(recipe.products) && !recipe.lora.is_on()) {  // casts all parameters once per step
     end.optimizer.elementwise.traffic += Bytes(
@@ -331,11 +327,8 @@ StepEnd Program::step_end(std::int64_t stage) const {
                                              : cast_bytes(recipe.products, parameters.all(), model.element_bytes));
     ++end.optimizer.elementwise.kernels;
   }
-  end.expert_gradient = Bytes(parameters.experts * fp32_bytes);
-  end.expert_parameters = Bytes(parameters.experts * model.element_bytes);
   if (chunks.copies() > 1) {
-    end.twice = Bytes(divided(parameters.common, mesh.ranks_of_a_shard_group()) * recipe.gradient_bytes +
-                      divided(parameters.experts, expert_pool) * fp32_bytes);
+    end.twice = Bytes(shard.all() * recipe.gradient_bytes);
     end.other_stage = chunks.twin(stage);
   } else if (model.tied_embeddings && !recipe.lora.is_on() && chunks.has_embedding(stage) != chunks.has_head(stage)) {
     end.twice = Bytes(table_parameters(model, mesh.tp) * fp32_bytes);

@@ -10,6 +10,7 @@
 #include "sim/model/kept_tensors.h"
 #include "sim/model/layer_operations.h"
 #include "sim/model/optimizer_work.h"
+#include "sim/model/parameters.h"
 #include "sim/model/recipe.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/plan.h"
@@ -30,9 +31,9 @@ struct LoweringOptions {
 /// The layers of one kind.
 struct LayerKind {
   Transformer model;         ///< The model with layers of this kind alone.
-  std::int64_t trained = 0;  ///< Parameters of a layer on one device, whole experts included.
+  DeviceParameters trained;  ///< Of a layer on one device.
   /// What is gathered for the layer: with ZeRO stage 3 all of its parameters, and below those that are trained.
-  Bytes gathered = {};
+  PoolBytes gathered = {};
   LayerOperations operations;
   std::vector<KeptTensor> kept;  ///< By backward; what offload copies.
 };
@@ -98,20 +99,16 @@ struct PassClassHash {
 /// gather before the pass, and the gradients to reduce after it. Per device, for all layers of the pass, its embedding
 /// and its head.
 struct PoolWork {
-  Bytes gather;
-  Bytes reduction;
+  PoolBytes gather;
+  PoolBytes reduction;
 };
 
-/// The work of a stage's workers after their last pass, without the collectives that overlap with passes. Whole experts
-/// have their own data-parallel group.
+/// The work of a stage's workers after their last pass, without the collectives that overlap with passes.
 struct StepEnd {
-  Bytes gradient;           ///< Gradients of a device's parameters, reduced over the data-parallel group.
+  PoolBytes gradient;       ///< Gradients of a device's parameters, reduced over the data-parallel group.
   OptimizerWork optimizer;  ///< On a device's shard, whole experts included, or on all its parameters.
-  Bytes parameters;         ///< A device's parameters as elements, all-gathered over the data-parallel group.
+  PoolBytes parameters;     ///< A device's parameters as elements, all-gathered over the data-parallel group.
   bool all_reduce = false;  ///< ZeRO stage 0: the gradient is all-reduced; otherwise reduce-scattered.
-  /// The same for whole experts, over the devices that hold the same experts: every ep-th device of the stage.
-  Bytes expert_gradient = {};
-  Bytes expert_parameters = {};
   /// Gradients, per device, of parameters that another stage of the rank has too; the two stages sum them. These are
   /// the fp32 gradients of a table that is both embedding and head or, under a schedule with two copies of the model,
   /// those of the device's shard of all parameters.
@@ -167,7 +164,7 @@ class Program {
   }
   [[nodiscard]] bool is_first(PassId id) const;
   [[nodiscard]] bool is_last(PassId id) const;
-  [[nodiscard]] std::vector<DealtMatrices> matrices_of(std::int64_t stage, std::int64_t expert_pool) const;
+  [[nodiscard]] std::vector<DealtMatrices> matrices_of(std::int64_t stage) const;
 
   const Plan& plan_;
   std::shared_ptr<const LoweringContext> context_;

@@ -201,9 +201,10 @@ class StepWriter {
       case Opcode::exchange:
       case Opcode::offload:
       case Opcode::prefetch:
+        return fmt::format(R"(,"bytes":{})", program.bytes.at(instruction.work).count());
       case Opcode::gather:
       case Opcode::reduce:
-        return fmt::format(R"(,"bytes":{})", program.bytes.at(instruction.work).count());
+        return fmt::format(R"(,"bytes":{})", program.pools.at(instruction.work).all().count());
       case Opcode::dense:
       case Opcode::overhead:
       case Opcode::expert_wait:

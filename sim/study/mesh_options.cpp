@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "sim/model/experts.h"
@@ -79,7 +80,7 @@ class MeshChecks {
   }
 
   void check_rules_of_experts() {
-    if (point_.recipe.suits_experts()) return;
+    if (point_.recipe.suits_experts(point_.mesh.tp)) return;
     check_rules_of_experts(mesh_, mesh_keys());
     check_rules_of_experts(training_, training_keys());
   }
@@ -286,7 +287,13 @@ void check_shard_groups(const Value& study, const PointSpec& point, bool mesh_is
   const auto unsupported = [&](std::string_view what) {
     diagnostics.unsupported(where, fmt::format("ranks do not shard in groups yet {}", what), "leave 'shard_ranks' out");
   };
-  if (point.model.moe) unsupported("where models have experts");
+  const std::int64_t devices = mesh.shard_ranks * mesh.tp;
+  if (point.model.moe && devices % mesh.ep != 0 && mesh.ep % devices != 0) {
+    diagnostics.error(where,
+                      fmt::format("'shard_ranks' is {}, whose {} devices are no whole number of expert groups of {}",
+                                  mesh.shard_ranks, devices, mesh.ep),
+                      fmt::format("make it a multiple of {}", mesh.ep / std::gcd(mesh.ep, mesh.tp)));
+  }
   if (has_background(study)) unsupported("with other jobs that share links");
 }
 

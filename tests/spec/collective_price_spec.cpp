@@ -72,9 +72,9 @@ std::optional<std::pair<CollectiveKind, std::int64_t>> collective_of(const Micro
     case Opcode::collective:
       return std::pair(program.collectives[work].kind, program.collectives[work].bytes.count());
     case Opcode::gather:
-      return std::pair(CollectiveKind::all_gather, program.bytes[work].count());
+      return std::pair(CollectiveKind::all_gather, program.pools[work].common.count());
     case Opcode::reduce:
-      return std::pair(CollectiveKind::reduce_scatter, program.bytes[work].count());
+      return std::pair(CollectiveKind::reduce_scatter, program.pools[work].common.count());
     default:
       return std::nullopt;
   }

@@ -89,7 +89,7 @@ class Pricer {
       for (const Instruction& instruction : block.body) {
         if (instruction.stream != Stream::pool) continue;
         const auto times = static_cast<double>(instruction.runs(block.iterations));
-        const Bytes bytes = program.bytes[instruction.work];
+        const PoolBytes& bytes = program.pools[instruction.work];
         if (instruction.opcode == Opcode::gather) links.add_gather(sets, bytes, times, program.gather_bucket);
         if (instruction.opcode != Opcode::reduce) continue;
         links.add_reduction(sets, bytes, program.all_reduce, times, program.reduce_bucket);
@@ -133,13 +133,14 @@ class Pricer {
       case Opcode::issue:      // wait_for_host() sets it from the other instructions
         return {};
       case Opcode::gather:
-        return with_copy(part_of(program.gather_bucket, program.bytes[instruction.work],
-                                 [&](Bytes bytes) { return gather_of(bytes, machine_); }),
-                         program.bytes[instruction.work], program.host_copies.gathered, machine_.h2d);
+        return with_copy(part_of(program.gather_bucket, program.pools[instruction.work],
+                                 [&](const PoolBytes& bytes) { return gather_of(bytes, machine_); }),
+                         program.pools[instruction.work].all(), program.host_copies.gathered, machine_.h2d);
       case Opcode::reduce:
-        return with_copy(part_of(program.reduce_bucket, program.bytes[instruction.work],
-                                 [&](Bytes bytes) { return reduction_of(bytes, program.all_reduce, machine_); }),
-                         program.bytes[instruction.work], program.host_copies.reduced, machine_.d2h);
+        return with_copy(
+            part_of(program.reduce_bucket, program.pools[instruction.work],
+                    [&](const PoolBytes& bytes) { return reduction_of(bytes, program.all_reduce, machine_); }),
+            program.pools[instruction.work].all(), program.host_copies.reduced, machine_.d2h);
       case Opcode::share:
         return share(program.shares[instruction.work]);
     }
@@ -150,6 +151,14 @@ class Pricer {
   static Estimate with_copy(Estimate collective, Bytes bytes, double share, Bandwidth link) {
     if (share > 0) collective.time += bytes.scaled(share) / link;
     return collective;
+  }
+
+  template <class Price>
+  static Estimate part_of(const PoolBytes& bucket, const PoolBytes& bytes, const Price& price) {
+    Estimate sum = part_of(bucket.common, bytes.common, [&](Bytes common) { return price({common, {}}); });
+    if (bytes.experts == Bytes{}) return sum;
+    const Estimate more = part_of(bucket.experts, bytes.experts, [&](Bytes experts) { return price({{}, experts}); });
+    return {sum.time + more.time, std::max(sum.evidence, more.evidence)};
   }
 
   // The price of `bytes` in a collective of at least `bucket` bytes.

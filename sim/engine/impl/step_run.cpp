@@ -145,8 +145,8 @@ bool StepRun::parameters_are_there(WorkerId worker, PassId pass) {
   const std::size_t w = worker.index();
   if (gathered_for_[w] == pass) return true;
   gathered_for_[w] = pass;
-  const Bytes parameters = program_.pool_work(pass).gather;
-  if (parameters == Bytes{}) return true;
+  const PoolBytes parameters = program_.pool_work(pass).gather;
+  if (parameters == PoolBytes{}) return true;
   if (const CollectiveTraffic* links = collectives_.traffic()) {
     std::vector<SetTraffic> sent;
     links->add_gather(sent, parameters);
@@ -160,8 +160,8 @@ bool StepRun::parameters_are_there(WorkerId worker, PassId pass) {
 }
 
 void StepRun::reduce_gradients(WorkerId worker, PassId pass) {
-  const Bytes gradients = program_.pool_work(pass).reduction;
-  if (gradients == Bytes{}) return;
+  const PoolBytes gradients = program_.pool_work(pass).reduction;
+  if (gradients == PoolBytes{}) return;
   if (const CollectiveTraffic* links = collectives_.traffic()) {
     std::vector<SetTraffic> sent;
     links->add_reduction(sent, gradients, program_.options().recipe.zero == 0);

@@ -31,16 +31,16 @@ TrainingJob::TrainingJob(const Setting& setting, const Program& first_step, JobP
   const StepEnd reduced = longest_end(first_step, machine, gradient_reduction);
   const StepEnd gathered = longest_end(first_step, machine, parameter_gather);
   if (machine.pool_flows) {
-    reduction_flows_ = machine.pool_flows(CollectiveKind::reduce_scatter, reduced.gradient);
-    all_gather_flows_ = machine.pool_flows(CollectiveKind::all_gather, gathered.parameters);
+    reduction_flows_ = machine.pool_flows(CollectiveKind::reduce_scatter, reduced.gradient.common);
+    all_gather_flows_ = machine.pool_flows(CollectiveKind::all_gather, gathered.parameters.common);
   }
   const auto collective = [&](Duration alone, Bytes bytes, const CollectivePlan& flows) {
     return std::make_unique<PoolTraffic>(alone, bytes, flows, port_);
   };
   // An all-reduce is a reduce-scatter and an all-gather of its result.
-  reduction_ = collective(gradient_reduction(reduced, machine), reduced.gradient * (reduced.all_reduce ? 2 : 1),
+  reduction_ = collective(gradient_reduction(reduced, machine), reduced.gradient.common * (reduced.all_reduce ? 2 : 1),
                           reduction_flows_);
-  all_gather_ = collective(parameter_gather(gathered, machine), gathered.parameters, all_gather_flows_);
+  all_gather_ = collective(parameter_gather(gathered, machine), gathered.parameters.common, all_gather_flows_);
 }
 
 void TrainingJob::begin_step(const Program& program) {
@@ -147,10 +147,8 @@ void TrainingJob::count_collectives(Phase phase, double share) {
     std::vector<SetTraffic>& of_stage = sent.emplace_back();
     if (phase == Phase::reduction) {
       links->add_reduction(of_stage, end.gradient, end.all_reduce);
-      links->add(of_stage, TrafficSets::expert_pools, CollectiveKind::reduce_scatter, end.expert_gradient);
     } else {
       links->add_gather(of_stage, end.parameters);
-      links->add(of_stage, TrafficSets::expert_pools, CollectiveKind::all_gather, end.expert_parameters);
     }
   }
   for (std::size_t w = 0; w < program.pipeline().workers(); ++w) {

@@ -44,30 +44,16 @@ class RecipeReader {
     const bool gathers = arguments_.is_on("overlap_param_gather");
     const bool in_fp32 = sums_in_fp32();
     const bool fuses = arguments_.is_on("gradient_accumulation_fusion");
-    if (model_.has_experts) {
-      note_of_experts("num_distributed_optimizer_instances",
-                      arguments_.number("num_distributed_optimizer_instances", degree, 1) > 1,
-                      "the optimizer is sharded over the whole pool", effects::larger);
-      note_of_experts("use_distributed_optimizer", zero != 1, "the optimizer is sharded (mesh.zero: 1)",
-                      zero == 0 ? effects::larger : effects::slower_but_smaller);
-      note_of_experts("overlap_grad_reduce", reduces, "gradients are reduced behind the last backward",
-                      effects::faster);
-      note_of_experts("overlap_param_gather", gathers, "parameters are gathered before the first forward",
-                      effects::faster);
-      note_of_experts("grad_reduce_in_bf16", !in_fp32, "gradients are summed in fp32", effects::faster_and_smaller);
-      note_of_experts("gradient_accumulation_fusion", !fuses, "products add gradients to their sums", effects::slower);
-    } else {
-      put(run_.mesh, "zero", zero);
-      read_shard_groups(zero);
-      put(run_.training, "gradients", std::string(in_fp32 ? "fp32" : "bf16"));
-      put_truth(run_.training, "gradient_accumulation_fusion", fuses);
-      put_truth(run_.training, "overlap_grad_reduce", reduces && zero < 2);
-      put_truth(run_.training, "overlap_param_gather", gathers && zero == 1);
-      const std::int64_t bucket = arguments_.number("ddp_bucket_size", buckets, 0);
-      if (bucket > 0) put(run_.training, "bucket_parameters", bucket);
-    }
+    put(run_.mesh, "zero", zero);
+    read_shard_groups(zero);
+    put(run_.training, "gradients", std::string(in_fp32 ? "fp32" : "bf16"));
+    put_truth(run_.training, "gradient_accumulation_fusion", fuses);
+    put_truth(run_.training, "overlap_grad_reduce", reduces && zero < 2);
+    put_truth(run_.training, "overlap_param_gather", gathers && zero == 1);
+    const std::int64_t bucket = arguments_.number("ddp_bucket_size", buckets, 0);
+    if (bucket > 0) put(run_.training, "bucket_parameters", bucket);
     read_moments();
-    if (zero < 2 || model_.has_experts) put_truth(run_.training, "gradient_buffer", true);
+    if (zero < 2) put_truth(run_.training, "gradient_buffer", true);
     read_optimizer(zero);
     put(run_.training, "loss", std::string(arguments_.is_on("cross_entropy_loss_fusion") ? "fused" : "fp32"));
   }
@@ -127,10 +113,6 @@ class RecipeReader {
     return arguments_.is_on("accumulate_allreduce_grads_in_fp32");
   }
 
-  void note_of_experts(std::string_view key, bool is_other, std::string_view follows, const LikelyEffect& effect) {
-    if (is_other) arguments_.note_unmodelled(key, fmt::format("with experts {}", follows), effect);
-  }
-
   // ---- Tensor parallelism and kernels
 
   void read_tensor_parallelism() {
@@ -144,8 +126,10 @@ class RecipeReader {
           fmt::format("{} needs --sequence-parallel", arguments_.written("tp_comm_overlap")));
     }
     if (model_.has_experts) {
-      note_of_experts("sequence_parallel", !is_parallel, "norms and residuals are of 1 / tp of the tokens",
-                      effects::slower_and_larger);
+      if (!is_parallel) {
+        arguments_.note_unmodelled("sequence_parallel", "with experts norms and residuals are of 1 / tp of the tokens",
+                                   effects::slower_and_larger);
+      }
     } else {
       put_truth(run_.training, "sequence_parallel", is_parallel);
     }

@@ -36,7 +36,7 @@ class OperationWork {
   void cast_in_product(const LayerOperation& of, std::int64_t n, std::int64_t k);
   [[nodiscard]] std::int64_t products_in(const LayerOperation& of) const;
   void added_gradients(const LayerOperation& of, std::int64_t k);
-  void weight_gradient(std::int64_t elements);
+  void weight_gradient(std::int64_t elements, std::int64_t weights);
   void cast_weight(std::int64_t elements);
   void copy_shards(std::int64_t elements, bool is_trained = true);
   void norm(const LayerOperation& of);
@@ -77,9 +77,9 @@ class OperationWork {
   void cast_fp32(std::int64_t count) { kernel(count * (fp32_bytes + element_bytes())); }
   /// Backward multiplies a gradient of so many bytes an element by the mask.
   void drop_gradient(std::int64_t count, std::int64_t bytes) { kernel(count * (2 * bytes + mask_bytes)); }
-  /// Reads a weight's gradient, and reads and writes its sum over micro-batches, of `sum` bytes an element; 0: no
-  /// kernel does.
-  void add_up(std::int64_t count, std::int64_t sum);
+  /// Reads gradients of so many weights, and reads and writes their sums over micro-batches, of `sum` bytes an element;
+  /// 0: no kernel does.
+  void add_up(std::int64_t count, std::int64_t sum, std::int64_t weights = 1);
 
   const LayerOperations& operations_;
   const Recipe& recipe_;

@@ -11,17 +11,19 @@ void OperationWork::product(const LayerOperation& of) {
   std::int64_t n = 0;
   for (const WeightShape& weight : of.weights) n += weight.rows.on(rows_.tp);
   const std::int64_t k = of.weights.front().columns.on(rows_.tp);
+  // A device's experts are one tensor of PyTorch, and a weight each of Transformer Engine.
+  const std::int64_t weights = of.is_of_experts() ? std::ssize(rows_.copies) : 1;
   recipe_.casts_in_products() ? cast_in_product(of, n, k) : cast_input(of, rows(of) * (is_forward() ? k : n));
-  if (recipe_.autocast()) cast_weight(n * k);
+  if (recipe_.autocast()) cast_weight(weights * n * k);
   if (recipe_.lora.dequantizes() && !of.is_adapter && of.part != DensePart::head) dequantize(of, n * k);
-  if (!is_again_ && recipe_.copies_shards()) copy_shards(n * k, of.is_trained);
+  if (!is_again_ && recipe_.copies_shards()) copy_shards(weights * n * k, of.is_trained);
   // The gradient of a bias is the sum of the output's gradient over all tokens, which is read once more for it. In fp8
   // the cast of that gradient adds it up (Transformer Engine, cast_transpose_dbias).
   if (!is_forward() && of.is_trained && !is_narrow(of.format) && of.sums_bias) kernel(rows(of) * n * element_bytes());
   products_of(of, k);
   if (is_forward()) return;
   added_gradients(of, k);
-  if (of.is_trained) weight_gradient(n * k);
+  if (of.is_trained) weight_gradient(weights * n * k, weights);
 }
 
 void OperationWork::products_of(const LayerOperation& of, std::int64_t k) {
@@ -112,8 +114,8 @@ void OperationWork::cast_in_product(const LayerOperation& of, std::int64_t n, st
 
 // Besides its product: where a kernel adds it up; and the copy of the gradient from the product or, under autocast, the
 // cast to fp32, and its division before ranks sum it.
-void OperationWork::weight_gradient(std::int64_t elements) {
-  add_up(elements, recipe_.added_bytes());
+void OperationWork::weight_gradient(std::int64_t elements, std::int64_t weights) {
+  add_up(elements, recipe_.added_bytes(), weights);
   if (recipe_.flat_gradients()) kernel(elements * 2 * (stream() + element_bytes()), MemoryKernel::other, 2);
 }
 
@@ -130,8 +132,8 @@ void OperationWork::copy_shards(std::int64_t elements, bool is_trained) {
   if (!is_forward() && is_trained) kernel(elements * (element_bytes() + recipe_.reduction_bytes(element_bytes())));
 }
 
-void OperationWork::add_up(std::int64_t count, std::int64_t sum) {
-  if (sum > 0) kernel(count * (stream() + 2 * sum));
+void OperationWork::add_up(std::int64_t count, std::int64_t sum, std::int64_t weights) {
+  if (sum > 0) kernel(count * (stream() + 2 * sum), MemoryKernel::other, weights);
 }
 
 }  // namespace hdpsim

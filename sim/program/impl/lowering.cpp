@@ -32,7 +32,9 @@ class Lowering {
 
   void compute_forward() {
     if (work_.gathers) {
-      gather_first(writer_, gather_around(writer_) + (has_layers() ? gather_of(work_.layers.front()) : Bytes{}));
+      PoolBytes gathered = gather_around(writer_);
+      if (has_layers()) gathered += gather_of(work_.layers.front());
+      gather_first(writer_, gathered);
     }
     if (!work_.embedding) writer_.gather_received(Direction::forward);
     if (work_.embedding && writer_.has_tokens()) embedding_forward();
@@ -67,10 +69,10 @@ class Lowering {
   void weights_of_layers(const LayerRun& layers) {
     writer_.open_layers(layers, Direction::backward);
     layer_weights(writer_);
-    if (!writer_.layer().moe) reduce(writer_, writer_.layer_parameters(writer_.run()));
+    reduce(writer_, writer_.layer_parameters(writer_.run()));
   }
 
-  void weights_of(DensePart part, std::int64_t parameters) {
+  void weights_of(DensePart part, const DeviceParameters& parameters) {
     writer_.open_block(1, Direction::backward);
     writer_.run(part);
     end_block();
@@ -133,17 +135,18 @@ class Lowering {
     const auto gathered = gathers_again(writer_) ? std::optional(gather_next(writer_, next)) : std::nullopt;
     writer_.begin_layer();
     layer_backward(writer_);
-    if (!writer_.has_tokens()) return;
     if (gathered) wait_for_gather(writer_, *gathered);
-    begin_ring_behind_last_layer(writer_);
-    if (fetched) wait_for_prefetch(writer_, *fetched);
+    if (writer_.has_tokens()) {
+      begin_ring_behind_last_layer(writer_);
+      if (fetched) wait_for_prefetch(writer_, *fetched);
+    }
     reduce(writer_, writer_.layer_parameters(writer_.run()));
   }
 
   // A chunk that is the embedding or the head alone has no layers.
   [[nodiscard]] bool has_layers() const { return !work_.layers.empty(); }
   [[nodiscard]] bool gathers_layers_again() const { return has_layers() && gathers_again(writer_); }
-  [[nodiscard]] Bytes gather_of(const LayerRun& layers) const { return writer_.layer_gather(layers); }
+  [[nodiscard]] const PoolBytes& gather_of(const LayerRun& layers) const { return writer_.layer_gather(layers); }
   // Nothing before frozen layers is trained.
   [[nodiscard]] bool trains_embedding() const { return work_.embedding && !writer_.recipe().lora.is_on(); }
 

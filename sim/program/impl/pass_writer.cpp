@@ -59,6 +59,10 @@ Index PassWriter::bytes(Bytes amount) {
   return added(program_.bytes, amount);
 }
 
+Index PassWriter::pool(const PoolBytes& amount) {
+  return added(program_.pools, amount);
+}
+
 Index PassWriter::attention(Attention work) {
   work.dropout = recipe().dropout;
   return added(program_.attention, std::move(work));

@@ -60,10 +60,10 @@ class PassWriter {
   /// What is known of the layers of the open block, which has some.
   [[nodiscard]] const LayerKind& kind_of_layers() const { return parts_.kinds[open_.run.kind]; }
   /// Trained parameters of one layer on a device, and what is gathered for it.
-  [[nodiscard]] std::int64_t layer_parameters(const LayerRun& layers) const {
+  [[nodiscard]] const DeviceParameters& layer_parameters(const LayerRun& layers) const {
     return parts_.kinds[layers.kind].trained;
   }
-  [[nodiscard]] Bytes layer_gather(const LayerRun& layers) const { return parts_.kinds[layers.kind].gathered; }
+  [[nodiscard]] const PoolBytes& layer_gather(const LayerRun& layers) const { return parts_.kinds[layers.kind].gathered; }
   [[nodiscard]] const ExpertTokens& expert_tokens() const { return expert_tokens_; }
   [[nodiscard]] std::int64_t tp() const { return options_.mesh.tp; }
   [[nodiscard]] const GroupSharing& sharing() const { return program_.sharing; }
@@ -111,6 +111,7 @@ class PassWriter {
   void end_ring(Index first_exchange) { program_.blocks.back().rings.push_back({first_exchange, next()}); }
 
   [[nodiscard]] Index bytes(Bytes amount);
+  [[nodiscard]] Index pool(const PoolBytes& amount);
   [[nodiscard]] Index attention(Attention work);
   /// One that is this part of the attention to the micro-batch's spans.
   [[nodiscard]] Index attention(Attention work, SpanLaunch::Part part);

@@ -83,8 +83,8 @@ TEST_CASE("tensor-parallel traffic is on the NVLinks of each rank, gradients on 
   const double tensors = sent_in(program, CollectiveGroup::tensor_parallel, 8);
   REQUIRE(tensors > 0);
   const StepEnd end = program.step_end();
-  const double pool = sent_by_one(CollectiveKind::reduce_scatter, end.gradient, 2) +
-                      sent_by_one(CollectiveKind::all_gather, end.parameters, 2);
+  const double pool = sent_by_one(CollectiveKind::reduce_scatter, end.gradient.common, 2) +
+                      sent_by_one(CollectiveKind::all_gather, end.parameters.common, 2);
   constexpr double flags = 1e-3;  // of the protocols of small collectives
   for (const Grain grain : test::all_grains) {
     const Timeline timeline = simulate(program, world->machine(), grain);

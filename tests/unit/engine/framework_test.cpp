@@ -123,16 +123,16 @@ TEST_CASE("without sharding gradients are all-reduced and nothing is gathered", 
     return Program(plan, options).step_end();
   };
   // fp32 gradients are twice as many bytes as bf16 parameters, and an all-reduce passes them around twice.
-  const Duration gradients = end_of(1).gradient / 1_GBps;
+  const Duration gradients = end_of(1).gradient.common / 1_GBps;
   CHECK(gradient_reduction(end_of(0), bytewise_pool()) == 2 * gradients);
   CHECK(gradient_reduction(end_of(1), bytewise_pool()) == gradients);
   CHECK(parameter_gather(end_of(0), bytewise_pool()) == Duration{});
   CHECK(2 * parameter_gather(end_of(1), bytewise_pool()) == gradients);
   CHECK(end_of(0).optimizer.elementwise.traffic == end_of(1).optimizer.elementwise.traffic * 2);
   CHECK(end_of(0).all_reduce);
-  CHECK(end_of(0).parameters == Bytes{});
-  CHECK(end_of(3).gradient == Bytes{});
-  CHECK(end_of(3).parameters == Bytes{});
+  CHECK(end_of(0).parameters == PoolBytes{});
+  CHECK(end_of(3).gradient == PoolBytes{});
+  CHECK(end_of(3).parameters == PoolBytes{});
   CHECK(end_of(3).optimizer.elementwise.traffic == end_of(1).optimizer.elementwise.traffic);
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("parameters in fp32 are gathered in twice the bytes and reduced in as 
     Bytes sum;
     for (const Block& block : program.blocks) {
       for (const Instruction& i : block.body) {
-        if (i.opcode == opcode) sum += block.iterations * program.bytes[i.work];
+        if (i.opcode == opcode) sum += block.iterations * program.pools[i.work].common;
       }
     }
     return sum;
@@ -287,10 +287,19 @@ TEST_CASE("ranks that shard in groups gather in a group and reduce in it, then o
     };
   };
   machine.hybrid = HybridSharding{4, at(100_GBps), at(10_GBps)};
-  CHECK(gather_of(gradients, machine).time == gradients / 100_GBps);
-  CHECK(reduction_of(gradients, false, machine).time == gradients / 100_GBps + Bytes(gradients.count() / 4) / 10_GBps);
+  const PoolBytes common{gradients, {}};
+  CHECK(gather_of(common, machine).time == gradients / 100_GBps);
+  CHECK(reduction_of(common, false, machine).time == gradients / 100_GBps + Bytes(gradients.count() / 4) / 10_GBps);
   CHECK(*kinds == std::vector{CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce});
-  CHECK(reduction_of(gradients, true, machine).time == 18_s);  // nothing is sharded
+  CHECK(reduction_of(common, true, machine).time == 18_s);  // nothing is sharded
+  // Whole experts come behind, over the devices that have the same ones.
+  machine.expert_pools = test::each_takes(2_s);
+  const PoolBytes both{gradients, gradients};
+  CHECK(gather_of(both, machine).time == gather_of(common, machine).time + 2_s);
+  CHECK(reduction_of(both, true, machine).time == 18_s + 4_s);
+  machine.expert_hybrid = HybridSharding{2, at(100_GBps), at(10_GBps)};
+  CHECK(reduction_of(both, false, machine).time ==
+        reduction_of(common, false, machine).time + gradients / 100_GBps + Bytes(gradients.count() / 2) / 10_GBps);
 }
 
 TEST_CASE("a pipeline waits for the parameters of its first chunk and ends with the gradients of it",

@@ -267,7 +267,7 @@ TEST_CASE("DualPipe: every stage has the parameters of its mirror image, and sum
     parameters += parameters_of_stage(options.model, options.mesh, chunks, stage);
     const StepEnd end = program.step_end(stage);
     CHECK(end.other_stage == 3 - stage);
-    CHECK(end.twice == end.gradient / 2);  // a rank of two in the pool has half of the sums
+    CHECK(end.twice == end.gradient.common / 2);  // a rank of two in the pool has half of the sums
   }
   CHECK(parameters == 2 * parameter_count(options.model));
   // The second micro-batch enters at the last stage.

@@ -240,7 +240,7 @@ TEST_CASE("what is computed again is all, the attention core, or modules", "[imp
             "them; training.recompute: none is the other bound; the run likely takes less time and needs more memory"});
 }
 
-TEST_CASE("experts are divided as the arguments say, and what only dense layers know is told", "[import]") {
+TEST_CASE("experts are divided as the arguments say, and sharded as all else", "[import]") {
   const std::string experts =
       std::string(small) + llama + "--num-experts 8 --use-distributed-optimizer --moe-grouped-gemm ";
   CHECK(good(experts).mesh("ep") == "absent");
@@ -260,10 +260,8 @@ TEST_CASE("experts are divided as the arguments say, and what only dense layers 
   CHECK(cut.notes(Kind::unmodelled).size() == 1);
   const Read overlapped = good(experts + "--overlap-grad-reduce --fp8-format e4m3 --fp8-recipe blockwise");
   CHECK(Read::text(overlapped.run.kernels, "linear") == "fp8_blocks");
-  CHECK(overlapped.training("overlap_grad_reduce") == "absent");
-  CHECK(overlapped.notes(Kind::unmodelled) ==
-        std::vector<std::string>{"--overlap-grad-reduce: with experts gradients are reduced behind the last backward; "
-                                 "the run likely takes less time"});
+  CHECK(overlapped.training("overlap_grad_reduce") == "true");
+  CHECK(overlapped.notes(Kind::unmodelled).empty());
 }
 
 TEST_CASE("optimizers in groups, moments in bf16 and formats in fp8 are said", "[import]") {

@@ -253,6 +253,28 @@ TEST_CASE("a parameter takes 18 bytes, of which each level of ZeRO shards anothe
   CHECK(held(3) == 18 * parameters / d + 6 * two_layers);
 }
 
+TEST_CASE("each level of ZeRO shards whole experts over the devices that hold the same ones", "[memory]") {
+  const Transformer model = preset("mixtral-8x7b");
+  const std::int64_t d = 32;
+  const std::int64_t ep = 8;
+  const DeviceShape shape = whole_shape(model, {.pool = d});
+  const std::int64_t around = parameters_around_layers(model, true, true);
+  const DeviceParameters all = device_parameters(model, shape.layers, around, 1, ep);
+  const DeviceParameters two = device_parameters(model, {{2, 0}}, 0, 1, ep);
+  REQUIRE(all.experts % (d / ep) == 0);
+  const std::int64_t shard = divided(all.common, d) + all.experts / (d / ep);
+  const auto held = [&](std::int64_t zero) {
+    const Recipe recipe{.zero = zero, .gradient_bytes = 2, .accumulation_fusion = zero < 2};
+    const MemoryParts parts = DeviceMemory(model, shape, recipe, {.ep = ep}).states();
+    CHECK(parts[MemoryPart::optimizer] == Bytes(12 * (zero == 0 ? all.all() : shard)));
+    return (parts[MemoryPart::parameters] + parts[MemoryPart::gradients]).count();
+  };
+  CHECK(held(0) == 4 * all.all());
+  CHECK(held(1) == 4 * all.all());
+  CHECK(held(2) == 2 * all.all() + 2 * (shard + two.all()));
+  CHECK(held(3) == 4 * (shard + two.all()));
+}
+
 TEST_CASE("under autocast a parameter takes 16 bytes and is gathered in 4, its gradient in as many", "[memory]") {
   // The fp32 shard is what Adam updates: beside it a gradient in fp32, momentum and variance. FSDP casts the sum over
   // ranks to the type of the parameter, whatever they were summed in.

@@ -196,14 +196,15 @@ TEST_CASE("groups that shard states are consecutive ranks of a pool, and replica
   const Mesh mesh{.hdp = 4, .tp = 2, .pp = 1, .shard_ranks = 2};
   Diagnostics diagnostics;
   const auto placement = make_placement("contiguous", mesh, rail_cluster(1), diagnostics);
-  CHECK(shard_groups(mesh, *placement) == DeviceSets{{DeviceId(0), DeviceId(2)},
-                                                     {DeviceId(4), DeviceId(6)},
-                                                     {DeviceId(1), DeviceId(3)},
-                                                     {DeviceId(5), DeviceId(7)}});
-  CHECK(shard_replicas(mesh, *placement) == DeviceSets{{DeviceId(0), DeviceId(4)},
-                                                       {DeviceId(2), DeviceId(6)},
-                                                       {DeviceId(1), DeviceId(5)},
-                                                       {DeviceId(3), DeviceId(7)}});
+  const DeviceSets all = pools(mesh, *placement);
+  CHECK(shard_groups(all, 2) == DeviceSets{{DeviceId(0), DeviceId(2)},
+                                           {DeviceId(4), DeviceId(6)},
+                                           {DeviceId(1), DeviceId(3)},
+                                           {DeviceId(5), DeviceId(7)}});
+  CHECK(shard_replicas(all, 2) == DeviceSets{{DeviceId(0), DeviceId(4)},
+                                             {DeviceId(2), DeviceId(6)},
+                                             {DeviceId(1), DeviceId(5)},
+                                             {DeviceId(3), DeviceId(7)}});
 }
 
 TEST_CASE("no collective beats its bytes over the NICs of a node", "[collective]") {

@@ -190,8 +190,8 @@ TEST_CASE("parameters of every layer are gathered once in each direction, and th
     for (std::int64_t n = 0; n < block.iterations; ++n) {
       for (const Instruction& i : block.body) {
         if (!i.active(n, block.iterations)) continue;
-        if (i.opcode == Opcode::gather) gathered += program.bytes[i.work];
-        if (i.opcode == Opcode::reduce) reduced += program.bytes[i.work];
+        if (i.opcode == Opcode::gather) gathered += program.pools[i.work].common;
+        if (i.opcode == Opcode::reduce) reduced += program.pools[i.work].common;
       }
     }
   }

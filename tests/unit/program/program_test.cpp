@@ -135,7 +135,7 @@ TEST_CASE("the optimizer is sharded over the pool, gradients and parameters are 
     return Program(plan, options).step_end();
   };
   CHECK(end_of(four).gradient == end_of(one).gradient);
-  CHECK(end_of(one).gradient == end_of(one).parameters * 2);  // fp32 against bf16
+  CHECK(end_of(one).gradient.common == end_of(one).parameters.common * 2);  // fp32 against bf16
   CHECK(end_of(four).optimizer.elementwise.traffic.gigabytes() ==
         Approx(end_of(one).optimizer.elementwise.traffic.gigabytes() / 4).epsilon(1e-4));
 }
@@ -148,15 +148,15 @@ TEST_CASE("a pipeline gathers and reduces all parameters of a device once, besid
       LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 2, .pp = 2}};
       options.recipe = {.zero = zero, .overlap_grad_reduce = overlaps, .overlap_param_gather = overlaps};
       const Program program(plan, options);
-      Bytes gathered = program.step_end(1).parameters;
-      Bytes reduced = program.step_end(1).gradient;
+      Bytes gathered = program.step_end(1).parameters.common;
+      Bytes reduced = program.step_end(1).gradient.common;
       for (std::size_t id = 0; id < program.pipeline().passes(); ++id) {
         const PassId pass(id);
         const bool is_of_worker = program.pipeline().pass(pass).stage == 1 &&
                                   program.pipeline().micro_batch(pass).group.front() == HdpRank(0);
         if (!is_of_worker) continue;
-        gathered += program.pool_work(pass).gather;
-        reduced += program.pool_work(pass).reduction;
+        gathered += program.pool_work(pass).gather.common;
+        reduced += program.pool_work(pass).reduction.common;
       }
       const std::int64_t parameters =
           parameters_of_stage(options.model, options.mesh, program.pipeline().chunk_map(), 1);
@@ -222,7 +222,7 @@ TEST_CASE("elements of four bytes double what is sent", "[program]") {
     options.model.element_bytes = element;
     const Program program(plan, options);
     const MicroBatchProgram lowered_program = program.micro_batch(MicroBatchId(0));
-    Bytes sum = program.step_end().parameters;
+    Bytes sum = program.step_end().parameters.common;
     for (const Block& block : lowered_program.blocks) {
       for (const Instruction& i : block.body) {
         if (i.opcode == Opcode::exchange) sum += lowered_program.bytes[i.work];
