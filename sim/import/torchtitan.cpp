@@ -248,29 +248,43 @@ class TorchtitanReader : private TorchtitanKeys {
     read_states(is_sharded);
   }
 
-  // The type of parameters is that of their gradients' sums and of the optimizer's moments, too.
+  // The type of parameters is that of their gradients' sums and of the optimizer's moments, too. FSDP2 gathers casts of
+  // its fp32 shards, which are the optimizer's copy, and reduces in reduce_dtype. Replicas without a mesh of tensors or
+  // stages run under autocast (torchtitan/distributed/utils.py, maybe_enable_amp).
   void read_states(bool is_sharded) {
     const std::string reduce = word(find("training", "mixed_precision_reduce"), "float32");
     const bool is_bf16 = states_are_bf16();
+    const bool has_shards_alone = run_.mesh.find("zero")->text == "3";
     put(run_.training, "gradients", std::string(is_bf16 ? "bf16" : "fp32"));
     if (is_bf16) {
       put(run_.training, "master", std::string("none"));
       put(run_.training, "moments", std::string("bf16"));
+    } else if (!is_sharded && run_.tp == 1 && run_.pp == 1) {
+      put(run_.training, "parameters", std::string("fp32"));
     }
-    if (!is_sharded) return;
-    put(run_.training, "shards", std::string("parameters"));
-    put(run_.training, "reduce", std::string(reduce == "float32" ? "fp32" : "elements"));
+    if (is_sharded) put(run_.training, "shards", std::string("parameters"));
+    if (is_sharded && reduce == "float32") put(run_.training, "reduce", std::string("fp32"));
+    has_shards_alone ? read_offload() : note_offload();
+  }
+
+  // FSDP2's CPUOffloadPolicy.
+  void read_offload() {
+    if (!truth(find("training", "enable_cpu_offload"))) return;
+    Value host = Value::map();
+    put(host, "optimizer", 1);
+    put_truth(host, "parameters", true);
+    put(host, "updates_per_s", torch_updates_per_s);
+    run_.training.set("host", std::move(host));
+  }
+
+  void note_offload() {
+    const Value* at = find("training", "enable_cpu_offload");
+    if (!truth(at)) return;
+    unmodelled("training.enable_cpu_offload", at, "parameters, gradients and states stay on the device",
+               effects::slower_but_smaller);
   }
 
   bool states_are_bf16() { return word(find("training", "dtype"), "float32") == "bfloat16"; }
-
-  void note_states() {
-    if (states_are_bf16()) {
-      unmodelled("training.dtype = bfloat16", find("training", "dtype"),
-                 "with experts parameters have an fp32 copy, and gradients and moments are fp32",
-                 effects::faster_and_smaller);
-    }
-  }
 
   // ---- Kernels
 
@@ -330,7 +344,13 @@ class TorchtitanReader : private TorchtitanKeys {
     for (const char* step : {"linear", "float8"}) table = table == nullptr ? nullptr : table->find(step);
     if (table == nullptr) table = root().find("float8");
     const Value* gather = table == nullptr ? nullptr : table->find("enable_fsdp_float8_all_gather");
-    if (is_fp8 && truth(gather)) put(run_.training, "gather", std::string("fp8"));
+    if (!is_fp8 || !truth(gather)) return;
+    const Value* zero = run_.mesh.find("zero");
+    if (zero != nullptr && zero->text == "3") {
+      run_.training.set("gather", Value::scalar("fp8"));
+    } else {
+      unmodelled("enable_fsdp_float8_all_gather", gather, "parameters are gathered in bf16", effects::faster);
+    }
   }
 
   // ---- Recomputation

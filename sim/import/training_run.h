@@ -51,6 +51,10 @@ struct TrainingRun {
   ImportNotes notes = {};
 };
 
+/// Parameters that PyTorch's AdamW updates a second on a host's processors: 10 billion in 14.76 s (Ren et al. 2021,
+/// arXiv 2101.06840, table 4, PT-CPU).
+inline constexpr std::int64_t torch_updates_per_s = 678'000'000;
+
 /// An entry of a map of a study: a number, a word or a truth.
 void put(Value& map, std::string_view key, std::int64_t value);
 void put(Value& map, std::string_view key, const std::string& value);

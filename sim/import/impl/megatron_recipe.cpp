@@ -53,6 +53,7 @@ class RecipeReader {
     const std::int64_t bucket = arguments_.number("ddp_bucket_size", buckets, 0);
     if (bucket > 0) put(run_.training, "bucket_parameters", bucket);
     read_moments();
+    read_host();
     if (zero < 2) put_truth(run_.training, "gradient_buffer", true);
     read_optimizer(zero);
     put(run_.training, "loss", std::string(arguments_.is_on("cross_entropy_loss_fusion") ? "fused" : "fp32"));
@@ -80,6 +81,17 @@ class RecipeReader {
     } else if (first != "fp32") {
       put(run_.training, "moments", std::string(first == "fp8" ? "fp8" : "bf16"));
     }
+  }
+
+  // Its optimizer on the host is PyTorch's AdamW (core/optimizer/__init__.py, CPUAdam).
+  void read_host() {
+    if (arguments_.word("main_params_dtype", "fp32") != "fp32") put(run_.training, "master", std::string("bf16"));
+    if (!arguments_.is_on("optimizer_cpu_offload")) return;
+    Value host = Value::map();
+    put(host, "optimizer", fmt::format("{}", arguments_.fraction("optimizer_offload_fraction", 1.0)));
+    put_truth(host, "overlap", arguments_.is_on("overlap_cpu_optimizer_d2h_h2d"));
+    put(host, "updates_per_s", torch_updates_per_s);
+    run_.training.set("host", std::move(host));
   }
 
   // Its distributed Muon deals whole matrices to ranks: the optimizer is sharded.
@@ -167,8 +179,19 @@ class RecipeReader {
     } else {
       put(run_.kernels, "linear", std::string(is_fp8 ? fp8_format() : "bf16"));
     }
+    if (arguments_.is_on("fp8_param_gather")) read_fp8_parameters();
     if (arguments_.is_on("activation_func_fp8_input_store")) {
       put(run_.training, "activation_input", std::string("fp8"));
+    }
+  }
+
+  void read_fp8_parameters() {
+    const Value* linear = run_.kernels.find("linear");
+    const bool has_one_scale = linear->text == "fp8" || linear->text == "fp8_current" || linear->text == "fp8_blocks";
+    if (has_one_scale && !model_.has_experts) {
+      put(run_.training, "parameters", std::string("fp8"));
+    } else {
+      arguments_.note_unmodelled("fp8_param_gather", "parameters are gathered in bf16", effects::faster_and_smaller);
     }
   }
 

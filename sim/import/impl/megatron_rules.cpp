@@ -28,6 +28,7 @@ constexpr std::string_view stated_values = R"(
   hierarchical-context-parallel-sizes expert-model-parallel-size expert-tensor-parallel-size
   num-layers-per-virtual-pipeline-stage num-virtual-stages-per-pipeline-rank virtual-pipeline-model-parallel-size
   decoder-first-pipeline-num-layers decoder-last-pipeline-num-layers
+  main-params-dtype optimizer-offload-fraction
   fp8-recipe exp-avg-dtype exp-avg-sq-dtype num-distributed-optimizer-instances ddp-bucket-size recompute-granularity
   recompute-method recompute-num-layers recompute-modules optimizer attention-dropout hidden-dropout attention-backend
   transformer-impl cuda-graph-impl data-parallel-sharding-strategy
@@ -42,6 +43,7 @@ constexpr std::string_view stated_switches = R"(
   bf16 fp16 activation-func-fp8-input-store fp8-hybrid fp8-e4m3 recompute-activations sequence-parallel
   use-distributed-optimizer overlap-grad-reduce overlap-param-gather tp-comm-overlap
   accumulate-allreduce-grads-in-fp32 grad-reduce-in-bf16 cross-entropy-loss-fusion use-flash-attn use-legacy-models
+  optimizer-cpu-offload overlap-cpu-optimizer-d2h-h2d fp8-param-gather
   enable-cuda-graph external-cuda-graph use-torch-fsdp2 use-megatron-fsdp use-custom-fsdp use-tp-pp-dp-mapping
 )";
 
@@ -106,8 +108,6 @@ constexpr std::array unmodelled_arguments = std::to_array<ArgumentRule>({
     unmodelled("softmax-type", "the softmax is the usual one", effects::other_time, "vanilla"),
     unmodelled("spec", "layers are those that the other arguments describe", effects::other_both),
     unmodelled("main-grads-dtype", plain_adam, effects::smaller, "fp32"),
-    unmodelled("main-params-dtype", plain_adam, effects::smaller, "fp32"),
-    unmodelled_on("optimizer-cpu-offload", plain_adam, effects::slower_but_smaller),
     unmodelled("cpu-offloading-num-layers", stays, effects::slower_but_smaller, "0"),
     unmodelled_on("fine-grained-activation-offloading", stays, effects::slower_but_smaller),
     unmodelled("offload-modules", stays, effects::slower_but_smaller),
@@ -130,7 +130,6 @@ constexpr std::array unmodelled_arguments = std::to_array<ArgumentRule>({
     unmodelled_on("defer-embedding-wgrad-compute", gradients_follow, effects::faster_but_larger),
     unmodelled_on("overlap-param-gather-with-optimizer-step",
                   "the optimizer's step ends before parameters are gathered", effects::faster),
-    unmodelled_on("fp8-param-gather", "parameters are gathered in bf16", effects::faster_and_smaller),
     unmodelled_off("no-fp8-wgrad", "fp8_wgrad", "weights' gradients are products in fp8, too", effects::slower),
     unmodelled_on("first-last-layers-bf16", in_own_precision, effects::slower),
     unmodelled_on("keep-fp8-transpose-cache", "casts of weights stay once", effects::faster_but_larger),
@@ -281,8 +280,8 @@ constexpr std::string_view idle_names = R"(
   app-tag-run-name app-tag-run-version enable-experimental yaml-cfg enable-msc disable-msc
   record-memory-history memory-snapshot-path use-pytorch-profiler no-log-loss-scale-to-tensorboard
   enable-ft-package calc-ft-timeouts error-injection-rate error-injection-type rerun-mode
-  use-precision-aware-optimizer optimizer-offload-fraction use-torch-optimizer-for-cpu-offload pin-cpu-grads
-  pin-cpu-params no-pin-cpu-grads no-pin-cpu-params overlap-cpu-optimizer-d2h-h2d dump-param-to-param-group-map
+  use-precision-aware-optimizer use-torch-optimizer-for-cpu-offload pin-cpu-grads
+  pin-cpu-params no-pin-cpu-grads no-pin-cpu-params dump-param-to-param-group-map
   replication replication-jump replication-factor disable-straggler-on-startup run-workload-inspector-server
   adlr-autoresume adlr-autoresume-interval config-logger-dir test-data flash-decode symmetric-ar-type
   max-tokens-to-oom use-legacy-static-engine decode-only-cuda-graphs disable-chunked-prefill mlp-chunks-for-prefill

@@ -64,7 +64,7 @@ constexpr auto stated_keys = std::to_array<PlainKeys>({
     {"model", "name flavor converters"},
     {"training",
      "local_batch_size batch_size global_batch_size seq_len compile dtype mixed_precision_param "
-     "mixed_precision_reduce"},
+     "mixed_precision_reduce enable_cpu_offload"},
     {"parallelism",
      "data_parallel_shard_degree data_parallel_replicate_degree tensor_parallel_degree "
      "pipeline_parallel_degree context_parallel_degree context_parallel_rotate_method "
@@ -106,8 +106,6 @@ constexpr std::array unmodelled_rules = std::to_array<TomlRule>({
     unmodelled_key("optimizer", "state_dtype", "moments have the type that training.dtype says", effects::other_memory,
                    "float32"),
     unmodelled_key("training", "deterministic", usual_kernels, effects::slower, "false"),
-    unmodelled_key("training", "enable_cpu_offload", "parameters, gradients and states stay on the device",
-                   effects::slower_but_smaller, "false"),
     unmodelled_key("parallelism", "disable_loss_parallel", "logits are cut over tp", effects::slower_and_larger,
                    "false"),
     unmodelled_key("parallelism", "module_fqns_per_model_part", layers_even, effects::other_both),

@@ -264,6 +264,24 @@ TEST_CASE("experts are divided as the arguments say, and sharded as all else", "
   CHECK(overlapped.notes(Kind::unmodelled).empty());
 }
 
+TEST_CASE("an optimizer on the host, weights of two bytes and parameters in fp8 are said", "[import]") {
+  const std::string sharded = std::string(small) + "--use-distributed-optimizer ";
+  const Read hosted = good(sharded +
+                           "--optimizer-cpu-offload --optimizer-offload-fraction 0.5 "
+                           "--overlap-cpu-optimizer-d2h-h2d --main-params-dtype fp16");
+  const Value* host = hosted.run.training.find("host");
+  REQUIRE(host != nullptr);
+  CHECK(Read::text(*host, "optimizer") == "0.5");
+  CHECK(Read::text(*host, "overlap") == "true");
+  CHECK(hosted.training("master") == "bf16");
+  CHECK(hosted.notes(Kind::unmodelled).empty());
+  CHECK(good(sharded).run.training.find("host") == nullptr);
+  const std::string gathers = sharded + "--fp8-param-gather --fp8-format hybrid ";
+  CHECK(good(gathers).training("parameters") == "fp8");
+  CHECK(good(gathers + "--fp8-recipe mxfp8").training("parameters") == "absent");
+  CHECK(good(gathers + "--fp8-recipe mxfp8").notes(Kind::unmodelled).size() == 1);
+}
+
 TEST_CASE("optimizers in groups, moments in bf16 and formats in fp8 are said", "[import]") {
   const std::string sharded = std::string(small) + "--use-distributed-optimizer ";
   const std::int64_t pool = 8;

@@ -204,7 +204,7 @@ TEST_CASE("what a study recomputes is told where torchtitan recomputes something
   CHECK(operations.note(Kind::unmodelled, told).empty());
 }
 
-TEST_CASE("states in bf16 are said as far as a study can say them, and the rest is told with what follows",
+TEST_CASE("parameters, their gradients and moments have one type, and are gathered and reduced in another",
           "[import]") {
   const auto with = [](const std::string& dtype) {
     std::string text(small_job);
@@ -216,13 +216,24 @@ TEST_CASE("states in bf16 are said as far as a study can say them, and the rest 
     const ReadJob usual = with(dtype);
     CHECK(usual.training("gradients") == "fp32");
     CHECK(usual.training("moments") == "absent");
+    CHECK(usual.training("master") == "absent");
+    CHECK(usual.training("shards") == "parameters");
+    CHECK(usual.training("parameters") == "absent");
+    CHECK(usual.training("reduce") == "fp32");
     CHECK(usual.note(Kind::unmodelled, "training.dtype").empty());
   }
   const ReadJob small = with("dtype = \"bfloat16\"\n");
   CHECK(small.training("gradients") == "bf16");
   CHECK(small.training("moments") == "bf16");
-  CHECK_THAT(small.note(Kind::unmodelled, "training.dtype"),
-             Catch::EndsWith("the run likely takes less time and needs less memory"));
+  CHECK(small.training("master") == "none");
+  CHECK(small.training("parameters") == "absent");
+  CHECK(small.note(Kind::unmodelled, "training.dtype").empty());
+  CHECK(with("mixed_precision_reduce = \"bfloat16\"\n").training("reduce") == "absent");
+  // Parameters that stay behind the forward are elements beside fp32 shards.
+  const std::string keeps = std::string(small_job) + "[parallelism]\nfsdp_reshard_after_forward = \"never\"\n";
+  CHECK(good_job(keeps).training("parameters") == "absent");
+  CHECK(good_job(keeps).training("gather") == "absent");
+  CHECK(good_job(keeps).training("reduce") == "fp32");
 }
 
 TEST_CASE("compiled parts, FSDP2 and its types are said", "[import]") {
@@ -232,19 +243,25 @@ TEST_CASE("compiled parts, FSDP2 and its types are said", "[import]") {
   CHECK(loss_alone.training("loss") == "compiled");
   const ReadJob usual = good_job(small_job);
   CHECK(usual.training("shards") == "parameters");
-  CHECK(usual.training("reduction") == "fp32");
-  CHECK(usual.training("gathered") == "absent");
+  CHECK(usual.training("reduce") == "fp32");
+  CHECK(usual.training("gather") == "absent");
   std::string text = compiled + "[float8]\nenable_fsdp_float8_all_gather = true\n";
   text.insert(text.find("flavor"), "converters = [\"float8\"]\n");
   text.insert(text.find("seq_len"), "mixed_precision_reduce = \"bfloat16\"\n");
-  CHECK(good_job(text).training("reduction") == "bf16");
-  CHECK(good_job(text).training("gathered") == "fp8");
+  CHECK(good_job(text).training("reduce") == "absent");
+  CHECK(good_job(text).training("gather") == "fp8");
 }
 
-TEST_CASE("offloaded states are told with their likely effect", "[import]") {
-  std::string offloads = std::string(small_job) + "[compile]\nenable = true\n";
+TEST_CASE("offloaded shards are in host memory; where parameters stay on the device, that is told", "[import]") {
+  std::string offloads(small_job);
   offloads.insert(offloads.find("seq_len"), "enable_cpu_offload = true\n");
-  CHECK_THAT(good_job(offloads).note(Kind::unmodelled, "training.enable_cpu_offload"),
+  const ReadJob shards = good_job(offloads);
+  const Value* host = shards.run.training.find("host");
+  REQUIRE(host != nullptr);
+  CHECK(ReadJob::text(*host, "optimizer") == "1");
+  CHECK(ReadJob::text(*host, "parameters") == "true");
+  CHECK_THAT(good_job(offloads + "[parallelism]\nfsdp_reshard_after_forward = \"never\"\n")
+                 .note(Kind::unmodelled, "training.enable_cpu_offload"),
              Catch::EndsWith("the run likely takes longer and needs less memory"));
 }
 
