@@ -26,10 +26,10 @@ namespace hdpsim {
 /// Runs whose memory is at risk (MemoryFit::at_risk), a line a plan: how many, the figures of the fullest, and what
 /// would help. Empty without such a run.
 [[nodiscard]] std::string risk_lines(const std::vector<Run>& runs);
-/// How a run that does not fit a device may fit it after all, by ways to train that are not modelled: a loss in pieces
-/// (no logits of all tokens), states in bf16 (no fp32 weights, moments and gradients of half the bytes). Empty if none
-/// of them would free enough.
-[[nodiscard]] std::string not_modelled_savings(const Run& run);
+/// How a run that does not fit a device likely fits it after all, by ways to train that were not tried: states in bf16
+/// (no fp32 weights, moments and gradients of half the bytes), or a loss in pieces (no logits of all tokens), which is
+/// not modelled. Empty if none of them would free enough.
+[[nodiscard]] std::string likely_savings(const Run& run);
 
 /// What the speed-ups of a study are over: the baseline on the study's mesh, which need not be its best, and the best
 /// static mesh beside it, or a tuned one, which is named; or that the baseline does not fit. Empty without speed-ups.

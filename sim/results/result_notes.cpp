@@ -90,7 +90,7 @@ std::string memory_lines(const std::vector<Run>& runs, const RunAdvice& advice) 
     const std::string of_which = parts.empty() ? "" : fmt::format(", of it {}", parts);
     const std::string help = help_for(misfits.fullest, advice, "it fits with", "no change that was tried makes it fit");
     const std::size_t all = runs_of(runs, misfits.plan);
-    const std::string savings = exceeds_capacity(fullest) ? "" : not_modelled_savings(fullest);
+    const std::string savings = exceeds_capacity(fullest) ? "" : likely_savings(fullest);
     const std::string perhaps = savings.empty() ? "" : "; " + savings;
     if (all == 1) {
       text += fmt::format("{} does not fit: {}{}{}{}\n", plan_at_point(fullest), memory_excess(fullest), of_which, help,

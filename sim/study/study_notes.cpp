@@ -68,6 +68,10 @@ bool reduces_beside_backward(const PointSpec& point) {
   return point.recipe.overlap_grad_reduce || point.recipe.overlap_param_gather;
 }
 
+bool has_copies(const PointSpec& point) {
+  return point.recipe.parameters != NumberType::fp32;
+}
+
 bool mixes_linearly(const PointSpec& point) {
   const std::vector<Transformer> kinds = of_each_kind(point.model);
   return std::any_of(kinds.begin(), kinds.end(), [](const Transformer& kind) { return kind.linear.has_value(); });
@@ -84,6 +88,7 @@ const std::vector<IdleRule>& idle_rules() {
       {"training.tp_gradient_overlap", has_tensor_parallelism, "a tp above 1"},
       {"training.bucket_parameters", reduces_beside_backward,
        "overlap_grad_reduce: true, or overlap_param_gather: true"},
+      {"training.master", has_copies, "parameters in fewer bits than fp32"},
       {"mesh.mixing_exchange", mixes_linearly, "a model with linear mixing"},
   };
   return rules;

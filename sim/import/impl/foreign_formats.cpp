@@ -12,7 +12,8 @@ namespace {
 constexpr std::string_view from_answers =
     "hdpsim new mine.yaml --model NAME --gpus N --context TOKENS writes a study from answers; its mesh states tp, pp "
     "and "
-    "zero, and framework: {preset: pytorch-fsdp} how FSDP and DeepSpeed's ZeRO 3 train";
+    "zero, framework: {preset: pytorch-fsdp} how FSDP trains, {preset: deepspeed-zero3} how DeepSpeed does, and "
+    "training.lora adapters of a frozen model";
 constexpr std::string_view from_nemo =
     "hdpsim new mine.yaml --model NAME --gpus N --context TOKENS writes a study from answers, framework: {preset: "
     "nemo-24} states how NeMo trains; the args of a Megatron checkpoint of the run can be imported";
