@@ -52,6 +52,7 @@ struct Explanation {
   Duration step_time;
   std::string excess;  ///< memory_excess() of its run: a step of a plan that does not fit cannot run.
   std::string risk{};  ///< risk_text() of its run.
+  std::string sure{};  ///< confidence_sentence() of its run; may be empty.
   Breakdown mean;      ///< Mean over ranks.
   BusyTimes busy;
   std::int64_t busiest_rank = 0;

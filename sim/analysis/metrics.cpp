@@ -122,6 +122,10 @@ RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {
   metrics.evidence = evidence_shares(result, total_s * static_cast<double>(result.ranks.size()));
   add_totals(result, metrics);
   metrics.fits = fit_of(metrics.memory, limits_of(info)) != MemoryFit::no && metrics.tokens_held <= info.capacity;
+  if (info.errors) {
+    const double memory_use = metrics.memory.device.gigabytes() / info.device_memory.gigabytes();
+    metrics.confidence = confidence_of(*info.errors, result, metrics.step_time_s.mean, memory_use);
+  }
   if (info.failures) metrics.goodput = goodput(*info.failures, info.nodes, metrics.breakdown.total());
   return metrics;
 }
@@ -153,6 +157,9 @@ namespace {
 // The figures of a run that need its baseline, or say that there is none.
 void compare(const std::string& name, const RunResult* baseline, Run& run) {
   if (baseline != nullptr) run.metrics.speedup = speedup_over(name, *baseline, run.result);
+  if (baseline != nullptr && baseline != &run.result && run.info.errors) {
+    run.metrics.confidence->speedup = speedup_range(*run.info.errors, *baseline, run.result, run.metrics.speedup->mean);
+  }
   if (!run.info.uncertainty) return;
   const double peak = run.info.peak.per_second() * static_cast<double>(run.info.gpus);
   run.metrics.uncertainty = uncertainty_of(*run.info.uncertainty, run.result, baseline, run.info.gpus, peak);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/confidence.h"
 #include "sim/analysis/goodput.h"
 #include "sim/analysis/step_result.h"
 #include "sim/analysis/uncertainty.h"
@@ -55,6 +56,7 @@ struct RunInfo {
   std::int64_t nodes = 1;                   ///< Nodes that can fail.
   std::optional<FailureModel> failures{};
   std::optional<UncertaintyModel> uncertainty{};
+  std::optional<RunErrors> errors{};  ///< Empty where nothing was published of any run.
   /// How groups share a sequence, in the words of `mesh.cp_comm_type` and `mesh.cp_cut`.
   std::string sharing{};
   std::string cut{};
@@ -103,6 +105,7 @@ struct RunMetrics {
   PhaseTimes phases;
   std::optional<Goodput> goodput;          ///< At the mean step time; empty if nodes do not fail.
   std::optional<Uncertainty> uncertainty;  ///< Empty if it was not asked for.
+  std::optional<Confidence> confidence;    ///< Empty where nothing was published of any run.
 };
 
 [[nodiscard]] RunMetrics metrics_of(const RunInfo& info, const RunResult& result);

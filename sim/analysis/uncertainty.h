@@ -74,7 +74,7 @@ struct Uncertainty {
   Percentiles mfu;
   std::optional<Percentiles> speedup;
   std::vector<VarianceShare> shares;  ///< Largest share first.
-  std::vector<std::string> unknown;   ///< Families that take time and whose errors are not known: counted as exact.
+  std::vector<std::string> unknown;   ///< Families that take time and whose errors are not known: these are left out.
   std::string advice;                 ///< What would narrow the interval most; empty if nothing would.
 };
 

@@ -9,6 +9,8 @@
 #include "sim/app/study_processes.h"
 #include "sim/base/printable.h"
 #include "sim/study/study_paths.h"
+#include "sim/validate/prediction_errors.h"
+#include "sim/validate/trust_format.h"
 #include "sim/validate/validation_format.h"
 #include "sim/validate/validation_page.h"
 #include "sim/validate/validation_study.h"
@@ -23,6 +25,7 @@ struct ValidateOptions {
   StudyChanges changes;
   ResumeOptions keeping;
   Format format = Format::table;
+  bool summary = false;
   SharingOptions sharing;
 };
 
@@ -84,7 +87,8 @@ int validate_command(const ValidateOptions& options, const Session& session) {
   if (!processes.is_first()) return help_first(sets, processes);
   Resumable work(
       options.keeping, session,
-      {.kind = "validation", .results = {"validation.json", "validation.csv", "sets.csv", "validation.html"}});
+      {.kind = "validation",
+       .results = {"validation.json", "validation.csv", "sets.csv", "validation.html", "trust.csv", "trust.yaml"}});
   Journal journal = work.kept().open(runs_title());
   std::vector<ValidationRow> rows;
   for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -105,9 +109,11 @@ int validate_command(const ValidateOptions& options, const Session& session) {
     folder.write("validation.csv", formatted(rows, Format::csv));
     folder.write("sets.csv", summaries_csv(summarize(rows)));
     folder.write("validation.html", validation_page(rows));
+    folder.write("trust.csv", trust_formatted(rows, Format::csv));
+    folder.write("trust.yaml", published_errors_file(summed_up(prediction_errors(rows))));
     write_cases(sets, folder);
   });
-  print(formatted(rows, options.format), options.format);
+  print(options.summary ? trust_formatted(rows, options.format) : formatted(rows, options.format), options.format);
   return 0;
 }
 
@@ -121,16 +127,19 @@ void add_validate_command(Command app, Session& session) {
   add_without(command, options.changes.without);
   command
       .add_option("--out", options.keeping.out,
-                  "Write validation.json, validation.csv, sets.csv, a page, validation.html, and each case as a study "
-                  "(cases/) there")
+                  "Write validation.json, validation.csv, sets.csv, a page, validation.html, errors by kind of run "
+                  "(trust.csv, trust.yaml) and each case as a study (cases/) there")
       .type_name("FOLDER");
+  command.add_flag("--summary", options.summary,
+                   "Print how far figures of each kind of run may be off instead of the rows, and how often that was "
+                   "so for sets that were left out");
   add_format(command, options.format);
   add_sharing(command, options.sharing);
   command.add_flag("--resume", options.keeping.resume,
                    "Take the cases that an earlier execution has simulated from the folder of --out");
   command.footer(
       "Under mpirun or srun the processes share the cases.\n"
-      "Examples:\n  hdpsim validate sc21 vtrain-multi-node\n"
+      "Examples:\n  hdpsim validate sc21 vtrain-multi-node\n  hdpsim validate --summary\n"
       "  hdpsim validate sc21 --set training.dropout=false");
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
-#include "sim/fit/student.h"
+#include "sim/trust/student.h"
 
 namespace hdpsim {
 namespace {

@@ -36,6 +36,13 @@ const has_spread = uncertain || step_counts.some((steps) => steps > 1);
 const spread_columns = has_spread ? titles(spread_name) : [];
 const spread_cells = (text) => has_spread ? [soft(text)] : [];
 
+// How sure the runs are, where published runs say it.
+const are_sure = data.runs.some(({confidence}) => confidence);
+const sure_columns = are_sure ? [{title: "90%", meaning: "nine of ten published figures would lie there"}] : [];
+const sure_cells = (range_of_run, form) => !are_sure ? [] :
+    range_of_run                                     ? [soft(range([range_of_run.least, range_of_run.most], form))] :
+                                                       [""];
+
 const unless_it_fits = ({memory_gb: {verdict}}) => verdict === "fits" ? "" : `; ${verdict}`;
 const compared = data.runs.find(({speedup}) => speedup);
 const versus = compared?.speedup.versus;
@@ -78,16 +85,25 @@ function breakdown_bar(run, longest = run.step_time_s.mean) {
   return share_bar(parts, {label: `${run.plan ?? "rank"}: ${largest}`, faded: run.memory_gb && !run.memory_gb.fits});
 }
 
-function memory_text({memory_gb: memory}) {
+// What is at least 95 % sure is not said to be so.
+const sure_enough = 0.95;
+function memory_text({memory_gb: memory, confidence}) {
+  const fits = confidence?.fits ?? undefined;
   if (memory.verdict === "at risk") {
     const {device_peak, device_at_most, device_limit} = memory;
     const range = `${digits(device_peak)} to ${digits(device_at_most)} of ${digits(device_limit)} GB`;
-    return element("span", {className: "misfit"}, `at risk: ${range}`);
+    const how = fits === undefined ? "" : ` (fits: ${percent(fits)})`;
+    return element("span", {className: "misfit"}, `at risk: ${range}${how}`);
   }
-  if (memory.fits) return gigabytes(memory.device_peak);
-  const too_much = (use, limit, what) =>
-      element("span", {className: "misfit"}, `does not fit: ${digits(use)} of ${digits(limit)} ${what}`);
-  if (memory.device_peak > memory.device_limit) return too_much(memory.device_peak, memory.device_limit, "GB");
+  if (memory.fits) {
+    return gigabytes(memory.device_peak) + (fits < sure_enough ? ` (fits: ${percent(fits)})` : "");
+  }
+  const too_much = (use, limit, what, how = "") =>
+      element("span", {className: "misfit"}, `does not fit${how}: ${digits(use)} of ${digits(limit)} ${what}`);
+  if (memory.device_peak > memory.device_limit) {
+    const how = fits === undefined ? "" : ` (${percent(1 - fits)} sure)`;
+    return too_much(memory.device_peak, memory.device_limit, "GB", how);
+  }
   return too_much(memory.host_peak, memory.host_limit, "GB of host");
 }
 
@@ -104,21 +120,21 @@ function misfits_text() {
 function result_row(run, best, longest) {
   const figure = (text) => run.memory_gb.fits ? text : element("s", {}, text);
   const speedups = run.plan === versus ?
-      [figure(ratio(1)), ...spread_cells("")] :
+      [figure(ratio(1)), ...sure_cells(), ...spread_cells("")] :
       run.memory_gb.fits && run.speedup ?
       [
         element("span", {className: run === best ? "best" : ""}, ratio(run.speedup.mean)),
-        ...spread_cells(spread(speedup_of(run), ratio))
+        ...sure_cells(run.confidence?.speedup, ratio), ...spread_cells(spread(speedup_of(run), ratio))
       ] :
-      ["–", ...spread_cells("")];
+      ["–", ...sure_cells(), ...spread_cells("")];
   const best_static =
       run.memory_gb.fits && run.speedup_over_best_static ? ratio(run.speedup_over_best_static.mean) : "–";
   return [
     plan_name(run.plan),
     element("span", {className: run === best ? "best" : ""}, figure(seconds(run.step_time_s.mean))),
-    ...spread_cells(spread(step_time_of(run), seconds)), ...(compared ? speedups : []),
-    ...(over_best ? [best_static] : []), figure(short(run.tokens_per_s)), figure((100 * run.mfu).toFixed(1) + "%"),
-    memory_text(run), breakdown_bar(run, longest)
+    ...sure_cells(run.confidence?.step_time_s, seconds), ...spread_cells(spread(step_time_of(run), seconds)),
+    ...(compared ? speedups : []), ...(over_best ? [best_static] : []), figure(short(run.tokens_per_s)),
+    figure((100 * run.mfu).toFixed(1) + "%"), memory_text(run), breakdown_bar(run, longest)
   ];
 }
 
@@ -135,10 +151,11 @@ const best_static_column = {
 
 function show_results() {
   const columns = [
-    {title: "Plan", text: true}, {title: "Step time"}, ...spread_columns,
-    ...(compared ? [{title: "Speed-up"}, ...spread_columns] : []), ...(over_best ? [best_static_column] : []),
-    {title: "Tokens/s"}, {title: "MFU", meaning: "FLOPs of the model a second, as a share of the devices' peak"},
-    {title: "Memory a device"}, {title: "Where the time goes", text: true, below: true}
+    {title: "Plan", text: true}, {title: "Step time"}, ...sure_columns, ...spread_columns,
+    ...(compared ? [{title: "Speed-up"}, ...sure_columns, ...spread_columns] : []),
+    ...(over_best ? [best_static_column] : []), {title: "Tokens/s"},
+    {title: "MFU", meaning: "FLOPs of the model a second, as a share of the devices' peak"}, {title: "Memory a device"},
+    {title: "Where the time goes", text: true, below: true}
   ];
   const same_setting = all_same(data.points.map(({setting}) => setting));
   const rows = data.points.flatMap((point, index) => {
@@ -900,18 +917,23 @@ function show_evidence_section() {
           `Costs come from: ${profiles.join("; ")}.`,
       chart_place("evidence-chart"), figures_place(), list(limits()));
 }
+// What the intervals of published runs rest on, once for runs of which the same is true.
+function sure_texts() {
+  const text = ({kind, errors_of, sets, figures}) =>
+      `90% intervals hold nine of ten published figures, by the errors of ${plural(figures, "step")} in ${
+          plural(sets, "set")} that are ${errors_of}` +
+      (errors_of === kind ? "." : `: nothing was published that is ${kind}.`);
+  return [...new Set(data.runs.filter(({confidence}) => confidence).map(({confidence}) => text(confidence)))];
+}
 function limits() {
   const missing = [...new Set(data.points.flatMap(({not_modelled}) => not_modelled))];
   const unknown = [...new Set(data.runs.flatMap(({uncertainty}) => uncertainty?.unknown ?? []))];
   return [
-    uncertain ?
-        "Intervals hold the spread of the batches and the errors of the costs" +
+    uncertain ? `${spread_title} hold the spread of the batches and the profile's errors of the costs` +
             (unknown.length > 0 ? `, but not those of ${unknown.join(", ")}, which nobody knows.` : ".") :
-        !has_spread ?
-        "One step was simulated: how much batches differ is not known, nor is the error of the costs." :
-                                  `Intervals, ${
-            spread_title}, are the spread over the simulated steps of a run: how much batches differ. They do ` +
-            "not hold the error of the costs.",
+        !has_spread             ? "One step was simulated: how much batches differ is not known." :
+                                  `${spread_title} are the spread over the simulated steps of a run: how much batches differ.`,
+    ...sure_texts(),
     ...new Set(data.points.flatMap(({trace}) => trace.map(sentence))),
     ...(missing.length > 0 ? [`Not simulated, because the profile has no figure for it: ${
                                  missing.map((key) => key.replaceAll("_", " ")).join(", ")}.`] :

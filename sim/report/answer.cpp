@@ -11,6 +11,7 @@
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/report/explanation_text.h"
+#include "sim/results/confidence_text.h"
 #include "sim/results/notes.h"
 #include "sim/results/table.h"
 
@@ -185,23 +186,20 @@ std::string spread_text(const Run& run) {
   if (metrics.speedup && metrics.uncertainty && metrics.uncertainty->speedup) {
     const Uncertainty& found = *metrics.uncertainty;
     const std::string unknown =
-        found.unknown.empty()
-            ? "batches and errors of the costs are both in it"
-            : fmt::format("batches are in it, and costs are taken as exact where their error is not known: {}",
-                          joined(found.unknown, ", "));
+        found.unknown.empty() ? "batches and the profile's errors of costs are in it"
+                              : fmt::format("batches and the profile's errors of costs are in it, but not those of {}",
+                                            joined(found.unknown, ", "));
     return fmt::format("over {} samples the speed-up of {} over {} is {:.2f} to {:.2f} (p5 to p95); {}.", found.samples,
                        run.info.plan, metrics.speedup->versus, found.speedup->p5, found.speedup->p95, unknown);
   }
-  if (metrics.steps == 1)
-    return "one step was simulated: how much batches differ is not known, nor the error of the costs.";
+  if (metrics.steps == 1) return "one step was simulated: how much batches differ is not known.";
   const bool compared = metrics.speedup && metrics.speedup->versus != run.info.plan;
   const std::string figure =
       compared ? fmt::format("the speed-up of {} over {} is {:.2f} to {:.2f}", run.info.plan, metrics.speedup->versus,
                              metrics.speedup->p5, metrics.speedup->p95)
                : fmt::format("a step of {} takes {} to {}", run.info.plan, seconds_text(metrics.step_time_s.p5),
                              seconds_text(metrics.step_time_s.p95));
-  return fmt::format("over {} steps {} (p5 to p95). That is how much batches differ: costs are taken as exact.",
-                     metrics.steps, figure);
+  return fmt::format("over {} steps {} (p5 to p95): that is how much batches differ.", metrics.steps, figure);
 }
 
 std::string evidence_words(std::size_t kind) {
@@ -252,6 +250,7 @@ Answer answer_of(const std::vector<Run>& runs, const RunAdvice& advice) {
   if (ran == runs.rend()) return answer;
   const Run& told = last == races.rend() ? *ran : *last->winner();
   const std::string at = races.size() > 1 ? fmt::format("at {}, ", point_text(told.info)) : "";
+  answer.notes.push_back(capitalised(at + confidence_sentence(told)));
   answer.notes.push_back(capitalised(at + spread_text(told)));
   answer.notes.push_back(costs_text(told));
   return answer;

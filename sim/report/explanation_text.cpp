@@ -11,6 +11,7 @@
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/document/json.h"
+#include "sim/results/confidence_text.h"
 #include "sim/results/notes.h"
 #include "sim/results/run_figures.h"
 #include "sim/results/table.h"
@@ -186,6 +187,7 @@ Json plan_json(const Explanation& plan) {
       {"step_time_s", seconds_of(plan.step_time)},
       {"fits", plan.excess.empty()},
       {"at_risk", !plan.risk.empty()},
+      {"how_sure", plan.sure},
       {"breakdown_s", breakdown_figures().json(plan.mean)},
       {"rank_busy_s",
        {{"min", seconds_of(plan.busy.min)}, {"mean", seconds_of(plan.busy.mean)}, {"max", seconds_of(plan.busy.max)}}},
@@ -210,6 +212,7 @@ std::vector<ExplanationLine> lines_of(const Explanation& plan) {
   if (!plan.excess.empty())
     say(fmt::format("It does not fit: {}. What follows is of a step that cannot run.", plan.excess));
   if (!plan.risk.empty()) say(fmt::format("Its memory is at risk: {}.", plan.risk));
+  if (!plan.sure.empty()) say(fmt::format("How sure: {}", plan.sure));
   say(fmt::format("The time of a mean rank: {}.", largest_shares(plan.mean)));
   say(fmt::format("Ranks are busy {:.0f} to {:.0f} % of the step, {:.0f} % on the mean; rank {} most.",
                   share(plan.busy.min), share(plan.busy.max), share(plan.busy.mean), plan.busiest_rank));
@@ -263,7 +266,9 @@ std::string explained(const Study& study, const std::vector<Run>& runs, const Ex
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Run& run = runs.at(first + numbers[i]);
     plans[i].excess = memory_excess(run);
-    if (!run.is_refused()) plans[i].risk = risk_text(run);
+    if (run.is_refused()) continue;
+    plans[i].risk = risk_text(run);
+    plans[i].sure = confidence_sentence(run);
   }
   const RunInfo& info = runs.at(first).info;
   std::string title = fmt::format("{}: {}", study.name, info.setting);

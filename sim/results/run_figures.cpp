@@ -300,6 +300,43 @@ FigureTable<Uncertainty> uncertainty_figures() {
   return all;
 }
 
+FigureTable<FactorRange> range_figures() {
+  FigureTable<FactorRange> all;
+  all.add({"least", "least", "", "the lower end"}, at(&FactorRange::least));
+  all.add({"most", "most", "", "the upper end"}, at(&FactorRange::most));
+  return all;
+}
+
+PartText sure_interval_of(const std::string& figure, const std::string& columns, const std::string& unit = "") {
+  return {columns,
+          fmt::format("{{}} of the interval that holds 90 % of published figures like this `{}`, by the errors of "
+                      "published runs of its kind",
+                      figure),
+          figure, unit};
+}
+
+FigureTable<Confidence> confidence_figures() {
+  const FigureTable<FactorRange> range = range_figures();
+  FigureTable<Confidence> all;
+  all.part(sure_interval_of("step_time_s", "step_time_{}_s", "s"), range, at(&Confidence::step_time_s));
+  all.part(sure_interval_of("speedup", "speedup_{}"), range, at(&Confidence::speedup), Missing::null);
+  all.add({"fits_probability", "fits", "share",
+           "probability that the memory of a device suffices, by the errors of published memory"},
+          at(&Confidence::fits));
+  all.add({"", "kind", "", "what the run is: workload, what its framework runs on, device"}, at(&Confidence::kind));
+  all.add(
+      {"errors_of", "errors_of", "", "the kind of run whose published figures say it: the run's own, or a wider one"},
+      at(&Confidence::errors_of));
+  all.add({"", "sets", "", "sets of published figures of that kind"}, at(&Confidence::sets));
+  all.add({"", "figures", "", "published step times of these"}, at(&Confidence::figures));
+  return all;
+}
+
+void add_confidence(RunTable& runs) {
+  runs.part({.path = "confidence", .object = "How sure the run is; only where published runs say it, of GPUs"},
+            confidence_figures(), of_metrics(&RunMetrics::confidence));
+}
+
 // What only some studies ask for.
 void add_asked_for(RunTable& runs) {
   runs.part({.path = "trace", .object = "Only where lengths come from a file of documents"}, trace_figures(),
@@ -320,6 +357,7 @@ const FigureTable<Run>& run_figures() {
     add_capacity(simulated);
     add_memory(simulated);
     add_evidence(simulated);
+    add_confidence(simulated);
     add_asked_for(simulated);
     add_what_ran(all);
     all.part({}, simulated, unless_refused, Missing::blank);

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "sim/analysis/memory_verdict.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
+#include "sim/results/confidence_text.h"
 #include "sim/results/notes.h"
 
 namespace hdpsim {
@@ -18,56 +18,68 @@ namespace {
 constexpr double share_worth_naming = 0.02;
 constexpr std::size_t most_shares = 4;
 
-/// The speed-ups that a table has a column of.
-struct SpeedupColumns {
-  bool stated = false;     ///< Over the baseline.
-  bool over_best = false;  ///< Over the best static mesh.
-  [[nodiscard]] std::size_t count() const { return std::size_t{stated} + std::size_t{over_best}; }
+/// What a table has a column of, beside what all tables have.
+struct Columns {
+  bool speedup = false;           ///< Over the baseline.
+  bool over_best = false;         ///< Over the best static mesh.
+  bool step_interval = false;     ///< How sure the step is, ...
+  bool speedup_interval = false;  ///< ... and the speed-up.
 };
 
-SpeedupColumns speedups_of(const std::vector<Run>& runs) {
-  SpeedupColumns columns;
+Columns columns_of(const std::vector<Run>& runs) {
+  Columns columns;
   for (const Run& run : runs) {
-    columns.stated |= run.metrics.speedup.has_value();
-    columns.over_best |= run.metrics.over_best_static.has_value();
+    const RunMetrics& metrics = run.metrics;
+    columns.speedup |= metrics.speedup.has_value();
+    columns.over_best |= metrics.over_best_static.has_value();
+    columns.step_interval |= metrics.confidence.has_value();
+    columns.speedup_interval |= metrics.confidence && metrics.confidence->speedup;
   }
   return columns;
 }
 
-TextRow refused_row(const Run& run, const SpeedupColumns& speedups) {
+TextRow titles_of(const Columns& columns) {
+  TextRow titles = {"plan", "step time"};
+  if (columns.step_interval) titles.emplace_back("90%");
+  titles.emplace_back("tokens/s");
+  if (columns.speedup) titles.emplace_back("speed-up");
+  if (columns.speedup_interval) titles.emplace_back("90%");
+  if (columns.over_best) titles.emplace_back("over best");
+  titles.insert(titles.end(), {"MFU", "where the time goes"});
+  return titles;
+}
+
+TextRow refused_row(const Run& run, const Columns& columns) {
   const Refusal& refusal = *run.result.refusal;
-  TextRow row = {run.info.plan, "-", "-", "-", fmt::format("refused: {} (step {})", refusal.message, refusal.step)};
-  row.insert(row.begin() + 3, speedups.count(), "-");
+  TextRow row(titles_of(columns).size(), "-");
+  row.front() = run.info.plan;
+  row.back() = fmt::format("refused: {} (step {})", refusal.message, refusal.step);
   return row;
 }
 
 // Figures of a plan that cannot run stand in brackets, and it has no speed-up.
-TextRow row_of(const Run& run, const SpeedupColumns& speedups) {
-  if (run.is_refused()) return refused_row(run, speedups);
+TextRow row_of(const Run& run, const Columns& columns) {
+  if (run.is_refused()) return refused_row(run, columns);
   const RunMetrics& metrics = run.metrics;
+  const std::optional<Confidence>& sure = metrics.confidence;
   const auto figure = [&](const std::string& text) { return metrics.fits ? text : fmt::format("({})", text); };
-  const auto add_speedup = [&](const Speedup* speedup, TextRow& row) {
-    row.push_back(metrics.fits && speedup != nullptr ? fmt::format("{:.2f}x", speedup->mean) : "-");
+  const auto times = [&](const Speedup* speedup) {
+    return metrics.fits && speedup != nullptr ? fmt::format("{:.2f}x", speedup->mean) : "-";
   };
-  TextRow row = {run.info.plan, figure(duration_text(metrics.breakdown.total())),
-                 figure(short_number(metrics.tokens_per_s))};
-  if (speedups.stated) add_speedup(metrics.speedup ? &*metrics.speedup : nullptr, row);
-  if (speedups.over_best) {
-    add_speedup(metrics.over_best_static ? &metrics.over_best_static->speedup : nullptr, row);
+  TextRow row = {run.info.plan, figure(duration_text(metrics.breakdown.total()))};
+  if (columns.step_interval) row.push_back(sure ? figure(seconds_range_text(sure->step_time_s)) : "-");
+  row.push_back(figure(short_number(metrics.tokens_per_s)));
+  if (columns.speedup) row.push_back(times(metrics.speedup ? &*metrics.speedup : nullptr));
+  if (columns.speedup_interval) {
+    row.push_back(metrics.fits && sure && sure->speedup ? speedup_range_text(*sure->speedup) : "-");
+  }
+  if (columns.over_best) {
+    row.push_back(times(metrics.over_best_static ? &metrics.over_best_static->speedup : nullptr));
   }
   row.push_back(figure(fmt::format("{:.1f}%", 100 * metrics.mfu)));
-  const std::string excess = metrics.fits ? "" : fmt::format("does not fit: {}; ", memory_excess(run));
-  const std::string risk = fit_of(run) == MemoryFit::at_risk ? "memory at risk; " : "";
-  row.push_back(excess + risk + largest_shares(metrics.breakdown));
+  const std::string memory = memory_verdict_text(run);
+  row.push_back(memory + (memory.empty() ? "" : "; ") + largest_shares(metrics.breakdown));
   return row;
-}
-
-TextRow titles_of(const SpeedupColumns& speedups) {
-  TextRow titles = {"plan", "step time", "tokens/s"};
-  if (speedups.stated) titles.emplace_back("speed-up");
-  if (speedups.over_best) titles.emplace_back("over best");
-  titles.insert(titles.end(), {"MFU", "where the time goes"});
-  return titles;
 }
 
 std::string point_title(const RunInfo& info, bool with_setting) {
@@ -171,7 +183,7 @@ std::string uncertainty_line(const Run& run) {
   if (found.speedup) text += fmt::format(", speed-up {:.2f} to {:.2f}x", found.speedup->p5, found.speedup->p95);
   const std::string variance = variance_text(found);
   if (!variance.empty()) text += fmt::format("; of the variance: {}", variance);
-  if (!found.unknown.empty()) text += fmt::format("; taken as exact: {}", joined(found.unknown, ", "));
+  if (!found.unknown.empty()) text += fmt::format("; without the errors of {}", joined(found.unknown, ", "));
   if (!found.advice.empty()) text += fmt::format("; to narrow it: {}", found.advice);
   return text + "\n";
 }
@@ -180,7 +192,10 @@ std::string uncertainty_lines(const std::vector<Run>& runs) {
   std::string text;
   for (const Run& run : runs) {
     if (!run.metrics.uncertainty) continue;
-    if (text.empty()) text = fmt::format("p5 to p95 of {} samples:\n", run.metrics.uncertainty->samples);
+    if (text.empty()) {
+      text = fmt::format("what the known errors of costs and batches make of it, p5 to p95 of {} samples:\n",
+                         run.metrics.uncertainty->samples);
+    }
     text += uncertainty_line(run);
   }
   return text;
@@ -189,8 +204,10 @@ std::string uncertainty_lines(const std::vector<Run>& runs) {
 std::string footer(const std::vector<Run>& runs, const RunAdvice& advice) {
   std::set<std::string> profiles;
   for (const Run& run : runs) profiles.insert(run.info.profile);
+  std::string how_sure;
+  for (const std::string& note : confidence_notes(runs)) how_sure += note + "\n";
   return problem_lines(runs, advice) + trace_lines(runs) + starved_lines(runs, advice) + goodput_lines(runs) +
-         uncertainty_lines(runs) +
+         how_sure + uncertainty_lines(runs) +
          fmt::format("costs: {}\nevidence for the step time: {}\n", joined(profiles, "; "), evidence_line(runs));
 }
 
@@ -235,10 +252,10 @@ std::vector<std::string> aligned_lines(const std::vector<TextRow>& rows, FirstCo
 std::string result_table(std::string_view study_name, const std::vector<Run>& runs, const RunAdvice& advice) {
   if (runs.empty()) return {};
   const bool one_setting = same_for_all(runs, &RunInfo::setting);
-  const SpeedupColumns speedups = speedups_of(runs);
+  const Columns columns = columns_of(runs);
   const std::vector<const Run*> shown = with_baselines(runs);
-  std::vector<TextRow> rows = {titles_of(speedups)};
-  for (const Run* run : shown) rows.push_back(row_of(*run, speedups));
+  std::vector<TextRow> rows = {titles_of(columns)};
+  for (const Run* run : shown) rows.push_back(row_of(*run, columns));
   const std::vector<std::string> lines = aligned_lines(rows);
 
   std::string text =

@@ -143,6 +143,10 @@ class Comparison {
     run.info.point = own.info.point;
     run.info.coordinates = own.info.coordinates;
     run.metrics.speedup = speedup_over(own.info.plan, own.result, run.result);
+    if (run.info.errors) {
+      run.metrics.confidence->speedup =
+          speedup_range(*run.info.errors, own.result, run.result, run.metrics.speedup->mean);
+    }
     run.metrics.over_best_static = {speedup_over(run.info.plan, run.result, run.result), run.info.sharing, run.info.cut,
                                     degree, run.metrics.step_time_s.mean};
     return std::make_shared<const Run>(std::move(run));

@@ -8,6 +8,7 @@
 #include "sim/document/reader.h"
 #include "sim/model/model_config.h"
 #include "sim/profile/profile_file.h"
+#include "sim/study/framework.h"
 #include "sim/study/lengths.h"
 #include "sim/study/profile_options.h"
 #include "sim/study/study_paths.h"
@@ -72,6 +73,23 @@ Value Catalog::expanded_cluster(const Value& value) const {
 
 std::optional<Transformer> Catalog::model(const Value& value, Diagnostics& diagnostics) const {
   return remembered(models_, value, diagnostics, [&](Diagnostics& found) { return read_named_model(value, found); });
+}
+
+std::shared_ptr<const PublishedErrors> Catalog::published_errors(Diagnostics& diagnostics) const {
+  const std::filesystem::path file = data_ / "configs" / "trust.yaml";
+  if (published_errors_ == nullptr) {
+    published_errors_ = std::make_shared<PublishedErrors>(
+        is_there(file) ? load_published_errors(file.string(), diagnostics) : PublishedErrors());
+  }
+  return published_errors_;
+}
+
+std::string Catalog::stack_of(const Value* framework) const {
+  const Value* preset = framework == nullptr ? nullptr : framework->find("preset");
+  const Value name = preset == nullptr ? Value{} : *preset;
+  Diagnostics told_before;
+  return *remembered(stacks_, name, told_before,
+                     [&](Diagnostics& found) { return std::optional(framework_stack(name, frameworks(), found)); });
 }
 
 std::optional<Transformer> Catalog::read_named_model(const Value& value, Diagnostics& diagnostics) const {

@@ -15,6 +15,7 @@
 #include "sim/model/transformer.h"
 #include "sim/profile/device_profile.h"
 #include "sim/trace/trace_file.h"
+#include "sim/trust/published_errors.h"
 
 namespace hdpsim {
 
@@ -63,6 +64,11 @@ class Catalog {
   /// order of the file, a trace that names its steps, and lengths that are drawn.
   [[nodiscard]] RowOrder order_of(const Lengths& lengths, const Value& value, std::uint64_t seed);
 
+  /// The errors of published figures (configs/trust.yaml); none, if the folder has no such file.
+  [[nodiscard]] std::shared_ptr<const PublishedErrors> published_errors(Diagnostics& diagnostics) const;
+  /// What the preset of a study's `framework`, which has been read or is null, runs on (framework_stack()).
+  [[nodiscard]] std::string stack_of(const Value* framework) const;
+
   /// The cluster of a study written out in full.
   [[nodiscard]] Value expanded_cluster(const Value& value) const;
   /// The fingerprint of the contents of the lengths, which must be readable, and of the profile.
@@ -91,6 +97,8 @@ class Catalog {
   mutable Answers<ClusterSpec> clusters_;
   mutable Answers<Value> expanded_clusters_;
   mutable Answers<Transformer> models_;
+  mutable Answers<std::string> stacks_;
+  mutable std::shared_ptr<const PublishedErrors> published_errors_;
 };
 
 /// Names of the shipped profiles of a device, sorted, without those whose rates others' figures imply

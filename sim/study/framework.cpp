@@ -6,6 +6,7 @@
 
 #include "sim/document/reader.h"
 #include "sim/study/override.h"
+#include "sim/trust/run_kind.h"
 
 namespace hdpsim {
 namespace {
@@ -47,10 +48,18 @@ Value framework_preset(const Value& name, const std::filesystem::path& presets, 
   MapReader map(file, "the framework", diagnostics);
   (void)map.required<std::string>("source");
   for (const std::string_view section : sections) (void)map.find(section);
+  if (const Value* stack = map.find("stack")) (void)read_choice(*stack, "stack", stack_names(), diagnostics);
   map.finish();
-  std::erase_if(file.entries, [](const Value::Entry& entry) { return entry.key == "source"; });
+  std::erase_if(file.entries, [](const Value::Entry& entry) { return entry.key == "source" || entry.key == "stack"; });
   stand_at(file, name.position);
   return file;
+}
+
+std::string framework_stack(const Value& name, const std::filesystem::path& presets, Diagnostics& diagnostics) {
+  if (name.is_null()) return stack_names().back();
+  const Value file = load_document((presets / (name.text + ".yaml")).string(), diagnostics);
+  const Value* stack = file.find("stack");
+  return stack == nullptr ? stack_names().back() : stack->text;
 }
 
 void fill_in_framework(Value& study, const std::filesystem::path& presets, Diagnostics& diagnostics) {

@@ -16,6 +16,7 @@
 #include "sim/study/catalog.h"
 #include "sim/study/data_options.h"
 #include "sim/study/failures.h"
+#include "sim/study/kind_of_run.h"
 #include "sim/study/mesh_options.h"
 #include "sim/study/study_keys.h"
 #include "sim/study/training_options.h"
@@ -253,6 +254,9 @@ std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagno
   if (found.empty() && point.capacity_is_chosen) choose_capacity(study, point, help, found);
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;
+  point.kind = kind_of_run(study, point, catalog.stack_of(study.find("framework")));
+  const bool has_published_runs = point.kind.device != "CPU";
+  if (has_published_runs) point.errors = run_errors(*catalog.published_errors(diagnostics), point.kind);
   point.fingerprint = catalog.fingerprint(*study.find("data")->find("lengths"), point.profile);
   const std::string model = fmt::format(" {}{}", point.model.name, shape_text(point.model));
   point.fingerprint = fingerprint(model, point.fingerprint);

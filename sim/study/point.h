@@ -32,6 +32,7 @@
 #include "sim/study/uncertainty_options.h"
 #include "sim/trace/batch_source.h"
 #include "sim/trace/trace_file.h"
+#include "sim/trust/published_errors.h"
 
 namespace hdpsim {
 
@@ -85,7 +86,9 @@ struct PointSpec {
   std::optional<UncertaintyOptions> uncertainty;
   std::optional<LoadingSpec> loading;  ///< Empty: data is always there.
   std::vector<BackgroundSpec> background;
-  std::uint64_t fingerprint = 0;  ///< Hash of the profile, the models and the lengths.
+  RunKind kind;                     ///< What its runs are, as far as errors of predictions depend on it.
+  std::optional<RunErrors> errors;  ///< Of its predictions; empty where nothing published says them.
+  std::uint64_t fingerprint = 0;    ///< Hash of the profile, the models and the lengths.
 
   /// "llama-7b on 1024 x A100-80GB, hdp 512 x tp 2, 50 steps of 32Mi tokens", and what runs beside it.
   [[nodiscard]] std::string setting() const;

@@ -94,6 +94,7 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
                              ? std::optional(uncertainty_model(*spec.uncertainty, profile, job, spec.capacity,
                                                                spec.nodes.count(spec.cluster)))
                              : std::nullopt,
+          .errors = spec.errors,
           .sharing = std::string(word_of(spec.recipe.key_exchange)),
           .cut = std::string(word_of(spec.cut))};
 }

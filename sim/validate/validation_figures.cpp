@@ -1,5 +1,7 @@
 #include "sim/validate/validation_figures.h"
 
+#include "sim/validate/trust_format.h"
+
 namespace hdpsim {
 namespace {
 
@@ -83,11 +85,12 @@ const FigureTable<ValidationSummary>& validation_set_figures() {
 }
 
 FigureSection validation_figures() {
-  return {
-      .title = "A validation",
-      .note = "Places are those below a row and below a set: `rows[].predicted`, `sets[].kendall_tau`.",
-      .json = "validation.json",
-      .files = {{"validation.csv", validation_row_figures().texts()}, {"sets.csv", validation_set_figures().texts()}}};
+  return {.title = "A validation",
+          .note = "Places are those below a row and below a set: `rows[].predicted`, `sets[].kendall_tau`.",
+          .json = "validation.json",
+          .files = {{"validation.csv", validation_row_figures().texts()},
+                    {"sets.csv", validation_set_figures().texts()},
+                    {"trust.csv", kind_trust_figures().texts()}}};
 }
 
 }  // namespace hdpsim

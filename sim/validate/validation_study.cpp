@@ -192,6 +192,8 @@ std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& valida
             *validation.points[i] * validation.study.plans.size() + plan_index(validation.study, figure.plan);
         const PointSpec& spec = validation.study.points[*validation.points[i]].spec;
         row.predicted = predicted(runs->at(run), figure.quantity, spec, validation.set.attention_flops);
+        row.run = spec.kind;
+        row.memory_use = runs->at(run).metrics.memory.device.gigabytes() / runs->at(run).info.device_memory.gigabytes();
         row.fits = runs->at(run).metrics.fits;
         row.is_at_risk = fit_of(runs->at(run)) == MemoryFit::at_risk;
         row.fitted = row.fitted || was_fitted_to(*spec.profile, row);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/trust/run_kind.h"
 #include "sim/validate/step_lines.h"
 
 namespace hdpsim {
@@ -26,6 +27,8 @@ struct ValidationRow {
   std::string job{};         ///< Cases with the same text are plans of one job, which can be ranked; may be empty.
   std::string line{};        ///< Cases with the same text differ in the number of micro-batches alone; may be empty.
   double micro_batches = 0;  ///< Of a rank in a step, where `line` is stated.
+  RunKind run{};             ///< What ran, where there is a prediction.
+  double memory_use = 0;     ///< What the fullest device needs of what it has, where there is a prediction.
 
   /// predicted / published - 1, for a row that is predicted.
   [[nodiscard]] double error() const;

@@ -87,7 +87,9 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.charts, CHARTS_OF_A_POINT + 2)  # and the sweep, and tokens a step
         self.assertRegex(text, r'<p class="lead">hdp-balance is the fastest plan at all 2 points, 1\.')
         self.assertIn("What shrinks is cp_comm, waiting for keys and values", text)
-        self.assertIn("costs are taken as exact", text)
+        self.assertIn("that is how much batches differ.", text)
+        self.assertRegex(text, "With 90% a step of hdp-balance takes [^ ]+ s, its speed-up over static is ")
+        self.assertRegex(text, "<th[^>]*>90%</th>")
         self.assertIn('<abbr title="ByteScale, Algorithm 2', text)
         self.assertIn("attention twice as fast", text)
         self.assertRegex(text, '<td[^>]*data-title="The busiest one"')
@@ -116,7 +118,7 @@ class Pages(unittest.TestCase):
     def test_intervals_say_what_would_narrow_them(self):
         text = self.open(self.tiny("sure", "uncertainty={samples: 50}", "data.steps=2"), [DESK])
         self.check_intervals(text, "does not include the error of gemm, which is not known; to know it: calibrate")
-        self.assertIn("costs are taken as exact where their error is not known", text)
+        self.assertIn("the profile's errors of costs are in it, but not those of", text)
 
         errors = ("attention_forward: 0.01, attention_backward: 0.01, gemm: 0.3, memory_bound: 0.01, messages: 0.01, "
                   "collectives: 0.01, host_copies: 0.01")
@@ -131,7 +133,7 @@ class Pages(unittest.TestCase):
         self.assertIn('<p class="lead">No plan fits the memory', text)
         self.assertGreaterEqual(len(re.findall("<s>[^<]*</s>", text)), 3 * 3, "every figure of a misfit is struck out")
         self.assertIn("struck out: 3 runs of a plan that does not fit", text)
-        self.assertRegex(text, r'<span class="misfit">does not fit: [0-9.]* of 30\.0 GB')
+        self.assertRegex(text, r'<span class="misfit">does not fit \([0-9]+% sure\): [0-9.]* of 30\.0 GB')
         self.assertIn("The 5 documents of the trace are read 9.13 times, each time in the same random order.", text)
         self.assertIn("1 of the 5 documents of the trace (20%), with 87% of its tokens, are longer than the context of 128Ki "
                       "and are", text)

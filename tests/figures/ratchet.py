@@ -3,13 +3,16 @@
 
 The errors of every kind of quantity of every validation set against configs/validation/errors.csv, which holds those that were accepted, and the
 same figures in both tables of configs/validation/README.md: that of the sets, and that of what they were before and are now. `a` is the error of a micro-batch's time, `rest` and `ours`
-are what a step takes besides, in micro-batches, as published and as predicted (sim/validate/step_lines.h). One with
+are what a step takes besides, in micro-batches, as published and as predicted (sim/validate/step_lines.h). The errors by
+kind of run, from which studies take their intervals (configs/trust.yaml), and the tables of README.md and
+configs/validation/README.md that show them, are held to what it finds, too. One with
 other errors ends with exit code 1, better ones included: what is gained must be written down so that it cannot be lost
-again. With --write both files are written; where one got worse (its median or its worst error, or that of `a`, by 0.1
+again. With --write all files are written; where one got worse (its median or its worst error, or that of `a`, by 0.1
 percentage points or more, or fewer predicted rows), that needs a reason, which the file keeps.
 """
 
 import csv
+import io
 import pathlib
 import re
 import subprocess
@@ -20,6 +23,8 @@ source = pathlib.Path(sys.argv[1]).resolve()
 program = pathlib.Path(sys.argv[2]).resolve()
 accepted_path = source / "configs/validation/errors.csv"
 page_path = source / "configs/validation/README.md"
+front_path = source / "README.md"
+trust_path = source / "configs/trust.yaml"
 
 ERRORS = ("median", "mean", "worst", "bias")
 COLUMNS = ("set", "quantity", "rows", "predicted", "fitted", *ERRORS, "ranking", "a", "rest", "ours", "reason")
@@ -31,13 +36,16 @@ def read(path):
 
 
 def measured():
-    """What hdpsim finds now, as rows of errors.csv: errors in percent with one digit behind the point."""
+    """What hdpsim finds now: rows of errors.csv, with errors in percent and one digit behind the point, the file of errors by kind of run, and
+    what it makes of them."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([program, "--data-dir", source, "validate", "--out", folder], stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"hdpsim validate: exit code {done.returncode}\n{done.stderr}")
         found = read(pathlib.Path(folder) / "sets.csv")
+        trust = (pathlib.Path(folder) / "trust.yaml").read_text()
+        kinds = list(csv.DictReader(io.StringIO((pathlib.Path(folder) / "trust.csv").read_text())))
     rows = {}
     for name, row in found.items():
         def percent(column):
@@ -51,7 +59,62 @@ def measured():
                       "worst": percent("worst_abs_error"), "bias": percent("median_error"),
                       "ranking": rounded("kendall_tau"), "a": percent("micro_batch_error"),
                       "rest": rounded("published_rest"), "ours": rounded("predicted_rest")}
-    return rows
+    return rows, trust, kinds
+
+
+# ---- Errors by kind of run
+
+TABLE = re.compile(r"(<!-- errors by kind -->\n).*?(<!-- end -->)", re.DOTALL)
+WORDS = {"step_time": "step time", "speedup": "speed-up", "memory": "memory"}
+
+
+def between(kind):
+    return f"{float(kind['least']):.2f} to {float(kind['most']):.2f}"
+
+
+def full_table(kinds):
+    """A line a figure and kind of run, and one for all kinds of a figure, in which sets count alike."""
+    text = ("| figure | kind of run | sets | figures | 90 % of published / predicted | of kept-out figures inside |\n"
+            "|---|---|---|---|---|---|\n")
+    for figure, word in WORDS.items():
+        of_figure = [kind for kind in kinds if kind["figure"] == figure]
+        for kind in of_figure:
+            text += (f"| {word} | {kind['kind']} | {kind['sets']} | {kind['figures']} | {between(kind)} | "
+                     f"{100 * float(kind['covered']):.0f} % |\n")
+        sets = sum(int(kind["sets"]) for kind in of_figure)
+        inside = sum(int(kind["sets"]) * float(kind["covered"]) for kind in of_figure) / max(sets, 1)
+        text += (f"| {word} | all | {sets} | {sum(int(kind['figures']) for kind in of_figure)} |  | "
+                 f"{100 * inside:.0f} % |\n")
+    return text
+
+
+def short_table(kinds):
+    """A line a kind of run that has published steps."""
+    by_kind = {(kind["figure"], kind["kind"]): kind for kind in kinds}
+    text = "| kind of run | published steps | step time | speed-up of two plans |\n|---|---|---|---|\n"
+    for (figure, name), kind in by_kind.items():
+        if figure != "step_time":
+            continue
+        speedup = by_kind.get(("speedup", name))
+        text += f"| {name} | {kind['figures']} | {between(kind)} | {between(speedup) if speedup else ''} |\n"
+    return text
+
+
+def pages_with(kinds):
+    """The pages that have a table of errors by kind, with what it is now."""
+    return {path: TABLE.sub(lambda found, text=text: found.group(1) + text + found.group(2), path.read_text())
+            for path, text in ((page_path, full_table(kinds)), (front_path, short_table(kinds)))}
+
+
+def trust_agrees(trust, kinds):
+    agrees = trust_path.exists() and trust_path.read_text() == trust
+    if not agrees:
+        print("configs/trust.yaml has not the errors that hdpsim validate finds")
+    for path, text in pages_with(kinds).items():
+        if path.read_text() != text:
+            print(f"{path.relative_to(source)} has another table of errors by kind of run than hdpsim validate --summary")
+            agrees = False
+    return agrees
 
 
 def is_worse(now, before):
@@ -69,7 +132,7 @@ def text_of(row):
 
 
 def write(now, before, reason):
-    """Both files, unless a set got worse without a reason."""
+    """The errors of sets, unless a set got worse without a reason."""
     worse = [name for name in now if name in before and is_worse(now[name], before[name])]
     if worse and not reason:
         print(f"these got worse, which needs a reason: {', '.join(map(' '.join, worse))}")
@@ -145,11 +208,17 @@ def check(now, before):
 
 
 def main():
-    now = measured()
+    now, trust, kinds = measured()
     before = read(accepted_path) if accepted_path.exists() else {}
     if sys.argv[3:4] == ["--write"]:
-        return 0 if write(now, before, " ".join(sys.argv[4:])) else 1
-    if check(now, before):
+        if not write(now, before, " ".join(sys.argv[4:])):
+            return 1
+        trust_path.write_text(trust)
+        for path, text in pages_with(kinds).items():
+            path.write_text(text)
+        return 0
+    agrees = trust_agrees(trust, kinds)
+    if check(now, before) and agrees:
         print(f"{len(now)} quantities of {len({name for name, _ in now})} sets are as good as accepted")
         return 0
     print("scripts/dev ratchet [REASON] writes what is so now, with the reason why a set got worse")

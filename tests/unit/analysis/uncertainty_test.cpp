@@ -72,7 +72,7 @@ TEST_CASE("what a fit leaves open counts by the ends of its intervals, correlate
   CHECK(uncertainty_of(model, run, nullptr, 1, 1).shares.front().source == "fitted parameters");
 }
 
-TEST_CASE("a family whose parameter was fitted is not taken as exact", "[uncertainty]") {
+TEST_CASE("a family whose parameter was fitted is not unknown", "[uncertainty]") {
   UncertaintyModel model = model_of(0);
   CHECK(uncertainty_of(model, run_with({10}, 0.4), nullptr, 1, 1).unknown == std::vector<std::string>{"gemm"});
   model.of_fitted[gemm] = true;

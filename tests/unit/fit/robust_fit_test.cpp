@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "sim/base/random.h"
-#include "sim/fit/student.h"
+#include "sim/trust/student.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim {

@@ -145,8 +145,8 @@ TEST_CASE("the answer says what its intervals hold, and what the costs rest on",
   runs[1].metrics.speedup->p95 = 2.3;
   runs[1].metrics.evidence = {0, 0.5, 0.3, 0.2};
   CHECK_THAT(notes(runs),
-             Contains("Over 4 steps the speed-up of hdp-naive over static is 1.80 to 2.30 (p5 to p95). That "
-                      "is how much batches differ: costs are taken as exact."));
+             Contains("Over 4 steps the speed-up of hdp-naive over static is 1.80 to 2.30 (p5 to p95): that "
+                      "is how much batches differ."));
   CHECK_THAT(notes(runs),
              Contains("Costs are those of bytescale-implied (published). The time of hdp-naive rests to 50% on "
                       "interpolation between samples, to 30% on extrapolation beyond them, to 20% on "
@@ -156,9 +156,9 @@ TEST_CASE("the answer says what its intervals hold, and what the costs rest on",
   found.speedup = Percentiles{2, 1.7, 2, 2.4};
   runs[1].metrics.uncertainty = found;
   CHECK_THAT(notes(runs), Contains("Over 50 samples the speed-up of hdp-naive over static is 1.70 to 2.40 (p5 to p95); "
-                                   "batches and errors of the costs are both in it."));
+                                   "batches and the profile's errors of costs are in it."));
   runs[1].metrics.uncertainty->unknown = {"gemm", "messages"};
-  CHECK_THAT(notes(runs), Contains("costs are taken as exact where their error is not known: gemm, messages."));
+  CHECK_THAT(notes(runs), Contains("the profile's errors of costs are in it, but not those of gemm, messages."));
 }
 
 }  // namespace

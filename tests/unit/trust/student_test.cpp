@@ -1,4 +1,4 @@
-#include "sim/fit/student.h"
+#include "sim/trust/student.h"
 
 #include "tests/support/catch.h"
 
