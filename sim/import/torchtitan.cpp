@@ -362,6 +362,9 @@ class TorchtitanReader : private TorchtitanKeys {
     const std::string option = word(option_at, "2");
     const bool is_full = mode == "full" || (mode == "selective" && option == "1");
     put(run_.training, "recompute", std::string(is_full ? "full" : "none"));
+    if (mode != "none" && !truth(find("activation_checkpoint", "early_stop"))) {
+      put_truth(run_.training, "early_stop", false);
+    }
     if (is_full || mode == "none") return;
     if (mode == "selective" && option == "op" && !has_experts_) {
       put(run_.training, "recompute", std::string("per_operation"));

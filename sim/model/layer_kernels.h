@@ -35,7 +35,7 @@ struct BothPasses {
 /// tools/autograd/derivatives.yaml of PyTorch; those on one number a row count as kernels without bytes.
 struct ElementwiseKernels {
   BothPasses norm;                   ///< RMSNorm, for an element of its input.
-  BothPasses layer_norm;             ///< LayerNorm.
+  BothPasses layer_norm;             ///< LayerNorm, and RMSNorm where one kernel does it.
   BothPasses gated;                  ///< A gated activation, for an element that it writes.
   BothPasses activation;             ///< One that is not gated.
   bool again_with_backward = false;  ///< An activation that is computed again is written by its backward's kernel.
@@ -54,7 +54,8 @@ struct ElementwiseKernels {
 
 /// By LayerKernels.
 ///
-/// Eager: RMSNorm of HuggingFace (LlamaRMSNorm) and of torchtitan until 2025 (models/norms.py) casts to fp32, squares,
+/// Eager: RMSNorm of HuggingFace (LlamaRMSNorm) and of torchtitan until February 2025
+/// (models/norms.py) casts to fp32, squares,
 /// takes the mean, adds epsilon, takes the root, multiplies, casts back, and multiplies with the weight; both terms of
 /// the input's gradient are summed in fp32. Positions are complex numbers in fp32 (torchtitan,
 /// apply_rotary_emb; rotate_half of HuggingFace moves as much forward). silu and the product with the other projection

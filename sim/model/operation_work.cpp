@@ -155,7 +155,8 @@ void OperationWork::add(const LayerOperation& operation) {
 void OperationWork::norm(const LayerOperation& of) {
   const std::int64_t count = elements(of);
   const ElementwiseKernels& all = recipe_.elementwise();
-  kernel(passes_of(operations_.layer.biases ? all.layer_norm : all.norm), count,
+  const BothPasses& of_rms = recipe_.splits_norms() ? all.norm : all.layer_norm;
+  kernel(passes_of(operations_.layer.biases ? all.layer_norm : of_rms), count,
          is_forward() ? MemoryKernel::rms_norm_forward : MemoryKernel::rms_norm_backward);
   if (of.on_stream && recipe_.autocast()) cast_fp32(count);
 }

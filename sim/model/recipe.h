@@ -58,6 +58,9 @@ struct Recipe {
   /// attention's half before attention's backward. With the projection, whose output the MLP's half needs, everything
   /// is recomputed before the layer's backward.
   Recompute recompute = {};
+  /// A layer of eager PyTorch that is computed again ends when backward has what it needs (torch/utils/checkpoint.py,
+  /// set_checkpoint_early_stop), not behind its last product.
+  bool early_stop = true;
 
   // ---- What is sharded over the data-parallel group, and when it is gathered and reduced
 
@@ -127,8 +130,9 @@ struct Recipe {
   bool accumulation_fusion = true;
   Loss loss = Loss::fused;
   LayerKernels layers = LayerKernels::fused;
+  bool fused_norms = false;  ///< RMSNorm is one kernel in eager layers, too.
   /// Keys and values are repeated for the heads of queries that read them, before attention and its exchange between
-  /// ranks (repeat_kv of torchtitan until 2025, and of HuggingFace before attention with a mask).
+  /// ranks (repeat_kv of torchtitan until January 2026, and of HuggingFace before attention with a mask).
   bool repeats_keys = false;
   bool flash_attention = true;  ///< A layer keeps q, k, v, o and the log-sum-exp; otherwise the score matrices.
   /// Dropout of scores, of the embedding and of both residual branches, with a mask of one byte per element.
@@ -220,9 +224,12 @@ struct Recipe {
   [[nodiscard]] const ElementwiseKernels& elementwise() const {
     return elementwise_kernels[static_cast<std::size_t>(layers)];
   }
-  /// PyTorch stops computing a layer again once backward has what it needs: the last product is left out
-  /// (torch/utils/checkpoint.py, early stop; torch.compile leaves out what nobody reads).
-  [[nodiscard]] bool stops_early() const { return is_pytorch() || recompute == Recompute::per_operation; }
+  /// RMSNorm is several kernels, between which it has numbers in fp32.
+  [[nodiscard]] bool splits_norms() const { return layers == LayerKernels::eager && !fused_norms; }
+  /// Layers of PyTorch are computed again up to their last product; torch.compile leaves out what nobody reads.
+  [[nodiscard]] bool stops_early() const {
+    return layers == LayerKernels::compiled || (layers == LayerKernels::eager && early_stop);
+  }
   /// Whether layers with experts are known under this recipe: every member of dense_only_members has its default, or
   /// one device has each rank's stage, where tokens are not cut anyway.
   [[nodiscard]] bool suits_experts(std::int64_t tp) const;

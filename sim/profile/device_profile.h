@@ -287,7 +287,8 @@ struct DeviceProfile {
   /// Kernels of other libraries, by OtherAttention.
   std::array<std::vector<AttentionCurve>, other_attentions> other_attention;
   ProductFormat linear = ProductFormat::elements;  ///< What layers multiply: a choice of the study.
-  LayerKernels layers = LayerKernels::fused;       ///< Who writes the kernels between: a choice of the study.
+  LayerKernels layers = LayerKernels::fused;       ///< Who writes the kernels between: a choice of the study ...
+  bool fused_norms = false;                        ///< ... and whether norms are one kernel whoever writes them.
   /// Attention as products and a softmax, as before FlashAttention, instead of the curves: a choice of the study.
   bool unfused_attention = false;
   GraphScope graphs;      ///< Modules that CUDA graphs launch, where the host issues the others: a choice of the study.

@@ -137,6 +137,7 @@ class PointReader {
     point_.recipe.products = profile.linear;
     point_.recipe.graphs = profile.graphs;
     point_.recipe.layers = profile.layers;
+    point_.recipe.fused_norms = profile.fused_norms;
     point_.recipe.flash_attention = !profile.unfused_attention;
     point_.recipe.dkv_bytes_per_element = profile.backward_ring.dkv_bytes_per_element;
     point_.recipe.host_issues = profile.overheads.host_issue.has_value();

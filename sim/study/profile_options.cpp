@@ -31,6 +31,7 @@ struct KernelChoice {
   std::size_t attention = 0;  ///< `flash`, `unfused`, then the values of OtherAttention.
   ProductFormat linear = ProductFormat::elements;
   LayerKernels layers = LayerKernels::fused;
+  bool fused_norms = false;
   bool graphs = false;  ///< Of whole steps.
   GraphScope captured = {};
 };
@@ -85,6 +86,10 @@ const KeyTable<KernelChoice>& kernel_table() {
                  "for backward; `compiled`, what torch.compile makes of a layer, whose backward computes norms and "
                  "activations again",
                  {.see = "layers-of-pytorch"});
+    kernels.flag("fused_norms", at(&KernelChoice::fused_norms),
+                 "RMSNorm is one kernel in eager layers, too: torchtitan's `fused_rmsnorm` of 2024, and PyTorch's own "
+                 "RMSNorm from release 2.8 on (not HuggingFace's)",
+                 {.see = "layers-of-pytorch"});
     kernels.add(
         {"launch",
          either_shape({word_shape(launches()), list_shape(word_shape(captured_modules()))}),
@@ -136,6 +141,7 @@ std::shared_ptr<const DeviceProfile> with_kernels(std::shared_ptr<const DevicePr
   }
   chosen->linear = choice.linear;
   chosen->layers = choice.layers;
+  chosen->fused_norms = choice.fused_norms;
   if (is_narrow(choice.linear)) {
     const std::size_t table = narrow_format(choice.linear).table;
     need(profile->gemm_narrow[table].has_value(), narrow_tables.at(table).key, *kernels.find("linear"), *profile,

@@ -249,6 +249,12 @@ void add_passes(TrainingKeys& training) {
        "or of experts): `[norm, activation]`",
        {.written = always_written, .mechanism = "recompute", .off = "none", .formerly = "mesh.recompute"}},
       read_recompute);
+  add_flag(
+      training, "early_stop", &Recipe::early_stop,
+      "with `kernels.layers: eager`, a layer that is computed again ends before its last product, whose output nobody "
+      "reads, as PyTorch's checkpoints do; `false`: behind it, as with `use_reentrant` (HuggingFace's default "
+      "until 2026) and in torchtitan's last release with TOML",
+      {.see = "layers-of-pytorch"});
   add_flag(training, "dropout", &Recipe::dropout,
            "dropout kernels and masks after the embedding and both branches of a layer, and of the scores "
            "where they are in memory",

@@ -79,6 +79,7 @@ constexpr auto by_torchtitan = std::to_array<StatedKey>({
     {"mesh.account_for_embedding", "pipeline_parallel_first_stage_less_layers"},
     {"mesh.account_for_loss", "pipeline_parallel_last_stage_less_layers"},
     {"training.recompute", "activation_checkpoint.mode"},
+    {"training.early_stop", "activation_checkpoint.early_stop activation_checkpoint.mode"},
     {"mesh.zero", "fsdp_reshard_after_forward data_parallel_shard_degree"},
     {"mesh.shard_ranks", "data_parallel_replicate_degree"},
     {"training.gradients", "training.dtype"},

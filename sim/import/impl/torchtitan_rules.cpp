@@ -71,7 +71,7 @@ constexpr auto stated_keys = std::to_array<PlainKeys>({
      "expert_parallel_degree fsdp_reshard_after_forward enable_async_tensor_parallel "
      "pipeline_parallel_schedule pipeline_parallel_layers_per_stage pipeline_parallel_microbatch_size "
      "pipeline_parallel_first_stage_less_layers pipeline_parallel_last_stage_less_layers"},
-    {"activation_checkpoint", "mode selective_ac_option"},
+    {"activation_checkpoint", "mode selective_ac_option early_stop"},
     {"compile", "enable components"},
     {"float8", "enable_float8_linear enable_fsdp_float8_all_gather"},
 });
@@ -124,8 +124,6 @@ constexpr std::array unmodelled_rules = std::to_array<TomlRule>({
                    "0.5"),
     unmodelled_key("activation_checkpoint", "per_op_sac_force_recompute_mm_shapes_by_fqns",
                    "products of these shapes are not computed again", effects::slower_but_smaller, "moe.router.gate"),
-    unmodelled_key("activation_checkpoint", "early_stop", "a layer is computed again to its end", effects::faster,
-                   "false"),
     unmodelled_key("compile", "backend", "what is compiled are the kernels of the default", effects::slower,
                    "inductor"),
     unmodelled_key("float8", "precompute_float8_dynamic_scale_for_fsdp", "scales are found product by product",

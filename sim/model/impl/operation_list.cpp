@@ -193,7 +193,7 @@ KeptTensor OperationList::of_stream(std::string_view name, std::int64_t bytes_pe
 
 void OperationList::keep_norm_input(std::string_view name, std::string_view stream, Recompute again) {
   const bool of_layer = again == Recompute::none;
-  const bool is_eager = recipe_.layers == LayerKernels::eager && !layer_.biases;
+  const bool is_eager = recipe_.splits_norms() && !layer_.biases;
   const std::int64_t of_input = is_eager ? fp32_bytes + layer_.element_bytes : layer_.element_bytes;
   KeptOperand input{of_stream(name, of_input * layer_.hidden), again, {}, of_layer};
   input.tensor.goes_whole = of_layer;

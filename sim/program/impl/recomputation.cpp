@@ -57,7 +57,7 @@ void per_operation(PassWriter& writer) {
   const Recipe& recipe = writer.recipe();
   if (mixes_tokens(writer.layer())) {
     writer.run(DensePart::attention_norm);
-    if (!recipe.gathers_inputs_again()) writer.all_gather(DensePart::attention_norm);
+    writer.all_gather(DensePart::attention_norm);
     writer.run(DensePart::qkv_again);
     if (!recipe.flash_attention) attention_forward(writer);
     if (recipe.layers != LayerKernels::compiled || writer.tp() == 1) writer.run(DensePart::attention_output_again);
@@ -65,7 +65,7 @@ void per_operation(PassWriter& writer) {
   }
   if (has_mlp(writer.layer())) {
     writer.run(DensePart::mlp_norm);
-    if (!recipe.gathers_inputs_again()) writer.all_gather(DensePart::mlp_norm);
+    writer.all_gather(DensePart::mlp_norm);
     writer.run(DensePart::mlp_again);
   }
   writer.end_stretch();

@@ -201,6 +201,8 @@ TEST_CASE("what a study recomputes is told where torchtitan recomputes something
   CHECK_FALSE(half.note(Kind::unmodelled, told).empty());
   const ReadJob operations = recompute("mode = \"selective\"\nselective_ac_option = \"op\"\n");
   CHECK(operations.training("recompute") == "per_operation");
+  CHECK(operations.training("early_stop") == "false");
+  CHECK(recompute("mode = \"full\"\nearly_stop = true\n").training("early_stop") == "absent");
   CHECK(operations.note(Kind::unmodelled, told).empty());
 }
 

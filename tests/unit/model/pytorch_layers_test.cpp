@@ -80,6 +80,7 @@ TEST_CASE("eager layers keep what lies between their kernels", "[model]") {
   repeat_keys(repeated);
   CHECK(kept_of_token(repeated, {}) - fused == 2 * 2 * (4096 - 1024));
   CHECK(kept_of_token(model, {.recompute = Recompute::full, .layers = LayerKernels::eager}) == 2 * 4096);
+  CHECK(kept_of_token(model, {.layers = LayerKernels::eager, .fused_norms = true}) - fused == 2 * 14336);
 }
 
 TEST_CASE("an eager norm moves 36 bytes an element forward and 92 backward", "[model]") {

@@ -145,6 +145,46 @@ TEST_CASE("each module that is computed again has its own parts and collectives,
         {all_gather, reduce_scatter, all_gather});
 }
 
+TEST_CASE("per-operation recompute has all but the sums over devices, attention and the last product",
+          "[program][recompute][tp]") {
+  using enum DensePart;
+  using enum CollectiveKind;
+  const Plan plan = plan_of(3, 4, {{{0, 1, 2}, 3000}});
+  const auto again = [&](LayerKernels layers, std::int64_t tp) {
+    const LoweringOptions options{.model = one_head_model(4),
+                                  .mesh = {.hdp = 3, .tp = tp},
+                                  .recipe = {.recompute = Recompute::per_operation, .layers = layers}};
+    return again_of(Program(plan, options).micro_batch(MicroBatchId(0)));
+  };
+  const std::vector<DensePart> all = {attention_norm,     qkv_again, attention_output_again,
+                                      attention_residual, mlp_norm,  mlp_again};
+  for (const LayerKernels layers : {LayerKernels::eager, LayerKernels::compiled}) {
+    CHECK(again(layers, 1).parts == all);
+    CHECK(again(layers, 1).attention == 0);
+  }
+  CHECK(again(LayerKernels::eager, 2).parts == all);
+  CHECK(again(LayerKernels::eager, 2).collectives == std::vector{all_gather, all_gather});
+  // The sum over devices is kept: nobody reads its terms.
+  CHECK(again(LayerKernels::compiled, 2).parts ==
+        std::vector{attention_norm, qkv_again, attention_residual, mlp_norm, mlp_again});
+}
+
+TEST_CASE("PyTorch computes a layer again up to its last product", "[program][recompute][tp]") {
+  using enum DensePart;
+  using enum CollectiveKind;
+  const Plan plan = plan_of(3, 4, {{{0, 1, 2}, 3000}});
+  const LoweringOptions options{.model = one_head_model(4),
+                                .mesh = {.hdp = 3, .tp = 2},
+                                .recipe = {.recompute = Recompute::full, .layers = LayerKernels::eager}};
+  const Again again = again_of(Program(plan, options).micro_batch(MicroBatchId(0)));
+  CHECK(again.parts == std::vector{attention_norm, qkv, attention_output, attention_residual, mlp_norm, mlp_inner});
+  CHECK(again.attention == 3);
+  CHECK(again.collectives == std::vector{all_gather, reduce_scatter, all_gather});
+  LoweringOptions to_the_end = options;
+  to_the_end.recipe.early_stop = false;
+  CHECK(again_of(Program(plan, to_the_end).micro_batch(MicroBatchId(0))).parts.back() == mlp_residual);
+}
+
 TEST_CASE("norms that are computed again leave the gather to a backward that gathers inputs itself",
           "[program][recompute][tp]") {
   using M = LayerModule;

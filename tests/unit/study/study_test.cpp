@@ -121,6 +121,28 @@ TEST_CASE("a study says what backward computes again", "[study][recompute]") {
                                  "11:35: no layer of llama-7b has experts"});
 }
 
+TEST_CASE("a study says who writes the kernels of layers, and what they keep", "[study][recompute]") {
+  const StudyFile file(good_study);
+  const auto recipe = [&](const std::vector<std::string>& settings) {
+    return file.load(settings).points.at(0).spec.recipe;
+  };
+  CHECK(recipe({"training.recompute=per_operation"}).recompute == Recompute::per_operation);
+  CHECK(recipe({"kernels.layers=eager"}).recompute == Recompute::none);
+  // Compiled layers compute norms and activations again, also where the study says more.
+  const Recompute compiled{LayerModule::norm, LayerModule::activation};
+  CHECK(recipe({"kernels.layers=compiled"}).recompute == compiled);
+  CHECK(recipe({"kernels.layers=compiled", "training.recompute=per_operation"}).recompute == Recompute::per_operation);
+  CHECK(recipe({"kernels.layers=compiled", "training.recompute=full"}).recompute == Recompute::full);
+  const Study repeated = file.load({"training.repeat_keys=true"});
+  CHECK(repeated.points.at(0).spec.model.repeats_keys);
+  for (const LossForm& form : loss_forms) {
+    CHECK(recipe({"training.loss=" + std::string(form.word)}).loss == form.loss);
+  }
+  const StudyFile experts(changed(changed(good_study, "llama-7b", "mixtral-8x7b"), "{tp: 2}",
+                                  "{tp: 2}\ntraining: {recompute: per_operation}"));
+  CHECK_THAT(experts.problems().at(0), Catch::Contains("of which 'per_operation' is not known"));
+}
+
 TEST_CASE("a study says how groups are made and whether they have been made before", "[study][connections]") {
   const StudyFile file(changed(good_study, "{tp: 2}", "{tp: 2, groups: communicators, connections: cold}"));
   const Study study = file.load();
