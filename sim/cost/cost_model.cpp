@@ -116,7 +116,7 @@ class SummingCostModel final : public WrappedCostModel {
     Estimate estimate = model_->gemm(plain);
     const std::int64_t further = 2 * op.sum_bytes - element_bytes_;
     if (op.sum_bytes > 0 && further > 0) {
-      estimate.time += (Bytes(further) * op.m * op.n / bandwidth_).scaled(visible);
+      estimate.time += (Bytes(further) * op.count * op.m * op.n / bandwidth_).scaled(visible);
     }
     return estimate;
   }

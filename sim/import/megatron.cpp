@@ -157,8 +157,14 @@ class MegatronReader {
   void read_pipeline() {
     if (run_.pp > 1) read_split();
     chunks_ = virtual_stages();
+    const bool combines = arguments_.is_on("overlap_moe_expert_parallel_comm");
+    if (combines && chunks_ == 1) {
+      arguments_.note_unmodelled("overlap_moe_expert_parallel_comm",
+                                 "without virtual stages nothing hides all-to-alls of experts",
+                                 effects::faster_but_larger);
+    }
     if (run_.pp == 1) return;
-    put(run_.mesh, "schedule", std::string(chunks_ > 1 ? "interleaved" : "1f1b"));
+    put(run_.mesh, "schedule", std::string(chunks_ == 1 ? "1f1b" : combines ? "combined-1f1b" : "interleaved"));
     if (chunks_ > 1) put(run_.mesh, "virtual_stages", chunks_);
     put(run_.training, "overlap_p2p_comm", std::string(arguments_.is_on("overlap_p2p_comm") ? "interleaved" : "never"));
     if (chunks_ > 1) check_interleaving();
@@ -316,13 +322,19 @@ class MegatronReader {
       arguments_.note_unmodelled("moe_grouped_gemm", "products of a device's experts are grouped without it, too",
                                  effects::slower);
     }
+    if (arguments_.is_on("moe_router_padding_for_quantization") || arguments_.is_on("moe_router_padding_for_fp8")) {
+      put_truth(run_.moe, "router_padding", true);
+    }
     if (group > 1) read_dispatch();
   }
 
-  // Megatron-LM sends tokens once to each node where its flexible dispatcher calls DeepEP.
+  // Megatron-LM sends tokens once to each node where its flexible dispatcher calls DeepEP or Hybrid-EP.
   void read_dispatch() {
     const std::string dispatcher = arguments_.word("moe_token_dispatcher_type", "allgather");
-    if (arguments_.is_on("moe_enable_deepep") && dispatcher == "flex") {
+    const std::string backend = arguments_.word("moe_flex_dispatcher_backend", "deepep");
+    if (dispatcher == "flex" && backend == "hybridep") {
+      put(run_.moe, "dispatch", std::string("hybrid_ep"));
+    } else if (dispatcher == "flex" && (arguments_.is_on("moe_enable_deepep") || backend == "deepep")) {
       put(run_.moe, "dispatch", std::string("per_node"));
     } else if (dispatcher != "alltoall") {
       arguments_.note_unmodelled("moe_token_dispatcher_type",

@@ -15,7 +15,13 @@ enum class ExpertDispatch : std::uint8_t {
   /// A token travels once to each node that has some of its experts, where it is forwarded once to each device that has
   /// some; results are added up on the way back (DeepSeek-AI 2024, arXiv 2412.19437, section 3.2.2; DeepEP).
   per_node,
+  /// The same; its kernels also put the copies in the order of the device's experts, and back, and pad them (Hybrid-EP,
+  /// deepseek-ai/DeepEP pull request 420; Megatron-Core, token_dispatcher.py, _HybridEPManager).
+  hybrid_ep,
 };
+[[nodiscard]] constexpr bool sends_once_per_node(ExpertDispatch dispatch) {
+  return dispatch != ExpertDispatch::per_copy;
+}
 
 /// How a job divides the experts of a layer, and how the router fills them.
 struct ExpertLayout {
@@ -31,6 +37,10 @@ struct ExpertLayout {
   ExpertDispatch dispatch = ExpertDispatch::per_copy;
   /// Tokens, and in backward gradients of results, travel to experts in fp8; results travel back as elements.
   bool fp8_sent = false;
+  /// The router pads what each expert gets to whole blocks of a narrow format; otherwise kernels copy it for that, and
+  /// back, but those of Hybrid-EP (Megatron-Core, moe_router_padding_for_quantization; moe_utils.py,
+  /// skip_routed_expert_padding).
+  bool router_padding = false;
 
   friend bool operator==(const ExpertLayout&, const ExpertLayout&) = default;
 };

@@ -91,7 +91,8 @@ struct LayerOperation {
   MemoryKernel kernel = MemoryKernel::other;
   std::int64_t kernels = 1;
   bool on_stream = false;    ///< Of a norm: of the residual stream, which it casts under autocast.
-  bool only_sorted = false;  ///< Runs only where a device puts copies in the order of several experts.
+  bool only_sorted = false;  ///< Runs only where a kernel puts copies in the order of a device's experts ...
+  bool only_padded = false;  ///< ... or pads them.
 
   [[nodiscard]] std::int64_t matrices() const;  ///< Parameters of its weights, of all experts.
   [[nodiscard]] bool is_of_experts() const { return rows == OperationRows::copies; }
@@ -120,7 +121,8 @@ struct DeviceRows {
   std::int64_t stream = 0;                ///< ... and OperationRows::stream.
   std::vector<std::int64_t> copies = {};  ///< By expert of the device.
   bool fp8_sent = false;                  ///< Copies, and gradients of results, come from other devices in fp8.
-  bool sorted = false;                    ///< Copies come in another order than that of the experts.
+  bool sorted = false;                    ///< Kernels put copies in the order of the experts, and back ...
+  bool padded = false;                    ///< ... and pad them to whole blocks of a narrow format.
 };
 /// Those of `tokens` tokens of an HDP rank.
 [[nodiscard]] DeviceRows device_rows(std::int64_t tokens, std::int64_t tp, const Recipe& recipe);

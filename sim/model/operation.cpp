@@ -46,7 +46,8 @@ double pairs_of(const Attention& launch) {
 }
 
 Flops flops_of(const Gemm& product) {
-  return Flops(2.0 * static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k));
+  return Flops(2.0 * static_cast<double>(product.count) * static_cast<double>(product.m) *
+               static_cast<double>(product.n) * static_cast<double>(product.k));
 }
 
 Flops attention_flops(std::int64_t columns, double pairs, Direction direction) {

@@ -21,6 +21,10 @@ struct Gemm {
   ProductFormat format = ProductFormat::elements;
   /// Bytes of a number of the sum to which the product adds its result; 0: it writes the result as elements.
   std::int64_t sum_bytes = 0;
+  /// Products of this shape that run at the same time, in one kernel or on streams of their own, and share waves of
+  /// tiles: those of the experts of a device (Transformer Engine, common/gemm/cublaslt_gemm.cu,
+  /// nvte_multi_tensor_gemm).
+  std::int64_t count = 1;
   friend auto operator<=>(const Gemm&, const Gemm&) = default;
 };
 
@@ -53,7 +57,7 @@ inline constexpr double backward_attention = 2.5;
 /// FLOPs of attention over so many pairs, whose heads have `columns` columns of keys and of values in all: forward
 /// 2 x columns x pairs.
 [[nodiscard]] Flops attention_flops(std::int64_t columns, double pairs, Direction direction);
-/// FLOPs of a product, 2 m n k, and of a launch of attention.
+/// FLOPs of all products, 2 m n k each, and of a launch of attention.
 [[nodiscard]] Flops flops_of(const Gemm& product);
 [[nodiscard]] Flops flops_of(const Attention& launch);
 

@@ -162,16 +162,34 @@ void OperationWork::norm(const LayerOperation& of) {
 }
 
 void OperationWork::pass(const LayerOperation& of) {
-  if (of.only_sorted && !(rows_.sorted && rows_.copies.size() > 1)) return;
+  if ((of.only_sorted && !rows_.sorted) || (of.only_padded && !rows_.padded)) return;
   const std::int64_t times = is_forward() ? of.forward : of.backward;
   if (times > 0) kernel(times * elements(of) * of.number_bytes, of.kernel, of.kernels);
 }
 
 void OperationWork::activation(const LayerOperation& of) {
+  if (!recipe_.activation_fusion) return unfused_activation(of);
   const ElementwiseKernels& all = recipe_.elementwise();
   if (is_of_backward_ && all.again_with_backward) return kernel({1, 0, 0}, elements(of), MemoryKernel::swiglu_backward);
   kernel(passes_of(operations_.layer.gated_mlp ? all.gated : all.activation), elements(of),
          is_forward() ? MemoryKernel::swiglu_forward : MemoryKernel::swiglu_backward);
+}
+
+// Kernels of PyTorch that read and write tensors of the inner width: the function itself, with a gate also the product
+// with it, whose halves backward puts side by side; of experts also the product with the router's probabilities, in
+// fp32, and its cast. Backward of that product has the gradients of both factors and the sum of the probabilities'.
+void OperationWork::unfused_activation(const LayerOperation& of) {
+  const std::int64_t inner = elements(of);
+  const bool gated = operations_.layer.gated_mlp;
+  const std::int64_t passes = is_forward() ? (gated ? 5 : 2) : (gated ? 13 : 3);
+  kernel(passes * inner * element_bytes(), MemoryKernel::other, is_forward() ? (gated ? 2 : 1) : (gated ? 4 : 1));
+  if (!of.is_of_experts()) return;
+  cast_fp32(inner);
+  if (is_forward()) return kernel(inner * (element_bytes() + fp32_bytes));
+  kernel(inner * 2 * fp32_bytes);                      // the gradient times the probabilities ...
+  cast_fp32(inner);                                    // ... as elements
+  kernel(inner * (element_bytes() + 2 * fp32_bytes));  // and times the activation,
+  kernel(inner * fp32_bytes);                          // which is summed over the columns
 }
 
 void OperationWork::fork(const LayerOperation& of) {

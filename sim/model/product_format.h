@@ -10,11 +10,12 @@ namespace hdpsim {
 /// The type of the two sides of a matrix product, whose result is of elements. Narrow ones are the recipes of
 /// Transformer Engine (docs/features/low_precision_training); they differ in what shares a scale.
 enum class ProductFormat : std::uint8_t {
-  elements,     ///< The model's elements: bf16 in most studies.
-  fp8,          ///< A tensor has one scale, which follows from earlier steps (DelayedScaling).
-  fp8_current,  ///< A tensor has one scale, which follows from the tensor itself (Float8CurrentScaling).
-  fp8_blocks,   ///< 128 elements along k have an fp32 scale, as in DeepSeek-V3 (Float8BlockScaling).
-  mxfp8,        ///< 32 elements along k have an 8-bit exponent (MXFP8BlockScaling, for Blackwell).
+  elements,      ///< The model's elements: bf16 in most studies.
+  fp8,           ///< A tensor has one scale, which follows from earlier steps (DelayedScaling).
+  fp8_current,   ///< A tensor has one scale, which follows from the tensor itself (Float8CurrentScaling).
+  fp8_blocks,    ///< 128 elements along k have an fp32 scale, as in DeepSeek-V3 (Float8BlockScaling).
+  fp8_deepgemm,  ///< The same in products of DeepGEMM, which are faster than those of cuBLAS.
+  mxfp8,         ///< 32 elements along k have an 8-bit exponent (MXFP8BlockScaling, for Blackwell).
   /// 4 bits: 16 elements along k have a scale in fp8, and a tensor one in fp32, which follows from it. The columns of
   /// inputs and of gradients are cast behind a Hadamard transform of 16 (NVFP4BlockScaling, for Blackwell; NVIDIA 2025,
   /// arXiv 2509.25149).
@@ -30,7 +31,8 @@ struct NarrowTable {
 /// Formats with one scale a tensor share a table, since they differ in their casts alone.
 inline constexpr auto narrow_tables = std::to_array<NarrowTable>({
     {"gemm_fp8", "times of matrix products in fp8 with one scale a tensor", 2},
-    {"gemm_fp8_blocks", "the same with a scale for every 128 columns", 2},
+    {"gemm_fp8_blocks", "the same with a scale for every 128 columns, in Transformer Engine", 2},
+    {"gemm_fp8_deepgemm", "the same with a scale for every 128 columns, in DeepGEMM", 2},
     {"gemm_mxfp8", "the same with one for every 32 columns", 2},
     {"gemm_nvfp4", "the same in 4 bits with one for every 16 columns", 4},
 });
@@ -51,11 +53,12 @@ inline constexpr auto narrow_formats = std::to_array<NarrowFormat>({
     {.format = ProductFormat::fp8, .word = "fp8", .table = 0, .reads_of_norm = 0},
     {.format = ProductFormat::fp8_current, .word = "fp8_current", .table = 0, .reads = 2},
     {.format = ProductFormat::fp8_blocks, .word = "fp8_blocks", .table = 1, .block = 128, .scale_bytes = 4},
-    {.format = ProductFormat::mxfp8, .word = "mxfp8", .table = 2, .block = 32, .scale_bytes = 1},
+    {.format = ProductFormat::fp8_deepgemm, .word = "fp8_deepgemm", .table = 2, .block = 128, .scale_bytes = 4},
+    {.format = ProductFormat::mxfp8, .word = "mxfp8", .table = 3, .block = 32, .scale_bytes = 1},
     // A norm does not know the largest of what the transform makes of its output.
     {.format = ProductFormat::nvfp4,
      .word = "nvfp4",
-     .table = 3,
+     .table = 4,
      .bits = 4,
      .block = 16,
      .scale_bytes = 1,

@@ -128,6 +128,10 @@ struct Recipe {
   /// separate kernel does, as in Megatron-LM before gradient_accumulation_fusion (megatron/model/distributed.py,
   /// main_grad.add_).
   bool accumulation_fusion = true;
+  /// The activation of an MLP or of experts is one kernel, which also multiplies by the router's probabilities.
+  /// Otherwise PyTorch's kernels run one after another, the product with the probabilities in fp32 (Megatron-Core,
+  /// bias_activation_fusion: transformer/moe/experts.py, bias_act_func).
+  bool activation_fusion = true;
   Loss loss = Loss::fused;
   LayerKernels layers = LayerKernels::fused;
   bool fused_norms = false;  ///< RMSNorm is one kernel in eager layers, too.

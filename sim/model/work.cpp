@@ -23,7 +23,8 @@ Bytes LinearPart::traffic() const {
 }
 
 std::int64_t LinearPart::launches() const {
-  std::int64_t all = std::ssize(gemms);
+  std::int64_t all = 0;
+  for (const Gemm& product : gemms) all += product.count;
   for (const MemoryBound& kernels : memory_bound) all += kernels.kernels;
   return all;
 }

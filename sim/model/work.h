@@ -61,7 +61,8 @@ struct LinearPart {
   std::optional<std::size_t> last_of_inputs = {};
   std::optional<std::size_t> last_of_weights = {};
 
-  /// Kernels that the host does not issue by themselves: those of a CUDA graph but one.
+  /// Kernels that the host does not issue by themselves: those of a CUDA graph but one, and of what a device's experts
+  /// compute alike all but one, which a loop in C++ starts (Transformer Engine, GroupedLinear).
   std::int64_t not_issued = 0;
 
   void add(const MemoryBound& kernels);

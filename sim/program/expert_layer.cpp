@@ -71,10 +71,18 @@ class LayerSteps {
 
   // The experts with these rows each, whole or cut by the tensor-parallel devices.
   [[nodiscard]] LinearPart experts(const std::vector<std::int64_t>& rows, bool whole) const {
-    return work_of(
-        layer_.operations,
-        {.tp = whole ? 1 : layer_.tp, .copies = rows, .fp8_sent = whole && layer_.layout.fp8_sent, .sorted = whole},
-        {DensePart::experts}, direction_, layer_.gradients);
+    const ExpertLayout& layout = layer_.layout;
+    const bool is_hybrid = layout.dispatch == ExpertDispatch::hybrid_ep;
+    // DeepEP leaves the tokens in the order of the devices that sent them, whatever the experts.
+    const bool sorts = whole && !is_hybrid && (rows.size() > 1 || is_per_node());
+    const bool pads = is_narrow(layer_.operations.recipe.products) && !is_hybrid && !layout.router_padding;
+    return work_of(layer_.operations,
+                   {.tp = whole ? 1 : layer_.tp,
+                    .copies = rows,
+                    .fp8_sent = whole && layout.fp8_sent,
+                    .sorted = sorts,
+                    .padded = pads},
+                   {DensePart::experts}, direction_, layer_.gradients);
   }
 
   void copied_experts() {
@@ -102,7 +110,7 @@ class LayerSteps {
                                          wait_for(slowest, even), is_per_node()});
   }
 
-  [[nodiscard]] bool is_per_node() const { return layer_.layout.dispatch == ExpertDispatch::per_node; }
+  [[nodiscard]] bool is_per_node() const { return sends_once_per_node(layer_.layout.dispatch); }
 
   [[nodiscard]] TensorParallelCollective exchange(bool fp8) const {
     const auto bytes_of = is_per_node() ? token_exchange_bytes : expert_exchange_bytes;

@@ -137,15 +137,24 @@ const KeyTable<ExpertReading>& expert_table() {
          {.written = written_with_experts}},
         read_capacity_factor);
     keys.word(
-        "dispatch", "way of copies", {{"per_copy", ExpertDispatch::per_copy}, {"per_node", ExpertDispatch::per_node}},
+        "dispatch", "way of copies",
+        {{"per_copy", ExpertDispatch::per_copy},
+         {"per_node", ExpertDispatch::per_node},
+         {"hybrid_ep", ExpertDispatch::hybrid_ep}},
         at(&ExpertReading::options, &ExpertOptions::layout, &ExpertLayout::dispatch),
         "`per_copy`: each copy of a token travels by itself, in NCCL's all-to-all; `per_node`: a token travels once "
-        "to each node that has some of its experts and is forwarded there (DeepEP)",
+        "to each node that has some of its experts and is forwarded there (DeepEP); `hybrid_ep`: so, too, and its "
+        "kernels also sort and pad what they bring (Hybrid-EP)",
         {.written = written_with_experts, .see = "experts"});
     keys.flag("fp8_sent", at(&ExpertReading::options, &ExpertOptions::layout, &ExpertLayout::fp8_sent),
               "tokens, and in backward gradients, travel to their experts in fp8 with a scale for every 128 columns; "
               "results travel back in bf16. Needs `kernels.linear` in fp8",
               {.written = written_with_experts});
+    keys.flag("router_padding", at(&ExpertReading::options, &ExpertOptions::layout, &ExpertLayout::router_padding),
+              "with products in fp8, the router pads what each expert gets to whole blocks "
+              "(Megatron-LM's `--moe-router-padding-for-quantization`); `false`: kernels copy it for that, and back, "
+              "but under `hybrid_ep`",
+              {.written = written_with_experts, .see = "experts"});
     keys.add({"routing",
               either_shape({word_shape({"uniform"}), map_shape(routing_table().texts())}),
               "uniform",
@@ -168,6 +177,7 @@ std::string ExpertOptions::text() const {
   std::vector<std::string> how;
   if (across != ExpertSpan::inside) how.push_back(expert_span_names().at(static_cast<std::size_t>(across)));
   if (layout.dispatch == ExpertDispatch::per_node) how.emplace_back("once per node");
+  if (layout.dispatch == ExpertDispatch::hybrid_ep) how.emplace_back("Hybrid-EP");
   if (layout.fp8_sent) how.emplace_back("in fp8");
   return fmt::format(" x ep {}{}", layout.ep, how.empty() ? "" : fmt::format(" ({})", joined(how, ", ")));
 }

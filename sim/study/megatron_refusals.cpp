@@ -11,7 +11,10 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::string_view interleaved = "interleaved";
+// Whether stages have chunks that are interleaved.
+bool is_interleaved(std::string_view schedule) {
+  return schedule == "interleaved" || schedule == "combined-1f1b";
+}
 
 // The stages that are not stated have as many layers each: nothing may be left over.
 std::string left_over_layers(const PointSpec& point) {
@@ -28,7 +31,7 @@ std::string left_over_layers(const PointSpec& point) {
 }
 
 std::string unhidden_messages(const PointSpec& point) {
-  if (point.pipeline.schedule != interleaved || point.mesh.pp != 2 || point.pipeline.overlaps_messages()) return "";
+  if (!is_interleaved(point.pipeline.schedule) || point.mesh.pp != 2 || point.pipeline.overlaps_messages()) return "";
   return "the interleaved schedule on 2 stages without overlap_p2p_comm";
 }
 
@@ -48,7 +51,7 @@ std::string refused_group(const PointSpec& point, const Plan& plan) {
 
 std::string uneven_micro_batches(const PointSpec& point, const Plan& plan) {
   const std::int64_t stages = point.mesh.pp;
-  if (point.pipeline.schedule != interleaved || stages == 1) return "";
+  if (!is_interleaved(point.pipeline.schedule) || stages == 1) return "";
   for (std::size_t rank = 0; rank < plan.schedule.size(); ++rank) {
     const std::string problem = interleaving_problem(std::ssize(plan.schedule[rank]), stages, stages);
     if (!problem.empty()) return fmt::format("{} (rank {} of step {})", problem, rank, plan.step);
@@ -75,7 +78,7 @@ std::string interleaving_problem(std::int64_t micro_batches, std::int64_t stages
 
 std::vector<std::string> megatron_mesh_problems(const PointSpec& point) {
   const std::string_view schedule = point.pipeline.schedule;
-  if (point.mesh.pp == 1 || (schedule != "1f1b" && schedule != interleaved)) return {};
+  if (point.mesh.pp == 1 || (schedule != "1f1b" && !is_interleaved(schedule))) return {};
   return those({left_over_layers(point), unhidden_messages(point)});
 }
 

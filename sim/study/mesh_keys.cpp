@@ -125,7 +125,7 @@ void add_pipeline(MeshKeys& mesh) {
             {.written = written_with_stages}},
            read_schedule);
   mesh.count("virtual_stages", degree_range, at(&PointSpec::pipeline, &PipelineOptions::virtual_stages),
-             "chunks of layers on each stage, 2 or more with `interleaved`",
+             "chunks of layers on each stage, 2 or more with `interleaved` and `combined-1f1b`",
              {.unit = "chunks", .written = written_with_stages});
   add_split(mesh);
 }

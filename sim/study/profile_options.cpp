@@ -74,11 +74,13 @@ const KeyTable<KernelChoice>& kernel_table() {
         "is FlashAttention of 2022 in Triton, `flash2` FlashAttention-2 where the profile's `attention` is a later "
         "one, `cudnn` "
         "that of cuDNN, where the profile has `attention_triton`, `attention_flash2` or `attention_cudnn`");
-    kernels.word("linear", "linear", product_format_words(), at(&KernelChoice::linear),
-                 "what the layers' products multiply: in fp8 what they read is cast, with one scale a tensor, which "
-                 "follows from earlier steps (`fp8`) or from the tensor (`fp8_current`; both need the profile's "
-                 "`gemm_fp8`), with one for 128 columns (`fp8_blocks`, `gemm_fp8_blocks`) or for 32 (`mxfp8`, "
-                 "`gemm_mxfp8`); in 4 bits with one for 16 and one a tensor (`nvfp4`, `gemm_nvfp4`)");
+    kernels.word(
+        "linear", "linear", product_format_words(), at(&KernelChoice::linear),
+        "what the layers' products multiply: in fp8 what they read is cast, with one scale a tensor, which "
+        "follows from earlier steps (`fp8`) or from the tensor (`fp8_current`; both need the profile's "
+        "`gemm_fp8`), with one for 128 columns in Transformer Engine (`fp8_blocks`, `gemm_fp8_blocks`) or DeepGEMM "
+        "(`fp8_deepgemm`, `gemm_fp8_deepgemm`) or for 32 (`mxfp8`, "
+        "`gemm_mxfp8`); in 4 bits with one for 16 and one a tensor (`nvfp4`, `gemm_nvfp4`)");
     kernels.word("layers", "kernels of layers", layer_kernels(), at(&KernelChoice::layers),
                  "who writes what lies between products and attention: `fused`, one kernel an operation and joined "
                  "weights, as in Transformer Engine; `eager`, PyTorch operator by operator: norms of eight kernels in "

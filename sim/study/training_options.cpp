@@ -281,6 +281,11 @@ void add_passes(TrainingKeys& training) {
            "weight-gradient GEMMs accumulate into the sums over micro-batches; `false`: a separate kernel "
            "reads each gradient and adds it, as in Megatron-LM of 2021",
            {.formerly = "mesh.gradient_accumulation_fusion"});
+  add_flag(training, "activation_fusion", &Recipe::activation_fusion,
+           "the activation of an MLP or of experts is one kernel, with the router's probabilities; `false`: those of "
+           "PyTorch, one after another, and the product with the probabilities in fp32 (Megatron-Core's "
+           "`bias_activation_fusion`)",
+           {.see = "experts"});
   add_flag(training, "gradient_buffer", &Recipe::gradient_buffer,
            "levels 0 and 1 of `zero`: Megatron-Core's contiguous gradient buffer, which is zeroed, checked "
            "for NaN and scaled once a step, whose norm is taken, and whose fp32 weights are copied to "

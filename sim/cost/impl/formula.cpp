@@ -47,7 +47,7 @@ double gemm_bytes(const Gemm& op) {
   const auto m = static_cast<double>(op.m);
   const auto n = static_cast<double>(op.n);
   const auto row = static_cast<double>(row_bytes(op.format, op.k, static_cast<std::int64_t>(bf16)));
-  return row * (m + n) + bf16 * m * n;
+  return static_cast<double>(op.count) * (row * (m + n) + bf16 * m * n);
 }
 
 }  // namespace hdpsim

@@ -131,7 +131,7 @@ const AttentionSample* AttentionKernel::sample(const AttentionBlock& block, std:
 }
 
 double wave_rounded_work(const GemmTile& tile, std::int64_t multiprocessors, const Gemm& op) {
-  const std::int64_t tiles = divided(op.m, tile.m) * divided(op.n, tile.n);
+  const std::int64_t tiles = op.count * divided(op.m, tile.m) * divided(op.n, tile.n);
   const std::int64_t waves = divided(tiles, multiprocessors);
   const std::int64_t charged = waves > 1 ? waves * multiprocessors : tiles;
   return 2.0 * static_cast<double>(charged * tile.m * tile.n) * static_cast<double>(op.k);
@@ -163,7 +163,7 @@ GemmKernel::Cost GemmKernel::cost(const Gemm& op) const {
   const auto shape = by_shape_.empty() ? by_shape_.end() : by_shape_.find({op.n, op.k});
   if (shape != by_shape_.end()) {
     const auto sample = shape->second.seconds.find(op.m);
-    if (sample != shape->second.seconds.end()) return {sample->second, true, false};
+    if (sample != shape->second.seconds.end() && op.count == 1) return {sample->second, true, false};
     efficiency = shape->second.efficiency.at(m);
     covered = shape->second.efficiency.covers(m);
   } else {

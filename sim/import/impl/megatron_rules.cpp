@@ -23,6 +23,7 @@ constexpr std::string_view stated_values = R"(
   dsa-indexer-head-dim dsa-indexer-topk dsa-indexer-topk-freq dsa-indexer-skip-topk-offset dsa-indexer-loss-coeff
   num-experts moe-layer-freq moe-ffn-hidden-size moe-shared-expert-intermediate-size moe-router-topk
   moe-router-num-groups moe-router-group-topk moe-expert-capacity-factor moe-token-dispatcher-type
+  moe-flex-dispatcher-backend
   micro-batch-size global-batch-size seq-length encoder-seq-length world-size
   tensor-model-parallel-size pipeline-model-parallel-size context-parallel-size cp-comm-type
   hierarchical-context-parallel-sizes expert-model-parallel-size expert-tensor-parallel-size
@@ -39,6 +40,7 @@ constexpr std::string_view stated_switches = R"(
   group-query-attention use-rotary-position-embeddings swiglu quick-geglu squared-relu gated-linear-unit
   untie-embeddings-and-output-weights add-qkv-bias qk-layernorm multi-latent-attention is-hybrid-model
   attention-output-gate dsa-indexer-use-sparse-loss moe-shared-expert-gate moe-enable-deepep moe-grouped-gemm
+  moe-router-padding-for-quantization moe-router-padding-for-fp8 overlap-moe-expert-parallel-comm
   account-for-embedding-in-pipeline-split account-for-loss-in-pipeline-split
   bf16 fp16 activation-func-fp8-input-store fp8-hybrid fp8-e4m3 recompute-activations sequence-parallel
   use-distributed-optimizer overlap-grad-reduce overlap-param-gather tp-comm-overlap
@@ -115,11 +117,8 @@ constexpr std::array unmodelled_arguments = std::to_array<ArgumentRule>({
     unmodelled("pipeline-model-parallel-layout", dealt_evenly, effects::other_both),
     unmodelled_on("distribute-saved-activations", "each device keeps what layers begin with whole",
                   effects::slower_but_smaller),
-    unmodelled_on("overlap-moe-expert-parallel-comm", each_alone, effects::faster_but_larger),
     unmodelled_on("moe-shared-expert-overlap", each_alone, effects::faster),
     unmodelled_on("moe-pad-expert-input-to-capacity", "experts are not padded", effects::slower_and_larger),
-    unmodelled_on("moe-router-padding-for-quantization", "experts are not padded", effects::slower),
-    unmodelled_on("moe-router-padding-for-fp8", "experts are not padded", effects::slower),
     unmodelled_on("moe-permute-fusion", "tokens are permuted by kernels of their own", effects::faster),
     unmodelled_on("moe-router-fusion", "the router's kernels are its own", effects::faster),
     unmodelled("moe-deepep-num-sms", "all of the device computes while messages are sent", effects::other_time, "20"),

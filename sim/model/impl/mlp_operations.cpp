@@ -191,12 +191,14 @@ void add_routed_experts(OperationList& list) {
                                                {LayerModule::experts}),
                       .activation_output = keep(list.product_input("output of the experts' activation", of_token),
                                                 {LayerModule::experts, LayerModule::activation})});
-  // Where a device has several experts, the copies that come from the devices of a group are first put in the order of
-  // the experts, and back afterwards.
-  LayerOperation& sort = list.pass(DensePart::experts, {copy}, 4, 4);
-  sort.rows = OperationRows::copies;
-  sort.kernels = 2;
-  sort.only_sorted = true;
+  // The copies that come from the devices of a group are put in the order of the experts, and padded, and back
+  // afterwards: two kernels each, which read and write them.
+  for (bool LayerOperation::*only : {&LayerOperation::only_sorted, &LayerOperation::only_padded}) {
+    LayerOperation& copied = list.pass(DensePart::experts, {copy}, 4, 4);
+    copied.rows = OperationRows::copies;
+    copied.kernels = 2;
+    copied.*only = true;
+  }
 }
 
 }  // namespace

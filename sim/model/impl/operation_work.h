@@ -30,10 +30,11 @@ class OperationWork {
   void add_again(DensePart part);
   void product(const LayerOperation& of);
   void products_of(const LayerOperation& of, std::int64_t k);
-  void multiply(const Gemm& forward, const LayerOperation& of);
+  void multiply(const Gemm& with_sum, const LayerOperation& of);
   void dequantize(const LayerOperation& of, std::int64_t elements);
-  void cast_input(const LayerOperation& of, std::int64_t elements);
+  void cast_input(const LayerOperation& of, std::int64_t elements, std::int64_t tensors);
   void cast_in_product(const LayerOperation& of, std::int64_t n, std::int64_t k);
+  [[nodiscard]] std::int64_t idle_experts() const;
   [[nodiscard]] std::int64_t products_in(const LayerOperation& of) const;
   void added_gradients(const LayerOperation& of, std::int64_t k);
   void weight_gradient(std::int64_t elements, std::int64_t weights);
@@ -41,6 +42,7 @@ class OperationWork {
   void copy_shards(std::int64_t elements, bool is_trained = true);
   void norm(const LayerOperation& of);
   void activation(const LayerOperation& of);
+  void unfused_activation(const LayerOperation& of);
   void fork(const LayerOperation& of);
   void residual(const LayerOperation& of);
   void mixing(const LayerOperation& of);

@@ -13,7 +13,7 @@ void OperationWork::product(const LayerOperation& of) {
   const std::int64_t k = of.weights.front().columns.on(rows_.tp);
   // A device's experts are one tensor of PyTorch, and a weight each of Transformer Engine.
   const std::int64_t weights = of.is_of_experts() ? std::ssize(rows_.copies) : 1;
-  recipe_.casts_in_products() ? cast_in_product(of, n, k) : cast_input(of, rows(of) * (is_forward() ? k : n));
+  recipe_.casts_in_products() ? cast_in_product(of, n, k) : cast_input(of, rows(of) * (is_forward() ? k : n), weights);
   if (recipe_.autocast()) cast_weight(weights * n * k);
   if (recipe_.lora.dequantizes() && !of.is_adapter && of.part != DensePart::head) dequantize(of, n * k);
   if (!is_again_ && recipe_.copies_shards()) copy_shards(weights * n * k, of.is_trained);
@@ -29,9 +29,9 @@ void OperationWork::product(const LayerOperation& of) {
 void OperationWork::products_of(const LayerOperation& of, std::int64_t k) {
   const auto multiply_by = [&](std::int64_t n, bool is_again) {
     if (n == 0 || (is_again_ && !is_again)) return;
-    const auto multiply_rows = [&](std::int64_t m) { multiply({m, n, k, of.format}, of); };
-    if (!of.is_of_experts()) return multiply_rows(rows(of));
-    std::for_each(rows_.copies.begin(), rows_.copies.end(), multiply_rows);
+    // Experts with rows have the mean of them: tiles of unequal products fill the same waves.
+    const std::int64_t products = of.is_of_experts() ? std::ssize(rows_.copies) - idle_experts() : 1;
+    multiply({divided(rows(of), products), n, k, of.format, of.sum_bytes, products}, of);
   };
   if (splits(of)) {
     for (std::size_t i = 0; i < of.weights.size(); ++i) multiply_by(of.weights[i].rows.on(rows_.tp), of.again[i]);
@@ -55,19 +55,28 @@ std::int64_t OperationWork::products_in(const LayerOperation& of) const {
                        [](const WeightShape& weight) { return weight.parameters() > 0; });
 }
 
-// Backward has the product for the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
-void OperationWork::multiply(const Gemm& forward, const LayerOperation& of) {
-  const auto& [m, n, k, format, no_sum] = forward;
+std::int64_t OperationWork::idle_experts() const {
+  return std::count(rows_.copies.begin(), rows_.copies.end(), 0);
+}
+
+// Backward has the product for the gradient of the input (m x n times n x k) and of the weight (k x m times m x n),
+// which alone adds to a sum. The host issues those of a device's experts together.
+void OperationWork::multiply(const Gemm& with_sum, const LayerOperation& of) {
+  const auto& [m, n, k, format, sum_bytes, count] = with_sum;
   std::vector<Gemm>& products = work_.gemms;
   if (m == 0) return;
-  if (is_forward()) return products.push_back(forward);
+  const auto add = [&](const Gemm& product) {
+    products.push_back(product);
+    work_.not_issued += count - 1;
+  };
+  if (is_forward()) return add({m, n, k, format, 0, count});
   if (computes(Gradients::inputs)) {
     work_.last_of_inputs = products.size();
-    products.push_back({m, k, n, format});
+    add({m, k, n, format, 0, count});
   }
   if (of.is_trained && computes(Gradients::weights)) {
     work_.last_of_weights = products.size();
-    products.push_back({k, n, m, format, of.sum_bytes});
+    add({k, n, m, format, sum_bytes, count});
   }
 }
 
@@ -80,14 +89,18 @@ void OperationWork::dequantize(const LayerOperation& of, std::int64_t elements) 
   kernel(times * bytes, MemoryKernel::other, times * weights);
 }
 
-// A kernel casts the product's input, or its output's gradient, unless a norm has done so.
-void OperationWork::cast_input(const LayerOperation& of, std::int64_t elements) {
+// A kernel casts the product's input, or its output's gradient, unless a norm has done so; that of each expert by
+// itself, all of which the host issues together (Transformer Engine, GroupedLinear: split_quantize).
+void OperationWork::cast_input(const LayerOperation& of, std::int64_t elements, std::int64_t tensors) {
   if (!is_narrow(of.format)) return;
   const bool travels = is_forward() ? of.input_travels : of.output_travels;
-  if (travels && rows_.fp8_sent) return kernel(transpose_bytes(of.format, elements));
   const CastOf what = is_forward() && of.reads_norm ? CastOf::norm : CastOf::other;
-  const std::int64_t bytes = cast_bytes(of.format, elements, element_bytes(), what);
-  if (bytes > 0) kernel(bytes);
+  const bool came_in_fp8 = travels && rows_.fp8_sent;
+  const std::int64_t bytes =
+      came_in_fp8 ? transpose_bytes(of.format, elements) : cast_bytes(of.format, elements, element_bytes(), what);
+  if (bytes == 0) return;
+  kernel(bytes, MemoryKernel::other, tensors);
+  if (is_forward() || computes(with_kernels_)) work_.not_issued += tensors - 1;
 }
 
 // torchao casts input and weight forward, and backward both again, which were kept in elements, and the gradient of the

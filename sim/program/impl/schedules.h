@@ -12,6 +12,8 @@ namespace hdpsim {
 std::unique_ptr<const Schedule> make_one_f_one_b(std::int64_t stages, std::int64_t virtual_stages);
 std::unique_ptr<const Schedule> make_gpipe(std::int64_t stages, std::int64_t virtual_stages);
 std::unique_ptr<const Schedule> make_interleaved(std::int64_t stages, std::int64_t virtual_stages);
+/// Defined in interleaved.cpp.
+std::unique_ptr<const Schedule> make_combined_1f1b(std::int64_t stages, std::int64_t virtual_stages);
 std::unique_ptr<const Schedule> make_zb_h1(std::int64_t stages, std::int64_t virtual_stages);
 std::unique_ptr<const Schedule> make_zb_v(std::int64_t stages, std::int64_t virtual_stages);
 std::unique_ptr<const Schedule> make_dualpipe(std::int64_t stages, std::int64_t virtual_stages);
@@ -30,6 +32,8 @@ inline constexpr std::array schedule_table = {
     ScheduleEntry{.name = "zb-h1", .make = make_zb_h1},
     ScheduleEntry{.name = "zb-v", .make = make_zb_v},
     ScheduleEntry{.name = "dualpipe", .make = make_dualpipe, .stages_multiple = 2},
+    // Only experts gain by it, so that `tune` only tries it on request.
+    ScheduleEntry{.name = "combined-1f1b", .make = make_combined_1f1b, .takes_virtual_stages = true, .tuned_with = 0},
 };
 
 }  // namespace hdpsim

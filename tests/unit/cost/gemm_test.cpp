@@ -49,8 +49,8 @@ TEST_CASE("a product's efficiency grows with its work", "[cost]") {
 
 TEST_CASE("a product in fp8 is priced by its format's table", "[cost]") {
   DeviceProfile profile = device_with_products();
-  for (const ProductFormat format :
-       {ProductFormat::fp8, ProductFormat::fp8_blocks, ProductFormat::mxfp8, ProductFormat::nvfp4}) {
+  for (const ProductFormat format : {ProductFormat::fp8, ProductFormat::fp8_blocks, ProductFormat::fp8_deepgemm,
+                                     ProductFormat::mxfp8, ProductFormat::nvfp4}) {
     std::optional<GemmTable>& table = profile.gemm_narrow[narrow_format(format).table];
     table = profile.gemm;
     const auto times = 2.0 + static_cast<double>(narrow_format(format).table);
@@ -64,8 +64,17 @@ TEST_CASE("a product in fp8 is priced by its format's table", "[cost]") {
   CHECK(faster(ProductFormat::fp8) == Approx(2));
   CHECK(faster(ProductFormat::fp8_current) == Approx(2));
   CHECK(faster(ProductFormat::fp8_blocks) == Approx(3));
-  CHECK(faster(ProductFormat::mxfp8) == Approx(4));
-  CHECK(faster(ProductFormat::nvfp4) == Approx(5));
+  CHECK(faster(ProductFormat::fp8_deepgemm) == Approx(4));
+  CHECK(faster(ProductFormat::mxfp8) == Approx(5));
+  CHECK(faster(ProductFormat::nvfp4) == Approx(6));
+}
+
+TEST_CASE("products that run at the same time share waves of tiles", "[cost]") {
+  const auto cost = make_cost_model(device_with_products());
+  // 110 tiles on 100 processors are two waves; ten such products are eleven.
+  const Duration alone = cost->gemm({1001, 1000, 50000}).time - 10_us;
+  const Duration ten = cost->gemm({.m = 1001, .n = 1000, .k = 50000, .count = 10}).time - 10_us;
+  CHECK(ten.seconds() == Approx(5.5 * alone.seconds()));
 }
 
 TEST_CASE("a last wave of few tiles lasts as long as a full one", "[cost]") {
@@ -182,7 +191,7 @@ TEST_CASE("products with scales of blocks take the time that DeepGEMM published"
   double sum = 0;
   const auto error = [&](const Gemm& op, double tera_flops) {
     const double work = 2.0 * static_cast<double>(op.m) * static_cast<double>(op.n) * static_cast<double>(op.k);
-    const double rate = work / cost->gemm({op.m, op.n, op.k, ProductFormat::fp8_blocks}).time.seconds();
+    const double rate = work / cost->gemm({op.m, op.n, op.k, ProductFormat::fp8_deepgemm}).time.seconds();
     CAPTURE(op.m, op.n, op.k, rate);
     CHECK(rate == Approx(1e12 * tera_flops).epsilon(0.1));
     sum += rate / (1e12 * tera_flops) - 1;

@@ -36,9 +36,7 @@ Transformer with_dense_layers(Transformer model) {
 
 double expert_flops(const LinearPart& part) {
   double sum = 0;
-  for (const Gemm& gemm : part.gemms) {
-    sum += 2 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
-  }
+  for (const Gemm& gemm : part.gemms) sum += flops_of(gemm).count();
   return sum;
 }
 

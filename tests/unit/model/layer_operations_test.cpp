@@ -27,7 +27,7 @@ std::vector<Transformer> shipped_layers() {
 double multiplications(const LinearPart& work) {
   double sum = 0;
   for (const Gemm& gemm : work.gemms) {
-    sum += static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
+    sum += flops_of(gemm).count() / 2;
   }
   return sum;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "sim/model/parameters.h"
@@ -24,7 +25,9 @@ Transformer mixture(std::int64_t layers) {
 }
 
 std::string name(const LinearPart& part) {
-  return part.gemms.empty() ? "copies " : fmt::format("{} products ", part.gemms.size());
+  std::int64_t products = 0;
+  for (const Gemm& product : part.gemms) products += product.count;
+  return products == 0 ? "copies " : fmt::format("{} products ", products);
 }
 
 std::string names(const std::vector<ExpertStep>& steps) {
@@ -122,6 +125,60 @@ TEST_CASE("experts that work in a latent are fed by a product before the copies 
   const auto* gather = std::get_if<TensorParallelCollective>(&steps.at(2));
   REQUIRE(gather != nullptr);
   CHECK(gather->bytes == Bytes(100 * 16 * 2));
+}
+
+TEST_CASE("what each expert of a device needs besides its products is counted for each", "[experts]") {
+  const Transformer model = mixture(1);
+  const ExpertLayout layout{.ep = 2};
+  const auto backward = [&](const Recipe& recipe) {
+    const LayerOperations operations = layer_operations(model, recipe);
+    const auto steps = expert_layer({model, operations, layout, 1, 100, {100, 200}}, Direction::backward);
+    return std::get<ExchangedExperts>(steps.at(1)).even;
+  };
+  const LinearPart fused = backward({});
+  CHECK(fused.gemms.size() == 4);  // two products of backward of each of two matrices
+  for (const Gemm& product : fused.gemms) CHECK(product.count == 2);
+  // A kernel reads an expert's gradient in bf16, and reads and writes its fp32 sum.
+  const std::int64_t weights = 2 * 3 * 64 * 128;
+  const LinearPart added = backward({.accumulation_fusion = false});
+  CHECK(added.traffic() - fused.traffic() == Bytes(weights * (2 + 2 * 4)));
+  CHECK(added.launches() - fused.launches() == 2 * 2);
+  // Under autocast weights and their gradients are cast; the experts of a device are one tensor.
+  const LinearPart cast = backward({.zero = 3, .fp32_parameters = true});
+  const LinearPart flat = backward({.zero = 3});
+  CHECK(cast.traffic() - flat.traffic() >= Bytes(weights * 2 * (4 + 2)));
+}
+
+TEST_CASE("kernels pad copies to whole blocks of fp8 unless the router or the dispatcher has done so", "[experts]") {
+  const Transformer model = mixture(1);
+  const LayerOperations operations = layer_operations(model, {.products = ProductFormat::fp8_blocks});
+  const auto traffic = [&](const ExpertLayout& layout) {
+    const auto steps = expert_layer({model, operations, layout, 1, 100, {100, 400}}, Direction::forward);
+    for (const ExpertStep& step : steps) {
+      if (const auto* exchanged = std::get_if<ExchangedExperts>(&step)) return exchanged->even.traffic();
+    }
+    return Bytes{};
+  };
+  // 200 copies of 64 columns in bf16 are read and written, before the products and behind them.
+  const Bytes passes(200 * 64 * 2 * 4);
+  const Bytes padded = traffic({.ep = 4, .router_padding = true});
+  CHECK(traffic({.ep = 4}) == padded + passes);
+  CHECK(traffic({.ep = 4, .dispatch = ExpertDispatch::hybrid_ep}) == padded);
+  CHECK(traffic({.ep = 4, .dispatch = ExpertDispatch::per_node}) == padded + 2 * passes);  // sorted, too
+}
+
+TEST_CASE("kernels of PyTorch activate experts one after another, and multiply by probabilities in fp32", "[experts]") {
+  const Transformer model = mixture(1);
+  const ExpertLayout layout{.ep = 4};
+  const auto traffic = [&](bool fuses, Direction direction) {
+    const LayerOperations operations = layer_operations(model, {.activation_fusion = fuses});
+    const auto steps = expert_layer({model, operations, layout, 1, 100, {100, 400}}, direction);
+    return std::get<ExchangedExperts>(steps.at(direction == Direction::forward ? 2 : 1)).even.traffic();
+  };
+  // 200 copies of 128 columns. Fused: 3 and 5 tensors in bf16. Else 5 and 13, and of the probabilities 12 and 34 bytes.
+  const std::int64_t inner = 200 * 128;
+  CHECK(traffic(false, Direction::forward) - traffic(true, Direction::forward) == Bytes(inner * (2 * 2 + 12)));
+  CHECK(traffic(false, Direction::backward) - traffic(true, Direction::backward) == Bytes(inner * (2 * 8 + 34)));
 }
 
 TEST_CASE("an all-to-all carries every copy of a device's tokens once", "[experts]") {
@@ -244,6 +301,38 @@ TEST_CASE("whatever is sharded, a device gathers and reduces its experts and its
       CHECK(is_close(gathered.common, zero == 0 ? 0 : 2 * (all.common + (zero == 3 ? layers.common : 0))));
       CHECK(program.step_end().all_reduce == (zero == 0));
     }
+  }
+}
+
+TEST_CASE("combined 1F1B: each forward pass but the first ones runs beside a backward pass of another micro-batch",
+          "[experts][pipeline]") {
+  const Plan plan =
+      plan_of(1, 8, {{{0}, 10}, {{0}, 10}, {{0}, 10}, {{0}, 10}, {{0}, 10}, {{0}, 10}, {{0}, 10}, {{0}, 10}});
+  const Pipeline combined(plan, 2, {.schedule = "combined-1f1b", .virtual_stages = 2});
+  const Pipeline alone(plan, 2, {.schedule = "interleaved", .virtual_stages = 2});
+  for (std::int64_t stage = 0; stage < 2; ++stage) {
+    const std::vector<PassId>& order = combined.orders()[combined.worker(HdpRank(0), stage).index()];
+    const auto first_backward = [](const Pipeline& pipeline, const std::vector<PassId>& passes) {
+      return std::find_if(passes.begin(), passes.end(),
+                          [&](PassId id) { return pipeline.pass(id).kind == PassKind::backward; }) -
+             passes.begin();
+    };
+    const std::vector<PassId>& of_alone = alone.orders()[alone.worker(HdpRank(0), stage).index()];
+    CHECK(first_backward(combined, order) == first_backward(alone, of_alone) + 1);
+    std::int64_t pairs = 0;
+    for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+      const auto partner = combined.overlap_partner(order[i]);
+      if (combined.pass(order[i]).kind != PassKind::forward || !partner) continue;
+      ++pairs;
+      CHECK(*partner == order[i + 1]);
+      CHECK(combined.overlap_partner(*partner) == order[i]);
+      const StagePass forward = combined.pass(order[i]);
+      const StagePass backward = combined.pass(*partner);
+      CHECK((forward.chunk != backward.chunk || forward.micro_batch != backward.micro_batch));
+    }
+    const std::int64_t warm_up = 2 * (1 - stage) + 2 + 1;
+    CHECK(pairs == 8 * 2 - warm_up);
+    for (const PassId id : of_alone) CHECK_FALSE(alone.overlap_partner(id));
   }
 }
 
