@@ -22,7 +22,9 @@ constexpr auto quantities = std::to_array<QuantityText>({{"step_time_s", "s"},
                                                          {"memory_gb", "GB"},
                                                          {"speedup", "x"},
                                                          {"tflops_per_gpu", "TFLOP/s", true},
-                                                         {"mfu", "share", true}});
+                                                         {"mfu", "share", true},
+                                                         {"memory_allocated_gb", "GB"},
+                                                         {"memory_reserved_gb", "GB"}});
 
 const QuantityText& text_of(Quantity quantity) {
   return quantities.at(static_cast<std::size_t>(quantity));
@@ -39,7 +41,7 @@ std::optional<double> number_of(Quantity quantity, const Value& cell, Diagnostic
     const auto time = read<Duration>(cell, diagnostics);
     return time ? std::optional(time->seconds()) : std::nullopt;
   }
-  if (quantity == Quantity::device_memory && ends_in(cell, 'B')) {
+  if (quantity_unit(quantity) == "GB" && ends_in(cell, 'B')) {
     const auto bytes = read<Bytes>(cell, diagnostics);
     return bytes ? std::optional(static_cast<double>(bytes->count()) / bytes_per_gb) : std::nullopt;
   }

@@ -10,8 +10,18 @@
 namespace hdpsim {
 
 /// The kind of a published figure of a run.
-enum class Quantity { step_time, tokens_per_s_per_gpu, device_memory, speedup, tflops_per_gpu, mfu };
-/// The names of their columns: "step_time_s", "tokens_per_s_per_gpu", "memory_gb", "speedup", "tflops_per_gpu", "mfu".
+enum class Quantity {
+  step_time,
+  tokens_per_s_per_gpu,
+  device_memory,  ///< All that a device has in use.
+  speedup,
+  tflops_per_gpu,
+  mfu,
+  allocated_memory,  ///< What the framework's allocator has handed out (torch.cuda.max_memory_allocated) ...
+  reserved_memory,   ///< ... and what it holds, with its gaps (torch.cuda.max_memory_reserved).
+};
+/// The names of their columns: "step_time_s", "tokens_per_s_per_gpu", "memory_gb", "speedup", "tflops_per_gpu", "mfu",
+/// "memory_allocated_gb", "memory_reserved_gb".
 [[nodiscard]] const std::vector<std::string>& quantity_names();
 /// The quantity of a column, behind which its plan may stand: "speedup hdp-naive". Empty: no figures.
 [[nodiscard]] std::optional<Quantity> quantity_of(std::string_view column);

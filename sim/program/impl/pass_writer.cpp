@@ -146,7 +146,9 @@ void PassWriter::reduce_scatter(DensePart part) {
   collective(cut ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, part, overlap_of_sum(part));
 }
 
+// For the gradient of a weight, which a frozen head has not.
 void PassWriter::gather_input_again(DensePart part) {
+  if (part == DensePart::head && recipe().lora.is_on()) return;
   if (recipe().gathers_inputs_again()) collective(CollectiveKind::all_gather, part, Overlap::input_gradient);
 }
 

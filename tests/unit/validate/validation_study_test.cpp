@@ -172,6 +172,19 @@ TEST_CASE("a title that nobody knows is the one problem of its set", "[validatio
         2);
 }
 
+TEST_CASE("memory is published as what a device, its allocator and tensors have", "[validation]") {
+  std::string text = changed(small_validation_set, "step_time_s, tokens_per_s_per_gpu]",
+                             "memory_gb, memory_reserved_gb, memory_allocated_gb]");
+  text = changed(text, "4Ki, 2, ~]", "4Ki, 80, 70, 60 GiB]");
+  text = changed(text, "4Ki, 4, 2048]", "4Ki, ~, ~, ~]");
+  const StudyFile file(changed(text, "  plans:", "  memory: {fragmentation: 0.25, reserve: 3 GB}\n  plans:"));
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const auto rows = validate(load_validation(file.path(), catalog), {});
+  CHECK(rows->at(2).published == Approx(60 * 1.073741824));
+  CHECK(*rows->at(0).predicted == Approx(*rows->at(1).predicted + 3));
+  CHECK(*rows->at(1).predicted == Approx(*rows->at(2).predicted * 1.25));
+}
+
 TEST_CASE("TFLOP/s and MFU count attention as the set says", "[validation]") {
   const std::string text =
       changed(small_validation_set, "step_time_s, tokens_per_s_per_gpu]", "tokens_per_s_per_gpu, tflops_per_gpu, mfu]");
