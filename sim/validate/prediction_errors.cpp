@@ -16,13 +16,19 @@ bool counts(const ValidationRow& row) {
   return row.predicted && !row.fitted;
 }
 
-bool is_of_step(const ValidationRow& row) {
-  const std::optional<Quantity> quantity = quantity_of(row.quantity);
-  return quantity && *quantity != Quantity::device_memory && *quantity != Quantity::speedup;
-}
-
 bool is_of(const ValidationRow& row, Quantity quantity) {
   return quantity_of(row.quantity) == quantity;
+}
+
+bool is_of_memory(const ValidationRow& row) {
+  const std::optional<Quantity> quantity = quantity_of(row.quantity);
+  return quantity && quantity_unit(*quantity) == "GB";
+}
+
+// A time, or a rate that stands for one.
+bool is_of_step(const ValidationRow& row) {
+  const std::optional<Quantity> quantity = quantity_of(row.quantity);
+  return quantity && (*quantity == Quantity::step_time || is_rate(*quantity));
 }
 
 // log(published / predicted) of the time that a figure stands for.
@@ -59,12 +65,12 @@ void add_steps_and_speedups(const std::vector<ValidationRow>& rows, std::vector<
 void add_memory(const std::vector<ValidationRow>& rows, std::vector<PredictionError>& errors) {
   std::set<std::string> published;
   for (const ValidationRow& row : rows) {
-    if (row.predicted && is_of(row, Quantity::device_memory)) published.insert(row.set);
+    if (row.predicted && is_of_memory(row)) published.insert(row.set);
   }
   for (const ValidationRow& row : rows) {
     if (!row.predicted) continue;
     const RunKind kind = kind_for(ErrorOf::memory, row.run);
-    if (is_of(row, Quantity::device_memory)) {
+    if (is_of_memory(row)) {
       if (!row.fitted) errors.push_back({ErrorOf::memory, kind, row.set, error_of_ratio(row)});
     } else if (!published.contains(row.set) && row.memory_use > 1) {
       errors.push_back({ErrorOf::memory, kind, row.set, -std::log(row.memory_use)});

@@ -47,7 +47,8 @@ TEST_CASE("a plan that does not fit its memory wins nothing, wherever its figure
   CHECK_THAT(table.out, !Catch::Contains("1.00x"));
   CHECK_THAT(table.out, Catch::Contains("; it fits with ") && Catch::Contains("mesh.zero=3"));
   CHECK_THAT(table.out, Catch::Contains("speed-ups are over static, which does not fit"));
-  CHECK_THAT(here.hdpsim("explain small").out, Catch::Contains("  It does not fit: "));
+  CHECK_THAT(here.hdpsim("explain small").out,
+             Catch::Contains("  It does not fit: ") && Catch::Contains("  How sure: with 90% a step of "));
   const Outcome json = here.hdpsim("explain small 0/static --format json");
   CHECK(nlohmann::json::parse(json.out)["plans"][0]["fits"] == false);
   CHECK_THAT(here.hdpsim("replay " + study + " --set sweep={}").out,

@@ -60,23 +60,19 @@ std::int64_t OperationWork::idle_experts() const {
 }
 
 // Backward has the product for the gradient of the input (m x n times n x k) and of the weight (k x m times m x n),
-// which alone adds to a sum. The host issues those of a device's experts together.
+// which alone adds to a sum.
 void OperationWork::multiply(const Gemm& with_sum, const LayerOperation& of) {
   const auto& [m, n, k, format, sum_bytes, count] = with_sum;
   std::vector<Gemm>& products = work_.gemms;
   if (m == 0) return;
-  const auto add = [&](const Gemm& product) {
-    products.push_back(product);
-    work_.not_issued += count - 1;
-  };
-  if (is_forward()) return add({m, n, k, format, 0, count});
+  if (is_forward()) return products.push_back({m, n, k, format, 0, count});
   if (computes(Gradients::inputs)) {
     work_.last_of_inputs = products.size();
-    add({m, k, n, format, 0, count});
+    products.push_back({m, k, n, format, 0, count});
   }
   if (of.is_trained && computes(Gradients::weights)) {
     work_.last_of_weights = products.size();
-    add({k, n, m, format, sum_bytes, count});
+    products.push_back({k, n, m, format, sum_bytes, count});
   }
 }
 
