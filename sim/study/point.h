@@ -65,8 +65,8 @@ struct PointSpec {
   Transformer model;
   std::shared_ptr<const DeviceProfile> profile;
   Mesh mesh;
-  PipelineOptions pipeline;              ///< For a mesh with more than one stage.
-  NodeList nodes;                        ///< Nodes of the main job.
+  PipelineOptions pipeline;                ///< For a mesh with more than one stage.
+  NodeList nodes;                          ///< Nodes of the main job.
   std::string placement{usual_placement};  ///< One of placement_names().
   ConnectionOptions connections;
   NicUse ring_nics = NicUse::own;   ///< Of exchanges around rings.

@@ -63,7 +63,9 @@ class PassWriter {
   [[nodiscard]] const DeviceParameters& layer_parameters(const LayerRun& layers) const {
     return parts_.kinds[layers.kind].trained;
   }
-  [[nodiscard]] const PoolBytes& layer_gather(const LayerRun& layers) const { return parts_.kinds[layers.kind].gathered; }
+  [[nodiscard]] const PoolBytes& layer_gather(const LayerRun& layers) const {
+    return parts_.kinds[layers.kind].gathered;
+  }
   [[nodiscard]] const ExpertTokens& expert_tokens() const { return expert_tokens_; }
   [[nodiscard]] std::int64_t tp() const { return options_.mesh.tp; }
   [[nodiscard]] const GroupSharing& sharing() const { return program_.sharing; }
