@@ -144,7 +144,7 @@ TEST_CASE("what each expert of a device needs besides its products is counted fo
   CHECK(added.traffic() - fused.traffic() == Bytes(weights * (2 + 2 * 4)));
   CHECK(added.launches() - fused.launches() == 2 * 2);
   // Under autocast weights and their gradients are cast; the experts of a device are one tensor.
-  const LinearPart cast = backward({.zero = 3, .fp32_parameters = true});
+  const LinearPart cast = backward({.zero = 3, .parameters = NumberType::fp32});
   const LinearPart flat = backward({.zero = 3});
   CHECK(cast.traffic() - flat.traffic() >= Bytes(weights * 2 * (4 + 2)));
 }
