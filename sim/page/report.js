@@ -38,10 +38,10 @@ const spread_cells = (text) => has_spread ? [soft(text)] : [];
 
 // How sure the runs are, where published runs say it.
 const are_sure = data.runs.some(({confidence}) => confidence);
-const sure_columns = are_sure ? [{title: "90%", meaning: "nine of ten published figures would lie there"}] : [];
-const sure_cells = (range_of_run, form) => !are_sure ? [] :
-    range_of_run                                     ? [soft(range([range_of_run.least, range_of_run.most], form))] :
-                                                       [""];
+const sure_title = (title) =>
+    are_sure ? {title, meaning: "below it, where nine of ten published figures would lie"} : {title};
+const with_sure = (figure, sure, form) =>
+    sure ? element("span", {}, figure, element("br"), soft(range([sure.least, sure.most], form))) : figure;
 
 const unless_it_fits = ({memory_gb: {verdict}}) => verdict === "fits" ? "" : `; ${verdict}`;
 const compared = data.runs.find(({speedup}) => speedup);
@@ -120,19 +120,23 @@ function misfits_text() {
 function result_row(run, best, longest) {
   const figure = (text) => run.memory_gb.fits ? text : element("s", {}, text);
   const speedups = run.plan === versus ?
-      [figure(ratio(1)), ...sure_cells(), ...spread_cells("")] :
+      [figure(ratio(1)), ...spread_cells("")] :
       run.memory_gb.fits && run.speedup ?
       [
-        element("span", {className: run === best ? "best" : ""}, ratio(run.speedup.mean)),
-        ...sure_cells(run.confidence?.speedup, ratio), ...spread_cells(spread(speedup_of(run), ratio))
+        with_sure(
+            element("span", {className: run === best ? "best" : ""}, ratio(run.speedup.mean)), run.confidence?.speedup,
+            ratio),
+        ...spread_cells(spread(speedup_of(run), ratio))
       ] :
-      ["–", ...sure_cells(), ...spread_cells("")];
+      ["–", ...spread_cells("")];
   const best_static =
       run.memory_gb.fits && run.speedup_over_best_static ? ratio(run.speedup_over_best_static.mean) : "–";
   return [
     plan_name(run.plan),
-    element("span", {className: run === best ? "best" : ""}, figure(seconds(run.step_time_s.mean))),
-    ...sure_cells(run.confidence?.step_time_s, seconds), ...spread_cells(spread(step_time_of(run), seconds)),
+    with_sure(
+        element("span", {className: run === best ? "best" : ""}, figure(seconds(run.step_time_s.mean))),
+        run.confidence?.step_time_s, seconds),
+    ...spread_cells(spread(step_time_of(run), seconds)),
     ...(compared ? speedups : []), ...(over_best ? [best_static] : []), figure(short(run.tokens_per_s)),
     figure((100 * run.mfu).toFixed(1) + "%"), memory_text(run), breakdown_bar(run, longest)
   ];
@@ -151,8 +155,8 @@ const best_static_column = {
 
 function show_results() {
   const columns = [
-    {title: "Plan", text: true}, {title: "Step time"}, ...sure_columns, ...spread_columns,
-    ...(compared ? [{title: "Speed-up"}, ...sure_columns, ...spread_columns] : []),
+    {title: "Plan", text: true}, sure_title("Step time"), ...spread_columns,
+    ...(compared ? [sure_title("Speed-up"), ...spread_columns] : []),
     ...(over_best ? [best_static_column] : []), {title: "Tokens/s"},
     {title: "MFU", meaning: "FLOPs of the model a second, as a share of the devices' peak"}, {title: "Memory a device"},
     {title: "Where the time goes", text: true, below: true}

@@ -188,10 +188,12 @@ const PhysicalParameter& fit_parameter(std::string_view name) {
   return *found;
 }
 
-bool is_fitted(const Provenance& provenance, std::string_view parameter) {
-  if (!provenance.fit) return false;
+double fitted_value(const Provenance& provenance, std::string_view parameter) {
+  if (!provenance.fit) return 1;
   const std::vector<FittedParameter>& all = provenance.fit->parameters;
-  return std::any_of(all.begin(), all.end(), [&](const FittedParameter& one) { return one.name == parameter; });
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const FittedParameter& one) { return one.name == parameter; });
+  return found == all.end() ? 1 : found->value;
 }
 
 }  // namespace hdpsim

@@ -47,7 +47,7 @@ struct PhysicalParameter {
 /// The parameter of that name, which must be one (checked).
 [[nodiscard]] const PhysicalParameter& fit_parameter(std::string_view name);
 
-/// Whether a figure of a profile, that of the parameter of this name, was fitted to measured steps.
-[[nodiscard]] bool is_fitted(const Provenance& provenance, std::string_view parameter);
+/// The value of the parameter of this name to which a profile was fitted; 1 if it was not.
+[[nodiscard]] double fitted_value(const Provenance& provenance, std::string_view parameter);
 
 }  // namespace hdpsim

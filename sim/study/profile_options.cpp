@@ -191,7 +191,7 @@ const OverheadKeys& keys_of_study() {
     keys.text("host", at(&StatedOverheads::host),
               "the software whose host thread issues the kernels: a file of `configs/hosts`, which states its time to "
               "issue one, by device, with the source; shorter kernels wait for it. `profile`: the profile's own time, "
-              "which a profile keeps whose time is that of traces or of a fit to steps",
+              "which a profile of traces keeps; a profile that was fitted to steps multiplies either",
               {.otherwise = "`profile`", .see = "host-time"});
     keys.quantity("host_issue", limits::time, at(&StatedOverheads::host_issue),
                   "the host's time to issue one kernel, in place of that file's",
@@ -258,11 +258,6 @@ std::optional<Overhead> read_host(const Value& host, const fs::path& hosts, cons
   return time;
 }
 
-// The time of the host that ran the framework: traces and fits to steps find it, other profiles do not.
-bool knows_its_host(const Provenance& provenance) {
-  return provenance.label == ProfileLabel::traced || is_fitted(provenance, "host_issue");
-}
-
 void state(const StatedOverheads& stated, Overheads& overheads) {
   if (stated.per_step) overheads.per_step = {*stated.per_step, stated.source};
   if (stated.per_micro_batch) overheads.per_micro_batch = {*stated.per_micro_batch, stated.source};
@@ -286,8 +281,10 @@ std::shared_ptr<const DeviceProfile> with_overheads(std::shared_ptr<const Device
   if (profile == nullptr) return profile;
   auto changed = std::make_shared<DeviceProfile>(*profile);
   if (preset) state(*preset, changed->overheads);
-  if (!stated.host.empty() && stated.host != of_profile && !knows_its_host(profile->provenance)) {
-    const auto host = read_host(*overheads.find("host"), folders.hosts, profile->provenance.device, diagnostics);
+  const bool is_traced = profile->provenance.label == ProfileLabel::traced;
+  if (!stated.host.empty() && stated.host != of_profile && !is_traced) {
+    auto host = read_host(*overheads.find("host"), folders.hosts, profile->provenance.device, diagnostics);
+    if (host) host->time = host->time.scaled(fitted_value(profile->provenance, "host_issue"));
     if (host) changed->overheads.host_issue = host;
   }
   state(stated, changed->overheads);

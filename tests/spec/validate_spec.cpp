@@ -14,8 +14,9 @@ TEST_CASE("validate lays predictions beside what was published, the same whateve
   here.write("small.yaml", small_validation_set);
   const Outcome one = here.run("validate ./small.yaml --jobs 1 --format json --out results");
   CHECK(one.out == here.hdpsim("validate ./small.yaml --jobs 3 --format json").out);
-  CHECK(files_in(here.folder() / "results") ==
-        std::vector<std::string>{"journal.jsonl", "sets.csv", "validation.csv", "validation.html", "validation.json"});
+  CHECK(files_in(here.folder() / "results") == std::vector<std::string>{"journal.jsonl", "sets.csv", "trust.csv",
+                                                                        "trust.yaml", "validation.csv",
+                                                                        "validation.html", "validation.json"});
   CHECK(here.read("results/validation.json") == one.out);
   const auto json = nlohmann::json::parse(one.out);
   CHECK(json.at("schema") == "hdpsim.validation/1");

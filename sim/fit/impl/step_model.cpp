@@ -51,11 +51,9 @@ DeviceProfile with_values(DeviceProfile profile, const std::vector<const Physica
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (values.at(i) != parameters[i]->start(profile)) parameters[i]->apply(profile, values[i]);
   }
-  if (!profile.provenance.fit) profile.provenance.fit.emplace();
-  for (const PhysicalParameter* parameter : parameters) {
-    if (!is_fitted(profile.provenance, parameter->name)) {
-      profile.provenance.fit->parameters.push_back({.name = std::string(parameter->name)});
-    }
+  profile.provenance.fit.emplace();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    profile.provenance.fit->parameters.push_back({.name = std::string(parameters[i]->name), .value = values.at(i)});
   }
   return profile;
 }

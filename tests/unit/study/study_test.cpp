@@ -34,7 +34,7 @@ TEST_CASE("what a study leaves out has its default", "[study]") {
   CHECK_FALSE(point.connections.cold);
   CHECK_FALSE(study.compare_to);
   CHECK(line_of(*study.resolved.find("mesh")) ==
-        "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm, "
+        "{tp: 2, pp: 1, capacity: 8Ki, placement: strided, groups: one_communicator, connections: warm, "
         "zero: 1}");
   CHECK(line_of(*study.resolved.find("training")) == "{recompute: none, loss: fused}");
   CHECK(line_of(*study.resolved.find("memory")) == "{fragmentation: 0.047, reserve: auto}");
@@ -479,7 +479,7 @@ TEST_CASE("a recipe under which experts are not known is refused at each key tha
                    "{tp: " + tp + ", zero: 3}\ntraining: {gradients: bf16, sequence_parallel: false}");
   };
   CHECK(StudyFile(with("2")).problems() ==
-        Problems{"11:47: mixtral-8x7b has experts, with which 'sequence_parallel' is known as true only"});
+        Problems{"11:48: mixtral-8x7b has experts, with which 'sequence_parallel' is known as true only"});
   CHECK(StudyFile(with("1")).problems().empty());  // no device has another part of the tokens
   CHECK(StudyFile(changed(eight, "{tp: 2}", "{tp: 2, zero: 1}\ntraining: {gradients: fp32}")).problems().empty());
 }

@@ -264,7 +264,7 @@ TEST_CASE("a page has the answer, what plans and activities are, and why the exp
   why.changes = {{"attention twice as fast", 3_s}, {"nobody waits for others", 2_s, true}};
   const auto data = page_data(report_page({"1", study_named("s"), one_run(), {}, {}, {}, {why}}));
   CHECK(data.at("answer").at("lead") == "static takes 4.00 s a step: attention 75%, group_wait 25%.");
-  CHECK(data.at("answer").at("notes").size() == 2);  // one step; the costs
+  CHECK(data.at("answer").at("notes").size() == 3);  // one step; the costs; how sure
   CHECK_THAT(data.at("definitions").at("plans").at("static").get<std::string>(), Contains("static mesh"));
   CHECK(data.at("definitions").at("activities").size() == activity_count);
   CHECK(data.at("definitions").at("evidence").size() == evidence_kinds);
