@@ -136,9 +136,9 @@ function result_row(run, best, longest) {
     with_sure(
         element("span", {className: run === best ? "best" : ""}, figure(seconds(run.step_time_s.mean))),
         run.confidence?.step_time_s, seconds),
-    ...spread_cells(spread(step_time_of(run), seconds)),
-    ...(compared ? speedups : []), ...(over_best ? [best_static] : []), figure(short(run.tokens_per_s)),
-    figure((100 * run.mfu).toFixed(1) + "%"), memory_text(run), breakdown_bar(run, longest)
+    ...spread_cells(spread(step_time_of(run), seconds)), ...(compared ? speedups : []),
+    ...(over_best ? [best_static] : []), figure(short(run.tokens_per_s)), figure((100 * run.mfu).toFixed(1) + "%"),
+    memory_text(run), breakdown_bar(run, longest)
   ];
 }
 
@@ -156,10 +156,9 @@ const best_static_column = {
 function show_results() {
   const columns = [
     {title: "Plan", text: true}, sure_title("Step time"), ...spread_columns,
-    ...(compared ? [sure_title("Speed-up"), ...spread_columns] : []),
-    ...(over_best ? [best_static_column] : []), {title: "Tokens/s"},
-    {title: "MFU", meaning: "FLOPs of the model a second, as a share of the devices' peak"}, {title: "Memory a device"},
-    {title: "Where the time goes", text: true, below: true}
+    ...(compared ? [sure_title("Speed-up"), ...spread_columns] : []), ...(over_best ? [best_static_column] : []),
+    {title: "Tokens/s"}, {title: "MFU", meaning: "FLOPs of the model a second, as a share of the devices' peak"},
+    {title: "Memory a device"}, {title: "Where the time goes", text: true, below: true}
   ];
   const same_setting = all_same(data.points.map(({setting}) => setting));
   const rows = data.points.flatMap((point, index) => {

@@ -29,9 +29,9 @@ TEST_CASE("the kind of a run is read off its study: lengths, experts, framework,
   CHECK(kind_of({}, changed(good_study, "llama-7b", "mixtral-8x7b")).workload == Workload::experts);
 }
 
-// LLaMA-7B of 8 key-value heads: 6 x 177.2 million weights a layer and token, one 32nd of the head's 6 x 131 million, and
-// attention to 256 keys on the mean, 12 x 4,096 x 256. At 312 TFLOP/s and tp 2, 512 tokens of a layer take
-// (6 x 181.3e6 + 12.6e6) x 512 / 2 / 312e12 s.
+// LLaMA-7B of 8 key-value heads: 6 x 177.2 million weights a layer and token, one 32nd of the head's 6 x 131 million,
+// and attention to 256 keys on the mean, 12 x 4,096 x 256. At 312 TFLOP/s and tp 2, 512 tokens of a layer take (6 x
+// 181.3e6 + 12.6e6) x 512 / 2 / 312e12 s.
 TEST_CASE("layers that a device at its peak computes in less than 2 ms are host-bound, but for graphs",
           "[study][trust]") {
   const std::vector<std::string> shortly = {"data.lengths={fixed: 512}", "data.context=512", "mesh.capacity=512"};
