@@ -36,12 +36,12 @@ const has_spread = uncertain || step_counts.some((steps) => steps > 1);
 const spread_columns = has_spread ? titles(spread_name) : [];
 const spread_cells = (text) => has_spread ? [soft(text)] : [];
 
-// How sure the runs are, where published runs say it.
-const are_sure = data.runs.some(({confidence}) => confidence);
+// How sure the runs are, where published runs say it and the study's own intervals do not.
+const are_sure = !uncertain && data.runs.some(({confidence}) => confidence);
 const sure_title = (title) =>
     are_sure ? {title, meaning: "below it, where nine of ten published figures would lie"} : {title};
 const with_sure = (figure, sure, form) =>
-    sure ? element("span", {}, figure, element("br"), soft(range([sure.least, sure.most], form))) : figure;
+    are_sure && sure ? element("span", {}, figure, element("br"), soft(range([sure.least, sure.most], form))) : figure;
 
 const unless_it_fits = ({memory_gb: {verdict}}) => verdict === "fits" ? "" : `; ${verdict}`;
 const compared = data.runs.find(({speedup}) => speedup);
