@@ -173,7 +173,7 @@ def accepted_errors():
         rows = sorted(csv.DictReader(file), key=lambda row: int(row["rows"]))
     *others, largest = rows
     memory = [row["median"] for row in others if row["quantity"].startswith("memory")]
-    medians = sorted(float(row["median"]) for row in others if not row["quantity"].startswith("memory"))
+    medians = sorted(float(row["median"]) for row in others if row["median"] and not row["quantity"].startswith("memory"))
     yield TRUST, ("| {} published figures in {} sets, A100, H100 and B200 | median error of a set {} to {} %, of memory "
                   "{} %;"), \
         [str(sum(int(row["rows"]) for row in rows)), str(len({row["set"] for row in rows})), f"{medians[0]:.1f}",
