@@ -21,6 +21,8 @@ OperationWork::OperationWork(const LayerOperations& layer, const DeviceRows& row
   work_.memory_bound.reserve(usual_products);
 }
 
+namespace {
+
 // The module of a layer to which a part belongs; empty for the ends of a model.
 std::optional<GraphModule> module_of(DensePart part, bool has_experts) {
   switch (part) {
@@ -63,6 +65,8 @@ std::optional<GraphModule> module_of(DensePart part, bool has_experts) {
 bool starts_graph(DensePart part) {
   return part == DensePart::qkv || part == DensePart::mlp || part == DensePart::router || part == DensePart::experts;
 }
+
+}  // namespace
 
 void OperationWork::add(DensePart part) {
   work_.parts.push_back(part);

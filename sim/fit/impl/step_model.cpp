@@ -51,6 +51,7 @@ DeviceProfile with_values(DeviceProfile profile, const std::vector<const Physica
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (values.at(i) != parameters[i]->start(profile)) parameters[i]->apply(profile, values[i]);
   }
+  // A study multiplies the host time of its framework by what is found here (with_overheads()).
   profile.provenance.fit.emplace();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     profile.provenance.fit->parameters.push_back({.name = std::string(parameters[i]->name), .value = values.at(i)});
