@@ -12,6 +12,7 @@
 #include "sim/cluster/placement.h"
 #include "sim/cost/cost_model.h"
 #include "sim/cost/kernel_slowdown.h"
+#include "sim/model/work.h"
 #include "sim/network/collective_plan.h"
 #include "sim/network/network_model.h"
 #include "sim/plan/connection_table.h"
@@ -47,6 +48,19 @@ struct HybridSharding {
 
 class CollectiveTraffic;
 
+/// What the thread of a framework that issues kernels takes for each.
+struct HostTimes {
+  Duration issue;    ///< An operation of the framework, autograd included.
+  Duration in_loop;  ///< Another kernel of a loop in C++.
+  Duration narrow;   ///< A product in a narrow format, besides its kernels.
+
+  [[nodiscard]] Duration of(const HostCalls& calls) const {
+    return calls.kernels * issue + calls.in_loops * in_loop + calls.narrow * narrow;
+  }
+};
+/// Those of a profile: none if it does not say what an operation takes.
+[[nodiscard]] HostTimes host_times(const Overheads& overheads);
+
 /// The simulated cluster as one job sees it. The machines of concurrent jobs share one network. A network serves one
 /// simulation at a time, because it holds the flows.
 struct Machine {
@@ -65,7 +79,7 @@ struct Machine {
   Duration step_overhead;
   std::optional<SetUpCosts> set_up{};                ///< Costs in a cold step; empty in a warm one.
   std::optional<KernelSlowdown> overlap_slowdown{};  ///< Empty if unknown: kernels are then not slowed.
-  Duration issue;                                    ///< Host time to issue one kernel.
+  HostTimes host{};                                  ///< Zero if kernels wait for no host.
   Collective tensor_parallel;                        ///< Collectives among the tp devices of a rank's stage.
   Collective pool;                         ///< Collectives over the devices of all ranks that hold the same shard.
   std::optional<HybridSharding> hybrid{};  ///< Empty where the whole pool shards its states.

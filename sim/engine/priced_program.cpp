@@ -118,6 +118,7 @@ PricedProgram price(const Program& program, PassId id, const std::vector<Hop>& h
     others.push_back(priced_alone(program, weights, partner_hops, machine));
   }
   overlap_passes(priced, others, machine.overlap_slowdown.value_or(KernelSlowdown{}));
+  wait_for_host(priced, machine);
   return priced;
 }
 

@@ -8,7 +8,7 @@
 namespace hdpsim {
 
 Duration SerialForm::Loop::delay(const Machine& machine) const {
-  return is_issued ? host_delay(kernels, device, machine) : Duration{};
+  return is_issued ? host_delay(calls, device, machine) : Duration{};
 }
 
 std::optional<SerialForm> SerialForm::of(const PricedProgram& priced, const Machine& machine) {
@@ -39,7 +39,7 @@ bool SerialForm::add(const Block& block, const std::vector<Duration>& times, con
       if (std::exchange(loop.is_issued, true)) return false;
     } else if (!loop.is_issued) {
       loop.device += times[i];
-      loop.kernels += kernels_of(instruction, priced.program, *machine.cost);
+      loop.calls += host_calls_of(instruction, priced.program, *machine.cost);
     }
   }
   if (loop.attention.empty()) {
@@ -53,12 +53,12 @@ bool SerialForm::add(const Block& block, const std::vector<Duration>& times, con
 SerialPass SerialForm::with(const std::vector<Attention>& launches, const Machine& machine) const {
   SerialPass pass = others_;
   for (const Loop& of : loops_) {
-    Loop loop{of.iterations, of.device, of.kernels, of.is_issued, {}};
+    Loop loop{of.iterations, of.device, of.calls, of.is_issued, {}};
     Duration attention;
     for (const std::uint32_t launch : of.attention) {
       const Estimate estimate = machine.cost->attention(launches[launch]);
       attention += estimate.time;
-      if (loop.is_issued) loop.kernels += machine.cost->kernels(launches[launch]);
+      if (loop.is_issued) loop.calls.kernels += machine.cost->kernels(launches[launch]);
       pass.evidence[static_cast<std::size_t>(estimate.evidence)] += estimate.time * loop.iterations;
     }
     loop.device += attention;

@@ -31,7 +31,7 @@ class SerialForm {
   struct Loop {
     std::int64_t iterations = 1;
     Duration device{};                     ///< Of kernels and collectives in an iteration, without attention.
-    std::int64_t kernels = 0;              ///< That the host issues in an iteration, without attention.
+    HostCalls calls{};                     ///< Of an iteration, without attention.
     bool is_issued = false;                ///< Whether the host may delay it.
     std::vector<std::uint32_t> attention;  ///< Indices into the launches, in order.
 

@@ -174,10 +174,19 @@ Job::Job(const Site& site, const JobLayout& layout, std::unique_ptr<Placement> p
   machine_.h2d = host_copy_rate(site.cluster, copies ? std::optional(copies->h2d) : std::nullopt, slower);
   machine_.micro_batch_overhead = profile.overheads.per_micro_batch.time;
   machine_.step_overhead = profile.overheads.per_step.time;
-  if (profile.overheads.host_issue) machine_.issue = profile.overheads.host_issue->time;
+  machine_.host = host_times(profile.overheads);
   machine_.set_up = set_up_costs(profile, layout.connections);
   machine_.overlap_slowdown = kernel_slowdown(profile);
   add_collectives(machine_, site, mesh_);
+}
+
+HostTimes host_times(const Overheads& overheads) {
+  const auto time = [](const std::optional<Overhead>& stated, Duration otherwise) {
+    return stated ? stated->time : otherwise;
+  };
+  const Duration issue = time(overheads.host_issue, {});
+  if (issue == Duration{}) return {};
+  return {issue, std::min(issue, time(overheads.host_loop, issue)), time(overheads.host_narrow, {})};
 }
 
 void Job::set_time_factors(const std::vector<double>& factors) {

@@ -90,6 +90,7 @@ struct LayerOperation {
   std::int64_t number_bytes = 0;
   MemoryKernel kernel = MemoryKernel::other;
   std::int64_t kernels = 1;
+  bool by_expert = false;    ///< So many for each of the device's experts, which a loop issues.
   bool on_stream = false;    ///< Of a norm: of the residual stream, which it casts under autocast.
   bool only_sorted = false;  ///< Runs only where a kernel puts copies in the order of a device's experts ...
   bool only_padded = false;  ///< ... or pads them.

@@ -45,6 +45,10 @@ struct Attention {
   std::int64_t head_dim = 0;  ///< Width of queries, keys and values; the mean of keys and values if they differ.
   Direction direction = Direction::forward;
   bool dropout = false;  ///< Of scores; only unfused attention has a kernel for it.
+  /// Head dimension of the kernel whose rate it has, where it computes a part of its products only; 0: `head_dim`.
+  std::int64_t kernel_dim = 0;
+
+  [[nodiscard]] std::int64_t dim_of_kernel() const { return kernel_dim > 0 ? kernel_dim : head_dim; }
 };
 
 /// The (query, key) pairs of a block, of all `count`, and of all blocks of a launch.

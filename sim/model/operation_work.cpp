@@ -70,11 +70,14 @@ bool starts_graph(DensePart part) {
 
 void OperationWork::add(DensePart part) {
   work_.parts.push_back(part);
-  const std::int64_t issued = work_.issued();
+  const HostCalls before = work_.host_calls();
   add_work(part);
   const auto module = module_of(part, operations_.layer.moe.has_value());
   if (!module || !recipe_.graphs.has(*module)) return;
-  work_.not_issued += work_.issued() - issued - (starts_graph(part) ? 1 : 0);
+  const HostCalls after = work_.host_calls();
+  work_.not_issued += after.kernels + after.in_loops - before.kernels - before.in_loops - (starts_graph(part) ? 1 : 0);
+  work_.in_loops = before.in_loops;
+  work_.narrow = before.narrow;
 }
 
 void OperationWork::add_work(DensePart part) {
@@ -168,7 +171,10 @@ void OperationWork::norm(const LayerOperation& of) {
 void OperationWork::pass(const LayerOperation& of) {
   if ((of.only_sorted && !rows_.sorted) || (of.only_padded && !rows_.padded)) return;
   const std::int64_t times = is_forward() ? of.forward : of.backward;
-  if (times > 0) kernel(times * elements(of) * of.number_bytes, of.kernel, of.kernels);
+  if (times == 0) return;
+  const std::int64_t loops = of.by_expert ? std::ssize(rows_.copies) : 1;
+  kernel(times * elements(of) * of.number_bytes, of.kernel, of.kernels * loops);
+  if (is_forward() || computes(with_kernels_)) work_.in_loops += of.kernels * (loops - 1);
 }
 
 void OperationWork::activation(const LayerOperation& of) {

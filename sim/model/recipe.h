@@ -132,6 +132,9 @@ struct Recipe {
   /// Otherwise PyTorch's kernels run one after another, the product with the probabilities in fp32 (Megatron-Core,
   /// bias_activation_fusion: transformer/moe/experts.py, bias_act_func).
   bool activation_fusion = true;
+  /// The router's choice of experts and its balancing loss are a kernel each. Otherwise PyTorch's kernels run one after
+  /// another (Megatron-Core, moe_router_fusion: transformer/moe/moe_utils.py and router.py).
+  bool router_fusion = true;
   Loss loss = Loss::fused;
   LayerKernels layers = LayerKernels::fused;
   bool fused_norms = false;  ///< RMSNorm is one kernel in eager layers, too.

@@ -49,6 +49,21 @@ enum class DensePart : std::uint8_t {
 /// The gradients that a backward part computes: a product has those of its input and of its weight.
 enum class Gradients { all, inputs, weights };
 
+/// What a host thread issues, by what it costs the thread (HostTimes).
+struct HostCalls {
+  std::int64_t kernels = 0;   ///< By operations of the framework, with their Python and autograd.
+  std::int64_t in_loops = 0;  ///< By loops in C++ of such an operation, behind its first.
+  std::int64_t narrow = 0;    ///< Products in a narrow format, whose scales and casts the framework manages besides.
+
+  HostCalls& operator+=(const HostCalls& other) {
+    kernels += other.kernels;
+    in_loops += other.in_loops;
+    narrow += other.narrow;
+    return *this;
+  }
+  friend bool operator==(const HostCalls&, const HostCalls&) = default;
+};
+
 /// Consecutive dense work on one device of a tensor-parallel group: matrix products one after another and the
 /// memory-bound kernels between them.
 struct LinearPart {
@@ -61,16 +76,17 @@ struct LinearPart {
   std::optional<std::size_t> last_of_inputs = {};
   std::optional<std::size_t> last_of_weights = {};
 
-  /// Kernels that the host does not issue by themselves: those of a CUDA graph but one, and of the casts of a device's
-  /// experts all but one, which a loop in C++ starts (Transformer Engine, split_quantize). Their products are one by
-  /// one: the host of Megatron-LM's tests takes 1.3 ms more a layer on a DGX H100, and 1.9 ms on a DGX A100, with the
-  /// products of four experts in place of those of an MLP, as many as there are more of them.
-  std::int64_t not_issued = 0;
+  std::int64_t not_issued = 0;  ///< Kernels of CUDA graphs, but for the launch of each.
+  /// Of the products and casts of a device's experts all but the first, which loops in C++ start (Transformer Engine,
+  /// general_grouped_gemm and split_quantize).
+  std::int64_t in_loops = 0;
+  std::int64_t narrow =
+      0;  ///< Products in a narrow format outside of CUDA graphs; those of a device's experts are one.
 
   void add(const MemoryBound& kernels);
   [[nodiscard]] Bytes traffic() const;          ///< Bytes moved by all memory-bound kernels.
   [[nodiscard]] std::int64_t launches() const;  ///< Products and memory-bound kernels.
-  [[nodiscard]] std::int64_t issued() const { return launches() - not_issued; }
+  [[nodiscard]] HostCalls host_calls() const { return {launches() - not_issued - in_loops, in_loops, narrow}; }
 };
 
 /// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`

@@ -68,7 +68,9 @@ std::vector<PhysicalParameter> all_parameters() {
        .start = [](const DeviceProfile& p) { return factor_if(p.overheads.host_issue.has_value()); },
        .apply =
            [](DeviceProfile& p, double value) {
-             set_time(*p.overheads.host_issue, p.overheads.host_issue->time.seconds() * value);
+             for (auto* time : {&p.overheads.host_issue, &p.overheads.host_loop, &p.overheads.host_narrow}) {
+               if (*time) set_time(**time, (*time)->time.seconds() * value);
+             }
            }},
       {.name = "gemm",
        .unit = "x",

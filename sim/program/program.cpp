@@ -259,6 +259,7 @@ PoolWork Program::pool_work(PassId id) const {
   const bool gathers = forward && !recipe.gathers_in_pass() && recipe.gathers_by_layer(is_first(id));
   const bool sums = pass.kind == PassKind::backward || pass.kind == PassKind::weight_gradient;
   const bool reduces = sums && !recipe.reduces_in_pass() && recipe.reduces_by_layer(is_last(id));
+  if (!gathers && !reduces) return {};  // all but the first and the last pass of a chunk
   const Transformer& model = options().model;
   std::int64_t around = pass.chunk == 0 ? input_parameters(model) : 0;
   if (pass.chunk + 1 == pipeline_.chunks()) {

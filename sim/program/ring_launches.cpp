@@ -160,7 +160,12 @@ std::int64_t width_of_scores(std::int64_t columns, Direction direction) {
 // pairs, `own`, again, and their two gradients.
 Attention scores_of(const MicroBatch& micro_batch, const Transformer& model, std::int64_t ranks, const Attention& own) {
   const std::int64_t width = width_of_scores(model.indexer->head_dim, own.direction);
-  const Attention empty{{}, model.indexer->heads, 1, width, own.direction};
+  const Attention empty{.blocks = {},
+                        .heads = model.indexer->heads,
+                        .kv_heads = 1,
+                        .head_dim = width,
+                        .direction = own.direction,
+                        .kernel_dim = model.indexer->head_dim};
   if (own.direction == Direction::backward) {
     Attention chosen = empty;
     chosen.blocks = own.blocks;
@@ -179,7 +184,8 @@ RingAttention with_scores(RingAttention ring, const MicroBatch& micro_batch, con
   if (ring.own.direction == Direction::forward) return ring;
   ring.target = ring.own;
   ring.target->direction = Direction::forward;
-  ring.target->head_dim = width_of_scores(core_heads(model).key_dim, Direction::forward);
+  ring.target->kernel_dim = core_heads(model).key_dim;
+  ring.target->head_dim = width_of_scores(ring.target->kernel_dim, Direction::forward);
   return ring;
 }
 

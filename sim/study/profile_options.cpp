@@ -232,30 +232,41 @@ StatedOverheads read_preset(const Value& preset, const fs::path& presets, Diagno
 
 constexpr std::string_view of_profile = "profile";  // as the software: the profile's own time
 
-// What the software `host` takes to issue a kernel on the usual host of a device, which the first word of its name
-// tells: `H100-80GB` is an H100.
-std::optional<Overhead> read_host(const Value& host, const fs::path& hosts, const std::string& device,
-                                  Diagnostics& diagnostics) {
-  const Value document = load_named(host, "is no host", hosts, diagnostics);
-  if (document.is_null()) return std::nullopt;
-  MapReader file(document, "the host", diagnostics);
-  Overhead time;
-  time.source = file.required<std::string>("source").value_or("");
-  const Value* issue = file.require("issue");
-  file.finish();
-  if (issue == nullptr) return std::nullopt;
+// The entry of a map of times by device, whose keys are the first words of their names: `H100-80GB` is an H100.
+std::optional<Duration> time_of(const Value& by_device, const std::string& what, const std::string& device,
+                                Diagnostics& diagnostics) {
   constexpr std::string_view others = "others";
   const std::string type = device.substr(0, device.find('-'));
-  MapReader times(*issue, "'issue'", diagnostics);
+  MapReader times(by_device, what, diagnostics);
   std::optional<Duration> found = times.required_in<Duration>(others, limits::time);
-  for (const Value::Entry& entry : issue->entries) {
+  for (const Value::Entry& entry : by_device.entries) {
     if (entry.key == others) continue;
     const auto stated = times.optional_in<Duration>(entry.key, limits::time);
     if (entry.key == type) found = stated;
   }
-  if (!found) return std::nullopt;
-  time.time = *found;
-  return time;
+  return found;
+}
+
+// What the software `host` takes to issue kernels on the usual host of a device, `factor` times what its file says.
+void state_host(const Value& host, const fs::path& hosts, const std::string& device, double factor,
+                Overheads& overheads, Diagnostics& diagnostics) {
+  const Value document = load_named(host, "is no host", hosts, diagnostics);
+  if (document.is_null()) return;
+  MapReader file(document, "the host", diagnostics);
+  const std::string source = file.required<std::string>("source").value_or("");
+  const Value* issue = file.require("issue");
+  const Value* loop = file.find("loop");
+  const Value* narrow = file.find("narrow");
+  file.finish();
+  if (issue == nullptr) return;
+  const auto read = [&](const Value* times, const std::string& what) -> std::optional<Overhead> {
+    const auto time = times == nullptr ? std::nullopt : time_of(*times, what, device, diagnostics);
+    if (!time) return std::nullopt;
+    return Overhead{time->scaled(factor), source};
+  };
+  overheads.host_issue = read(issue, "'issue'");
+  overheads.host_loop = read(loop, "'loop'");
+  overheads.host_narrow = read(narrow, "'narrow'");
 }
 
 void state(const StatedOverheads& stated, Overheads& overheads) {
@@ -283,9 +294,8 @@ std::shared_ptr<const DeviceProfile> with_overheads(std::shared_ptr<const Device
   if (preset) state(*preset, changed->overheads);
   const bool is_traced = profile->provenance.label == ProfileLabel::traced;
   if (!stated.host.empty() && stated.host != of_profile && !is_traced) {
-    auto host = read_host(*overheads.find("host"), folders.hosts, profile->provenance.device, diagnostics);
-    if (host) host->time = host->time.scaled(fitted_value(profile->provenance, "host_issue"));
-    if (host) changed->overheads.host_issue = host;
+    state_host(*overheads.find("host"), folders.hosts, profile->provenance.device,
+               fitted_value(profile->provenance, "host_issue"), changed->overheads, diagnostics);
   }
   state(stated, changed->overheads);
   return changed;

@@ -281,6 +281,10 @@ void add_passes(TrainingKeys& training) {
            "weight-gradient GEMMs accumulate into the sums over micro-batches; `false`: a separate kernel "
            "reads each gradient and adds it, as in Megatron-LM of 2021",
            {.formerly = "mesh.gradient_accumulation_fusion"});
+  add_flag(training, "router_fusion", &Recipe::router_fusion,
+           "the choice of experts and the balancing loss are a kernel each; otherwise PyTorch's kernels, one after "
+           "another (Megatron-LM's `moe_router_fusion`)",
+           {.see = "host-time"});
   add_flag(training, "activation_fusion", &Recipe::activation_fusion,
            "the activation of an MLP or of experts is one kernel, with the router's probabilities; `false`: those of "
            "PyTorch, one after another, and the product with the probabilities in fp32 (Megatron-Core's "

@@ -56,7 +56,7 @@ std::array<TableCostModel::Match, 2> TableCostModel::matches(const Attention& op
   };
   std::array<Nearest, 2> nearest;
   for (const AttentionKernel& kernel : attention_) {
-    std::array<double, 4> distance{kernel.backward() == backward ? 0.0 : 1.0, apart(op.head_dim, kernel.head_dim()), 0,
+    std::array<double, 4> distance{kernel.backward() == backward ? 0.0 : 1.0, apart(op.dim_of_kernel(), kernel.head_dim()), 0,
                                    apart(op.heads, kernel.heads())};
     for (const Mask mask : {Mask::causal, Mask::full}) {
       Nearest& best = nearest[static_cast<std::size_t>(mask)];
@@ -69,7 +69,7 @@ std::array<TableCostModel::Match, 2> TableCostModel::matches(const Attention& op
     double scale = static_cast<double>(op.head_dim) / static_cast<double>(kernel.head_dim());
     if (kernel.backward() != backward) scale *= backward ? backward_attention : 1 / backward_attention;
     const bool exact =
-        kernel.causal() == (mask == Mask::causal) && kernel.backward() == backward && kernel.head_dim() == op.head_dim;
+        kernel.causal() == (mask == Mask::causal) && kernel.backward() == backward && kernel.head_dim() == op.dim_of_kernel();
     return Match{&kernel, scale, exact};
   };
   static_assert(static_cast<int>(Mask::causal) == 0 && static_cast<int>(Mask::full) == 1);

@@ -22,11 +22,16 @@ namespace hdpsim {
 /// kernels.
 void slow_under_exchanges(PricedProgram& priced, const std::vector<Hop>& hops, const KernelSlowdown& slowdown);
 
-/// Prices a pass that a schedule runs at the same time as `others`, layer by layer: its all-to-alls of experts overlap
-/// with the kernels of the others, and their all-to-alls with its kernels (DeepSeek-AI 2024, arXiv 2412.19437,
-/// section 3.2.1). With K and X the times of kernels and all-to-alls of the one and k and x of the others, both
-/// together take max(K + k, X + x, K + X, k + x): the pass keeps max(0, X - k) of its all-to-alls, and the others
-/// max(0, x - K) of theirs. Its kernels take longer under the others' all-to-alls (lost_to_overlap).
+/// Prices a pass that a schedule runs at the same time as `others`, layer by layer: one, or where its backward is split
+/// the pass for the gradients of inputs and that for those of weights. Kernels and all-to-alls of both alternate
+/// (Megatron-Core, TransformerLayerSchedulePlan.run; DeepSeek-AI 2024, arXiv 2412.19437, section 3.2.1, has the same
+/// pairs), and each pair takes as long as the longer of its two:
+///
+///   all-to-all of     backward, results   forward, to      backward, back    forward, back
+///   beside kernels of forward, attention  backward, MLP    forward, MLP      backward, attention
+///
+/// The pass keeps what is longer of its all-to-alls, and its kernels take longer under the partner's
+/// (lost_to_overlap). Layers are taken as alike: their sums are compared.
 void overlap_passes(PricedProgram& priced, std::span<const PricedProgram> others, const KernelSlowdown& slowdown);
 
 }  // namespace hdpsim

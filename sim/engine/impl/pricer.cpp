@@ -48,8 +48,8 @@ class Pricer {
       }
       divide_with_mean_rank(block, times);
       slow_under_pool(block, times);
-      wait_for_host(block, times);
     }
+    wait_for_host(priced_, machine_);
   }
 
  private:
@@ -238,22 +238,6 @@ class Pricer {
     }
   }
 
-  // The host runs ahead of the device and issues one kernel after another: an iteration takes as long as the slower of
-  // the two. The host's lead when a loop begins, and while the device waits for messages, is neglected.
-  void wait_for_host(const Block& block, std::vector<Duration>& times) const {
-    Duration device;
-    std::int64_t kernels = 0;
-    for (std::size_t i = 0; i < block.body.size(); ++i) {
-      const Instruction& instruction = block.body[i];
-      if (instruction.opcode == Opcode::issue) {
-        times[i] = host_delay(kernels, device, machine_);
-      } else if (instruction.stream == Stream::compute) {
-        device += times[i];
-        kernels += kernels_of(instruction, priced_.program, cost_);
-      }
-    }
-  }
-
   PricedProgram& priced_;
   const Machine& machine_;
   const CostModel& cost_;
@@ -270,11 +254,38 @@ class Pricer {
 
 }  // namespace
 
-std::int64_t kernels_of(const Instruction& instruction, const MicroBatchProgram& program, const CostModel& cost) {
-  if (instruction.opcode == Opcode::attention) return cost.kernels(program.attention[instruction.work]);
-  if (instruction.opcode == Opcode::expert_wait || instruction.opcode == Opcode::rank_wait) return 0;
-  if (instruction.opcode != Opcode::dense) return 1;
-  return program.dense[instruction.work].issued();
+HostCalls host_calls_of(const Instruction& instruction, const MicroBatchProgram& program, const CostModel& cost) {
+  switch (instruction.opcode) {
+    case Opcode::attention:
+      return {cost.kernels(program.attention[instruction.work])};
+    case Opcode::dense:
+      return program.dense[instruction.work].host_calls();
+    case Opcode::collective:
+      return {program.collectives[instruction.work].among == CollectiveGroup::experts ? 1 : 0};
+    case Opcode::expert_wait:
+    case Opcode::rank_wait:
+      return {};
+    default:
+      return {1};
+  }
+}
+
+void wait_for_host(PricedProgram& priced, const Machine& machine) {
+  for (std::size_t b = 0; b < priced.program.blocks.size(); ++b) {
+    const Block& block = priced.program.blocks[b];
+    std::vector<Duration>& times = priced.times[b];
+    Duration device;
+    HostCalls calls;
+    for (std::size_t i = 0; i < block.body.size(); ++i) {
+      const Instruction& instruction = block.body[i];
+      if (instruction.opcode == Opcode::issue) {
+        times[i] = host_delay(calls, device, machine);
+      } else if (instruction.stream == Stream::compute) {
+        device += times[i];
+        calls += host_calls_of(instruction, priced.program, *machine.cost);
+      }
+    }
+  }
 }
 
 void price_class(PricedProgram& priced, const Machine& machine, const CostModel& cost) {

@@ -138,6 +138,7 @@ class RecipeReader {
           fmt::format("{} needs --sequence-parallel", arguments_.written("tp_comm_overlap")));
     }
     if (model_.has_experts) {
+      put_truth(run_.training, "router_fusion", arguments_.is_on("moe_router_fusion"));
       if (!is_parallel) {
         arguments_.note_unmodelled("sequence_parallel", "with experts norms and residuals are of 1 / tp of the tokens",
                                    effects::slower_and_larger);

@@ -40,7 +40,7 @@ constexpr std::string_view stated_switches = R"(
   group-query-attention use-rotary-position-embeddings swiglu quick-geglu squared-relu gated-linear-unit
   untie-embeddings-and-output-weights add-qkv-bias qk-layernorm multi-latent-attention is-hybrid-model
   attention-output-gate dsa-indexer-use-sparse-loss moe-shared-expert-gate moe-enable-deepep moe-grouped-gemm
-  moe-router-padding-for-quantization moe-router-padding-for-fp8 overlap-moe-expert-parallel-comm
+  moe-router-padding-for-quantization moe-router-padding-for-fp8 moe-router-fusion overlap-moe-expert-parallel-comm
   account-for-embedding-in-pipeline-split account-for-loss-in-pipeline-split
   bf16 fp16 activation-func-fp8-input-store fp8-hybrid fp8-e4m3 recompute-activations sequence-parallel
   use-distributed-optimizer overlap-grad-reduce overlap-param-gather tp-comm-overlap
@@ -120,7 +120,6 @@ constexpr std::array unmodelled_arguments = std::to_array<ArgumentRule>({
     unmodelled_on("moe-shared-expert-overlap", each_alone, effects::faster),
     unmodelled_on("moe-pad-expert-input-to-capacity", "experts are not padded", effects::slower_and_larger),
     unmodelled_on("moe-permute-fusion", "tokens are permuted by kernels of their own", effects::faster),
-    unmodelled_on("moe-router-fusion", "the router's kernels are its own", effects::faster),
     unmodelled("moe-deepep-num-sms", "all of the device computes while messages are sent", effects::other_time, "20"),
     unmodelled_on("moe-layer-recompute", "what is computed again is what --recompute-granularity says",
                   effects::slower_but_smaller),

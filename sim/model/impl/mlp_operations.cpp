@@ -133,6 +133,23 @@ void add_shared_experts(OperationList& list) {
                                             {LayerModule::experts, LayerModule::activation})});
 }
 
+// What PyTorch's kernels for the choice of experts and for the balancing loss do more than one that is fused. Forward
+// the choice has a top-k, two tensors of zeros with what is scattered to them and three casts; the loss another
+// softmax, top-k, zeros and scatter, three sums, two products, and three kernels that record it. Backward has a gather,
+// zeros, casts, a scatter, the products and the softmax of the loss, and the sum of both gradients (Megatron-Core 0.12,
+// topk_routing_with_score_function, compute_routing_scores_for_aux_loss, switch_load_balancing_loss_func and
+// save_to_aux_losses_tracker). About eight of them pass over all probabilities.
+void unfused_router(OperationList& list, const std::array<Width, 3>& experts) {
+  const auto add = [&](std::int64_t forward, std::int64_t backward, std::int64_t kernels) {
+    LayerOperation& pass = list.pass(DensePart::router, experts, forward, backward);
+    pass.rows = OperationRows::stream;
+    pass.number_bytes = fp32_bytes;
+    pass.kernels = kernels;
+  };
+  add(8, 0, 19);
+  add(0, 8, 9);
+}
+
 // Its product, softmax and choice of the top k: forward reads logits and writes probabilities, backward reads and
 // writes their gradients. The gate of shared experts is neglected.
 void add_router(OperationList& list) {
@@ -148,6 +165,7 @@ void add_router(OperationList& list) {
   LayerOperation& softmax = list.pass(DensePart::router, {experts}, 2, 2);
   softmax.rows = OperationRows::stream;
   softmax.number_bytes = fp32_bytes;
+  if (!list.recipe().router_fusion) unfused_router(list, {experts});
   list.keep(of_mlp(list.of_stream("probabilities of the router", fp32_bytes * moe.experts), {LayerModule::experts}));
   if (moe.shared_gate) list.product(DensePart::router, {{{.count = 1}, list.hidden()}}).is_counted = false;
 }
@@ -164,6 +182,22 @@ void latent_product(OperationList& list, DensePart part, const WeightShape& weig
 void permutation(OperationList& list, DensePart part) {
   const MixtureOfExperts& moe = *list.layer().moe;
   list.pass(part, {Width{.count = (1 + moe.experts_per_token) * copy_width(list.layer())}}, 1, 1);
+}
+
+// The biases of the last product of experts, by which Transformer Engine's does not add them: expert by expert their
+// product with the probabilities of the copies and the sum, and at last all experts in one tensor; backward the
+// products and sums for the gradients of both, and one tensor of what was split (Megatron-Core, TEGroupedMLP,
+// _apply_bias).
+void added_biases(OperationList& list, Width copy) {
+  const auto add = [&](std::int64_t forward, std::int64_t backward, std::int64_t kernels, bool by_expert) {
+    LayerOperation& pass = list.pass(DensePart::experts, {copy}, forward, backward);
+    pass.rows = OperationRows::copies;
+    pass.kernels = kernels;
+    pass.by_expert = by_expert;
+  };
+  add(4, 0, 2, true);
+  add(0, 6, 4, true);
+  add(2, 2, 1, false);
 }
 
 // Those among which the router chooses. Without expert groups every device of the tensor-parallel group has all copies
@@ -191,6 +225,7 @@ void add_routed_experts(OperationList& list) {
                                                {LayerModule::experts}),
                       .activation_output = keep(list.product_input("output of the experts' activation", of_token),
                                                 {LayerModule::experts, LayerModule::activation})});
+  if (moe.biases && !list.recipe().is_pytorch()) added_biases(list, copy);
   // The copies that come from the devices of a group are put in the order of the experts, and padded, and back
   // afterwards: two kernels each, which read and write them.
   for (bool LayerOperation::*only : {&LayerOperation::only_sorted, &LayerOperation::only_padded}) {

@@ -65,14 +65,19 @@ void OperationWork::multiply(const Gemm& with_sum, const LayerOperation& of) {
   const auto& [m, n, k, format, sum_bytes, count] = with_sum;
   std::vector<Gemm>& products = work_.gemms;
   if (m == 0) return;
-  if (is_forward()) return products.push_back({m, n, k, format, 0, count});
+  const auto add = [&](const Gemm& product) {
+    products.push_back(product);
+    work_.in_loops += count - 1;
+    work_.narrow += is_narrow(format) ? 1 : 0;
+  };
+  if (is_forward()) return add({m, n, k, format, 0, count});
   if (computes(Gradients::inputs)) {
     work_.last_of_inputs = products.size();
-    products.push_back({m, k, n, format, 0, count});
+    add({m, k, n, format, 0, count});
   }
   if (of.is_trained && computes(Gradients::weights)) {
     work_.last_of_weights = products.size();
-    products.push_back({k, n, m, format, sum_bytes, count});
+    add({k, n, m, format, sum_bytes, count});
   }
 }
 
@@ -96,7 +101,7 @@ void OperationWork::cast_input(const LayerOperation& of, std::int64_t elements, 
       came_in_fp8 ? transpose_bytes(of.format, elements) : cast_bytes(of.format, elements, element_bytes(), what);
   if (bytes == 0) return;
   kernel(bytes, MemoryKernel::other, tensors);
-  if (is_forward() || computes(with_kernels_)) work_.not_issued += tensors - 1;
+  if (is_forward() || computes(with_kernels_)) work_.in_loops += tensors - 1;
 }
 
 // torchao casts input and weight forward, and backward both again, which were kept in elements, and the gradient of the

@@ -164,6 +164,8 @@ inline void declare(Fields<Overheads>& f) {
   f.part("per_micro_batch", "'per_micro_batch'", &O::per_micro_batch, {}, Need::unless_measured);
   f.part("kernel_launch", "'kernel_launch'", &O::kernel_launch, {}, Need::unless_measured);
   f.optional_part("host_issue", "'host_issue'", &O::host_issue);
+  f.optional_part("host_loop", "'host_loop'", &O::host_loop);
+  f.optional_part("host_narrow", "'host_narrow'", &O::host_narrow);
   f.optional_part("compute_beside_communication", "'compute_beside_communication'", &O::compute_beside_communication);
 }
 

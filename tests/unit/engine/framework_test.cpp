@@ -76,7 +76,7 @@ std::int64_t kernels_of(const MicroBatchProgram& program) {
         sum += block.iterations * (forward ? 1 : 3);
       } else if (i.opcode == Opcode::dense) {
         const LinearPart& part = program.dense[i.work];
-        sum += block.iterations * part.launches();
+        sum += block.iterations * part.host_calls().kernels;
       }
     }
   }
@@ -90,7 +90,7 @@ struct Issued {
 
 Issued issued(Duration issue, Duration product, Grain grain) {
   HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(product));
-  world.machine.issue = issue;
+  world.machine.host = {issue, issue, {}};
   const Plan plan = plan_of(1, framework_layers, {{{0}, 1}});
   const LoweringOptions options{
       .model = one_head_model(framework_layers), .mesh = {.hdp = 1}, .recipe = {.host_issues = true}};

@@ -108,5 +108,50 @@ TEST_CASE("a rank alone has no message beside its kernels", "[engine][beside]") 
   CHECK(simulate(program, world.machine, Grain::fluid).step_time == undisturbed);
 }
 
+// A layer with experts: attention, all-to-all, product of experts, all-to-all.
+PricedProgram layer_with_experts(Direction direction, Duration attention, Duration to, Duration experts,
+                                 Duration back) {
+  PricedProgram priced;
+  priced.program.collectives.resize(1);
+  priced.program.collectives.front().among = CollectiveGroup::experts;
+  const auto instruction = [](Opcode opcode) {
+    Instruction made;
+    made.opcode = opcode;
+    return made;
+  };
+  Block block{2,
+              {instruction(Opcode::attention), instruction(Opcode::collective), instruction(Opcode::dense),
+               instruction(Opcode::collective)},
+              direction};
+  block.exchanged_experts = {{1, 3}};
+  priced.program.blocks = {block};
+  priced.times = {{attention, to, experts, back}};
+  return priced;
+}
+
+TEST_CASE("all-to-alls of two passes hide behind each other's attention and experts, phase by phase", "[experts]") {
+  const PricedProgram forward = layer_with_experts(Direction::forward, ps(100), ps(80), ps(60), ps(90));
+  const PricedProgram backward = layer_with_experts(Direction::backward, ps(70), ps(120), ps(50), ps(40));
+  PricedProgram first = forward;
+  overlap_passes(first, std::span(&backward, 1), KernelSlowdown{});
+  // To the experts beside those of backward, 80 - 50; back beside the attention of backward, 90 - 70.
+  CHECK(first.times.front() == std::vector{ps(100), ps(30), ps(60), ps(20)});
+  PricedProgram second = backward;
+  overlap_passes(second, std::span(&forward, 1), KernelSlowdown{});
+  // Gradients to the experts beside the attention of forward, 120 - 100; back beside the experts of forward.
+  CHECK(second.times.front() == std::vector{ps(70), ps(20), ps(50), Duration{}});
+}
+
+TEST_CASE("kernels beside another pass's all-to-alls lose time to them, and hide as much more", "[experts]") {
+  constexpr KernelSlowdown half{.attention = 2, .product = 2, .evidence = Evidence::interpolated};
+  const PricedProgram backward = layer_with_experts(Direction::backward, ps(70), ps(120), ps(50), ps(40));
+  PricedProgram forward = layer_with_experts(Direction::forward, ps(100), ps(80), ps(60), ps(190));
+  overlap_passes(forward, std::span(&backward, 1), half);
+  // Experts of backward take 100 ps at half speed, more than 80; its attention 140 of 190. Of the attention here, 120
+  // ps of messages take 60 ps; of the experts 40 ps take 20.
+  CHECK(forward.times.front() == std::vector{ps(160), Duration{}, ps(80), ps(50)});
+  CHECK(forward.evidence[static_cast<std::size_t>(Evidence::interpolated)] == ps(2 * (60 + 20)));
+}
+
 }  // namespace
 }  // namespace hdpsim

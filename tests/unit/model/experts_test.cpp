@@ -254,5 +254,33 @@ TEST_CASE("experts that are computed again leave one layer's copies, and of the 
   }
 }
 
+TEST_CASE("a loop issues the products of a device's experts, and their biases, behind the first", "[model][experts]") {
+  Transformer model = preset("qwen3-30b-a3b");
+  const auto calls = [&](std::size_t experts, Direction direction) {
+    const DeviceRows rows{.copies = std::vector<std::int64_t>(experts, 100)};
+    return work_of(layer_operations(model, {}), rows, {DensePart::experts}, direction).host_calls();
+  };
+  const HostCalls one = calls(1, Direction::forward);
+  CHECK(one.in_loops == 0);
+  CHECK(calls(4, Direction::forward) == HostCalls{one.kernels, 3 * 2});  // two products
+  CHECK(calls(4, Direction::backward).in_loops == 3 * 4);
+  model.moe->biases = true;
+  CHECK(calls(4, Direction::forward).in_loops == 3 * (2 + 2));  // and a product and a sum for the biases
+  CHECK(calls(4, Direction::backward).in_loops == 3 * (4 + 4));
+}
+
+TEST_CASE("a router that is not fused has 19 kernels more forward, and nine backward", "[model][experts]") {
+  const Transformer model = preset("qwen3-30b-a3b");
+  const auto router = [&](bool fused, Direction direction) {
+    const LayerOperations operations = layer_operations(model, {.router_fusion = fused});
+    return work_of(operations, {.all = 64, .stream = 64}, {DensePart::router}, direction);
+  };
+  for (const auto& [direction, more] : {std::pair{Direction::forward, 19}, std::pair{Direction::backward, 9}}) {
+    CHECK(router(false, direction).launches() == router(true, direction).launches() + more);
+    // Eight of them pass over 64 x 128 probabilities in fp32.
+    CHECK(router(false, direction).traffic() - router(true, direction).traffic() == Bytes(8 * 64 * 128 * 4));
+  }
+}
+
 }  // namespace
 }  // namespace hdpsim

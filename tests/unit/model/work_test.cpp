@@ -212,16 +212,27 @@ TEST_CASE("the host issues one graph in place of the kernels of a module that it
   for (const Direction direction : {Direction::forward, Direction::backward}) {
     Recipe recipe;
     const LinearPart eager = after_attention(model, 64, 1, direction, recipe);
-    CHECK(eager.issued() == eager.launches());
+    CHECK(eager.host_calls().kernels == eager.launches());
     recipe.graphs.add(GraphModule::attention);
-    const std::int64_t without_attention = after_attention(model, 64, 1, direction, recipe).issued();
-    CHECK(without_attention < eager.issued());
-    CHECK(before_attention(model, 64, 1, direction, recipe).issued() == 1);
+    const std::int64_t without_attention = after_attention(model, 64, 1, direction, recipe).host_calls().kernels;
+    CHECK(without_attention < eager.host_calls().kernels);
+    CHECK(before_attention(model, 64, 1, direction, recipe).host_calls().kernels == 1);
     recipe.graphs.add(GraphModule::mlp);
     const LinearPart captured = after_attention(model, 64, 1, direction, recipe);
-    CHECK(captured.issued() == 1);
+    CHECK(captured.host_calls().kernels == 1);
     CHECK(captured.launches() == eager.launches());
   }
+}
+
+TEST_CASE("products in fp8 cost the host more, but in graphs", "[model]") {
+  const Transformer model = preset("llama-7b");
+  Recipe recipe{.products = ProductFormat::fp8};
+  // The products of attention's output and, gate and up in one, two of the MLP; backward two for each.
+  CHECK(after_attention(model, 64, 1, Direction::forward, recipe).host_calls().narrow == 3);
+  CHECK(after_attention(model, 64, 1, Direction::backward, recipe).host_calls().narrow == 6);
+  CHECK(after_attention(model, 64, 1, Direction::forward).host_calls().narrow == 0);
+  recipe.graphs.add(GraphModule::mlp);
+  CHECK(after_attention(model, 64, 1, Direction::forward, recipe).host_calls().narrow == 1);
 }
 
 TEST_CASE("without sequence parallelism every device has the norms and residuals of all tokens", "[model]") {
