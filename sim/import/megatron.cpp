@@ -11,6 +11,7 @@
 #include "sim/import/impl/megatron_arguments.h"
 #include "sim/import/impl/megatron_model.h"
 #include "sim/import/impl/stated_keys.h"
+#include "sim/program/layer_layout.h"
 #include "sim/program/schedule.h"
 #include "sim/study/megatron_refusals.h"
 
@@ -195,6 +196,17 @@ class MegatronReader {
 
   // How many layers the first and the last stage have, and what counts as one.
   void read_split() {
+    const std::string layout = arguments_.word("pipeline_model_parallel_layout", "");
+    if (!layout.empty()) {
+      put(run_.mesh, "layout", layout);
+      const LayerLayout read = read_layout(layout);
+      if (!read.problem.empty()) {
+        diagnostics_.error(arguments_.position("pipeline_model_parallel_layout"),
+                           fmt::format("'{}' is no layout of layers: {}", layout, read.problem));
+      }
+      split_.layout = read.layers;
+      return;
+    }
     const auto stage = [&](std::string_view argument, const char* key) {
       const std::int64_t count = arguments_.number(argument, layers, 0);
       if (count > 0) put(run_.mesh, key, count);
@@ -223,8 +235,9 @@ class MegatronReader {
     arguments_.refuse_second_of(virtual_stage_arguments);
     if (const std::int64_t segments = hybrid_segments(arguments_); segments > 1) {
       for (const std::string_view name : virtual_stage_arguments) refuse_with_bars(name);
-      return chunks_of(segments);
+      return chunks_of(segments, hybrid_argument(arguments_));
     }
+    if (!split_.layout.empty()) return chunks_of(std::ssize(split_.layout), "pipeline_model_parallel_layout");
     if (const auto chunks = arguments_.number("num_virtual_stages_per_pipeline_rank", degree)) return *chunks;
     if (const auto each = arguments_.number("num_layers_per_virtual_pipeline_stage", layers)) {
       const std::int64_t of_stage = counted_layers() / run_.pp;
@@ -244,10 +257,10 @@ class MegatronReader {
                        "remove it, or the bars");
   }
 
-  // Bars in a hybrid's letters end chunks.
-  std::int64_t chunks_of(std::int64_t segments) {
+  // Bars in a layout, or in a hybrid's letters, end chunks.
+  std::int64_t chunks_of(std::int64_t segments, std::string_view argument) {
     if (segments % run_.pp != 0) {
-      diagnostics_.error(arguments_.position(hybrid_argument(arguments_)),
+      diagnostics_.error(arguments_.position(argument),
                          fmt::format("{} parts between bars are no multiple of {} stages", segments, run_.pp));
     }
     return std::max<std::int64_t>(segments / run_.pp, 1);

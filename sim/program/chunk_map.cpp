@@ -20,6 +20,13 @@ struct LayerDeal::Shares {
   std::int64_t left_over = 0;  ///< So many of the others, the first ones, have one layer more.
 };
 
+LayerDeal::LayerDeal(std::int64_t stages, std::int64_t chunks, const LayerSplit& split)
+    : stages_(stages), chunks_(chunks), split_(split) {
+  if (split.layout.empty()) return;
+  begins_.push_back(0);
+  for (const std::int64_t layers : split.layout) begins_.push_back(begins_.back() + layers);
+}
+
 LayerDeal::Shares LayerDeal::shares(std::int64_t all) const {
   const std::int64_t held = chunks_ / stages_;
   const std::int64_t others = chunks_ - (split_.first_stage > 0 ? held : 0) - (split_.last_stage > 0 ? held : 0);
@@ -44,6 +51,11 @@ std::int64_t LayerDeal::begin(std::int64_t chunk, const Shares& shares) const {
 }
 
 LayerRange LayerDeal::layers(std::int64_t all, std::int64_t chunk) const {
+  if (!begins_.empty()) {
+    const auto at = static_cast<std::size_t>(chunk);
+    HDPSIM_CHECK(at + 1 < begins_.size(), "chunk {} of a layout of {}", chunk, begins_.size() - 1);
+    return {begins_[at], begins_[at + 1] - begins_[at]};
+  }
   const Shares shared = shares(all);
   const std::int64_t first = begin(chunk, shared);
   const LayerRange range{first, begin(chunk + 1, shared) - first};
@@ -53,11 +65,18 @@ LayerRange LayerDeal::layers(std::int64_t all, std::int64_t chunk) const {
 }
 
 std::int64_t LayerDeal::typical(std::int64_t all) const {
+  if (!begins_.empty()) return std::max<std::int64_t>(1, *std::max_element(split_.layout.begin(), split_.layout.end()));
   const Shares shared = shares(all);
   return shared.each > 0 ? shared.each : std::max<std::int64_t>(1, std::max(shared.first, shared.last));
 }
 
 std::string LayerDeal::problem(std::int64_t all) const {
+  if (!begins_.empty()) {
+    if (std::ssize(split_.layout) != chunks_) {
+      return fmt::format("the layout has {} chunks, the pipeline {}", split_.layout.size(), chunks_);
+    }
+    return begins_.back() == all ? "" : fmt::format("the layout has {} of {} layers", begins_.back(), all);
+  }
   const std::int64_t held = chunks_ / stages_;
   for (const auto& [stated, name] : {std::pair(split_.first_stage, "first"), std::pair(split_.last_stage, "last")}) {
     if (stated % held != 0) {

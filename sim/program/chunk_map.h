@@ -22,8 +22,7 @@ struct LayerRange {
 class LayerDeal {
  public:
   LayerDeal() = default;
-  LayerDeal(std::int64_t stages, std::int64_t chunks, const LayerSplit& split = {})
-      : stages_(stages), chunks_(chunks), split_(split) {}
+  LayerDeal(std::int64_t stages, std::int64_t chunks, const LayerSplit& split = {});
 
   [[nodiscard]] std::int64_t chunks() const { return chunks_; }
   /// The layers of a chunk of a model that has `all`; problem() must have none. O(1).
@@ -42,6 +41,7 @@ class LayerDeal {
   std::int64_t stages_ = 1;
   std::int64_t chunks_ = 1;
   LayerSplit split_;
+  std::vector<std::int64_t> begins_;  ///< Under a layout: the first layer of each chunk, and their number.
 };
 
 /// A table of the stages and their chunks under a schedule.

@@ -19,6 +19,7 @@ bool is_interleaved(std::string_view schedule) {
 // The stages that are not stated have as many layers each: nothing may be left over.
 std::string left_over_layers(const PointSpec& point) {
   const LayerSplit& split = point.pipeline.split;
+  if (!split.layout.empty()) return "";
   const std::int64_t counted = (split.counts_embedding ? 1 : 0) + (split.counts_loss ? 1 : 0);
   const std::int64_t stated = (split.first_stage > 0 ? 1 : 0) + (split.last_stage > 0 ? 1 : 0);
   const std::int64_t layers = point.model.layers + counted - split.first_stage - split.last_stage;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/base/quantity_limits.h"
+#include "sim/program/layer_layout.h"
 #include "sim/study/sharing_choice.h"
 #include "sim/study/training_options.h"
 
@@ -44,6 +45,16 @@ void read_schedule(const Value& value, PointSpec& point, Diagnostics& diagnostic
   if (name == nullptr) return;
   const auto choice = read_choice(*name, "schedule", pipeline_schedule_names(), diagnostics);
   if (choice) point.pipeline.schedule = pipeline_schedule_names()[*choice];
+}
+
+void read_layout_of_layers(const Value& value, PointSpec& point, Diagnostics& diagnostics) {
+  LayerLayout layout = read_layout(value.text);
+  if (layout.problem.empty()) {
+    point.pipeline.split.layout = std::move(layout.layers);
+  } else {
+    diagnostics.error(value.position, fmt::format("'layout' is no layout of layers: {}", layout.problem),
+                      "write it as \"Ett|(ttt|)*6ttL\"");
+  }
 }
 
 KeyShape schedule_shape() {
@@ -115,6 +126,15 @@ void add_split(MeshKeys& mesh) {
              {.unit = "layers", .otherwise = "as many as the others"});
   mesh.count("last_stage_layers", layers_range, of_split(&LayerSplit::last_stage), "layers of the last stage",
              {.unit = "layers", .otherwise = "as many as the others"});
+  mesh.add(
+      {"layout",
+       shape_of(KeyShape::Kind::text),
+       "",
+       "the layers of every chunk, as Megatron-LM's pipeline_model_parallel_layout: `Et*3|(tt|)*29m|L`; a bar ends "
+       "a chunk, `t` is a layer, `E` the embedding, `L` head and loss, `m` the layer for multi-token "
+       "prediction, the model's last",
+       {.otherwise = "layers are dealt evenly"}},
+      read_layout_of_layers);
 }
 
 void add_pipeline(MeshKeys& mesh) {

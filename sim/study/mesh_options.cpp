@@ -105,6 +105,11 @@ class MeshChecks {
 
   void check_only_stage() {
     const LayerSplit& split = point_.pipeline.split;
+    if (!split.layout.empty() && split.layout != std::vector{point_.model.layers}) {
+      diagnostics_.error(mesh_.find("layout")->position,
+                         fmt::format("the only stage has all {} layers in one chunk", point_.model.layers),
+                         "leave 'layout' out, or write a 'pp' above 1");
+    }
     for (const auto& [key, layers] :
          {std::pair("first_stage_layers", split.first_stage), std::pair("last_stage_layers", split.last_stage)}) {
       if (layers == 0 || layers == point_.model.layers) continue;
@@ -133,7 +138,7 @@ class MeshChecks {
     }
     const std::int64_t dealt =
         point_.model.layers + (pipeline.split.counts_embedding ? 1 : 0) + (pipeline.split.counts_loss ? 1 : 0);
-    if (point_.model.layers > 0 && make_schedule(pipeline, pp)->chunks() > dealt) {
+    if (pipeline.split.layout.empty() && point_.model.layers > 0 && make_schedule(pipeline, pp)->chunks() > dealt) {
       diagnostics_.error(
           mesh_.find("pp")->position,
           fmt::format("'pp' is {}{}, but {} has {} layers", pp,
@@ -150,12 +155,18 @@ class MeshChecks {
   bool fits_split() {
     const LayerSplit& split = point_.pipeline.split;
     const bool states_stage = split.first_stage > 0 || split.last_stage > 0;
-    const Value& stated = *mesh_.find(split.first_stage > 0  ? "first_stage_layers"
-                                      : split.last_stage > 0 ? "last_stage_layers"
-                                      : split.counts_loss    ? "account_for_loss"
-                                                             : "account_for_embedding");
+    const Value& stated = *mesh_.find(!split.layout.empty()   ? "layout"
+                                      : split.first_stage > 0 ? "first_stage_layers"
+                                      : split.last_stage > 0  ? "last_stage_layers"
+                                      : split.counts_loss     ? "account_for_loss"
+                                                              : "account_for_embedding");
     const ChunkMap chunks(point_.pipeline, point_.mesh.pp);
-    if (states_stage && !chunks.in_turn()) {
+    if (!split.layout.empty() && (states_stage || split.counts_embedding || split.counts_loss)) {
+      diagnostics_.error(stated.position, "the layout says already what each stage has",
+                         "leave out first_stage_layers, last_stage_layers, account_for_embedding and account_for_loss");
+      return false;
+    }
+    if ((states_stage || !split.layout.empty()) && !chunks.in_turn()) {
       diagnostics_.error(
           stated.position,
           fmt::format("with the schedule '{}' no stage is the first or the last alone", point_.pipeline.schedule),

@@ -170,7 +170,8 @@ class ChangeList {
       }
       all_.push_back(std::move(change));
     }
-    if (!spec_.pipeline.split.counts_loss) add("mesh.account_for_loss", "true");
+    const LayerSplit& split = spec_.pipeline.split;
+    if (!split.counts_loss && split.layout.empty()) add("mesh.account_for_loss", "true");
     for (const std::string& placement : placement_names()) {
       if (placement != spec_.placement) add("mesh.placement", placement);
     }

@@ -28,7 +28,7 @@ constexpr std::string_view stated_values = R"(
   tensor-model-parallel-size pipeline-model-parallel-size context-parallel-size cp-comm-type
   hierarchical-context-parallel-sizes expert-model-parallel-size expert-tensor-parallel-size
   num-layers-per-virtual-pipeline-stage num-virtual-stages-per-pipeline-rank virtual-pipeline-model-parallel-size
-  decoder-first-pipeline-num-layers decoder-last-pipeline-num-layers
+  decoder-first-pipeline-num-layers decoder-last-pipeline-num-layers pipeline-model-parallel-layout
   main-params-dtype optimizer-offload-fraction
   fp8-recipe exp-avg-dtype exp-avg-sq-dtype num-distributed-optimizer-instances ddp-bucket-size recompute-granularity
   recompute-method recompute-num-layers recompute-modules optimizer attention-dropout hidden-dropout attention-backend
@@ -94,7 +94,6 @@ constexpr ArgumentRule unmodelled_off(std::string_view option, std::string_view 
 }
 
 constexpr std::string_view as_one_kernel = "the kernels of such a chain are taken as one";
-constexpr std::string_view dealt_evenly = "layers are dealt to the stages evenly";
 constexpr std::string_view plain_adam = "Adam with fp32 states on the device is simulated";
 constexpr std::string_view each_alone = "what hides all-to-alls of experts is not simulated";
 constexpr std::string_view in_own_precision = "layers all have the same products";
@@ -114,7 +113,6 @@ constexpr std::array unmodelled_arguments = std::to_array<ArgumentRule>({
     unmodelled_on("fine-grained-activation-offloading", stays, effects::slower_but_smaller),
     unmodelled("offload-modules", stays, effects::slower_but_smaller),
     unmodelled("min-offloaded-tensor-size", stays, effects::other_both, "1048576"),
-    unmodelled("pipeline-model-parallel-layout", dealt_evenly, effects::other_both),
     unmodelled_on("distribute-saved-activations", "each device keeps what layers begin with whole",
                   effects::slower_but_smaller),
     unmodelled_on("moe-shared-expert-overlap", each_alone, effects::faster),

@@ -135,6 +135,10 @@ TEST_CASE("stages have the layers that the arguments give to the first and the l
   const Read stated = good(std::string(small) +
                            "--pipeline-model-parallel-size 4 --num-layers 13 "
                            "--decoder-first-pipeline-num-layers 2 --decoder-last-pipeline-num-layers 1");
+  const Read drawn = good(std::string(small) +
+                          "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Ett|(ttt|)*2ttttL'");
+  CHECK(drawn.mesh("layout") == "Ett|(ttt|)*2ttttL");
+  CHECK(drawn.mesh("virtual_stages") == "2");
   CHECK(stated.mesh("first_stage_layers") == "2");
   CHECK(stated.mesh("last_stage_layers") == "1");
   CHECK(

@@ -8,6 +8,7 @@
 #include "sim/model/kept_tensors.h"
 #include "sim/model/parameters.h"
 #include "sim/model/work.h"
+#include "sim/program/layer_layout.h"
 #include "sim/program/program.h"
 #include "tests/support/catch.h"
 #include "tests/support/every_schedule.h"
@@ -102,6 +103,33 @@ TEST_CASE("the first and the last stage may have layers of their own number", "[
   CHECK(dealt(5, 2, {.split = {.first_stage = 2, .last_stage = 3}}) == Counts{2, 3});
 }
 
+TEST_CASE("a layout says what every chunk has, in Megatron-LM's letters", "[pipeline]") {
+  using Counts = std::vector<std::int64_t>;
+  CHECK(read_layout("EttL").layers == Counts{2});
+  CHECK(read_layout("Et*3|(tt|)*3mL").layers == Counts{3, 2, 2, 2, 1});
+  CHECK(read_layout("E, t*2 | (t|t*2|)*2 ttL").layers == Counts{2, 1, 2, 1, 2, 2});
+  const LayerLayout deepseek = read_layout("Et*3|(tt|)*29m|L");
+  CHECK(deepseek.problem.empty());
+  CHECK(dealt(62, 16, {.schedule = "interleaved", .virtual_stages = 2, .split = {.layout = deepseek.layers}}) ==
+        deepseek.layers);
+}
+
+TEST_CASE("what is no layout says why", "[pipeline]") {
+  const auto problem = [](std::string_view text) { return read_layout(text).problem; };
+  CHECK(problem("Ett|xL") == "'x' where E, t, m, L, a bar or a parenthesis belongs");
+  CHECK(problem("E(tt|L") == "a '(' that nothing closes");
+  CHECK(problem("Ett)|L") == "a ')' that closes nothing");
+  CHECK(problem("Et*|L") == "no number behind '*'");
+  CHECK(problem("E((((t*999)*999)*999)*999)L") == "more than a million letters");
+  CHECK(problem("Et*99999999999999999999L") == "more than a million letters");
+  for (const std::string_view text : {"tt|L", "ttE|L", "Et|Et|L", ""}) {
+    CHECK(problem(text) == "it has to begin with its only E, the embedding");
+  }
+  for (const std::string_view text : {"Ett", "EtL|t", "EtL|tL"}) {
+    CHECK(problem(text) == "it has to end with its only L, head and loss");
+  }
+}
+
 TEST_CASE("a split that leaves a chunk without layers is a problem", "[pipeline]") {
   const auto problem = [](std::int64_t layers, std::int64_t stages, const PipelineOptions& options) {
     return ChunkMap(options, stages).deal().problem(layers);
@@ -112,6 +140,9 @@ TEST_CASE("a split that leaves a chunk without layers is a problem", "[pipeline]
   CHECK(problem(6, 2, {.split = {.first_stage = 2, .last_stage = 3}}) == "the stages get 5 of 6 layers");
   CHECK(problem(6, 3, {.split = {.first_stage = 5}}) == "chunk 2 of 3 gets no layer");
   CHECK(problem(6, 3, {.split = {.first_stage = 7}}) == "the stages get 7 of 6 layers");
+  CHECK(problem(6, 3, {.split = {.layout = {3, 2, 0}}}) == "the layout has 5 of 6 layers");
+  CHECK(problem(6, 4, {.split = {.layout = {3, 2, 1}}}) == "the layout has 3 chunks, the pipeline 4");
+  CHECK(problem(6, 3, {.split = {.layout = {5, 0, 1}}}).empty());
   CHECK(problem(9, 2, {.schedule = "interleaved", .virtual_stages = 2, .split = {.first_stage = 3}}) ==
         "the 3 layers of the first stage do not divide into its 2 chunks");
 }

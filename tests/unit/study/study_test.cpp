@@ -247,6 +247,15 @@ TEST_CASE("layers of the first and the last stage must leave every chunk a layer
   CHECK(with("last_stage_layers: 3, virtual_stages: 2, schedule: interleaved") ==
         Problems{"10:57: the 32 layers of llama-7b cannot be dealt to 16 stages so: the 3 layers of the last stage do "
                  "not divide into its 2 chunks"});
+  CHECK(with("layout: \"Ettt|(tt|)*14tL\"").empty());
+  CHECK(with("layout: \"Ettt|(tt|)*14tL\", account_for_loss: true") ==
+        Problems{"10:46: the layout says already what each stage has"});
+  CHECK(with("layout: \"Ett|L\"") == Problems{"10:46: the 32 layers of llama-7b cannot be dealt to 16 stages so: the "
+                                              "layout has 2 chunks, the pipeline 16"});
+  CHECK(with("layout: Ett") ==
+        Problems{"10:46: 'layout' is no layout of layers: it has to end with its only L, head and loss"});
+  CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 1, layout: \"Ett|t*30L\"}") ==
+        Problems{"10:30: the only stage has all 32 layers in one chunk"});
   CHECK(with("last_stage_layers: 3, schedule: zb-v") ==
         Problems{"10:57: with the schedule 'zb-v' no stage is the first or the last alone"});
 }
