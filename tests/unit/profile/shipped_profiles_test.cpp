@@ -24,8 +24,9 @@ TEST_CASE("every shipped profile loads without a problem and reads back equal af
   REQUIRE(std::set<std::string>(names.begin(), names.end()) ==
           std::set<std::string>{"a100-sxm-published", "a800-published", "b200-published", "b300-published",
                                 "bytescale-implied", "cpu-datasheet", "epyc-cpu", "gb200-published", "gb300-published",
-                                "h100-published", "h20-published", "h200-published", "h800-published", "l40s-published",
-                                "mi300x-published", "mi355x-published", "rtx-pro-6000-published", "rtx4090-published"});
+                                "h100-500w-published", "h100-published", "h20-published", "h200-published",
+                                "h800-published", "l40s-published", "mi300x-published", "mi355x-published",
+                                "rtx-pro-6000-published", "rtx4090-published"});
   for (const std::string& name : names) {
     INFO(name);
     const DeviceProfile profile = shipped_profile(name);
@@ -103,6 +104,16 @@ TEST_CASE("devices of one chip differ in what their profiles state, and share th
   CHECK(h800.nvlink->all_gather == h100.nvlink->all_gather);
   CHECK(h800.nvlink->send_recv->line_rate == 200_GBps);
   CHECK(h800.network == h100.network);
+  // A limit of power lowers what products and attention reach, by the same clock.
+  const DeviceProfile limited = shipped_profile("h100-500w-published");
+  CHECK(limited.nvlink == h100.nvlink);
+  const double clock = limited.gemm->full_rate.per_second() / h100.gemm->full_rate.per_second();
+  CHECK(clock == Approx(608.0 / 745));
+  const auto fastest = [](const DeviceProfile& profile) {
+    const AttentionCurve& curve = profile.attention.at(1);
+    return sample_work(curve, curve.samples.back()).count() / curve.samples.back().time.seconds();
+  };
+  CHECK(fastest(limited) / fastest(h100) == Approx(clock).epsilon(1e-3));
   // A part that the device does not have is left out.
   const DeviceProfile h20 = shipped_profile("h20-published");
   CHECK(h20.overheads == h100.overheads);
