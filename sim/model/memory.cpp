@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/model/dtensor.h"
 #include "sim/model/impl/state_bytes.h"
 #include "sim/model/layer_operations.h"
 #include "sim/model/layers.h"
@@ -215,7 +216,7 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load, Bytes activations)
   parts[MemoryPart::activations] = activations;
   if (!shape_.head) return parts;
   const std::int64_t words = divided(model_.vocabulary, shape_.tp);
-  const LossForm& form = form_of(recipe_.loss);
+  const LossForm& form = loss_form(recipe_, shape_.tp);
   const std::int64_t at_once = loss_tokens(form.tokens, load.tokens, words, model_.hidden);
   const Bytes logits(form.held.bytes(at_once * words, model_.element_bytes));
   const Bytes weight(words * model_.hidden * model_.element_bytes);

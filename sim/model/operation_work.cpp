@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sim/base/check.h"
+#include "sim/model/dtensor.h"
 #include "sim/model/mixing.h"
 #include "sim/model/number_type.h"
 
@@ -260,7 +261,7 @@ void OperationWork::lookup(const LayerOperation& of) {
 }
 
 void OperationWork::loss(const LayerOperation& of) {
-  const LossForm& form = form_of(recipe_.loss);
+  const LossForm& form = loss_form(recipe_, rows_.tp);
   const Passes& passes = is_forward() ? form.forward : form.backward;
   const bool is_fp32 = passes.fp32 > 0;
   kernel(passes.bytes(elements(of), element_bytes()), is_fp32 ? MemoryKernel::fp32_loss : MemoryKernel::cross_entropy,

@@ -11,6 +11,7 @@
 #include "sim/document/key_table.h"
 #include "sim/document/values.h"
 #include "sim/model/layers.h"
+#include "sim/model/shares.h"
 #include "sim/study/background.h"
 #include "sim/study/capacity.h"
 #include "sim/study/catalog.h"
@@ -146,6 +147,8 @@ class PointReader {
   // What the recipe decides of a layer, and the layers of the recipe.
   void take_from(const Recipe& recipe) {
     if (recipe.repeats_keys) repeat_keys(point_.model);
+    if (recipe.is_pytorch())
+      point_.recipe.dkv_bytes_per_element = fp32_bytes;  // see sim/program/impl/gathered_chunks.h
     if (recipe.layers != LayerKernels::compiled || recipe.recompute == Recompute::per_operation) return;
     for (const LayerModule module : {LayerModule::norm, LayerModule::activation}) point_.recipe.recompute.add(module);
   }

@@ -7,6 +7,14 @@
 namespace hdpsim {
 namespace {
 
+// PyTorch's gradients in fp32 (sim/program/impl/gathered_chunks.h): those of a rank's own keys and values that arrive,
+// their sums, and those that leave; and the sums of those of queries with the copy that a step makes of them.
+Bytes gradients_of_chunks(const SharingLoad& load) {
+  const Bytes keys = kv_bytes(load.model, load.tokens, load.tp);
+  const Bytes queries = query_bytes(load.model, load.tokens, load.tp);
+  return (keys * 3 + queries * 2) * load.recipe.dkv_bytes_per_element / load.model.element_bytes;
+}
+
 // Every rank has the keys and values of the whole group, or at most these.
 class Gathered : public SharingForm {
  public:
@@ -23,7 +31,8 @@ class Gathered : public SharingForm {
   [[nodiscard]] std::int64_t hops(const GroupSharing&) const override { return 0; }
   [[nodiscard]] ExchangeCost cost(const GroupSharing&) const override { return ExchangeCost::per_other_rank; }
   [[nodiscard]] Bytes buffers(const SharingLoad& load) const override {
-    return with_gradients(kv_bytes(load.model, load.tokens * load.sharing.ranks(), load.tp), load);
+    const Bytes all = kv_bytes(load.model, load.tokens * load.sharing.ranks(), load.tp);
+    return load.recipe.is_pytorch() ? all + gradients_of_chunks(load) : with_gradients(all, load);
   }
   // The smallest group of several ranks, or the one that gathers the keys of the longest sequence.
   [[nodiscard]] std::int64_t fullest_group(const GroupSharing& pool, std::int64_t tokens,

@@ -115,10 +115,14 @@ StateBytes state_bytes(const Transformer& model, const DeviceShape& shape, const
   const Sharded trained = sharded(trained_parameters(model, shape.layers, recipe, held, shape.tp),
                                   trained_parameters(model, layers, recipe, in_full, shape.tp), shape, ep);
   const States states(model, recipe);
+  // FSDP2 keeps what it gathers of the model's own group, which is all around the layers, from forward to backward
+  // (torch/distributed/fsdp/_fully_shard/_fsdp_state.py, _lazy_init: the root is not resharded after forward).
+  const bool has_root = recipe.copies_shards() && shape.pool > 1;
+  const Bytes root(has_root ? divided(around, shape.tp) * model.element_bytes : 0);
   const Bytes optimizer = states.optimizer(trained);
   const Bytes on_host = optimizer.scaled(recipe.host.optimizer);
   StateBytes bytes{
-      .parameters = states.parameters(trained),
+      .parameters = states.parameters(trained) + root,
       .gradients = states.gradients(trained),
       .optimizer = optimizer - on_host,
       .host = on_host + states.host_gradients(trained) + states.host_parameters(trained, recipe.parameters)};

@@ -4,6 +4,7 @@
 
 #include "sim/base/check.h"
 #include "sim/model/shares.h"
+#include "sim/program/impl/gathered_chunks.h"
 #include "sim/program/ring_launches.h"
 
 namespace hdpsim {
@@ -80,10 +81,12 @@ std::optional<Index> backward_moved(PassWriter& writer, const Moved& both, Index
 }  // namespace
 
 void forward_gathered(PassWriter& writer, std::optional<Index> projected) {
+  if (attends_by_chunks(writer)) return forward_by_chunks(writer, projected);
   forward_moved(writer, all_keys(writer), projected);
 }
 
 std::optional<Index> backward_gathered(PassWriter& writer, Index differentiated) {
+  if (attends_by_chunks(writer)) return backward_by_chunks(writer, differentiated);
   return backward_moved(writer, all_keys(writer), differentiated);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/model/dtensor.h"
 #include "sim/program/ring_launches.h"
 
 namespace hdpsim {
@@ -216,12 +217,29 @@ void PassWriter::collective(CollectiveKind kind, DensePart part, Overlap overlap
   const bool is_cast = kind == CollectiveKind::all_gather && part != DensePart::head && recipe().casts_in_products();
   if (is_cast) amount = Bytes(row_bytes(recipe().products, tokens_ * model().hidden, 0));
   const bool product_follows = overlap == Overlap::chunks && kind == CollectiveKind::all_gather;
-  add_collective({kind, amount, part, open_.direction, product_follows ? std::nullopt : product_before(overlap)});
+  const std::optional<OverlappedProduct> hiding = product_follows ? std::nullopt : product_before(overlap);
+  const bool in_chunks = product_follows || (hiding && hiding->in_chunks);
+  const bool has_slices = copies_slices(recipe()) && !is_loss;
+  const bool sums = kind == CollectiveKind::reduce_scatter;
+  if (has_slices && sums && !in_chunks) copy(amount * 2);
+  add_collective({kind, amount, part, open_.direction, hiding});
+  if (has_slices && sums && in_chunks) copy(amount + amount / tp());
+  if (has_slices && !sums && !in_chunks) copy(amount * 2);
   if (product_follows) open_.gathering = static_cast<Index>(program_.collectives.size()) - 1;
 }
 
+void PassWriter::copy(Bytes traffic) {
+  LinearPart kernel;
+  kernel.direction = open_.direction;
+  kernel.add({traffic, 1});
+  add_dense(std::move(kernel));
+}
+
+// Of PyTorch each layer is compiled by itself, which is what brings products and collectives together.
 PassWriter::Overlap PassWriter::chunks_of(DensePart part) const {
-  const bool overlaps = recipe().overlap_tp && recipe().sequence_parallel && part != DensePart::head;
+  const bool is_end = part == DensePart::embedding || part == DensePart::final_norm;
+  const bool joined = part != DensePart::head && !(is_end && recipe().is_pytorch());
+  const bool overlaps = recipe().overlap_tp && recipe().sequence_parallel && joined;
   return overlaps ? Overlap::chunks : Overlap::none;
 }
 
@@ -235,9 +253,15 @@ std::optional<OverlappedProduct> PassWriter::product_before(Overlap overlap) con
   return OverlappedProduct{*open_.dense_before, static_cast<Index>(*last), overlap == Overlap::chunks};
 }
 
+std::int64_t PassWriter::products_of(DensePart part) const {
+  if (part == DensePart::qkv) return 3;
+  return part == DensePart::mlp && layer().gated_mlp ? 2 : 1;
+}
+
 // An input-gradient pass has no product for the weight's gradient.
 PassWriter::Overlap PassWriter::overlap_of_sum(DensePart part) const {
   const bool is_input = part == DensePart::qkv || part == DensePart::mlp || part == DensePart::head;
+  if (open_.direction == Direction::backward && !hides_sum_of(products_of(part), recipe())) return Overlap::none;
   if (open_.direction == Direction::forward || !recipe().overlap_tp_gradients || !is_input) return chunks_of(part);
   return work_.kind == PassKind::input_gradient ? Overlap::none : Overlap::weight_gradient;
 }

@@ -168,6 +168,9 @@ class PassWriter {
   };
 
   void collective(CollectiveKind kind, DensePart part, Overlap overlap);
+  void copy(Bytes traffic);  ///< One kernel; see sim/model/dtensor.h.
+  /// Of PyTorch, whose input is that of a part.
+  [[nodiscard]] std::int64_t products_of(DensePart part) const;
   [[nodiscard]] Overlap chunks_of(DensePart part) const;
   /// The same for a reduction; that of an input's gradient may overlap with the product for the weight's gradient.
   [[nodiscard]] Overlap overlap_of_sum(DensePart part) const;

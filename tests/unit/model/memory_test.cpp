@@ -361,14 +361,21 @@ TEST_CASE("in attention's backward a group has two buffers of a ring, all keys i
   model.ffn_hidden = 16;
   const std::int64_t n = 1000;
   const std::int64_t kv = 2 * (4 * 16) * 2 * n;  // of a rank, and of its gradients
-  const auto buffers = [&](KeyExchange way, std::int64_t ranks) {
-    const Recipe recipe{.key_exchange = way, .fragmentation = 0, .reserve = Bytes{}};
+  const auto buffers = [&](KeyExchange way, std::int64_t ranks, LayerKernels layers = LayerKernels::fused) {
+    const std::int64_t gradient = layers == LayerKernels::fused ? 2 : 4;
+    const Recipe recipe{.layers = layers,
+                        .dkv_bytes_per_element = gradient,
+                        .key_exchange = way,
+                        .fragmentation = 0,
+                        .reserve = Bytes{}};
     const DeviceMemory middle(model, {.pp = 3, .layers = {LayerRun{2}}, .embedding = false, .head = false}, recipe);
     return middle.peak({.tokens = n, .ranks = ranks})[MemoryPart::communication];
   };
   for (const KeyExchange way : all_key_exchanges()) CHECK(buffers(way, 1) == Bytes{});
   CHECK(buffers(KeyExchange::ring, 8) == Bytes(2 * (kv + kv)));
   CHECK(buffers(KeyExchange::all_gather, 8) == Bytes(8 * (kv + kv)));
+  // PyTorch's own gradients are fp32: three buffers of those of keys and values, two of those of queries.
+  CHECK(buffers(KeyExchange::all_gather, 8, LayerKernels::eager) == Bytes(8 * kv + 2 * (3 * kv + 2 * kv / 2)));
   CHECK(buffers(KeyExchange::all_to_all, 4) == Bytes(kv + kv));  // queries and outputs are as wide as keys and values
   CHECK(buffers(KeyExchange::all_to_all, 8) == Bytes(kv + kv + 2 * (kv + kv)));
   // Where keys stay: queries, gradients of outputs and of queries, each half as wide as keys and values, and two fp32

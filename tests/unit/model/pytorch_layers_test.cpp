@@ -129,6 +129,26 @@ TEST_CASE("a loss costs and holds what its form says", "[model]") {
   CHECK(held(Loss::liger) - without == Bytes(2 * 32 * model.vocabulary));  // 1024 / 32, where 32 is 128,256 / 4,096
 }
 
+TEST_CASE("a loss over tensor-parallel devices is computed operator by operator", "[model]") {
+  const Transformer model = test::preset("llama3-8b");
+  const std::int64_t logits = batch * model.vocabulary / 8;
+  const auto traffic = [&](LayerKernels layers, Direction direction) {
+    const Recipe recipe{.loss = Loss::pytorch, .layers = layers};
+    return dense_work(model, batch, 8, {DensePart::head}, direction, recipe).traffic();
+  };
+  const auto held = [&](Loss loss, LayerKernels layers) {
+    const Recipe recipe{.loss = loss, .layers = layers, .fragmentation = 0, .reserve = Bytes{}};
+    const DeviceMemory device(model, whole_shape(model, {.tp = 8}), recipe);
+    return device.peak({.tokens = batch})[MemoryPart::head];
+  };
+  using enum LayerKernels;
+  CHECK(traffic(eager, Direction::forward) == Bytes((2 + 9 * 4) * logits));
+  CHECK(traffic(eager, Direction::backward) == Bytes((2 + 9 * 4) * logits));
+  CHECK(traffic(fused, Direction::forward) == Bytes((2 + 5 * 4) * logits));
+  CHECK(held(Loss::pytorch, eager) - held(Loss::cut, eager) == Bytes(16 * logits));
+  CHECK(held(Loss::pytorch, fused) - held(Loss::cut, fused) == Bytes(12 * logits));
+}
+
 TEST_CASE("a loss that is checkpointed multiplies once more in backward", "[model]") {
   const Transformer model = test::preset("llama3-8b");
   const auto products = [&](Loss loss) {

@@ -53,6 +53,15 @@ TEST_CASE("pure bf16 takes 8 bytes a parameter; FSDP shards them and has two lay
         Bytes(8 * all_of_llama));
 }
 
+TEST_CASE("FSDP2 keeps what it gathers of the model's own group, flat shards do not", "[states]") {
+  const Recipe flat{.zero = 3, .parameters = NumberType::fp32, .gathered = NumberType::bf16};
+  Recipe single = flat;
+  single.parameter_shards = true;
+  const std::int64_t around = all_of_llama - 32 * layer_of_llama;  // both tables, and the last norm
+  CHECK(parameters_of(single, 8) - parameters_of(flat, 8) == Bytes(2 * around));
+  CHECK(parameters_of(single, 1) == parameters_of(flat, 1));
+}
+
 TEST_CASE("a master copy takes its bytes, besides parameters in fewer bits than fp32", "[states]") {
   const auto optimizer = [](NumberType parameters, NumberType master) {
     return states_of({.parameters = parameters, .master = master}, 1)[MemoryPart::optimizer];

@@ -110,6 +110,38 @@ TEST_CASE("a sum in chunks hides behind the product whose output it sums: in bac
   CHECK(sums == 4);  // of attention and of the MLP, forward and backward
 }
 
+// The kernels between products and collectives that are no part of a layer, by what they read and write.
+std::vector<Bytes> copies(const Recipe& recipe) {
+  Transformer model = one_head_model(4);
+  model.gated_mlp = true;
+  const LoweringOptions options{.model = model, .mesh = {.hdp = 1, .tp = 2}, .recipe = recipe};
+  const MicroBatchProgram program = Program(plan_of(1, 4, {{{0}, 1000}}), options).micro_batch(MicroBatchId(0));
+  std::vector<Bytes> found;
+  for (const LinearPart& work : program.dense) {
+    if (work.parts.empty() && work.gemms.empty()) found.push_back(work.traffic());
+  }
+  return found;
+}
+
+TEST_CASE("DTensor copies all that it gathers, and all before it reduces", "[program][tp]") {
+  using enum LayerKernels;
+  const Bytes all = hidden_bytes(one_head_model(4), 1000);
+  // Four in a layer's forward and in its backward, and those of the embedding and of the head.
+  CHECK(copies({.layers = eager}) == std::vector<Bytes>(4 + 4 + 4, all * 2));
+  CHECK(copies({.layers = compiled}) == std::vector<Bytes>(4 + 4 + 4, all * 2));
+  CHECK(copies({.layers = fused}).empty());
+}
+
+TEST_CASE("async TP adds up what products have sent, and copies what no single product makes", "[program][tp]") {
+  std::vector<Bytes> found = copies({.overlap_tp = true, .layers = LayerKernels::compiled});
+  const Bytes all = hidden_bytes(one_head_model(4), 1000);
+  const auto added = std::count(found.begin(), found.end(), all + all / 2);
+  const auto copied = std::count(found.begin(), found.end(), all * 2);
+  CHECK(added == 2);           // forward of a layer
+  CHECK(copied == 2 + 2 + 2);  // gradients of several products, and both ways of the embedding and of the head
+  CHECK(found.size() == static_cast<std::size_t>(added + copied));
+}
+
 TEST_CASE("without sequence parallelism nothing is gathered again, and sums of gradients stay beside a product",
           "[program][tp]") {
   const Plan plan = plan_of(1, 4, {{{0}, 1000}});
