@@ -264,7 +264,13 @@ HostCalls host_calls_of(const Instruction& instruction, const MicroBatchProgram&
       return {program.collectives[instruction.work].among == CollectiveGroup::experts ? 1 : 0};
     case Opcode::expert_wait:
     case Opcode::rank_wait:
+    case Opcode::gather:  // hooks issue these two, a bucket of many layers at once
+    case Opcode::reduce:
+    case Opcode::offload:
+    case Opcode::prefetch:
       return {};
+    case Opcode::exchange:
+      return {2};  // a send and a receive
     default:
       return {1};
   }
@@ -280,8 +286,8 @@ void wait_for_host(PricedProgram& priced, const Machine& machine) {
       const Instruction& instruction = block.body[i];
       if (instruction.opcode == Opcode::issue) {
         times[i] = host_delay(calls, device, machine);
-      } else if (instruction.stream == Stream::compute) {
-        device += times[i];
+      } else {
+        if (instruction.stream == Stream::compute) device += times[i];
         calls += host_calls_of(instruction, priced.program, *machine.cost);
       }
     }
