@@ -35,6 +35,10 @@ const KeyTable<Noise>& noise_table() {
     KeyTable<Noise> noise("the noise");
     noise.map("device", devices, at(&Noise::device_cv), "of each device, the same in all steps");
     noise.map("step", steps, at(&Noise::step_cv), "of each device, anew in every step");
+    noise.number("spread", {0, most_cv}, at(&Noise::spread),
+                 "the coefficient of variation of devices of one type, in place of `device`: products and attention of "
+                 "all devices take as long as on the expected slowest of the run; 0: devices are equal",
+                 {.otherwise = "the profile's, or 0 with `device`", .mechanism = "noise", .off = "0"});
     noise.count("seed", {0, 9e15}, at(&Noise::seed), "the seed of what is drawn");
     return noise;
   }();
@@ -198,6 +202,11 @@ KeyShape faults_shape() {
 Noise read_noise(const Value& value, Diagnostics& diagnostics) {
   Noise noise;
   (void)noise_table().read(value, noise, diagnostics);
+  if (noise.device_cv > 0 && noise.spread.value_or(0) > 0) {
+    diagnostics.error(value.find("spread")->position, "'device' draws the devices that 'spread' takes the slowest of",
+                      "state one of the two");
+  }
+  if (value.is_map() && value.find("device") != nullptr && !noise.spread) noise.spread = 0;
   return noise;
 }
 

@@ -17,6 +17,9 @@ namespace hdpsim {
 struct Noise {
   double device_cv = 0;
   double step_cv = 0;
+  /// The spread of devices that no device is drawn from: all compute like the expected slowest of the run. Empty: as
+  /// the profile says.
+  std::optional<double> spread = {};
   std::uint64_t seed = 1;
   [[nodiscard]] bool any() const { return device_cv > 0 || step_cv > 0; }
 };
@@ -41,8 +44,8 @@ struct DeviceConditions {
 [[nodiscard]] KeyShape noise_shape();
 [[nodiscard]] KeyShape faults_shape();
 
-/// Reads `{device: {cv: 0.02}, step: {cv: 0.01}, seed: 1}`, each key of which may be omitted. All problems are
-/// reported.
+/// Reads `{device: {cv: 0.02}, step: {cv: 0.01}, seed: 1}` or `{spread: 0.01}`, each key of which may be omitted.
+/// Devices that are drawn have no spread besides. All problems are reported.
 [[nodiscard]] Noise read_noise(const Value& value, Diagnostics& diagnostics);
 
 /// Reads a list of `{device: 17, from_step: 3, to_step: 9, slowdown: 1.5}`. `device` is `17` or `16-23`; `node: 2`

@@ -213,6 +213,14 @@ struct Slowdown {
   friend bool operator==(const Slowdown&, const Slowdown&) = default;
 };
 
+/// How unlike the devices of one type are: the coefficient of variation (standard deviation over mean) of their rates
+/// of products.
+struct DeviceSpread {
+  double cv = 0;
+  std::string source;
+  friend bool operator==(const DeviceSpread&, const DeviceSpread&) = default;
+};
+
 struct Overheads {
   Overhead per_step;
   Overhead per_micro_batch;
@@ -271,6 +279,10 @@ class FamilyFactors {
   FamilyFactors() { factors_.fill(1); }
   [[nodiscard]] double operator[](CostFamily family) const { return factors_[static_cast<std::size_t>(family)]; }
   double& operator[](CostFamily family) { return factors_[static_cast<std::size_t>(family)]; }
+  FamilyFactors& operator*=(const FamilyFactors& others) {
+    for (std::size_t i = 0; i < cost_families; ++i) factors_[i] *= others.factors_[i];
+    return *this;
+  }
   [[nodiscard]] bool any() const { return *this != FamilyFactors(); }
   friend bool operator==(const FamilyFactors&, const FamilyFactors&) = default;
 
@@ -296,11 +308,12 @@ struct DeviceProfile {
   /// Attention as products and a softmax, as before FlashAttention, instead of the curves: a choice of the study.
   bool unfused_attention = false;
   GraphScope graphs;      ///< Modules that CUDA graphs launch, where the host issues the others: a choice of the study.
-  FamilyFactors factors;  ///< All 1, unless a study asks for another profile's figures.
+  FamilyFactors factors;  ///< All 1, but for a run whose devices differ (factors_of_slowest()) and for what-ifs.
   std::optional<MemoryBoundRate> memory_bound;
   std::optional<LinkProfile> nvlink;   ///< Between devices of one node.
   std::optional<LinkProfile> network;  ///< Between nodes.
   std::optional<HostCopies> host_copies;
+  std::optional<DeviceSpread> spread;  ///< Empty: not known.
   Overheads overheads;
   std::optional<ConnectionCosts> connections;
   BackwardRing backward_ring;

@@ -70,7 +70,8 @@ class WhatIfs {
     if (cluster.nodes() > 1) try_cluster("the network between nodes twice as fast", double_network);
     if (cluster.has_nvlink()) try_cluster("NVLink twice as fast", double_nvlink);
     if (copies()) try_copies();
-    if (has_slow_devices(cluster) || conditions_.devices.any()) try_nominal_devices();
+    const bool wait_for_slowest = point_.spec.profile->factors.any();
+    if (has_slow_devices(cluster) || conditions_.devices.any() || wait_for_slowest) try_nominal_devices();
     if (!cluster.degraded.empty()) try_cluster("all links of full rate", [](auto& c) { c.degraded.clear(); });
     try_without_overheads();
     keep("nobody waits for others", told_.busy.mean, true);
@@ -105,9 +106,11 @@ class WhatIfs {
   void try_nominal_devices() {
     ClusterSpec cluster = point_.spec.cluster;
     heal_devices(cluster);
+    DeviceProfile profile = *point_.spec.profile;
+    profile.factors = {};
     const DeviceConditions steady;
     keep("all devices of nominal speed",
-         simulate_plan(program_, *point_.make_world(cluster), conditions_.with(steady)).step_time);
+         simulate_plan(program_, *point_.make_world(cluster, profile), conditions_.with(steady)).step_time);
   }
 
   void try_cluster(const std::string& change, const std::function<void(ClusterSpec&)>& improve) {

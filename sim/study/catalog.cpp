@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/base/fingerprint.h"
 #include "sim/base/text.h"
 #include "sim/cluster/cluster_config.h"
@@ -147,6 +149,18 @@ std::shared_ptr<const DeviceProfile> Catalog::profile_with_overheads(
   return *remembered(profiles_with_overheads_[profile], stated, diagnostics, [&](Diagnostics& found) {
     return std::optional(with_overheads(profile, stated, {overheads(), hosts()}, found));
   });
+}
+
+std::shared_ptr<const DeviceProfile> Catalog::profile_slowed(const std::shared_ptr<const DeviceProfile>& profile,
+                                                             const FamilyFactors& factors) {
+  if (!factors.any()) return profile;
+  auto& known = slowed_profiles_[profile];
+  const auto is_it = [&](const auto& slowed) { return slowed->factors == factors; };
+  const auto found = std::find_if(known.begin(), known.end(), is_it);
+  if (found != known.end()) return *found;
+  auto slowed = std::make_shared<DeviceProfile>(*profile);
+  slowed->factors = factors;
+  return known.emplace_back(std::move(slowed));
 }
 
 std::optional<Lengths> Catalog::lengths(const Value& value, Diagnostics& diagnostics) {

@@ -56,6 +56,9 @@ class Catalog {
   /// ... and with_overheads().
   [[nodiscard]] std::shared_ptr<const DeviceProfile> profile_with_overheads(
       const Value& stated, const std::shared_ptr<const DeviceProfile>& profile, Diagnostics& diagnostics);
+  /// The same profile with the times of families so many times as long; the profile itself if none is.
+  [[nodiscard]] std::shared_ptr<const DeviceProfile> profile_slowed(const std::shared_ptr<const DeviceProfile>& profile,
+                                                                    const FamilyFactors& factors);
   /// From here on files of lengths are read in their order, unless a study says that they are shuffled.
   void keep_order_of_files() { keeps_order_ = true; }
   /// The lengths, as read by read_lengths(). Their order is left to order_of().
@@ -92,6 +95,7 @@ class Catalog {
   std::map<std::pair<std::shared_ptr<const LengthTrace>, std::uint64_t>, RowOrder> orders_;
   AnswersOfProfiles<std::shared_ptr<const DeviceProfile>> profiles_with_kernels_;
   AnswersOfProfiles<std::shared_ptr<const DeviceProfile>> profiles_with_overheads_;
+  std::map<std::shared_ptr<const DeviceProfile>, std::vector<std::shared_ptr<const DeviceProfile>>> slowed_profiles_;
   AnswersOfProfiles<std::uint64_t> fingerprints_;
   // Callers see no difference.
   mutable Answers<ClusterSpec> clusters_;

@@ -12,6 +12,7 @@
 #include "sim/document/values.h"
 #include "sim/model/layers.h"
 #include "sim/model/shares.h"
+#include "sim/profile/device_spread.h"
 #include "sim/study/background.h"
 #include "sim/study/capacity.h"
 #include "sim/study/catalog.h"
@@ -95,12 +96,20 @@ class PointReader {
     if (const Value* memory = study.find("memory")) read_memory(*memory, point_.recipe, diagnostics_);
     if (const Value* grain = study.find("grain")) grains().read_key("grain", *grain, point_, diagnostics_);
     read_conditions(study);
+    if (point_.profile != nullptr && mesh_is_known) slow_down_to_slowest();
     if (const Value* planner = study.find("planner")) (void)planners().read(*planner, point_.knows, diagnostics_);
     study.finish();
     return std::move(point_);
   }
 
  private:
+  // Every step waits for the slowest device of the run.
+  void slow_down_to_slowest() {
+    const std::optional<DeviceSpread>& known = point_.profile->spread;
+    const double cv = point_.conditions.noise.spread.value_or(known ? known->cv : 0);
+    point_.profile = catalog_.profile_slowed(point_.profile, factors_of_slowest(cv, point_.mesh.devices()));
+  }
+
   void read_conditions(MapReader& study) {
     if (const Value* noise = study.find("noise")) point_.conditions.noise = read_noise(*noise, diagnostics_);
     if (const Value* faults = study.find("faults")) {

@@ -131,8 +131,8 @@ void add_conditions(Sections& all) {
   all.push_back({{"noise",
                   noise_shape(),
                   "",
-                  "how unlike devices are, at random",
-                  {.otherwise = "none", .see = "devices-that-differ", .mechanism = "noise"}},
+                  "how unlike devices are",
+                  {.otherwise = "the spread of the profile", .see = "devices-that-differ", .mechanism = "noise"}},
                  Decides::point});
   all.push_back({{"faults",
                   faults_shape(),

@@ -225,17 +225,21 @@ std::unique_ptr<World> StudyPoint::make_world() const {
 }
 
 std::unique_ptr<World> StudyPoint::make_world(const ClusterSpec& cluster) const {
-  return accepted_world(cluster, *spec.profile, layout_of(spec), spec.background);
+  return make_world(cluster, *spec.profile);
 }
 
 std::unique_ptr<World> StudyPoint::make_world(const FamilyFactors& factors) const {
   DeviceProfile profile = *spec.profile;
-  profile.factors = factors;
+  profile.factors *= factors;
   return make_world(profile);
 }
 
 std::unique_ptr<World> StudyPoint::make_world(const DeviceProfile& profile) const {
-  return accepted_world(spec.cluster, profile, layout_of(spec), spec.background);
+  return make_world(spec.cluster, profile);
+}
+
+std::unique_ptr<World> StudyPoint::make_world(const ClusterSpec& cluster, const DeviceProfile& profile) const {
+  return accepted_world(cluster, profile, layout_of(spec), spec.background);
 }
 
 }  // namespace hdpsim

@@ -111,6 +111,7 @@ struct StudyPoint {
   [[nodiscard]] std::unique_ptr<World> make_world(const ClusterSpec& cluster) const;
   /// The same with the costs of families multiplied by `factors`.
   [[nodiscard]] std::unique_ptr<World> make_world(const FamilyFactors& factors) const;
+  [[nodiscard]] std::unique_ptr<World> make_world(const ClusterSpec& cluster, const DeviceProfile& profile) const;
   /// The same with another profile of its device.
   [[nodiscard]] std::unique_ptr<World> make_world(const DeviceProfile& profile) const;
 };

@@ -158,6 +158,11 @@ inline void declare(Fields<Slowdown>& f) {
   f.source(&Slowdown::source);
 }
 
+inline void declare(Fields<DeviceSpread>& f) {
+  f.number("cv", &DeviceSpread::cv, {}, {0, 1});
+  f.source(&DeviceSpread::source);
+}
+
 inline void declare(Fields<Overheads>& f) {
   using O = Overheads;
   f.part("per_step", "'per_step'", &O::per_step, {}, Need::unless_measured);
@@ -221,6 +226,8 @@ inline void declare(Fields<DeviceProfile>& f) {
       "what software reaches on links within and between nodes");
   f.optional_part("host_copies", "'host_copies'", &P::host_copies,
                   "copies between a device and its host, alone and in both directions at once");
+  f.optional_part("spread", "'spread'", &P::spread,
+                  "how unlike devices of the type are: the coefficient of variation of their rates of products");
   f.part("overheads", "'overheads'", &P::overheads, "time that no kernel and no message explains",
          Need::unless_measured);
   f.optional_part("connections", "'connections'", &P::connections, "what setting up connections costs");

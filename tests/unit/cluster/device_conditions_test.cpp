@@ -26,7 +26,7 @@ Moments moments_of(const std::vector<double>& values) {
 }
 
 DeviceConditions noisy(double device_cv, double step_cv, std::uint64_t seed = 1) {
-  return {{device_cv, step_cv, seed}, {}};
+  return {{.device_cv = device_cv, .step_cv = step_cv, .seed = seed}, {}};
 }
 
 TEST_CASE("noise has mean 1 and the coefficient of variation that was asked for", "[noise]") {
@@ -140,6 +140,19 @@ TEST_CASE("noise that is no coefficient of variation is refused", "[noise]") {
   Diagnostics diagnostics;
   (void)read_noise(parse_document("n", "{device: {cv: -0.1}, step: {cv: 1.5}, steps: 1}", diagnostics), diagnostics);
   CHECK(diagnostics.sorted().size() == 3);
+}
+
+TEST_CASE("devices that are drawn have no spread besides, and both are not stated", "[noise]") {
+  const auto read = [](const char* text, std::size_t problems = 0) {
+    Diagnostics diagnostics;
+    const Noise noise = read_noise(parse_document("n", text, diagnostics), diagnostics);
+    CHECK(diagnostics.sorted().size() == problems);
+    return noise.spread;
+  };
+  CHECK(read("{spread: 0.01}") == 0.01);
+  CHECK(read("{step: {cv: 0.01}}") == std::nullopt);
+  CHECK(read("{device: {cv: 0.01}}") == 0.0);
+  (void)read("{device: {cv: 0.01}, spread: 0.01}", 1);
 }
 
 }  // namespace

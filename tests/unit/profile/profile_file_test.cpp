@@ -277,7 +277,7 @@ p.yaml:29:20: error: "5" has no unit
                            ^ did you mean 5 us, 5 ms or 5 s?
 p.yaml:31:1: error: the profile has no key 'extras'
    31 | extras: 1
-        ^ known: schema, like, without, provenance, elements, datasheet, attention, attention_triton, attention_flash2, attention_cudnn, gemm, gemm_fp8, gemm_fp8_blocks, gemm_fp8_deepgemm, gemm_mxfp8, gemm_nvfp4, memory_bound, links, host_copies, overheads, connections, backward_ring, samples, fits
+        ^ known: schema, like, without, provenance, elements, datasheet, attention, attention_triton, attention_flash2, attention_cudnn, gemm, gemm_fp8, gemm_fp8_blocks, gemm_fp8_deepgemm, gemm_mxfp8, gemm_nvfp4, memory_bound, links, host_copies, spread, overheads, connections, backward_ring, samples, fits
 )");
 }
 

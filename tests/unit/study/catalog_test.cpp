@@ -24,6 +24,17 @@ TEST_CASE("the same kernels of the same profile are one profile: points that cho
   CHECK(problems.empty());
 }
 
+TEST_CASE("a profile of slower kernels is one profile, and that of equal ones the profile itself", "[catalog]") {
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  Diagnostics problems;
+  const auto profile = catalog.profile(parsed("study", "bytescale-implied"), problems);
+  FamilyFactors slower;
+  slower[CostFamily::gemm] = 1.02;
+  CHECK(catalog.profile_slowed(profile, {}) == profile);
+  CHECK(catalog.profile_slowed(profile, slower) == catalog.profile_slowed(profile, slower));
+  CHECK(catalog.profile_slowed(profile, slower)->factors == slower);
+}
+
 TEST_CASE("what has a problem has it every time it is asked for, at the place of who asks", "[catalog]") {
   Catalog catalog(HDPSIM_SOURCE_DIR);
   Diagnostics problems;

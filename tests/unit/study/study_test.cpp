@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "sim/document/values.h"
+#include "sim/profile/device_spread.h"
 #include "sim/study/study_paths.h"
 #include "tests/support/catch.h"
 #include "tests/support/study_file.h"
@@ -98,6 +99,18 @@ TEST_CASE("points share a world as long as cluster, profile and mesh are the sam
   const Study clusters = file.load({"sweep={cluster.gpus: [32, 64]}"});
   CHECK(clusters.points[0].world != clusters.points[1].world);
   CHECK(clusters.points[1].spec.mesh.hdp == 32);
+}
+
+TEST_CASE("all devices of a run compute like the expected slowest of them", "[study][noise]") {
+  const StudyFile file(good_study);
+  const auto factor = [&](const std::vector<std::string>& settings) {
+    return file.load(settings).points[0].spec.profile->factors[CostFamily::gemm];
+  };
+  const double spread = 0.01;
+  const std::int64_t devices = file.load().points[0].spec.mesh.devices();
+  CHECK(factor({"noise={spread: 0.01}"}) == 1 + spread * expected_largest_normal(devices));
+  CHECK(factor({"noise={spread: 0}"}) == 1);
+  CHECK(factor({"noise={device: {cv: 0.01}}"}) == 1);
 }
 
 TEST_CASE("a study says what backward computes again", "[study][recompute]") {
