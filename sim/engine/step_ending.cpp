@@ -166,7 +166,11 @@ Duration gradient_reduction(const StepEnd& end, const Machine& machine) {
 }
 
 Duration parameter_gather(const StepEnd& end, const Machine& machine) {
-  return gather_of(end.parameters, machine).time;
+  if (end.broadcasts == 0 || end.parameters.common == Bytes{}) return gather_of(end.parameters, machine).time;
+  const Collective& ranks = machine.hybrid ? machine.hybrid->within : machine.pool;
+  const Bytes each(divided(end.parameters.common.count(), end.broadcasts));
+  const Duration broadcasts = ranks(CollectiveKind::broadcast, each).time * end.broadcasts;
+  return broadcasts + gather_over({machine.expert_pools, machine.expert_hybrid}, end.parameters.experts).time;
 }
 
 Estimate optimizer_estimate(const OptimizerWork& work, const Machine& machine) {

@@ -16,8 +16,9 @@ namespace hdpsim {
 [[nodiscard]] Estimate reduction_of(const PoolBytes& gradients, bool all_reduce, const Machine& machine);
 /// The time of an all-gather of `parameters` among the ranks that shard them.
 [[nodiscard]] Estimate gather_of(const PoolBytes& parameters, const Machine& machine);
-/// The times of a stage's gradient reduction and of its parameter all-gather at the end of the step. They are 0 where
-/// the passes have done this work already, and the all-gather is 0 where the optimizer is not sharded.
+/// The times of a stage's gradient reduction and of its parameter all-gather, or the broadcasts in its place, at the
+/// end of the step. They are 0 where the passes have done this work already, and the all-gather is 0 where the
+/// optimizer is not sharded.
 [[nodiscard]] Duration gradient_reduction(const StepEnd& end, const Machine& machine);
 [[nodiscard]] Duration parameter_gather(const StepEnd& end, const Machine& machine);
 

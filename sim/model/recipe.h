@@ -90,6 +90,10 @@ struct Recipe {
   NumberType moments = NumberType::fp32;  ///< Of the optimizer.
   Lora lora = {};
   HostStates host = {};
+  /// ZeRO stage 1: each rank updates whole parameters in place of an equal part of all. Gradients are all-reduced, and
+  /// the ranks broadcast what they have updated one after another (InternEvo, hybrid_zero_optim.py, broadcast_params;
+  /// PyTorch's ZeroRedundancyOptimizer). Ranks are taken to have equally many parameters.
+  bool whole_parameters = false;
   /// Parameters of one of the collectives that overlap, see bucket_parameters(); 0: as many as Megatron-LM takes.
   std::int64_t bucket = 0;
   /// Gradients of a step are in one buffer that the framework clears, looks through for NaN and scales by 1 over the
@@ -166,6 +170,9 @@ struct Recipe {
   // ---- What follows from these
 
   [[nodiscard]] bool has_gradient_buffer() const { return gradient_buffer && zero < 2; }
+  [[nodiscard]] bool updates_whole() const { return whole_parameters && zero == 1; }
+  /// Gradients are all-reduced; otherwise reduce-scattered.
+  [[nodiscard]] bool reduces_all() const { return zero == 0 || updates_whole(); }
   /// Every pass needs these collectives layer by layer: they are instructions of the pass.
   [[nodiscard]] bool reduces_in_pass() const { return zero >= 2; }
   [[nodiscard]] bool gathers_in_pass() const { return zero == 3; }

@@ -304,6 +304,21 @@ std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage) const {
   return all;
 }
 
+std::int64_t Program::tensors_of(std::int64_t stage) const {
+  constexpr std::int64_t norms = 2;  // of a layer
+  const Mesh& mesh = options().mesh;
+  const ChunkMap& chunks = pipeline_.chunk_map();
+  std::int64_t tensors = (chunks.has_embedding(stage) ? 1 : 0) + (chunks.has_head(stage) ? 2 : 0);
+  for (const LayerRun& run : layers_of_stage(options().model, chunks, stage)) {
+    std::int64_t of_layer = norms;
+    for (const WeightMatrix& matrix : weight_matrices(context_->parts.kinds[run.kind].model, mesh.tp, mesh.ep)) {
+      of_layer += matrix.count;
+    }
+    tensors += of_layer * run.count;
+  }
+  return tensors;
+}
+
 StepEnd Program::step_end(std::int64_t stage) const {
   const Transformer& model = options().model;
   const Mesh& mesh = options().mesh;
@@ -317,11 +332,12 @@ StepEnd Program::step_end(std::int64_t stage) const {
   OptimizerShare share{parameters.all(), updated, mesh.hdp > 1};
   if (recipe.optimizer == Optimizer::muon) share.matrices = matrices_of(stage);
   StepEnd end{.gradient = {}, .optimizer = optimizer_work(share, model.element_bytes, recipe), .parameters = {}};
-  end.all_reduce = recipe.zero == 0;
+  end.all_reduce = recipe.reduces_all();
   if (!recipe.reduces_by_layer(true)) end.gradient = pool_bytes(parameters, recipe.gradient_bytes);
-  if (!end.all_reduce && !recipe.gathers_by_layer(true)) {
+  if (recipe.zero > 0 && !recipe.gathers_by_layer(true)) {
     end.parameters = pool_bytes(parameters, recipe.gathered_type(), model.element_bytes);
   }
+  if (recipe.updates_whole()) end.broadcasts = std::min(mesh.ranks_of_a_shard_group(), tensors_of(stage));
   if (is_narrow(recipe.products) && !recipe.lora.is_on()) {  // casts all parameters once per step
     end.optimizer.elementwise.traffic += Bytes(
         recipe.parameters == NumberType::fp8 ? transpose_bytes(recipe.products, parameters.weights)

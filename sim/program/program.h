@@ -108,7 +108,10 @@ struct StepEnd {
   PoolBytes gradient;       ///< Gradients of a device's parameters, reduced over the data-parallel group.
   OptimizerWork optimizer;  ///< On a device's shard, whole experts included, or on all its parameters.
   PoolBytes parameters;     ///< A device's parameters as elements, all-gathered over the data-parallel group.
-  bool all_reduce = false;  ///< ZeRO stage 0: the gradient is all-reduced; otherwise reduce-scattered.
+  bool all_reduce = false;  ///< Recipe::reduces_all(): the gradient is all-reduced; otherwise reduce-scattered.
+  /// Recipe::updates_whole(): the devices of the group that broadcast `parameters.common`, an equal part each, in place
+  /// of an all-gather; 0: none.
+  std::int64_t broadcasts = 0;
   /// Gradients, per device, of parameters that another stage of the rank has too; the two stages sum them. These are
   /// the fp32 gradients of a table that is both embedding and head or, under a schedule with two copies of the model,
   /// those of the device's shard of all parameters.
@@ -165,6 +168,8 @@ class Program {
   [[nodiscard]] bool is_first(PassId id) const;
   [[nodiscard]] bool is_last(PassId id) const;
   [[nodiscard]] std::vector<DealtMatrices> matrices_of(std::int64_t stage) const;
+  /// The tensors among the parameters of a stage: matrices, tables, and the norms of layers and of the output.
+  [[nodiscard]] std::int64_t tensors_of(std::int64_t stage) const;
 
   const Plan& plan_;
   std::shared_ptr<const LoweringContext> context_;

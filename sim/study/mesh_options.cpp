@@ -28,6 +28,7 @@ class MeshChecks {
   bool run() {
     if (reading_.is_right("zero")) check_states(training_, point_, diagnostics_);
     check_optimizer();
+    check_whole_parameters();
     check_key_exchange();
     check_cut();
     check_nics();
@@ -46,6 +47,13 @@ class MeshChecks {
     diagnostics_.unsupported(training_.find("optimizer")->position,
                              "muon needs whole matrices, which 'zero' 2 and 3 cut over the pool",
                              "write zero: 1, or optimizer: adam");
+  }
+
+  void check_whole_parameters() {
+    if (!point_.recipe.updates_whole() || !point_.recipe.overlap_param_gather) return;
+    diagnostics_.unsupported(training_.find("whole_parameters")->position,
+                             "broadcasts of whole parameters do not overlap with the first forward yet",
+                             "leave 'overlap_param_gather' out");
   }
 
   void check_cut() {

@@ -308,6 +308,11 @@ void add_overlaps(TrainingKeys& training) {
            "levels 1 and 2 of `zero`: parameters are gathered bucket by bucket, overlapped with the first "
            "forward",
            {.formerly = "mesh.overlap_param_gather"});
+  add_flag(training, "whole_parameters", &Recipe::whole_parameters,
+           "level 1 of `zero`: each rank updates whole parameters: gradients are all-reduced, and the ranks broadcast "
+           "what they have updated, one after another (InternEvo, PyTorch's `ZeroRedundancyOptimizer`); `false`: "
+           "an equal part of all parameters, with a reduce-scatter and an all-gather",
+           {});
   training.count("bucket_parameters", {0, 1e12}, of_recipe(&Recipe::bucket),
                  "size of a bucket of these two: parameters on a device, of several layers where they are "
                  "smaller; the last reduction of a step follows its layers (Megatron-LM's `--ddp-bucket-size`); "

@@ -164,11 +164,11 @@ void StepRun::reduce_gradients(WorkerId worker, PassId pass) {
   if (gradients == PoolBytes{}) return;
   if (const CollectiveTraffic* links = collectives_.traffic()) {
     std::vector<SetTraffic> sent;
-    links->add_reduction(sent, gradients, program_.options().recipe.zero == 0);
+    links->add_reduction(sent, gradients, program_.options().recipe.reduces_all());
     collectives_.add(sent, {&worker, 1});
   }
   Instant& free = pool_free_[worker.index()];
-  free = std::max(free, queue_.now()) + reduction_of(gradients, program_.options().recipe.zero == 0, machine_).time;
+  free = std::max(free, queue_.now()) + reduction_of(gradients, program_.options().recipe.reduces_all(), machine_).time;
 }
 
 Instant StepRun::collectives_end() const {

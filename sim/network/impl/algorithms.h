@@ -64,6 +64,9 @@ struct AlgorithmEntry {
 [[nodiscard]] CollectivePlan plan_direct(CollectivePlanBuilder builder, const PlanTask& task);
 
 void append_ring_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
+/// Seconds until the first chunk of a broadcast has passed all ranks of the ring, which NCCL leaves out where it
+/// chooses.
+[[nodiscard]] double broadcast_latency_s(const NcclGroup& group, Protocol protocol);
 void append_tree_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 void append_nvls_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 void append_nvls_tree_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);

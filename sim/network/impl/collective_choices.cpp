@@ -226,11 +226,30 @@ std::string why_no_in_network_reduction(const ClusterSpec& cluster) {
   return {};
 }
 
+namespace {
+
+// NCCL chooses a broadcast's protocol as if its chunks had one hop to go. The last rank of the ring has the first chunk
+// when that has passed all others. Leaves the way that NCCL takes, with this latency.
+void fill_the_ring(const NcclGroup& group, std::int64_t bytes, std::vector<CollectiveTerms>& ways) {
+  const auto seconds = [&](const CollectiveTerms& way) {
+    return way.start_s + static_cast<double>(bytes) * way.seconds_a_byte;
+  };
+  const auto fastest =
+      std::min_element(ways.begin(), ways.end(), [&](const auto& a, const auto& b) { return seconds(a) < seconds(b); });
+  if (fastest == ways.end()) return;
+  CollectiveTerms chosen = *fastest;
+  chosen.start_s = broadcast_latency_s(group, chosen.protocol);
+  ways.assign(1, chosen);
+}
+
+}  // namespace
+
 std::vector<CollectiveTerms> nccl_ways(const CollectiveQuestion& question, const NcclChoice& choice) {
   if (question.cluster.compute_capability == unknown_capability) return {};
   const LinkEfficiency efficiency = ring_efficiency(question);  // without latencies: NCCL's model has its own
+  const NcclGroup group = group_of(question, efficiency);
   std::vector<CollectiveTerms> all;
-  for (const CollectiveTime& way : nccl_ways(group_of(question, efficiency), question.kind, question.bytes)) {
+  for (const CollectiveTime& way : nccl_ways(group, question.kind, question.bytes)) {
     const bool is_allowed = way.algorithm == choice.algorithm.value_or(way.algorithm) &&
                             way.protocol == choice.protocol.value_or(way.protocol);
     if (!is_allowed) continue;
@@ -244,6 +263,7 @@ std::vector<CollectiveTerms> nccl_ways(const CollectiveQuestion& question, const
     terms.links = efficiency;
     terms.seconds_a_byte = 1 / way.bytes_per_s;
   }
+  if (question.kind == CollectiveKind::broadcast) fill_the_ring(group, question.bytes, all);
   return all;
 }
 

@@ -108,20 +108,29 @@ CollectivePlan plan_ring(CollectivePlanBuilder builder, const PlanTask& task) {
 
 namespace {
 
-double ring_latency_us(const NcclQuestion& question, Protocol protocol) {
+double base_us(Protocol protocol) {
   static const nccl::ByProtocol base = nccl::microseconds_by_protocol("base.ring");
+  return base[static_cast<std::size_t>(protocol)];
+}
+
+// Until data has passed all ranks so often.
+double latency_of_passes_us(const NcclGroup& group, Protocol protocol, double passes) {
   static const nccl::ByProtocol overhead = nccl::microseconds_by_protocol("network_overhead");
-  const NcclGroup& group = question.group;
-  const auto p = static_cast<std::size_t>(protocol);
-  double inside = ring_step_inside_us(group, protocol);
-  if (question.kind == CollectiveKind::broadcast) {  // the ring is the same on all nodes: its chunks follow each other
-    return base[p] + (group.nodes > 1 ? hidden_ring_step_between_us(protocol) : inside);
-  }
-  const double passes = question.kind == CollectiveKind::all_reduce ? 2 : 1;
   const double steps = passes * static_cast<double>(group.ranks - 1);
   const double between = passes * static_cast<double>(group.nodes - 1);
-  if (group.nodes > 1) inside = std::max(inside, overhead[p]);
-  return base[p] + (steps - between) * inside + between * ring_step_between_us(group, protocol);
+  double inside = ring_step_inside_us(group, protocol);
+  if (group.nodes > 1) inside = std::max(inside, overhead[static_cast<std::size_t>(protocol)]);
+  return base_us(protocol) + (steps - between) * inside + between * ring_step_between_us(group, protocol);
+}
+
+double ring_latency_us(const NcclQuestion& question, Protocol protocol) {
+  const NcclGroup& group = question.group;
+  if (question.kind == CollectiveKind::broadcast) {  // the ring is the same on all nodes: its chunks follow each other
+    const bool is_inside = group.nodes == 1;
+    return base_us(protocol) +
+           (is_inside ? ring_step_inside_us(group, protocol) : hidden_ring_step_between_us(protocol));
+  }
+  return latency_of_passes_us(group, protocol, question.kind == CollectiveKind::all_reduce ? 2 : 1);
 }
 
 CollectiveTime ring_way(const NcclQuestion& question, Protocol protocol) {
@@ -143,6 +152,11 @@ CollectiveTime ring_way(const NcclQuestion& question, Protocol protocol) {
 }
 
 }  // namespace
+
+double broadcast_latency_s(const NcclGroup& group, Protocol protocol) {
+  constexpr double second_us = 1e6;
+  return latency_of_passes_us(group, protocol, 1) / second_us;
+}
 
 void append_ring_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways) {
   if (plain_algorithm(question.kind) != CollectiveAlgorithm::ring) return;

@@ -31,7 +31,7 @@ class PassWriter {
         open_{.layer = &options.model, .operations = &parts.ends},
         expert_tokens_(expert_tokens),
         tokens_(micro_batch.tokens_per_rank()) {
-    program_.all_reduce = options.recipe.zero == 0;
+    program_.all_reduce = options.recipe.reduces_all();
     program_.dense.reserve(usual_entries);
     program_.attention.reserve(usual_entries);
     program_.span_launches.reserve(usual_entries);

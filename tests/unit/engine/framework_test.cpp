@@ -115,6 +115,28 @@ TEST_CASE("a host that is fast enough costs nothing where products are", "[engin
   }
 }
 
+TEST_CASE("ranks that update whole parameters all-reduce gradients and broadcast one after another", "[engine][zero]") {
+  const Plan plan = two_ranks(1);
+  const auto end_of = [&](bool whole) {
+    const LoweringOptions options{.model = one_head_model(framework_layers),
+                                  .mesh = {.hdp = 2},
+                                  .recipe = {.zero = 1, .whole_parameters = whole}};
+    return Program(plan, options).step_end();
+  };
+  CHECK(end_of(true).all_reduce);
+  CHECK(end_of(true).broadcasts == 2);
+  CHECK(end_of(false).broadcasts == 0);
+  CHECK(end_of(true).optimizer.elementwise.traffic == end_of(false).optimizer.elementwise.traffic);
+  CHECK(gradient_reduction(end_of(true), bytewise_pool()) == 2 * gradient_reduction(end_of(false), bytewise_pool()));
+  // A microsecond before each of the two.
+  Machine machine;
+  machine.pool = [](CollectiveKind kind, Bytes bytes) {
+    const Duration start = kind == CollectiveKind::broadcast ? 1_us : Duration{};
+    return Estimate{start + bytes / 1_GBps, Evidence::measured};
+  };
+  CHECK(parameter_gather(end_of(true), machine) == parameter_gather(end_of(false), machine) + 2 * 1_us);
+}
+
 TEST_CASE("without sharding gradients are all-reduced and nothing is gathered", "[engine][zero]") {
   const Plan plan = two_ranks(1);
   const auto end_of = [&](std::int64_t zero) {

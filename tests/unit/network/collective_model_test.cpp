@@ -251,6 +251,15 @@ TEST_CASE("a line's share of its own line rate is kept on other links", "[collec
   CHECK(reduced.seconds_a_byte == Approx(2 * 7.0 / 8 / 330e9));
 }
 
+TEST_CASE("a broadcast waits for its first chunk to pass all ranks", "[collective]") {
+  const ClusterSpec spec = without_latency(rail_cluster(4));
+  const auto latency = [&](const DeviceSets& sets) {
+    return estimate(spec, full_rate(), sets, Kind::broadcast, 1_GiB).latency_s;
+  };
+  CHECK(latency(block(1, 8)) == Approx(8.4e-6 + 7 * 3.4e-6));
+  CHECK(latency(block(4, 2)) == Approx(8.4e-6 + 3 * 14e-6 + 4 * 3.4e-6));
+}
+
 TEST_CASE("a measured curve comes before a line, a line before NCCL's model, and that before the closed form",
           "[collective]") {
   const ClusterSpec spec = rail_cluster(2);
