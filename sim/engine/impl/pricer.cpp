@@ -194,29 +194,20 @@ class Pricer {
   }
 
   // A collective C and its product G take max(C, G) + min(C, G) / tp if both are cut into tp chunks and each chunk of
-  // one overlaps with the preceding chunk of the other (Wang et al., ASPLOS 2023), and max(C, G) if both are whole. G
-  // takes longer in chunks and while it overlaps with C, but is booked with its time alone and whole; the collective
-  // gets the rest.
+  // one overlaps with the preceding chunk of the other (Wang et al., ASPLOS 2023), and max(C, G) if both are whole. The
+  // chunks of G together take as long as G: they are on several streams, so that the tiles of the next one fill the
+  // last wave of each (Transformer Engine, comm_gemm_overlap.cpp: chunk i on stream i modulo 3). G takes longer while
+  // it overlaps with C, but is booked with its time alone; the collective gets the rest.
   void overlap_collectives(const Block& block, std::vector<Duration>& times) const {
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       if (block.body[i].opcode != Opcode::collective) continue;
       const std::optional<OverlappedProduct>& product = priced_.program.collectives[block.body[i].work].overlapped;
       if (!product) continue;
-      const Gemm& whole = priced_.program.dense[product->dense].gemms[product->gemm];
-      const Duration booked = cost_.gemm(whole).time;
-      const Duration alone = product->in_chunks ? std::max(booked, in_chunks(whole)) : booked;
+      const Duration alone = cost_.gemm(priced_.program.dense[product->dense].gemms[product->gemm]).time;
       const double chunk = product->in_chunks ? 1 / static_cast<double>(machine_.tp) : 0;
       const Duration slowed = alone + lost_to_overlap(alone, times[i], slowdown_.product);
-      times[i] = std::max(times[i], slowed) + std::min(times[i], slowed).scaled(chunk) - booked;
+      times[i] = std::max(times[i], slowed) + std::min(times[i], slowed).scaled(chunk) - alone;
     }
-  }
-
-  // A chunk has the tokens of one device (Transformer Engine, userbuffers: the ring exchange of an all-gather
-  // multiplies the rows that have arrived). Its last wave of tiles may be as empty as that of the whole product.
-  [[nodiscard]] Duration in_chunks(const Gemm& whole) const {
-    Gemm chunk = whole;
-    chunk.m = divided(whole.m, machine_.tp);
-    return cost_.gemm(chunk).time * machine_.tp;
   }
 
   // The data-parallel all-gathers and reductions of a loop overlap with its kernels, in each iteration from the first
