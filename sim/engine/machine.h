@@ -50,12 +50,13 @@ class CollectiveTraffic;
 
 /// What the thread of a framework that issues kernels takes for each.
 struct HostTimes {
-  Duration issue;    ///< An operation of the framework, autograd included.
-  Duration in_loop;  ///< Another kernel of a loop in C++.
-  Duration narrow;   ///< A product in a narrow format, besides its kernels.
+  Duration issue;     ///< An operation of the framework, autograd included.
+  Duration in_loop;   ///< Another kernel of a loop in C++.
+  Duration narrow;    ///< A product in a narrow format, besides its kernels.
+  Duration dispatch;  ///< An all-to-all of experts.
 
   [[nodiscard]] Duration of(const HostCalls& calls) const {
-    return calls.kernels * issue + calls.in_loops * in_loop + calls.narrow * narrow;
+    return calls.kernels * issue + calls.in_loops * in_loop + calls.narrow * narrow + calls.dispatches * dispatch;
   }
 };
 /// Those of a profile: none if it does not say what an operation takes.

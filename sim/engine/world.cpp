@@ -186,7 +186,8 @@ HostTimes host_times(const Overheads& overheads) {
   };
   const Duration issue = time(overheads.host_issue, {});
   if (issue == Duration{}) return {};
-  return {issue, std::min(issue, time(overheads.host_loop, issue)), time(overheads.host_narrow, {})};
+  return {issue, std::min(issue, time(overheads.host_loop, issue)), time(overheads.host_narrow, {}),
+          time(overheads.host_dispatch, issue)};
 }
 
 void Job::set_time_factors(const std::vector<double>& factors) {

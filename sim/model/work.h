@@ -51,14 +51,16 @@ enum class Gradients { all, inputs, weights };
 
 /// What a host thread issues, by what it costs the thread (HostTimes).
 struct HostCalls {
-  std::int64_t kernels = 0;   ///< By operations of the framework, with their Python and autograd.
-  std::int64_t in_loops = 0;  ///< By loops in C++ of such an operation, behind its first.
-  std::int64_t narrow = 0;    ///< Products in a narrow format, whose scales and casts the framework manages besides.
+  std::int64_t kernels = 0;     ///< By operations of the framework, with their Python and autograd.
+  std::int64_t in_loops = 0;    ///< By loops in C++ of such an operation, behind its first.
+  std::int64_t narrow = 0;      ///< Products in a narrow format, whose scales and casts the framework manages besides.
+  std::int64_t dispatches = 0;  ///< All-to-alls of experts, with what prepares them and sorts copies.
 
   HostCalls& operator+=(const HostCalls& other) {
     kernels += other.kernels;
     in_loops += other.in_loops;
     narrow += other.narrow;
+    dispatches += other.dispatches;
     return *this;
   }
   friend bool operator==(const HostCalls&, const HostCalls&) = default;
@@ -80,13 +82,13 @@ struct LinearPart {
   /// Of the products and casts of a device's experts all but the first, which loops in C++ start (Transformer Engine,
   /// general_grouped_gemm and split_quantize).
   std::int64_t in_loops = 0;
-  std::int64_t narrow =
-      0;  ///< Products in a narrow format outside of CUDA graphs; those of a device's experts are one.
+  /// Products in a narrow format outside of CUDA graphs; those of a device's experts are one.
+  std::int64_t narrow = 0;
 
   void add(const MemoryBound& kernels);
   [[nodiscard]] Bytes traffic() const;          ///< Bytes moved by all memory-bound kernels.
   [[nodiscard]] std::int64_t launches() const;  ///< Products and memory-bound kernels.
-  [[nodiscard]] HostCalls host_calls() const { return {launches() - not_issued - in_loops, in_loops, narrow}; }
+  [[nodiscard]] HostCalls host_calls() const { return {launches() - not_issued - in_loops, in_loops, narrow, 0}; }
 };
 
 /// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`

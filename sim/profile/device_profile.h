@@ -232,6 +232,8 @@ struct Overheads {
   std::optional<Overhead> host_loop;
   /// Its time for a product in a narrow format besides: scales, casts and their kernels. Empty: none.
   std::optional<Overhead> host_narrow;
+  /// Its time for an all-to-all of experts, with the small operations that prepare it. Empty: that of an operation.
+  std::optional<Overhead> host_dispatch;
   std::optional<Slowdown> compute_beside_communication;
   friend bool operator==(const Overheads&, const Overheads&) = default;
 };

@@ -68,7 +68,8 @@ std::vector<PhysicalParameter> all_parameters() {
        .start = [](const DeviceProfile& p) { return factor_if(p.overheads.host_issue.has_value()); },
        .apply =
            [](DeviceProfile& p, double value) {
-             for (auto* time : {&p.overheads.host_issue, &p.overheads.host_loop, &p.overheads.host_narrow}) {
+             for (auto* time : {&p.overheads.host_issue, &p.overheads.host_loop, &p.overheads.host_narrow,
+                                &p.overheads.host_dispatch}) {
                if (*time) set_time(**time, (*time)->time.seconds() * value);
              }
            }},

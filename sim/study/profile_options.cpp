@@ -257,6 +257,7 @@ void state_host(const Value& host, const fs::path& hosts, const std::string& dev
   const Value* issue = file.require("issue");
   const Value* loop = file.find("loop");
   const Value* narrow = file.find("narrow");
+  const Value* dispatch = file.find("dispatch");
   file.finish();
   if (issue == nullptr) return;
   const auto read = [&](const Value* times, const std::string& what) -> std::optional<Overhead> {
@@ -267,6 +268,7 @@ void state_host(const Value& host, const fs::path& hosts, const std::string& dev
   overheads.host_issue = read(issue, "'issue'");
   overheads.host_loop = read(loop, "'loop'");
   overheads.host_narrow = read(narrow, "'narrow'");
+  overheads.host_dispatch = read(dispatch, "'dispatch'");
 }
 
 void state(const StatedOverheads& stated, Overheads& overheads) {

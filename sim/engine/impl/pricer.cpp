@@ -252,7 +252,7 @@ HostCalls host_calls_of(const Instruction& instruction, const MicroBatchProgram&
     case Opcode::dense:
       return program.dense[instruction.work].host_calls();
     case Opcode::collective:
-      return {program.collectives[instruction.work].among == CollectiveGroup::experts ? 1 : 0};
+      return {.dispatches = program.collectives[instruction.work].among == CollectiveGroup::experts ? 1 : 0};
     case Opcode::expert_wait:
     case Opcode::rank_wait:
     case Opcode::gather:  // hooks issue these two, a bucket of many layers at once

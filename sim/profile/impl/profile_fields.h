@@ -171,6 +171,7 @@ inline void declare(Fields<Overheads>& f) {
   f.optional_part("host_issue", "'host_issue'", &O::host_issue);
   f.optional_part("host_loop", "'host_loop'", &O::host_loop);
   f.optional_part("host_narrow", "'host_narrow'", &O::host_narrow);
+  f.optional_part("host_dispatch", "'host_dispatch'", &O::host_dispatch);
   f.optional_part("compute_beside_communication", "'compute_beside_communication'", &O::compute_beside_communication);
 }
 

@@ -90,7 +90,7 @@ struct Issued {
 
 Issued issued(Duration issue, Duration product, Grain grain) {
   HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(product));
-  world.machine.host = {issue, issue, {}};
+  world.machine.host = {issue, issue, {}, issue};
   const Plan plan = plan_of(1, framework_layers, {{{0}, 1}});
   const LoweringOptions options{
       .model = one_head_model(framework_layers), .mesh = {.hdp = 1}, .recipe = {.host_issues = true}};

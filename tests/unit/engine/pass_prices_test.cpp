@@ -103,7 +103,7 @@ TEST_CASE(
     const CountingCosts costs;
     Machine machine = world.machine;
     machine.cost = &costs;
-    machine.host = {3_us, 3_us, {}};  // so that the host delays some layers
+    machine.host = {3_us, 3_us, {}, 3_us};  // so that the host delays some layers
     world.machine.host = machine.host;
     PassForms forms;
     for (int step = 0; step < 3; ++step) {

@@ -262,7 +262,7 @@ TEST_CASE("a loop issues the products of a device's experts, and their biases, b
   };
   const HostCalls one = calls(1, Direction::forward);
   CHECK(one.in_loops == 0);
-  CHECK(calls(4, Direction::forward) == HostCalls{one.kernels, 3 * 2});  // two products
+  CHECK(calls(4, Direction::forward) == HostCalls{.kernels = one.kernels, .in_loops = 3 * 2});  // two products
   CHECK(calls(4, Direction::backward).in_loops == 3 * 4);
   model.moe->biases = true;
   CHECK(calls(4, Direction::forward).in_loops == 3 * (2 + 2));  // and a product and a sum for the biases

@@ -66,6 +66,7 @@ TEST_CASE("a host's file may tell loops in C++ and products in fp8 from other op
   REQUIRE((both.host_loop && both.host_narrow));
   CHECK(both.host_loop->time == 13'480_ns);
   CHECK(both.host_narrow->time == 86_us);
+  CHECK((both.host_dispatch && both.host_dispatch->time == 640_us));
   CHECK_FALSE(overheads("megatron-lm").host_loop);
   CHECK_FALSE(overheads("megatron-lm").host_narrow);
 }
