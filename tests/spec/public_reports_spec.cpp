@@ -162,6 +162,28 @@ TEST_CASE("schedules gain what was reported", "[study]") {
   CHECK(plain / time("zb-v") == Approx(1.16).epsilon(0.15));
 }
 
+TEST_CASE("pipelines of unequal stages cost what the heaviest does, and what Megatron-LM refuses is named", "[study]") {
+  const Workplace here;
+  Job job{.cluster = "h100-rail",
+          .gpus = 8,
+          .model = "preset: llama3-8b, num_hidden_layers: 8",
+          .framework = "megatron-core-0.12",
+          .tokens = "4Ki",
+          .mesh = ", pp: 4",
+          .training = ""};
+  // NVIDIA-NeMo/Megatron-Bridge pull request 5077: layers [1, 2, 2, 3].
+  const auto even = run_of(here, text_of(job));
+  const auto uneven = run_of(here, text_of(job), "--set mesh.first_stage_layers=1 --set mesh.last_stage_layers=3");
+  CHECK(uneven.at("memory_gb").at("device_peak") > even.at("memory_gb").at("device_peak"));
+  CHECK(uneven.at("step_time_s").at("mean") > even.at("step_time_s").at("mean"));
+  // NVIDIA/Megatron-LM, megatron/core/pipeline_parallel/schedules.py: 12 micro-batches over 8 stages.
+  job.model = "preset: llama3-8b";
+  job.mesh = ", pp: 8, schedule: interleaved, virtual_stages: 2";
+  here.write("study.yaml", text_of(job));
+  CHECK_THAT(here.run("study study.yaml --set data.tokens_per_step=48Ki").err,
+             Catch::Matchers::Contains("does not run 12 micro-batches of a replica under the interleaved schedule"));
+}
+
 // The sets name the reports; a run of tensor parallelism in eager mode is left out, which is 16 % too fast.
 TEST_CASE("rates of public reports are within 15 %", "[validate]") {
   const Workplace here;
