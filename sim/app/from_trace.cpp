@@ -95,6 +95,12 @@ bool is_of(const DeviceProfile& profile, const ProfiledDevice& device) {
   return device.name.find(model_of(profile.provenance.device)) != std::string::npos;
 }
 
+// Whether the name has the memory, too, that the profile's device has: "H100-80GB" and "NVIDIA H100 80GB HBM3".
+bool has_memory_of(const DeviceProfile& profile, const ProfiledDevice& device) {
+  const std::string& name = profile.provenance.device;
+  return device.name.find(name.substr(name.find('-') + 1)) != std::string::npos;
+}
+
 /// The shipped profile of the traced device.
 ProfilePtr shipped_profile(const Recording& recording, Catalog& catalog) {
   const std::vector<std::string> names = shipped_profile_names(catalog);
@@ -103,9 +109,14 @@ ProfilePtr shipped_profile(const Recording& recording, Catalog& catalog) {
                      fmt::format("say --like and one of {}", joined(names, ", ")));
   }
   std::vector<std::string> suitable;
+  std::vector<std::string> closest;
   for (const std::string& name : names) {
-    if (is_of(*named_start(name, catalog), recording.devices.front())) suitable.push_back(name);
+    const ProfilePtr profile = named_start(name, catalog);
+    if (!is_of(*profile, recording.devices.front())) continue;
+    suitable.push_back(name);
+    if (has_memory_of(*profile, recording.devices.front())) closest.push_back(name);
   }
+  if (suitable.size() > 1 && !closest.empty()) suitable = closest;
   if (suitable.size() == 1) return named_start(suitable.front(), catalog);
   throw InputError(fmt::format("{} shipped profiles are of a {}", suitable.empty() ? "no" : "several",
                                recording.devices.front().name),

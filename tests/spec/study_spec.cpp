@@ -174,7 +174,8 @@ TEST_CASE("what a study is told to do without, its resolved form is without", "[
       fmt::format("{} --set 'noise={{step: {{cv: 0.1}}}}' --without noise --without balance --set "
                   "data.steps=1 --out without",
                   tiny_of_plans));
-  here.run(fmt::format("{} --set plans.2.hdp-balance.balance=none --set data.steps=1 --out set", tiny_of_plans));
+  here.run(fmt::format("{} --set plans.2.hdp-balance.balance=none --set noise.spread=0 --set data.steps=1 --out set",
+                       tiny_of_plans));
   check_same_results(here, "without", "set");
   const std::string unknown = here.refusal(fmt::format("{} --without magic --without ofload --out results", tiny));
   CHECK_THAT(unknown, Catch::Contains("there is no mechanism 'magic'"));
