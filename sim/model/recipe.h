@@ -88,12 +88,12 @@ struct Recipe {
   /// two bytes. none: parameters themselves are updated, rounded stochastically or not.
   NumberType master = NumberType::fp32;
   NumberType moments = NumberType::fp32;  ///< Of the optimizer.
-  Lora lora = {};
-  HostStates host = {};
   /// ZeRO stage 1: each rank updates whole parameters in place of an equal part of all. Gradients are all-reduced, and
   /// the ranks broadcast what they have updated one after another (InternEvo, hybrid_zero_optim.py, broadcast_params;
   /// PyTorch's ZeroRedundancyOptimizer). Ranks are taken to have equally many parameters.
   bool whole_parameters = false;
+  Lora lora = {};
+  HostStates host = {};
   /// Parameters of one of the collectives that overlap, see bucket_parameters(); 0: as many as Megatron-LM takes.
   std::int64_t bucket = 0;
   /// Gradients of a step are in one buffer that the framework clears, looks through for NaN and scales by 1 over the

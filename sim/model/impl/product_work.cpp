@@ -67,8 +67,8 @@ void OperationWork::multiply(const Gemm& with_sum, const LayerOperation& of) {
   if (m == 0) return;
   const auto add = [&](const Gemm& product) {
     products.push_back(product);
-    work_.in_loops += count - 1;
-    work_.narrow += is_narrow(format) ? 1 : 0;
+    work_.in_loops += product.count - 1;
+    work_.narrow += is_narrow(product.format) ? 1 : 0;
   };
   if (is_forward()) return add({m, n, k, format, 0, count});
   if (computes(Gradients::inputs)) {
