@@ -228,7 +228,8 @@ struct Overheads {
   /// The time of a framework's host thread to issue one kernel: its time for the operation, autograd included. Shorter
   /// kernels wait for it. Empty if the host is never late.
   std::optional<Overhead> host_issue;
-  /// Its time for a kernel that a loop in C++ issues, such as the products of experts behind the first. Empty: the same.
+  /// Its time for a kernel that a loop in C++ issues, such as the products of experts behind the first. Empty: the
+  /// same.
   std::optional<Overhead> host_loop;
   /// Its time for a product in a narrow format besides: scales, casts and their kernels. Empty: none.
   std::optional<Overhead> host_narrow;

@@ -9,6 +9,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::size_t longest = 1 << 20;  // letters, with all repetitions
+constexpr int deepest = 64;               // parentheses in each other
 constexpr std::string_view letters = "EtmL|";
 
 class LayoutReader {
@@ -33,7 +34,7 @@ class LayoutReader {
         fail("more than a million letters");
         return "";
       }
-      for (std::size_t i = 0; i < times; ++i) all += one;
+      for (std::size_t i = 0; i < times && !one.empty(); ++i) all += one;
     }
     return all;
   }
@@ -46,7 +47,9 @@ class LayoutReader {
       fail(fmt::format("'{}' where E, t, m, L, a bar or a parenthesis belongs", letter));
       return "";
     }
+    if (++depth_ > deepest) fail("more than 64 parentheses in each other");
     std::string inside = sequence();
+    --depth_;
     if (at_ == text_.size()) {
       fail("a '(' that nothing closes");
       return "";
@@ -73,6 +76,7 @@ class LayoutReader {
 
   std::string_view text_;
   std::size_t at_ = 0;
+  int depth_ = 0;
   std::string problem_;
 };
 

@@ -26,8 +26,8 @@ enum class MessageOverlap : std::uint8_t {
 struct LayerSplit {
   bool counts_embedding = false;
   bool counts_loss = false;
-  std::int64_t first_stage = 0;  ///< Layers of the first stage; 0: as many as the others.
-  std::int64_t last_stage = 0;   ///< Layers of the last stage.
+  std::int64_t first_stage = 0;           ///< Layers of the first stage; 0: as many as the others.
+  std::int64_t last_stage = 0;            ///< Layers of the last stage.
   std::vector<std::int64_t> layout = {};  ///< Layers of every chunk (LayerLayout), in place of all that; empty: none.
   [[nodiscard]] bool is_even() const { return *this == LayerSplit{}; }
   friend bool operator==(const LayerSplit&, const LayerSplit&) = default;

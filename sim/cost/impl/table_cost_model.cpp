@@ -56,8 +56,8 @@ std::array<TableCostModel::Match, 2> TableCostModel::matches(const Attention& op
   };
   std::array<Nearest, 2> nearest;
   for (const AttentionKernel& kernel : attention_) {
-    std::array<double, 4> distance{kernel.backward() == backward ? 0.0 : 1.0, apart(op.dim_of_kernel(), kernel.head_dim()), 0,
-                                   apart(op.heads, kernel.heads())};
+    std::array<double, 4> distance{kernel.backward() == backward ? 0.0 : 1.0,
+                                   apart(op.dim_of_kernel(), kernel.head_dim()), 0, apart(op.heads, kernel.heads())};
     for (const Mask mask : {Mask::causal, Mask::full}) {
       Nearest& best = nearest[static_cast<std::size_t>(mask)];
       distance[2] = kernel.causal() == (mask == Mask::causal) ? 0.0 : 1.0;
@@ -68,8 +68,8 @@ std::array<TableCostModel::Match, 2> TableCostModel::matches(const Attention& op
     const AttentionKernel& kernel = *nearest[static_cast<std::size_t>(mask)].kernel;
     double scale = static_cast<double>(op.head_dim) / static_cast<double>(kernel.head_dim());
     if (kernel.backward() != backward) scale *= backward ? backward_attention : 1 / backward_attention;
-    const bool exact =
-        kernel.causal() == (mask == Mask::causal) && kernel.backward() == backward && kernel.head_dim() == op.dim_of_kernel();
+    const bool exact = kernel.causal() == (mask == Mask::causal) && kernel.backward() == backward &&
+                       kernel.head_dim() == op.dim_of_kernel();
     return Match{&kernel, scale, exact};
   };
   static_assert(static_cast<int>(Mask::causal) == 0 && static_cast<int>(Mask::full) == 1);

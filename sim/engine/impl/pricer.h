@@ -26,9 +26,9 @@ void price_pass(PricedProgram& priced, const Pipeline& pipeline, PassId id, cons
 /// device waits for messages, is neglected.
 void wait_for_host(PricedProgram& priced, const Machine& machine);
 
-/// What the host issues for an instruction. Collectives among tensor-parallel devices cost it
-/// nothing more: a layer takes the host of Megatron-LM as long at tp 4 as at tp 1 (golden values of its functional
-/// tests). A program with its launches of attention.
+/// What the host issues for an instruction. Collectives among tensor-parallel devices cost it nothing more: a layer
+/// takes the host of Megatron-LM as long at tp 4 as at tp 1 (golden values of its functional tests). A program with its
+/// launches of attention.
 [[nodiscard]] HostCalls host_calls_of(const Instruction& instruction, const MicroBatchProgram& program,
                                       const CostModel& cost);
 /// The wait of a device, which computes for `device`, until the host has issued all that.

@@ -279,8 +279,8 @@ TEST_CASE("every shipped cluster is accepted and named after its file", "[cluste
   const auto names = cluster_preset_names(shipped_clusters());
   CHECK(names == std::vector<std::string>{"a100-rail-3tier", "a800-rail", "b200-rail", "b300-rail", "dgx-a100-superpod",
                                           "gb200-nvl72", "gb300-nvl72", "h100-500w-rail", "h100-rail", "h20-rail",
-                                          "h200-rail", "h800-rail", "l40s-server", "laptop-cpu", "mi300x-rail", "mi355x-rail",
-                                          "rtx-pro-6000-server", "rtx4090-workstation"});
+                                          "h200-rail", "h800-rail", "l40s-server", "laptop-cpu", "mi300x-rail",
+                                          "mi355x-rail", "rtx-pro-6000-server", "rtx4090-workstation"});
   for (const std::string& name : names) CHECK(cluster_from("{preset: " + name + "}").name == name);
 }
 
