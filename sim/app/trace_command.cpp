@@ -110,7 +110,7 @@ int run_convert(const ConvertOptions& options, const Session& /*session*/) {
 struct GenerateOptions {
   std::string preset;
   std::vector<double> lognormal;
-  std::string edges = "upper";
+  std::string edges = "lower";
   std::int64_t lowest = MixtureOptions{}.lowest;
   std::int64_t count = DrawOptions{}.count;
   std::int64_t seed = 1;
@@ -126,7 +126,7 @@ LengthDistributionPtr distribution_of(const GenerateOptions& options, const Sess
     throw InputError("lengths are drawn from a --preset or from a --lognormal");
   }
   if (!options.lognormal.empty()) return make_distribution(Lognormal{options.lognormal[0], options.lognormal[1]});
-  const ClassEdges edges = options.edges == "lower" ? ClassEdges::lower : ClassEdges::upper;
+  const ClassEdges edges = options.edges == "upper" ? ClassEdges::upper : ClassEdges::lower;
   return load_preset(options.preset, Catalog(session.data_folder).traces(), {edges, options.lowest});
 }
 

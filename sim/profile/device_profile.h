@@ -92,6 +92,9 @@ struct AttentionCurve {
   std::int64_t kv_heads = 0;      ///< Key and value heads of the samples; 0: not stated.
   std::int64_t tile_queries = 0;  ///< Tile to which the kernel rounds a block up.
   std::int64_t tile_keys = 0;
+  /// The rows of a tile are queries of all heads that share keys, not of one head: a short block of grouped heads then
+  /// fills more of its tile. Forward kernels only.
+  bool packs_heads = false;
   Duration launch;  ///< Fixed part of every launch, contained in the samples.
   std::string source;
   std::vector<AttentionSample> samples;  ///< At least one sample or packed sample.

@@ -11,7 +11,7 @@ namespace {
 constexpr std::array renamed_profiles = {
     RenamedProfile{
         "a100-published", "bytescale-implied",
-        "the device that ByteScale's figures imply, half as fast as an A100 in benchmarks; for an A100 write "
+        "the device that ByteScale's figures imply, slower than an A100 in benchmarks; for an A100 write "
         "a100-sxm-published"},
 };
 

@@ -147,7 +147,7 @@ std::shared_ptr<const DeviceProfile> Catalog::profile_with_kernels(const Value& 
 std::shared_ptr<const DeviceProfile> Catalog::profile_with_overheads(
     const Value& stated, const std::shared_ptr<const DeviceProfile>& profile, Diagnostics& diagnostics) {
   return *remembered(profiles_with_overheads_[profile], stated, diagnostics, [&](Diagnostics& found) {
-    return std::optional(with_overheads(profile, stated, {overheads(), hosts()}, found));
+    return std::optional(with_overheads(profile, stated, hosts(), found));
   });
 }
 

@@ -20,7 +20,7 @@
 namespace hdpsim {
 
 /// Finds and reads the things that a study names. Shipped ones are in the subfolders configs/clusters, configs/models,
-/// configs/frameworks, configs/overheads, configs/hosts, configs/validation, calib/profiles and traces of one folder.
+/// configs/frameworks, configs/hosts, configs/validation, calib/profiles and traces of one folder.
 /// Things that many points of a sweep share are read once: the same question, if it gave no problem, gets the same
 /// answer again, even if the files have changed since.
 ///
@@ -37,7 +37,6 @@ class Catalog {
   [[nodiscard]] std::filesystem::path clusters() const { return data_ / "configs" / "clusters"; }
   [[nodiscard]] std::filesystem::path models() const { return data_ / "configs" / "models"; }
   [[nodiscard]] std::filesystem::path frameworks() const { return data_ / "configs" / "frameworks"; }
-  [[nodiscard]] std::filesystem::path overheads() const { return data_ / "configs" / "overheads"; }
   [[nodiscard]] std::filesystem::path hosts() const { return data_ / "configs" / "hosts"; }
   [[nodiscard]] std::filesystem::path validation_sets() const { return data_ / "configs" / "validation"; }
   [[nodiscard]] std::filesystem::path profiles() const { return data_ / "calib" / "profiles"; }

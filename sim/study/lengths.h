@@ -15,8 +15,8 @@ namespace hdpsim {
 [[nodiscard]] KeyShape lengths_shape();
 
 /// The lengths of a study:
-///   {preset: github, edges: upper, lowest: 256}              a file of `presets`; the last two for mixtures only
-///   {file: lengths.csv, column: tokens, step_column: step, format: csv, order: shuffle, edges: upper, lowest: 256}
+///   {preset: github, edges: lower, lowest: 256}              a file of `presets`; the last two for mixtures only
+///   {file: lengths.csv, column: tokens, step_column: step, format: csv, order: shuffle, edges: lower, lowest: 256}
 ///   lengths.csv                                        the same file, without further keys
 ///   {fixed: 2Ki}                                       every sequence has this length
 ///   {lognormal: {mu: 7.6, sigma: 1.4, min: 1, max: 2Mi}}

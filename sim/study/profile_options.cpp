@@ -160,10 +160,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view ending = ".yaml";
 
-/// The figures that a study, or a file that it names, states instead of the profile's.
+/// The figures that a study states instead of the profile's.
 struct StatedOverheads {
-  std::string preset;
-  std::string source;
   std::optional<Duration> per_step;
   std::optional<Duration> per_micro_batch;
   std::string host;
@@ -172,22 +170,14 @@ struct StatedOverheads {
 
 using OverheadKeys = KeyTable<StatedOverheads>;
 
-void add_times(OverheadKeys& keys) {
-  keys.quantity("per_step", limits::time, at(&StatedOverheads::per_step),
-                "what the framework spends in each step in addition to all that is modelled",
-                {.otherwise = "the profile's"});
-  keys.quantity("per_micro_batch", limits::time, at(&StatedOverheads::per_micro_batch), "the same in each micro-batch",
-                {.otherwise = "the profile's"});
-}
-
 const OverheadKeys& keys_of_study() {
   static const auto made = [] {
     OverheadKeys keys("'overheads'");
-    keys.text(
-        "preset", at(&StatedOverheads::preset),
-        "a file of `configs/overheads`, which states both times with their source; times that stand here replace its",
-        {.otherwise = "none"});
-    add_times(keys);
+    keys.quantity("per_step", limits::time, at(&StatedOverheads::per_step),
+                  "what the framework spends in each step in addition to all that is modelled",
+                  {.otherwise = "the profile's"});
+    keys.quantity("per_micro_batch", limits::time, at(&StatedOverheads::per_micro_batch),
+                  "the same in each micro-batch", {.otherwise = "the profile's"});
     keys.text("host", at(&StatedOverheads::host),
               "the software whose host thread issues the kernels: a file of `configs/hosts`, which states its time to "
               "issue one, by device, with the source; shorter kernels wait for it. `profile`: the profile's own time, "
@@ -201,16 +191,6 @@ const OverheadKeys& keys_of_study() {
   return made;
 }
 
-const OverheadKeys& keys_of_file() {
-  static const auto made = [] {
-    OverheadKeys keys("overheads");
-    keys.text("source", at(&StatedOverheads::source), "where the times come from", {.required = true});
-    add_times(keys);
-    return keys;
-  }();
-  return made;
-}
-
 // The file of this name in a folder of files with sources. Null, with a problem reported, if there is none.
 Value load_named(const Value& name, const std::string& what, const fs::path& folder, Diagnostics& diagnostics) {
   const std::vector<std::string> names = names_in(folder, ending);
@@ -219,15 +199,6 @@ Value load_named(const Value& name, const std::string& what, const fs::path& fol
     return {};
   }
   return load_document((folder / (name.text + std::string(ending))).string(), diagnostics);
-}
-
-StatedOverheads read_preset(const Value& preset, const fs::path& presets, Diagnostics& diagnostics) {
-  Diagnostics found;
-  const Value document = load_named(preset, "are no overheads", presets, found);
-  StatedOverheads overheads;
-  if (found.empty()) (void)keys_of_file().read(document, overheads, found);
-  diagnostics.append(found);
-  return overheads;
 }
 
 constexpr std::string_view of_profile = "profile";  // as the software: the profile's own time
@@ -272,9 +243,10 @@ void state_host(const Value& host, const fs::path& hosts, const std::string& dev
 }
 
 void state(const StatedOverheads& stated, Overheads& overheads) {
-  if (stated.per_step) overheads.per_step = {*stated.per_step, stated.source};
-  if (stated.per_micro_batch) overheads.per_micro_batch = {*stated.per_micro_batch, stated.source};
-  if (stated.host_issue) overheads.host_issue = Overhead{*stated.host_issue, stated.source};
+  const std::string source = "stated by the study";
+  if (stated.per_step) overheads.per_step = {*stated.per_step, source};
+  if (stated.per_micro_batch) overheads.per_micro_batch = {*stated.per_micro_batch, source};
+  if (stated.host_issue) overheads.host_issue = Overhead{*stated.host_issue, source};
 }
 
 }  // namespace
@@ -284,19 +256,15 @@ const std::vector<KeyText>& overhead_keys() {
 }
 
 std::shared_ptr<const DeviceProfile> with_overheads(std::shared_ptr<const DeviceProfile> profile,
-                                                    const Value& overheads, const OverheadFolders& folders,
+                                                    const Value& overheads, const std::filesystem::path& hosts,
                                                     Diagnostics& diagnostics) {
   StatedOverheads stated;
   (void)keys_of_study().read(overheads, stated, diagnostics);
-  stated.source = "stated by the study";
-  std::optional<StatedOverheads> preset;
-  if (!stated.preset.empty()) preset = read_preset(*overheads.find("preset"), folders.presets, diagnostics);
   if (profile == nullptr) return profile;
   auto changed = std::make_shared<DeviceProfile>(*profile);
-  if (preset) state(*preset, changed->overheads);
   const bool is_traced = profile->provenance.label == ProfileLabel::traced;
   if (!stated.host.empty() && stated.host != of_profile && !is_traced) {
-    state_host(*overheads.find("host"), folders.hosts, profile->provenance.device,
+    state_host(*overheads.find("host"), hosts, profile->provenance.device,
                fitted_value(profile->provenance, "host_issue"), changed->overheads, diagnostics);
   }
   state(stated, changed->overheads);

@@ -30,20 +30,13 @@ namespace hdpsim {
 /// The keys of `overheads`.
 [[nodiscard]] const std::vector<KeyText>& overhead_keys();
 
-/// The folders of files that `overheads` names.
-struct OverheadFolders {
-  std::filesystem::path presets;  ///< Of `preset`.
-  std::filesystem::path hosts;    ///< Of `host`.
-};
-
 /// `overheads: {per_step: 2 s, per_micro_batch: 5 ms, host_issue: 60 us}` of a study, all optional: the time of its
 /// framework beyond all that is modelled, and of its host for a kernel, instead of the profile's `overheads` of these
-/// names. `{preset: bytescale}` takes the first two from a file, which states them with their source, and `{host:
-/// megatron-core-2024}` the last, by device, unless they stand beside it.
+/// names. `{host: megatron-core-2024}` takes the last from a file of the folder `hosts`, by device, with its source.
 /// Returns the profile with these figures. Problems are reported.
 [[nodiscard]] std::shared_ptr<const DeviceProfile> with_overheads(std::shared_ptr<const DeviceProfile> profile,
                                                                   const Value& overheads,
-                                                                  const OverheadFolders& folders,
+                                                                  const std::filesystem::path& hosts,
                                                                   Diagnostics& diagnostics);
 
 }  // namespace hdpsim

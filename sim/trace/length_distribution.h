@@ -76,7 +76,7 @@ enum class ClassEdges { upper, lower };
 /// shares without saying which edge of a class the label is, hence the parameter.
 struct TokenShareMixture {
   std::vector<TokenShareClass> classes;  ///< Ascending edges.
-  ClassEdges edges = ClassEdges::upper;  ///< `lower`: the last class ends at twice its edge.
+  ClassEdges edges = ClassEdges::lower;  ///< `lower`: the last class ends at twice its edge.
   std::int64_t lowest = 256;             ///< The shortest length of the lowest class, under both conventions.
 };
 

@@ -48,7 +48,7 @@ struct TraceOptions {
 
 /// How to read the classes of a mixture file: see TokenShareMixture.
 struct MixtureOptions {
-  ClassEdges edges = ClassEdges::upper;
+  ClassEdges edges = ClassEdges::lower;
   std::int64_t lowest = 256;
 };
 

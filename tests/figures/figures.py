@@ -16,6 +16,7 @@ import json
 import pathlib
 import re
 import shlex
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -139,32 +140,32 @@ def main_study():
     yield TRUST, "| {} to {} %; {} ordering of the plans agrees |", \
         [f"{min(differences):+.0f}", f"{max(differences):+.0f}", "every" if ordered else "not every"]
 
-    left = [cell[2] / cell[4] - runs.step(4 + point, "hdp-balance") for point, cell in enumerate(cells[4:])]
-    yield BYTESCALE, "The published balanced steps of Byted are {} s longer than ours without it, on average.", \
-        [f"{stated_overhead() + sum(left) / len(left):.1f}"]
-    yield BYTESCALE, "with it our balanced steps take {}, {}, {}, {} s where 35, 38, 42, 48 were published", \
-        [f"{runs.step(point, 'hdp-balance'):.0f}" for point in range(4)]
-    errors = [100 * (runs.step(point, "static") / cell[2] - 1) for point, cell in enumerate(cells)]
-    yield BYTESCALE, "**GitHub, static:** too slow by {} to {} %,", [f"{min(errors[:4]):.0f}", f"{max(errors[:4]):.0f}"]
-    yield BYTESCALE, "**Byted at 2Mi, static:** too fast by {} %, at shorter contexts by {} to {} %.", \
-        [f"{-errors[7]:.0f}", f"{-max(errors[4:7]):.0f}", f"{-min(errors[4:7]):.0f}"]
-
-    naive = Runs(f"{path} --set sweep=null --set data.lengths.preset=byted --set data.context=256Ki "
-                 "--set 'plans=[static, hdp-naive: {order: data, offload: none}]'")
-    yield BYTESCALE, "and no offload, Byted at 256Ki is {} times as fast as static.", \
-        [f"{naive.speedup(0, 'hdp-naive'):.2f}"]
-
-
-def stated_overhead():
-    text = (source / "configs/overheads/bytescale.yaml").read_text()
-    return float(re.search(r"per_step: ([0-9.]+) s", text).group(1))
 
 
 def published():
-    text = (source / "configs/validation/bytescale-7b.yaml").read_text()
-    for data, context, step, naive, balance in re.findall(
-            r"- \[\w+ \w+, +(\w+), +(\w+), +([0-9.]+), +~, +~, ([0-9.]+), +([0-9.]+)\]", text):
-        yield data, context, float(step), float(naive), float(balance)
+    """The published grid of LLaMA-7B: lengths, context, seconds of the static step, both speed-ups."""
+    text = (source / "configs/validation/bytescale.yaml").read_text()
+    for data, context, rate, naive, balance in re.findall(
+            r"- \[7b \w+ \w+, +llama-7b, .* (\w+), +(\w+), +([0-9.]+), +[0-9.]+, ([0-9.]+), ([0-9.]+), ~", text):
+        yield data, context, 2**25 / 1024 / float(rate), float(naive), float(balance)
+
+
+def models_of_bytescale():
+    """The errors of each model and figure of the set."""
+    rows = list(csv.DictReader(io.StringIO(hdpsim("validate bytescale --format csv"))))
+    for model, name, gpus in (("7b", "LLaMA-7B", "1,024"), ("13b", "LLaMA-13B", "2,048"), ("70b", "LLaMA-70B", "8,192")):
+        cells = []
+        for quantity, plan in (("tokens_per_s_per_gpu", "static"), ("tokens_per_s_per_gpu", "hdp-balance"),
+                               ("speedup", "hdp-naive"), ("speedup", "hdp-balance")):
+            errors = [abs(100 * (float(row["predicted"]) / float(row["published"]) - 1)) for row in rows
+                      if row["case"].startswith(f"{model} ") and row["quantity"] == f"{quantity} {plan}"]
+            assert len(errors) == 8, (model, quantity, plan, len(errors))
+            cells += [f"{statistics.median(errors):.1f}", f"{max(errors):.1f}"]
+        fitted = ", fitted" if model == "7b" else ""
+        yield BYTESCALE, f"| {name} | {gpus} | {{}} ({{}}) | {{}} ({{}}){fitted} | {{}} ({{}}) | {{}} ({{}}) |", cells
+    static, naive, balance = (float(row["predicted"]) for row in rows if row["quantity"].startswith("step_time_s "))
+    yield BYTESCALE, "are 3.31 and 1.73\n  balanced steps, and {} and {} here;", \
+        [f"{static / balance:.2f}", f"{naive / balance:.2f}"]
 
 
 def accepted_errors():
@@ -546,7 +547,7 @@ def rows_without_a_command(page, start):
 
 def main():
     write = sys.argv[3:] == ["--write"]
-    statements = [statement for command in (main_study, accepted_errors, tiny, two_jobs, straggler, replay, tune,
+    statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, replay, tune,
                                             nic_bandwidth, sharing, cuts, arena, offload_or_recompute, scaling, context_length, hybrids,
                                             sparse_attention, deepseek_v3, attention_servers, moe, ablation)
                   for statement in command()]

@@ -111,7 +111,6 @@ def check_shipped_files():
     count = 0
     for name, folders in {"study.schema.json": ["configs/studies"], "profile.schema.json": ["calib/profiles"],
                           "cluster.schema.json": ["configs/clusters", "configs/clusters/examples"],
-                          "overheads.schema.json": ["configs/overheads"],
                           "validation.schema.json": ["configs/validation"]}.items():
         for folder in folders:
             for path in sorted((source / folder).glob("*.yaml")):

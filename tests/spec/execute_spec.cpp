@@ -27,7 +27,8 @@ struct RealWorkplace : Workplace {
                         R"( "num_hidden_layers": 4, "num_attention_heads": 2, "vocab_size": 256})");
     write("small.yaml",
           "name: small\ncluster: {preset: laptop-cpu}\nmodel: {hf_config: bytes.json}\nprofile: epyc-cpu\n"
-          "data: {lengths: {preset: github}, context: 128, tokens_per_step: 256, steps: 2}\nmesh: {capacity: 64}\n"
+          "data: {lengths: {preset: github, edges: upper}, context: 128, tokens_per_step: 256, steps: 2}\nmesh: "
+          "{capacity: 64}\n"
           "plans: [static, hdp-naive, hdp-balance]\n");
   }
 };

@@ -165,7 +165,8 @@ TEST_CASE("a degraded link slows the step, and links.csv names it first", "[stud
   const std::string row = "\n0,hdp-naive,";
   const std::size_t first = links.find(row);
   REQUIRE(first != std::string::npos);
-  CHECK(links.substr(first + row.size()).starts_with("node 1 nic 3 out,1.13,"));
+  const std::string busiest = links.substr(first + row.size());
+  CHECK_THAT(busiest.substr(0, busiest.find('\n')), Catch::Matches("node 1 nic 3 (in|out),2\\.24,.*"));
 }
 
 TEST_CASE("what a study is told to do without, its resolved form is without", "[study]") {

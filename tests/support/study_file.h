@@ -18,7 +18,7 @@ cluster: {preset: a100-rail-3tier, gpus: 32}
 model: {preset: llama-7b}
 profile: bytescale-implied
 data:
-  lengths: {preset: github}
+  lengths: {preset: github, edges: upper}
   context: 64Ki
   tokens_per_step: 1Mi
   steps: 2

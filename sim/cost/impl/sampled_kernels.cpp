@@ -85,7 +85,7 @@ AttentionKernel::AttentionKernel(const AttentionCurve& curve, std::int64_t multi
                                                                                                : curve.tile_queries),
       step_(std::gcd(curve.tile_queries, curve.tile_keys)) {
   for (const AttentionSample& sample : curve.samples) {
-    const Tiles tiles = this->tiles(sample.queries, sample.keys, curve.causal);
+    const Tiles tiles = this->tiles(sample.queries, sample.keys, curve.causal, 1);
     const double all_rows = product(tiles.area, sample.count, curve.heads);
     const double pairs = std::max(all_rows, static_cast<double>(tiles.row) * multiprocessors_);
     rates_.add(static_cast<double>(tiles.length), pairs / (sample.time - curve.launch).seconds());
@@ -95,16 +95,30 @@ AttentionKernel::AttentionKernel(const AttentionCurve& curve, std::int64_t multi
   }
 }
 
-AttentionKernel::Tiles AttentionKernel::tiles(std::int64_t queries, std::int64_t keys, bool causal) const {
-  const std::int64_t rounded_queries = rounded_up(queries, curve_.tile_queries);
+AttentionKernel::Tiles AttentionKernel::tiles(std::int64_t queries, std::int64_t keys, bool causal,
+                                              std::int64_t together) const {
+  const std::int64_t rounded_queries = rounded_up(queries * together, curve_.tile_queries);
   const std::int64_t rounded_keys = rounded_up(keys, causal ? causal_tile_keys_ : curve_.tile_keys);
   // A row of forward is a tile of queries against all keys, a row of backward a tile of keys against all queries.
   const std::int64_t row =
       curve_.backward ? std::min(curve_.tile_keys, rounded_keys) * rounded_queries : curve_.tile_queries * rounded_keys;
-  const std::int64_t area =
-      causal ? causal_tile_area(queries, curve_.tile_queries, causal_tile_keys_) : rounded_queries * rounded_keys;
+  // A tile's rows end with a token, so that a group that does not divide them leaves some empty.
+  const std::int64_t tokens = std::max<std::int64_t>(1, curve_.tile_queries / together);
+  const std::int64_t area = causal ? causal_tile_area(queries, tokens, causal_tile_keys_) / tokens * curve_.tile_queries
+                                   : rounded_queries * rounded_keys;
   const std::int64_t inner = curve_.backward ? rounded_queries : rounded_keys;
   return {area, row, std::min(rounded_queries, rounded_keys), inner};
+}
+
+// By the share of a tile's rows that hold queries (FlashAttention-3, hopper/heuristics.h).
+std::int64_t AttentionKernel::heads_in_tile(std::int64_t queries, std::int64_t heads, std::int64_t kv_heads) const {
+  if (!curve_.packs_heads || kv_heads == 0) return 1;
+  const auto filled = [&](std::int64_t rows) {
+    return static_cast<double>(rows) / static_cast<double>(rounded_up(rows, curve_.tile_queries));
+  };
+  constexpr double worth_it = 0.9;
+  const std::int64_t group = std::min(heads / kv_heads, curve_.tile_queries);
+  return filled(queries) < worth_it * filled(queries * group) ? group : 1;
 }
 
 double AttentionKernel::seconds_per_pair(std::int64_t length) const {
@@ -113,11 +127,13 @@ double AttentionKernel::seconds_per_pair(std::int64_t length) const {
   return 1 / rates_.at(static_cast<double>(length));
 }
 
-AttentionKernel::BlockCost AttentionKernel::cost(const AttentionBlock& block, std::int64_t heads) const {
+AttentionKernel::BlockCost AttentionKernel::cost(const AttentionBlock& block, std::int64_t heads,
+                                                 std::int64_t kv_heads) const {
   if (block.queries <= 0 || block.keys <= 0 || block.count <= 0) return {};
   const bool causal = block.mask == Mask::causal;
-  const Tiles tiles = this->tiles(block.queries, block.keys, causal);
-  return {seconds_per_pair(tiles.length) * product(tiles.area, block.count, heads),
+  const std::int64_t together = heads_in_tile(block.queries, heads, kv_heads);
+  const Tiles tiles = this->tiles(block.queries, block.keys, causal, together);
+  return {seconds_per_pair(tiles.length) * product(tiles.area, block.count, divided(heads, together)),
           seconds_per_pair(tiles.inner) * static_cast<double>(tiles.row) * multiprocessors_,
           causal != curve_.causal || !rates_.covers(static_cast<double>(tiles.length))};
 }

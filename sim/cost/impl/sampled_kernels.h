@@ -47,6 +47,10 @@ class LogCurve {
 /// The length of a block is its shorter side. One side of a block is the kernel's inner loop and amortises its start,
 /// the other fills the device; published curves vary both together, so the shorter one is the pessimistic reading. It
 /// is rounded up to whole tiles, so that time grows with length inside a tile too.
+///
+/// Where a kernel packs heads (AttentionCurve::packs_heads), a tile of T rows holds the queries of T / g tokens for the
+/// g heads that share keys, as FlashAttention-3 does where it fills tiles better (hopper/heuristics.h, should_pack_gqa):
+/// a document of few tokens then costs one tile for g heads.
 class AttentionKernel {
  public:
   AttentionKernel(const AttentionCurve& curve, std::int64_t multiprocessors);
@@ -56,7 +60,8 @@ class AttentionKernel {
     double longest_row = 0;  ///< Seconds of the longest row of tiles, which one multiprocessor computes alone.
     bool extrapolated = false;
   };
-  [[nodiscard]] BlockCost cost(const AttentionBlock& block, std::int64_t heads) const;
+  /// `kv_heads` divide `heads`.
+  [[nodiscard]] BlockCost cost(const AttentionBlock& block, std::int64_t heads, std::int64_t kv_heads) const;
 
   /// The sample with exactly this launch; nullptr if there is none.
   [[nodiscard]] const AttentionSample* sample(const AttentionBlock& block, std::int64_t heads) const;
@@ -69,12 +74,15 @@ class AttentionKernel {
 
  private:
   struct Tiles {
-    std::int64_t area = 0;    ///< Pairs of one head of one block.
+    std::int64_t area = 0;    ///< Pairs of one block, of the heads that share its tiles.
     std::int64_t row = 0;     ///< Pairs in the longest row of tiles.
     std::int64_t length = 0;  ///< Shorter side, in whole tiles.
     std::int64_t inner = 0;   ///< The side along a row.
   };
-  [[nodiscard]] Tiles tiles(std::int64_t queries, std::int64_t keys, bool causal) const;
+  /// `together`: the heads whose queries are rows of one tile.
+  [[nodiscard]] Tiles tiles(std::int64_t queries, std::int64_t keys, bool causal, std::int64_t together) const;
+  /// The heads whose queries are rows of one tile.
+  [[nodiscard]] std::int64_t heads_in_tile(std::int64_t queries, std::int64_t heads, std::int64_t kv_heads) const;
   [[nodiscard]] double seconds_per_pair(std::int64_t length) const;
 
   AttentionCurve curve_;

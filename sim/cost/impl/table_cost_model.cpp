@@ -90,7 +90,7 @@ Estimate TableCostModel::tabulated(const Attention& op) const {
   double launch = 0;
   for (const AttentionBlock& block : op.blocks) {
     const Match& match = matches[static_cast<std::size_t>(block.mask)];
-    const AttentionKernel::BlockCost cost = match.kernel->cost(block, op.heads);
+    const AttentionKernel::BlockCost cost = match.kernel->cost(block, op.heads, op.kv_heads);
     const double seconds = match.scale * cost.all_rows;
     all_rows += seconds;
     longest_row = std::max(longest_row, match.scale * cost.longest_row);

@@ -22,6 +22,9 @@ inline Words<LinkKind> link_words() {
 inline Words<bool> mask_words() {
   return {{"full", false}, {"causal", true}};
 }
+inline Words<bool> heads_in_tile_words() {
+  return {{"one", false}, {"group", true}};
+}
 inline Words<bool> direction_words() {
   return {{"forward", false}, {"backward", true}};
 }

@@ -147,6 +147,9 @@ void check_provenance(const Provenance& provenance, const Value& value, Diagnost
 }
 
 void check_attention(AttentionCurve& curve, const Value& value, Diagnostics& diagnostics) {
+  if (curve.packs_heads && curve.backward) {
+    diagnostics.error(value.find("heads_in_tile")->position, "heads share a tile in forward kernels only");
+  }
   for (std::size_t i = 0; i < curve.samples.size(); ++i) {
     AttentionSample& sample = curve.samples[i];
     const Value& of_sample = value.find("samples")->items[i];

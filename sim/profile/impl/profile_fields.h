@@ -65,6 +65,8 @@ inline void declare(Fields<AttentionCurve>& f) {
   f.count("heads", &C::heads);
   f.optional_count("kv_heads", &C::kv_heads);
   f.tile("tile", {"queries", "keys"}, &C::tile_queries, &C::tile_keys);
+  f.choice("heads_in_tile", "heads whose queries share a tile", &C::packs_heads, heads_in_tile_words(),
+           "whose queries are the rows of a tile: those of one head, or of the group of heads that share keys", false);
   f.time("launch", &C::launch);
   f.source(&C::source);
   f.sustained();

@@ -30,12 +30,14 @@ Transformer seven_billion() {
 // What the engine takes for micro-batches of equal sequences, by the seconds that a second one adds to the step.
 class Measured {
  public:
-  explicit Measured(Recompute recompute = {}, std::int64_t zero = 1)
+  explicit Measured(Recompute recompute = {}, std::int64_t zero = 1, double copies = 1)
       : lowering_{
             .model = seven_billion(), .mesh = {.hdp = 8, .tp = 2}, .recipe = {.recompute = recompute, .zero = zero}} {
     Diagnostics problems;
-    const auto profile = load_profile("bytescale-implied", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
+    auto profile = load_profile("bytescale-implied", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
     problems.throw_if_any();
+    profile->host_copies->d2h = profile->host_copies->d2h.scaled(copies);
+    profile->host_copies->d2h_both = profile->host_copies->d2h_both.scaled(copies);
     world_ = World::make(test::two_nodes(), *profile, {.mesh = lowering_.mesh}, problems);
     problems.throw_if_any();
   }
@@ -74,7 +76,7 @@ TEST_CASE("a micro-batch takes planners no less than its gradients take the pool
 }
 
 TEST_CASE("planners know what a rank waits for copies that its forward pass does not hide", "[engine][probes]") {
-  Measured engine;
+  Measured engine({}, 1, 0.5);
   const WorkModel work = engine.model();
   const double without = engine.seconds({0}, capacity);
   const double waited = engine.seconds({0}, capacity, 1) - without;

@@ -54,35 +54,26 @@ TEST_CASE("a shipped profile that claims to be measured says with which program,
   }
 }
 
-TEST_CASE("the A100 profile holds the published ring step and MLP of the case study", "[profile]") {
-  const DeviceProfile a100 = shipped_profile("bytescale-implied");
-  // One zigzag step of 8,192 tokens at tp 2: 16 heads of 128 over 8192 x 4096 pairs in 2.8 ms.
-  const double rate = 4.0 * 16 * 128 * 8192 * 4096 / 2.8e-3;
-  const AttentionCurve& full_forward = a100.attention.at(0);
-  REQUIRE(full_forward.samples.at(3).queries == 8192);
-  REQUIRE(full_forward.samples.at(3).keys == 4096);
-  const AttentionSample& step = full_forward.samples.at(3);
-  CHECK(sample_work(full_forward, step).count() / step.time.seconds() == Approx(rate).epsilon(1e-3));
-  CHECK(step.time.seconds() == Approx(2.8e-3).epsilon(1e-3));
-
+TEST_CASE("a message of the case study's ring takes the published time, at the bandwidth that collectives reach",
+          "[profile]") {
+  const DeviceProfile implied = shipped_profile("bytescale-implied");
   // Keys and values of 8,192 tokens with 8 heads of 128, bf16, halved by tp 2, in 1.4 to 1.6 ms.
   const double bytes = 8192.0 * 2 * 8 * 128 * 2 / 2;
-  const SendRecvRate& network = a100.network->send_recv.value();
+  const SendRecvRate& network = implied.network->send_recv.value();
   const double seconds = network.latency.seconds() + bytes / (network.bandwidth.gigabytes_per_second() * 1e9);
   CHECK(seconds == Approx(1.5e-3).epsilon(0.01));
-  CHECK(network.efficiency() == Approx(11.3 / 25));
+  CHECK(network.efficiency() == Approx(implied.network->all_gather.value().efficiency()).epsilon(0.01));
 }
 
 TEST_CASE("a profile that had another name is read by it, and the note says what it describes", "[profile]") {
   CHECK(shipped_profile("a100-published") == shipped_profile("bytescale-implied"));
-  CHECK(
-      renamed_profile_note("a100-published") ==
-      "the profile a100-published is called bytescale-implied now: the device that ByteScale's figures imply, half as "
-      "fast as an A100 in benchmarks; for an A100 write a100-sxm-published");
+  CHECK(renamed_profile_note("a100-published") ==
+        "the profile a100-published is called bytescale-implied now: the device that ByteScale's figures imply, slower "
+        "than an A100 in benchmarks; for an A100 write a100-sxm-published");
   for (const std::string& name : profile_names(profiles_folder)) CHECK(renamed_profile_note(name).empty());
 }
 
-TEST_CASE("the device that ByteScale's figures imply is half as fast as an A100, and says whose figures they are",
+TEST_CASE("the device that ByteScale's figures imply is slower than an A100, and says whose figures they are",
           "[profile]") {
   const DeviceProfile implied = shipped_profile("bytescale-implied");
   const DeviceProfile a100 = shipped_profile("a100-sxm-published");
@@ -92,7 +83,7 @@ TEST_CASE("the device that ByteScale's figures imply is half as fast as an A100,
     const AttentionCurve& curve = profile.attention.at(0);
     return sample_work(curve, curve.samples.back()).count() / curve.samples.back().time.seconds();
   };
-  CHECK(rate(a100) > 2 * rate(implied));
+  CHECK(rate(a100) > 1.5 * rate(implied));
 }
 
 TEST_CASE("devices of one chip differ in what their profiles state, and share the rest", "[profile]") {

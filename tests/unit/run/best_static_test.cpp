@@ -80,10 +80,11 @@ TEST_CASE("a degree that the study states is kept, one that it leaves open is se
 }
 
 TEST_CASE("a baseline that shares in the fastest way is the best one itself", "[best-static]") {
-  const std::string fastest = compared().runs[0].metrics.over_best_static->sharing;
-  const Compared found = compared({"mesh.cp_comm_type=" + fastest});
+  const BestStaticSpeedup fastest = *compared().runs[0].metrics.over_best_static;
+  const Compared found = compared(
+      {"mesh.cp_comm_type=" + fastest.sharing, fmt::format("plans=[{{static: {{cp: {}}}}}, hdp-balance]", fastest.cp)});
   for (const Run& run : found.runs) {
-    CHECK(run.best_static->info.plan == "static");
+    CHECK(run.best_static->info.plan == found.runs[0].info.plan);
     CHECK(run.metrics.over_best_static->speedup.mean == run.metrics.speedup->mean);
     CHECK_FALSE(run.is_over_another_static());
   }

@@ -68,7 +68,8 @@ TEST_CASE("a study on a measured profile says what lies outside of it, whatever 
         "forward attention of head dimension 128", "backward attention of head dimension 128: never measured",
         "matrix products: never measured", "memory-bound kernels: never measured",
         "messages within a node: a ring step sends", "messages between nodes: never measured",
-        "kernels that overlap with communication: never measured", "copies to host memory: never measured", "hdpsim calibrate"}) {
+        "kernels that overlap with communication: never measured", "copies to host memory: never measured",
+        "hdpsim calibrate"}) {
     INFO(expected);
     CHECK(text.find(expected) != std::string::npos);
   }

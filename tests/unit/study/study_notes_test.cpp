@@ -62,7 +62,7 @@ TEST_CASE("notes of a study are those of its models, its clusters, its profiles 
 }
 
 TEST_CASE("a step of millions of sequences is announced with the time that it takes", "[study][notes]") {
-  const StudyFile file(changed(good_study, "{preset: github}", "{fixed: 32}"));
+  const StudyFile file(changed(good_study, "{preset: github, edges: upper}", "{fixed: 32}"));
   CHECK_THAT(large_step_note(file.load({"data.tokens_per_step=64Mi"})),
              Catch::Matchers::StartsWith("note: good: a step of about 2.10M sequences takes about 13 s"));  // 2^21
   CHECK(large_step_note(file.load({"data.tokens_per_step=16Mi"})).empty());

@@ -82,7 +82,7 @@ TEST_CASE("the resolved study is the same study", "[study]") {
 }
 
 TEST_CASE("runs of different points, plans and files have different identities", "[study]") {
-  const std::string text = changed(good_study, "{preset: github}", "{file: lengths.txt}");
+  const std::string text = changed(good_study, "{preset: github, edges: upper}", "{file: lengths.txt}");
   const StudyFile file(text);
   file.add("lengths.txt", "100\n200\n");
   const std::string first = file.load().points[0].identity;
@@ -357,7 +357,7 @@ TEST_CASE("a sweep over clusters takes the profile of each, and states none", "[
 }
 
 TEST_CASE("lengths may be the path of a file", "[study]") {
-  const StudyFile study(changed(good_study, "lengths: {preset: github}", "lengths: mine.csv"));
+  const StudyFile study(changed(good_study, "lengths: {preset: github, edges: upper}", "lengths: mine.csv"));
   study.add("mine.csv", "doc,n_tokens\n1,4096\n2,65536\n");
   const Study loaded = study.load();
   CHECK(loaded.points.at(0).spec.lengths.trace->tokens == std::vector<std::int64_t>{4096, 65536});
@@ -367,7 +367,7 @@ TEST_CASE("lengths may be the path of a file", "[study]") {
   const StudyFile in_full(changed(good_study, "preset: github", "file: mine.csv"));
   in_full.add("mine.csv", "doc,n_tokens\n1,4096\n2,65536\n");
   CHECK(in_full.load().points.at(0).spec.fingerprint == loaded.points.at(0).spec.fingerprint);
-  CHECK(StudyFile(changed(good_study, "lengths: {preset: github}", "lengths: none.csv"))
+  CHECK(StudyFile(changed(good_study, "lengths: {preset: github, edges: upper}", "lengths: none.csv"))
             .problems()
             .at(0)
             .starts_with("6:12: there is no file "));
@@ -375,7 +375,7 @@ TEST_CASE("lengths may be the path of a file", "[study]") {
 
 TEST_CASE("a file of lengths is read at random by the seed of the data, unless the study or a replay keeps its order",
           "[study]") {
-  const StudyFile study(changed(good_study, "{preset: github}", "{file: sorted.txt}"));
+  const StudyFile study(changed(good_study, "{preset: github, edges: upper}", "{file: sorted.txt}"));
   std::string sorted;
   for (int length = 1; length <= 2000; ++length) sorted += fmt::format("{}\n", length);
   study.add("sorted.txt", sorted);
@@ -399,7 +399,7 @@ TEST_CASE("a file of lengths is read at random by the seed of the data, unless t
 }
 
 TEST_CASE("the order of a file is drawn once for its points, whatever else a sweep changes", "[study]") {
-  const StudyFile study(changed(good_study, "{preset: github}", "{file: mine.txt}"));
+  const StudyFile study(changed(good_study, "{preset: github, edges: upper}", "{file: mine.txt}"));
   study.add("mine.txt", "100\n200\n300\n400\n");
   const Study swept = study.load({"sweep={data.context: [8Ki, 16Ki]}"});
   CHECK(swept.points[0].spec.lengths.order == swept.points[1].spec.lengths.order);
@@ -411,11 +411,11 @@ TEST_CASE("the order of a file is drawn once for its points, whatever else a swe
 
 TEST_CASE("a step of more sequences than are simulated is told where its tokens are stated, before it is made",
           "[study]") {
-  const auto problems = StudyFile(changed(good_study, "{preset: github}", "{fixed: 1}"))
+  const auto problems = StudyFile(changed(good_study, "{preset: github, edges: upper}", "{fixed: 1}"))
                             .problems({"data.context=256Mi", "data.tokens_per_step=256Mi"});
   REQUIRE(problems.size() == 1);
   CHECK_THAT(problems[0], Catch::Contains("a step has about 268M sequences: at most 64Mi are simulated"));
-  CHECK(StudyFile(changed(good_study, "{preset: github}", "{fixed: 1Mi}"))
+  CHECK(StudyFile(changed(good_study, "{preset: github, edges: upper}", "{fixed: 1Mi}"))
             .problems({"data.context=1", "data.tokens_per_step=1000000000000"})
             .at(0)
             .find("sequences: at most 64Mi are simulated") != std::string::npos);
@@ -426,7 +426,7 @@ TEST_CASE("what a study names must exist", "[study]") {
   CHECK(problems_with("{preset: llama-7b}", "{hf_config: none.json}").at(0).starts_with("3:20: there is no file "));
   CHECK(
       problems_with("profile: bytescale-implied", "profile: ./none.yaml").at(0).starts_with("4:10: there is no file "));
-  CHECK(problems_with("{preset: github}", "{file: none.csv}").at(0).starts_with("6:19: there is no file "));
+  CHECK(problems_with("{preset: github, edges: upper}", "{file: none.csv}").at(0).starts_with("6:19: there is no file "));
 }
 
 TEST_CASE("what is wrong at every point of a sweep is told once", "[study]") {
@@ -550,12 +550,12 @@ TEST_CASE("the load of experts can be a file of counts", "[study]") {
 }
 
 TEST_CASE("lengths come from exactly one source", "[study]") {
-  CHECK(problems_with("{preset: github}", "{preset: github, file: x.csv}") ==
+  CHECK(problems_with("{preset: github, edges: upper}", "{preset: github, file: x.csv}") ==
         Problems{"6:12: lengths come from one source: 'preset', 'file', 'lognormal', 'lognormal_pareto' or 'fixed'"});
-  CHECK(StudyFile(changed(good_study, "{preset: github}", "{lognormal: {mu: 8, sigma: 1.2, max: 64Ki}}"))
+  CHECK(StudyFile(changed(good_study, "{preset: github, edges: upper}", "{lognormal: {mu: 8, sigma: 1.2, max: 64Ki}}"))
             .problems()
             .empty());
-  CHECK(problems_with("{preset: github}", "{lognormal: {mu: 8, sigma: -1}}").at(0).starts_with("6:24: "));
+  CHECK(problems_with("{preset: github, edges: upper}", "{lognormal: {mu: 8, sigma: -1}}").at(0).starts_with("6:24: "));
 }
 
 TEST_CASE("an empty file and a list are no studies", "[study]") {

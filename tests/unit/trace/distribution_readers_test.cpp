@@ -76,8 +76,8 @@ TEST_CASE("every wrong row of a quantile table is told", "[trace]") {
 TEST_CASE("a mixture that makes no sense is told with the name of its file", "[trace]") {
   const TraceFolder folder;
   const auto path = folder.write("a.csv", "edge,token_share\n2Ki,50\n4Ki,50\n");
-  CHECK(folder.complaint([&] { return read_distribution(path, {}, {.lowest = 2048}); }) ==
-        "a.csv: error: lowest 2048 is not below 2048, where the lowest class ends\n");
+  CHECK(folder.complaint([&] { return read_distribution(path, {}, {.lowest = 4096}); }) ==
+        "a.csv: error: lowest 4096 is not below 4096, where the lowest class ends\n");
   CHECK(folder.complaint([&] {
     return read_distribution(folder.write("b.csv", "edge,token_share\n2Kb,50\n2Ki,5\n2Ki,5\n"));
   }) == "b.csv:2:1: error: \"2Kb\" is not a whole number within 64 bits; write a whole number such as 4096, 256Ki (x "

@@ -1,5 +1,6 @@
 #include "sim/trace/trace_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -81,10 +82,10 @@ TEST_CASE("drawn lengths hold the token shares of the file, within five standard
   }
 }
 
-TEST_CASE("the published token shares of ByteScale hold with lower edges", "[trace]") {
+TEST_CASE("the published shares of tokens and samples of ByteScale hold", "[trace]") {
   // The tolerance is five standard errors of 1,000,000 documents.
-  const auto byted = drawn("byted", ClassEdges::lower, 1'000'000);
-  const auto github = drawn("github", ClassEdges::lower, 1'000'000);
+  const auto byted = drawn("byted", MixtureOptions{}.edges, 1'000'000);
+  const auto github = drawn("github", MixtureOptions{}.edges, 1'000'000);
   const auto check = [](const std::vector<std::int64_t>& lengths, std::int64_t above, double published) {
     const SampledShare sampled = token_share_above(lengths, above);
     CAPTURE(above, published, sampled.share, sampled.error);
@@ -95,6 +96,14 @@ TEST_CASE("the published token shares of ByteScale hold with lower edges", "[tra
   check(byted, 2 << 20, 0.121);
   check(github, 128 << 10, 0.162);
   check(github, 256 << 10, 0.098);
+  // Shares of samples, as rounded as they are published; "at most 4K" are the classes 2K and 4K.
+  const auto samples_from = [&](std::int64_t least) {
+    return static_cast<double>(std::count_if(byted.begin(), byted.end(), [&](auto s) { return s >= least; })) /
+           static_cast<double>(byted.size());
+  };
+  CHECK(1 - samples_from(8 << 10) == Approx(0.80).margin(0.02));
+  CHECK(samples_from(128 << 10) == Approx(0.01).margin(0.001));
+  CHECK(samples_from(2 << 20) == Approx(0.0005).margin(0.0001));
 }
 
 TEST_CASE("the mean length that a token sees is the share-weighted middle of the classes", "[trace]") {
@@ -103,7 +112,7 @@ TEST_CASE("the mean length that a token sees is the share-weighted middle of the
   double all = 0;
   double lower = 256;
   for (std::size_t i = 0; i < byted_shares.size(); ++i) {
-    const double upper = 2048 << i;
+    const double upper = 4096 << i;
     expected += byted_shares[i] * (lower + upper) / 2;
     all += byted_shares[i];
     lower = upper;

@@ -80,7 +80,7 @@ std::map<std::string, RunMetrics> of_plan(std::map<std::string, RunMetrics> runs
 }
 
 // In less of a large space: tests/figures has what README states of the whole one.
-TEST_CASE("tuning finds what exhaustive search finds, in a quarter of its simulations", "[tune]") {
+TEST_CASE("tuning finds what exhaustive search finds, in a third of its simulations", "[tune]") {
   Tuning tuning(without_refinements);
   const TuneResult result = tuning.result();
   const auto all = exhaustive(tuning);
@@ -91,7 +91,7 @@ TEST_CASE("tuning finds what exhaustive search finds, in a quarter of its simula
   CHECK(result.feasible >= std::ssize(all));  // memory of steps that were not looked at may be too small
   const std::int64_t exhaustive_steps = std::ssize(all) * result.steps;
   INFO(result.closed_form_steps << " + " << result.full_steps << " of " << exhaustive_steps);
-  CHECK(4 * (result.closed_form_steps + result.full_steps) <= exhaustive_steps);
+  CHECK(3 * (result.closed_form_steps + result.full_steps) <= exhaustive_steps);
   for (const std::string plan : {"static", "hdp-naive", "hdp-balance"}) {
     CAPTURE(plan);
     const auto is_its_best = [&](const TunedCandidate& each) { return each.plan == plan && each.best_of_plan; };
