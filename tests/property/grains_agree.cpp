@@ -166,7 +166,7 @@ DrawnJob random_job(RandomStream& random, std::uint64_t seed, const Transformer&
                                  .stages = job.mesh.pp,
                                  .served_bytes = {16384, 4096},
                                  .work = placed.work_model(lowering, capacity.tokens),
-                                 .expert_ranks = expert_ranks(experts.ep, job.mesh.tp),
+                                 .expert_ranks = expert_ranks(experts.division(), job.mesh.tp),
                                  .expert_padding = padding,
                                  .host_tokens = 1 << 30};
   if (job.policy.empty()) job.policy = random_policy(random);
