@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
+#include "sim/base/expert_division.h"
 #include "sim/base/id.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/node_list.h"
-#include "sim/model/experts.h"
 
 namespace hdpsim {
 

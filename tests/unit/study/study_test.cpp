@@ -492,13 +492,13 @@ TEST_CASE("what is wrong with experts is told at once, each at its place", "[stu
         Problems{"10:19: 'ep' is 2, but llama-7b has no experts", "12:6: llama-7b has no experts"});
   CHECK(
       StudyFile(changed(eight, "tp: 2", "tp: 4, ep: 2, etp: 3")).problems() ==
-      Problems{"10:24: 'etp' is 3, which does not divide the 14336 columns of an expert of mixtral-8x7b",
-               "10:24: 'etp' is 3, which does not divide 'tp', 4",
-               "10:19: 'ep' is 2, and 'etp' 3, a group of 6 devices; 'tp' is 4: one must be a multiple of the other"});
+      Problems{"10:19: 'ep' is 2, and 'etp' 3, a group of 6 devices; 'tp' is 4: one must be a multiple of the other",
+               "10:27: 'etp' is 3, which does not divide the 14336 columns of an expert of mixtral-8x7b",
+               "10:27: 'etp' is 3, which does not divide 'tp', 4"});
   CHECK(StudyFile(changed(eight, "tp: 2", "tp: 4, etp: 2")).problems() ==
-        Problems{"10:19: 'etp' is 2, but with ep: 1 each expert is cut over tp, 4 devices"});
+        Problems{"10:20: 'etp' is 2, but with ep: 1 each expert is cut over tp, 4 devices"});
   CHECK(StudyFile(changed(eight, "tp: 2", "tp: 4, ep: 2, etp: 2") + "moe: {dispatch: per_node}\n").problems() ==
-        Problems{"10:26: 'etp' is 2, but a dispatcher that sends tokens once to each node does not cut experts yet"});
+        Problems{"10:27: 'etp' is 2, but a dispatcher that sends tokens once to each node does not cut experts yet"});
   CHECK(StudyFile(eight + "moe: {across: wave, capacity_factor: 0, routing: {zipf: -1}}\n").problems() ==
         Problems{"12:15: there is no way across ranks 'wave'",
                  "12:38: 'capacity_factor' is 0, it must be from 0.01 to 100000",
