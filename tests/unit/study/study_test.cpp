@@ -490,11 +490,10 @@ TEST_CASE("what is wrong with experts is told at once, each at its place", "[stu
                  "10:19: 'ep' is 6, 'tp' is 8: one must be a multiple of the other"});
   CHECK(StudyFile(changed(good_study, "tp: 2", "tp: 2, ep: 2") + "moe: {across: waves}\n").problems() ==
         Problems{"10:19: 'ep' is 2, but llama-7b has no experts", "12:6: llama-7b has no experts"});
-  CHECK(
-      StudyFile(changed(eight, "tp: 2", "tp: 4, ep: 2, etp: 3")).problems() ==
-      Problems{"10:19: 'ep' is 2, and 'etp' 3, a group of 6 devices; 'tp' is 4: one must be a multiple of the other",
-               "10:27: 'etp' is 3, which does not divide the 14336 columns of an expert of mixtral-8x7b",
-               "10:27: 'etp' is 3, which does not divide 'tp', 4"});
+  CHECK(StudyFile(changed(eight, "tp: 2", "tp: 4, ep: 2, etp: 3")).problems() ==
+        Problems{"10:19: 'ep' is 2, and 'etp' 3, a group of 6 devices; 'tp' is 4: one must be a multiple of the other",
+                 "10:27: 'etp' is 3, which does not divide the 14336 columns of an expert of mixtral-8x7b",
+                 "10:27: 'etp' is 3, which does not divide 'tp', 4"});
   CHECK(StudyFile(changed(eight, "tp: 2", "tp: 4, etp: 2")).problems() ==
         Problems{"10:20: 'etp' is 2, but with ep: 1 each expert is cut over tp, 4 devices"});
   CHECK(StudyFile(changed(eight, "tp: 2", "tp: 4, ep: 2, etp: 2") + "moe: {dispatch: per_node}\n").problems() ==
