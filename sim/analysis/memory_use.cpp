@@ -75,9 +75,9 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
   const DeviceShape own = stage_shape(setting.model, shape, pipeline_.chunk_map(), stage);
   stages_.push_back({DeviceMemory(setting.model, own, setting.recipe, setting.experts), {}, {}});
   Stage& added = stages_.back();
-  const std::int64_t ep = setting.mesh.ep;
-  const bool has_groups = setting.model.moe && ep > 1;
-  const auto groups = has_groups ? expert_tokens(plan_, setting.mesh.tp, ep) : std::vector<ExpertTokens>{};
+  const std::int64_t devices = setting.mesh.experts().devices();
+  const bool has_groups = setting.model.moe && devices > 1;
+  const auto groups = has_groups ? expert_tokens(plan_, setting.mesh.tp, devices) : std::vector<ExpertTokens>{};
   added.numbers.reserve(plan_.micro_batches.size());
   std::unordered_map<LoadSize, std::uint32_t, LoadSizeHash> known;
   for (std::size_t i = 0; i < plan_.micro_batches.size(); ++i) {
@@ -90,7 +90,7 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
     }
     added.numbers.push_back(number);
     if (number < added.loads.size()) continue;
-    const auto of_experts = has_groups ? std::optional(divided(groups[i].all, ep)) : std::nullopt;
+    const auto of_experts = has_groups ? std::optional(divided(groups[i].all, devices)) : std::nullopt;
     added.loads.push_back(load_on(stage, id, setting, of_experts));
   }
 }

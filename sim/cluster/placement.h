@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
+#include "sim/base/expert_division.h"
 #include "sim/base/id.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/node_list.h"
@@ -20,20 +21,22 @@ struct Mesh {
   std::int64_t hdp = 1;
   std::int64_t tp = 1;
   std::int64_t pp = 1;
-  std::int64_t ep = 1;
+  std::int64_t ep = 1;   ///< See ExpertDivision.
+  std::int64_t etp = 1;  ///< See ExpertDivision.
   /// Consecutive HDP ranks that shard parameters, gradients or the optimizer among each other, as ZeRO's level says;
   /// the other ranks hold the same shards (hybrid sharding). 0: all ranks shard them.
   std::int64_t shard_ranks = 0;
   [[nodiscard]] std::int64_t devices() const { return hdp * tp * pp; }
   [[nodiscard]] bool shards_in_groups() const { return shard_ranks > 0 && shard_ranks < hdp; }
   [[nodiscard]] std::int64_t ranks_of_a_shard_group() const { return shards_in_groups() ? shard_ranks : hdp; }
-  /// Devices that hold the same experts where ep divides these: in all ranks, and in those of a shard group.
-  [[nodiscard]] std::int64_t expert_pool() const { return std::max<std::int64_t>(1, hdp * tp / ep); }
+  [[nodiscard]] ExpertDivision experts() const { return {ep, etp}; }
+  /// Devices that hold the same experts where groups divide these: in all ranks, and in those of a shard group.
+  [[nodiscard]] std::int64_t expert_pool() const { return std::max<std::int64_t>(1, hdp * tp / experts().devices()); }
   [[nodiscard]] std::int64_t expert_shards() const {
-    return std::max<std::int64_t>(1, ranks_of_a_shard_group() * tp / ep);
+    return std::max<std::int64_t>(1, ranks_of_a_shard_group() * tp / experts().devices());
   }
   /// Whether several devices have the same parameters, or the same experts.
-  [[nodiscard]] bool has_data_parallelism() const { return hdp > 1 || (ep > 1 && expert_pool() > 1); }
+  [[nodiscard]] bool has_data_parallelism() const { return hdp > 1 || (experts().has_groups() && expert_pool() > 1); }
 };
 
 /// The device of each part of each HDP rank. A bijection: every device of the job's nodes runs exactly one part. The tp

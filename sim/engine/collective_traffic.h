@@ -21,6 +21,7 @@ namespace hdpsim {
 enum class TrafficSets : std::uint8_t {
   tensor_parallel,        ///< The tp devices of each rank's stage.
   experts,                ///< Expert groups.
+  expert_cuts,            ///< The devices that cut the same experts.
   experts_by_node,        ///< Of expert groups, the devices in the same place of their nodes (NodeExchange) ...
   experts_in_node,        ///< ... and the devices in the same node.
   pool,                   ///< The devices that hold the same shard.
@@ -30,7 +31,7 @@ enum class TrafficSets : std::uint8_t {
   expert_shard_groups,    ///< ... those of them that shard states ...
   expert_shard_replicas,  ///< ... and those that hold the same shard of the same experts.
 };
-inline constexpr std::size_t traffic_sets = 10;
+inline constexpr std::size_t traffic_sets = 11;
 
 /// What a device sends in collectives of one kind by one algorithm.
 struct SetTraffic {

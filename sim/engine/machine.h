@@ -84,8 +84,9 @@ struct Machine {
   Collective tensor_parallel;                        ///< Collectives among the tp devices of a rank's stage.
   Collective pool;                         ///< Collectives over the devices of all ranks that hold the same shard.
   std::optional<HybridSharding> hybrid{};  ///< Empty where the whole pool shards its states.
-  SharingCosts sharing{};  ///< Collectives in the group of a micro-batch; may be empty where keys go around rings.
-  Collective experts{};    ///< Collectives in each expert group; this and the next two are empty where ep is 1.
+  SharingCosts sharing{};    ///< Collectives in the group of a micro-batch; may be empty where keys go around rings.
+  Collective experts{};      ///< Collectives in each expert group; this and the next three are empty where ep is 1.
+  Collective expert_cuts{};  ///< Collectives among the devices that cut the same experts.
   /// All-to-alls in each expert group that send a token once to each node (TensorParallelCollective::once_per_node).
   std::function<Estimate(const MixtureOfExperts&, Bytes)> experts_per_node{};
   Collective expert_pools{};                      ///< Collectives over the devices that hold the same experts ...

@@ -29,6 +29,7 @@ bool SerialForm::add(const Block& block, const std::vector<Duration>& times, con
     const bool always = instruction.first_iteration == 0 && instruction.last_skipped == 0;
     const bool of_group = instruction.opcode == Opcode::share || instruction.opcode == Opcode::rank_wait;
     if (instruction.stream != Stream::compute || !always || of_group) return false;
+    if (host_waits_before(instruction, priced.program)) return false;
     if (instruction.opcode == Opcode::attention) {
       if (loop.is_issued) return false;
       loop.attention.push_back(instruction.work);

@@ -122,7 +122,7 @@ class Probes {
     plan_.ranks = mesh.hdp;
     plan_.capacity = capacity;
     plan_.layers = layers_of_pass(lowering);
-    plan_.expert_ranks = expert_ranks(mesh.ep, mesh.tp);
+    plan_.expert_ranks = expert_ranks(mesh.experts(), mesh.tp);
     plan_.schedule.resize(static_cast<std::size_t>(mesh.hdp));
     add(1, 1);
   }

@@ -100,12 +100,15 @@ void add_experts(Machine& machine, const Site& site, const Mesh& mesh, Collectiv
   const Model groups = model_among(expert_groups(mesh, placement), site);
   const Model pools = model_among(expert_pools(mesh, placement), site);
   const auto exchange = std::make_shared<const NodeExchange>(site, expert_groups(mesh, placement));
+  const Model cuts = model_among(expert_cuts(mesh, placement), site);
   machine.experts = collective_of(groups);
+  machine.expert_cuts = collective_of(cuts);
   machine.experts_per_node = [exchange](const MixtureOfExperts& moe, Bytes tokens) {
     return exchange->estimate(moe, tokens);
   };
   machine.expert_pools = collective_of(pools);
   traffic.set(TrafficSets::experts, groups);
+  traffic.set(TrafficSets::expert_cuts, cuts);
   traffic.set_exchange(exchange);
   traffic.set(TrafficSets::expert_pools, pools);
   if (!mesh.shards_in_groups()) return;
@@ -136,7 +139,7 @@ void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
   machine.sharing = [groups](const SharingRanks& ranks, CollectiveKind kind, Bytes bytes) {
     return groups->estimate(ranks, kind, bytes);
   };
-  if (mesh.ep > 1) add_experts(machine, site, mesh, *traffic);
+  if (mesh.experts().has_groups()) add_experts(machine, site, mesh, *traffic);
   machine.traffic = traffic;
 }
 

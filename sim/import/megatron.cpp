@@ -320,9 +320,10 @@ class MegatronReader {
       }
       return;
     }
-    const std::int64_t group = expert_group(ep, cut);
-    if (group > 1) put(run_.mesh, "ep", group);
-    if (group > 1 && run_.tp % group != 0) {
+    const ExpertDivision division = expert_division(ep, cut);
+    if (ep > 1) put(run_.mesh, "ep", ep);
+    if (division.etp > 1) put(run_.mesh, "etp", division.etp);
+    if (run_.tp % division.devices() != 0) {
       put(run_.moe, "across", std::string("waves"));
       run_.remarks["moe.across"] = "here: all ranks have equally many micro-batches of one length";
     }
@@ -338,16 +339,22 @@ class MegatronReader {
     if (arguments_.is_on("moe_router_padding_for_quantization") || arguments_.is_on("moe_router_padding_for_fp8")) {
       put_truth(run_.moe, "router_padding", true);
     }
-    if (group > 1) read_dispatch();
+    if (ep > 1) read_dispatch(division);
   }
 
   // Megatron-LM sends tokens once to each node where its flexible dispatcher calls DeepEP or Hybrid-EP.
-  void read_dispatch() {
+  void read_dispatch(const ExpertDivision& division) {
     const std::string dispatcher = arguments_.word("moe_token_dispatcher_type", "allgather");
     const std::string backend = arguments_.word("moe_flex_dispatcher_backend", "deepep");
-    if (dispatcher == "flex" && backend == "hybridep") {
+    const bool is_hybrid = dispatcher == "flex" && backend == "hybridep";
+    const bool is_per_node = dispatcher == "flex" && (arguments_.is_on("moe_enable_deepep") || backend == "deepep");
+    if ((is_hybrid || is_per_node) && division.etp > 1) {
+      arguments_.note_unmodelled("moe_token_dispatcher_type",
+                                 "copies for experts that are cut travel in all-to-alls, not once to each node",
+                                 effects::faster);
+    } else if (is_hybrid) {
       put(run_.moe, "dispatch", std::string("hybrid_ep"));
-    } else if (dispatcher == "flex" && (arguments_.is_on("moe_enable_deepep") || backend == "deepep")) {
+    } else if (is_per_node) {
       put(run_.moe, "dispatch", std::string("per_node"));
     } else if (dispatcher != "alltoall") {
       arguments_.note_unmodelled("moe_token_dispatcher_type",
@@ -356,24 +363,17 @@ class MegatronReader {
     }
   }
 
-  // A study divides experts or cuts them; whole experts of as many devices need as much memory.
-  std::int64_t expert_group(std::int64_t ep, std::int64_t cut) {
-    const std::int64_t experts = arguments_.number("num_experts", experts_range, 1);
-    if (cut == 1) {
-      if (ep == 1 && run_.tp > 1) {
-        arguments_.note_unmodelled("expert_tensor_parallel_size",
-                                   "each expert is cut over tp, not held whole everywhere", effects::larger);
-      }
-      return ep;
+  // Devices that cut experts are some of those of tp.
+  ExpertDivision expert_division(std::int64_t ep, std::int64_t cut) {
+    if (ep == 1 && cut < run_.tp) {
+      arguments_.note_unmodelled("expert_tensor_parallel_size", "without expert groups each expert is cut over tp",
+                                 effects::larger);
     }
-    if (ep == 1) return 1;
-    const bool divides = experts % (ep * cut) == 0;
-    arguments_.note_unmodelled(
-        "expert_tensor_parallel_size",
-        fmt::format("experts are not divided and cut as well: {} devices hold whole ones (mesh.ep)",
-                    divides ? ep * cut : ep),
-        effects::other_time);
-    return divides ? ep * cut : ep;
+    if (cut <= run_.tp) return {ep, ep > 1 ? cut : 1};
+    arguments_.note_unmodelled("expert_tensor_parallel_size",
+                               fmt::format("experts are cut over the {} devices of tp, not more", run_.tp),
+                               effects::other_time);
+    return {ep, ep > 1 ? run_.tp : 1};
   }
 
   const ImportOptions& options_;

@@ -122,18 +122,22 @@ double kept_copies(const Transformer& model, const ExpertLayout& layout) {
   return std::min(1.0, kept);
 }
 
-std::int64_t expert_ranks(std::int64_t ep, std::int64_t tp) {
-  return ep > tp ? ep / tp : 1;
+std::int64_t expert_ranks(const ExpertDivision& division, std::int64_t tp) {
+  return std::max<std::int64_t>(1, division.devices() / tp);
 }
 
-ExpertTokens tokens_inside(std::int64_t tokens, std::int64_t tp, std::int64_t ep) {
-  if (ep == 1) return {tokens, tokens};
+ExpertTokens tokens_inside(std::int64_t tokens, std::int64_t tp, std::int64_t devices) {
+  if (devices == 1) return {tokens, tokens};
   const std::int64_t most = divided(tokens, tp);
-  return {most, std::min(most * ep, tokens)};
+  return {most, std::min(most * devices, tokens)};
+}
+
+std::int64_t ExpertRows::computed() const {
+  return sum_of(slowest);
 }
 
 std::int64_t ExpertRows::received() const {
-  return sum_of(slowest);
+  return divided(computed(), etp);
 }
 
 ExpertRows expert_rows(const MixtureOfExperts& moe, const ExpertLayout& layout, const ExpertTokens& tokens) {
@@ -143,6 +147,7 @@ ExpertRows expert_rows(const MixtureOfExperts& moe, const ExpertLayout& layout, 
   const auto first = rows.begin() + static_cast<std::ptrdiff_t>(fullest_device(rows, per_device));
   const std::int64_t kept = sum_of(rows);
   ExpertRows found;
+  found.etp = layout.division().cut(1);
   found.slowest.assign(first, first + static_cast<std::ptrdiff_t>(per_device));
   found.even.assign(per_device, divided(kept, moe.experts));
   const std::int64_t copies = tokens.most * moe.experts_per_token;
@@ -154,16 +159,20 @@ ExpertRows expert_rows(const MixtureOfExperts& moe, const ExpertLayout& layout, 
 double hottest_device(const MixtureOfExperts& moe, const ExpertLayout& layout) {
   constexpr std::int64_t many = 1 << 20;
   const ExpertRows rows = expert_rows(moe, layout, {many, many * layout.ep});
-  return static_cast<double>(rows.received()) / static_cast<double>(many * moe.experts_per_token);
+  return static_cast<double>(rows.computed()) / static_cast<double>(many * moe.experts_per_token);
 }
 
 ExpertUse expert_use(const Transformer& model, const ExpertLayout& layout) {
   if (!model.moe) return {};
-  return {layout.ep, hottest_device(*model.moe, layout)};
+  return {layout.ep, hottest_device(*model.moe, layout), layout.etp};
 }
 
 Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows, bool fp8) {
   return Bytes(std::max(rows.sent, rows.received()) * bytes_of_copy(model, fp8));
+}
+
+Bytes expert_gather_bytes(const Transformer& model, const ExpertRows& rows, bool fp8) {
+  return Bytes(rows.computed() * bytes_of_copy(model, fp8));
 }
 
 Bytes token_exchange_bytes(const Transformer& model, const ExpertRows& rows, bool fp8) {

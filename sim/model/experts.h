@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/base/expert_division.h"
 #include "sim/base/units.h"
 #include "sim/model/transformer.h"
 
@@ -25,9 +26,8 @@ enum class ExpertDispatch : std::uint8_t {
 
 /// How a job divides the experts of a layer, and how the router fills them.
 struct ExpertLayout {
-  /// Devices of an expert group (expert parallelism): each holds 1 / ep of a layer's experts, whole, and tokens travel
-  /// to them. 1: no groups; the tensor-parallel devices cut every expert as they cut a dense MLP.
-  std::int64_t ep = 1;
+  std::int64_t ep = 1;   ///< See ExpertDivision.
+  std::int64_t etp = 1;  ///< See ExpertDivision.
   /// An expert takes at most this many times the even share of copies; copies beyond that are dropped. Empty if it
   /// takes all (dropless).
   std::optional<double> capacity_factor = {};
@@ -42,6 +42,7 @@ struct ExpertLayout {
   /// skip_routed_expert_padding).
   bool router_padding = false;
 
+  [[nodiscard]] ExpertDivision division() const { return {ep, etp}; }
   friend bool operator==(const ExpertLayout&, const ExpertLayout&) = default;
 };
 
@@ -53,8 +54,8 @@ struct ExpertLayout {
 /// The share of all copies that experts take, by their shares and the capacity factor; 1 without experts.
 [[nodiscard]] double kept_copies(const Transformer& model, const ExpertLayout& layout);
 
-/// HDP ranks that an expert group spans: 1 inside a rank, else ep / tp.
-[[nodiscard]] std::int64_t expert_ranks(std::int64_t ep, std::int64_t tp);
+/// HDP ranks that an expert group spans: 1 inside a rank, else its devices / tp.
+[[nodiscard]] std::int64_t expert_ranks(const ExpertDivision& division, std::int64_t tp);
 
 /// Tokens that the devices of one expert group have when a layer begins.
 struct ExpertTokens {
@@ -62,17 +63,21 @@ struct ExpertTokens {
   std::int64_t all = 0;   ///< Tokens of all devices of the group.
   friend bool operator==(const ExpertTokens&, const ExpertTokens&) = default;
 };
-/// The tokens of a group inside an HDP rank of `tokens` tokens, under sequence parallelism; with ep 1 all devices of
-/// the rank gather all tokens.
-[[nodiscard]] ExpertTokens tokens_inside(std::int64_t tokens, std::int64_t tp, std::int64_t ep);
+/// The tokens of a group of `devices` inside an HDP rank of `tokens` tokens, under sequence parallelism; without groups
+/// (1) all devices of the rank gather all tokens.
+[[nodiscard]] ExpertTokens tokens_inside(std::int64_t tokens, std::int64_t tp, std::int64_t devices);
 
-/// Rows of the products of each expert on one device.
+/// Rows of the products of each expert on one device: copies from all devices of its group.
 struct ExpertRows {
   std::vector<std::int64_t> slowest;  ///< Rows on the device that has most of them.
   std::vector<std::int64_t> even;     ///< Rows on every device if the computed copies were spread evenly.
   std::int64_t sent = 0;              ///< Copies that leave the device that has most tokens.
+  std::int64_t etp = 1;               ///< Devices that cut an expert, each of which receives a part of its copies.
 
-  [[nodiscard]] std::int64_t received() const;  ///< Copies that arrive at the device that has most rows.
+  /// Copies that the device with most rows computes / of them, those that arrive in the all-to-all: devices that cut an
+  /// expert bring theirs together.
+  [[nodiscard]] std::int64_t computed() const;
+  [[nodiscard]] std::int64_t received() const;
 };
 /// The rows for a model with experts; ep must divide their number (checked).
 [[nodiscard]] ExpertRows expert_rows(const MixtureOfExperts& moe, const ExpertLayout& layout,
@@ -82,8 +87,11 @@ struct ExpertRows {
 
 /// What the memory of layers with experts needs to know of a layout.
 struct ExpertUse {
-  std::int64_t ep = 1;  ///< Devices of an expert group: see ExpertLayout.
-  double hottest = 1;   ///< Copies on the expert device that has most, relative to an even share.
+  std::int64_t ep = 1;   ///< See ExpertDivision.
+  double hottest = 1;    ///< Copies on the expert device that has most, relative to an even share.
+  std::int64_t etp = 1;  ///< See ExpertDivision.
+
+  [[nodiscard]] ExpertDivision division() const { return {ep, etp}; }
 };
 /// The use that a layout makes of a model's experts; the default for a model without experts.
 [[nodiscard]] ExpertUse expert_use(const Transformer& model, const ExpertLayout& layout);
@@ -92,7 +100,11 @@ struct ExpertUse {
 /// most to send or receive sends or receives, its own part included. That device sets the pace of the all-to-all. In
 /// fp8 each 128 columns of a token have an fp32 scale.
 [[nodiscard]] Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows, bool fp8 = false);
-/// The same with each token counted once, and not once for each of its experts: ExpertDispatch::per_node.
+/// Bytes of the all-gather in which the devices that cut experts bring their copies together, and of the reduce-scatter
+/// of the results' partial sums, as nccl-tests counts them: all copies that the device computes (Megatron-Core,
+/// token_dispatcher.py, MoEAlltoAllTokenDispatcher.dispatch_postprocess and combine_preprocess).
+[[nodiscard]] Bytes expert_gather_bytes(const Transformer& model, const ExpertRows& rows, bool fp8 = false);
+/// expert_exchange_bytes() with each token counted once, and not for each of its experts: ExpertDispatch::per_node.
 [[nodiscard]] Bytes token_exchange_bytes(const Transformer& model, const ExpertRows& rows, bool fp8 = false);
 
 /// The mean number of parts in which a token has an expert, itself included, where `parts` equal parts of a mixture's

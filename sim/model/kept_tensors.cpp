@@ -57,13 +57,15 @@ std::vector<KeptTensor> saved_outputs(const LayerOperations& layer) {
   return list;
 }
 
-// Where an expert group computes copies, its device with most of them has its own part of them alone.
+// Where an expert group computes copies, its device with most of them has its own part of them alone. Devices that cut
+// experts have all of each other's copies, and a part of their columns.
 KeptTensor held(KeptTensor tensor, const ExpertUse& use) {
   if (!tensor.of_experts || use.ep == 1) {
     tensor.of_experts = false;
     return tensor;
   }
-  tensor.bytes_per_token = std::llround(use.hottest * static_cast<double>(tensor.bytes_per_token));
+  const double gathered = tensor.cut ? 1 : static_cast<double>(use.etp);
+  tensor.bytes_per_token = std::llround(use.hottest * gathered * static_cast<double>(tensor.bytes_per_token));
   tensor.cut = false;
   return tensor;
 }

@@ -68,10 +68,11 @@ DeviceShape whole_shape(const Transformer& model, DeviceShape shape) {
 namespace {
 
 // Parameters of one layer. Where products add gradients up, experts of one shape count once.
-std::int64_t gradient_weights(const Transformer& model, const Recipe& recipe, std::int64_t tp, std::int64_t ep) {
-  std::int64_t sum = device_parameters(model, {{1, 0}}, 0, tp, ep).all();
+std::int64_t gradient_weights(const Transformer& model, const Recipe& recipe, std::int64_t tp,
+                              const ExpertDivision& experts) {
+  std::int64_t sum = device_parameters(model, {{1, 0}}, 0, tp, experts).all();
   if (recipe.summed_bytes() == 0) return sum;
-  for (const WeightMatrix& matrix : weight_matrices(model, tp, ep)) {
+  for (const WeightMatrix& matrix : weight_matrices(model, tp, experts)) {
     sum -= (matrix.count - 1) * matrix.rows * matrix.columns;
   }
   return sum;
@@ -81,10 +82,10 @@ std::int64_t gradient_weights(const Transformer& model, const Recipe& recipe, st
 // themselves, but autograd wants a tensor of each weight's shape, which Transformer Engine makes once per shape
 // (get_dummy_wgrad): together the weights of a layer, in elements. In fp32 they are the gradients that FSDP's flat
 // gradient is assembled from. Frozen weights have none; in 4 bits the largest of them is there in elements.
-Bytes weight_workspace(const Transformer& model, const Recipe& recipe, std::int64_t tp, std::int64_t ep) {
+Bytes weight_workspace(const Transformer& model, const Recipe& recipe, std::int64_t tp, const ExpertDivision& experts) {
   const std::int64_t element_bytes = model.element_bytes;
   if (!recipe.lora.is_on())
-    return Bytes(gradient_weights(model, recipe, tp, ep) * recipe.parameter_bytes(element_bytes));
+    return Bytes(gradient_weights(model, recipe, tp, experts) * recipe.parameter_bytes(element_bytes));
   std::int64_t largest = 0;
   for (const LayerOperation& operation : layer_operations(model, {}).list) {
     for (const WeightShape& weight : operation.weights) {
@@ -94,8 +95,9 @@ Bytes weight_workspace(const Transformer& model, const Recipe& recipe, std::int6
   return Bytes(recipe.lora.dequantizes() ? largest * element_bytes : 0);
 }
 
-Bytes reserve_of(const DeviceShape& shape, std::int64_t ep) {
-  const std::int64_t of_experts = ep == 1 ? 0 : 1 + (shape.pool * shape.tp > ep ? 1 : 0);
+Bytes reserve_of(const DeviceShape& shape, const ExpertDivision& experts) {
+  const std::int64_t of_pool = shape.pool * shape.tp > experts.devices() ? 1 : 0;
+  const std::int64_t of_experts = experts.has_groups() ? 1 + of_pool + (experts.etp > 1 ? 1 : 0) : 0;
   return default_reserve(shape.tp, shape.pp, shape.pool) + communicator * of_experts;
 }
 
@@ -123,14 +125,14 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   const bool is_all_first =
       recipe.recompute.has(LayerModule::projection) || recipe.recompute == Recompute::per_operation;
   if (!is_all_first) again_at_mlp_ = with_mlp(again_at_mlp_, true);
-  const std::int64_t ep = experts.ep;
-  const StateBytes states = state_bytes(model, shape, recipe, ep);
+  const ExpertDivision division = experts.division();
+  const StateBytes states = state_bytes(model, shape, recipe, division);
   states_[MemoryPart::parameters] = states.parameters;
   states_[MemoryPart::gradients] = states.gradients;
   states_[MemoryPart::optimizer] = states.optimizer;
   host_states_ = states.host;
-  if (!shape.layers.empty()) states_[MemoryPart::workspace] = weight_workspace(model_, recipe, shape.tp, ep);
-  states_[MemoryPart::reserve] = recipe.reserve.value_or(reserve_of(shape, ep));
+  if (!shape.layers.empty()) states_[MemoryPart::workspace] = weight_workspace(model_, recipe, shape.tp, division);
+  states_[MemoryPart::reserve] = recipe.reserve.value_or(reserve_of(shape, division));
 }
 
 // Of a layer with shared experts the tensors are those of the others, which come behind them.
@@ -343,8 +345,9 @@ Bytes DeviceMemory::of_mlp(const Width& columns, const MemoryLoad& load) const {
     const std::int64_t all = load.tokens * width;
     return Bytes((columns.is_cut ? divided(all, shape_.tp) : all) * model_.element_bytes);
   }
-  return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * model_.element_bytes)
-      .scaled(experts_.hottest);
+  const std::int64_t gathered = columns.is_cut ? 1 : experts_.etp;  // devices, each with a part of the copies
+  const std::int64_t tokens = load.expert_tokens.value_or(divided(load.tokens, shape_.tp));
+  return Bytes(tokens * gathered * width * model_.element_bytes).scaled(experts_.hottest);
 }
 
 }  // namespace hdpsim

@@ -95,6 +95,16 @@ std::vector<Gemm> mixing_products(const LinearMixing& mixing, std::int64_t token
   return products;
 }
 
+std::vector<Gemm> products_again(const LinearMixing& mixing, std::int64_t tokens, std::int64_t tp) {
+  if (!mixing.delta_rule || mixing.chunk <= 1) return {};
+  const std::int64_t rows = tokens * divided(mixing.heads, tp);
+  const std::int64_t states = divided(rows, mixing.chunk);
+  return {{rows, mixing.key_dim, mixing.chunk},
+          {rows, mixing.value_dim, mixing.chunk},
+          {rows, mixing.value_dim, mixing.key_dim},
+          {states * mixing.key_dim, mixing.value_dim, mixing.chunk}};
+}
+
 Bytes state_bytes(const LinearMixing& mixing, std::int64_t tp) {
   return Bytes(divided(mixing.heads, tp) * mixing.key_dim * mixing.value_dim * fp32_bytes);
 }

@@ -44,6 +44,10 @@ namespace hdpsim {
 /// and under the delta rule (Yang et al. 2024, section 3.2) the scores of keys, the inverse of a triangle of c x c, its
 /// products with keys and values, and what the state held. Empty for a scan. Backward has two products for each.
 [[nodiscard]] std::vector<Gemm> mixing_products(const LinearMixing& mixing, std::int64_t tokens, std::int64_t tp);
+/// Those of them that backward of the delta rule computes again first: of the triangle with keys and values, the states
+/// and what they held (flash-linear-attention, fla/ops/gated_delta_rule/chunk.py, chunk_gated_delta_rule_bwd:
+/// recompute_w_u_fwd, chunk_gated_delta_rule_fwd_h). Empty without it.
+[[nodiscard]] std::vector<Gemm> products_again(const LinearMixing& mixing, std::int64_t tokens, std::int64_t tp);
 /// The state that a layer hands from token to token, on one device, in fp32.
 [[nodiscard]] Bytes state_bytes(const LinearMixing& mixing, std::int64_t tp);
 

@@ -225,6 +225,11 @@ void OperationWork::residual(const LayerOperation& of) {
 
 // It has no weights: both products of backward are for gradients of what it reads.
 void OperationWork::mixing(const LayerOperation& of) {
+  if (!is_forward() && computes(Gradients::inputs)) {
+    for (const Gemm& again : products_again(*operations_.layer.linear, rows(of), rows_.tp)) {
+      work_.gemms.push_back(again);
+    }
+  }
   for (const Gemm& forward : mixing_products(*operations_.layer.linear, rows(of), rows_.tp)) {
     if (is_forward()) {
       work_.gemms.push_back(forward);

@@ -85,33 +85,33 @@ std::int64_t parameters_around_layers(const Transformer& model, bool input, bool
   return (input ? input_parameters(model) : 0) + (output ? output_parameters(model, input) : 0);
 }
 
-std::vector<WeightMatrix> weight_matrices(const Transformer& layer, std::int64_t tp, std::int64_t ep) {
+std::vector<WeightMatrix> weight_matrices(const Transformer& layer, std::int64_t tp, const ExpertDivision& experts) {
   std::vector<WeightMatrix> list;
   for (const LayerOperation& operation : layer_operations(layer, {}).list) {
-    const bool is_whole = operation.is_of_experts() && ep > 1;
-    const std::int64_t cut = is_whole ? 1 : tp;
+    const bool is_divided = operation.is_of_experts() && experts.has_groups();
+    const std::int64_t cut = is_divided ? experts.etp : tp;
     for (const WeightShape& weight : operation.weights) {
       if (weight.parameters() == 0) continue;
       list.push_back({equal_part(weight.rows, cut), equal_part(weight.columns, cut),
-                      is_whole ? weight.count / ep : weight.count, is_whole});
+                      is_divided ? weight.count / experts.ep : weight.count, is_divided});
     }
   }
   return list;
 }
 
 DeviceParameters device_parameters(const Transformer& model, const std::vector<LayerRun>& runs, std::int64_t others,
-                                   std::int64_t tp, std::int64_t ep) {
+                                   std::int64_t tp, const ExpertDivision& experts) {
   DeviceParameters held;
   std::int64_t vectors = others;
   for (const LayerRun& run : runs) {
     const Transformer alike = of_kind(model, run.kind);
-    for (const WeightMatrix& matrix : weight_matrices(alike, tp, ep)) {
-      (matrix.whole_experts ? held.experts : held.common) += run.count * matrix.parameters();
+    for (const WeightMatrix& matrix : weight_matrices(alike, tp, experts)) {
+      (matrix.of_group ? held.experts : held.common) += run.count * matrix.parameters();
       held.weights += run.count * matrix.parameters();
     }
     const LayerParameters of_layer = layer_parameters(alike);
     vectors += run.count * of_layer.vectors;
-    (ep > 1 ? held.experts : vectors) += run.count * of_layer.expert_vectors / ep;
+    (experts.has_groups() ? held.experts : vectors) += run.count * of_layer.expert_vectors / experts.devices();
   }
   held.common += divided(vectors, tp);
   return held;

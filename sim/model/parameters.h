@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/model/experts.h"
 #include "sim/model/layers.h"
 #include "sim/model/recipe.h"
 #include "sim/model/recompute.h"
@@ -32,7 +33,7 @@ struct WeightMatrix {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t count = 1;
-  bool whole_experts = false;  ///< Of experts that are whole on this device.
+  bool of_group = false;  ///< Of experts that expert groups divide.
 
   [[nodiscard]] std::int64_t parameters() const { return rows * columns * count; }
   friend bool operator==(const WeightMatrix&, const WeightMatrix&) = default;
@@ -42,13 +43,14 @@ struct WeightMatrix {
 /// vectors of norms and of state spaces. A device has rows of the products that make queries, keys, values and the
 /// MLP's inner tensor, and columns of those that follow. Queries, keys and values are a matrix each; the gate is one
 /// matrix with the up projection, as Megatron-Core has them. What makes latents, the indexer and the router are whole
-/// on every device. Experts are cut over tp, or whole where `ep` devices, more than 1, divide them.
-[[nodiscard]] std::vector<WeightMatrix> weight_matrices(const Transformer& layer, std::int64_t tp, std::int64_t ep);
+/// on every device. Experts are divided and cut as `experts` says.
+[[nodiscard]] std::vector<WeightMatrix> weight_matrices(const Transformer& layer, std::int64_t tp,
+                                                        const ExpertDivision& experts);
 
 /// Parameters of one device.
 struct DeviceParameters {
   std::int64_t common = 0;   ///< Those of which the whole data-parallel group has the same.
-  std::int64_t experts = 0;  ///< Of experts that are whole on the device, which fewer devices have.
+  std::int64_t experts = 0;  ///< Of experts that expert groups divide, which fewer devices have.
   std::int64_t weights = 0;  ///< Those of both that are matrices of layers.
 
   [[nodiscard]] std::int64_t all() const { return common + experts; }
@@ -63,11 +65,11 @@ struct DeviceParameters {
   }
 };
 
-/// Those of one of `tp` devices in expert groups of `ep` devices, which have some layers and `others` around them. It
-/// has the weight_matrices() of each layer, and of norms, biases and `others` a part of tp, rounded up: norms are whole
-/// on every device, but less than a thousandth of a layer. O(kinds of layers).
+/// Those of one of `tp` devices, which have some layers and `others` around them. It has the weight_matrices() of each
+/// layer, and of norms, biases and `others` a part of tp, rounded up: norms are whole on every device, but less than a
+/// thousandth of a layer. O(kinds of layers).
 [[nodiscard]] DeviceParameters device_parameters(const Transformer& model, const std::vector<LayerRun>& runs,
-                                                 std::int64_t others, std::int64_t tp, std::int64_t ep);
+                                                 std::int64_t others, std::int64_t tp, const ExpertDivision& experts);
 
 /// Those of them that are trained: all or, with Recipe::lora, the adapters' instead.
 [[nodiscard]] DeviceParameters trained_parameters(const Transformer& model, const std::vector<LayerRun>& runs,

@@ -128,9 +128,19 @@ DeviceSets shard_replicas(const DeviceSets& pools, std::int64_t devices) {
 }
 
 DeviceSets expert_groups(const Mesh& mesh, const Placement& placement) {
+  DeviceSets exchanging;
+  for (std::int64_t stage = 0; stage < mesh.pp; ++stage) {
+    DeviceSets groups;
+    add_groups(devices_of_stage(mesh, placement, stage), mesh.experts().devices(), groups);
+    for (const std::vector<DeviceId>& group : groups) add_places(group, mesh.etp, exchanging);
+  }
+  return exchanging;
+}
+
+DeviceSets expert_cuts(const Mesh& mesh, const Placement& placement) {
   DeviceSets groups;
   for (std::int64_t stage = 0; stage < mesh.pp; ++stage) {
-    add_groups(devices_of_stage(mesh, placement, stage), mesh.ep, groups);
+    add_groups(devices_of_stage(mesh, placement, stage), mesh.etp, groups);
   }
   return groups;
 }
@@ -138,7 +148,7 @@ DeviceSets expert_groups(const Mesh& mesh, const Placement& placement) {
 DeviceSets expert_pools(const Mesh& mesh, const Placement& placement) {
   DeviceSets all;
   for (std::int64_t stage = 0; stage < mesh.pp; ++stage) {
-    add_places(devices_of_stage(mesh, placement, stage), mesh.ep, all);
+    add_places(devices_of_stage(mesh, placement, stage), mesh.experts().devices(), all);
   }
   return all;
 }

@@ -27,9 +27,11 @@ using DeviceSets = std::vector<std::vector<DeviceId>>;
 [[nodiscard]] DeviceSets shard_groups(const DeviceSets& pools, std::int64_t devices);
 [[nodiscard]] DeviceSets shard_replicas(const DeviceSets& pools, std::int64_t devices);
 
-/// The expert groups of a mesh: ep consecutive devices each, stage by stage. A device's place in its group decides
-/// which of a layer's experts it has.
+/// The devices that exchange tokens in all-to-alls of experts, stage by stage: of the consecutive devices of each
+/// expert group (ExpertDivision::devices()) the ep that have the same part of their experts.
 [[nodiscard]] DeviceSets expert_groups(const Mesh& mesh, const Placement& placement);
+/// The devices that cut the same experts (ExpertDivision::etp).
+[[nodiscard]] DeviceSets expert_cuts(const Mesh& mesh, const Placement& placement);
 /// The devices that have the same experts: one set per place in a group, stage by stage.
 [[nodiscard]] DeviceSets expert_pools(const Mesh& mesh, const Placement& placement);
 

@@ -19,8 +19,8 @@ class LayerSteps {
         own_tokens_((layer.tokens + layer.tp - 1) / layer.tp) {}
 
   std::vector<ExpertStep> activations() {
-    const bool in_groups = layer_.layout.ep > 1;
-    const std::int64_t cut = in_groups ? 1 : layer_.tp;
+    const bool in_groups = division().has_groups();
+    const std::int64_t cut = division().cut(layer_.tp);
     const auto work = [&](const std::vector<std::int64_t>& rows) {
       return work_of(layer_.operations, {.tp = cut, .copies = rows}, {DensePart::expert_activation}, direction_);
     };
@@ -69,17 +69,19 @@ class LayerSteps {
                                 direction_, layer_.gradients));
   }
 
-  // The experts with these rows each, whole or cut by the tensor-parallel devices.
-  [[nodiscard]] LinearPart experts(const std::vector<std::int64_t>& rows, bool whole) const {
+  [[nodiscard]] ExpertDivision division() const { return layer_.layout.division(); }
+
+  // The experts with these rows each, of a group or cut by the tensor-parallel devices.
+  [[nodiscard]] LinearPart experts(const std::vector<std::int64_t>& rows, bool of_group) const {
     const ExpertLayout& layout = layer_.layout;
     const bool is_hybrid = layout.dispatch == ExpertDispatch::hybrid_ep;
     // DeepEP leaves the tokens in the order of the devices that sent them, whatever the experts.
-    const bool sorts = whole && !is_hybrid && (rows.size() > 1 || is_per_node());
+    const bool sorts = of_group && !is_hybrid && (rows.size() > 1 || is_per_node());
     const bool pads = is_narrow(layer_.operations.recipe.products) && !is_hybrid && !layout.router_padding;
     return work_of(layer_.operations,
-                   {.tp = whole ? 1 : layer_.tp,
+                   {.tp = division().cut(layer_.tp),
                     .copies = rows,
-                    .fp8_sent = whole && layout.fp8_sent,
+                    .fp8_sent = of_group && layout.fp8_sent,
                     .sorted = sorts,
                     .padded = pads},
                    {DensePart::experts}, direction_, layer_.gradients);
@@ -89,7 +91,7 @@ class LayerSteps {
     const bool is_forward = direction_ == Direction::forward;
     const DensePart first = is_forward ? DensePart::copies : DensePart::sum_of_copies;
     const DensePart last = is_forward ? DensePart::sum_of_copies : DensePart::copies;
-    if (layer_.layout.ep > 1) {
+    if (division().has_groups()) {
       if (!is_per_node()) add(first, own_tokens_);
       if (layer_.layout.fp8_sent) add(DensePart::sent_cast, own_tokens_);
       exchanged_experts();
@@ -106,8 +108,14 @@ class LayerSteps {
   void exchanged_experts() {
     const LinearPart even = experts(rows_.even, true);
     const LinearPart slowest = experts(rows_.slowest, true);
-    steps_.emplace_back(ExchangedExperts{exchange(layer_.layout.fp8_sent), exchange(false), even,
-                                         wait_for(slowest, even), is_per_node()});
+    ExchangedExperts experts{exchange(layer_.layout.fp8_sent), exchange(false), even, wait_for(slowest, even),
+                             is_per_node()};
+    experts.to_experts.host_waits = direction_ == Direction::forward;  // backward knows all sizes
+    if (layer_.layout.etp > 1) {
+      experts.gathered = among_cuts(CollectiveKind::all_gather, layer_.layout.fp8_sent);
+      experts.reduced = among_cuts(CollectiveKind::reduce_scatter, false);
+    }
+    steps_.emplace_back(std::move(experts));
   }
 
   [[nodiscard]] bool is_per_node() const { return sends_once_per_node(layer_.layout.dispatch); }
@@ -119,6 +127,14 @@ class LayerSteps {
             .part = DensePart::mlp,
             .direction = direction_,
             .among = CollectiveGroup::experts};
+  }
+
+  [[nodiscard]] TensorParallelCollective among_cuts(CollectiveKind kind, bool fp8) const {
+    return {.kind = kind,
+            .bytes = expert_gather_bytes(model_, rows_, fp8),
+            .part = DensePart::mlp,
+            .direction = direction_,
+            .among = CollectiveGroup::expert_cuts};
   }
 
   // Adds the work of an even share, and the wait for the device that has most rows.

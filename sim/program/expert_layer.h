@@ -29,6 +29,9 @@ struct ExchangedExperts {
   LinearPart even;  ///< With the copies spread evenly over the devices.
   std::optional<ExpertWait> wait{};
   bool once_per_node = false;  ///< Tokens travel once to each node.
+  /// Where devices cut experts: behind the first all-to-all and before the second.
+  std::optional<TensorParallelCollective> gathered{};
+  std::optional<TensorParallelCollective> reduced{};
 };
 
 using ExpertStep = std::variant<LinearPart, TensorParallelCollective, ExpertWait, ExchangedExperts>;
@@ -37,6 +40,9 @@ using ExpertStep = std::variant<LinearPart, TensorParallelCollective, ExpertWait
 ///
 ///     shared experts (all-gather and reduce-scatter like a dense MLP) | router | permutation of copies |
 ///     all-to-all | experts, and the wait for the fullest device | all-to-all | sum of copies
+///
+/// and where devices cut experts between them, an all-gather of copies before the experts and a reduce-scatter of
+/// results behind them.
 ///
 /// Where tokens travel once to each node (ExpertDispatch::per_node), those who send copy none and sum none. Without
 /// expert groups, tokens are all-gathered before they are copied, and partial sums are reduce-scattered after the

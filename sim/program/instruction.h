@@ -125,7 +125,11 @@ struct OverlappedProduct {
 };
 
 /// The devices that take part in a collective within a layer.
-enum class CollectiveGroup : std::uint8_t { tensor_parallel, experts };
+enum class CollectiveGroup : std::uint8_t {
+  tensor_parallel,
+  experts,      ///< Those of an expert group that have the same part of their experts.
+  expert_cuts,  ///< Those that cut the same experts (ExpertDivision::etp).
+};
 
 /// A collective among the tensor-parallel devices of a rank. Under sequence parallelism (Korthikanti et al. 2022):
 ///   - Forward, it follows `part` and combines the part's results: an all-gather of a norm's tokens, a reduce-scatter
@@ -140,7 +144,8 @@ enum class CollectiveGroup : std::uint8_t { tensor_parallel, experts };
 /// al. 2021, section 4.1).
 ///
 /// An all-to-all runs in an expert group instead: it sends copies of tokens, or their gradients, to their experts or
-/// back. Its bytes are those of expert_exchange_bytes() or token_exchange_bytes().
+/// back. Its bytes are those of expert_exchange_bytes() or token_exchange_bytes(). Between the two, the devices that
+/// cut experts all-gather copies and reduce-scatter results: expert_gather_bytes().
 struct TensorParallelCollective {
   CollectiveKind kind = CollectiveKind::all_gather;  ///< Or reduce_scatter, all_reduce, all_to_all.
   Bytes bytes;                                       ///< Bytes of all tokens together.
@@ -152,6 +157,10 @@ struct TensorParallelCollective {
   /// mixture with this index into MicroBatchProgram::mixtures; bytes are those of tokens. None: copies travel one by
   /// one.
   std::optional<std::uint32_t> once_per_node{};
+  /// The host waits for the device before it issues this: it reads how many copies go to each expert, and so how much
+  /// each device sends and how many rows products have (Megatron-Core, token_dispatcher.py: cuda_sync_point
+  /// "before_ep_alltoall", _HybridEPManager's "CPU sync"; DeepEP, README.md: "the CPU will wait for the GPU's signal").
+  bool host_waits = false;
 };
 
 /// What the ranks of a group bring together or trade in a collective.

@@ -54,7 +54,7 @@ std::vector<LayerRun> layers_of_stage(const Transformer& model, const ChunkMap& 
 DeviceParameters stage_parameters(const Transformer& model, const Mesh& mesh, const ChunkMap& chunks,
                                   std::int64_t stage) {
   const std::int64_t around = parameters_around_layers(model, chunks.has_embedding(stage), chunks.has_head(stage));
-  return device_parameters(model, layers_of_stage(model, chunks, stage), around, mesh.tp, mesh.ep);
+  return device_parameters(model, layers_of_stage(model, chunks, stage), around, mesh.tp, mesh.experts());
 }
 
 PoolBytes gathered_bytes(const Recipe& recipe, const DeviceParameters& held, const DeviceParameters& trained,
@@ -69,7 +69,7 @@ ModelParts parts_of(const LoweringOptions& job) {
   std::vector<LayerKind> kinds;
   for (Transformer& alone : of_each_kind(model)) {
     const std::vector<LayerRun> layer = {{1, kinds.size()}};
-    const DeviceParameters held = device_parameters(model, layer, 0, mesh.tp, mesh.ep);
+    const DeviceParameters held = device_parameters(model, layer, 0, mesh.tp, mesh.experts());
     const DeviceParameters trained = trained_parameters(model, layer, recipe, held, mesh.tp);
     LayerOperations operations = layer_operations(alone, recipe);
     std::vector<KeptTensor> kept = kept_tensors(alone, recipe, expert_use(model, experts));
@@ -137,16 +137,17 @@ Program::Program(const Plan& plan, std::shared_ptr<const LoweringContext> contex
   const LayerDeal& deal = pipeline_.chunk_map().deal();
   HDPSIM_CHECK(deal.problem(options.model.layers).empty(), "{} layers in {} chunks of {} stages: {}",
                options.model.layers, pipeline_.chunks(), pipeline_.stages(), deal.problem(options.model.layers));
-  HDPSIM_CHECK(mesh.ep == options.experts.ep && expert_ranks(mesh.ep, mesh.tp) == plan.expert_ranks,
-               "experts on {} devices, expert groups of {} devices of {} ranks in a plan for {} ranks",
-               options.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
+  const std::int64_t ranks = expert_ranks(mesh.experts(), mesh.tp);
+  HDPSIM_CHECK(options.experts.ep == mesh.ep && options.experts.etp == mesh.etp && ranks == plan.expert_ranks,
+               "experts on {} x {} devices, expert groups of {} x {} devices of {} ranks in a plan for {} ranks",
+               options.experts.ep, options.experts.etp, mesh.ep, mesh.etp, ranks, plan.expert_ranks);
   HDPSIM_CHECK(!options.model.moe || options.recipe.suits_experts(mesh.tp),
                "experts of {} under rules that are not known for them", options.model.name);
   for (std::int64_t chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
     layers_.push_back(pipeline_.chunk_map().runs(options.model, chunk));
     choice_of_token_.push_back(choice_taken_by(deal.layers(options.model.layers, chunk)));
   }
-  if (options.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.ep);
+  if (options.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.experts().devices());
   if (options.recipe.overlap_grad_reduce || options.recipe.overlap_param_gather) mark_first_and_last();
 }
 
@@ -267,7 +268,7 @@ PoolWork Program::pool_work(PassId id) const {
   }
   const std::vector<LayerRun> layers = layers_of(pass);
   const Mesh& mesh = options().mesh;
-  const DeviceParameters held = device_parameters(model, layers, around, mesh.tp, mesh.ep);
+  const DeviceParameters held = device_parameters(model, layers, around, mesh.tp, mesh.experts());
   const DeviceParameters trained = trained_parameters(model, layers, recipe, held, mesh.tp);
   return {gathers ? pool_bytes(trained, recipe.gathered_type(), model.element_bytes) : PoolBytes{},
           pool_bytes(trained, reduces ? recipe.gradient_bytes : 0)};
@@ -294,9 +295,9 @@ std::vector<DealtMatrices> Program::matrices_of(std::int64_t stage) const {
   std::vector<DealtMatrices> all;
   for (const std::int64_t chunk : pipeline_.chunk_map().held(stage)) {
     for (const LayerRun& run : pipeline_.chunk_map().runs(options().model, chunk)) {
-      for (WeightMatrix matrix : weight_matrices(context_->parts.kinds[run.kind].model, mesh.tp, mesh.ep)) {
+      for (WeightMatrix matrix : weight_matrices(context_->parts.kinds[run.kind].model, mesh.tp, mesh.experts())) {
         matrix.count *= run.count;
-        const std::int64_t sharded = matrix.whole_experts ? mesh.expert_shards() : mesh.ranks_of_a_shard_group();
+        const std::int64_t sharded = matrix.of_group ? mesh.expert_shards() : mesh.ranks_of_a_shard_group();
         all.push_back({matrix, deals ? sharded : 1});
       }
     }
@@ -311,7 +312,7 @@ std::int64_t Program::tensors_of(std::int64_t stage) const {
   std::int64_t tensors = (chunks.has_embedding(stage) ? 1 : 0) + (chunks.has_head(stage) ? 2 : 0);
   for (const LayerRun& run : layers_of_stage(options().model, chunks, stage)) {
     std::int64_t of_layer = norms;
-    for (const WeightMatrix& matrix : weight_matrices(context_->parts.kinds[run.kind].model, mesh.tp, mesh.ep)) {
+    for (const WeightMatrix& matrix : weight_matrices(context_->parts.kinds[run.kind].model, mesh.tp, mesh.experts())) {
       of_layer += matrix.count;
     }
     tensors += of_layer * run.count;

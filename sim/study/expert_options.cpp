@@ -179,10 +179,12 @@ std::string ExpertOptions::text() const {
   if (layout.dispatch == ExpertDispatch::per_node) how.emplace_back("once per node");
   if (layout.dispatch == ExpertDispatch::hybrid_ep) how.emplace_back("Hybrid-EP");
   if (layout.fp8_sent) how.emplace_back("in fp8");
-  return fmt::format(" x ep {}{}", layout.ep, how.empty() ? "" : fmt::format(" ({})", joined(how, ", ")));
+  const std::string cut = layout.etp > 1 ? fmt::format(" x etp {}", layout.etp) : "";
+  return fmt::format(" x ep {}{}{}", layout.ep, cut, how.empty() ? "" : fmt::format(" ({})", joined(how, ", ")));
 }
 
-ExpertOptions read_experts(const Value& study, const Transformer& model, std::int64_t ep, Diagnostics& diagnostics) {
+ExpertOptions read_experts(const Value& study, const Transformer& model, const ExpertDivision& division,
+                           Diagnostics& diagnostics) {
   const Value* value = study.find("moe");
   if (value != nullptr && value->is_null()) value = nullptr;
   const bool is_known = model.layers > 0;  // otherwise its problems have been reported
@@ -195,7 +197,8 @@ ExpertOptions read_experts(const Value& study, const Transformer& model, std::in
     (void)expert_table().read(*value, experts, diagnostics);
     options = std::move(experts.options);
   }
-  options.layout.ep = ep;
+  options.layout.ep = division.ep;
+  options.layout.etp = division.etp;
   return options;
 }
 

@@ -72,10 +72,15 @@ void add_degrees(MeshKeys& mesh) {
              {.unit = "stages", .written = always_written});
   mesh.count("hdp", ranks_range, at(&PointSpec::mesh, &Mesh::hdp), "HDP ranks",
              {.unit = "ranks", .otherwise = "devices / (tp x pp)"});
-  mesh.count("ep", ranks_range, at(&PointSpec::mesh, &Mesh::ep),
-             "for a model with experts, the devices of an expert group, among which a layer's experts are divided; 1: "
-             "each expert is cut over tp",
-             {.unit = "devices", .written = written_with_experts, .see = "experts"});
+  mesh.count(
+      "ep", ranks_range, at(&PointSpec::mesh, &Mesh::ep),
+      "for a model with experts, the parts into which the devices of an expert group divide a layer's experts; 1: "
+      "each expert is cut over tp",
+      {.unit = "devices", .written = written_with_experts, .see = "experts"});
+  mesh.count("etp", degree_range, at(&PointSpec::mesh, &Mesh::etp),
+             "with `ep` above 1, the devices that cut each expert among each other (Megatron-LM's "
+             "`--expert-tensor-parallel-size`): expert groups have ep x etp devices; 1: experts are whole",
+             {.unit = "devices", .see = "experts"});
   mesh.add({"capacity",
             either_shape({word_shape({"auto"}), count_shape(capacity_range, "tokens")}),
             count_text(PointSpec{}.capacity),

@@ -307,16 +307,45 @@ void check_shard_groups(const Value& study, const PointSpec& point, bool mesh_is
     diagnostics.unsupported(where, fmt::format("ranks do not shard in groups yet {}", what), "leave 'shard_ranks' out");
   };
   const std::int64_t devices = mesh.shard_ranks * mesh.tp;
-  if (point.model.moe && devices % mesh.ep != 0 && mesh.ep % devices != 0) {
+  const std::int64_t group = mesh.experts().devices();
+  if (point.model.moe && devices % group != 0 && group % devices != 0) {
     diagnostics.error(where,
                       fmt::format("'shard_ranks' is {}, whose {} devices are no whole number of expert groups of {}",
-                                  mesh.shard_ranks, devices, mesh.ep),
-                      fmt::format("make it a multiple of {}", mesh.ep / std::gcd(mesh.ep, mesh.tp)));
+                                  mesh.shard_ranks, devices, group),
+                      fmt::format("make it a multiple of {}", group / std::gcd(group, mesh.tp)));
   }
   if (has_background(study)) unsupported("with other jobs that share links");
 }
 
+// Devices that cut experts are some of those that cut the other layers.
+void check_expert_cuts(const Value& study, const PointSpec& point, bool mesh_is_known, Diagnostics& diagnostics) {
+  const Value* mesh_of_study = study.find("mesh");
+  const Value* stated = mesh_of_study == nullptr ? nullptr : mesh_of_study->find("etp");
+  if (stated == nullptr || stated->is_null() || point.model.layers == 0) return;
+  const auto& [tp, etp] = std::pair(point.mesh.tp, point.mesh.etp);
+  const auto error = [&](const std::string& message, const std::string& help = {}) {
+    diagnostics.error(stated->position, fmt::format("'etp' is {}, {}", etp, message), help);
+  };
+  if (!point.model.moe) return error(fmt::format("but {} has no experts", point.model.name), "remove 'etp'");
+  if (!point.mesh.experts().has_groups()) {
+    if (etp == tp || !mesh_is_known) return;
+    return error(fmt::format("but with ep: 1 each expert is cut over tp, {} devices", tp),
+                 "write an 'ep' above 1, or remove 'etp'");
+  }
+  if (etp == 1) return;
+  if (point.model.moe->expert_hidden % etp != 0) {
+    error(fmt::format("which does not divide the {} columns of an expert of {}", point.model.moe->expert_hidden,
+                      point.model.name));
+  }
+  if (mesh_is_known && tp % etp != 0) error(fmt::format("which does not divide 'tp', {}", tp));
+  if (point.experts.layout.dispatch != ExpertDispatch::per_copy) {
+    error("but a dispatcher that sends tokens once to each node does not cut experts yet",
+          "write moe: {dispatch: per_copy}, or etp: 1");
+  }
+}
+
 void check_expert_groups(const Value& study, const PointSpec& point, bool mesh_is_known, Diagnostics& diagnostics) {
+  check_expert_cuts(study, point, mesh_is_known, diagnostics);
   const Mesh& mesh = point.mesh;
   const Transformer& model = point.model;
   if (mesh.ep == 1 || model.layers == 0) return;
@@ -335,16 +364,19 @@ void check_expert_groups(const Value& study, const PointSpec& point, bool mesh_i
                                   is_narrow(products) ? narrow_format(products).word : "bf16"),
                       "add kernels: {linear: fp8_blocks}, or another format in fp8");
   }
-  const bool reaches_over_ranks = mesh.ep > mesh.tp;
+  const std::int64_t devices = mesh.experts().devices();
+  const std::int64_t ranks = expert_ranks(mesh.experts(), mesh.tp);
   if (!mesh_is_known) return;
-  if (mesh.ep % mesh.tp != 0 && mesh.tp % mesh.ep != 0) {
-    error(fmt::format("'tp' is {}: one must be a multiple of the other", mesh.tp));
-  } else if (reaches_over_ranks && mesh.hdp % (mesh.ep / mesh.tp) != 0) {
-    error(fmt::format("which is {} ranks of {} devices, but {} ranks are no multiple of that", mesh.ep / mesh.tp,
-                      mesh.tp, mesh.hdp));
-  } else if (reaches_over_ranks && point.experts.across == ExpertSpan::inside) {
-    error(fmt::format("but a rank has {} devices in a stage: the expert group reaches over {} ranks", mesh.tp,
-                      mesh.ep / mesh.tp),
+  if (devices % mesh.tp != 0 && mesh.tp % devices != 0) {
+    error(mesh.etp == 1
+              ? fmt::format("'tp' is {}: one must be a multiple of the other", mesh.tp)
+              : fmt::format("and 'etp' {}, a group of {} devices; 'tp' is {}: one must be a multiple of the other",
+                            mesh.etp, devices, mesh.tp));
+  } else if (ranks > 1 && mesh.hdp % ranks != 0) {
+    error(
+        fmt::format("which is {} ranks of {} devices, but {} ranks are no multiple of that", ranks, mesh.tp, mesh.hdp));
+  } else if (ranks > 1 && point.experts.across == ExpertSpan::inside) {
+    error(fmt::format("but a rank has {} devices in a stage: the expert group reaches over {} ranks", mesh.tp, ranks),
           "say what unequal ranks do: moe: {across: waves} or {across: padding}");
   }
   if (has_background(study)) {

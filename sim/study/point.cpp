@@ -90,7 +90,7 @@ class PointReader {
     if (point_.batch.context > 0) bound_choices(point_.model, point_.batch.context);
     const bool mesh_is_known = read_mesh(study_, point_, diagnostics_);
     take_from(point_.recipe);
-    point_.experts = read_experts(study_, point_.model, point_.mesh.ep, diagnostics_);
+    point_.experts = read_experts(study_, point_.model, point_.mesh.experts(), diagnostics_);
     check_expert_groups(study_, point_, mesh_is_known, diagnostics_);
     check_shard_groups(study_, point_, mesh_is_known, diagnostics_);
     if (const Value* memory = study.find("memory")) read_memory(*memory, point_.recipe, diagnostics_);

@@ -152,7 +152,7 @@ class ChangeList {
     for (std::int64_t ep = 1; ep <= std::min(most_expert_devices, spec_.model.moe->experts); ep *= 2) {
       if (ep == spec_.mesh.ep) continue;
       StudyChange change{"mesh.ep", {assignment("mesh.ep", fmt::format("{}", ep))}};
-      if (ep > spec_.mesh.tp && spec_.experts.across == ExpertSpan::inside) {
+      if (ep * spec_.mesh.etp > spec_.mesh.tp && spec_.experts.across == ExpertSpan::inside) {
         change.assignments.emplace_back("moe.across=waves");
       }
       all_.push_back(std::move(change));

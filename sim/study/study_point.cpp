@@ -127,7 +127,7 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
           .not_served = sharing_form(KeyExchange::servers).problem(job.model, job.recipe),
           .served_bytes = served_bytes(job.model, job.mesh.tp),
           .work = on.work_model(job, probed_tokens(spec)),
-          .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),
+          .expert_ranks = expert_ranks(spec.mesh.experts(), spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,
           .host_tokens = host_tokens(share - host_states(job, share), job, spec.capacity),
           .offload_room =

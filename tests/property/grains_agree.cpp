@@ -166,7 +166,7 @@ DrawnJob random_job(RandomStream& random, std::uint64_t seed, const Transformer&
                                  .stages = job.mesh.pp,
                                  .served_bytes = {16384, 4096},
                                  .work = placed.work_model(lowering, capacity.tokens),
-                                 .expert_ranks = expert_ranks(experts.ep, job.mesh.tp),
+                                 .expert_ranks = expert_ranks(experts.division(), job.mesh.tp),
                                  .expert_padding = padding,
                                  .host_tokens = 1 << 30};
   if (job.policy.empty()) job.policy = random_policy(random);
@@ -228,8 +228,8 @@ struct Experts {
   bool padding = false;
   [[nodiscard]] std::string text() const {
     if (layout.ep == 1) return "";
-    return fmt::format(", experts on {} devices{}{}", layout.ep, layout.shares.empty() ? "" : " unevenly",
-                       padding ? " with padding" : "");
+    return fmt::format(", experts on {} devices, cut over {}{}{}", layout.ep, layout.etp,
+                       layout.shares.empty() ? "" : " unevenly", padding ? " with padding" : "");
   }
 };
 
@@ -241,6 +241,9 @@ Experts random_experts(std::uint64_t seed, const Mesh& mesh, Transformer& model)
   Experts drawn{.layout = {.ep = ep}, .padding = random.below(3) == 0};
   if (random.below(2) == 0) drawn.layout.shares = zipf_shares(*model.moe, random.uniform(), seed);
   if (random.below(3) == 0) drawn.layout.capacity_factor = 1.25;
+  const ExpertDivision cut{ep, 2};
+  const bool fits = mesh.tp % 2 == 0 && mesh.hdp % expert_ranks(cut, mesh.tp) == 0;
+  if (ep > 1 && fits && RandomStream(seed, "cut experts").below(2) == 0) drawn.layout.etp = 2;
   return drawn;
 }
 
@@ -330,6 +333,7 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   DrawnJob main = job_on(choice.two_jobs ? half_of(cluster, 0) : NodeList{});
   const Experts experts = choice.experts ? random_experts(seed, main.mesh, model) : Experts{};
   main.mesh.ep = experts.layout.ep;
+  main.mesh.etp = experts.layout.etp;
   const auto world = World::make(cluster, *profile,
                                  {.mesh = main.mesh,
                                   .nodes = main.nodes,

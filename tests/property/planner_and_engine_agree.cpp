@@ -91,7 +91,7 @@ class Engine {
   explicit Engine(const StudyPoint& point)
       : lowering_(point.lowering()),
         world_(point.make_world()),
-        experts_(expert_ranks(lowering_.mesh.ep, lowering_.mesh.tp)) {}
+        experts_(expert_ranks(lowering_.mesh.experts(), lowering_.mesh.tp)) {}
 
   /// Every rank has a sequence of its own.
   double alone(std::int64_t tokens) {

@@ -114,6 +114,76 @@ TEST_CASE("a run that was reported to run out of memory does not fit", "[study]"
   CHECK(verdict(here, experts, "--set moe.across=padding") == "does not fit");
 }
 
+// hiyouga/LLaMA-Factory issue 5815: 72B and 32Ki tokens on about 100 A100, out of memory; Liger's kernels were tried. A
+// sequence over several devices is what was answered.
+TEST_CASE("a long sequence of a large model fits if several devices share it", "[study]") {
+  const Workplace here;
+  const auto with = [&](const std::string& loss) {
+    const Job job{.cluster = "dgx-a100-superpod",
+                  .gpus = 104,
+                  .model = "preset: qwen2.5-72b",
+                  .framework = "deepspeed-zero3",
+                  .tokens = "32Ki",
+                  .mesh = "",
+                  .training = "recompute: full, loss: " + loss};
+    return text_of(job);
+  };
+  const auto verdict_of = [&](const std::string& study, const std::string& changes) -> std::string {
+    const std::string all = "--set kernels.layers=eager --set data.tokens_per_step=3328Ki " + changes;
+    return run_of(here, study, all).at("memory_gb").at("verdict");
+  };
+  CHECK(verdict_of(with("huggingface"), "") == "does not fit");
+  CHECK(verdict_of(with("liger"), "") == "does not fit");
+  const std::string shared = "--set 'plans=[{static: {cp: 8}}]' --set mesh.capacity=4Ki --set mesh.cp_comm_type=a2a";
+  CHECK(verdict_of(with("huggingface"), shared) == "fits");
+}
+
+// PrimeIntellect-ai/prime-rl pull request 2418: GLM-4.5-Air on 8 H200, 133.5 GiB at 64Ki tokens. Neither its layers nor
+// its batch are stated. With all layers and the optimizer on the devices it cannot be: that alone is 16 bytes of each
+// of 107e9 parameters, on 8 devices 213 GB of 141.
+TEST_CASE("a report that can only be of a part of its model is said not to fit", "[study]") {
+  const Workplace here;
+  const Job air{.cluster = "h200-rail",
+                .gpus = 8,
+                .model =
+                    "preset: glm-4.5, hidden_size: 4096, intermediate_size: 10944, moe_intermediate_size: 1408, "
+                    "n_routed_experts: 128, num_hidden_layers: 46, first_k_dense_replace: 1, num_attention_heads: "
+                    "96, use_qk_norm: false, num_nextn_predict_layers: 0",
+                .framework = "torchtitan-compile",
+                .tokens = "64Ki",
+                .mesh = "",
+                .training = "recompute: full"};
+  const auto memory = run_of(here, text_of(air)).at("memory_gb");
+  CHECK(memory.at("verdict") == "does not fit");
+  const auto& parts = memory.at("parts");
+  const auto gb = [&](const char* part) { return parts.at(part).get<double>(); };
+  CHECK(gb("parameters") + gb("gradients") + gb("optimizer") > 213);  // with two layers in full
+}
+
+// jzhang38/EasyContext issue 37: Ulysses is around 15 % faster than the ring of zhuzilin/ring-flash-attention on 8
+// A100. The length is not stated. At 32Ki tokens a device the two are equal here: what the ring does besides grows with
+// the tokens alone, attention with their square.
+TEST_CASE("on one node heads that travel beat a ring of PyTorch's operators", "[study]") {
+  const Workplace here;
+  const Job job{.cluster = "dgx-a100-superpod",
+                .gpus = 8,
+                .model = "preset: llama2-7b",
+                .framework = "fsdp2-huggingface",
+                .tokens = "64Ki",
+                .mesh = "",
+                .training = "recompute: full"};
+  const auto time = [&](const std::string& way) {
+    const std::string changes =
+        "--set 'plans=[{static: {cp: 8}}]' --set mesh.capacity=8Ki --set data.tokens_per_step=64Ki --set "
+        "mesh.cp_comm_type=" +
+        way;
+    return run_of(here, text_of(job), changes).at("step_time_s").at("mean").get<double>();
+  };
+  const double gain = time("p2p") / time("a2a");
+  CHECK(gain > 1);
+  CHECK(gain == Approx(1.15).epsilon(0.15));
+}
+
 TEST_CASE("what was reported of activations and of halves of a sequence is so", "[study]") {
   const Workplace here;
   // pytorch/torchtitan issue 678: about 50 GB of activations.

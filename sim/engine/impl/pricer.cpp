@@ -19,6 +19,24 @@ struct PassPlace {
   std::int64_t stage = 0;
 };
 
+// What a machine has for each group of collectives within a layer.
+struct GroupMembers {
+  TrafficSets sets;
+  Collective Machine::*price;
+};
+
+GroupMembers members_of(CollectiveGroup group) {
+  switch (group) {
+    case CollectiveGroup::experts:
+      return {TrafficSets::experts, &Machine::experts};
+    case CollectiveGroup::expert_cuts:
+      return {TrafficSets::expert_cuts, &Machine::expert_cuts};
+    case CollectiveGroup::tensor_parallel:
+      break;
+  }
+  return {TrafficSets::tensor_parallel, &Machine::tensor_parallel};
+}
+
 class Pricer {
  public:
   Pricer(PricedProgram& priced, const Machine& machine, const CostModel& cost)
@@ -80,8 +98,7 @@ class Pricer {
       if (op.once_per_node) {
         links.add_exchange(sets, program.mixtures[*op.once_per_node], op.bytes, times);
       } else {
-        const bool is_of_experts = op.among == CollectiveGroup::experts;
-        links.add(sets, is_of_experts ? TrafficSets::experts : TrafficSets::tensor_parallel, op.kind, op.bytes, times);
+        links.add(sets, members_of(op.among).sets, op.kind, op.bytes, times);
       }
     }
     if (!program.shares.empty()) priced_.traffic.share_runs = runs_of(Opcode::share, program.shares.size());
@@ -172,7 +189,7 @@ class Pricer {
 
   [[nodiscard]] Estimate collective(const TensorParallelCollective& op) const {
     if (op.once_per_node) return machine_.experts_per_node(priced_.program.mixtures[*op.once_per_node], op.bytes);
-    return (op.among == CollectiveGroup::experts ? machine_.experts : machine_.tensor_parallel)(op.kind, op.bytes);
+    return (machine_.*members_of(op.among).price)(op.kind, op.bytes);
   }
 
   [[nodiscard]] Estimate share(const SharingCollective& op) const {
@@ -267,20 +284,77 @@ HostCalls host_calls_of(const Instruction& instruction, const MicroBatchProgram&
   }
 }
 
+namespace {
+
+/// An instruction of so many kernels: what the host takes to issue them, and what the device takes.
+struct IssuedWork {
+  Duration host;
+  Duration device;
+  std::int64_t kernels = 1;
+  bool host_waits = false;  ///< For the device, between the host's time and the device's.
+};
+
+// The time from one wait of the host to the next, which begins with the device's part of the first and ends with the
+// host's part of the last. The device begins a kernel when the host has issued it and the kernels before it are done:
+// max over k of (host until k) + (device from k on). Kernels of an instruction are taken as equal, so that the first
+// or the last of them decides.
+Duration time_between_waits(const std::vector<IssuedWork>& work, std::size_t first, std::size_t last) {
+  Duration host;
+  Duration device = work[first].device;
+  for (std::size_t i = first + 1; i < last; ++i) device += work[i].device;
+  Duration longest = device;
+  for (std::size_t i = first + 1; i < last; ++i) {
+    const double one = 1 / static_cast<double>(work[i].kernels);
+    device -= work[i - 1].device;
+    longest = std::max(longest, host + work[i].host.scaled(one) + device);
+    host += work[i].host;
+    longest = std::max(longest, host + device - work[i].device.scaled(1 - one));
+  }
+  return std::max(longest, host + work[last].host);
+}
+
+// The wait of a device for its host in an iteration of a loop. The host runs ahead of the device but for the points
+// where it waits; layers before and behind are taken as this one.
+Duration wait_in_layer(std::vector<IssuedWork> work) {
+  Duration host;
+  Duration device;
+  for (const IssuedWork& one : work) {
+    host += one.host;
+    device += one.device;
+  }
+  const auto waits = [](const IssuedWork& one) { return one.host_waits; };
+  const auto first = std::find_if(work.begin(), work.end(), waits);
+  if (first == work.end()) return std::max(Duration{}, host - device);
+  std::rotate(work.begin(), first, work.end());
+  work.push_back(work.front());
+  Duration time;
+  for (std::size_t begin = 0; begin + 1 < work.size();) {
+    std::size_t end = begin + 1;
+    while (!work[end].host_waits) ++end;
+    time += time_between_waits(work, begin, end);
+    begin = end;
+  }
+  return time - device;
+}
+
+}  // namespace
+
 void wait_for_host(PricedProgram& priced, const Machine& machine) {
   for (std::size_t b = 0; b < priced.program.blocks.size(); ++b) {
     const Block& block = priced.program.blocks[b];
     std::vector<Duration>& times = priced.times[b];
-    Duration device;
-    HostCalls calls;
+    std::vector<IssuedWork> work;
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       const Instruction& instruction = block.body[i];
       if (instruction.opcode == Opcode::issue) {
-        times[i] = host_delay(calls, device, machine);
-      } else {
-        if (instruction.stream == Stream::compute) device += times[i];
-        calls += host_calls_of(instruction, priced.program, *machine.cost);
+        times[i] = wait_in_layer(work);
+        continue;
       }
+      const HostCalls calls = host_calls_of(instruction, priced.program, *machine.cost);
+      work.push_back({.host = machine.host.of(calls),
+                      .device = instruction.stream == Stream::compute ? times[i] : Duration{},
+                      .kernels = std::max<std::int64_t>(1, calls.kernels + calls.in_loops),
+                      .host_waits = host_waits_before(instruction, priced.program)});
     }
   }
 }

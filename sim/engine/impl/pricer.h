@@ -22,8 +22,9 @@ void price_pass(PricedProgram& priced, const Pipeline& pipeline, PassId id, cons
                 const Machine& machine);
 
 /// Sets the waits for the host from all other times. The host runs ahead of the device and issues one kernel after
-/// another: an iteration takes as long as the slower of the two. The host's lead when a loop begins, and while the
-/// device waits for messages, is neglected.
+/// another: an iteration takes as long as the slower of the two, or longer where the host waits for the device
+/// (TensorParallelCollective::host_waits): behind such a point it has no lead. Its lead when a loop begins, and while
+/// the device waits for messages, is neglected.
 void wait_for_host(PricedProgram& priced, const Machine& machine);
 
 /// What the host issues for an instruction. Collectives among tensor-parallel devices cost it nothing more: a layer
@@ -31,6 +32,10 @@ void wait_for_host(PricedProgram& priced, const Machine& machine);
 /// launches of attention.
 [[nodiscard]] HostCalls host_calls_of(const Instruction& instruction, const MicroBatchProgram& program,
                                       const CostModel& cost);
+/// Whether the host waits for the device before it issues an instruction.
+[[nodiscard]] inline bool host_waits_before(const Instruction& instruction, const MicroBatchProgram& program) {
+  return instruction.opcode == Opcode::collective && program.collectives[instruction.work].host_waits;
+}
 /// The wait of a device, which computes for `device`, until the host has issued all that.
 [[nodiscard]] inline Duration host_delay(const HostCalls& calls, Duration device, const Machine& machine) {
   return std::max(Duration{}, machine.host.of(calls) - device);

@@ -26,6 +26,7 @@ constexpr auto by_arguments = std::to_array<StatedKey>({
     {"mesh.tp", "tensor_model_parallel_size"},
     {"mesh.pp", "pipeline_model_parallel_size"},
     {"mesh.ep", "expert_model_parallel_size"},
+    {"mesh.etp", "expert_tensor_parallel_size"},
     {"mesh.capacity", "seq_length encoder_seq_length"},
     {"mesh.schedule", "pipeline_model_parallel_size"},
     {"mesh.virtual_stages",

@@ -214,6 +214,24 @@ void add_latent_attention(OperationList& list) {
   if (scores_keys(layer)) keep_whole({"chosen keys", choice_bytes(*layer.indexer), 0, false}, layer.indexer->is_shared);
 }
 
+// What the kernels of a gated delta rule read and write besides its products: norms of the queries and keys that heads
+// share, one copy of these for each head, and the states of chunks, which one kernel writes and another one reads;
+// backward writes them again, and their gradients (flash-linear-attention, fla/ops/gated_delta_rule/chunk.py and
+// fla/modules/l2norm.py; Megatron-Core, ssm/gated_delta_net/common.py, _prepare_input_for_gated_delta_rule).
+void delta_rule_passes(OperationList& list) {
+  const LinearMixing& linear = *list.layer().linear;
+  const Width shared{.count = linear.key_heads, .unit = 2 * linear.key_dim, .is_cut = true};
+  list.pass(DensePart::mixing, {shared}, 2, 3).kernels = 2;
+  if (linear.key_heads < linear.heads) {
+    const Width repeated{.count = linear.heads, .unit = 2 * linear.key_dim, .is_cut = true};
+    list.pass(DensePart::mixing, {shared, repeated}, 1, 1).kernels = 2;
+  }
+  if (linear.chunk <= 1) return;
+  const Width states{
+      .count = linear.heads, .unit = divided(linear.key_dim * linear.value_dim, linear.chunk), .is_cut = true};
+  list.pass(DensePart::mixing, {states}, 2, 4).kernels = 0;  // by the kernels of the products
+}
+
 // A state space of selected steps (Gu and Dao 2023, section 3.2) makes them, its inputs and its outputs of each token.
 // Chunks keep the states that they begin with. A scan reads its inputs and writes its output, and backward reads both
 // and writes as many gradients; its arithmetic is neglected.
@@ -225,7 +243,8 @@ void add_linear_mixing(OperationList& list) {
   list.keep({list.elements("inputs of linear mixing", read), with_inputs});
   if (linear.convolved > 0) {
     const Width convolved{.count = linear.convolved, .is_cut = true};
-    list.pass(inputs, {convolved}, 2, 2).vectors = linear.convolved * linear.taps;
+    // Backward reads the input and the gradient, and writes the input's.
+    list.pass(inputs, {convolved}, 2, 3).vectors = linear.convolved * linear.taps;
     list.keep({list.elements("outputs of its convolution", convolved), with_inputs});
   }
   if (linear.step_rank > 0) {
@@ -233,6 +252,7 @@ void add_linear_mixing(OperationList& list) {
     list.product(inputs, {{mixed, {.count = linear.step_rank}}});
   }
   const bool is_scan = linear.chunk == 1;
+  if (linear.delta_rule) delta_rule_passes(list);
   list.add({.kind = OperationKind::mixing,
             .part = DensePart::mixing,
             .backward_part = DensePart::mixing,
@@ -261,10 +281,14 @@ void add_mixing_branch(OperationList& list) {
   list.fork(DensePart::attention_norm);
   if (layer.joins) join_embedding(list);
   add_mixer(list);
-  // A gate, which linear mixing has before its output's norm, reads and writes the output and reads as much.
+  // A gate, which linear mixing has behind its output's norm, reads and writes the output and reads as much; backward
+  // reads both and a gradient, and writes two.
   const Width mixed = mixed_width(layer);
   if (layer.linear || layer.gated_output) {
-    list.pass(DensePart::attention_output, {mixed}, 3, 3);
+    list.pass(DensePart::attention_output, {mixed}, 3, 5);
+    // Megatron-Core has that norm as a kernel of its own (ssm/gated_delta_net/common.py, _apply_gated_norm).
+    const bool has_own_norm = layer.linear && layer.linear->delta_rule && !list.recipe().is_pytorch();
+    if (has_own_norm) list.pass(DensePart::attention_output, {mixed}, 2, 3);
     if (!layer.linear) {
       list.keep({list.elements("gate of attention's output", query_columns(layer)), with_inputs});
     }

@@ -37,8 +37,8 @@ Part part_of(const DeviceParameters& parameters, std::int64_t count) {
 }
 
 Sharded sharded(const DeviceParameters& held, const DeviceParameters& in_full, const DeviceShape& shape,
-                std::int64_t ep) {
-  const std::int64_t expert_pool = std::max<std::int64_t>(1, shape.pool * shape.tp / ep);
+                const ExpertDivision& experts) {
+  const std::int64_t expert_pool = std::max<std::int64_t>(1, shape.pool * shape.tp / experts.devices());
   const std::int64_t shard = divided(held.common, shape.pool) + divided(held.experts, expert_pool);
   return {part_of(held, held.all()), part_of(held, shard), part_of(in_full, std::min(held.all(), in_full.all()))};
 }
@@ -107,13 +107,14 @@ class States {
 
 }  // namespace
 
-StateBytes state_bytes(const Transformer& model, const DeviceShape& shape, const Recipe& recipe, std::int64_t ep) {
+StateBytes state_bytes(const Transformer& model, const DeviceShape& shape, const Recipe& recipe,
+                       const ExpertDivision& experts) {
   const std::int64_t around = parameters_around_layers(model, shape.embedding, shape.head);
-  const DeviceParameters held = device_parameters(model, shape.layers, around, shape.tp, ep);
+  const DeviceParameters held = device_parameters(model, shape.layers, around, shape.tp, experts);
   const std::vector<LayerRun> layers = full_layers(shape);
-  const DeviceParameters in_full = device_parameters(model, layers, 0, shape.tp, ep);
+  const DeviceParameters in_full = device_parameters(model, layers, 0, shape.tp, experts);
   const Sharded trained = sharded(trained_parameters(model, shape.layers, recipe, held, shape.tp),
-                                  trained_parameters(model, layers, recipe, in_full, shape.tp), shape, ep);
+                                  trained_parameters(model, layers, recipe, in_full, shape.tp), shape, experts);
   const States states(model, recipe);
   // FSDP2 keeps what it gathers of the model's own group, which is all around the layers, from forward to backward
   // (torch/distributed/fsdp/_fully_shard/_fsdp_state.py, _lazy_init: the root is not resharded after forward).
@@ -127,7 +128,7 @@ StateBytes state_bytes(const Transformer& model, const DeviceShape& shape, const
       .optimizer = optimizer - on_host,
       .host = on_host + states.host_gradients(trained) + states.host_parameters(trained, recipe.parameters)};
   if (!recipe.lora.is_on()) return bytes;
-  const Sharded frozen = sharded(held, in_full, shape, ep);
+  const Sharded frozen = sharded(held, in_full, shape, experts);
   bytes.parameters += states.parameters(frozen, recipe.lora.base, recipe.lora.base, false);
   bytes.host += states.host_parameters(frozen, recipe.lora.base);
   return bytes;

@@ -23,7 +23,7 @@ Bytes offloaded_bytes(const LayerKind& kind, const MicroBatch& micro_batch, cons
 
 Bytes offloaded_bytes(const PassWriter& writer) {
   KeptLoad load = load_of(writer.micro_batch(), writer.sharing(), writer.tokens(), writer.tp());
-  load.expert_tokens = divided(writer.expert_tokens().all, writer.options().experts.ep);
+  load.expert_tokens = divided(writer.expert_tokens().all, writer.options().experts.division().devices());
   return offloaded_bytes(writer.kind_of_layers(), writer.micro_batch(), load);
 }
 

@@ -191,9 +191,11 @@ void PassWriter::add_exchanged(ExchangedExperts experts) {
     experts.to_experts.once_per_node = experts.back.once_per_node = static_cast<Index>(mixtures.size()) - 1;
   }
   if (travels) add_collective(experts.to_experts);
+  if (travels && experts.gathered) add_collective(*experts.gathered);
   add_dense(std::move(experts.even));
   if (experts.wait) add_wait(*experts.wait);
   if (!travels) return;
+  if (experts.reduced) add_collective(*experts.reduced);
   program_.blocks.back().exchanged_experts.push_back({first, next()});
   add_collective(experts.back);
 }

@@ -65,6 +65,42 @@ Index merge_work(PassWriter& writer, std::int64_t queries, std::int64_t of, std:
   return writer.memory_bound({Bytes(elements * of / in * (2 * fp32_bytes + layer.element_bytes)), 1});
 }
 
+// What the operators of a ring in PyTorch read and write besides: outputs and the gradients of queries, keys and values
+// are summed in fp32 (zhuzilin/ring-flash-attention, zigzag_ring_flash_attn.py and utils.py). In bytes of an element of
+// the model's type and of one in fp32: casts of the first step's result and of the sum; in half of the steps a half of
+// the outputs is copied out of the sum and back; a step adds its gradients to 3/4 of those of queries, keys and values.
+constexpr std::int64_t cast_kernels = 2;
+constexpr std::int64_t slice_kernels = 1;
+constexpr std::int64_t sum_kernels = 3;
+
+bool sums_by_operators(const PassWriter& writer) {
+  return writer.recipe().is_pytorch() && writer.sharing().parties > 1 && !writer.layer().indexer;
+}
+
+std::int64_t elements_of(const PassWriter& writer, bool gradients) {
+  const Transformer& layer = writer.layer();
+  const std::int64_t queries = party_tokens(writer) * (layer.heads / cuts_of_heads(writer)) * value_dim(layer);
+  const Bytes keys = kv_bytes(layer, party_tokens(writer), cuts_of_heads(writer));
+  return queries + (gradients ? keys.count() / layer.element_bytes : 0);
+}
+
+// The casts around a ring.
+void cast_sums(PassWriter& writer, Direction direction) {
+  const bool is_backward = direction == Direction::backward;
+  const Bytes cast(elements_of(writer, is_backward) * (writer.layer().element_bytes + fp32_bytes));
+  const std::int64_t tensors = is_backward ? 3 : 1;
+  writer.add_ring(Opcode::merge, Stream::compute, writer.memory_bound({cast * 2, cast_kernels * tensors}), 0);
+}
+
+// The copies of slices of a step forward, and its sums backward.
+Index sum_step(PassWriter& writer, Direction direction) {
+  const bool is_backward = direction == Direction::backward;
+  const std::int64_t elements = elements_of(writer, is_backward);
+  const std::int64_t summed = 3 * elements / 4 * (2 * fp32_bytes + writer.layer().element_bytes);
+  const std::int64_t sliced = elements / 4 * 2 * fp32_bytes;
+  return writer.memory_bound({Bytes(is_backward ? summed : sliced), is_backward ? sum_kernels : slice_kernels});
+}
+
 Bytes kv_of(const PassWriter& writer, std::int64_t tokens) {
   return kv_bytes(writer.layer(), tokens, cuts_of_heads(writer));
 }
@@ -123,13 +159,15 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected) {
   const RingWork work = ring_work(writer, Direction::forward);
   if (work.halo) return forward_halo(writer, work, projected);
   const Index message = writer.bytes(kv_of(writer, party_tokens(writer)));
-  const bool merges = writer.recipe().separate_merge && ranks > 1;
+  const bool merges = (writer.recipe().separate_merge || sums_by_operators(writer)) && ranks > 1;
   // An average step touches 3/4 of the queries.
   const bool alike = merges && work.uneven.empty();
   const Index merging = alike ? merge_work(writer, party_tokens(writer), 3, 4) : 0;
   const auto merge_of = [&](std::size_t k) {
     return alike ? merging : merge_work(writer, work.uneven[k].foreign_queries, 1, 1);
   };
+  const bool by_operators = sums_by_operators(writer);
+  const Index slices = by_operators ? sum_step(writer, Direction::forward) : 0;
   std::vector<Index> computed(ranks);
   std::vector<Index> received(ranks);
   const auto post = [&](std::size_t k) {
@@ -146,7 +184,9 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected) {
     if (k == 0) writer.attend_local();
     computed[k] = attend_step(writer, work, k, k > 0 ? std::optional(received[k]) : std::nullopt);
     if (k > 0 && merges) computed[k] = writer.add_ring(Opcode::merge, Stream::compute, merge_of(k), k);
+    if (k > 0 && by_operators) computed[k] = writer.add_ring(Opcode::merge, Stream::compute, slices, k);
   }
+  if (by_operators) cast_sums(writer, Direction::forward);
 }
 
 std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
@@ -158,6 +198,8 @@ std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
   const Index first = writer.bytes(passing.tensors);
   const Index both = writer.bytes(passing.tensors + passing.gradients);
   const Index gradient = writer.bytes(passing.gradients);
+  const bool by_operators = sums_by_operators(writer);
+  const Index sums = by_operators ? sum_step(writer, Direction::backward) : 0;
   std::vector<Index> computed(ranks);
   std::vector<Index> received(ranks);
   const auto post = [&](std::size_t k) {
@@ -170,8 +212,10 @@ std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
     if (ranks > 1) post(k + 1);
     if (k == 0) writer.attend_local();
     computed[k] = attend_step(writer, work, k, k > 0 ? std::optional(received[k]) : std::nullopt);
+    if (k > 0 && by_operators) computed[k] = writer.add_ring(Opcode::merge, Stream::compute, sums, k);
   }
   if (ranks == 1) return {};
+  if (by_operators) cast_sums(writer, Direction::backward);
   const Index last = writer.add_ring(Opcode::exchange, Stream::comm, gradient, ranks + 1);
   writer.body().back().after(computed[ranks - 1]);
   writer.end_ring(received[1]);

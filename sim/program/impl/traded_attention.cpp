@@ -7,11 +7,21 @@
 namespace hdpsim {
 namespace {
 
+// Operators of PyTorch put what each rank gets side by side, and what returns to all heads into the order of these
+// (feifeibear/long-context-attention, yunchang/comm/all_to_all.py, all_to_all_4D, of one sequence).
+void copy_for(PassWriter& writer, const SharingCollective& trade, bool to_all_heads) {
+  if (!writer.recipe().is_pytorch()) return;
+  const std::int64_t copies = to_all_heads ? 2 : 1;
+  writer.add_ring(Opcode::merge, Stream::compute, writer.memory_bound({trade.bytes * 2 * copies, copies}), 0);
+}
+
 // `gradients`: those of the tensors go, in place of the tensors themselves, from the end of `needed` on.
 void trade_inputs(PassWriter& writer, bool gradients, std::optional<Index> needed = {}) {
   const Bytes both = kv_bytes(writer.layer(), writer.shared_tokens(), writer.tp());
   const auto trade = [&](Bytes bytes, SharedTensor tensor) {
-    writer.share({CollectiveKind::all_to_all, bytes, tensor, gradients}, std::exchange(needed, std::nullopt));
+    const SharingCollective one{CollectiveKind::all_to_all, bytes, tensor, gradients};
+    copy_for(writer, one, gradients);
+    writer.share(one, std::exchange(needed, std::nullopt));
   };
   trade(query_bytes(writer.layer(), writer.shared_tokens(), writer.tp()), SharedTensor::queries);
   trade(both / 2, SharedTensor::keys);
@@ -20,7 +30,9 @@ void trade_inputs(PassWriter& writer, bool gradients, std::optional<Index> neede
 
 void trade_outputs(PassWriter& writer, bool gradients) {
   const Bytes bytes = attention_output_bytes(writer.layer(), writer.shared_tokens(), writer.tp());
-  writer.share({CollectiveKind::all_to_all, bytes, SharedTensor::outputs, gradients});
+  const SharingCollective one{CollectiveKind::all_to_all, bytes, SharedTensor::outputs, gradients};
+  copy_for(writer, one, !gradients);
+  writer.share(one);
 }
 
 }  // namespace

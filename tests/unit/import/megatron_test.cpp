@@ -257,11 +257,21 @@ TEST_CASE("experts are divided as the arguments say, and sharded as all else", "
   CHECK(divided.mesh("ep") == "4");
   CHECK(Read::text(divided.run.moe, "across") == "waves");
   CHECK(divided.notes(Kind::unmodelled).empty());
-  const Read cut = good(experts +
-                        "--expert-model-parallel-size 2 --tensor-model-parallel-size 2 --sequence-parallel "
-                        "--moe-token-dispatcher-type alltoall --expert-tensor-parallel-size 2");
-  CHECK(cut.mesh("ep") == "4");
-  CHECK(cut.notes(Kind::unmodelled).size() == 1);
+  // Unless something else is said, as many devices cut experts as other layers.
+  const std::string both =
+      experts + "--expert-model-parallel-size 2 --tensor-model-parallel-size 4 --sequence-parallel ";
+  const Read cut = good(both + "--moe-token-dispatcher-type alltoall");
+  CHECK(cut.mesh("ep") == "2");
+  CHECK(cut.mesh("etp") == "4");
+  CHECK(Read::text(cut.run.moe, "across") == "waves");
+  CHECK(cut.notes(Kind::unmodelled).empty());
+  const Read half = good(both + "--moe-token-dispatcher-type alltoall --expert-tensor-parallel-size 2");
+  CHECK(half.mesh("etp") == "2");
+  CHECK(half.run.moe.find("across") == nullptr);
+  const Read whole = good(both + "--moe-token-dispatcher-type alltoall --expert-tensor-parallel-size 1");
+  CHECK(whole.mesh("etp") == "absent");
+  // DeepEP sends tokens to each device that cuts an expert.
+  CHECK(good(both + "--moe-token-dispatcher-type flex").notes(Kind::unmodelled).size() == 1);
   const Read overlapped = good(experts + "--overlap-grad-reduce --fp8-format e4m3 --fp8-recipe blockwise");
   CHECK(Read::text(overlapped.run.kernels, "linear") == "fp8_blocks");
   CHECK(overlapped.training("overlap_grad_reduce") == "true");

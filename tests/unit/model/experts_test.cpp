@@ -150,6 +150,21 @@ TEST_CASE("the fullest device has its experts' copies, and a capacity bounds eac
   CHECK(capped.sent == 90);
 }
 
+TEST_CASE("devices that cut an expert each receive a part of its copies and bring all of them together", "[experts]") {
+  const MixtureOfExperts moe{.experts = 4, .experts_per_token = 1};
+  // Groups of 2 x 2 devices of 100 tokens: 400 copies, 100 an expert, of which a device has two.
+  const ExpertRows rows = expert_rows(moe, {.ep = 2, .etp = 2}, {100, 400});
+  CHECK(rows.slowest == std::vector<std::int64_t>{100, 100});
+  CHECK(rows.sent == 100);
+  CHECK(rows.received() == 100);
+  const Transformer model = small_mixture();
+  CHECK(expert_exchange_bytes(model, rows) == Bytes(100 * 64 * 2));
+  CHECK(expert_gather_bytes(model, rows) == Bytes(200 * 64 * 2));
+  CHECK(hottest_device(moe, {.ep = 2, .etp = 2, .shares = {0.1, 0.2, 0.3, 0.4}}) == Approx(1.4));
+  CHECK(expert_ranks({4, 2}, 8) == 1);
+  CHECK(expert_ranks({8, 2}, 4) == 4);
+}
+
 TEST_CASE("experts take all copies together that they keep, whatever the rounding of each", "[experts]") {
   const MixtureOfExperts moe{.experts = 8, .experts_per_token = 2};
   ExpertLayout layout{.ep = 1};
@@ -226,6 +241,24 @@ TEST_CASE("copies of tokens are as wide as the latent in which experts work, and
   const double mixture = 2 * 3 * 16 * 32 + 2 * 64 * 16 + 64 * 4;
   CHECK(training_linear_flops(model, 10).count() - training_linear_flops(dense, 10).count() ==
         6.0 * 6 * 10 * (mixture - mlp));
+}
+
+TEST_CASE("a device that cuts its experts with another keeps both devices' copies, and half of their inner columns",
+          "[experts]") {
+  const Transformer model = small_mixture();
+  const std::int64_t n = 100;
+  const auto peak = [&](const ExpertUse& groups) {
+    const DeviceShape shape{.tp = 2, .pool = 2, .layers = {LayerRun{1}}, .embedding = false, .head = false};
+    return DeviceMemory(model, shape, {.fragmentation = 0}, groups).peak({.tokens = n});
+  };
+  const MemoryParts whole = peak({2, 1});
+  const MemoryParts cut = peak({2, 1, 2});
+  // Two copies of each of the device's n / 2 tokens, of 64 columns in bf16.
+  const Bytes copies(n / 2 * 2 * 64 * 2);
+  CHECK(cut[MemoryPart::activations] == whole[MemoryPart::activations] + copies);
+  // Of the four devices, two groups hold whole experts twice; one group of all holds cut ones once.
+  CHECK(cut[MemoryPart::parameters] + Bytes(4 / 2 / 2 * expert_parameter_count(model) * 2) ==
+        whole[MemoryPart::parameters]);
 }
 
 TEST_CASE("experts that are computed again leave one layer's copies, and of the others the MLP's input", "[experts]") {

@@ -130,6 +130,18 @@ TEST_CASE("linear mixing multiplies what its chunks multiply, and twice the toke
   }
 }
 
+TEST_CASE("backward of the delta rule first makes the states again, and what it put into them", "[mixing]") {
+  LinearMixing mixing{.heads = 4, .key_heads = 2, .key_dim = 16, .value_dim = 32, .chunk = 48};
+  CHECK(products_again(mixing, 480, 1).empty());
+  mixing.delta_rule = true;
+  double sum = 0;
+  for (const Gemm& gemm : products_again(mixing, 480, 1)) {
+    sum += static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
+  }
+  // Of ten chunks of four heads: the triangle with keys and values, the states, and what they held.
+  CHECK(sum == 4 * 10 * (48.0 * 48 * (16 + 32) + 2 * 48 * 16 * 32));
+}
+
 TEST_CASE("a state is a matrix in fp32 for every head of a device", "[mixing]") {
   const LinearMixing mixing{.heads = 4, .key_heads = 2, .key_dim = 16, .value_dim = 32, .chunk = 64};
   CHECK(state_bytes(mixing, 1) == Bytes(4 * 16 * 32 * 4));

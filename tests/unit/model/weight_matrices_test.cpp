@@ -35,7 +35,9 @@ TEST_CASE("tensor-parallel devices have parts of matrices, and expert groups who
   CHECK(parts.back() == WeightMatrix{.rows = 4096, .columns = 14'336 / 4});  // its last product
   const Transformer mixtral = test::preset("mixtral-8x7b");
   const std::vector<WeightMatrix> divided = weight_matrices(mixtral, 2, 4);
-  CHECK(divided.back() == WeightMatrix{.rows = 4096, .columns = 14'336, .count = 2, .whole_experts = true});
+  CHECK(divided.back() == WeightMatrix{.rows = 4096, .columns = 14'336, .count = 2, .of_group = true});
+  CHECK(weight_matrices(mixtral, 8, {4, 2}).back() ==
+        WeightMatrix{.rows = 4096, .columns = 14'336 / 2, .count = 2, .of_group = true});
   CHECK(weight_matrices(mixtral, 2, 1).back() == WeightMatrix{.rows = 4096, .columns = 14'336 / 2, .count = 8});
 }
 
@@ -50,6 +52,7 @@ TEST_CASE("latents and routers are whole on every device, other matrices and all
   const DeviceParameters held = device_parameters(model, {{2, 0}}, 8, 8, 64);
   const std::int64_t experts = model.moe->experts * expert_parameter_count(model);
   CHECK(held.experts == 2 * experts / 64);
+  CHECK(device_parameters(model, {{2, 0}}, 8, 8, {64, 4}).experts == 2 * experts / 256);
   CHECK(8 * held.common == 2 * (all - experts + 7 * whole) + 8);
 }
 

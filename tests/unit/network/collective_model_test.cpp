@@ -191,6 +191,20 @@ TEST_CASE("expert groups are consecutive devices of a stage, and their pools the
   CHECK(spanning[3] == std::vector{DeviceId(10), DeviceId(11), DeviceId(14), DeviceId(15)});
 }
 
+TEST_CASE("devices that cut experts are neighbours, and tokens travel between the same places of them",
+          "[collective]") {
+  const Mesh mesh{.hdp = 2, .tp = 4, .pp = 1, .ep = 2, .etp = 2};
+  Diagnostics diagnostics;
+  const auto placement = make_placement("strided", mesh, rail_cluster(1), diagnostics);
+  const auto devices = [](std::size_t first, std::size_t second) {
+    return std::vector{DeviceId(first), DeviceId(second)};
+  };
+  CHECK(expert_cuts(mesh, *placement) == DeviceSets{devices(0, 1), devices(2, 3), devices(4, 5), devices(6, 7)});
+  CHECK(expert_groups(mesh, *placement) == DeviceSets{devices(0, 2), devices(1, 3), devices(4, 6), devices(5, 7)});
+  CHECK(expert_pools(mesh, *placement) == DeviceSets{devices(0, 4), devices(1, 5), devices(2, 6), devices(3, 7)});
+  CHECK(mesh.expert_pool() == 2);
+}
+
 TEST_CASE("groups that shard states are consecutive ranks of a pool, and replicas the same places of them",
           "[collective]") {
   const Mesh mesh{.hdp = 4, .tp = 2, .pp = 1, .shard_ranks = 2};

@@ -107,6 +107,32 @@ TEST_CASE("experts that are cut as a dense MLP need its two collectives and no o
         "all_gather copies 16 products copies reduce_scatter 2 products all_gather 4 products reduce_scatter ");
 }
 
+TEST_CASE("devices that cut experts gather copies before the products and sum results behind them", "[experts]") {
+  const Plan plan = plan_of(1, 1, {{{0}, 100}});
+  LoweringOptions options{mixture(1), Mesh{.hdp = 1, .tp = 4, .ep = 2, .etp = 2}};
+  options.experts = {.ep = 2, .etp = 2};
+  const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
+  std::vector<CollectiveKind> kinds;
+  for (const TensorParallelCollective& op : program.collectives) {
+    if (op.among == CollectiveGroup::tensor_parallel) continue;
+    kinds.push_back(op.kind);
+    // 25 tokens a device, two copies each; four devices' copies for two of four experts, in bf16 of 64 columns.
+    const bool is_exchange = op.among == CollectiveGroup::experts;
+    CHECK(op.bytes == Bytes((is_exchange ? 25 * 2 : 4 * 25 * 2 / 2) * 64 * 2));
+  }
+  using enum CollectiveKind;
+  const std::vector<CollectiveKind> once = {all_to_all, all_gather, reduce_scatter, all_to_all};
+  REQUIRE(kinds.size() == 8);  // forward and backward
+  CHECK(std::vector(kinds.begin(), kinds.begin() + 4) == once);
+  CHECK(std::vector(kinds.begin() + 4, kinds.end()) == once);
+  // Each of the two experts has 50 rows; gate and up are one product of half of 2 x 128 columns.
+  const auto is_first = [](const Gemm& product) { return product.m == 50 && product.n == 128 && product.k == 64; };
+  const auto has_it = [&](const LinearPart& part) {
+    return std::any_of(part.gemms.begin(), part.gemms.end(), is_first);
+  };
+  CHECK(std::any_of(program.dense.begin(), program.dense.end(), has_it));
+}
+
 TEST_CASE("experts that work in a latent are fed by a product before the copies and followed by one behind them",
           "[experts]") {
   Transformer model = mixture(1);

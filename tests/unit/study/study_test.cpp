@@ -472,6 +472,8 @@ TEST_CASE("experts need no words of their own, and a study says where they go", 
   CHECK(spec.experts.layout.capacity_factor == 1.25);
   CHECK(spec.experts.layout.shares == zipf_shares(*spec.model.moe, 1, 3));
   CHECK(spec.setting().find("tp 2 x ep 8 (padding)") != std::string::npos);
+  const Study cut = StudyFile(changed(text, "tp: 2", "tp: 4, ep: 2, etp: 2")).load();
+  CHECK(cut.points.at(0).spec.setting().find("tp 4 x ep 2 x etp 2") != std::string::npos);
 }
 
 TEST_CASE("what is wrong with experts is told at once, each at its place", "[study]") {
@@ -488,6 +490,14 @@ TEST_CASE("what is wrong with experts is told at once, each at its place", "[stu
                  "10:19: 'ep' is 6, 'tp' is 8: one must be a multiple of the other"});
   CHECK(StudyFile(changed(good_study, "tp: 2", "tp: 2, ep: 2") + "moe: {across: waves}\n").problems() ==
         Problems{"10:19: 'ep' is 2, but llama-7b has no experts", "12:6: llama-7b has no experts"});
+  CHECK(StudyFile(changed(eight, "tp: 2", "tp: 4, ep: 2, etp: 3")).problems() ==
+        Problems{"10:19: 'ep' is 2, and 'etp' 3, a group of 6 devices; 'tp' is 4: one must be a multiple of the other",
+                 "10:27: 'etp' is 3, which does not divide the 14336 columns of an expert of mixtral-8x7b",
+                 "10:27: 'etp' is 3, which does not divide 'tp', 4"});
+  CHECK(StudyFile(changed(eight, "tp: 2", "tp: 4, etp: 2")).problems() ==
+        Problems{"10:20: 'etp' is 2, but with ep: 1 each expert is cut over tp, 4 devices"});
+  CHECK(StudyFile(changed(eight, "tp: 2", "tp: 4, ep: 2, etp: 2") + "moe: {dispatch: per_node}\n").problems() ==
+        Problems{"10:27: 'etp' is 2, but a dispatcher that sends tokens once to each node does not cut experts yet"});
   CHECK(StudyFile(eight + "moe: {across: wave, capacity_factor: 0, routing: {zipf: -1}}\n").problems() ==
         Problems{"12:15: there is no way across ranks 'wave'",
                  "12:38: 'capacity_factor' is 0, it must be from 0.01 to 100000",
