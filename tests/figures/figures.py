@@ -244,7 +244,7 @@ def replay():
                for stretch in naive["lead_lost"]["lowest"]]
     slowest = sorted({plan["worst"][0]["step"] for plan in found["plans"]})
     yield REPLAY, "The slowest step of all three is step {},", [" or ".join(str(step) for step in slowest)]
-    yield REPLAY, "in the five deepest the sequence of a token is {} to {} % longer than on average.", \
+    yield REPLAY, "in the deepest the sequence of a token is {} to {} % longer than on average.", \
         [percent(min(lengths)), percent(max(lengths))]
 
 
