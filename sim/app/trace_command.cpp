@@ -110,7 +110,7 @@ int run_convert(const ConvertOptions& options, const Session& /*session*/) {
 struct GenerateOptions {
   std::string preset;
   std::vector<double> lognormal;
-  std::string edges = "lower";
+  std::string edges;  ///< Empty: those of MixtureOptions.
   std::int64_t lowest = MixtureOptions{}.lowest;
   std::int64_t count = DrawOptions{}.count;
   std::int64_t seed = 1;
@@ -126,8 +126,9 @@ LengthDistributionPtr distribution_of(const GenerateOptions& options, const Sess
     throw InputError("lengths are drawn from a --preset or from a --lognormal");
   }
   if (!options.lognormal.empty()) return make_distribution(Lognormal{options.lognormal[0], options.lognormal[1]});
-  const ClassEdges edges = options.edges == "upper" ? ClassEdges::upper : ClassEdges::lower;
-  return load_preset(options.preset, Catalog(session.data_folder).traces(), {edges, options.lowest});
+  MixtureOptions mixture{.lowest = options.lowest};
+  if (!options.edges.empty()) mixture.edges = options.edges == "upper" ? ClassEdges::upper : ClassEdges::lower;
+  return load_preset(options.preset, Catalog(session.data_folder).traces(), mixture);
 }
 
 // About as much as a file of so many lengths takes: the digits of the middle one and the end of its line, or the words
@@ -175,7 +176,7 @@ void add_generate(Command trace, Session& session) {
   command.add_option("--lognormal", options.lognormal, "Mean and deviation of ln(tokens)")
       .expected(2)
       .type_name("MU SIGMA");
-  command.add_option("--edges", options.edges, "Which edge of a class its label is: upper or lower")
+  command.add_option("--edges", options.edges, "Which edge of a class its label is: upper or lower (default)")
       .one_of({"upper", "lower"})
       .type_name("EDGE");
   add_count(command, "--lowest", options.lowest, "Shortest length of the lowest class (default: 256)");

@@ -159,7 +159,7 @@ struct TensorParallelCollective {
   std::optional<std::uint32_t> once_per_node{};
   /// The host waits for the device before it issues this: it reads how many copies go to each expert, and so how much
   /// each device sends and how many rows products have (Megatron-Core, token_dispatcher.py: cuda_sync_point
-  /// "before_ep_alltoall", _HybridEPManager's "CPU sync"; DeepEP, README.md: "the CPU will wait for the GPU's signal").
+  /// "before_ep_alltoall", _HybridEPManager's "CPU sync"; DeepEP, docs/legacy.md: "the CPU will wait for GPU's signal").
   bool host_waits = false;
 };
 

@@ -322,7 +322,9 @@ void check_expert_cuts(const Value& study, const PointSpec& point, bool mesh_is_
   const Value* mesh_of_study = study.find("mesh");
   const Value* stated = mesh_of_study == nullptr ? nullptr : mesh_of_study->find("etp");
   if (stated == nullptr || stated->is_null() || point.model.layers == 0) return;
-  const auto& [tp, etp] = std::pair(point.mesh.tp, point.mesh.etp);
+  const std::int64_t tp = point.mesh.tp;
+  const std::int64_t etp = point.mesh.etp;
+  const auto write = [](std::int64_t divisor) { return fmt::format("write etp: {}", divisor); };
   const auto error = [&](const std::string& message, const std::string& help = {}) {
     diagnostics.error(stated->position, fmt::format("'etp' is {}, {}", etp, message), help);
   };
@@ -333,11 +335,14 @@ void check_expert_cuts(const Value& study, const PointSpec& point, bool mesh_is_
                  "write an 'ep' above 1, or remove 'etp'");
   }
   if (etp == 1) return;
-  if (point.model.moe->expert_hidden % etp != 0) {
-    error(fmt::format("which does not divide the {} columns of an expert of {}", point.model.moe->expert_hidden,
-                      point.model.name));
+  const std::int64_t columns = point.model.moe->expert_hidden;
+  if (columns % etp != 0) {
+    error(fmt::format("which does not divide the {} columns of an expert of {}", columns, point.model.name),
+          write(std::gcd(columns, etp)));
   }
-  if (mesh_is_known && tp % etp != 0) error(fmt::format("which does not divide 'tp', {}", tp));
+  if (mesh_is_known && tp % etp != 0) {
+    error(fmt::format("which does not divide 'tp', {}", tp), write(std::gcd(tp, etp)));
+  }
   if (point.experts.layout.dispatch != ExpertDispatch::per_copy) {
     error("but a dispatcher that sends tokens once to each node does not cut experts yet",
           "write moe: {dispatch: per_copy}, or etp: 1");

@@ -191,11 +191,11 @@ const OverheadKeys& keys_of_study() {
   return made;
 }
 
-// The file of this name in a folder of files with sources. Null, with a problem reported, if there is none.
-Value load_named(const Value& name, const std::string& what, const fs::path& folder, Diagnostics& diagnostics) {
+// The file of this name in the folder of hosts. Null, with a problem reported, if there is none.
+Value load_host(const Value& name, const fs::path& folder, Diagnostics& diagnostics) {
   const std::vector<std::string> names = names_in(folder, ending);
   if (std::find(names.begin(), names.end(), name.text) == names.end()) {
-    diagnostics.error(name.position, fmt::format("there {} '{}'", what, name.text), suggestion(name.text, names));
+    diagnostics.error(name.position, fmt::format("there is no host '{}'", name.text), suggestion(name.text, names));
     return {};
   }
   return load_document((folder / (name.text + std::string(ending))).string(), diagnostics);
@@ -221,7 +221,7 @@ std::optional<Duration> time_of(const Value& by_device, const std::string& what,
 // What the software `host` takes to issue kernels on the usual host of a device, `factor` times what its file says.
 void state_host(const Value& host, const fs::path& hosts, const std::string& device, double factor,
                 Overheads& overheads, Diagnostics& diagnostics) {
-  const Value document = load_named(host, "is no host", hosts, diagnostics);
+  const Value document = load_host(host, hosts, diagnostics);
   if (document.is_null()) return;
   MapReader file(document, "the host", diagnostics);
   const std::string source = file.required<std::string>("source").value_or("");

@@ -48,8 +48,8 @@ struct TraceOptions {
 
 /// How to read the classes of a mixture file: see TokenShareMixture.
 struct MixtureOptions {
-  ClassEdges edges = ClassEdges::lower;
-  std::int64_t lowest = 256;
+  ClassEdges edges = TokenShareMixture{}.edges;
+  std::int64_t lowest = TokenShareMixture{}.lowest;
 };
 
 /// Reads a histogram, quantile or mixture file. InputError or MachineError.

@@ -163,6 +163,26 @@ def models_of_bytescale():
             cells += [f"{statistics.median(errors):.1f}", f"{max(errors):.1f}"]
         fitted = ", fitted" if model == "7b" else ""
         yield BYTESCALE, f"| {name} | {gpus} | {{}} ({{}}) | {{}} ({{}}){fitted} | {{}} ({{}}) | {{}} ({{}}) |", cells
+    ratios = {(row["quantity"], row["case"]): float(row["predicted"]) / float(row["published"]) for row in rows}
+
+    def fast(plan, models, data, contexts):
+        """How much too fast the plan is in these cases, in percent."""
+        rates = [ratios[f"tokens_per_s_per_gpu {'static' if plan == 'hdp-naive' else plan}", case] *
+                 (ratios[f"speedup {plan}", case] if plan == "hdp-naive" else 1)
+                 for case in (f"{model} {data} {context}" for model in models for context in contexts)]
+        return [round(100 * (rate - 1)) for rate in rates]
+
+    models, shorter = ("7b", "13b", "70b"), ("256Ki", "512Ki", "1Mi")
+    longest, others = fast("static", models, "byted", ["2Mi"]), fast("static", models, "byted", shorter)
+    github = fast("static", models, "github", [*shorter, "2Mi"])
+    yield BYTESCALE, ("**Static on Byted at 2Mi is {} to {} % too fast in all three models**, at shorter contexts {} to "
+                      "{} %, where GitHub is\n  within {} %."), \
+        [str(each) for each in (min(longest), max(longest), min(others), max(others), max(map(abs, github)))]
+    yield BYTESCALE, "Balanced steps of 70B at 1Mi and 2Mi are {} and {} % too slow:", \
+        [str(-each) for each in fast("hdp-balance", ["70b"], "github", ["1Mi", "2Mi"])]
+    naive = fast("hdp-naive", ["7b", "13b"], "github", ["1Mi", "2Mi"])
+    yield BYTESCALE, "**Naive on GitHub at 1Mi and 2Mi is {} to {} % too fast** with 7B and 13B.", \
+        [str(min(naive)), str(max(naive))]
     static, naive, balance = (float(row["predicted"]) for row in rows if row["quantity"].startswith("step_time_s "))
     yield BYTESCALE, "are 3.31 and 1.73\n  balanced steps, and {} and {} here;", \
         [f"{static / balance:.2f}", f"{naive / balance:.2f}"]

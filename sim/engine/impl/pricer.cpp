@@ -342,6 +342,8 @@ Duration wait_in_layer(std::vector<IssuedWork> work) {
 void wait_for_host(PricedProgram& priced, const Machine& machine) {
   for (std::size_t b = 0; b < priced.program.blocks.size(); ++b) {
     const Block& block = priced.program.blocks[b];
+    const auto issues = [](const Instruction& instruction) { return instruction.opcode == Opcode::issue; };
+    if (std::none_of(block.body.begin(), block.body.end(), issues)) continue;
     std::vector<Duration>& times = priced.times[b];
     std::vector<IssuedWork> work;
     for (std::size_t i = 0; i < block.body.size(); ++i) {

@@ -159,14 +159,14 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected) {
   const RingWork work = ring_work(writer, Direction::forward);
   if (work.halo) return forward_halo(writer, work, projected);
   const Index message = writer.bytes(kv_of(writer, party_tokens(writer)));
-  const bool merges = (writer.recipe().separate_merge || sums_by_operators(writer)) && ranks > 1;
+  const bool by_operators = sums_by_operators(writer);
+  const bool merges = (writer.recipe().separate_merge || by_operators) && ranks > 1;
   // An average step touches 3/4 of the queries.
   const bool alike = merges && work.uneven.empty();
   const Index merging = alike ? merge_work(writer, party_tokens(writer), 3, 4) : 0;
   const auto merge_of = [&](std::size_t k) {
     return alike ? merging : merge_work(writer, work.uneven[k].foreign_queries, 1, 1);
   };
-  const bool by_operators = sums_by_operators(writer);
   const Index slices = by_operators ? sum_step(writer, Direction::forward) : 0;
   std::vector<Index> computed(ranks);
   std::vector<Index> received(ranks);
