@@ -22,8 +22,11 @@ double longest_alone(const MicroBatch& micro_batch, const WorkModel& work) {
 }  // namespace
 
 double PlanTime::step(std::int64_t stages) const {
-  const double last = finish.empty() ? 0 : *std::max_element(finish.begin(), finish.end());
-  return last + static_cast<double>(stages - 1) * longest;
+  double last = 0;
+  for (std::size_t rank = 0; rank < finish.size(); ++rank) {
+    last = std::max(last, finish[rank] + static_cast<double>(stages - 1) * longest[rank]);
+  }
+  return last;
 }
 
 double offload_seconds(const WorkModel& work, double area, double tokens, std::int64_t layers, double offload,
@@ -53,11 +56,11 @@ double micro_batch_seconds(const MicroBatch& micro_batch, std::int64_t layers, c
 }
 
 void PlanClock::run(std::span<const HdpRank> group, double seconds) {
-  time_.longest = std::max(time_.longest, seconds);
   double start = 0;
   for (const HdpRank rank : group) start = std::max(start, time_.finish[rank.index()]);
   for (const HdpRank rank : group) {
     time_.busy[rank.index()] += seconds;
+    time_.longest[rank.index()] = std::max(time_.longest[rank.index()], seconds);
     time_.finish[rank.index()] = start + seconds;
   }
 }

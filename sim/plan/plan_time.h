@@ -15,9 +15,9 @@ struct PlanTime {
   std::vector<double> busy;  ///< Busy time of every rank, without waiting for others.
   /// End of every rank: a micro-batch starts when all ranks of its group are free.
   std::vector<double> finish;
-  double longest = 0;  ///< Time of the longest micro-batch.
-  /// The last finish, plus the time for a pipeline of `stages` stages to fill and drain: (stages - 1) times the longest
-  /// micro-batch.
+  std::vector<double> longest;  ///< Time of the longest micro-batch of every rank.
+  /// The last end of a rank whose pipeline of `stages` stages also fills and drains, in (stages - 1) times the longest
+  /// micro-batch of the rank.
   [[nodiscard]] double step(std::int64_t stages = 1) const;
 };
 
@@ -33,7 +33,7 @@ struct PlanTime {
 /// run.
 class PlanClock {
  public:
-  explicit PlanClock(std::size_t ranks) : time_{std::vector<double>(ranks), std::vector<double>(ranks)} {}
+  explicit PlanClock(std::size_t ranks) : time_{std::vector<double>(ranks), std::vector<double>(ranks), std::vector<double>(ranks)} {}
   /// Runs a micro-batch after those that its ranks have run. O(group size).
   void run(std::span<const HdpRank> group, double seconds);
   [[nodiscard]] const PlanTime& time() const { return time_; }

@@ -53,6 +53,9 @@ struct PlanningContext {
   /// Compute speed of every rank in a step, relative to the device of `work`, for planners that know the speeds. If
   /// empty, they take all ranks to be equal.
   std::function<std::vector<double>(std::int64_t step)> rank_speeds{};
+  /// Seconds of a step by the plan, as simulated; safe to call from several threads at once. If empty, planners compare
+  /// whole plans by `work` (plan_time()).
+  std::function<double(const Plan& plan)> simulated_seconds{};
 };
 
 /// Makes the plan of one step from its batch, or throws an InputError with the reason why the policy has none for this

@@ -76,11 +76,11 @@ double alone(std::int64_t tokens, const BoundedPool& pool, const WorkModel& work
 }  // namespace
 
 double StepBounds::step() const {
-  return std::max({area, memory, capacity, longest}) + fill;
+  return std::max({area, memory, capacity, longest + fill});
 }
 
 const char* StepBounds::reason() const {
-  if (longest >= capacity) return "longest";
+  if (longest + fill >= std::max(memory, capacity)) return "longest";
   if (capacity > memory) return "capacity";
   return memory > area ? "memory" : "area";
 }

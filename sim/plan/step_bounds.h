@@ -22,7 +22,7 @@ struct StepBounds {
   double memory = 0;    ///< The same with every sequence on at least the ranks that hold it, and the work that adds.
   double capacity = 0;  ///< `memory`, and the fixed costs of as many micro-batches as hold the batch's tokens.
   double longest = 0;   ///< The longest sequence on the ranks on which it ends first.
-  double fill = 0;      ///< More for the other stages of a pipeline, which wait for the longest micro-batch.
+  double fill = 0;      ///< More for `longest`, which the stages of a pipeline run one after another.
   /// The whole step, where stages wait as in a 1F1B schedule.
   [[nodiscard]] double step() const;
   /// The name of the one that step() rests on: `area`, `memory`, `capacity` or `longest`.

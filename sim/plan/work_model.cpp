@@ -22,13 +22,28 @@ double RingPass::seconds(double block_area, double tokens, std::int64_t ranks, c
 
 double WorkModel::seconds(double area, std::int64_t tokens, std::int64_t degree, bool near) const {
   if (degree == 1) return std::max(least, per_micro_batch + compute_seconds(area, tokens));
-  const auto ranks = static_cast<double>(degree);
+  const std::int64_t ring = degree * unit;
+  const auto ranks = static_cast<double>(ring);
   const double tokens_per_rank = static_cast<double>(tokens) / ranks;
   const double block = area / (ranks * ranks);
   const RingHops hop = hops(near);
   return std::max(least, passes.per_micro_batch + passes.per_token * tokens_per_rank +
-                             passes.forward.seconds(block, tokens_per_rank, degree, hop) +
-                             passes.backward.seconds(block, tokens_per_rank, degree, hop));
+                             passes.forward.seconds(block, tokens_per_rank, ring, hop) +
+                             passes.backward.seconds(block, tokens_per_rank, ring, hop));
+}
+
+WorkModel WorkModel::of_groups(std::int64_t ranks, double area, std::int64_t tokens) const {
+  if (ranks == 1) return *this;
+  const bool shares_node = ranks <= ranks_per_node;
+  const double least_seconds = seconds(1, 1, ranks, shares_node);
+  const double of_tokens = seconds(1, tokens, ranks, shares_node);
+  WorkModel model = *this;
+  model.unit = unit * ranks;
+  model.ranks_per_node = std::max<std::int64_t>(1, ranks_per_node / ranks);
+  model.per_micro_batch = least_seconds;
+  model.per_token = (of_tokens - least_seconds) / static_cast<double>(tokens);
+  model.per_area = (seconds(area, tokens, ranks, shares_node) - of_tokens) / area;
+  return model;
 }
 
 WorkModel WorkModel::without_fixed_costs() const {
@@ -68,6 +83,7 @@ RingHops WorkModel::hops(bool near) const {
 // In a sequence on N ranks, 1/N of what a rank computes is attention to its own part.
 double WorkModel::attention(double area, std::int64_t tokens, std::int64_t degree) const {
   const auto ranks = static_cast<double>(degree);
+  if (unit > 1) return per_area * area / ranks;
   const double steps = ranks - 1;
   return per_area * area / ranks + step_area * area * steps / (ranks * ranks) +
          steps * (step_fixed + step_token * static_cast<double>(tokens) / ranks);

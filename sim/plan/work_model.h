@@ -85,6 +85,8 @@ struct WorkModel {
   RingPasses passes{};                    ///< Of groups of several ranks; a pool of one rank has none.
   /// Ranks gather keys or trade tokens for heads, in a time that depends on where they are: the steps' times per token.
   bool ranks_share = false;
+  /// Ranks that planners count as one: see of_groups().
+  std::int64_t unit = 1;
   /// Where tokens of some layers see few others (windows, chunks, chosen keys): how much of `per_area`, `per_token` and
   /// `per_micro_batch` is attention, of which sequences that are shorter than a window have less.
   std::optional<StepCost> windows{};
@@ -102,6 +104,9 @@ struct WorkModel {
   [[nodiscard]] double compute_seconds(double area, std::int64_t tokens) const {
     return per_token * static_cast<double>(tokens) + per_area * area;
   }
+  /// The model of a pool whose ranks are groups of `ranks` consecutive ranks of this one, which share every sequence.
+  /// What such a group takes is a straight line through micro-batches of `tokens` tokens and `area` pairs.
+  [[nodiscard]] WorkModel of_groups(std::int64_t ranks, double area, std::int64_t tokens) const;
   /// The same model without what a micro-batch, a step or a hop costs once. Its seconds() of the summed area and tokens
   /// of several micro-batches with groups of one size are a lower bound of the sum of their seconds.
   [[nodiscard]] WorkModel without_fixed_costs() const;

@@ -13,6 +13,7 @@
 #include "sim/program/activations_in_flight.h"
 #include "sim/study/capacity.h"
 #include "sim/study/data_options.h"
+#include "sim/study/plan_price.h"
 #include "sim/study/sharing_choice.h"
 #include "sim/study/study_changes.h"
 #include "sim/study/study_keys.h"
@@ -119,7 +120,10 @@ class PointMaker {
 
   // Makes the planners of all plans for the point's capacity. Returns their problems.
   Diagnostics make_planners(StudyPoint& point, const Job& on) const {
-    const PlanningContext context = planning_context(point.spec, on);
+    PlanningContext context = planning_context(point.spec, on);
+    context.simulated_seconds = [price = std::make_shared<PlanPrice>(point)](const Plan& plan) {
+      return price->seconds(plan);
+    };
     point.work = context.work;
     point.planners.clear();
     point.held_back.clear();

@@ -19,9 +19,7 @@ constexpr std::int64_t least_joined_tokens_per_rank = 256;
 class RankBalancing : Balancing {
  public:
   RankBalancing(const BalancedStep& step, const BalanceCandidate& candidate)
-      : Balancing(step, candidate),
-        long_(std::span(step.order).first(step.order.size() - step.short_sequences.count())),
-        short_(step.short_sequences) {}
+      : Balancing(step, candidate), long_(in_rings(step)), short_(not_in_rings(step)) {}
 
   BalanceOutcome run() {
     std::vector<Ring> rings;
@@ -36,9 +34,26 @@ class RankBalancing : Balancing {
   }
 
  private:
+  // Those that one rank does not hold, and those that would end late on one.
+  std::span<const SizedSequence> in_rings(const BalancedStep& step) const {
+    const double late = candidate_.share * (1 + options_.delta);
+    const auto needs_ring = [&](const SizedSequence& each) {
+      return each.tokens >= context_.capacity ||
+             (candidate_.widen && sizing_.seconds(each.tokens, sizing_.pack_size()) > late);
+    };
+    const auto end = std::partition_point(step.order.begin(), step.order.end(), needs_ring);
+    return {step.order.begin(), end};
+  }
+
+  ShortSequences not_in_rings(const BalancedStep& step) const {
+    const std::size_t rings = in_rings(step).size();
+    if (rings + step.short_sequences.count() == step.order.size()) return step.short_sequences;
+    return ShortSequences(std::span(step.order).subspan(rings));
+  }
+
   void place(const Ring& ring) {
     RingSize size = ring.size;
-    if (options_.widen) size.degree = widened(ring);
+    if (candidate_.widen) size.degree = widened(ring);
     SizedList members{{static_cast<std::uint32_t>(ring.sequence), ring.tokens}};
     const Seconds seconds = let_join(members, size);
     loads_.make_available(size.degree);
@@ -50,20 +65,17 @@ class RankBalancing : Balancing {
   // The least degree with which the ring ends within the balanced share; if there is none, the one with which it ends
   // first. Wider rings wait for more ranks, and beyond a certain width their transfers are no longer hidden.
   std::int64_t widened(const Ring& ring) const {
-    const std::int64_t count = ring.tokens;
-    const std::int64_t widest = sizing_.widest_hidden_ring(count, ring.size.degree);
     std::int64_t best = ring.size.degree;
     double best_finish = never;
     const double soon_enough = candidate_.share * (1 + options_.delta);
     for (const RankLoads::Offer& offer : loads_.offers()) {
       if (offer.ranks < ring.size.degree || best_finish <= soon_enough) continue;
-      const std::int64_t most = std::min(widest, offer.ranks);
-      const std::int64_t needed = sizing_.degree_within(count, candidate_.share - offer.start, most);
-      const std::int64_t degree = std::max(ring.size.degree, needed);
-      const double finish = offer.start + sizing_.seconds(count, {degree, ring.size.offload, ring.size.token_wise});
+      RingSize size = ring.size;
+      size.degree = sizing_.narrowest_within(ring.tokens, size, soon_enough - offer.start, offer.ranks);
+      const double finish = offer.start + sizing_.seconds(ring.tokens, size, size.degree <= context_.ranks_per_node);
       if (finish < best_finish) {
         best_finish = finish;
-        best = degree;
+        best = size.degree;
       }
     }
     return best;
@@ -74,7 +86,7 @@ class RankBalancing : Balancing {
   Seconds let_join(SizedList& members, RingSize size) {
     std::int64_t sum = members.front().tokens;
     double pairs = causal_pairs(sum);
-    if (!options_.pack_groups || size.degree == 1 || size.offload > 0 || size.token_wise) {
+    if (!candidate_.join || size.degree == 1 || size.offload > 0 || size.token_wise) {
       return {sizing_.seconds(sum, size), sizing_.seconds(sum, size, true)};
     }
     double seconds = context_.work.seconds(pairs, sum, size.degree);
@@ -119,8 +131,9 @@ double ring_seconds(const Ring& ring) {
 
 class WaveBalancing : Balancing {
  public:
-  WaveBalancing(const BalancedStep& step, const BalanceCandidate& candidate)
-      : Balancing(step, candidate), packs_(best_fit_list(step.order, step.context.capacity)) {}
+  WaveBalancing(const BalancedStep& step, const BalanceCandidate& candidate) : Balancing(step, candidate) {
+    candidate.waves > 0 ? make_even(step.order) : make_full(step.order);
+  }
 
   BalanceOutcome run() {
     for (std::vector<Item>& wave : waves()) run_wave(wave);
@@ -134,27 +147,91 @@ class WaveBalancing : Balancing {
     Seconds seconds;
   };
 
-  // Assigns packs to waves. A sequence of C tokens or more is a pack alone.
-  std::vector<std::vector<Item>> waves() const {
-    std::vector<Item> items;
-    for (std::size_t i = 0; i < packs_.size(); ++i) items.push_back(item(i));
-    std::stable_sort(items.begin(), items.end(),
+  // Packs as large as a rank holds, and rings as narrow as hold a sequence.
+  void make_full(const SizedList& order) {
+    packs_.emplace(best_fit_list(order, context_.capacity));
+    for (std::size_t i = 0; i < packs_->size(); ++i) {
+      const std::int64_t sum = tokens_of((*packs_)[i]);
+      add_item(i, sum < context_.capacity ? sizing_.pack_size() : sized(sum));
+    }
+  }
+
+  // Rings and packs of at most a wave's share of the work. What rings leave of the waves is for packs.
+  void make_even(const SizedList& order) {
+    const double share = candidate_.share / static_cast<double>(candidate_.waves);
+    std::vector<RingSize> sizes;
+    std::int64_t taken = 0;
+    std::int64_t short_tokens = tokens_of(order);
+    for (const SizedSequence& each : order) {
+      RingSize size = each.tokens < context_.capacity ? sizing_.pack_size() : sized(each.tokens);
+      size.degree = sizing_.narrowest_within(each.tokens, size, share, context_.ranks);
+      if (size.degree == 1 && each.tokens < context_.capacity) break;
+      taken += size.degree;
+      short_tokens -= each.tokens;
+      sizes.push_back(size);
+    }
+    // Rings come first: time falls with the length.
+    const std::int64_t rest = std::ssize(order) - std::ssize(sizes);
+    const std::int64_t needed = (short_tokens + context_.capacity - 1) / context_.capacity;
+    const std::int64_t slots = candidate_.waves * context_.ranks;
+    const std::int64_t bins = std::min(rest, std::max(needed, slots - taken));
+    make_packs(order, sizes, bins);
+  }
+
+  void make_packs(const SizedList& order, const std::vector<RingSize>& sizes, std::int64_t bins) {
+    std::vector<std::uint32_t> pack_of;
+    std::uint32_t packs = 0;
+    std::size_t ring = 0;
+    LoadTree rooms(order.size() - sizes.size() + 1);
+    std::vector<std::pair<double, std::int64_t>> filled;  // seconds and tokens
+    const auto open = [&] {
+      filled.emplace_back(0, 0);
+      rooms.set(filled.size() - 1, 0, 0);
+    };
+    for (std::int64_t i = 0; i < bins; ++i) open();
+    for (const SizedSequence& each : order) {
+      if (ring < sizes.size()) {
+        ++ring;
+        pack_of.push_back(packs++);
+        continue;
+      }
+      std::size_t bin = rooms.least({.most_used = static_cast<double>(context_.capacity - each.tokens)});
+      if (bin == LoadTree::none) {
+        open();
+        bin = filled.size() - 1;
+      }
+      auto& [seconds, tokens] = filled[bin];
+      seconds += context_.work.compute_seconds(causal_pairs(each.tokens), each.tokens);
+      tokens += each.tokens;
+      rooms.set(bin, seconds, static_cast<double>(tokens));
+      pack_of.push_back(static_cast<std::uint32_t>(sizes.size() + bin));
+    }
+    packs_.emplace(pack_of, sizes.size() + filled.size(), [&](auto add) {
+      for (const SizedSequence& each : order) add(each);
+    });
+    for (std::size_t i = 0; i < packs_->size(); ++i) {
+      if (!(*packs_)[i].empty()) add_item(i, i < sizes.size() ? sizes[i] : sizing_.pack_size());
+    }
+  }
+
+  void add_item(std::size_t pack, const RingSize& size) {
+    const std::int64_t sum = tokens_of((*packs_)[pack]);
+    const double pairs = pairs_of((*packs_)[pack]);
+    items_.push_back({pack, size, {sizing_.seconds(pairs, sum, size, false), sizing_.seconds(pairs, sum, size, true)}});
+  }
+
+  // Assigns packs to waves.
+  std::vector<std::vector<Item>> waves() {
+    std::stable_sort(items_.begin(), items_.end(),
                      [](const Item& a, const Item& b) { return a.seconds.any > b.seconds.any; });
-    FirstFit places(items.size(), context_.ranks);
+    FirstFit places(items_.size(), context_.ranks);
     std::vector<std::vector<Item>> waves;
-    for (const Item& each : items) {
+    for (const Item& each : items_) {
       const std::size_t wave = places.place(each.size.degree).bin;
       if (wave >= waves.size()) waves.resize(wave + 1);
       waves[wave].push_back(each);
     }
     return waves;
-  }
-
-  Item item(std::size_t pack) const {
-    const std::int64_t sum = tokens_of(packs_[pack]);
-    const double pairs = pairs_of(packs_[pack]);
-    const RingSize size = sum < context_.capacity ? sizing_.pack_size() : sized(sum);
-    return {pack, size, {sizing_.seconds(pairs, sum, size, false), sizing_.seconds(pairs, sum, size, true)}};
   }
 
   // No rank runs two micro-batches of a wave: ranks are put back after the whole wave.
@@ -163,12 +240,13 @@ class WaveBalancing : Balancing {
     for (const Item& each : wave) {
       const Taken taken = take(each.size.degree, RankChoice::least_loaded, each.seconds);
       for (const std::int64_t rank : taken.ranks) done.emplace_back(rank, taken.end);
-      micro_batches_.add(taken.ranks, packs_[each.pack], each.size);
+      micro_batches_.add(taken.ranks, (*packs_)[each.pack], each.size);
     }
     for (const auto& [rank, load] : done) loads_.put(rank, load);
   }
 
-  PackList packs_;
+  std::optional<PackList> packs_;
+  std::vector<Item> items_;
 };
 
 }  // namespace

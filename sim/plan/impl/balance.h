@@ -48,9 +48,6 @@ struct BalanceOptions {
   /// DP-Balance only, as is pack_groups: whether a ring that would end after the balanced share may take more than
   /// ceil(s / C) ranks, as long as its transfers stay hidden. Off by default, because the paper has D from eq. 3.
   bool widen = false;
-  /// Whether to take the plan of hdp-naive or static if the work model estimates it to be shorter by more than
-  /// `margin`: policies that ignore loads sometimes have fewer micro-batches, or rings that stay in their nodes.
-  bool fallback = true;
   /// The share of the step by which plans must differ to count as different; the work model is about as accurate.
   double margin = 0.01;
   /// Among plans that count as equally long, those whose ranks end within this share of the step of each other are
@@ -122,6 +119,12 @@ struct BalanceCandidate {
   std::int64_t tokens_per_rank = 0;
   /// Ranks known to be slow get only short sequences, unless a ring needs them.
   bool rings_on_fast = false;
+  /// Whether a sequence that would end after `share` gets more ranks than it needs, if it then ends earlier.
+  bool widen = false;
+  bool join = true;  ///< Whether short sequences may join rings.
+  /// PP-Balance: over how many waves the work is spread evenly, with rings so wide and packs so small that no
+  /// micro-batch takes longer than its wave's share; 0: rings and packs are as large as ranks hold.
+  std::int64_t waves = 0;
 };
 
 /// Micro-batches in few lists, of which most ways to plan a step never make a plan.

@@ -6,6 +6,7 @@
 
 #include "sim/base/division.h"
 #include "sim/plan/impl/balance.h"
+#include "sim/plan/impl/best_plan.h"
 #include "sim/plan/impl/loads.h"
 #include "sim/plan/impl/policies.h"
 #include "sim/plan/plan_time.h"
@@ -31,21 +32,11 @@ class BestOutcome {
     kept_.push_back(std::move(made));
   }
 
-  /// A plan of another policy.
-  struct Other {
-    Plan plan;
-    double step;
-  };
-  void add(Other other) {
-    if (other.step < shortest() / same_step_) other_ = std::move(other);
-  }
-
   /// True if a plan of at least `bound` seconds may be shorter than the best by more than what counts as equal.
   [[nodiscard]] bool may_be_shortened_to(double bound) const { return shortest() > same_step_ * bound; }
 
   /// `builder`: of an empty plan.
   Plan take(PlanBuilder builder) {
-    if (other_) return std::move(other_->plan);
     const double most = same_step_ * shortest();
     std::erase_if(kept_, [&](const BalanceOutcome& kept) { return kept.step > most; });
     const auto better = [this](const BalanceOutcome& a, const BalanceOutcome& b) { return is_better(a, b); };
@@ -54,7 +45,6 @@ class BestOutcome {
 
  private:
   [[nodiscard]] double shortest() const {
-    if (other_) return other_->step;
     const auto shorter = [](const BalanceOutcome& a, const BalanceOutcome& b) { return a.step < b.step; };
     return std::min_element(kept_.begin(), kept_.end(), shorter)->step;
   }
@@ -68,25 +58,12 @@ class BestOutcome {
   double same_step_;
   double together_;
   std::vector<BalanceOutcome> kept_;
-  std::optional<Other> other_;
 };
 
-// The least divisor of `number` that is at least `least`; more than `number` if there is none.
-std::int64_t least_divisor(std::int64_t number, std::int64_t least) {
-  while (least <= number && number % least != 0) ++least;
-  return least;
-}
-
 // No rule is best for every batch: it tries a few, and the work model selects the best.
-class HdpBalance final : public Planner {
+class AlgorithmTwo final : public Planner {
  public:
-  HdpBalance(const PlanningContext& context, const BalanceOptions& options)
-      : context_(context),
-        options_(options),
-        cp_(least_divisor(context.ranks, divided(context.context, context.capacity))) {
-    if (options.fallback) naive_ = make_hdp_naive(context, {DealOrder::descending, options.offload});
-    if (options.fallback && cp_ <= context.ranks)
-      static_ = make_static(context, {.cp = cp_, .order = DealOrder::descending, .offload = options.offload});
+  AlgorithmTwo(const PlanningContext& context, const BalanceOptions& options) : context_(context), options_(options) {
     const bool in_waves = context.stages > 1 || context.expert_ranks > 1;
     if (!options.balance) options_.balance = in_waves ? Balance::pp : Balance::dp;
   }
@@ -111,22 +88,16 @@ class HdpBalance final : public Planner {
     }
     const std::vector<std::int64_t> sizes = offloaded_tokens(context_, options_.offload);
     if (!sizes.empty()) share = std::min(share, bounds_with(batch, context_, options_.offload, sizes.back()).share);
-    const double static_time = static_ ? static_bound(batch) : share;
-    if (!best.may_be_shortened_to(std::min(share, static_time))) return best.take(std::move(builder));
-    // These numbers of ranks per sequence do not depend on the speeds.
-    double bound = bounds_with(batch, context_, {}, context_.capacity).step();
+    if (!best.may_be_shortened_to(share)) return best.take(std::move(builder));
     const double longer = static_cast<double>(context_.ranks) / speeds.sum(context_.ranks);
     for (const std::int64_t tokens : sizes) {
       const Bounds fewer = bounds_with(batch, context_, options_.offload, tokens);
-      bound = std::min(bound, fewer.step());
       if (!best.may_be_shortened_to(fewer.step() * longer)) continue;
-      add({.share = fewer.share * longer, .tokens_per_rank = tokens});
+      add({.share = fewer.share * longer,
+           .tokens_per_rank = tokens,
+           .widen = options_.widen,
+           .join = options_.pack_groups});
     }
-    if (speeds.differ()) return best.take(std::move(builder));
-    // The sizes of hdp-naive are those above: if the best is near their bound, hdp-naive gains nothing.
-    constexpr double much = 1.04;
-    if (naive_ && best.may_be_shortened_to(much * bound)) best.add(planned(*naive_, batch, step));
-    if (static_ && best.may_be_shortened_to(static_time)) best.add(planned(*static_, batch, step));
     return best.take(std::move(builder));
   }
 
@@ -146,7 +117,11 @@ class HdpBalance final : public Planner {
       candidates.push_back({RankChoice::least_wait, shares.step, shares.step});
     }
     const double longer = static_cast<double>(context_.ranks) / speeds.sum(context_.ranks);
-    for (BalanceCandidate& candidate : candidates) candidate.share *= longer;
+    for (BalanceCandidate& candidate : candidates) {
+      candidate.share *= longer;
+      candidate.widen = options_.widen;
+      candidate.join = options_.pack_groups;
+    }
     if (!speeds.differ() || options_.balance == Balance::pp) return candidates;
     for (std::size_t i = 0, count = candidates.size(); i < count; ++i) {
       candidates.push_back(candidates[i]);
@@ -155,28 +130,8 @@ class HdpBalance final : public Planner {
     return candidates;
   }
 
-  // Policies that ignore loads sometimes have fewer micro-batches, or rings that stay in their nodes.
-  BestOutcome::Other planned(const Planner& policy, const Batch& batch, std::int64_t step) const {
-    Plan plan = policy.plan(batch, step);
-    plan.policy = "hdp-balance";
-    const double seconds = plan_time(plan, context_.work).step(context_.stages);
-    return {std::move(plan), seconds};
-  }
-
-  // A lower bound of the static plan: all sequences on rings of cp ranks, spread evenly.
-  double static_bound(const Batch& batch) const {
-    double area = 0;
-    for (const Sequence& sequence : batch.sequences) area += causal_pairs(sequence.tokens);
-    const double groups = static_cast<double>(context_.ranks) / static_cast<double>(cp_);
-    const bool near = cp_ <= context_.work.ranks_per_node;
-    return context_.work.without_fixed_costs().seconds(area, batch.tokens(), cp_, near) / groups;
-  }
-
   PlanningContext context_;
   BalanceOptions options_;
-  std::int64_t cp_;
-  std::unique_ptr<Planner> naive_;   ///< Null without fallback.
-  std::unique_ptr<Planner> static_;  ///< Null without fallback, or if no mesh holds the context.
 };
 
 /// How `hdp-balance` evens out loads; see BalanceOptions.
@@ -190,6 +145,7 @@ enum class BalanceRule : std::uint8_t {
 /// `hdp-balance`: the options of its planner, but for `balance`, which is decided for the pool.
 struct BalancePolicy final : PolicyOptions, BalanceOptions {
   BalanceRule rule = BalanceRule::automatic;
+  std::optional<PlanSearch> search;  ///< Empty: all, or none where an option of the algorithm is stated.
   GroupSizes groups = GroupSizes::by_length;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
@@ -199,7 +155,18 @@ struct BalancePolicy final : PolicyOptions, BalanceOptions {
     if (rule == BalanceRule::pp) made.balance = Balance::pp;
     if (groups == GroupSizes::uniform) return make_uniform(pool, made.offload);
     if (rule == BalanceRule::none) return make_hdp_naive(pool.context(), {DealOrder::data, made.offload});
-    return std::make_unique<HdpBalance>(pool.context(), made);
+    const auto algorithm = [&](const PlanningContext& context) {
+      return std::make_unique<AlgorithmTwo>(context, made);
+    };
+    const PlanSearch searched = search.value_or(states_algorithm(pool) ? PlanSearch::none : PlanSearch::all);
+    if (searched == PlanSearch::none) return algorithm(pool.context());
+    return make_best_plan(pool, made, algorithm, searched);
+  }
+
+ private:
+  static bool states_algorithm(const PoolFit& pool) {
+    const auto names = {"balance", "buckets", "delta", "pack_groups", "placement", "spread", "widen"};
+    return std::any_of(names.begin(), names.end(), [&](const char* name) { return pool.states(name); });
   }
 };
 
@@ -224,8 +191,16 @@ PolicyKind hdp_balance_policy() {
   keys.flag("pack_groups", at(&BalancePolicy::pack_groups), "short sequences may join rings");
   keys.flag("widen", at(&BalancePolicy::widen),
             "a ring that would end late may take more ranks than its length asks for");
-  keys.flag("fallback", at(&BalancePolicy::fallback),
-            "the plan of hdp-naive or static is taken where it is shorter by more than the margin");
+  keys.word(
+      "search", "search",
+      {{"auto", std::optional<PlanSearch>{}},
+       {"none", PlanSearch::none},
+       {"own", PlanSearch::own},
+       {"all", PlanSearch::all}},
+      at(&BalancePolicy::search),
+      "whose plans compete, in a simulated step: those of the algorithm alone (`none`), of other constructions and "
+      "static meshes, too (`own`), of every other policy, too, for small batches (`all`); `auto`: `all`, or `none` "
+      "where an option of the algorithm is stated");
   keys.number("margin", {0, 1}, at(&BalancePolicy::margin),
               "the share by which the times of two plans must differ to count as different: the work model knows no "
               "better");

@@ -23,6 +23,8 @@ class PoolFit {
   [[nodiscard]] const PlanningContext& context() const { return context_; }
   /// Where a study asks for the policy.
   [[nodiscard]] const Position& position() const { return stated_.position; }
+  /// Whether the study states an option.
+  [[nodiscard]] bool states(std::string_view option) const { return stated_.find(option) != nullptr; }
   /// The value of an option, or that of the policy if the option is not stated.
   [[nodiscard]] const Value& where(std::string_view option) const;
 

@@ -46,34 +46,47 @@ std::int64_t RingSizing::plain_degree(std::int64_t tokens) const {
   return divided(tokens, context_.capacity);
 }
 
-std::int64_t RingSizing::degree_within(std::int64_t tokens, double seconds, std::int64_t most) const {
-  const WorkModel& work = context_.work;
-  const double left = seconds - work.per_micro_batch;
-  const double area = causal_pairs(tokens);
-  const auto is_longer = [&](std::int64_t degree) {
-    const double linear = work.per_token * static_cast<double>(tokens) / static_cast<double>(degree);
-    return linear + work.attention(area, tokens, degree) > left;
-  };
-  std::int64_t longer = 0;
-  std::int64_t within = most;
-  while (within - longer > 1) {
-    const std::int64_t middle = longer + (within - longer) / 2;
-    (is_longer(middle) ? longer : within) = middle;
+namespace {
+
+// The place of the least of values that fall and then rise.
+template <class Value>
+std::int64_t turn_of(std::int64_t first, std::int64_t last, const Value& value) {
+  if (last == first || value(last) <= value(last - 1)) return last;
+  while (last > first) {
+    const std::int64_t middle = first + (last - first) / 2;
+    (value(middle) <= value(middle + 1) ? last : first) = value(middle) <= value(middle + 1) ? middle : middle + 1;
   }
-  return within;
+  return first;
 }
 
-std::int64_t RingSizing::widest_hidden_ring(std::int64_t tokens, std::int64_t degree) const {
-  const WorkModel& work = context_.work;
-  const double area = causal_pairs(tokens);
-  const auto hidden = [&](std::int64_t d) { return work.transfer(tokens, d) <= work.attention(area, tokens, d); };
-  std::int64_t widest = degree;
-  std::int64_t exposed = std::max(degree, std::min(context_.ranks, tokens)) + 1;
-  while (exposed - widest > 1) {
-    const std::int64_t middle = widest + (exposed - widest) / 2;
-    (hidden(middle) ? widest : exposed) = middle;
+}  // namespace
+
+std::int64_t RingSizing::narrowest_within(std::int64_t tokens, const RingSize& size, double seconds,
+                                          std::int64_t most) const {
+  const std::int64_t per_node = context_.work.ranks_per_node;
+  const auto time = [&](std::int64_t degree) {
+    return this->seconds(tokens, {degree, size.offload, size.token_wise}, degree <= per_node);
+  };
+  std::int64_t fastest = size.degree;
+  double least = time(fastest);
+  if (least <= seconds) return fastest;
+  for (const auto& [first, last] :
+       {std::pair{size.degree, std::min(most, per_node)}, std::pair{std::max(size.degree, per_node + 1), most}}) {
+    if (first > last) continue;
+    std::int64_t within = turn_of(first, last, time);
+    if (time(within) < least) {
+      fastest = within;
+      least = time(within);
+    }
+    if (least > seconds) continue;
+    std::int64_t longer = first - 1;
+    while (within - longer > 1) {
+      const std::int64_t middle = longer + (within - longer) / 2;
+      (time(middle) > seconds ? longer : within) = middle;
+    }
+    return within;
   }
-  return widest;
+  return fastest;
 }
 
 // r, the share that stays, follows from r T <= C - u (T - C).

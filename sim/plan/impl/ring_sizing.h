@@ -47,11 +47,10 @@ class RingSizing {
   [[nodiscard]] RingSize pack_size() const { return on(1, context_.capacity); }
   /// D without offload: ceil(s / C).
   [[nodiscard]] std::int64_t plain_degree(std::int64_t tokens) const;
-  /// The least D up to `most` whose compute takes at most `seconds` on each rank (ring transfers hidden); `most` if
-  /// there is none.
-  [[nodiscard]] std::int64_t degree_within(std::int64_t tokens, double seconds, std::int64_t most) const;
-  /// The largest D >= `degree`, at most the pool, whose ring is not slower than its compute.
-  [[nodiscard]] std::int64_t widest_hidden_ring(std::int64_t tokens, std::int64_t degree) const;
+  /// The least D from `size.degree` to `most` whose ring takes at most `seconds`; the fastest if there is none. Groups
+  /// of at most the ranks of a node count as sharing one. O((log D)^2).
+  [[nodiscard]] std::int64_t narrowest_within(std::int64_t tokens, const RingSize& size, double seconds,
+                                              std::int64_t most) const;
   /// Seconds of one rank of a ring of that size, including recompute and waits for copies. `near`: the ranks share a
   /// node.
   [[nodiscard]] double seconds(std::int64_t tokens, const RingSize& size, bool near = false) const {

@@ -51,7 +51,7 @@ TEST_CASE("PP-Balance: each wave holds micro-batches of similar time, its longes
   PlanningContext context = small_pool(4);
   context.stages = 2;
   // Each fills a pack. The second wave's longest goes to the rank with the first wave's shortest.
-  const Plan plan = plan_of("hdp-balance: {delta: 0.0001, fallback: false}", context, {99, 98, 97, 96, 95, 94, 93, 92});
+  const Plan plan = plan_of("hdp-balance: {delta: 0.0001, search: none}", context, {99, 98, 97, 96, 95, 94, 93, 92});
   for (const auto& list : plan.schedule) {
     REQUIRE(list.size() == 2);
     const std::size_t first = sequences_of(plan.micro_batches[list[0].index()]).front();
@@ -67,18 +67,18 @@ TEST_CASE("PP-Balance is what pipelines get unless the study says otherwise", "[
   const auto same = [&](const char* a, const char* b) {
     return plan_of(a, context, lengths).micro_batches == plan_of(b, context, lengths).micro_batches;
   };
-  CHECK(same("hdp-balance: {fallback: false}", "hdp-balance: {balance: dp, fallback: false}"));
-  CHECK_FALSE(same("hdp-balance: {fallback: false}", "hdp-balance: {balance: pp, fallback: false}"));
+  CHECK(same("hdp-balance: {search: none}", "hdp-balance: {balance: dp, search: none}"));
+  CHECK_FALSE(same("hdp-balance: {search: none}", "hdp-balance: {balance: pp, search: none}"));
   context.stages = 4;
-  CHECK(same("hdp-balance: {fallback: false}", "hdp-balance: {balance: pp, fallback: false}"));
+  CHECK(same("hdp-balance: {search: none}", "hdp-balance: {balance: pp, search: none}"));
 }
 
 }  // namespace
 
 TEST_CASE("hdp-balance: widen changes nothing when every sequence fits the balanced share", "[plan][balance]") {
   const std::vector<std::int64_t> lengths{200, 200, 200, 200, 200, 200, 200, 200};
-  CHECK(plan_of("hdp-balance: {widen: true, fallback: false}", small_pool(), lengths) ==
-        plan_of("hdp-balance: {fallback: false}", small_pool(), lengths));
+  CHECK(plan_of("hdp-balance: {widen: true, search: none}", small_pool(), lengths) ==
+        plan_of("hdp-balance: {search: none}", small_pool(), lengths));
 }
 
 TEST_CASE("hdp-balance: offload takes fewer ranks, but never longer than the balanced share", "[plan][balance]") {
@@ -112,7 +112,7 @@ TEST_CASE("hdp-balance: a rank that is known to be slow gets no ring and ends wi
   context.rank_speeds = [](std::int64_t step) { return std::vector<double>{1, step < 1 ? 1.0 : 0.5, 1, 1}; };
   std::vector<std::int64_t> lengths(35, 10);
   lengths.push_back(200);
-  const auto policy = planner("hdp-balance: {pack_groups: false, fallback: false}", context);
+  const auto policy = planner("hdp-balance: {pack_groups: false, search: none}", context);
   const Plan even = policy->plan(batch_of(lengths), 0);
   const Plan aware = policy->plan(batch_of(lengths), 1);
   const auto tokens_of = [](const Plan& plan, std::size_t rank) {
@@ -130,17 +130,39 @@ TEST_CASE("hdp-balance: a rank that is known to be slow gets no ring and ends wi
   }
 }
 
-TEST_CASE("hdp-balance falls back on a plan that looks at no load where its model takes that for shorter",
+TEST_CASE("hdp-balance takes the plan of another construction where its model takes that for shorter",
           "[plan][balance]") {
   PlanningContext context = small_pool(2);
   // 50 + 20 + 10 and 40 + 30 s; a ring of both ranks, whose messages cost nothing, has 75 s on each.
   const std::vector<std::int64_t> lengths{10, 20, 30, 40, 50};
   const auto step = [&](const char* entry) { return time_of(plan_of(entry, context, lengths), context).step(); };
-  CHECK(step("hdp-balance: {fallback: false}") == 80);
+  CHECK(step("hdp-balance: {search: none}") == 80);
   CHECK(step("hdp-balance") == 75);
   CHECK(plan_of("hdp-balance", context, lengths).policy == "hdp-balance");
   context.work.per_ring_step = 10;
   CHECK(step("hdp-balance") == 80);
+}
+
+TEST_CASE("hdp-balance: an option of the algorithm means the algorithm alone, unless a search is asked for",
+          "[plan][balance]") {
+  const std::vector<std::int64_t> lengths{10, 20, 30, 40, 50};
+  const auto step = [&](const char* entry) {
+    return time_of(plan_of(entry, small_pool(2), lengths), small_pool(2)).step();
+  };
+  CHECK(step("hdp-balance: {widen: false}") == 80);
+  CHECK(step("hdp-balance: {widen: false, search: own}") == 75);
+}
+
+TEST_CASE("hdp-balance: simulated steps decide among plans that the work model takes for equally long",
+          "[plan][balance]") {
+  // By the model a ring of both ranks takes 75 s and ranks of their own 80 s.
+  PlanningContext context = small_pool(2);
+  context.simulated_seconds = [](const Plan& plan) {
+    const auto is_ring = [](const MicroBatch& micro_batch) { return micro_batch.group.size() > 1; };
+    return std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is_ring) ? 90.0 : 80.0;
+  };
+  const Plan plan = plan_of("hdp-balance", context, {10, 20, 30, 40, 50});
+  for (const MicroBatch& micro_batch : plan.micro_batches) CHECK(micro_batch.group.size() == 1);
 }
 
 TEST_CASE("hdp-balance without balance is hdp-naive, and without groups by length the static mesh", "[plan][balance]") {

@@ -8,7 +8,7 @@ TEST_CASE("hdp: a sequence of s tokens gets ceil(s / C) ranks, any number", "[pl
   context.capacity = 8192;
   context.context = 2 << 20;
   const std::vector<std::int64_t> lengths{8191, 8192, 8193, 24577, 312 * 1024, 2 << 20};
-  for (const char* policy : {"hdp-naive", "hdp-balance: {pack_groups: false, fallback: false}"}) {
+  for (const char* policy : {"hdp-naive", "hdp-balance: {pack_groups: false, search: none}"}) {
     const Plan plan = plan_of(policy, context, lengths);
     const std::vector<std::size_t> degrees{1, 1, 2, 4, 39, 256};
     for (std::size_t i = 0; i < lengths.size(); ++i) {

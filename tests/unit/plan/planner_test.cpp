@@ -36,7 +36,7 @@ TEST_CASE("all options are accepted", "[plan][options]") {
   CHECK(problems_of_entry("hdp-naive: {order: data, offload: 0.5}", with_host()).empty());
   CHECK(problems_of_entry(
             "hdp-balance: {buckets: 4, delta: 0.02, offload: auto, placement: any, pack_groups: false, widen: true, "
-            "fallback: false, margin: 0.02, spread: 0.1}",
+            "search: own, margin: 0.02, spread: 0.1}",
             with_host())
             .empty());
 }

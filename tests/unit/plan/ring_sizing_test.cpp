@@ -147,15 +147,22 @@ TEST_CASE("sizing: token-wise, what is computed again takes its time", "[plan][s
   CHECK(sizing.size(100, no_limit) == RingSize{1});  // nothing leaves a rank that holds all
 }
 
-TEST_CASE("sizing: a ring stays hidden up to the width where its transfers take as long as its compute",
+TEST_CASE("sizing: a ring that must end in time takes no more ranks than that needs, or those with which it ends first",
           "[plan][sizing]") {
   PlanningContext context = small_pool();
   context.ranks = 100;
-  context.work.per_area = 1;
-  context.work.per_ring_token = 2;
-  // (D - 1) 2 s / D <= s (s + 1) / 2 / D: D <= (s + 1) / 4 + 1. With s = 199: 51.
-  CHECK(RingSizing(context, {}).widest_hidden_ring(199, 2) == 51);
-  CHECK(RingSizing(context, {}).widest_hidden_ring(399, 4) == 100);  // 101 would be hidden, the pool has 100
+  context.work.per_token = 1;
+  context.work.per_ring_step = 1;
+  context.work = test::with_plain_rings(context.work);
+  // D ranks take 3600 / D + (D - 1) s: 120 s on 60 ranks and 119 s on those near their root, 60.
+  const RingSizing sizing(context, {});
+  const auto seconds = [&](std::int64_t degree) { return sizing.seconds(3600, {degree}); };
+  const std::int64_t in_time = sizing.narrowest_within(3600, {36}, 150, 100);
+  CHECK(seconds(in_time) <= 150);
+  CHECK((in_time == 36 || seconds(in_time - 1) > 150));
+  const std::int64_t first = sizing.narrowest_within(3600, {36}, 0, 100);
+  for (std::int64_t degree = 36; degree <= 100; ++degree) CHECK(seconds(first) <= seconds(degree));
+  CHECK(sizing.narrowest_within(3600, {36}, 0, 40) <= 40);
 }
 
 TEST_CASE("the balanced share is the work of all sequences over all ranks", "[plan][sizing]") {

@@ -1,0 +1,234 @@
+#include "sim/plan/impl/best_plan.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sim/base/division.h"
+#include "sim/plan/impl/contest.h"
+#include "sim/plan/impl/grouped_pool.h"
+#include "sim/plan/impl/loads.h"
+#include "sim/plan/impl/policies.h"
+
+namespace hdpsim {
+namespace {
+
+/// Constructions of plans in which groups of `size` neighbouring ranks act as one rank.
+class Constructions {
+ public:
+  /// `groups`: in_groups() of `ranks`. The arguments must outlive it.
+  Constructions(const PlanningContext& ranks, std::int64_t size, const PlanningContext& groups,
+                const BalanceOptions& options, const OrderedBatch& batch)
+      : ranks_(ranks),
+        size_(size),
+        context_(groups),
+        options_(options),
+        batch_(batch),
+        sizing_(groups, options.offload),
+        short_(tail()),
+        speeds_(groups, batch.step) {}
+
+  /// Rings as wide as they must be to end in time, for a time that grows until all do.
+  void widen(std::int64_t most, Contest& contest) const {
+    const double least = least_step();
+    double shortest = never;
+    for (const double share : {1.0, 1.03, 1.07, 1.12, 1.2, 1.3, 1.45, 1.7}) {
+      if (most-- == 0 || least * share >= std::min(shortest, contest.limit())) break;
+      for (const bool join : {true, false}) {
+        const BalanceCandidate candidate{.share = least * share, .widen = true, .join = join};
+        shortest = std::min(shortest, enter(balance_ranks(balanced(), candidate), contest));
+      }
+    }
+  }
+
+  /// Work in even waves.
+  void even(std::int64_t most, Contest& contest) const {
+    const double least = least_step();
+    for (const double share : {1.0, 1.1, 1.3}) {
+      for (const std::int64_t waves : wave_counts()) {
+        if (most-- == 0) return;
+        const BalanceCandidate candidate{.choice = RankChoice::least_loaded, .share = least * share, .waves = waves};
+        (void)enter(balance_waves(balanced(), candidate), contest);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] std::span<const SizedSequence> tail() const {
+    const auto is_long = [&](const SizedSequence& each) { return each.tokens >= context_.capacity; };
+    return {std::partition_point(batch_.order.begin(), batch_.order.end(), is_long), batch_.order.end()};
+  }
+
+  [[nodiscard]] BalancedStep balanced() const {
+    return {context_, options_, batch_.order, short_, speeds_, batch_.step};
+  }
+
+  // All work spread evenly, or the longest sequence on the ranks on which it ends first.
+  [[nodiscard]] double least_step() const {
+    const double even = balanced_shares(batch_.batch, context_, sizing_).step;
+    const std::int64_t longest = batch_.order.front().tokens;
+    RingSize size = longest < context_.capacity ? sizing_.pack_size() : sizing_.size(longest, 0);
+    size.degree = sizing_.narrowest_within(longest, size, even, context_.ranks);
+    return std::max(even, sizing_.seconds(longest, size, size.degree <= context_.ranks_per_node));
+  }
+
+  // From as few waves as hold the tokens.
+  [[nodiscard]] std::vector<std::int64_t> wave_counts() const {
+    const std::int64_t fewest = divided(batch_.tokens, context_.capacity * context_.ranks);
+    std::vector<std::int64_t> counts;
+    for (const std::int64_t tenths : {10, 15, 20, 30, 40, 60, 80}) counts.push_back(divided(fewest * tenths, 10));
+    for (std::int64_t more = 1; more <= 3; ++more) counts.push_back(fewest + more);
+    std::sort(counts.begin(), counts.end());
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+    return counts;
+  }
+
+  double enter(BalanceOutcome outcome, Contest& contest) const {
+    const double seconds = outcome.step;
+    if (seconds >= contest.limit()) return seconds;
+    PlanBuilder builder("hdp-balance", context_, batch_.batch, batch_.step);
+    contest.enter(on_ranks(outcome.take_plan(std::move(builder)), size_, ranks_));
+    return seconds;
+  }
+
+  const PlanningContext& ranks_;  // of the pool
+  std::int64_t size_;
+  const PlanningContext& context_;  // of the groups
+  const BalanceOptions& options_;
+  const OrderedBatch& batch_;
+  RingSizing sizing_;
+  ShortSequences short_;
+  KnownSpeeds speeds_;
+};
+
+/// What proposes plans whose ranks hold at most so many tokens.
+class Proposers {
+ public:
+  /// `context`: with that capacity. `position`: where a study asks for the policy.
+  Proposers(const PlanningContext& context, const BalanceOptions& options, const MakeAlgorithm& make_algorithm,
+            PlanSearch search, const Position& position)
+      : context_(context),
+        options_(options),
+        group_sizes_(group_sizes(context_)),
+        algorithm_(make_algorithm(context_)),
+        naive_(make_hdp_naive(context_, {DealOrder::descending, options.offload})) {
+    for (const std::int64_t cp : group_sizes_) {
+      if (cp * context_.capacity < context_.context) continue;
+      for (const DealOrder order : {DealOrder::data, DealOrder::descending}) {
+        meshes_.emplace_back(cp, make_static(context_, {.cp = cp, .order = order, .offload = options.offload}));
+      }
+    }
+    if (search == PlanSearch::all) add_others(position);
+  }
+
+  [[nodiscard]] const Planner& algorithm() const { return *algorithm_; }
+  [[nodiscard]] bool hold(std::int64_t tokens) const { return tokens <= context_.capacity * context_.ranks; }
+
+  void propose(const OrderedBatch& batch, const Effort& effort, Contest& contest) const {
+    enter(*algorithm_, batch, contest);
+    construct(batch, effort, contest);
+    if (is_promising(1, batch, effort, contest)) enter(*naive_, batch, contest);
+    for (const auto& [cp, mesh] : meshes_) {
+      if (is_promising(cp, batch, effort, contest)) enter(*mesh, batch, contest);
+    }
+    if (!effort.asks_others()) return;
+    for (const auto& other : others_) enter(*other, batch, contest);
+  }
+
+ private:
+  void construct(const OrderedBatch& batch, const Effort& effort, Contest& contest) const {
+    const std::int64_t most = effort.times(30);
+    for (const std::int64_t size : group_sizes_) {
+      if (!is_promising(size, batch, effort, contest)) continue;
+      const PlanningContext groups = in_groups(context_, size, batch);
+      const Constructions constructions(context_, size, groups, options_, batch);
+      constructions.widen(most, contest);
+      if (context_.stages > 1 || context_.expert_ranks > 1) constructions.even(most, contest);
+    }
+  }
+
+  // Whether groups of `size` ranks, with all that they compute spread evenly, end earlier than the best plan so far.
+  [[nodiscard]] bool is_promising(std::int64_t size, const OrderedBatch& batch, const Effort& effort,
+                                  const Contest& contest) const {
+    constexpr double worth_the_effort = 0.98;
+    const WorkModel work = in_groups(context_, size, batch).work;
+    const double seconds = work.per_area * batch.pairs + work.per_token * static_cast<double>(batch.tokens);
+    const double share = seconds * static_cast<double>(size) / static_cast<double>(context_.ranks);
+    return share < contest.shortest() * (effort.asks_others() ? 1 : worth_the_effort);
+  }
+
+  static void enter(const Planner& planner, const OrderedBatch& batch, Contest& contest) {
+    try {
+      contest.enter(planner.plan(batch.batch, batch.step));
+    } catch (const InputError&) {  // it has no plan of this batch
+    }
+  }
+
+  // The other policies with their defaults, as far as they suit the pool.
+  void add_others(const Position& position) {
+    for (const PolicyKind& kind : policies()) {
+      if (kind.name == "hdp-balance" || kind.name == "hdp-naive" || kind.name == "static") continue;
+      Diagnostics found;
+      const Value no_options = Value::map(position);
+      const auto options = kind.read(no_options, found);
+      PoolFit pool(no_options, context_, found);
+      auto planner = options->planner(pool);
+      if (found.empty()) others_.push_back(std::move(planner));
+    }
+  }
+
+  PlanningContext context_;
+  BalanceOptions options_;
+  std::vector<std::int64_t> group_sizes_;
+  std::unique_ptr<Planner> algorithm_;
+  std::unique_ptr<Planner> naive_;
+  std::vector<std::pair<std::int64_t, std::unique_ptr<Planner>>> meshes_;  // by cp
+  std::vector<std::unique_ptr<Planner>> others_;
+};
+
+PlanningContext with_half_the_capacity(PlanningContext context) {
+  context.capacity = divided(context.capacity, 2);
+  return context;
+}
+
+class BestPlan final : public Planner {
+ public:
+  BestPlan(const PoolFit& pool, const BalanceOptions& options, const MakeAlgorithm& make_algorithm, PlanSearch search)
+      : context_(pool.context()),
+        full_(context_, options, make_algorithm, search, pool.position()),
+        half_full_(with_half_the_capacity(context_), options, make_algorithm, search, pool.position()) {}
+
+  [[nodiscard]] bool may_refuse() const override { return false; }
+
+  Plan plan(const Batch& batch, std::int64_t step) const override {
+    if (batch.sequences.empty()) return full_.algorithm().plan(batch, step);
+    const Effort effort{std::ssize(batch.sequences) + context_.ranks};
+    const OrderedBatch ordered(batch, step);
+    Contest contest(context_, effort);
+    full_.propose(ordered, effort, contest);
+    // Policies fill ranks as far as they can. What suits ranks that hold less often suits pipelines, which then have
+    // more and shorter micro-batches, and keeps a device with more memory from being slower than one with less.
+    if (effort.asks_others() && half_full_.hold(ordered.order.front().tokens)) {
+      half_full_.propose(ordered, effort, contest);
+    }
+    Plan best = contest.take();
+    best.policy = "hdp-balance";
+    best.capacity = context_.capacity;
+    return best;
+  }
+
+ private:
+  PlanningContext context_;
+  Proposers full_;
+  Proposers half_full_;
+};
+
+}  // namespace
+
+std::unique_ptr<Planner> make_best_plan(const PoolFit& pool, const BalanceOptions& options,
+                                        const MakeAlgorithm& make_algorithm, PlanSearch search) {
+  return std::make_unique<BestPlan>(pool, options, make_algorithm, search);
+}
+
+}  // namespace hdpsim

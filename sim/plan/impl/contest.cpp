@@ -1,0 +1,70 @@
+#include "sim/plan/impl/contest.h"
+
+#include <utility>
+
+#include "sim/plan/expert_waves.h"
+#include "sim/plan/plan_time.h"
+
+namespace hdpsim {
+namespace {
+
+// By how much the work model may be wrong about which of two plans is shorter, as a share: its times of micro-batches
+// are straight lines, and it does not know how the stages of pipelines and the ranks of waves wait for each other.
+constexpr double slack_of_rings = 0.12;
+constexpr double slack_of_waves = 0.3;
+
+// The work model knows what rings of whole sequences take, but not how chunks and served queries wait.
+bool knows_its_price(const Plan& plan) {
+  return !has_chunks_in_order(plan) &&
+         std::none_of(plan.micro_batches.begin(), plan.micro_batches.end(),
+                      [](const MicroBatch& micro_batch) { return own_exchange(micro_batch).has_value(); });
+}
+
+}  // namespace
+
+Contest::Contest(const PlanningContext& context, const Effort& effort)
+    : context_(context),
+      in_waves_(context.stages > 1 || context.expert_ranks > 1),
+      simulates_(context.simulated_seconds && effort.simulates()),
+      slack_(simulates_ ? (in_waves_ ? slack_of_waves : slack_of_rings) : 0),
+      most_simulated_(effort.times(in_waves_ ? 20 : 12)) {}
+
+void Contest::enter(Plan plan) {
+  if (context_.expert_ranks > 1 && plan.expert_ranks != context_.expert_ranks) {
+    plan = in_expert_waves(std::move(plan), context_.expert_ranks, context_.expert_padding);
+  }
+  const double seconds = plan_time(plan, context_.work).step(context_.stages);
+  if (!entries_.empty() && (tokens_held(plan) > context_.capacity || seconds >= limit())) return;
+  const bool is_priced = knows_its_price(plan);
+  if (!simulates_ && !is_priced) return;
+  if (!simulates_) entries_.clear();
+  if (is_known(plan, seconds)) return;
+  if (is_priced) shortest_ = std::min(shortest_, seconds);
+  entries_.push_back({std::move(plan), seconds, is_priced});
+}
+
+Plan Contest::take() {
+  const auto shorter = [](const Entry& a, const Entry& b) { return a.seconds < b.seconds; };
+  if (entries_.size() > 1) {
+    std::stable_sort(entries_.begin(), entries_.end(), shorter);
+    simulate();
+  }
+  return std::move(std::min_element(entries_.begin(), entries_.end(), shorter)->plan);
+}
+
+bool Contest::is_known(const Plan& plan, double seconds) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.seconds == seconds && entry.plan.micro_batches == plan.micro_batches;
+  });
+}
+
+void Contest::simulate() {
+  std::int64_t priced = 0;
+  const double last = limit();
+  std::erase_if(entries_, [&](const Entry& entry) {
+    return entry.seconds >= last || (entry.is_priced && ++priced > most_simulated_);
+  });
+  for (Entry& entry : entries_) entry.seconds = context_.simulated_seconds(entry.plan);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "sim/plan/planner.h"
+
+namespace hdpsim {
+
+/// What takes a time that grows with the sequences and ranks is done so many times, and fewer where they are many.
+struct Effort {
+  std::int64_t size;  ///< Sequences and ranks.
+
+  [[nodiscard]] std::int64_t times(std::int64_t most) const {
+    return std::clamp<std::int64_t>(most * small / size, 2, most);
+  }
+  /// Whether the policies of others make plans, some of which take much longer than ours.
+  [[nodiscard]] bool asks_others() const { return size <= small; }
+  /// Whether simulated steps decide.
+  [[nodiscard]] bool simulates() const { return size <= 4 * small; }
+
+ private:
+  static constexpr std::int64_t small = 4096;
+};
+
+/// Plans of one batch that compete. Keeps those that may be the best.
+class Contest {
+ public:
+  /// `context` must outlive it.
+  Contest(const PlanningContext& context, const Effort& effort);
+
+  /// Seconds of the shortest plan so far, by the work model.
+  [[nodiscard]] double shortest() const { return shortest_; }
+  /// Seconds from which on a plan need not be entered.
+  [[nodiscard]] double limit() const { return shortest_ * (1 + slack_); }
+
+  /// A plan that leaves more on a rank than it holds takes no part, but for the first. Where no simulated step decides,
+  /// neither does one with exchanges that the work model does not know.
+  void enter(Plan plan);
+  /// The best plan, once. At least one must have been entered.
+  [[nodiscard]] Plan take();
+
+ private:
+  struct Entry {
+    Plan plan;
+    double seconds;
+    bool is_priced;  ///< The work model knows its time.
+  };
+
+  [[nodiscard]] bool is_known(const Plan& plan, double seconds) const;
+  void simulate();
+
+  const PlanningContext& context_;
+  bool in_waves_;
+  bool simulates_;
+  double slack_;  ///< By how much the work model may be wrong about which of two plans is shorter.
+  std::int64_t most_simulated_;
+  std::vector<Entry> entries_;
+  double shortest_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace hdpsim
