@@ -16,6 +16,7 @@
 #include "sim/model/layers.h"
 #include "sim/model/mixing.h"
 #include "sim/model/product_format.h"
+#include "sim/plan/updates.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
@@ -235,6 +236,12 @@ void require_executable_layers(const Plan& plan, const Transformer& model, KeyEx
 void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks,
                         const LayerDeal& deal, KeyExchange key_exchange) {
   if (plan.ranks != ranks) refuse(fmt::format("the plan is for {} ranks, but there are {}", plan.ranks, ranks));
+  if (update_count(plan) > 1) {
+    refuse(
+        fmt::format("the plan takes {} optimizer steps from one batch, which is simulated, and not executed: leave "
+                    "out the policy's options that cut a batch into mini-batches",
+                    update_count(plan)));
+  }
   require_executable_groups(plan, key_exchange);
   require_executable_layers(plan, model, key_exchange);
   if (plan.layers != deal.typical(model.layers)) {

@@ -44,6 +44,7 @@ class Checker {
     check_tokens();
     check_schedule();
     check_waves();
+    check_updates();
     if (has_chunks_in_order(plan_)) check_chunks();
     if (problems_.empty()) check_order();
     return std::move(problems_);
@@ -308,6 +309,38 @@ class Checker {
       if (plan_.schedule[rank].size() == plan_.schedule[first].size()) continue;
       rank_problem(rank, "runs {} micro-batches, rank {} of its expert group {}", plan_.schedule[rank].size(), first,
                    plan_.schedule[first].size());
+    }
+  }
+
+  void check_updates() {
+    std::int64_t update = 0;
+    for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
+      const std::int64_t own = plan_.micro_batches[id].update;
+      const bool follows = own == update || (id > 0 && own == update + 1);
+      if (!follows) {
+        micro_batch_problem(id, "belongs to update {}, behind those of {}: list micro-batches by update, from 0 on",
+                            own, update);
+      }
+      update = own;
+    }
+    if (update == 0 || !problems_.empty()) return;
+    if (has_chunks_in_order(plan_)) plan_problem("chunks continue others in a plan of {} updates", update + 1);
+    for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) check_updates_of(rank);
+  }
+
+  void check_updates_of(std::size_t rank) {
+    const std::vector<MicroBatchId>& list = plan_.schedule[rank];
+    const std::vector<MicroBatchId>& first = plan_.schedule[rank - rank % static_cast<std::size_t>(plan_.expert_ranks)];
+    const auto update = [&](MicroBatchId id) { return plan_.micro_batches[id.index()].update; };
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      if (k > 0 && update(list[k]) < update(list[k - 1])) {
+        rank_problem(rank, "runs micro-batch {} of update {} after one of update {}", list[k].index(), update(list[k]),
+                     update(list[k - 1]));
+      }
+      if (update(list[k]) != update(first[k])) {
+        rank_problem(rank, "runs micro-batch {} of update {} in a wave of update {}", list[k].index(), update(list[k]),
+                     update(first[k]));
+      }
     }
   }
 

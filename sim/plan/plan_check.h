@@ -29,6 +29,8 @@ struct PlanProblem {
 ///   schedule   each micro-batch occurs exactly once in the list of each rank of its group, and in no other list;
 ///   waves      expert groups divide the pool, their ranks run equal numbers of micro-batches, and only those of one
 ///              rank may be empty or padding;
+///   updates    micro-batches are in the order of their updates, in the plan and in the list of every rank, and none of
+///              the updates has no micro-batch; chunks continue others, and waves run, within one update;
 ///   deadlock   the ranks' orders agree: no micro-batches, and no waves, wait for each other in a cycle. A cycle is
 ///              named.
 /// O(n log n) in the size of the plan (spans, group sizes and schedules together).

@@ -15,9 +15,9 @@ struct PlanTime {
   std::vector<double> busy;  ///< Busy time of every rank, without waiting for others.
   /// End of every rank: a micro-batch starts when all ranks of its group are free.
   std::vector<double> finish;
-  double longest = 0;  ///< Time of the longest micro-batch.
+  double longest = 0;  ///< Time of the longest micro-batch; of several updates, the sum of the longest of each.
   /// The last finish, plus the time for a pipeline of `stages` stages to fill and drain: (stages - 1) times the longest
-  /// micro-batch.
+  /// micro-batch, once for every update.
   [[nodiscard]] double step(std::int64_t stages = 1) const;
 };
 

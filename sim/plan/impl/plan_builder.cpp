@@ -72,6 +72,7 @@ void PlanBuilder::add(std::vector<HdpRank> group, std::span<const SizedSequence>
 }
 
 void PlanBuilder::add(MicroBatch micro_batch) {
+  micro_batch.update = update_;
   plan_.micro_batches.push_back(std::move(micro_batch));
 }
 
