@@ -10,7 +10,8 @@
 
 namespace hdpsim {
 
-/// Consecutive tokens of one sequence: [begin, begin + tokens). The span of a whole sequence has all its tokens, from 0
+/// Consecutive tokens of one sequence: [begin, begin + tokens), some of them perhaps behind its end
+/// (MicroBatch::padded). The span of a whole sequence has all its tokens, from 0
 /// on. Attention is causal within the sequence; spans do not see each other, unless a micro-batch continues another
 /// (MicroBatch::continues).
 struct Span {
@@ -69,6 +70,10 @@ struct MicroBatch {
   /// Tokens of an additional sequence that belongs neither to the batch nor to the loss, on a rank with no other work
   /// in a wave (Plan::expert_ranks). A micro-batch without spans and padding only computes experts for others.
   std::int64_t padding = 0;
+  /// Spans may go on behind the ends of their sequences: the tokens there are padding, which is computed and attended
+  /// to as others are, and neither of the batch nor in the loss. So are the rows of a batch that is padded to one
+  /// length.
+  bool padded = false;
   /// The optimizer step of the batch to which it belongs, from 0 on (sim/plan/updates.h).
   std::int64_t update = 0;
 

@@ -171,7 +171,7 @@ class Checker {
       for_each_span(plan_.micro_batches[id], [&](const Span& span) {
         if (!is_inside(span, id)) return;
         Placed& sequence = placed[span.sequence.index()];
-        const bool is_whole = span.tokens == plan_.sequence_tokens[span.sequence.index()];
+        const bool is_whole = span.tokens >= plan_.sequence_tokens[span.sequence.index()] && span.begin == 0;
         sequence = sequence == Placed::nowhere && is_whole ? Placed::whole : Placed::in_pieces;
       });
     }
@@ -199,8 +199,9 @@ class Checker {
     for (const MicroBatch& micro_batch : plan_.micro_batches) {
       for_each_span(micro_batch, [&](const Span& span) {
         const std::size_t sequence = span.sequence.index();
-        if (sequence >= placed.size() || placed[sequence] != Placed::in_pieces || !fits(span)) return;
-        pieces.push_back({sequence, span.begin, span.begin + span.tokens});
+        if (sequence >= placed.size() || placed[sequence] != Placed::in_pieces) return;
+        if (!fits(span, micro_batch.padded)) return;
+        pieces.push_back({sequence, span.begin, std::min(span.begin + span.tokens, plan_.sequence_tokens[sequence])});
       });
     }
     std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
@@ -219,15 +220,16 @@ class Checker {
       micro_batch_problem(id, "has sequence {}, the batch has {}", sequence, plan_.sequence_tokens.size());
       return false;
     }
-    if (fits(span)) return true;
+    if (fits(span, plan_.micro_batches[id].padded)) return true;
     micro_batch_problem(id, "has {} tokens from {} of sequence {}, which has {}", span.tokens, span.begin, sequence,
                         plan_.sequence_tokens[sequence]);
     return false;
   }
 
-  // Whether a span is inside its sequence, one of the batch.
-  [[nodiscard]] bool fits(const Span& span) const {
+  // Whether a span is inside its sequence, one of the batch; a padded one may end behind it.
+  [[nodiscard]] bool fits(const Span& span, bool padded) const {
     const std::int64_t tokens = plan_.sequence_tokens[span.sequence.index()];
+    if (padded) return span.begin >= 0 && span.tokens >= 1 && span.begin < tokens;
     return span.begin >= 0 && span.tokens >= 1 && span.tokens <= tokens && span.begin <= tokens - span.tokens;
   }
 

@@ -23,7 +23,8 @@ struct PlanProblem {
 };
 
 /// Every problem of a plan; none if the plan can be executed. The checks are:
-///   tokens     every token of every sequence is in exactly one span, and spans are inside their sequence;
+///   tokens     every token of every sequence is in exactly one span, and spans are inside their sequence, or begin
+///              there where they are padded;
 ///   capacity   no rank holds more than C tokens after its offload ratio (tokens per rank x resident_share <= C);
 ///   groups     at least one rank, none twice, all of the pool; ratios from 0 to 1;
 ///   schedule   each micro-batch occurs exactly once in the list of each rank of its group, and in no other list;

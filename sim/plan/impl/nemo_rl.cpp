@@ -22,7 +22,8 @@ struct NemoRules {
   NemoPacking packing = NemoPacking::modified_first_fit_decreasing;
   bool largest_first = false;   ///< A replica runs its packs by falling tokens.
   std::int64_t limit = 1;       ///< Tokens of a pack,
-  std::int64_t rounded_to = 1;  ///< for which lengths are so rounded up.
+  std::int64_t rounded_to = 1;  ///< to which lengths are so padded.
+  bool padded = false;          ///< Batches are padded to one length, and not packed.
 };
 
 using Packs = std::vector<SequenceList>;
@@ -138,9 +139,9 @@ class ModifiedFirstFit {
   Packs packs_;
 };
 
-/// A step of NeMo RL with sequence packing (NVIDIA-NeMo/RL 7ea279ab, BatchedDataDict.shard_by_batch_size): each
+/// A step of NeMo RL (NVIDIA-NeMo/RL 7ea279ab, BatchedDataDict.shard_by_batch_size). With sequence packing each
 /// optimizer step packs its sequences; packs are divided until their number is a multiple of the replicas', and go to
-/// these in turn.
+/// these in turn. With dynamic batching sequences of like lengths are padded to one.
 class NemoRl final : public BuildingPlanner {
  public:
   NemoRl(const PlanningContext& context, std::int64_t cp, const NemoRules& rules, UpdateRule updates)
@@ -148,22 +149,40 @@ class NemoRl final : public BuildingPlanner {
 
  private:
   void add_to(PlanBuilder& builder, const Batch& batch) const override {
-    Tokens tokens;
-    for (const Sequence& sequence : batch.sequences) {
-      tokens.push_back(rounded_up(sequence.tokens, rules_.rounded_to));
-      if (tokens.back() <= rules_.limit) continue;
-      updates_.refuse(fmt::format("a sequence of {} tokens is longer than a pack, which has {}",
-                                  count_text(tokens.back()), count_text(rules_.limit)),
-                      "use a larger 'max_tokens', or more ranks for a sequence");
-    }
     const auto replicas = static_cast<std::size_t>(context_.ranks / cp_);
     for (const SequenceList& run : updates_.runs(in_data_order(batch))) {
       if (run.empty()) continue;
       require_divided(run, replicas);
       builder.begin_update();
-      const Packs packs = divided_packs(packs_of(run, tokens), run.size(), replicas);
-      for (std::size_t replica = 0; replica < replicas; ++replica) add_replica(builder, packs, replica, tokens);
+      rules_.padded ? add_padded(builder, batch, run, replicas) : add_packed(builder, batch, run, replicas);
     }
+  }
+
+  void add_packed(PlanBuilder& builder, const Batch& batch, const SequenceList& run, std::size_t replicas) const {
+    Tokens tokens(batch.sequences.size());
+    for (const std::size_t sequence : run) {
+      tokens[sequence] = rounded_up(batch.sequences[sequence].tokens, rules_.rounded_to);
+      if (tokens[sequence] > rules_.limit) refuse_length(tokens[sequence]);
+    }
+    const Packs packs = divided_packs(packs_of(run, tokens), run.size(), replicas);
+    for (std::size_t replica = 0; replica < replicas; ++replica) add_replica(builder, packs, replica, tokens);
+  }
+
+  void add_padded(PlanBuilder& builder, const Batch& batch, const SequenceList& run, std::size_t replicas) const {
+    std::int64_t longest = 0;
+    for (const Sequence& sequence : batch.sequences) longest = std::max(longest, sequence.tokens);
+    std::int64_t too_wide = 0;
+    const auto made = padded_batch(batch, run, replicas, {rules_.rounded_to, longest, rules_.limit}, too_wide);
+    if (!made) refuse_length(too_wide);
+    for (std::size_t replica = 0; replica < replicas; ++replica) {
+      for (const PaddedRows& rows : made->micro_batches) add_padded_rows(builder, *made, rows, replica, cp_);
+    }
+  }
+
+  [[noreturn]] void refuse_length(std::int64_t tokens) const {
+    updates_.refuse(fmt::format("a sequence of {} tokens is longer than a micro-batch, which has {}",
+                                count_text(tokens), count_text(rules_.limit)),
+                    "use a larger 'max_tokens', or more ranks for a sequence");
   }
 
   void require_divided(const SequenceList& run, std::size_t replicas) const {
@@ -231,7 +250,11 @@ class NemoRl final : public BuildingPlanner {
       });
     }
     for (const std::size_t pack : own) {
-      builder.add_consecutive(replica * static_cast<std::size_t>(cp_), {cp_}, packs[pack]);
+      SizedList rows;
+      for (const std::size_t sequence : packs[pack]) {
+        rows.push_back({static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(tokens[sequence])});
+      }
+      builder.add_padded(replica * static_cast<std::size_t>(cp_), {cp_}, rows);
     }
   }
 
@@ -240,8 +263,8 @@ class NemoRl final : public BuildingPlanner {
   UpdateRule updates_;
 };
 
-/// `nemo-rl: {cp: auto | N, max_tokens: N, packing: WORD, largest_first: false, round_to: N, mini_batch: N, updates:
-/// N}`.
+/// `nemo-rl: {cp: auto | N, max_tokens: N, packing: WORD, largest_first: false, round_to: N, batches: packed | padded,
+/// mini_batch: N, updates: N}`.
 struct NemoRlPolicy final : MiniBatchOptions {
   std::optional<std::int64_t> cp;
   std::optional<std::int64_t> max_tokens;
@@ -270,17 +293,16 @@ PolicyKind nemo_rl_policy() {
             "first pack with room; or in the order of the data");
   keys.flag("largest_first", at(&NemoRlPolicy::rules, &NemoRules::largest_first),
             "a replica runs its packs by falling tokens; false: in the order in which they were made");
-  keys.count(
-      "round_to", {1, 65536}, at(&NemoRlPolicy::rules, &NemoRules::rounded_to),
-      "lengths are rounded up to a multiple of this where they are packed; the tokens that round them up are not "
-      "trained here",
-      {.unit = "tokens"});
+  keys.count("round_to", {1, 65536}, at(&NemoRlPolicy::rules, &NemoRules::rounded_to),
+             "lengths are padded to a multiple of this", {.unit = "tokens"});
+  add_padded_choice(keys, at(&NemoRlPolicy::rules, &NemoRules::padded));
   add_mini_batches(keys);
-  return policy_kind("nemo-rl",
-                     "NeMo RL's packed batches: each optimizer step packs its sequences up to the tokens of a "
-                     "micro-batch, and replicas get the packs in turn. Its other form, batches padded to one length, "
-                     "is not modelled",
-                     std::move(keys));
+  return policy_kind(
+      "nemo-rl",
+      "NeMo RL's batches: each optimizer step packs its sequences up to the tokens of a micro-batch, and "
+      "replicas get the packs in turn; or replicas get sequences by length, padded to one in each "
+      "micro-batch",
+      std::move(keys));
 }
 
 }  // namespace hdpsim

@@ -93,6 +93,12 @@ void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size,
   add(consecutive(first_rank, size, sequences));
 }
 
+void PlanBuilder::add_padded(std::size_t first_rank, const RingSize& size, std::span<const SizedSequence> rows) {
+  add_consecutive(first_rank, size, rows);
+  plan_.micro_batches.back().padded = std::any_of(
+      rows.begin(), rows.end(), [&](const SizedSequence& row) { return row.tokens > length(row.sequence); });
+}
+
 void PlanBuilder::add_in_turn(const std::vector<SequencePack>& packs, std::int64_t cp, const RingSizing& sizing) {
   const auto replicas = static_cast<std::size_t>(plan_.ranks / cp);
   reserve_more(packs.size());

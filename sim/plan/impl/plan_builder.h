@@ -30,6 +30,8 @@ class PlanBuilder {
   /// The same on `size.degree` consecutive ranks.
   void add_consecutive(std::size_t first_rank, const RingSize& size, std::span<const std::size_t> sequences);
   void add_consecutive(std::size_t first_rank, const RingSize& size, std::span<const SizedSequence> sequences);
+  /// The same with lengths to which the sequences are padded (MicroBatch::padded).
+  void add_padded(std::size_t first_rank, const RingSize& size, std::span<const SizedSequence> rows);
   /// Adds packs to the replicas of `cp` consecutive ranks in turn, offloaded as `sizing` says. A pack without sequences
   /// leaves its replica out.
   void add_in_turn(const std::vector<SequencePack>& packs, std::int64_t cp, const RingSizing& sizing);

@@ -164,7 +164,7 @@ struct SlimePolicy final : MiniBatchOptions {
                      .limit = pool.micro_batch_limit(degree, max_tokens)};
     if (micro_batch) rules.micro_batch = static_cast<std::size_t>(*micro_batch);
     return std::make_unique<Slime>(pool.context(), degree, rules,
-                                   UpdateRule(is_miles ? "miles" : "slime", pool, *this));
+                                   UpdateRule(is_miles ? "miles" : "slime", pool, *this, "rollouts"));
   }
 };
 
@@ -186,7 +186,7 @@ PolicyKind slime_kind(const std::string& meaning) {
              {.unit = "sequences", .otherwise = "what the tokens allow"});
   keys.count("samples_per_rollout", {1, 65536}, at(&Options::samples), "consecutive sequences of one rollout",
              {.unit = "sequences"});
-  add_mini_batches(keys, "rollouts");
+  add_mini_batches(keys, "rollouts", "a batch with others behind the last whole step, which it drops, is refused");
   return policy_kind(name, meaning, std::move(keys));
 }
 

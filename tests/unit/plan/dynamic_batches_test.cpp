@@ -138,9 +138,42 @@ TEST_CASE("nemo-rl: packs of most sequences are divided until the replicas have 
   CHECK(micro_batches_of_rank(plan, 0) == Sets{{0, 1}, {4}});
   CHECK(micro_batches_of_rank(plan, 1) == Sets{{2, 3}, {5}});
   CHECK_THROWS_WITH(plan_of(entry + ", round_to: 64}", context, {70, 60}),
-                    Catch::Contains("a sequence of 128 tokens is longer than a pack, which has 100"));
+                    Catch::Contains("a sequence of 128 tokens is longer than a micro-batch, which has 100"));
   CHECK_THROWS_WITH(plan_of(entry + "}", context, {70}),
                     Catch::Contains("an optimizer step of 1 sequences for 2 replicas"));
+}
+
+TEST_CASE("nemo-rl, roll: rows of like lengths are padded to the longest of their places", "[plan][nemo][roll]") {
+  const PlanningContext context = two_ranks();
+  // By length: 10 and 15, then 20 and 25, then 41 and 45, one of each pair on a rank; in tens 20, 30 and 45 or 50 wide.
+  // Two places of 30 and three of 50 are 60 and 150 tokens: the third place is a micro-batch of its own.
+  const std::vector<std::int64_t> lengths = {45, 10, 20, 15, 25, 41};
+  const auto rows = [](const Plan& plan, std::size_t rank) {
+    std::vector<std::pair<Sets::value_type, std::int64_t>> all;
+    for (const MicroBatchId id : plan.schedule[rank]) {
+      const MicroBatch& each = plan.micro_batches[id.index()];
+      all.emplace_back(sequences_of(each), each.spans.front().tokens);
+      CHECK(each.tokens() == std::ssize(each.spans) * each.spans.front().tokens);
+    }
+    return all;
+  };
+  using Rows = decltype(rows(Plan{}, 0));
+  const Plan nemo = plan_of("nemo-rl: {cp: 1, batches: padded, round_to: 10}", context, lengths);
+  CHECK(check_plan(nemo).empty());
+  CHECK(rows(nemo, 0) == Rows{{{1, 2}, 30}, {{5}, 45}});  // no wider than the longest of the batch
+  CHECK(rows(nemo, 1) == Rows{{{3, 4}, 30}, {{0}, 45}});
+  const std::string entry = "roll: {cp: 1, batches: padded, round_to: 10";
+  const Plan roll = plan_of(entry + ", accumulate: 1}", context, lengths);
+  CHECK(check_plan(roll).empty());
+  CHECK(update_count(roll) == 2);
+  CHECK(rows(roll, 1) == Rows{{{3, 4}, 30}, {{0}, 50}});
+  // A multiple of three needs one more, the first, which is cut in half and keeps its width.
+  const Plan thirds = plan_of(entry + ", micro_batches_divided_by: 3}", context, lengths);
+  CHECK(rows(thirds, 0) == Rows{{{1}, 30}, {{2}, 30}, {{5}, 50}});
+  CHECK_THROWS_WITH(plan_of(entry + ", micro_batches_divided_by: 4}", context, lengths),
+                    Catch::Contains("3 sequences of a replica make no 4 micro-batches"));
+  CHECK(problems_by_column(entry + ", mini_batch: 2}", context).size() == 1);
+  CHECK(problems_by_column("roll: {accumulate: 2}", context).size() == 1);
 }
 
 TEST_CASE("roll: a context that no micro-batch holds is a problem of the options", "[plan][roll]") {

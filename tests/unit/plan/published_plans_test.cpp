@@ -44,6 +44,16 @@ std::vector<Placed> placed(const Plan& plan) {
   return all;
 }
 
+// The length to which the sequences of each micro-batch are padded, as if they were its only rows.
+std::vector<std::int64_t> widths_of(const Plan& plan) {
+  std::vector<std::int64_t> widths;
+  for (const MicroBatch& micro_batch : plan.micro_batches) {
+    widths.push_back(micro_batch.spans.front().tokens);
+    CHECK(micro_batch.tokens() == std::ssize(micro_batch.spans) * widths.back());
+  }
+  return widths;
+}
+
 void check_case(const Value& one) {
   PlanningContext context = small_pool(number(*one.find("ranks")));
   context.capacity = number(*one.find("capacity"));
@@ -56,7 +66,9 @@ void check_case(const Value& one) {
   if (one.find("refused") != nullptr) {
     CHECK_THROWS_AS(planner(policy, context)->plan(batch_of(lengths), 0), InputError);
   } else {
-    CHECK(placed(plan_of(policy, context, lengths)) == published(one));
+    const Plan plan = plan_of(policy, context, lengths);
+    CHECK(placed(plan) == published(one));
+    if (const Value* widths = one.find("widths")) CHECK(widths_of(plan) == numbers(*widths));
   }
 }
 
