@@ -152,8 +152,8 @@ class DynamicSlot {
   double most_ = 0;  // the largest load
 };
 
-std::vector<Slot> slots_of(const Batch& batch, SequenceList waiting, const PlanningContext& pool,
-                           const DynamicOptions& options) {
+std::vector<Slot> dynamic_slots_of(const Batch& batch, SequenceList waiting, const PlanningContext& pool,
+                                   const DynamicOptions& options) {
   const auto tokens = [&](std::size_t sequence) { return batch.sequences[sequence].tokens; };
   std::stable_sort(waiting.begin(), waiting.end(), [&](std::size_t a, std::size_t b) { return tokens(a) > tokens(b); });
   if (!waiting.empty()) {
@@ -174,7 +174,7 @@ class MegatronDynamicCp final : public BuildingPlanner {
 
  private:
   void add_to(PlanBuilder& builder, const Batch& batch) const override {
-    std::vector<Slot> slots = slots_of(batch, in_data_order(batch), context_, options_);
+    std::vector<Slot> slots = dynamic_slots_of(batch, in_data_order(batch), context_, options_);
     split(slots);
     for (const Slot& slot : slots) add_packed(builder, slot);
   }
@@ -245,7 +245,7 @@ struct DynamicPolicy final : PolicyOptions {
 
 std::vector<Slot> dynamic_slots(const Batch& batch, SequenceList sequences, const PlanningContext& pool,
                                 const SlotOwner& owner) {
-  return slots_of(batch, std::move(sequences), pool, {.owner = owner});
+  return dynamic_slots_of(batch, std::move(sequences), pool, {.owner = owner});
 }
 
 PolicyKind megatron_dynamic_cp_policy() {

@@ -26,10 +26,10 @@ struct NemoRules {
   bool padded = false;          ///< Batches are padded to one length, and not packed.
 };
 
-using Packs = std::vector<SequenceList>;
-using Tokens = std::vector<std::int64_t>;  // rounded lengths by sequence
+using NemoPacks = std::vector<SequenceList>;
+using RoundedTokens = std::vector<std::int64_t>;  // rounded lengths by sequence
 
-std::int64_t sum_of(const Tokens& tokens, const SequenceList& sequences) {
+std::int64_t sum_of(const RoundedTokens& tokens, const SequenceList& sequences) {
   return std::accumulate(sequences.begin(), sequences.end(), std::int64_t{0},
                          [&](std::int64_t sum, std::size_t sequence) { return sum + tokens[sequence]; });
 }
@@ -38,9 +38,9 @@ std::int64_t sum_of(const Tokens& tokens, const SequenceList& sequences) {
 /// third, a sixth, and others.
 class ModifiedFirstFit {
  public:
-  ModifiedFirstFit(const Tokens& tokens, std::int64_t limit) : tokens_(tokens), limit_(limit) {}
+  ModifiedFirstFit(const RoundedTokens& tokens, std::int64_t limit) : tokens_(tokens), limit_(limit) {}
 
-  Packs packs_of(const SequenceList& sequences) {
+  NemoPacks packs_of(const SequenceList& sequences) {
     SequenceList large;
     SequenceList medium;
     SequenceList small;
@@ -91,8 +91,8 @@ class ModifiedFirstFit {
     }
   }
 
-  // Packs of one large sequence, from the last one on, get the shortest small one and the longest that then fits, if
-  // there is any.
+  // NemoPacks of one large sequence, from the last one on, get the shortest small one and the longest that then fits,
+  // if there is any.
   void add_small(SequenceList& small) {
     for (std::size_t i = packs_.size(); i-- > 0;) {
       if (packs_[i].size() > 1 || small.size() < 2) continue;
@@ -134,9 +134,9 @@ class ModifiedFirstFit {
     for (auto& [fill, pack] : others) packs_.push_back(std::move(pack));
   }
 
-  const Tokens& tokens_;
+  const RoundedTokens& tokens_;
   std::int64_t limit_;
-  Packs packs_;
+  NemoPacks packs_;
 };
 
 /// A step of NeMo RL (NVIDIA-NeMo/RL 7ea279ab, BatchedDataDict.shard_by_batch_size). With sequence packing each
@@ -159,12 +159,12 @@ class NemoRl final : public BuildingPlanner {
   }
 
   void add_packed(PlanBuilder& builder, const Batch& batch, const SequenceList& run, std::size_t replicas) const {
-    Tokens tokens(batch.sequences.size());
+    RoundedTokens tokens(batch.sequences.size());
     for (const std::size_t sequence : run) {
       tokens[sequence] = rounded_up(batch.sequences[sequence].tokens, rules_.rounded_to);
       if (tokens[sequence] > rules_.limit) refuse_length(tokens[sequence]);
     }
-    const Packs packs = divided_packs(packs_of(run, tokens), run.size(), replicas);
+    const NemoPacks packs = divided_packs(packs_of(run, tokens), run.size(), replicas);
     for (std::size_t replica = 0; replica < replicas; ++replica) add_replica(builder, packs, replica, tokens);
   }
 
@@ -193,7 +193,7 @@ class NemoRl final : public BuildingPlanner {
                                          : "use larger batches, or fewer 'updates'");
   }
 
-  [[nodiscard]] Packs packs_of(SequenceList run, const Tokens& tokens) const {
+  [[nodiscard]] NemoPacks packs_of(SequenceList run, const RoundedTokens& tokens) const {
     switch (rules_.packing) {
       case NemoPacking::modified_first_fit_decreasing:
         return ModifiedFirstFit(tokens, rules_.limit).packs_of(run);
@@ -204,7 +204,7 @@ class NemoRl final : public BuildingPlanner {
       case NemoPacking::concatenative:
         break;
     }
-    Packs packs;
+    NemoPacks packs;
     std::int64_t room = 0;
     for (const std::size_t sequence : run) {
       if (packs.empty() || tokens[sequence] > room) {
@@ -217,8 +217,8 @@ class NemoRl final : public BuildingPlanner {
     return packs;
   }
 
-  // Packs of most sequences, of equal ones the last, give their last ones away until the number suits the replicas.
-  [[nodiscard]] Packs divided_packs(Packs packs, std::size_t sequences, std::size_t replicas) const {
+  // NemoPacks of most sequences, of equal ones the last, give their last ones away until the number suits the replicas.
+  [[nodiscard]] NemoPacks divided_packs(NemoPacks packs, std::size_t sequences, std::size_t replicas) const {
     const std::size_t count = (packs.size() + replicas - 1) / replicas * replicas;
     if (sequences < count) {
       updates_.refuse(fmt::format("{} sequences make no {} packs", sequences, count), "use larger batches");
@@ -240,7 +240,8 @@ class NemoRl final : public BuildingPlanner {
     return packs;
   }
 
-  void add_replica(PlanBuilder& builder, const Packs& packs, std::size_t replica, const Tokens& tokens) const {
+  void add_replica(PlanBuilder& builder, const NemoPacks& packs, std::size_t replica,
+                   const RoundedTokens& tokens) const {
     const auto replicas = static_cast<std::size_t>(context_.ranks / cp_);
     SequenceList own;
     for (std::size_t pack = replica; pack < packs.size(); pack += replicas) own.push_back(pack);
@@ -272,6 +273,11 @@ struct NemoRlPolicy final : MiniBatchOptions {
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
     const std::int64_t degree = pool.degree_of(cp);
+    if (rules.padded && (rules.packing != NemoRules{}.packing || rules.largest_first)) {
+      pool.error(pool.where("batches"),
+                 "padded batches are not packed: 'packing' and 'largest_first' are of packed ones",
+                 "leave them out, or write batches: packed");
+    }
     NemoRules own = rules;
     own.limit = pool.micro_batch_limit(degree, max_tokens);
     return std::make_unique<NemoRl>(pool.context(), degree, own, UpdateRule("nemo-rl", pool, *this));

@@ -111,6 +111,10 @@ struct RollPolicy final : MiniBatchOptions {
       pool.error(pool.where("accumulate"), "'accumulate' divides padded batches, in place of 'updates'",
                  padded ? "leave one of them out" : "write batches: padded, or leave it out");
     }
+    if (!padded && round_to != RollPolicy{}.round_to) {
+      pool.error(pool.where("round_to"), "'round_to' is of padded batches: packed ones are padded to what ranks divide",
+                 "leave it out, or write batches: padded");
+    }
     if (padded && mini_batch) {
       pool.error(pool.where("mini_batch"), "padded batches are not divided by numbers of sequences",
                  "state 'accumulate', or 'updates'");
@@ -131,10 +135,8 @@ PolicyKind roll_policy() {
   add_max_tokens(keys);
   add_micro_batch_multiple(keys);
   add_padded_choice(keys, at(&RollPolicy::padded));
-  keys.count(
-      "round_to", {1, 65536}, at(&RollPolicy::round_to),
-      "lengths of padded batches are rounded up to a multiple of this; those of packed ones to what ranks divide",
-      {.unit = "tokens"});
+  keys.count("round_to", {1, 65536}, at(&RollPolicy::round_to),
+             "lengths of padded batches are rounded up to a multiple of this", {.unit = "tokens"});
   keys.count("accumulate", {1, 65536}, at(&RollPolicy::accumulate),
              "micro-batches of a replica that each optimizer step takes of padded batches",
              {.unit = "micro-batches", .otherwise = "all"});

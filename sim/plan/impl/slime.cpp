@@ -186,7 +186,7 @@ PolicyKind slime_kind(const std::string& meaning) {
              {.unit = "sequences", .otherwise = "what the tokens allow"});
   keys.count("samples_per_rollout", {1, 65536}, at(&Options::samples), "consecutive sequences of one rollout",
              {.unit = "sequences"});
-  add_mini_batches(keys, "rollouts", "a batch with others behind the last whole step, which it drops, is refused");
+  add_mini_batches(keys, "rollouts", "the framework drops what is left over, and a batch with such a rest is refused");
   return policy_kind(name, meaning, std::move(keys));
 }
 

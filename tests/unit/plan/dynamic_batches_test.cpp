@@ -174,6 +174,8 @@ TEST_CASE("nemo-rl, roll: rows of like lengths are padded to the longest of thei
                     Catch::Contains("3 sequences of a replica make no 4 micro-batches"));
   CHECK(problems_by_column(entry + ", mini_batch: 2}", context).size() == 1);
   CHECK(problems_by_column("roll: {accumulate: 2}", context).size() == 1);
+  CHECK(problems_by_column("roll: {round_to: 10}", context).size() == 1);
+  CHECK(problems_by_column("nemo-rl: {batches: padded, largest_first: true}", context).size() == 1);
 }
 
 TEST_CASE("roll: a context that no micro-batch holds is a problem of the options", "[plan][roll]") {
