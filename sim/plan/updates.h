@@ -7,11 +7,11 @@
 
 namespace hdpsim {
 
-/// Some frameworks take several optimizer steps from one batch, each after a part of it, as reinforcement learning does
-/// with its mini-batches. Such a step of the plan is its updates one after another (MicroBatch::update), and each is
-/// what a step with one of them is: passes in a pipeline that fills and drains, the reduction of gradients, the
-/// optimizer, the gathering of parameters, the fixed cost of a step. All ranks take part in the end of each, those
-/// without a micro-batch of it, too.
+// Some frameworks take several optimizer steps from one batch, each after a part of it, as reinforcement learning does
+// with its mini-batches. Such a step of the plan is its updates one after another (MicroBatch::update), and each is
+// what a step with one of them is: passes in a pipeline that fills and drains, the reduction of gradients, the
+// optimizer, the gathering of parameters, the fixed cost of a step. All ranks take part in the end of each, those
+// without a micro-batch of it, too.
 
 /// The updates of a sound plan; 1 for one without micro-batches. O(1).
 [[nodiscard]] std::int64_t update_count(const Plan& plan);
