@@ -16,6 +16,7 @@
 #include "sim/model/layers.h"
 #include "sim/model/mixing.h"
 #include "sim/model/product_format.h"
+#include "sim/plan/updates.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
@@ -200,6 +201,19 @@ void require_executable_groups(const Plan& plan, KeyExchange key_exchange) {
   if (has_micro_batch(plan, has_local)) refuse_if(sharing.refused_local);
 }
 
+// What is there beside one optimizer step on whole tokens of the data.
+void require_executable_data(const Plan& plan) {
+  if (update_count(plan) > 1) {
+    refuse(
+        fmt::format("the plan takes {} optimizer steps from one batch, which is simulated, and not executed: leave "
+                    "out the policy's options that cut a batch into mini-batches",
+                    update_count(plan)));
+  }
+  if (has_micro_batch(plan, [](const MicroBatch& micro_batch) { return micro_batch.padded; })) {
+    refuse("the plan pads sequences, which is simulated, and not executed: choose packed batches, and no rounding");
+  }
+}
+
 // What layers that are not plain attention to all tokens are not executed with.
 void require_executable_layers(const Plan& plan, const Transformer& model, KeyExchange key_exchange) {
   const std::vector<Transformer> kinds = of_each_kind(model);
@@ -235,6 +249,7 @@ void require_executable_layers(const Plan& plan, const Transformer& model, KeyEx
 void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks,
                         const LayerDeal& deal, KeyExchange key_exchange) {
   if (plan.ranks != ranks) refuse(fmt::format("the plan is for {} ranks, but there are {}", plan.ranks, ranks));
+  require_executable_data(plan);
   require_executable_groups(plan, key_exchange);
   require_executable_layers(plan, model, key_exchange);
   if (plan.layers != deal.typical(model.layers)) {

@@ -27,8 +27,8 @@ void require_executable_on_gpu(KeyExchange key_exchange);
 void require_executable(const Recipe& recipe);
 
 /// UnsupportedInput if `ranks` ranks that train `model`, whose layers are dealt so to chunks, cannot run the plan
-/// on these data: another number of ranks, another model, a larger vocabulary than the model's, or a cut other than per
-/// document where keys are not gathered. Call it before ranks are started.
+/// on these data: another number of ranks, another model, several updates, padded sequences, a larger vocabulary than
+/// the model's, or a cut other than per document where keys are not gathered. Call it before ranks are started.
 void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks,
                         const LayerDeal& deal = {}, KeyExchange key_exchange = KeyExchange::ring);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/engine/priced_program.h"
+#include "sim/plan/updates.h"
 
 namespace hdpsim {
 namespace {
@@ -37,6 +38,7 @@ std::vector<Predecessor> predecessors(const Pipeline& pipeline, const Timeline& 
   for (std::size_t w = 0; w < pipeline.workers(); ++w) {
     const std::vector<PassId>& schedule = pipeline.orders()[w];
     for (std::size_t i = 1; i < schedule.size(); ++i) {
+      if (pipeline.micro_batch(schedule[i - 1]).update != pipeline.micro_batch(schedule[i]).update) continue;
       const Predecessor before{true, schedule[i - 1], WorkerId(w), timeline.interval(schedule[i - 1]).end};
       Predecessor& known = latest[schedule[i].index()];
       if (later(before, known)) known = before;
@@ -59,7 +61,8 @@ Breakdown kernels_of(const PricedProgram& priced, double speed) {
   return sum;
 }
 
-/// Walks from the last pass of a step back to its start.
+/// Walks from the last pass of a step back to its start. Its updates follow each other: of each, from its last pass
+/// back to its start.
 class PathWalk {
  public:
   PathWalk(const Program& program, const Timeline& timeline, const Machine& machine)
@@ -71,22 +74,28 @@ class PathWalk {
 
   CriticalPath walk() {
     CriticalPath path;
-    Instant last;
-    for (std::optional<PassId> pass = last_pass(); pass; pass = before(path.passes.back())) {
-      path.passes.push_back(link_of(*pass));
-      last = std::max(last, path.passes.back().end);
+    Instant ends = Instant::at(timeline_.step_time);
+    for (std::int64_t update = update_count(program_.plan()); update-- > 0;) {
+      Instant last;
+      for (std::optional<PassId> pass = last_pass(update); pass; pass = before(path.passes.back())) {
+        path.passes.push_back(link_of(*pass));
+        last = std::max(last, path.passes.back().end);
+      }
+      path.ending += ends - last;
+      if (!path.passes.empty()) ends = path.passes.back().begin;
     }
     std::reverse(path.passes.begin(), path.passes.end());
-    path.ending = timeline_.step_time - last.since_start();
     return path;
   }
 
  private:
-  [[nodiscard]] std::optional<PassId> last_pass() const {
+  [[nodiscard]] std::optional<PassId> last_pass(std::int64_t update) const {
     std::optional<PassId> last;
     for (const std::vector<PassId>& schedule : pipeline_.orders()) {
-      if (schedule.empty()) continue;
-      if (!last || timeline_.interval(schedule.back()).end > timeline_.interval(*last).end) last = schedule.back();
+      const auto of_update = std::find_if(schedule.rbegin(), schedule.rend(),
+                                          [&](PassId pass) { return pipeline_.micro_batch(pass).update <= update; });
+      if (of_update == schedule.rend() || pipeline_.micro_batch(*of_update).update < update) continue;
+      if (!last || timeline_.interval(*of_update).end > timeline_.interval(*last).end) last = *of_update;
     }
     return last;
   }

@@ -29,7 +29,7 @@ struct CriticalPass {
 /// of the step to the end of the last pass; then the work of all workers at the end of the step.
 struct CriticalPath {
   std::vector<CriticalPass> passes;  ///< In the order of time.
-  Duration ending;                   ///< Reduction of gradients, optimizer, fixed cost.
+  Duration ending;                   ///< Reduction of gradients, optimizer, fixed cost; of all updates together.
 
   /// Breakdown of all passes and of the messages between them (bubble).
   [[nodiscard]] Breakdown time() const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/plan/updates.h"
 
 namespace hdpsim {
 namespace {
@@ -171,6 +172,11 @@ Plan in_expert_waves(Plan plan, std::int64_t expert_ranks, std::int64_t padding)
   HDPSIM_CHECK(plan.expert_ranks == 1 && expert_ranks >= 1 && plan.ranks % expert_ranks == 0,
                "expert groups of {} of {} ranks", expert_ranks, plan.ranks);
   if (expert_ranks == 1) return plan;
+  if (update_count(plan) > 1) {
+    std::vector<Plan> updates = split_by_update(plan);
+    for (Plan& update : updates) update = in_expert_waves(std::move(update), expert_ranks, padding);
+    return joined_updates(std::move(updates));
+  }
   Alignment alignment(plan, padding);
   const auto step = static_cast<std::size_t>(expert_ranks);
   for (std::size_t first = 0; first < plan.schedule.size(); first += step) alignment.align(first, first + step);

@@ -26,8 +26,8 @@ enum class ExpertSpan : std::uint8_t {
 
 /// The plan in which every rank of an expert group takes part in all waves of the group: micro-batches of `padding`
 /// tokens, or of none, are added on the ranks that have no other to run. A micro-batch's wave is one later than the
-/// latest wave of the micro-batches before it on any of its ranks; so a ring is in one wave on all its ranks, and no
-/// two waves wait for each other. Waves in which an expert group has no micro-batch do not exist for it.
+/// latest wave of the micro-batches before it, of its update, on any of its ranks; so a ring is in one wave on all its
+/// ranks, and no two waves wait for each other. Waves in which an expert group has no micro-batch do not exist for it.
 /// The plan must be sound (plan_check.h) and have no waves yet; `expert_ranks` must divide its ranks (checked).
 /// O(n log n) in the micro-batches of all ranks, old and new.
 [[nodiscard]] Plan in_expert_waves(Plan plan, std::int64_t expert_ranks, std::int64_t padding);

@@ -10,7 +10,8 @@
 
 namespace hdpsim {
 
-/// Consecutive tokens of one sequence: [begin, begin + tokens). The span of a whole sequence has all its tokens, from 0
+/// Consecutive tokens of one sequence: [begin, begin + tokens), some of them perhaps behind its end
+/// (MicroBatch::padded). The span of a whole sequence has all its tokens, from 0
 /// on. Attention is causal within the sequence; spans do not see each other, unless a micro-batch continues another
 /// (MicroBatch::continues).
 struct Span {
@@ -69,6 +70,12 @@ struct MicroBatch {
   /// Tokens of an additional sequence that belongs neither to the batch nor to the loss, on a rank with no other work
   /// in a wave (Plan::expert_ranks). A micro-batch without spans and padding only computes experts for others.
   std::int64_t padding = 0;
+  /// Spans may go on behind the ends of their sequences: the tokens there are padding, which is computed and attended
+  /// to as others are, and neither of the batch nor in the loss. So are the rows of a batch that is padded to one
+  /// length.
+  bool padded = false;
+  /// The optimizer step of the batch to which it belongs, from 0 on (sim/plan/updates.h).
+  std::int64_t update = 0;
 
   [[nodiscard]] std::int64_t tokens() const;         ///< Tokens of all spans and the padding, over the whole group.
   [[nodiscard]] std::int64_t shared_tokens() const;  ///< The same without local spans.
@@ -97,7 +104,7 @@ struct Plan {
   /// micro-batch of its list. These micro-batches are a wave; see sim/plan/expert_waves.h.
   std::int64_t expert_ranks = 1;
   std::vector<std::int64_t> sequence_tokens;  ///< The batch: length of every sequence.
-  std::vector<MicroBatch> micro_batches;
+  std::vector<MicroBatch> micro_batches;      ///< In the order of their updates.
   /// For every rank, its micro-batches in the order of execution. Each micro-batch occurs exactly once in the list of
   /// each rank of its group.
   std::vector<std::vector<MicroBatchId>> schedule;

@@ -44,6 +44,7 @@ class Checker {
     check_tokens();
     check_schedule();
     check_waves();
+    check_updates();
     if (has_chunks_in_order(plan_)) check_chunks();
     if (problems_.empty()) check_order();
     return std::move(problems_);
@@ -170,7 +171,7 @@ class Checker {
       for_each_span(plan_.micro_batches[id], [&](const Span& span) {
         if (!is_inside(span, id)) return;
         Placed& sequence = placed[span.sequence.index()];
-        const bool is_whole = span.tokens == plan_.sequence_tokens[span.sequence.index()];
+        const bool is_whole = span.tokens >= plan_.sequence_tokens[span.sequence.index()] && span.begin == 0;
         sequence = sequence == Placed::nowhere && is_whole ? Placed::whole : Placed::in_pieces;
       });
     }
@@ -198,8 +199,9 @@ class Checker {
     for (const MicroBatch& micro_batch : plan_.micro_batches) {
       for_each_span(micro_batch, [&](const Span& span) {
         const std::size_t sequence = span.sequence.index();
-        if (sequence >= placed.size() || placed[sequence] != Placed::in_pieces || !fits(span)) return;
-        pieces.push_back({sequence, span.begin, span.begin + span.tokens});
+        if (sequence >= placed.size() || placed[sequence] != Placed::in_pieces) return;
+        if (!fits(span, micro_batch.padded)) return;
+        pieces.push_back({sequence, span.begin, std::min(span.begin + span.tokens, plan_.sequence_tokens[sequence])});
       });
     }
     std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
@@ -218,15 +220,16 @@ class Checker {
       micro_batch_problem(id, "has sequence {}, the batch has {}", sequence, plan_.sequence_tokens.size());
       return false;
     }
-    if (fits(span)) return true;
+    if (fits(span, plan_.micro_batches[id].padded)) return true;
     micro_batch_problem(id, "has {} tokens from {} of sequence {}, which has {}", span.tokens, span.begin, sequence,
                         plan_.sequence_tokens[sequence]);
     return false;
   }
 
-  // Whether a span is inside its sequence, one of the batch.
-  [[nodiscard]] bool fits(const Span& span) const {
+  // Whether a span is inside its sequence, one of the batch; a padded one may end behind it.
+  [[nodiscard]] bool fits(const Span& span, bool padded) const {
     const std::int64_t tokens = plan_.sequence_tokens[span.sequence.index()];
+    if (padded) return span.begin >= 0 && span.tokens >= 1 && span.begin < tokens;
     return span.begin >= 0 && span.tokens >= 1 && span.tokens <= tokens && span.begin <= tokens - span.tokens;
   }
 
@@ -308,6 +311,38 @@ class Checker {
       if (plan_.schedule[rank].size() == plan_.schedule[first].size()) continue;
       rank_problem(rank, "runs {} micro-batches, rank {} of its expert group {}", plan_.schedule[rank].size(), first,
                    plan_.schedule[first].size());
+    }
+  }
+
+  void check_updates() {
+    std::int64_t update = 0;
+    for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
+      const std::int64_t own = plan_.micro_batches[id].update;
+      const bool follows = own == update || (id > 0 && own == update + 1);
+      if (!follows) {
+        micro_batch_problem(id, "belongs to update {}, behind those of {}: list micro-batches by update, from 0 on",
+                            own, update);
+      }
+      update = own;
+    }
+    if (update == 0 || !problems_.empty()) return;
+    if (has_chunks_in_order(plan_)) plan_problem("chunks continue others in a plan of {} updates", update + 1);
+    for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) check_updates_of(rank);
+  }
+
+  void check_updates_of(std::size_t rank) {
+    const std::vector<MicroBatchId>& list = plan_.schedule[rank];
+    const std::vector<MicroBatchId>& first = plan_.schedule[rank - rank % static_cast<std::size_t>(plan_.expert_ranks)];
+    const auto update = [&](MicroBatchId id) { return plan_.micro_batches[id.index()].update; };
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      if (k > 0 && update(list[k]) < update(list[k - 1])) {
+        rank_problem(rank, "runs micro-batch {} of update {} after one of update {}", list[k].index(), update(list[k]),
+                     update(list[k - 1]));
+      }
+      if (update(list[k]) != update(first[k])) {
+        rank_problem(rank, "runs micro-batch {} of update {} in a wave of update {}", list[k].index(), update(list[k]),
+                     update(first[k]));
+      }
     }
   }
 

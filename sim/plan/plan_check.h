@@ -23,12 +23,15 @@ struct PlanProblem {
 };
 
 /// Every problem of a plan; none if the plan can be executed. The checks are:
-///   tokens     every token of every sequence is in exactly one span, and spans are inside their sequence;
+///   tokens     every token of every sequence is in exactly one span, and spans are inside their sequence, or begin
+///              there where they are padded;
 ///   capacity   no rank holds more than C tokens after its offload ratio (tokens per rank x resident_share <= C);
 ///   groups     at least one rank, none twice, all of the pool; ratios from 0 to 1;
 ///   schedule   each micro-batch occurs exactly once in the list of each rank of its group, and in no other list;
 ///   waves      expert groups divide the pool, their ranks run equal numbers of micro-batches, and only those of one
 ///              rank may be empty or padding;
+///   updates    micro-batches are in the order of their updates, in the plan and in the list of every rank, and none of
+///              the updates has no micro-batch; chunks continue others, and waves run, within one update;
 ///   deadlock   the ranks' orders agree: no micro-batches, and no waves, wait for each other in a cycle. A cycle is
 ///              named.
 /// O(n log n) in the size of the plan (spans, group sizes and schedules together).

@@ -156,6 +156,8 @@ class PlanReader {
     micro_batch.continues = reader.optional<bool>("continues", false);
     micro_batch.repeats_forward = reader.optional<bool>("repeats_forward", false);
     micro_batch.padding = reader.optional_in<std::int64_t>("padding", {0, most_tokens_of_plans}).value_or(0);
+    micro_batch.padded = reader.optional<bool>("padded", false);
+    micro_batch.update = reader.optional_in<std::int64_t>("update", {0, most_micro_batches}).value_or(0);
     reader.finish();
   }
 

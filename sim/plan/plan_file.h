@@ -31,7 +31,8 @@ inline constexpr std::int64_t most_members_of_groups = std::int64_t{1} << 25;
 /// [sequence, begin, tokens]. `local`: what ranks of the group hold alone, as [{"rank": 4, "spans": [3]}]; omitted
 /// where there is nothing. `moved`, with `cut` served alone: queries whose attention another rank of the group
 /// computes, as [[index in `spans`, begin, tokens, rank]]; omitted where there is nothing. `cut` per_document,
-/// `offload` 0, `token_wise`, `continues` and `repeats_forward` false, `padding` 0 and `expert_ranks` 1 are omitted.
+/// `offload` 0, `token_wise`, `continues` and `repeats_forward` false, `padded` false,
+/// `padding` 0, `update` 0 (the optimizer step, of several in one batch) and `expert_ranks` 1 are omitted.
 [[nodiscard]] std::string plan_text(const Plan& plan);
 
 /// Reads a plan; the text of plan_text() gives an equal one. Every error is reported with line and column: syntax,

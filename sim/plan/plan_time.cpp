@@ -5,6 +5,7 @@
 #include "sim/base/check.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/plan/group_cut.h"
+#include "sim/plan/updates.h"
 
 namespace hdpsim {
 namespace {
@@ -17,6 +18,21 @@ double longest_alone(const MicroBatch& micro_batch, const WorkModel& work) {
     longest = std::max(longest, work.compute_seconds(own.area(), own.tokens()));
   }
   return longest;
+}
+
+// All ranks end an update together.
+PlanTime time_of_updates(const Plan& plan, const WorkModel& work) {
+  PlanTime all = PlanClock(plan.schedule.size()).time();
+  for (const Plan& update : split_by_update(plan)) {
+    const PlanTime own = plan_time(update, work);
+    const double began = *std::max_element(all.finish.begin(), all.finish.end());
+    for (std::size_t rank = 0; rank < own.busy.size(); ++rank) {
+      all.busy[rank] += own.busy[rank];
+      all.finish[rank] = began + own.finish[rank];
+      all.longest[rank] += own.longest[rank];
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -69,6 +85,7 @@ PlanTime plan_time(const Plan& plan, const WorkModel& work) {
   const std::vector<MicroBatchId> order = order_of_execution(plan);
   HDPSIM_CHECK(order.size() == plan.micro_batches.size(), "{} of {} micro-batches can run", order.size(),
                plan.micro_batches.size());
+  if (update_count(plan) > 1) return time_of_updates(plan, work);
   PlanClock clock(plan.schedule.size());
   for (const MicroBatchId id : order) {
     const MicroBatch& micro_batch = plan.micro_batches[id.index()];

@@ -15,9 +15,10 @@ struct PlanTime {
   std::vector<double> busy;  ///< Busy time of every rank, without waiting for others.
   /// End of every rank: a micro-batch starts when all ranks of its group are free.
   std::vector<double> finish;
-  std::vector<double> longest;  ///< Time of the longest micro-batch of every rank.
+  /// Time of the longest micro-batch of every rank; of several updates, the sum of the longest of each.
+  std::vector<double> longest;
   /// The last end of a rank whose pipeline of `stages` stages also fills and drains, in (stages - 1) times the longest
-  /// micro-batch of the rank.
+  /// micro-batch of the rank, once for every update.
   [[nodiscard]] double step(std::int64_t stages = 1) const;
 };
 

@@ -29,6 +29,13 @@ struct ServedBytes {
   std::int64_t key = 0;    ///< A key and a value.
 };
 
+/// FLOPs of a forward pass over a sequence of s tokens, as frameworks count them that balance by them: linear x s +
+/// square x s^2.
+struct CountedFlops {
+  std::int64_t linear = 1;
+  std::int64_t square = 0;
+};
+
 /// The information that every planner gets about the cluster and the model.
 struct PlanningContext {
   std::int64_t ranks = 1;           ///< HDP ranks of the pool.
@@ -42,6 +49,8 @@ struct PlanningContext {
   /// Why ranks cannot attend for each other (TokenCut::served). Empty: they can.
   std::string not_served{};
   ServedBytes served_bytes = {};
+  CountedFlops counted_flops = {};
+  std::int64_t tp = 1;  ///< Devices that compute each layer of a rank together.
   WorkModel work;
   std::int64_t expert_ranks = 1;    ///< Ranks that run waves together: see sim/plan/expert_waves.h.
   std::int64_t expert_padding = 0;  ///< Tokens of the micro-batch of a rank that has no other work in a wave.

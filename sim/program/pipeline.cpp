@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/plan/updates.h"
 
 namespace hdpsim {
 namespace {
@@ -122,7 +123,28 @@ Pipeline::Pipeline(const Plan& plan, std::int64_t stages, const PipelineOptions&
       chunk_map_(*schedule_, options.split),
       kinds_(schedule_->kinds()),
       orders_(plan.schedule.size() * static_cast<std::size_t>(stages)) {
-  order_passes();
+  if (stages > 1 && update_count(plan) > 1) {
+    order_updates(options);
+  } else {
+    order_passes();
+  }
+}
+
+void Pipeline::order_updates(const PipelineOptions& options) {
+  std::size_t first = 0;  // pass of the update
+  for (const Plan& update : split_by_update(plan_)) {
+    const Pipeline own(update, stages(), options);
+    const auto here = [&](PassId pass) { return PassId(first + pass.index()); };
+    for (std::size_t w = 0; w < orders_.size(); ++w) {
+      for (const PassId pass : own.orders_[w]) orders_[w].push_back(here(pass));
+    }
+    copies_.insert(copies_.end(), own.copies_.begin(), own.copies_.end());
+    if (!own.overlap_partners_.empty()) overlap_partners_.resize(passes());
+    for (std::size_t p = 0; p < own.overlap_partners_.size(); ++p) {
+      if (const auto& partner = own.overlap_partners_[p]) overlap_partners_[first + p] = here(*partner);
+    }
+    first += own.passes();
+  }
 }
 
 void Pipeline::order_passes() {

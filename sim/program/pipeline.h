@@ -41,6 +41,9 @@ struct StagePass {
 /// reports those). A rank without a micro-batch in some slot runs nothing in its place. The micro-batches of a wave
 /// (sim/plan/expert_waves.h) share one slot.
 ///
+/// The updates of a plan (sim/plan/updates.h) follow each other: the order is that of the first, then that of the
+/// second, and so on.
+///
 /// Where micro-batches continue others (MicroBatch::continues), ranks have no group in common, and each has an order of
 /// its own: that of Schedule::order_of_chains().
 class Pipeline {
@@ -114,6 +117,7 @@ class Pipeline {
   [[nodiscard]] std::int64_t copy_of(MicroBatchId id) const { return copies_.empty() ? 0 : copies_[id.index()]; }
   [[nodiscard]] std::size_t offset_of(std::int64_t chunk, PassKind kind) const;
   [[nodiscard]] std::optional<PassId> neighbour(PassId id, std::int64_t step) const;
+  void order_updates(const PipelineOptions& options);
   void order_passes();
   void order_chains();
   void order_stage(std::int64_t stage, const std::vector<std::int64_t>& slots, std::int64_t slot_count);

@@ -161,12 +161,17 @@ Bytes Program::choice_taken_by(const LayerRange& range) const {
 void Program::mark_first_and_last() {
   first_.resize(plan_.micro_batches.size());
   last_.resize(plan_.micro_batches.size());
+  const auto update = [this](MicroBatchId id) { return plan_.micro_batches[id.index()].update; };
   for (const auto& of_rank : plan_.schedule) {
-    if (of_rank.empty()) continue;
-    first_[of_rank.front().index()] = true;
-    auto last = std::prev(of_rank.end());  // to run backward
-    while (plan_.micro_batches[last->index()].continues) --last;
-    last_[last->index()] = true;
+    for (auto first = of_rank.begin(); first != of_rank.end();) {
+      first_[first->index()] = true;
+      const auto next =
+          std::find_if(first, of_rank.end(), [&](MicroBatchId id) { return update(id) > update(*first); });
+      auto last = std::prev(next);  // to run backward
+      while (plan_.micro_batches[last->index()].continues) --last;
+      last_[last->index()] = true;
+      first = next;
+    }
   }
 }
 

@@ -103,7 +103,8 @@ struct PoolWork {
   PoolBytes reduction;
 };
 
-/// The work of a stage's workers after their last pass, without the collectives that overlap with passes.
+/// The work of a stage's workers after their last pass of a step, or of each of its updates (sim/plan/updates.h),
+/// without the collectives that overlap with passes.
 struct StepEnd {
   PoolBytes gradient;       ///< Gradients of a device's parameters, reduced over the data-parallel group.
   OptimizerWork optimizer;  ///< On a device's shard, whole experts included, or on all its parameters.
@@ -175,8 +176,8 @@ class Program {
   std::shared_ptr<const LoweringContext> context_;
   Pipeline pipeline_;
   std::vector<std::vector<LayerRun>> layers_;  ///< By chunk.
-  std::vector<bool> first_;  ///< By micro-batch: it is the first of any of its ranks; empty if not needed.
-  std::vector<bool> last_;   ///< By micro-batch: any of its ranks runs it backward last; empty if not needed.
+  std::vector<bool> first_;  ///< By micro-batch: it is the first of its update on any rank; empty if not needed.
+  std::vector<bool> last_;   ///< By micro-batch: any rank runs it backward last in its update; empty if not needed.
   std::vector<ExpertTokens> expert_tokens_;  // by micro-batch; empty without experts
   std::vector<Bytes> choice_of_token_;       // that a chunk takes from the one before it
 };

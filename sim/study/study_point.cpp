@@ -105,6 +105,24 @@ ServedBytes served_bytes(const Transformer& model, std::int64_t tp) {
   return {query.count(), kv_bytes(model, 1, tp).count()};
 }
 
+// As slime counts (THUDM/slime 624b824a, the workloads of build_dp_schedule): the product behind attention as if heads
+// were as wide together as the model, the chosen and the shared experts, and one matrix of the vocabulary.
+CountedFlops counted_flops(const Transformer& model) {
+  CountedFlops flops{2 * model.hidden * model.vocabulary, 0};
+  const std::int64_t h = model.hidden;
+  for (const LayerRun& run : layer_runs(model)) {
+    const Transformer layer = of_kind(model, run.kind);
+    const std::int64_t width = layer.moe
+                                   ? layer.moe->experts_per_token * layer.moe->expert_hidden + layer.moe->shared_hidden
+                                   : layer.ffn_hidden;
+    const std::int64_t queries = layer.heads * layer.head_dim;
+    const std::int64_t keys = layer.kv_heads * layer.head_dim;
+    flops.linear += run.count * (2 * h * queries + 4 * h * keys + 2 * h * h + 6 * h * width);
+    flops.square += run.count * 2 * queries;
+  }
+  return flops;
+}
+
 // No micro-batch has more tokens than a step: larger probes would tell of what does not occur.
 std::int64_t probed_tokens(const PointSpec& spec) {
   const std::int64_t step = spec.batch.tokens_per_step;
@@ -126,6 +144,8 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
           .runs_chunks_in_order = spec.mesh.pp == 1 || find_schedule(job.pipeline.schedule)->runs_chunks_in_order,
           .not_served = sharing_form(KeyExchange::servers).problem(job.model, job.recipe),
           .served_bytes = served_bytes(job.model, job.mesh.tp),
+          .counted_flops = counted_flops(job.model),
+          .tp = job.mesh.tp,
           .work = on.work_model(job, probed_tokens(spec)),
           .expert_ranks = expert_ranks(spec.mesh.experts(), spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,

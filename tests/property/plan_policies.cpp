@@ -97,6 +97,8 @@ std::string random_entry(RandomStream& random, const PlanningContext& context) {
   const std::string order = "order: " + either("data", "descending");
   const std::string multiple = "micro_batches_divided_by: " + number(1, 6);
   const std::string offload = random_offload(random, context);
+  const std::string updates = "updates: " + number(1, 3);
+  const std::string padded = either("batches: packed", "batches: padded, round_to: 4");
   std::vector<std::string> entries = {
       "static: {" + order + "}",
       "static: {packing: next_fit}",
@@ -115,6 +117,11 @@ std::string random_entry(RandomStream& random, const PlanningContext& context) {
       "distca: {tolerance: " + either("0", "0.1") + "}",
       "zeppelin",
       "verl: {" + multiple + "}",
+      "verl: {" + updates + ", balance: " + either("keep_minibatch", "v1") + "}",
+      "verl: {" + updates + ", dynamic_cp: true}",
+      either("slime", "miles") + ": {balance_data: " + either("true", "false") + "}",
+      "nemo-rl: {" + updates + ", " + padded + "}",
+      "roll: {" + updates + ", " + padded + "}",
       "openrlhf"};
   if (std::has_single_bit(static_cast<std::uint64_t>(context.ranks))) entries.emplace_back("flexsp: {min_cp: 1}");
   return entries[random.below(entries.size())];
@@ -164,7 +171,11 @@ TEST_CASE(
     CAPTURE(problems);
     CHECK(problems.empty());
     std::int64_t tokens = 0;
-    for (const MicroBatch& micro_batch : drawn.plan->micro_batches) tokens += micro_batch.tokens();
+    for (const MicroBatch& micro_batch : drawn.plan->micro_batches) {
+      for_each_span(micro_batch, [&](const Span& span) {  // without what pads them
+        tokens += std::min(span.tokens, drawn.plan->sequence_tokens[span.sequence.index()] - span.begin);
+      });
+    }
     CHECK(tokens == drawn.batch.tokens());
     const bool offloads = std::any_of(drawn.plan->micro_batches.begin(), drawn.plan->micro_batches.end(),
                                       [](const MicroBatch& micro_batch) { return micro_batch.offloads(); });

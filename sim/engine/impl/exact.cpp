@@ -44,7 +44,7 @@ class ExactStep final : public StepRun {
       : StepRun(setting, true),
         queue_all_(queue_all || machine_.record_instructions || machine_.processors),
         looks_for_serial_links_(setting.alone && !queue_all),
-        set_up_(machine_, pipeline_.stages()),
+        set_up_(setting.connections),
         board_(pipeline_, flows_, queue_),
         experts_(pipeline_, program_.plan().expert_ranks),
         groups_(pipeline_.passes()),
@@ -413,7 +413,7 @@ class ExactStep final : public StepRun {
   bool looks_for_serial_links_;
   std::optional<SerialLinks> serial_links_;     // made on first use
   std::optional<SharedProcessors> processors_;  // if workers share them
-  ConnectionSetUp set_up_;
+  ConnectionSetUp& set_up_;
   ExchangeBoard board_;
   ExpertBoard experts_;
   std::vector<std::unique_ptr<GroupProgram>> groups_;  // by pass, while it runs

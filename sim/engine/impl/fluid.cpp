@@ -41,7 +41,7 @@ class FluidStep final : public StepRun {
       : StepRun(setting, contention),
         contention_(contention),
         prices_(program_, machine_, setting.forms),
-        set_up_(machine_, pipeline_.stages()),
+        set_up_(setting.connections),
         shared_(flows_, queue_, pipeline_.passes()),
         margins_(pipeline_.passes()),
         waves_(pipeline_.passes()),
@@ -281,7 +281,7 @@ class FluidStep final : public StepRun {
 
   bool contention_;
   PassPrices prices_;
-  ConnectionSetUp set_up_;
+  ConnectionSetUp& set_up_;
   SharedRings shared_;
   std::vector<std::optional<Margins>> margins_;  // by pass; empty unless it runs in a wave of several
   std::vector<WaveRun> waves_;                   // by wave

@@ -4,6 +4,7 @@
 
 #include "sim/base/check.h"
 #include "sim/engine/impl/group_run.h"
+#include "sim/plan/updates.h"
 
 namespace hdpsim {
 
@@ -22,11 +23,14 @@ class Neighbour {
 
 namespace {
 
-/// A step of a background job: its plan and its program.
+/// A step of a background job: its plan and its programs.
 struct PlannedStep {
   Plan plan;
   Program program;
-  PlannedStep(Plan made, const LoweringOptions& lowering) : plan(std::move(made)), program(plan, lowering) {}
+  UpdatePrograms updates;
+  std::size_t begun = 1;  ///< Updates.
+  PlannedStep(Plan made, const LoweringOptions& lowering)
+      : plan(std::move(made)), program(plan, lowering), updates(program) {}
 };
 
 /// A background job that trains step after step.
@@ -39,7 +43,7 @@ class TrainingNeighbour final : public Neighbour {
         training_({job.name, *job.machine, grain, false}, step_->program, port, job.machine->network->link_count()) {}
 
   void begin() override {
-    training_.begin_step(step_->program);
+    training_.begin_step(step_->updates[0]);
     if (port_.queue.pending() == 0) run_out();
   }
 
@@ -56,8 +60,9 @@ class TrainingNeighbour final : public Neighbour {
  private:
   void begin_next() {
     HDPSIM_CHECK(training_.step_time() > Duration{}, "step {} of '{}' takes no time", steps_, job_.name);
+    if (step_->begun < step_->updates.count()) return training_.begin_update(step_->updates[step_->begun++]);
     auto next = std::make_unique<PlannedStep>(job_.plan(++steps_), job_.lowering);
-    training_.begin_step(next->program);
+    training_.begin_step(next->updates[0]);
     step_ = std::move(next);
   }
 
@@ -116,11 +121,45 @@ class TrafficNeighbour final : public Neighbour {
   std::vector<Stream> streams_;
 };
 
+// Adds the timeline of an update, whose micro-batches and passes follow those of the step's earlier updates, and which
+// is `later` on the clock of the step than on its own.
+void append(Timeline&& update, Duration later, Timeline& step) {
+  const auto moved = [&](const MicroBatchInterval& at) { return MicroBatchInterval{at.begin + later, at.end + later}; };
+  const std::size_t first = step.micro_batches.size();
+  for (const MicroBatchInterval& at : update.micro_batches) step.micro_batches.push_back(moved(at));
+  for (const MicroBatchInterval& at : update.passes) step.passes.push_back(moved(at));
+  for (InstructionRecord& record : update.instructions) {
+    record.micro_batch = MicroBatchId(first + record.micro_batch.index());
+    record.begin += later;
+    record.end += later;
+    step.instructions.push_back(record);
+  }
+  step.step_time += update.step_time;
+  for (std::size_t w = 0; w < step.ranks.size(); ++w) step.ranks[w] += update.ranks[w];
+  for (std::size_t e = 0; e < evidence_kinds; ++e) {
+    const Int128 both = step.evidence[e].picoseconds() + update.evidence[e].picoseconds();
+    step.evidence[e] = DurationSum::picoseconds(both);
+  }
+  step.events += update.events;
+}
+
 }  // namespace
+
+UpdatePrograms::UpdatePrograms(const Program& step) {
+  if (update_count(step.plan()) == 1) {
+    programs_.push_back(&step);
+    return;
+  }
+  plans_ = split_by_update(step.plan());
+  for (const Plan& plan : plans_) {
+    made_.push_back(std::make_unique<const Program>(plan, step.context()));
+    programs_.push_back(made_.back().get());
+  }
+}
 
 Simulation::Simulation(const Program& program, const Machine& machine, Grain grain, const Background& background,
                        bool queue_all, PassForms* forms)
-    : program_(program), machine_(machine), ground_(*machine.network) {
+    : updates_(program), machine_(machine), ground_(*machine.network) {
   HDPSIM_CHECK(background.empty() || grain != Grain::closed_form, "the closed form simulates the main job alone");
   const bool alone = background.empty();
   const TrainingJob::Setting setting{alone ? "" : "the main job", machine, grain, alone, queue_all, forms};
@@ -146,8 +185,24 @@ JobPort& Simulation::new_port() {
 }
 
 Timeline Simulation::run() {
-  main_->begin_step(program_);
+  main_->begin_step(updates_[0]);
   for (const auto& neighbour : neighbours_) neighbour->begin();
+  run_update();
+  Timeline timeline = main_->take_timeline();
+  for (std::size_t update = 1; update < updates_.count(); ++update) {
+    main_->begin_update(updates_[update]);
+    const Duration later = timeline.step_time - main_->step_began().since_start();
+    run_update();
+    append(main_->take_timeline(), later, timeline);
+  }
+  timeline.links = main_->all_traffic();
+  timeline.events += ground_.queue.executed();
+  if (!neighbours_.empty()) timeline.other_links = LinkTraffic(machine_.network->link_count());
+  for (const auto& neighbour : neighbours_) neighbour->add_traffic(timeline.other_links);
+  return timeline;
+}
+
+void Simulation::run_update() {
   follow_rate_changes();
   if (ports_.front()->queue.pending() == 0) main_->run_out();
   while (!main_->step_ended()) {
@@ -156,11 +211,6 @@ Timeline Simulation::run() {
     follow_rate_changes();
     check_not_stuck(JobQueue::job_of(event));
   }
-  Timeline timeline = main_->take_timeline();
-  timeline.events += ground_.queue.executed();
-  if (!neighbours_.empty()) timeline.other_links = LinkTraffic(machine_.network->link_count());
-  for (const auto& neighbour : neighbours_) neighbour->add_traffic(timeline.other_links);
-  return timeline;
 }
 
 void Simulation::handle(const Event& event) {

@@ -11,6 +11,23 @@ namespace hdpsim {
 
 class Neighbour;
 
+/// The programs of a step's updates (sim/plan/updates.h), which run one after another.
+class UpdatePrograms {
+ public:
+  /// `step`: the program of the whole step, which must outlive this object.
+  explicit UpdatePrograms(const Program& step);
+  UpdatePrograms(const UpdatePrograms&) = delete;
+  UpdatePrograms& operator=(const UpdatePrograms&) = delete;
+
+  [[nodiscard]] std::size_t count() const { return programs_.size(); }
+  [[nodiscard]] const Program& operator[](std::size_t update) const { return *programs_[update]; }
+
+ private:
+  std::vector<Plan> plans_;  // of several updates; programs refer to them
+  std::vector<std::unique_ptr<const Program>> made_;
+  std::vector<const Program*> programs_;
+};
+
 /// One step of the main job and its background, on one event queue and one network. Job 0 is the main job.
 class Simulation {
  public:
@@ -23,13 +40,14 @@ class Simulation {
   [[nodiscard]] Timeline run();
 
  private:
+  void run_update();
   void add_neighbours(const Background& background, Grain grain);
   JobPort& new_port();
   void handle(const Event& event);
   void follow_rate_changes();
   void check_not_stuck(std::uint32_t job);
 
-  const Program& program_;
+  UpdatePrograms updates_;
   const Machine& machine_;
   SharedGround ground_;
   std::vector<std::unique_ptr<JobPort>> ports_;  // by job

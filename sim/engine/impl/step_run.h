@@ -11,6 +11,7 @@
 #include "sim/base/id.h"
 #include "sim/engine/collective_traffic.h"
 #include "sim/engine/event_queue.h"
+#include "sim/engine/impl/connection_set_up.h"
 #include "sim/engine/impl/job_port.h"
 #include "sim/engine/impl/stage_messages.h"
 #include "sim/engine/machine.h"
@@ -57,10 +58,11 @@ struct StepSetting {
   const Program& program;
   const Machine& machine;
   JobPort& port;
-  LinkTraffic& links;          ///< What the job's rings and stage messages send is added.
-  TrafficCount& collectives;   ///< What collectives send is added, except at the end of the step.
-  bool alone = false;          ///< The job has the network to itself.
-  PassForms* forms = nullptr;  ///< That the job's steps share; null: the step has its own.
+  LinkTraffic& links;            ///< What the job's rings and stage messages send is added.
+  TrafficCount& collectives;     ///< What collectives send is added, except at the end of the step.
+  ConnectionSetUp& connections;  ///< What the job has set up in this step.
+  bool alone = false;            ///< The job has the network to itself.
+  PassForms* forms = nullptr;    ///< That the job's steps share; null: the step has its own.
 };
 
 /// The passes of one step of one job in one fidelity. The simulation passes the job's events and rate changes on to it.

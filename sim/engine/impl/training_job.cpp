@@ -44,12 +44,18 @@ TrainingJob::TrainingJob(const Setting& setting, const Program& first_step, JobP
 }
 
 void TrainingJob::begin_step(const Program& program) {
+  connections_.emplace(setting_.machine, program.pipeline().stages());
+  begin_update(program);
+}
+
+void TrainingJob::begin_update(const Program& program) {
   HDPSIM_CHECK(step_ended(), "a step of '{}' begins before the last one has ended", setting_.name);
   phase_ = Phase::micro_batches;
   step_began_ = port_.queue.now();
   sync_ = Duration{};
-  micro_batches_ = make_step({program, setting_.machine, port_, sent_, collectives_, setting_.alone, setting_.forms},
-                             setting_.grain, setting_.queue_all);
+  micro_batches_ =
+      make_step({program, setting_.machine, port_, sent_, collectives_, *connections_, setting_.alone, setting_.forms},
+                setting_.grain, setting_.queue_all);
   micro_batches_->begin();
   if (!setting_.alone && micro_batches_->progress().all_ended()) next_phase();
 }
@@ -160,11 +166,6 @@ void TrainingJob::count_collectives(Phase phase, double share) {
 PoolTraffic* TrainingJob::running_collective() {
   if (phase_ == Phase::reduction) return reduction_.get();
   return phase_ == Phase::all_gather ? all_gather_.get() : nullptr;
-}
-
-Timeline TrainingJob::take_timeline() {
-  timeline_.links = take_traffic();
-  return std::move(timeline_);
 }
 
 LinkTraffic TrainingJob::all_traffic() {

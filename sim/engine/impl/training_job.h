@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/impl/pool_traffic.h"
@@ -29,6 +30,8 @@ class TrainingJob {
 
   /// The previous step must have ended (checked). The program must live until the new step has ended.
   void begin_step(const Program& program);
+  /// The same for a further update of the last step (sim/plan/updates.h), which finds its connections set up.
+  void begin_update(const Program& program);
   void handle(const Event& event);
   void rate_changed(std::uint32_t key);
   [[nodiscard]] bool step_ended() const { return phase_ == Phase::ended; }
@@ -38,9 +41,10 @@ class TrainingJob {
 
   /// The time of the step that has ended.
   [[nodiscard]] Duration step_time() const { return timeline_.step_time; }
-  /// The timeline of the step that has ended, with the bytes of rings, stage messages and collectives of all steps.
-  /// Call once, at the end.
-  [[nodiscard]] Timeline take_timeline();
+  /// When it began, on a clock that a job with the network to itself does not move on to the ends of its steps.
+  [[nodiscard]] Instant step_began() const { return step_began_; }
+  /// The timeline of the step that has ended, without what was sent. Call once a step.
+  [[nodiscard]] Timeline take_timeline() { return std::move(timeline_); }
   /// What the job has sent so far: rings, stage messages and collectives, which count as far as they have been sent.
   /// Call once, at the end.
   [[nodiscard]] LinkTraffic all_traffic();
@@ -70,6 +74,7 @@ class TrainingJob {
   LinkTraffic sent_;
   TrafficCount collectives_;
 
+  std::optional<ConnectionSetUp> connections_;  ///< Of this step.
   Phase phase_ = Phase::ended;
   std::unique_ptr<StepRun> micro_batches_;
   Instant step_began_;

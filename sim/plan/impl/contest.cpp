@@ -4,6 +4,7 @@
 
 #include "sim/plan/expert_waves.h"
 #include "sim/plan/plan_time.h"
+#include "sim/plan/updates.h"
 
 namespace hdpsim {
 namespace {
@@ -30,6 +31,7 @@ Contest::Contest(const PlanningContext& context, const Effort& effort)
       most_simulated_(effort.times(in_waves_ ? 20 : 12)) {}
 
 void Contest::enter(Plan plan) {
+  if (update_count(plan) > 1) return;  // it trains otherwise
   if (context_.expert_ranks > 1 && plan.expert_ranks != context_.expert_ranks) {
     plan = in_expert_waves(std::move(plan), context_.expert_ranks, context_.expert_padding);
   }

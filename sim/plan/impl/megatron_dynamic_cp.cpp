@@ -152,6 +152,19 @@ class DynamicSlot {
   double most_ = 0;  // the largest load
 };
 
+std::vector<Slot> dynamic_slots_of(const Batch& batch, SequenceList waiting, const PlanningContext& pool,
+                                   const DynamicOptions& options) {
+  const auto tokens = [&](std::size_t sequence) { return batch.sequences[sequence].tokens; };
+  std::stable_sort(waiting.begin(), waiting.end(), [&](std::size_t a, std::size_t b) { return tokens(a) > tokens(b); });
+  if (!waiting.empty()) {
+    const std::int64_t degree = power_of_two_degree(tokens(waiting.front()), pool.capacity, options.min_cp);
+    if (degree > pool.ranks) options.owner.refuse_length(tokens(waiting.front()), degree);
+  }
+  std::vector<Slot> slots;
+  while (!waiting.empty()) slots.push_back(DynamicSlot(batch, pool, options).take(waiting));
+  return slots;
+}
+
 /// Megatron-LM's dynamic context parallelism (megatron/core/datasets/data_schedule.py, DefaultDynamicCPScheduler):
 /// slots of groups whose degrees are powers of two, the sequences of a group packed into one micro-batch.
 class MegatronDynamicCp final : public BuildingPlanner {
@@ -161,14 +174,7 @@ class MegatronDynamicCp final : public BuildingPlanner {
 
  private:
   void add_to(PlanBuilder& builder, const Batch& batch) const override {
-    SequenceList waiting = longest_first(batch);
-    if (!waiting.empty()) {
-      const std::int64_t tokens = batch.sequences[waiting.front()].tokens;
-      const std::int64_t degree = power_of_two_degree(tokens, context_.capacity, options_.min_cp);
-      if (degree > context_.ranks) options_.owner.refuse_length(tokens, degree);
-    }
-    std::vector<Slot> slots;
-    while (!waiting.empty()) slots.push_back(DynamicSlot(batch, context_, options_).take(waiting));
+    std::vector<Slot> slots = dynamic_slots_of(batch, in_data_order(batch), context_, options_);
     split(slots);
     for (const Slot& slot : slots) add_packed(builder, slot);
   }
@@ -236,6 +242,11 @@ struct DynamicPolicy final : PolicyOptions {
 };
 
 }  // namespace
+
+std::vector<Slot> dynamic_slots(const Batch& batch, SequenceList sequences, const PlanningContext& pool,
+                                const SlotOwner& owner) {
+  return dynamic_slots_of(batch, std::move(sequences), pool, {.owner = owner});
+}
 
 PolicyKind megatron_dynamic_cp_policy() {
   KeyTable<DynamicPolicy> keys("megatron-dynamic-cp");

@@ -72,6 +72,7 @@ void PlanBuilder::add(std::vector<HdpRank> group, std::span<const SizedSequence>
 }
 
 void PlanBuilder::add(MicroBatch micro_batch) {
+  micro_batch.update = update_;
   plan_.micro_batches.push_back(std::move(micro_batch));
 }
 
@@ -90,6 +91,12 @@ void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size,
 void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size,
                                   std::span<const SizedSequence> sequences) {
   add(consecutive(first_rank, size, sequences));
+}
+
+void PlanBuilder::add_padded(std::size_t first_rank, const RingSize& size, std::span<const SizedSequence> rows) {
+  add_consecutive(first_rank, size, rows);
+  plan_.micro_batches.back().padded = std::any_of(
+      rows.begin(), rows.end(), [&](const SizedSequence& row) { return row.tokens > length(row.sequence); });
 }
 
 void PlanBuilder::add_in_turn(const std::vector<SequencePack>& packs, std::int64_t cp, const RingSizing& sizing) {

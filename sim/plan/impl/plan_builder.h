@@ -30,6 +30,8 @@ class PlanBuilder {
   /// The same on `size.degree` consecutive ranks.
   void add_consecutive(std::size_t first_rank, const RingSize& size, std::span<const std::size_t> sequences);
   void add_consecutive(std::size_t first_rank, const RingSize& size, std::span<const SizedSequence> sequences);
+  /// The same with lengths to which the sequences are padded (MicroBatch::padded).
+  void add_padded(std::size_t first_rank, const RingSize& size, std::span<const SizedSequence> rows);
   /// Adds packs to the replicas of `cp` consecutive ranks in turn, offloaded as `sizing` says. A pack without sequences
   /// leaves its replica out.
   void add_in_turn(const std::vector<SequencePack>& packs, std::int64_t cp, const RingSizing& sizing);
@@ -51,6 +53,11 @@ class PlanBuilder {
   void add_served(std::size_t first_rank, std::int64_t ranks, std::span<const std::size_t> sequences,
                   std::vector<ServedQueries> moved);
 
+  /// What is added from now on belongs to the next update of the plan, unless nothing was added to the last one.
+  void begin_update() {
+    if (!plan_.micro_batches.empty()) update_ = plan_.micro_batches.back().update + 1;
+  }
+
   /// The plan, once. The lists of ranks are made here, each with the room that it needs. O(sequences + sum of group
   /// sizes).
   [[nodiscard]] Plan take();
@@ -61,7 +68,8 @@ class PlanBuilder {
 
   [[nodiscard]] std::int64_t length(std::size_t sequence) const { return batch_->sequences[sequence].tokens; }
 
-  Plan plan_;  // without lengths and lists of ranks, which take() adds
+  Plan plan_;                // without lengths and lists of ranks, which take() adds
+  std::int64_t update_ = 0;  // of what is added
   const Batch* batch_;
 };
 

@@ -79,6 +79,8 @@ void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, std::str
   if (micro_batch.continues) append(text, ", \"continues\": true");
   if (micro_batch.repeats_forward) append(text, ", \"repeats_forward\": true");
   if (micro_batch.padding != 0) append(text, ", \"padding\": {}", micro_batch.padding);
+  if (micro_batch.padded) append(text, ", \"padded\": true");
+  if (micro_batch.update != 0) append(text, ", \"update\": {}", micro_batch.update);
   append(text, "}}");
 }
 

@@ -63,6 +63,10 @@ template <class Options>
 [[nodiscard]] PolicyKind zeppelin_policy();
 [[nodiscard]] PolicyKind verl_policy();
 [[nodiscard]] PolicyKind openrlhf_policy();
+[[nodiscard]] PolicyKind slime_policy();
+[[nodiscard]] PolicyKind miles_policy();
+[[nodiscard]] PolicyKind nemo_rl_policy();
+[[nodiscard]] PolicyKind roll_policy();
 
 /// All policies. Their names, options, schema, reference page and planners follow from this table.
 [[nodiscard]] inline const std::vector<PolicyKind>& policies() {
@@ -81,7 +85,11 @@ template <class Options>
                                               distca_policy(),
                                               zeppelin_policy(),
                                               verl_policy(),
-                                              openrlhf_policy()};
+                                              openrlhf_policy(),
+                                              slime_policy(),
+                                              miles_policy(),
+                                              nemo_rl_policy(),
+                                              roll_policy()};
   return all;
 }
 

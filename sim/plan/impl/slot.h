@@ -52,6 +52,12 @@ void widen(const Doubling& doubling, const Slot& slot, const Batch& batch, const
 /// Adds the sequences of each group as one micro-batch.
 void add_packed(PlanBuilder& builder, const Slot& slot);
 
+/// The slots of Megatron-LM's dynamic context parallelism for these sequences of a batch, each group at least one rank
+/// (megatron_dynamic_cp.cpp). The pool's capacity is what a rank takes. InputError, by `owner`, where its scheduler
+/// fails.
+[[nodiscard]] std::vector<Slot> dynamic_slots(const Batch& batch, SequenceList sequences, const PlanningContext& pool,
+                                              const SlotOwner& owner);
+
 /// What FlexSP (Wang et al. 2025, arXiv 2412.01523, section 3.2) and Hydraulis take a group to cost: fixed seconds, and
 /// more for each of its sequences, whichever the others are.
 struct GroupTimes {

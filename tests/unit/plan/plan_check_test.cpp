@@ -36,6 +36,22 @@ TEST_CASE("a good plan has no problems", "[plan][check]") {
   CHECK(check_plan(good_plan()).empty());
 }
 
+TEST_CASE("padded spans end behind their sequences, and begin inside", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.micro_batches[2].spans[0].tokens = 70;
+  CHECK(check_plan(plan) == Problems{"micro-batch 2 has 70 tokens from 0 of sequence 2, which has 60",
+                                     "sequence 2: tokens 0 to 60 are in no micro-batch"});
+  plan.micro_batches[2].padded = true;
+  CHECK(check_plan(plan).empty());
+  Diagnostics diagnostics;
+  CHECK(read_plan("plan.json", plan_text(plan), diagnostics) == plan);
+  // Cut in two, the second part padded: all tokens of the sequence are there.
+  plan.micro_batches[2].spans = {{SequenceId(2), 0, 40}, {SequenceId(2), 40, 30}};
+  CHECK(check_plan(plan).empty());
+  plan.micro_batches[2].spans = {{SequenceId(2), 0, 40}, {SequenceId(2), 60, 10}};
+  CHECK_FALSE(check_plan(plan).empty());
+}
+
 TEST_CASE("what is wrong with a plan, problem by problem", "[plan][check]") {
   struct Change {
     const char* what;

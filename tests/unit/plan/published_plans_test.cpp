@@ -10,13 +10,22 @@
 namespace hdpsim {
 namespace {
 
-// First rank, ranks, sequences.
-using Placed = std::tuple<std::int64_t, std::int64_t, std::vector<std::int64_t>>;
+// Update, first rank, ranks, sequences.
+using Placed = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::vector<std::int64_t>>;
 
-std::vector<Placed> published(const Value& micro_batches) {
-  std::vector<Placed> all;
+void add_published(std::int64_t update, const Value& micro_batches, std::vector<Placed>& all) {
   for (const Value& it : micro_batches.items) {
-    all.emplace_back(number(it.items[0]), number(it.items[1]), numbers(it.items[2]));
+    all.emplace_back(update, number(it.items[0]), number(it.items[1]), numbers(it.items[2]));
+  }
+}
+
+// The micro-batches of a case, or of each of its `updates`.
+std::vector<Placed> published(const Value& one) {
+  std::vector<Placed> all;
+  if (const Value* updates = one.find("updates")) {
+    for (const Value& update : updates->items) add_published(&update - updates->items.data(), update, all);
+  } else {
+    add_published(0, *one.find("micro_batches"), all);
   }
   return all;
 }
@@ -29,10 +38,20 @@ std::vector<Placed> placed(const Plan& plan) {
     CHECK(ranks.back() - ranks.front() + 1 == ranks.size());
     std::vector<std::int64_t> sequences;
     for (const std::size_t sequence : sequences_of(micro_batch)) sequences.push_back(std::int64_t(sequence));
-    all.emplace_back(std::int64_t(ranks.front()), std::ssize(ranks), std::move(sequences));
+    all.emplace_back(micro_batch.update, std::int64_t(ranks.front()), std::ssize(ranks), std::move(sequences));
   }
   for (const auto& list : plan.schedule) CHECK(std::is_sorted(list.begin(), list.end()));
   return all;
+}
+
+// The length to which the sequences of each micro-batch are padded, as if they were its only rows.
+std::vector<std::int64_t> widths_of(const Plan& plan) {
+  std::vector<std::int64_t> widths;
+  for (const MicroBatch& micro_batch : plan.micro_batches) {
+    widths.push_back(micro_batch.spans.front().tokens);
+    CHECK(micro_batch.tokens() == std::ssize(micro_batch.spans) * widths.back());
+  }
+  return widths;
 }
 
 void check_case(const Value& one) {
@@ -40,20 +59,25 @@ void check_case(const Value& one) {
   context.capacity = number(*one.find("capacity"));
   const std::vector<std::int64_t> lengths = numbers(*one.find("lengths"));
   context.context = *std::max_element(lengths.begin(), lengths.end());
+  if (const Value* tp = one.find("tp")) context.tp = number(*tp);
+  if (const Value* flops = one.find("flops")) context.counted_flops = {numbers(*flops)[0], numbers(*flops)[1]};
   const std::string& policy = one.find("policy")->text;
   INFO(policy << " on " << context.ranks << " ranks of " << context.capacity << ", case " << one.find("case")->text);
   if (one.find("refused") != nullptr) {
     CHECK_THROWS_AS(planner(policy, context)->plan(batch_of(lengths), 0), InputError);
   } else {
-    CHECK(placed(plan_of(policy, context, lengths)) == published(*one.find("micro_batches")));
+    const Plan plan = plan_of(policy, context, lengths);
+    CHECK(placed(plan) == published(one));
+    if (const Value* widths = one.find("widths")) CHECK(widths_of(plan) == numbers(*widths));
   }
 }
 
 }  // namespace
 
 TEST_CASE("policies of other systems make the plans that the systems' own code makes", "[plan][published]") {
-  const char* const policy = GENERATE("megatron-dp-balanced", "megatron-hybrid-cp", "megatron-dynamic-cp",
-                                      "flexsp-homogeneous", "verl", "openrlhf");
+  const char* const policy =
+      GENERATE("megatron-dp-balanced", "megatron-hybrid-cp", "megatron-dynamic-cp", "flexsp-homogeneous", "verl",
+               "openrlhf", "verl-mini-batches", "verl-dynamic-cp", "slime", "miles", "nemo-rl", "roll");
   for (const Value& one : cases_of(policy)) check_case(one);
 }
 

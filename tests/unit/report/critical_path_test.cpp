@@ -1,6 +1,7 @@
 #include "sim/analysis/critical_path.h"
 
 #include "sim/plan/expert_waves.h"
+#include "sim/plan/updates.h"
 #include "sim/report/explanation_text.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
@@ -49,6 +50,20 @@ TEST_CASE("the path goes through what the last rank waited for, and leaves out w
     CHECK(path.passes[1].pass == PassId(2));
     CHECK(path.passes[1].last_to_come == WorkerId(1));
     CHECK(path.passes[0].begin == Instant{});
+    check_whole(step, path);
+  }
+}
+
+TEST_CASE("the path of a step of several updates is that of each, and its ending the ends of all", "[critical_path]") {
+  const Plan plan = joined_updates({ring_and_more(), ring_and_more()});
+  for (const Grain grain : {Grain::fluid, Grain::exact}) {
+    const Step one(ring_and_more(), test::one_device_nodes(4, 1_GBps), grain);
+    const Step step(plan, test::one_device_nodes(4, 1_GBps), grain);
+    const CriticalPath path = step.path();
+    REQUIRE(path.passes.size() == 4);
+    CHECK(path.passes[2].pass == PassId(3));
+    CHECK(path.passes[3].pass == PassId(5));
+    CHECK(path.ending == one.path().ending * 2);
     check_whole(step, path);
   }
 }

@@ -426,7 +426,8 @@ TEST_CASE("what a study names must exist", "[study]") {
   CHECK(problems_with("{preset: llama-7b}", "{hf_config: none.json}").at(0).starts_with("3:20: there is no file "));
   CHECK(
       problems_with("profile: bytescale-implied", "profile: ./none.yaml").at(0).starts_with("4:10: there is no file "));
-  CHECK(problems_with("{preset: github, edges: upper}", "{file: none.csv}").at(0).starts_with("6:19: there is no file "));
+  CHECK(
+      problems_with("{preset: github, edges: upper}", "{file: none.csv}").at(0).starts_with("6:19: there is no file "));
 }
 
 TEST_CASE("what is wrong at every point of a sweep is told once", "[study]") {
@@ -593,6 +594,25 @@ TEST_CASE("the options of a plan are told beside the problems of the rest", "[st
   CHECK(StudyFile(text).problems() == Problems{"2:42: 33 gpus are not a whole number of nodes of 8",
                                                "11:41: hdp-naive has no key 'ofload'",
                                                "11:57: a plan is the name of a policy, or one name with its options"});
+}
+
+TEST_CASE("planners count the FLOPs of a sequence as slime's own code does", "[study]") {
+  // The workloads of s tokens that THUDM/slime 624b824a, build_dp_schedule, gives for these models: linear s + square
+  // s^2.
+  struct Counted {
+    const char* model;
+    std::int64_t linear;
+    std::int64_t square;
+  };
+  for (const auto& [model, linear, square] :
+       {Counted{"llama3-8b", 15'009'316'864, 262'144}, Counted{"qwen3-30b-a3b", 5'655'494'656, 393'216}}) {
+    CAPTURE(model);
+    const Study study = StudyFile(good_study).load({std::string("model.preset=") + model, "mesh.capacity=16Ki"});
+    const StudyPoint& point = study.points.at(0);
+    const CountedFlops counted = planning_context(point.spec, point.make_world()->job()).counted_flops;
+    CHECK(counted.linear == linear);
+    CHECK(counted.square == square);
+  }
 }
 
 }  // namespace

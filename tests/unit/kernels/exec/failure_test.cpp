@@ -11,6 +11,7 @@
 #include "kernels/exec/requirements.h"
 #include "kernels/spec/error.h"
 #include "sim/model/layers.h"
+#include "sim/plan/updates.h"
 #include "tests/support/catch.h"
 #include "tests/support/tiny_training.h"
 
@@ -50,6 +51,13 @@ TEST_CASE("a plan for another number of ranks or another model is refused by nam
                     Contains("the plan is for 3 ranks, but there are 2"));
   CHECK_THROWS_WITH(run(hand_plan(2, 5, {9}, {{{0}, {0}}}), *tokens),
                     Contains("the plan is for a model of 5 layers, 'tiny' has 2"));
+  CHECK_THROWS_WITH(
+      run(joined_updates({hand_plan(2, 2, {9}, {{{0}, {0}}}), hand_plan(2, 2, {9}, {{{1}, {0}}})}), *tokens),
+      Contains("the plan takes 2 optimizer steps from one batch, which is simulated, and not executed"));
+  Plan padded = hand_plan(2, 2, {9}, {{{0}, {0}}});
+  padded.micro_batches[0].spans[0].tokens = 16;
+  padded.micro_batches[0].padded = true;
+  CHECK_THROWS_WITH(run(padded, *tokens), Contains("the plan pads sequences, which is simulated, and not executed"));
   CHECK_THROWS_WITH(run(hand_plan(2, 2, {9}, {{{0}, {0}}}), *make_synthetic_tokens(99, 1)),
                     Contains("the data have a vocabulary of 99, 'tiny' has one of 61"));
 }

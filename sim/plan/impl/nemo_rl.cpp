@@ -1,0 +1,314 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "sim/base/division.h"
+#include "sim/base/quantity_text.h"
+#include "sim/plan/impl/mini_batches.h"
+#include "sim/plan/impl/plan_builder.h"
+#include "sim/plan/impl/policies.h"
+
+namespace hdpsim {
+namespace {
+
+enum class NemoPacking : std::uint8_t { modified_first_fit_decreasing, first_fit_decreasing, concatenative };
+
+struct NemoRules {
+  NemoPacking packing = NemoPacking::modified_first_fit_decreasing;
+  bool largest_first = false;   ///< A replica runs its packs by falling tokens.
+  std::int64_t limit = 1;       ///< Tokens of a pack,
+  std::int64_t rounded_to = 1;  ///< to which lengths are so padded.
+  bool padded = false;          ///< Batches are padded to one length, and not packed.
+};
+
+using NemoPacks = std::vector<SequenceList>;
+using RoundedTokens = std::vector<std::int64_t>;  // rounded lengths by sequence
+
+std::int64_t sum_of(const RoundedTokens& tokens, const SequenceList& sequences) {
+  return std::accumulate(sequences.begin(), sequences.end(), std::int64_t{0},
+                         [&](std::int64_t sum, std::size_t sequence) { return sum + tokens[sequence]; });
+}
+
+/// Modified first-fit decreasing (Johnson and Garey 1985) as NeMo RL has it: sequences of more than a half of a pack, a
+/// third, a sixth, and others.
+class ModifiedFirstFit {
+ public:
+  ModifiedFirstFit(const RoundedTokens& tokens, std::int64_t limit) : tokens_(tokens), limit_(limit) {}
+
+  NemoPacks packs_of(const SequenceList& sequences) {
+    SequenceList large;
+    SequenceList medium;
+    SequenceList small;
+    SequenceList tiny;
+    for (const std::size_t sequence : sequences) {
+      const std::int64_t length = tokens_[sequence];
+      (2 * length > limit_   ? large
+       : 3 * length > limit_ ? medium
+       : 6 * length > limit_ ? small
+                             : tiny)
+          .push_back(sequence);
+    }
+    sort_falling(large);
+    sort_falling(medium);
+    for (SequenceList* rising : {&small, &tiny}) {
+      std::stable_sort(rising->begin(), rising->end(),
+                       [&](std::size_t a, std::size_t b) { return tokens_[a] < tokens_[b]; });
+    }
+    for (const std::size_t sequence : large) packs_.push_back({sequence});
+    add_medium(medium);
+    add_small(small);
+    SequenceList rest = std::move(medium);
+    for (const SequenceList* more : {&small, &tiny}) rest.insert(rest.end(), more->begin(), more->end());
+    sort_falling(rest);
+    for (std::size_t i = 0; i < packs_.size(); ++i) fill(i, rest);
+    add_emptiest(rest);
+    return std::move(packs_);
+  }
+
+ private:
+  void sort_falling(SequenceList& sequences) const {
+    std::stable_sort(sequences.begin(), sequences.end(),
+                     [&](std::size_t a, std::size_t b) { return tokens_[a] > tokens_[b]; });
+  }
+  [[nodiscard]] std::int64_t room_of(std::size_t pack) const { return limit_ - sum_of(tokens_, packs_[pack]); }
+
+  void move(SequenceList& from, SequenceList::iterator sequence, std::size_t pack) {
+    packs_[pack].push_back(*sequence);
+    from.erase(sequence);
+  }
+
+  // The longest medium sequence that fits joins each pack.
+  void add_medium(SequenceList& medium) {
+    for (std::size_t i = 0; i < packs_.size(); ++i) {
+      const auto fits = std::find_if(medium.begin(), medium.end(),
+                                     [&](std::size_t sequence) { return tokens_[sequence] <= room_of(i); });
+      if (fits != medium.end()) move(medium, fits, i);
+    }
+  }
+
+  // NemoPacks of one large sequence, from the last one on, get the shortest small one and the longest that then fits,
+  // if there is any.
+  void add_small(SequenceList& small) {
+    for (std::size_t i = packs_.size(); i-- > 0;) {
+      if (packs_[i].size() > 1 || small.size() < 2) continue;
+      if (tokens_[small[0]] + tokens_[small[1]] > room_of(i)) continue;
+      move(small, small.begin(), i);
+      const auto fits = std::find_if(small.rbegin(), small.rend(),
+                                     [&](std::size_t sequence) { return tokens_[sequence] <= room_of(i); });
+      move(small, std::prev(fits.base()), i);
+    }
+  }
+
+  // The longest that fits, again and again.
+  void fill(std::size_t pack, SequenceList& rest) {
+    std::int64_t room = room_of(pack);
+    for (auto sequence = rest.begin(); sequence != rest.end();) {
+      if (tokens_[*sequence] > room) {
+        ++sequence;
+        continue;
+      }
+      room -= tokens_[*sequence];
+      packs_[pack].push_back(*sequence);
+      sequence = rest.erase(sequence);
+    }
+  }
+
+  // What is left goes to the emptiest of new packs if it fits there.
+  void add_emptiest(const SequenceList& rest) {
+    std::multimap<std::int64_t, SequenceList> others;  // by fill; of equal ones, the last to change comes last
+    for (const std::size_t sequence : rest) {
+      std::int64_t fill = tokens_[sequence];
+      SequenceList pack;
+      if (!others.empty() && others.begin()->first + fill <= limit_) {
+        fill += others.begin()->first;
+        pack = std::move(others.extract(others.begin()).mapped());
+      }
+      pack.push_back(sequence);
+      others.emplace(fill, std::move(pack));
+    }
+    for (auto& [fill, pack] : others) packs_.push_back(std::move(pack));
+  }
+
+  const RoundedTokens& tokens_;
+  std::int64_t limit_;
+  NemoPacks packs_;
+};
+
+/// A step of NeMo RL (NVIDIA-NeMo/RL 7ea279ab, BatchedDataDict.shard_by_batch_size). With sequence packing each
+/// optimizer step packs its sequences; packs are divided until their number is a multiple of the replicas', and go to
+/// these in turn. With dynamic batching sequences of like lengths are padded to one.
+class NemoRl final : public BuildingPlanner {
+ public:
+  NemoRl(const PlanningContext& context, std::int64_t cp, const NemoRules& rules, UpdateRule updates)
+      : BuildingPlanner("nemo-rl", context, true), cp_(cp), rules_(rules), updates_(std::move(updates)) {}
+
+ private:
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
+    const auto replicas = static_cast<std::size_t>(context_.ranks / cp_);
+    for (const SequenceList& run : updates_.runs(in_data_order(batch))) {
+      if (run.empty()) continue;
+      require_divided(run, replicas);
+      builder.begin_update();
+      rules_.padded ? add_padded(builder, batch, run, replicas) : add_packed(builder, batch, run, replicas);
+    }
+  }
+
+  void add_packed(PlanBuilder& builder, const Batch& batch, const SequenceList& run, std::size_t replicas) const {
+    RoundedTokens tokens(batch.sequences.size());
+    for (const std::size_t sequence : run) {
+      tokens[sequence] = rounded_up(batch.sequences[sequence].tokens, rules_.rounded_to);
+      if (tokens[sequence] > rules_.limit) refuse_length(tokens[sequence]);
+    }
+    const NemoPacks packs = divided_packs(packs_of(run, tokens), run.size(), replicas);
+    for (std::size_t replica = 0; replica < replicas; ++replica) add_replica(builder, packs, replica, tokens);
+  }
+
+  void add_padded(PlanBuilder& builder, const Batch& batch, const SequenceList& run, std::size_t replicas) const {
+    std::int64_t longest = 0;
+    for (const Sequence& sequence : batch.sequences) longest = std::max(longest, sequence.tokens);
+    std::int64_t too_wide = 0;
+    const auto made = padded_batch(batch, run, replicas, {rules_.rounded_to, longest, rules_.limit}, too_wide);
+    if (!made) refuse_length(too_wide);
+    for (std::size_t replica = 0; replica < replicas; ++replica) {
+      for (const PaddedRows& rows : made->micro_batches) add_padded_rows(builder, *made, rows, replica, cp_);
+    }
+  }
+
+  [[noreturn]] void refuse_length(std::int64_t tokens) const {
+    updates_.refuse(fmt::format("a sequence of {} tokens is longer than a micro-batch, which has {}",
+                                count_text(tokens), count_text(rules_.limit)),
+                    "use a larger 'max_tokens', or more ranks for a sequence");
+  }
+
+  void require_divided(const SequenceList& run, std::size_t replicas) const {
+    const bool divides = run.size() % replicas == 0;
+    if (run.size() >= replicas && (divides || !updates_.is_strict())) return;
+    updates_.refuse(fmt::format("an optimizer step of {} sequences for {} replicas", run.size(), replicas),
+                    updates_.is_strict() ? "make 'mini_batch' a multiple of the replicas, or state 'updates'"
+                                         : "use larger batches, or fewer 'updates'");
+  }
+
+  [[nodiscard]] NemoPacks packs_of(SequenceList run, const RoundedTokens& tokens) const {
+    switch (rules_.packing) {
+      case NemoPacking::modified_first_fit_decreasing:
+        return ModifiedFirstFit(tokens, rules_.limit).packs_of(run);
+      case NemoPacking::first_fit_decreasing:
+        std::sort(run.begin(), run.end(),
+                  [&](std::size_t a, std::size_t b) { return std::pair(tokens[a], a) > std::pair(tokens[b], b); });
+        return first_fit_packs(run, rules_.limit, [&](std::size_t sequence) { return tokens[sequence]; });
+      case NemoPacking::concatenative:
+        break;
+    }
+    NemoPacks packs;
+    std::int64_t room = 0;
+    for (const std::size_t sequence : run) {
+      if (packs.empty() || tokens[sequence] > room) {
+        packs.emplace_back();
+        room = rules_.limit;
+      }
+      packs.back().push_back(sequence);
+      room -= tokens[sequence];
+    }
+    return packs;
+  }
+
+  // NemoPacks of most sequences, of equal ones the last, give their last ones away until the number suits the replicas.
+  [[nodiscard]] NemoPacks divided_packs(NemoPacks packs, std::size_t sequences, std::size_t replicas) const {
+    const std::size_t count = (packs.size() + replicas - 1) / replicas * replicas;
+    if (sequences < count) {
+      updates_.refuse(fmt::format("{} sequences make no {} packs", sequences, count), "use larger batches");
+    }
+    SequenceList givers(packs.size());
+    std::iota(givers.begin(), givers.end(), std::size_t{0});
+    std::sort(givers.begin(), givers.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(packs[a].size(), a) > std::pair(packs[b].size(), b);
+    });
+    for (auto giver = givers.begin(); packs.size() < count;) {
+      if (packs[*giver].size() < 2) {
+        ++giver;
+        continue;
+      }
+      const std::size_t given = packs[*giver].back();
+      packs[*giver].pop_back();
+      packs.push_back({given});
+    }
+    return packs;
+  }
+
+  void add_replica(PlanBuilder& builder, const NemoPacks& packs, std::size_t replica,
+                   const RoundedTokens& tokens) const {
+    const auto replicas = static_cast<std::size_t>(context_.ranks / cp_);
+    SequenceList own;
+    for (std::size_t pack = replica; pack < packs.size(); pack += replicas) own.push_back(pack);
+    if (rules_.largest_first) {
+      std::stable_sort(own.begin(), own.end(), [&](std::size_t a, std::size_t b) {
+        return sum_of(tokens, packs[a]) > sum_of(tokens, packs[b]);
+      });
+    }
+    for (const std::size_t pack : own) {
+      SizedList rows;
+      for (const std::size_t sequence : packs[pack]) {
+        rows.push_back({static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(tokens[sequence])});
+      }
+      builder.add_padded(replica * static_cast<std::size_t>(cp_), {cp_}, rows);
+    }
+  }
+
+  std::int64_t cp_;
+  NemoRules rules_;
+  UpdateRule updates_;
+};
+
+/// `nemo-rl: {cp: auto | N, max_tokens: N, packing: WORD, largest_first: false, round_to: N, batches: packed | padded,
+/// mini_batch: N, updates: N}`.
+struct NemoRlPolicy final : MiniBatchOptions {
+  std::optional<std::int64_t> cp;
+  std::optional<std::int64_t> max_tokens;
+  NemoRules rules;
+
+  [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
+    const std::int64_t degree = pool.degree_of(cp);
+    if (rules.padded && (rules.packing != NemoRules{}.packing || rules.largest_first)) {
+      pool.error(pool.where("batches"),
+                 "padded batches are not packed: 'packing' and 'largest_first' are of packed ones",
+                 "leave them out, or write batches: packed");
+    }
+    NemoRules own = rules;
+    own.limit = pool.micro_batch_limit(degree, max_tokens);
+    return std::make_unique<NemoRl>(pool.context(), degree, own, UpdateRule("nemo-rl", pool, *this));
+  }
+};
+
+}  // namespace
+
+PolicyKind nemo_rl_policy() {
+  KeyTable<NemoRlPolicy> keys("nemo-rl");
+  add_cp(keys);
+  add_max_tokens(keys);
+  keys.word("packing", "way to pack",
+            {{"modified_first_fit_decreasing", NemoPacking::modified_first_fit_decreasing},
+             {"first_fit_decreasing", NemoPacking::first_fit_decreasing},
+             {"concatenative", NemoPacking::concatenative}},
+            at(&NemoRlPolicy::rules, &NemoRules::packing),
+            "how sequences are packed: the long ones first, and the gaps filled by size; longest first, each into the "
+            "first pack with room; or in the order of the data");
+  keys.flag("largest_first", at(&NemoRlPolicy::rules, &NemoRules::largest_first),
+            "a replica runs its packs by falling tokens; false: in the order in which they were made");
+  keys.count("round_to", {1, 65536}, at(&NemoRlPolicy::rules, &NemoRules::rounded_to),
+             "lengths are padded to a multiple of this", {.unit = "tokens"});
+  add_padded_choice(keys, at(&NemoRlPolicy::rules, &NemoRules::padded));
+  add_mini_batches(keys);
+  return policy_kind(
+      "nemo-rl",
+      "NeMo RL's batches: each optimizer step packs its sequences up to the tokens of a micro-batch, and "
+      "replicas get the packs in turn; or replicas get sequences by length, padded to one in each "
+      "micro-batch",
+      std::move(keys));
+}
+
+}  // namespace hdpsim
