@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/random.h"
+#include "sim/plan/impl/packers.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
 #include "sim/plan/plan_time.h"
@@ -99,7 +100,7 @@ std::string random_entry(RandomStream& random, const PlanningContext& context) {
   const std::string offload = random_offload(random, context);
   std::vector<std::string> entries = {
       "static: {" + order + "}",
-      "static: {packing: next_fit}",
+      "static: {packing: " + packers()[random.below(packers().size())].name + "}",
       "hdp-naive: {" + order + ", " + offload + "}",
       "hdp-balance: {" + offload + ", buckets: " + number(1, 20) + ", placement: " + either("node-first", "any") +
           ", pack_groups: " + either("true", "false") + ", widen: " + either("true", "false") +

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
+#include <queue>
 
 #include "sim/base/check.h"
 #include "sim/model/mixing.h"
@@ -60,6 +62,12 @@ SequenceList longest_first(const Batch& batch) {
   return order;
 }
 
+SequenceList longest_first(const Batch& batch, SequenceList sequences) {
+  std::stable_sort(sequences.begin(), sequences.end(),
+                   [&](std::size_t a, std::size_t b) { return batch.sequences[a].tokens > batch.sequences[b].tokens; });
+  return sequences;
+}
+
 SizedList sized_longest_first(const Batch& batch) {
   SizedList list;
   list.reserve(batch.sequences.size());
@@ -97,12 +105,17 @@ FirstFit::Place FirstFit::place(std::int64_t size) {
   std::size_t node = 1;
   while (node < leaves_) node = free_[2 * node] >= size ? 2 * node : 2 * node + 1;
   const Place place{node - leaves_, room_ - free_[node]};
-  free_[node] -= size;
+  set_free(place.bin, free_[node] - size);
+  return place;
+}
+
+void FirstFit::set_free(std::size_t bin, std::int64_t free) {
+  std::size_t node = leaves_ + bin;
+  free_[node] = free;
   while (node > 1) {
     node /= 2;
     free_[node] = std::max(free_[2 * node], free_[2 * node + 1]);
   }
-  return place;
 }
 
 namespace {
@@ -124,11 +137,11 @@ std::vector<std::uint32_t> places_in_data(const std::vector<std::uint32_t>& open
 
 }  // namespace
 
-PackList best_fit_list(const SizedList& sequences, std::int64_t room, DealOrder order) {
+PackList best_fit_list(const SizedList& sequences, std::int64_t room, DealOrder order, BestFit::Equals equals) {
   std::vector<std::uint32_t> pack_of;
   pack_of.reserve(sequences.size());
   std::vector<std::uint32_t> openers;  // by pack: the sequence that opened it
-  BestFit open;
+  BestFit open(equals);
   for (const SizedSequence& each : sequences) {
     const BestFit::Room chosen = open.take(each.tokens).value_or(BestFit::Room{openers.size(), room});
     if (chosen.pack == openers.size()) openers.push_back(each.sequence);
@@ -142,8 +155,9 @@ PackList best_fit_list(const SizedList& sequences, std::int64_t room, DealOrder 
   return {pack_of, openers.size(), [&](auto place) { std::for_each(sequences.begin(), sequences.end(), place); }};
 }
 
-std::vector<SequencePack> best_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room) {
-  const PackList list = best_fit_list(sized(batch, sequences), room);
+std::vector<SequencePack> best_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room,
+                                   BestFit::Equals equals) {
+  const PackList list = best_fit_list(sized(batch, sequences), room, DealOrder::descending, equals);
   std::vector<SequencePack> packs(list.size());
   for (std::size_t i = 0; i < packs.size(); ++i) {
     for (const SizedSequence& each : list[i]) packs[i].add(each.sequence, each.tokens);
@@ -151,13 +165,47 @@ std::vector<SequencePack> best_fit(const Batch& batch, const SequenceList& seque
   return packs;
 }
 
-std::vector<SequencePack> next_fit(const Batch& batch, std::int64_t room, std::optional<std::int64_t> most) {
+std::vector<SequencePack> next_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room,
+                                   std::optional<std::int64_t> most) {
   std::vector<SequencePack> packs;
-  for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence) {
+  for (const std::size_t sequence : sequences) {
     const std::int64_t tokens = batch.sequences[sequence].tokens;
     const bool fits = !packs.empty() && packs.back().tokens + tokens <= room;
     if (!fits || std::ssize(packs.back().sequences) == most) packs.emplace_back();
     packs.back().add(sequence, tokens);
+  }
+  return packs;
+}
+
+std::vector<SequencePack> first_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room,
+                                    std::optional<std::int64_t> most) {
+  std::vector<SequencePack> packs;
+  FirstFit rooms(sequences.size(), room);
+  for (const std::size_t sequence : sequences) {
+    const std::int64_t tokens = batch.sequences[sequence].tokens;
+    const std::size_t pack = rooms.place(tokens).bin;
+    if (pack == packs.size()) packs.emplace_back();
+    packs[pack].add(sequence, tokens);
+    if (std::ssize(packs[pack].sequences) == most) rooms.set_free(pack, 0);
+  }
+  return packs;
+}
+
+std::vector<SequencePack> emptiest_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room) {
+  using Filled = std::pair<std::int64_t, std::size_t>;  // tokens, pack
+  std::priority_queue<Filled, std::vector<Filled>, std::greater<>> emptiest;
+  std::vector<SequencePack> packs;
+  for (const std::size_t sequence : sequences) {
+    const std::int64_t tokens = batch.sequences[sequence].tokens;
+    std::size_t pack = packs.size();
+    if (!emptiest.empty() && emptiest.top().first + tokens <= room) {
+      pack = emptiest.top().second;
+      emptiest.pop();
+    } else {
+      packs.emplace_back();
+    }
+    packs[pack].add(sequence, tokens);
+    emptiest.emplace(packs[pack].tokens, pack);
   }
   return packs;
 }

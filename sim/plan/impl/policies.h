@@ -87,18 +87,11 @@ template <class Options>
 
 // Planners that other policies fall back to, or are with some of their options.
 
-/// How `static` packs sequences.
-enum class StaticPacking : std::uint8_t {
-  best_fit,  ///< Longest first, each where it leaves the least room: few packs.
-  next_fit,  ///< In the order of the data, as data loaders do: a sequence that does not fit closes the pack.
-};
-
 /// The static mesh, `static`: ranks = dp x cp, and cp consecutive ranks form a group for the whole run. Sequences are
-/// packed up to the context; every sequence of a pack is cut over all cp ranks; packs go to the dp groups in turn, so
+/// packed up to the context, here by best fit; every sequence of a pack is cut over all cp ranks; packs go to the dp groups in turn, so
 /// that their counts differ by at most one.
 struct StaticOptions {
   std::int64_t cp = 1;  ///< Divides the ranks; cp x capacity >= context. `auto`: the smallest such number.
-  StaticPacking packing = StaticPacking::best_fit;
   DealOrder order = DealOrder::data;
   OffloadRule offload = {};  ///< Of every micro-batch. What pays (`auto`) is only what the ranks cannot hold.
 };

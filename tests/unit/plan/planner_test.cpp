@@ -80,8 +80,12 @@ TEST_CASE("what an entry cannot ask for is told at its place, with what to write
       {"static: {cp: 16}", small_pool(), {"14: 'cp' is 16, it must be auto or from 1 to 8; it can be 1, 2, 4, 8"}},
       {"static: {packing: next_fit, order: descending}",
        small_pool(2),
-       {"36: 'order' is descending, but next_fit fills packs in the order of the data; remove 'order', or write "
-        "packing: best_fit"}},
+       {"36: 'order' is descending, but next_fit has an order of packs of its own; remove 'order', or write packing: "
+        "best_fit"}},
+      {"static: {packing: trl, group: 64}",
+       small_pool(2),
+       {"31: 'group' is 64, but packing: trl has no such option; remove it, or pack as one of axolotl, ms_swift, "
+        "xtuner"}},
       {"hdp-naive: {offload: 1.5}",
        with_host(),
        {"22: 'offload' is 1.5, it must be none, auto, token-wise or a ratio from 0 to 1; write none, auto, token-wise "

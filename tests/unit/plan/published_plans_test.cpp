@@ -1,9 +1,12 @@
 // Plans that other systems' own schedulers made, on batches drawn for the purpose: published/POLICY.json.
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <tuple>
 
 #include "sim/plan/impl/bin_exchange.h"
+#include "sim/plan/impl/packers.h"
 #include "tests/unit/plan/plan_cases.h"
 #include "tests/unit/plan/published_cases.h"
 
@@ -35,6 +38,41 @@ std::vector<Placed> placed(const Plan& plan) {
   return all;
 }
 
+std::vector<std::vector<std::int64_t>> lists(const Value& value) {
+  std::vector<std::vector<std::int64_t>> all;
+  for (const Value& list : value.items) all.push_back(numbers(list));
+  return all;
+}
+
+std::optional<std::int64_t> stated(const Value& one, const std::string& key) {
+  return one.find(key) == nullptr ? std::nullopt : std::optional(number(*one.find(key)));
+}
+
+// A case may have the first packs only, where the original leaves the others out or for a later step, and the lengths
+// in place of the sequences, where it does not tell equal ones apart.
+void check_packs(const Value& one) {
+  INFO(one.find("case")->text);
+  const auto packer = std::find_if(packers().begin(), packers().end(),
+                                   [&](const Packer& each) { return each.name == one.find("packer")->text; });
+  REQUIRE(packer != packers().end());
+  PackRules rules{number(*one.find("room")), stated(one, "replicas").value_or(1), stated(one, "cp").value_or(1),
+                  packer->defaults};
+  for (const PackBound& option : pack_bounds()) {
+    if (const auto bound = stated(one, option.name)) rules.bounds.*option.bound = bound;
+  }
+  const std::vector<std::int64_t> lengths = numbers(*one.find("lengths"));
+  const Value* by_length = one.find("packs_of_lengths");
+  std::vector<std::vector<std::int64_t>> packs;
+  for (const SequencePack& pack : packer->pack(batch_of(lengths), rules)) {
+    std::vector<std::int64_t>& list = packs.emplace_back(pack.sequences.begin(), pack.sequences.end());
+    if (by_length == nullptr) continue;
+    for (std::int64_t& sequence : list) sequence = lengths[static_cast<std::size_t>(sequence)];
+  }
+  const auto published = lists(by_length == nullptr ? *one.find("packs") : *by_length);
+  if (one.find("left_out") != nullptr) packs.resize(std::min(packs.size(), published.size()));
+  CHECK(packs == published);
+}
+
 void check_case(const Value& one) {
   PlanningContext context = small_pool(number(*one.find("ranks")));
   context.capacity = number(*one.find("capacity"));
@@ -52,9 +90,14 @@ void check_case(const Value& one) {
 }  // namespace
 
 TEST_CASE("policies of other systems make the plans that the systems' own code makes", "[plan][published]") {
-  const char* const policy = GENERATE("megatron-dp-balanced", "megatron-hybrid-cp", "megatron-dynamic-cp",
-                                      "flexsp-homogeneous", "verl", "openrlhf");
+  const char* const policy =
+      GENERATE("megatron-dp-balanced", "megatron-hybrid-cp", "megatron-dynamic-cp", "megatron-hybrid-cp-packing",
+               "megatron-dp-balanced-main", "flexsp-homogeneous", "verl", "openrlhf");
   for (const Value& one : cases_of(policy)) check_case(one);
+}
+
+TEST_CASE("packers make the packs that the trainers' own code makes", "[plan][published]") {
+  for (const Value& one : cases_of("packers")) check_packs(one);
 }
 
 TEST_CASE("largest differencing makes the parts that verl's own code makes", "[plan][published]") {
