@@ -105,18 +105,21 @@ std::string random_entry(RandomStream& random, const PlanningContext& context) {
       "hdp-balance: {" + offload + ", buckets: " + number(1, 20) + ", placement: " + either("node-first", "any") +
           ", pack_groups: " + either("true", "false") + ", widen: " + either("true", "false") +
           ", balance: " + either("dp", "pp") + "}",
-      "megatron-dp-balanced: {" + multiple + "}",
-      "megatron-hybrid-cp",
+      "megatron-dp-balanced: {" + multiple + ", release: " + either("dev", "main") + "}",
+      "megatron-hybrid-cp: {packing: " + either("true", "false") + "}",
       "megatron-dynamic-cp: {" + multiple + "}",
       "flexsp-homogeneous",
       "hydraulis: {search: " + either("two_stages", "joint") + "}",
-      "wlb",
+      "wlb: {defer: " + either("true", "false") + "}",
       "skrull",
       "chunkflow: {kept_chunks: " + number(1, 3) + "}",
       "distca: {tolerance: " + either("0", "0.1") + "}",
       "zeppelin",
       "verl: {" + multiple + "}",
-      "openrlhf"};
+      "openrlhf",
+      "skyrl: {packer: " + either("first_fit_decreasing", "balanced") + "}",
+      "areal: {packer: " + either("ffd", "kk") + ", " + multiple + "}",
+      "prime-rl"};
   if (std::has_single_bit(static_cast<std::uint64_t>(context.ranks))) entries.emplace_back("flexsp: {min_cp: 1}");
   return entries[random.below(entries.size())];
 }

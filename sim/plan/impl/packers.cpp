@@ -303,14 +303,13 @@ Packs pack_megatron_rl(const Batch& batch, const PackRules& rules) {
     if (rules.cp > 1) sequence.tokens = rounded_up(sequence.tokens, 2 * rules.cp);
   }
   Packs made = next_fit(padded, longest_first(batch), rules.room, rules.bounds.max_sequences);
-  const auto replicas = static_cast<std::size_t>(rules.replicas);
-  const std::size_t rows = (made.size() + replicas - 1) / replicas;
-  Packs packs(rows * replicas);
+  const std::size_t replicas = static_cast<std::size_t>(rules.replicas);
+  std::vector<Packs> by_replica(replicas);
   for (std::size_t replica = 0, next = 0; replica < replicas; ++replica) {
     const std::size_t count = made.size() / replicas + (replica < made.size() % replicas ? 1 : 0);
-    for (std::size_t row = 0; row < count; ++row) packs[row * replicas + replica] = std::move(made[next++]);
+    for (std::size_t i = 0; i < count; ++i) by_replica[replica].push_back(std::move(made[next++]));
   }
-  return packs;
+  return packs_in_turn(std::move(by_replica));
 }
 
 }  // namespace
@@ -321,12 +320,12 @@ bool Packer::has(std::string_view option) const {
 
 const std::vector<PackBound>& pack_bounds() {
   static const std::vector<PackBound> all = {
-      {"max_sequences", "the most sequences of a pack", "sequences", &PackBounds::max_sequences},
-      {"group", "sequences that are packed before a later one is looked at", "sequences", &PackBounds::group},
+      {"max_sequences", "the most sequences of a pack", "sequences", "any number", &PackBounds::max_sequences},
+      {"group", "sequences that are packed before a later one is looked at", "sequences", "all", &PackBounds::group},
       {"window",
        "what is looked at side by side: packs that are open (grain), of a step (llm_foundry) or of equal numbers of "
        "sequences (deepspeed), or sequences that wait (veomni) or may top up a pack (xtuner)",
-       "", &PackBounds::window},
+       "", "as many as the tokens fill", &PackBounds::window},
   };
   return all;
 }

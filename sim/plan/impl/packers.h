@@ -22,6 +22,7 @@ struct PackBound {
   std::string name;
   std::string meaning;  ///< For the reference page.
   std::string unit;
+  std::string without;  ///< What holds where a packer that has it states no default.
   std::optional<std::int64_t> PackBounds::*bound;
 };
 [[nodiscard]] const std::vector<PackBound>& pack_bounds();

@@ -211,7 +211,7 @@ std::vector<SequencePack> emptiest_fit(const Batch& batch, const SequenceList& s
 }
 
 WorkPacks pack_by_work(const Batch& batch, const SequenceList& order, std::size_t count, std::int64_t room,
-                       const WorkModel& work) {
+                       const SequenceWork& work) {
   HDPSIM_CHECK(count >= 1, "{} packs", count);
   WorkPacks result{std::vector<SequencePack>(count), {}};
   LoadTree loads(count);
@@ -226,10 +226,71 @@ WorkPacks pack_by_work(const Batch& batch, const SequenceList& order, std::size_
       continue;
     }
     SequencePack& pack = result.packs[chosen];
-    pack.add(sequence, tokens, work_of(work, tokens));
+    pack.add(sequence, tokens, work(tokens));
     loads.set(chosen, pack.work, static_cast<double>(pack.tokens));
   }
   return result;
+}
+
+std::vector<SequencePack> pack_all_by_work(const Batch& batch, std::size_t count, std::int64_t room,
+                                           const SequenceWork& work) {
+  const SequenceList order = count == 1 ? in_data_order(batch) : longest_first(batch);
+  WorkPacks packed = pack_by_work(batch, order, count, room, work);
+  std::vector<double> loads;
+  for (const SequencePack& pack : packed.packs) loads.push_back(pack.work);
+  const auto cost = [&](std::size_t sequence) { return work(batch.sequences[sequence].tokens); };
+  const auto dealt = deal_to_least_loaded(packed.left, loads, cost);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const std::size_t sequence : dealt[i])
+      packed.packs[i].add(sequence, batch.sequences[sequence].tokens, cost(sequence));
+  }
+  return std::move(packed.packs);
+}
+
+namespace {
+
+// The second half; the first one stays.
+SequencePack halve(SequencePack& pack, const Batch& batch, const SequenceWork& work) {
+  const auto work_at = [&](std::size_t sequence) { return work(batch.sequences[sequence].tokens); };
+  std::stable_sort(pack.sequences.begin(), pack.sequences.end(),
+                   [&](std::size_t a, std::size_t b) { return work_at(a) > work_at(b); });
+  SequencePack first;
+  SequencePack second;
+  for (const std::size_t sequence : pack.sequences) {
+    (first.work <= second.work ? first : second).add(sequence, batch.sequences[sequence].tokens, work_at(sequence));
+  }
+  pack = std::move(first);
+  return second;
+}
+
+}  // namespace
+
+void halve_heaviest(std::vector<SequencePack>& packs, std::size_t count, const Batch& batch, const SequenceWork& work) {
+  std::priority_queue<std::pair<double, std::size_t>> heaviest;  // work, pack
+  const auto put = [&](std::size_t pack) {
+    if (packs[pack].sequences.size() > 1) heaviest.emplace(packs[pack].work, pack);
+  };
+  for (std::size_t pack = 0; pack < packs.size(); ++pack) put(pack);
+  while (packs.size() < count && !heaviest.empty()) {
+    const std::size_t pack = heaviest.top().second;
+    heaviest.pop();
+    SequencePack second = halve(packs[pack], batch, work);
+    packs.push_back(std::move(second));
+    put(pack);
+    put(packs.size() - 1);
+  }
+}
+
+std::vector<SequencePack> packs_in_turn(std::vector<std::vector<SequencePack>> by_replica) {
+  std::vector<SequencePack> packs;
+  std::size_t rows = 0;
+  for (const std::vector<SequencePack>& own : by_replica) rows = std::max(rows, own.size());
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::vector<SequencePack>& own : by_replica) {
+      packs.push_back(row < own.size() ? std::move(own[row]) : SequencePack{});
+    }
+  }
+  return packs;
 }
 
 }  // namespace hdpsim

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -174,6 +175,9 @@ class PackList {
 [[nodiscard]] std::vector<SequencePack> emptiest_fit(const Batch& batch, const SequenceList& sequences,
                                                      std::int64_t room);
 
+/// What a sequence of so many tokens costs.
+using SequenceWork = std::function<double(std::int64_t tokens)>;
+
 /// Packs of even work, whatever their tokens.
 struct WorkPacks {
   std::vector<SequencePack> packs;
@@ -184,6 +188,21 @@ struct WorkPacks {
 /// pack of least work or, where it has no room for it, to that of fewest tokens; the first among equals. A pack holds
 /// `room` tokens. `count` >= 1. O(sequences log count).
 [[nodiscard]] WorkPacks pack_by_work(const Batch& batch, const SequenceList& order, std::size_t count,
-                                     std::int64_t room, const WorkModel& work);
+                                     std::int64_t room, const SequenceWork& work);
+
+/// The same for all sequences of a batch, longest first; what finds no room goes to the pack of least work, whatever
+/// that holds, as in the baseline of DistCA (hao-ai-lab/distca at 039f2e40, balance_data_for_wlbllm). A single pack has
+/// the sequences in the order of the data.
+[[nodiscard]] std::vector<SequencePack> pack_all_by_work(const Batch& batch, std::size_t count, std::int64_t room,
+                                                         const SequenceWork& work);
+
+/// Halves packs until there are `count`, or none has several sequences: each time the one of most work, of equals the
+/// last; the second half becomes the last pack. Its sequences, those of most work first, go each to the half of less,
+/// of equals the first. `work` must be that of the packs. O(n log n log count).
+void halve_heaviest(std::vector<SequencePack>& packs, std::size_t count, const Batch& batch, const SequenceWork& work);
+
+/// The packs of several replicas in the order in which packs are given to replicas in turn; where a replica has none
+/// left, an empty one.
+[[nodiscard]] std::vector<SequencePack> packs_in_turn(std::vector<std::vector<SequencePack>> by_replica);
 
 }  // namespace hdpsim

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/document/key_table.h"
+#include "sim/plan/impl/packs.h"
 #include "sim/plan/impl/pool_fit.h"
 #include "sim/plan/planner.h"
 
@@ -63,6 +64,9 @@ template <class Options>
 [[nodiscard]] PolicyKind zeppelin_policy();
 [[nodiscard]] PolicyKind verl_policy();
 [[nodiscard]] PolicyKind openrlhf_policy();
+[[nodiscard]] PolicyKind skyrl_policy();
+[[nodiscard]] PolicyKind areal_policy();
+[[nodiscard]] PolicyKind prime_rl_policy();
 
 /// All policies. Their names, options, schema, reference page and planners follow from this table.
 [[nodiscard]] inline const std::vector<PolicyKind>& policies() {
@@ -81,15 +85,18 @@ template <class Options>
                                               distca_policy(),
                                               zeppelin_policy(),
                                               verl_policy(),
-                                              openrlhf_policy()};
+                                              openrlhf_policy(),
+                                              skyrl_policy(),
+                                              areal_policy(),
+                                              prime_rl_policy()};
   return all;
 }
 
 // Planners that other policies fall back to, or are with some of their options.
 
 /// The static mesh, `static`: ranks = dp x cp, and cp consecutive ranks form a group for the whole run. Sequences are
-/// packed up to the context, here by best fit; every sequence of a pack is cut over all cp ranks; packs go to the dp groups in turn, so
-/// that their counts differ by at most one.
+/// packed up to the context, here by best fit; every sequence of a pack is cut over all cp ranks; packs go to the dp
+/// groups in turn, so that their counts differ by at most one.
 struct StaticOptions {
   std::int64_t cp = 1;  ///< Divides the ranks; cp x capacity >= context. `auto`: the smallest such number.
   DealOrder order = DealOrder::data;
@@ -99,6 +106,12 @@ struct StaticOptions {
 /// The static mesh with the degree that the longest sequence needs: other policies with `groups: uniform`. `offload`:
 /// their rule, as PoolFit::fitting() has it.
 [[nodiscard]] std::unique_ptr<Planner> make_uniform(PoolFit& pool, const OffloadRule& offload);
+
+/// A static mesh whose packs `pack` makes of a batch, or refuses it, in the order in which they go to the groups of
+/// `cp` ranks in turn; an empty pack leaves its group out.
+[[nodiscard]] std::unique_ptr<Planner> make_mesh_of_packs(std::string policy, const PlanningContext& context,
+                                                          std::int64_t cp,
+                                                          std::function<std::vector<SequencePack>(const Batch&)> pack);
 
 /// `hdp-naive`: ByteScale (arXiv 2502.21231), Algorithm 1. Sequences of at least C tokens get (r, D) from eq. 3,
 /// shorter ones are packed to C by best fit with D = 1. The paper says only that they are then assigned to ranks. Here

@@ -246,6 +246,11 @@ std::unique_ptr<Planner> make_static(const PlanningContext& context, const Stati
   return std::make_unique<BestFitMesh>(context, options);
 }
 
+std::unique_ptr<Planner> make_mesh_of_packs(std::string policy, const PlanningContext& context, std::int64_t cp,
+                                            std::function<Packs(const Batch&)> pack) {
+  return std::make_unique<StaticMesh>(std::move(policy), context, cp, std::move(pack), OffloadRule{}, true);
+}
+
 std::unique_ptr<Planner> make_uniform(PoolFit& pool, const OffloadRule& offload) {
   return make_static(pool.context(), {.cp = pool.least_degree_that_fits("groups", offload), .offload = offload});
 }
@@ -267,11 +272,12 @@ PolicyKind static_policy() {
     for (const Packer& packer : packers()) {
       if (!packer.has(option.name)) continue;
       const std::optional<std::int64_t>& bound = packer.defaults.*option.bound;
-      defaults.push_back(fmt::format("{} for {}", bound ? fmt::to_string(*bound) : "any", packer.name));
+      defaults.push_back(fmt::format("{} {}", packer.name, bound ? fmt::to_string(*bound) : option.without));
     }
     keys.count(option.name, {1, limits::most_tokens_of_sequence},
-               [bound = option.bound](StaticPolicy & policy) -> auto& { return policy.bounds.*bound; }, option.meaning,
-               {.unit = option.unit, .otherwise = joined(defaults, ", ")});
+               [bound = option.bound](StaticPolicy & policy) -> auto& { return policy.bounds.*bound; },
+               fmt::format("{}: {}", option.meaning, joined(defaults, ", ")),
+               {.unit = option.unit, .otherwise = "the packer's"});
   }
   return policy_kind(
       "static",

@@ -285,6 +285,11 @@ const std::vector<Example>& examples() {
        pool(4, 200),
        {200, 150, 150, 100},
        "0-1: [0] | 2-3: [1] | 0-1: [2] | 2-3: [3]"},
+      {"without delay, what has no room beside 80 or 50 + 40 goes to the least work, here of tokens",
+       "wlb: {defer: false}",
+       attending_pool(2, 100),
+       {80, 50, 40, 30},
+       "0: [0, 3] | 1: [1, 2]"},
 
       {"short sequences stay whole, shortest first to the rank of least work, and need no group",
        "skrull: {cp: 2}",

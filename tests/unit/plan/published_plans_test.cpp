@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "sim/plan/impl/bin_exchange.h"
 #include "sim/plan/impl/packers.h"
@@ -36,6 +37,20 @@ std::vector<Placed> placed(const Plan& plan) {
   }
   for (const auto& list : plan.schedule) CHECK(std::is_sorted(list.begin(), list.end()));
   return all;
+}
+
+// Micro-batches and their contents in any order.
+std::vector<Placed> in_order(std::vector<Placed> all) {
+  for (Placed& each : all) std::sort(std::get<2>(each).begin(), std::get<2>(each).end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::vector<Placed> by_length_of(std::vector<Placed> all, const std::vector<std::int64_t>& lengths) {
+  for (Placed& each : all) {
+    for (std::int64_t& sequence : std::get<2>(each)) sequence = lengths[static_cast<std::size_t>(sequence)];
+  }
+  return in_order(std::move(all));
 }
 
 std::vector<std::vector<std::int64_t>> lists(const Value& value) {
@@ -77,11 +92,15 @@ void check_case(const Value& one) {
   PlanningContext context = small_pool(number(*one.find("ranks")));
   context.capacity = number(*one.find("capacity"));
   const std::vector<std::int64_t> lengths = numbers(*one.find("lengths"));
-  context.context = *std::max_element(lengths.begin(), lengths.end());
+  context.context = stated(one, "context").value_or(*std::max_element(lengths.begin(), lengths.end()));
+  context.work.per_token = static_cast<double>(stated(one, "per_token").value_or(1));
+  context.work.per_area = static_cast<double>(stated(one, "per_pair").value_or(0));
   const std::string& policy = one.find("policy")->text;
   INFO(policy << " on " << context.ranks << " ranks of " << context.capacity << ", case " << one.find("case")->text);
   if (one.find("refused") != nullptr) {
     CHECK_THROWS_AS(planner(policy, context)->plan(batch_of(lengths), 0), InputError);
+  } else if (const Value* by_length = one.find("micro_batches_of_lengths")) {
+    CHECK(by_length_of(placed(plan_of(policy, context, lengths)), lengths) == in_order(published(*by_length)));
   } else {
     CHECK(placed(plan_of(policy, context, lengths)) == published(*one.find("micro_batches")));
   }
@@ -92,12 +111,32 @@ void check_case(const Value& one) {
 TEST_CASE("policies of other systems make the plans that the systems' own code makes", "[plan][published]") {
   const char* const policy =
       GENERATE("megatron-dp-balanced", "megatron-hybrid-cp", "megatron-dynamic-cp", "megatron-hybrid-cp-packing",
-               "megatron-dp-balanced-main", "flexsp-homogeneous", "verl", "openrlhf");
+               "megatron-dp-balanced-main", "flexsp-homogeneous", "verl", "openrlhf", "skyrl", "areal", "prime-rl");
   for (const Value& one : cases_of(policy)) check_case(one);
 }
 
 TEST_CASE("packers make the packs that the trainers' own code makes", "[plan][published]") {
   for (const Value& one : cases_of("packers")) check_packs(one);
+}
+
+TEST_CASE("WLB-LLM without delay packs as the baseline of DistCA's own code does, by length", "[plan][published]") {
+  for (const Value& one : cases_of("wlb-without-delay")) {
+    INFO("case " << one.find("case")->text);
+    const std::vector<std::int64_t> lengths = numbers(*one.find("lengths"));
+    const auto breakpoint = static_cast<double>(number(*one.find("breakpoint")));
+    const auto price = [&](std::int64_t tokens) {
+      const double share = static_cast<double>(tokens) / breakpoint;
+      return share * share + share;
+    };
+    const auto published = lists(*one.find("packs_of_lengths"));
+    std::vector<std::vector<std::int64_t>> packs;
+    for (const SequencePack& pack :
+         pack_all_by_work(batch_of(lengths), published.size(), number(*one.find("room")), price)) {
+      std::vector<std::int64_t>& list = packs.emplace_back();
+      for (const std::size_t sequence : pack.sequences) list.push_back(lengths[sequence]);
+    }
+    CHECK(packs == published);
+  }
 }
 
 TEST_CASE("largest differencing makes the parts that verl's own code makes", "[plan][published]") {
