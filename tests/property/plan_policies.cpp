@@ -113,7 +113,7 @@ std::string random_entry(RandomStream& random, const PlanningContext& context) {
       "wlb: {defer: " + either("true", "false") + "}",
       "skrull",
       "chunkflow: {kept_chunks: " + number(1, 3) + "}",
-      "distca: {tolerance: " + either("0", "0.1") + "}",
+      "distca: {tolerance: " + either("0", "0.1") + ", as: " + either("paper", "code") + "}",
       "zeppelin",
       "verl: {" + multiple + "}",
       "openrlhf",

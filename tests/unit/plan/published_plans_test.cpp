@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/plan/impl/attention_servers.h"
 #include "sim/plan/impl/bin_exchange.h"
 #include "sim/plan/impl/packers.h"
 #include "tests/unit/plan/plan_cases.h"
@@ -117,6 +118,30 @@ TEST_CASE("policies of other systems make the plans that the systems' own code m
 
 TEST_CASE("packers make the packs that the trainers' own code makes", "[plan][published]") {
   for (const Value& one : cases_of("packers")) check_packs(one);
+}
+
+TEST_CASE("DistCA's planner moves the queries that its own code moves", "[plan][published][distca]") {
+  const auto shares_of = [](const Value& list) {
+    std::vector<ServedShare> shares;
+    for (const Value& one : list.items) {
+      const auto document = static_cast<std::size_t>(number(one.items[0]));
+      ServedShare& share = shares.emplace_back();
+      share.holder = static_cast<std::size_t>(number(one.items[1]));
+      share.server = static_cast<std::size_t>(number(one.items[2]));
+      for (const std::vector<std::int64_t>& piece : lists(one.items[3])) {  // queries, and the key of the last one
+        share.pieces.push_back({document, piece[1] - piece[0], piece[0]});
+      }
+    }
+    return shares;
+  };
+  for (const Value& one : cases_of("distca")) {
+    INFO("case " << one.find("case")->text);
+    ServerRules rules{number(*one.find("servers")), number(*one.find("query_bytes")), number(*one.find("key_bytes"))};
+    rules.tolerance = static_cast<double>(number(*one.find("tolerance_in_percent"))) / 100;
+    std::vector<ServedShare> shares = shares_of(*one.find("placed"));
+    balance_shares(numbers(*one.find("lengths")), rules, shares);
+    CHECK(shares == shares_of(*one.find("planned")));
+  }
 }
 
 TEST_CASE("WLB-LLM without delay packs as the baseline of DistCA's own code does, by length", "[plan][published]") {
