@@ -262,42 +262,47 @@ class PackSwaps {
   }
 
  private:
-  using Score = std::pair<ExactWork, ExactWork>;  // the largest load, the difference to the smallest
+  using Score = std::pair<ExactWork, ExactWork>;                 // the largest load, the difference to the smallest
+  using Loads = std::vector<std::pair<ExactWork, std::size_t>>;  // with the replicas
 
   bool swap_best() {
     find_extremes();
-    Score best{largest_[0].first, largest_[0].first - smallest_[0].first};
-    std::array<std::size_t*, 2> chosen{};
+    best_ = {largest_[0].first, largest_[0].first - smallest_[0].first};
+    chosen_ = {};
     for (std::size_t i = 0; i < lists_.size(); ++i) {
-      for (std::size_t j = i + 1; j < lists_.size(); ++j) {
-        // An exchange of others changes neither the largest load nor the smallest, but for the worse.
-        if (!is_extreme(i) && !is_extreme(j)) continue;
-        const ExactWork most = of_others(largest_, i, j);
-        const ExactWork least = of_others(smallest_, i, j);
-        for (std::size_t& a : lists_[i]) {
-          for (std::size_t& b : lists_[j]) {
-            const ExactWork first = loads_[i] - of_pack_[a] + of_pack_[b];
-            const ExactWork second = loads_[j] - of_pack_[b] + of_pack_[a];
-            const ExactWork largest = lists_.size() > 2 ? std::max({most, first, second}) : std::max(first, second);
-            const ExactWork smallest = lists_.size() > 2 ? std::min({least, first, second}) : std::min(first, second);
-            const Score score{largest, largest - smallest};
-            if (score >= best) continue;
-            best = score;
-            chosen = {&a, &b};
-            changed_ = {{{i, first}, {j, second}}};
-          }
-        }
+      const bool tries_all = is_extreme(i);
+      for (std::size_t j = tries_all ? i + 1 : next_extreme(i); j < lists_.size();
+           j = tries_all ? j + 1 : next_extreme(j)) {
+        look_at(i, j);
       }
     }
-    if (chosen[0] == nullptr) return false;
-    std::swap(*chosen[0], *chosen[1]);
+    if (chosen_[0] == nullptr) return false;
+    std::swap(*chosen_[0], *chosen_[1]);
     for (const auto& [replica, load] : changed_) loads_[replica] = load;
     return true;
   }
 
+  // All exchanges of two replicas.
+  void look_at(std::size_t i, std::size_t j) {
+    const std::optional<ExactWork> most = of_others(largest_, i, j);
+    const std::optional<ExactWork> least = of_others(smallest_, i, j);
+    for (std::size_t& a : lists_[i]) {
+      for (std::size_t& b : lists_[j]) {
+        const ExactWork first = loads_[i] - of_pack_[a] + of_pack_[b];
+        const ExactWork second = loads_[j] - of_pack_[b] + of_pack_[a];
+        const ExactWork largest = std::max({first, second, most.value_or(first)});
+        const Score score{largest, largest - std::min({first, second, least.value_or(first)})};
+        if (score >= best_) continue;
+        best_ = score;
+        chosen_ = {&a, &b};
+        changed_ = {{{i, first}, {j, second}}};
+      }
+    }
+  }
+
   // The three largest and smallest loads.
   void find_extremes() {
-    std::vector<std::pair<ExactWork, std::size_t>> all;
+    Loads all;
     for (std::size_t i = 0; i < loads_.size(); ++i) all.emplace_back(loads_[i], i);
     const auto kept = static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, all.size()));
     std::partial_sort(all.begin(), all.begin() + kept, all.end());
@@ -305,23 +310,37 @@ class PackSwaps {
     std::partial_sort(all.begin(), all.begin() + kept, all.end(), std::greater<>());
     largest_.assign(all.begin(), all.begin() + kept);
   }
+  // Whether it alone has the largest load, or the smallest: no exchange of others is for the better.
   [[nodiscard]] bool is_extreme(std::size_t replica) const {
-    return loads_[replica] == largest_[0].first || loads_[replica] == smallest_[0].first;
+    return replica == alone_in(largest_) || replica == alone_in(smallest_);
+  }
+  [[nodiscard]] std::size_t next_extreme(std::size_t replica) const {
+    std::size_t next = lists_.size();
+    for (const std::size_t each : {alone_in(largest_), alone_in(smallest_)}) {
+      if (each > replica) next = std::min(next, each);
+    }
+    return next;
+  }
+  // The replica of the first load, or as many as there are if others have the same.
+  [[nodiscard]] std::size_t alone_in(const Loads& loads) const {
+    const bool is_alone = loads.size() == 1 || loads[0].first != loads[1].first;
+    return is_alone ? loads[0].second : lists_.size();
   }
   // The first of the loads that is of neither of two replicas.
-  static ExactWork of_others(const std::vector<std::pair<ExactWork, std::size_t>>& loads, std::size_t i,
-                             std::size_t j) {
+  static std::optional<ExactWork> of_others(const Loads& loads, std::size_t i, std::size_t j) {
     const auto found = std::find_if(loads.begin(), loads.end(),
                                     [&](const auto& load) { return load.second != i && load.second != j; });
-    return found == loads.end() ? 0 : found->first;
+    return found == loads.end() ? std::nullopt : std::optional(found->first);
   }
 
   const std::vector<ExactWork>& of_pack_;
   std::vector<SequenceList>& lists_;
   std::vector<ExactWork> loads_;  // by replica
-  std::vector<std::pair<ExactWork, std::size_t>> largest_;
-  std::vector<std::pair<ExactWork, std::size_t>> smallest_;
-  std::array<std::pair<std::size_t, ExactWork>, 2> changed_;
+  Loads largest_;
+  Loads smallest_;
+  Score best_;
+  std::array<std::size_t*, 2> chosen_{};                      // packs, in their lists
+  std::array<std::pair<std::size_t, ExactWork>, 2> changed_;  // loads after this exchange
 };
 
 /// `prime-rl: {cp: auto | N}`: prime-rl (PrimeIntellect-ai/prime-rl at 559b4477, prepare_batch): first fit up to the
