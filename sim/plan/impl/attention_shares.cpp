@@ -129,7 +129,7 @@ class ShareBalance {
   static ServedShare split_off(ServedShare& share, std::int64_t queries, std::size_t server) {
     auto [head, tail] = head_and_tail(share);
     head.tokens -= queries;
-    const ServedShare moved{
+    ServedShare moved{
         share.holder, server, {{head.document, head.end(), queries}, {tail.document, tail.begin, queries}}};
     tail.begin += queries;
     tail.tokens -= queries;

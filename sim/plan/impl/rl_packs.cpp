@@ -130,7 +130,7 @@ struct ArealPolicy final : RoomOptions {
   [[nodiscard]] Packs packs_of(const Batch& batch, std::int64_t room, std::int64_t replicas,
                                const Position& position) const {
     if (batch.sequences.empty()) return {};
-    const std::vector<SequenceList> lists = dealt(batch, replicas, position);
+    const std::vector<SequenceList> lists = dealt(batch, replicas);
     std::vector<Packs> packed(lists.size());
     std::int64_t count = least;
     for (bool all_equal = false; !all_equal;) {
@@ -150,22 +150,16 @@ struct ArealPolicy final : RoomOptions {
     return packs_in_turn(std::move(packed));
   }
 
-  // The groups, those of most tokens first, each to the replica of fewest tokens that has not its share.
-  [[nodiscard]] std::vector<SequenceList> dealt(const Batch& batch, std::int64_t replicas,
-                                                const Position& position) const {
+  // The groups, those of most tokens first, each to the replica of fewest tokens that has not its share. Where they
+  // cannot be dealt out in equal numbers, which AReaL refuses, some replicas have less.
+  [[nodiscard]] std::vector<SequenceList> dealt(const Batch& batch, std::int64_t replicas) const {
     const auto sequences = std::ssize(batch.sequences);
-    if (sequences % (group * replicas) != 0) {
-      throw InputError(
-          position,
-          fmt::format("areal divides {} sequences in groups of {} among {} replicas", sequences, group, replicas),
-          "use batches that divide, or fewer replicas (a larger 'cp')");
-    }
     Batch groups;
     for (std::int64_t i = 0; i < sequences; ++i) {
       if (i % group == 0) groups.sequences.push_back({0, std::ssize(groups.sequences)});
       groups.sequences.back().tokens += batch.sequences[static_cast<std::size_t>(i)].tokens;
     }
-    const auto share = static_cast<std::size_t>(sequences / replicas);
+    const auto share = static_cast<std::size_t>(divided(std::ssize(groups.sequences), replicas) * group);
     using Load = std::pair<std::int64_t, std::size_t>;  // tokens, replica
     std::priority_queue<Load, std::vector<Load>, std::greater<>> emptiest;
     for (std::size_t i = 0; i < static_cast<std::size_t>(replicas); ++i) emptiest.emplace(0, i);
@@ -173,8 +167,9 @@ struct ArealPolicy final : RoomOptions {
     for (const std::size_t each : longest_first(groups, in_data_order(groups))) {
       const auto [tokens, replica] = emptiest.top();
       emptiest.pop();
-      for (std::int64_t i = 0; i < group; ++i) {
-        lists[replica].push_back(each * static_cast<std::size_t>(group) + static_cast<std::size_t>(i));
+      const auto first = static_cast<std::int64_t>(each) * group;
+      for (std::int64_t i = first; i < std::min(first + group, sequences); ++i) {
+        lists[replica].push_back(static_cast<std::size_t>(i));
       }
       if (lists[replica].size() < share) emptiest.emplace(tokens + groups.sequences[each].tokens, replica);
     }
