@@ -294,15 +294,19 @@ Packs pack_deepspeed(const Batch& batch, const PackRules& rules) {
   return packs;
 }
 
-/// NVIDIA/Megatron-LM at d98e8a64, SequencePacker of megatron/rl/sequence_packing_utils.py, dealt `fifo`: next fit,
-/// longest first, of lengths padded to a multiple of twice the ranks that share them; replicas get consecutive packs,
-/// the first ones one more.
-Packs pack_megatron_rl(const Batch& batch, const PackRules& rules) {
+/// NVIDIA/Megatron-LM at d98e8a64, SequencePacker of megatron/rl/sequence_packing_utils.py, dealt `round-robin`: next
+/// fit, longest first, of lengths padded to a multiple of twice the ranks that share them.
+Packs pack_megatron_rl_in_turn(const Batch& batch, const PackRules& rules) {
   Batch padded = batch;
   for (Sequence& sequence : padded.sequences) {
     if (rules.cp > 1) sequence.tokens = rounded_up(sequence.tokens, 2 * rules.cp);
   }
-  Packs made = next_fit(padded, longest_first(batch), rules.room, rules.bounds.max_sequences);
+  return next_fit(padded, longest_first(batch), rules.room, rules.bounds.max_sequences);
+}
+
+/// The same, dealt `fifo`: replicas get consecutive packs, the first ones one more.
+Packs pack_megatron_rl(const Batch& batch, const PackRules& rules) {
+  Packs made = pack_megatron_rl_in_turn(batch, rules);
   const std::size_t replicas = static_cast<std::size_t>(rules.replicas);
   std::vector<Packs> by_replica(replicas);
   for (std::size_t replica = 0, next = 0; replica < replicas; ++replica) {
@@ -351,6 +355,11 @@ const std::vector<Packer>& packers() {
        {"max_sequences"},
        {16, {}, {}},
        pack_megatron_rl},
+      {"megatron_rl_in_turn",
+       "the same packs to replicas in turn",
+       {"max_sequences"},
+       {16, {}, {}},
+       pack_megatron_rl_in_turn},
       {"llm_foundry",
        "first fit, longest first, among packs that take turns, the fullest pack first",
        {"window"},

@@ -344,7 +344,8 @@ class PackSwaps {
 /// its own of the same form, a s + b s^2.
 ///
 /// Where there are fewer sequences than replicas have packs, the original runs copies of the first pack without a loss
-/// on those that lack one. Here these have no micro-batch: they wait as long for the one that is copied.
+/// on those that lack one. Here these have no micro-batch: they wait as long for the one that is copied. Nor are packs
+/// lengthened to a multiple of tokens (pad_to_multiple_of).
 struct PrimeRlPolicy final : PolicyOptions {
   std::optional<std::int64_t> cp;
 
