@@ -95,20 +95,33 @@ void published(benchmark::State& state, const std::string& entry) {
   for (auto _ : state) benchmark::DoNotOptimize(policy->plan(batch, 0));
 }
 BENCHMARK_CAPTURE(published, static_next_fit, "static: {packing: next_fit}")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, static_trl, "static: {packing: trl}")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, static_llamafactory, "static: {packing: llamafactory}")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, static_llm_foundry, "static: {packing: llm_foundry}")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, static_xtuner, "static: {packing: xtuner}")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, static_veomni, "static: {packing: veomni}")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, megatron_dp_balanced, "megatron-dp-balanced")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, megatron_hybrid_cp, "megatron-hybrid-cp")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, megatron_hybrid_cp_packing, "megatron-hybrid-cp: {packing: true}")
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, megatron_dynamic_cp, "megatron-dynamic-cp")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, flexsp, "flexsp")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, flexsp_homogeneous, "flexsp-homogeneous")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, hydraulis, "hydraulis")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, hydraulis_joint, "hydraulis: {search: joint}")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, wlb, "wlb")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, wlb_without_delay, "wlb: {defer: false}")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, skrull, "skrull")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, chunkflow, "chunkflow")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, distca, "distca")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, distca_code, "distca: {as: code}")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, zeppelin, "zeppelin")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, openrlhf, "openrlhf")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, verl, "verl: {cp: 256}")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, skyrl, "skyrl: {cp: 256}")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, areal, "areal: {cp: 256}")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, areal_kk, "areal: {cp: 256, packer: kk}")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, prime_rl, "prime-rl: {cp: 256}")->Unit(benchmark::kMillisecond);
 
 // How 4,096 documents are cut over 512 ranks, and what each of these then has to do: milliseconds.
 void cut_over_ranks(benchmark::State& state, TokenCut cut) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/random.h"
+#include "sim/plan/impl/packers.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
 #include "sim/plan/plan_time.h"
@@ -101,20 +102,20 @@ std::string random_entry(RandomStream& random, const PlanningContext& context) {
   const std::string padded = either("batches: packed", "batches: padded, round_to: 4");
   std::vector<std::string> entries = {
       "static: {" + order + "}",
-      "static: {packing: next_fit}",
+      "static: {packing: " + packers()[random.below(packers().size())].name + "}",
       "hdp-naive: {" + order + ", " + offload + "}",
       "hdp-balance: {" + offload + ", buckets: " + number(1, 20) + ", placement: " + either("node-first", "any") +
           ", pack_groups: " + either("true", "false") + ", widen: " + either("true", "false") +
           ", balance: " + either("dp", "pp") + "}",
-      "megatron-dp-balanced: {" + multiple + "}",
-      "megatron-hybrid-cp",
+      "megatron-dp-balanced: {" + multiple + ", release: " + either("dev", "main") + "}",
+      "megatron-hybrid-cp: {packing: " + either("true", "false") + "}",
       "megatron-dynamic-cp: {" + multiple + "}",
       "flexsp-homogeneous",
       "hydraulis: {search: " + either("two_stages", "joint") + "}",
-      "wlb",
+      "wlb: {defer: " + either("true", "false") + "}",
       "skrull",
       "chunkflow: {kept_chunks: " + number(1, 3) + "}",
-      "distca: {tolerance: " + either("0", "0.1") + "}",
+      "distca: {tolerance: " + either("0", "0.1") + ", as: " + either("paper", "code") + "}",
       "zeppelin",
       "verl: {" + multiple + "}",
       "verl: {" + updates + ", balance: " + either("keep_minibatch", "v1") + "}",
@@ -122,7 +123,10 @@ std::string random_entry(RandomStream& random, const PlanningContext& context) {
       either("slime", "miles") + ": {balance_data: " + either("true", "false") + "}",
       "nemo-rl: {" + updates + ", " + padded + "}",
       "roll: {" + updates + ", " + padded + "}",
-      "openrlhf"};
+      "openrlhf",
+      "skyrl: {packer: " + either("first_fit_decreasing", "balanced") + "}",
+      "areal: {packer: " + either("ffd", "kk") + ", " + multiple + "}",
+      "prime-rl"};
   if (std::has_single_bit(static_cast<std::uint64_t>(context.ranks))) entries.emplace_back("flexsp: {min_cp: 1}");
   return entries[random.below(entries.size())];
 }

@@ -158,12 +158,32 @@ class HalfSchedule {
   std::map<std::size_t, std::int64_t> known_;  // by document, the keys that the server being served has anyway
 };
 
+// One half of a pack, by the code's planner.
+void move_as_code(const std::vector<std::int64_t>& lengths, const ServerRules& rules,
+                  const std::vector<CutPiece>* parts, std::vector<ServedQueries>& moved) {
+  std::vector<ServedShare> shares;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(rules.ranks); ++rank) {
+    for (const CutPiece& piece : parts[rank]) shares.push_back({rank, rank, {piece}});
+  }
+  balance_shares(lengths, rules, shares);
+  for (const ServedShare& share : shares) {
+    for (const CutPiece& piece : share.pieces) {
+      if (share.server == share.holder || piece.tokens == 0) continue;
+      moved.push_back({piece.document, piece.begin, piece.tokens, share.server});
+    }
+  }
+}
+
 /// DistCA (Zhuang et al. 2025, arXiv 2510.18121), core attention disaggregation: whole documents are packed, ranks hold
 /// equal numbers of their tokens, whatever the documents, and attend for each other so that attention is equal, too.
 ///
 /// The paper does not say which documents share a micro-batch. Here they are dealt to as few as hold them, longest
 /// first to the one with fewest tokens, and within it in the same way to its halves. Micro-batches go to groups in
 /// turn.
+///
+/// As in the authors' code (ServerRules::as_code), documents fill micro-batches and ranks in the order of the data. The
+/// code gives a rank that holds part of a document as much of its end as of its begin, which TokenCut::served does not:
+/// here it holds consecutive tokens, and gives queries from their middle.
 class DistCa final : public BuildingPlanner {
  public:
   DistCa(const PlanningContext& context, const ServerRules& rules)
@@ -175,7 +195,7 @@ class DistCa final : public BuildingPlanner {
     for (const SequenceList& pack : packs_of(batch)) {
       if (pack.empty()) continue;
       std::vector<std::int64_t> lengths;
-      const SequenceList order = in_halves(batch, pack);
+      const SequenceList order = rules_.as_code ? pack : in_halves(batch, pack);
       for (const std::size_t sequence : order) lengths.push_back(batch.sequences[sequence].tokens);
       const auto first_rank = static_cast<std::size_t>(next++ % groups() * rules_.ranks);
       builder.add_served(first_rank, rules_.ranks, order, queries_to_move(lengths, rules_));
@@ -189,6 +209,7 @@ class DistCa final : public BuildingPlanner {
     const std::int64_t all = std::max<std::int64_t>(1, batch.tokens());
     // A group of any capacity needs no more room than for all.
     const std::int64_t room = context_.capacity > all / rules_.ranks ? all : context_.capacity * rules_.ranks;
+    if (rules_.as_code) return in_data_order_to(batch, room);
     std::int64_t count = rounded_up(divided(all, room), groups());
     while (true) {
       std::vector<double> tokens(static_cast<std::size_t>(count));
@@ -196,6 +217,12 @@ class DistCa final : public BuildingPlanner {
       if (*std::max_element(tokens.begin(), tokens.end()) <= static_cast<double>(room)) return packs;
       count = rounded_up(count + count / 8 + 1, groups());
     }
+  }
+
+  [[nodiscard]] static std::vector<SequenceList> in_data_order_to(const Batch& batch, std::int64_t room) {
+    std::vector<SequenceList> packs;
+    for (SequencePack& pack : next_fit(batch, in_data_order(batch), room)) packs.push_back(std::move(pack.sequences));
+    return packs;
   }
 
   // To the pack with fewest tokens.
@@ -216,10 +243,11 @@ class DistCa final : public BuildingPlanner {
   ServerRules rules_;
 };
 
-/// `distca: {servers: N, tolerance: 0.1}`.
+/// `distca: {servers: N, tolerance: 0.1, as: paper | code}`.
 struct DistCaPolicy final : PolicyOptions {
   std::optional<std::int64_t> servers;
   double tolerance = 0.1;
+  bool as_code = false;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
     const PlanningContext& context = pool.context();
@@ -238,7 +266,7 @@ struct DistCaPolicy final : PolicyOptions {
                  "use more ranks, a larger capacity or a shorter context");
     }
     return std::make_unique<DistCa>(
-        context, ServerRules{ranks, context.served_bytes.query, context.served_bytes.key, tolerance});
+        context, ServerRules{ranks, context.served_bytes.query, context.served_bytes.key, tolerance, 128, as_code});
   }
 };
 
@@ -248,7 +276,11 @@ std::vector<ServedQueries> queries_to_move(const std::vector<std::int64_t>& leng
   const std::vector<std::vector<CutPiece>> parts = served_parts(lengths, rules.ranks);
   std::vector<ServedQueries> moved;
   for (const std::int64_t first : {std::int64_t{0}, rules.ranks}) {
-    HalfSchedule(rules, parts.data() + first, moved).run();
+    if (rules.as_code) {
+      move_as_code(lengths, rules, parts.data() + first, moved);
+    } else {
+      HalfSchedule(rules, parts.data() + first, moved).run();
+    }
   }
   std::sort(moved.begin(), moved.end(), [](const ServedQueries& a, const ServedQueries& b) {
     return std::tie(a.span, a.begin) < std::tie(b.span, b.begin);
@@ -262,6 +294,10 @@ PolicyKind distca_policy() {
              "consecutive ranks that attend for each other", {.unit = "ranks", .otherwise = "all ranks of the pool"});
   keys.number("tolerance", {0, 1}, at(&DistCaPolicy::tolerance),
               "share by which a rank may attend to more (query, key) pairs than the mean rank");
+  keys.word(
+      "as", "description", {{"paper", false}, {"code", true}}, at(&DistCaPolicy::as_code),
+      "the paper's scheduler, or that of the authors' code: documents in the order of the data, and each rank that "
+      "lacks pairs is looked at once, without regard to which rank has most");
   return policy_kind(
       "distca",
       "DistCA: ranks hold equal numbers of tokens of packed documents and attend for each other, so that "

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -15,10 +17,17 @@ constexpr double bucket_slack = 1.1;
 // Ranks count as balanced if their loads differ by less than this share of the largest (next_hdp_group, delta).
 constexpr double imbalance = 0.05;
 
+/// Whether the sequences of a group in a slot are one micro-batch, and what that asks for.
+struct HybridPacking {
+  bool packs = false;         ///< They are, and a group takes no more than its ranks hold.
+  std::int64_t least_cp = 1;  ///< Ranks of a group at least, a power of two.
+};
+
 /// Fills one slot, as BalancedCPScheduler.next_hdp_group of Megatron-LM does.
 class HybridSlot {
  public:
-  HybridSlot(const Batch& batch, const PlanningContext& context) : batch_(batch), context_(context) {}
+  HybridSlot(const Batch& batch, const PlanningContext& context, const HybridPacking& packing)
+      : batch_(batch), context_(context), packing_(packing) {}
 
   /// Takes the sequences that run in this slot out of `waiting`, which is not empty.
   Slot take(SequenceList& waiting) {
@@ -26,14 +35,14 @@ class HybridSlot {
     place(buckets);
     SequenceList left;
     for (const auto& bucket : buckets) left.insert(left.end(), bucket.begin(), bucket.end());
-    trim(left);
+    if (!packing_.packs) trim(left);
     waiting = std::move(left);
     return std::move(slot_);
   }
 
  private:
   [[nodiscard]] std::int64_t degree_of(std::size_t sequence) const {
-    return power_of_two_degree(batch_.sequences[sequence].tokens, context_.capacity);
+    return power_of_two_degree(batch_.sequences[sequence].tokens, context_.capacity, packing_.least_cp);
   }
   [[nodiscard]] double work_of(std::size_t sequence) const {
     return square_work(batch_.sequences[sequence].tokens, degree_of(sequence));
@@ -75,8 +84,8 @@ class HybridSlot {
                                        [&](const auto& b) { return !b.empty() && can_place(degree_of(b.front())); });
       if (bucket == buckets.end()) return;
       const std::size_t sequence = bucket->front();
+      if (!add(sequence)) return;
       *bucket = bucket->subspan(1);
-      add(sequence);
       buckets.erase(buckets.begin(),
                     std::find_if(buckets.begin(), buckets.end(), [](const auto& b) { return !b.empty(); }));
       below_first = below_first || degree_of(sequence) < slot_.front().degree;
@@ -89,8 +98,8 @@ class HybridSlot {
            std::any_of(slot_.begin(), slot_.end(), [&](const SlotGroup& group) { return group.degree == degree; });
   }
 
-  // To a new group if there are ranks for it, else to the least loaded of its degree.
-  void add(std::size_t sequence) {
+  // To a new group if there are ranks for it, else to the least loaded of its degree that has room. False: none has.
+  bool add(std::size_t sequence) {
     const std::int64_t degree = degree_of(sequence);
     SlotGroup* group = nullptr;
     if (free_ranks() >= degree) {
@@ -98,11 +107,19 @@ class HybridSlot {
       used_ += degree;
     } else {
       for (SlotGroup& other : slot_) {
-        if (other.degree == degree && (group == nullptr || other.load < group->load)) group = &other;
+        if (other.degree != degree || !has_room(other, sequence)) continue;
+        if (group == nullptr || other.load < group->load) group = &other;
       }
     }
+    if (group == nullptr) return false;
     group->load += work_of(sequence);
     group->sequences.push_back(sequence);
+    return true;
+  }
+
+  [[nodiscard]] bool has_room(const SlotGroup& group, std::size_t sequence) const {
+    const std::int64_t tokens = batch_.sequences[sequence].tokens;
+    return !packing_.packs || tokens_of(batch_, group.sequences) + tokens <= group.degree * context_.capacity;
   }
 
   [[nodiscard]] double least() const {
@@ -135,29 +152,37 @@ class HybridSlot {
 
   const Batch& batch_;
   const PlanningContext& context_;
+  const HybridPacking& packing_;
   Slot slot_;
   std::int64_t used_ = 0;
 };
 
 /// Megatron-LM's hybrid context parallelism (megatron/core/pipeline_parallel/hybrid_cp_schedule.py,
-/// BalancedCPScheduler): slots of groups whose degrees are powers of two, each sequence a micro-batch of its own.
+/// BalancedCPScheduler): slots of groups whose degrees are powers of two, each sequence a micro-batch of its own. With
+/// packing, as at cf486eee (pull request 5191): those of a group in a slot are one micro-batch, so that all ranks run
+/// as many; where a group of the degree exists but has no room, the slot ends.
 class MegatronHybridCp final : public BuildingPlanner {
  public:
-  MegatronHybridCp(const PlanningContext& context, Position position)
+  MegatronHybridCp(const PlanningContext& context, Position position, const HybridPacking& packing)
       : BuildingPlanner("megatron-hybrid-cp", context, true),
+        packing_(packing),
         owner_{"megatron-hybrid-cp", std::move(position), context.ranks} {}
 
  private:
   void add_to(PlanBuilder& builder, const Batch& batch) const override {
     SequenceList waiting = longest_first(batch);
     while (!waiting.empty()) {
-      Slot slot = HybridSlot(batch, context_).take(waiting);
+      Slot slot = HybridSlot(batch, context_, packing_).take(waiting);
       if (slot.empty()) {
         const std::int64_t tokens = batch.sequences[waiting.front()].tokens;
-        owner_.refuse_length(tokens, power_of_two_degree(tokens, context_.capacity));
+        owner_.refuse_length(tokens, power_of_two_degree(tokens, context_.capacity, packing_.least_cp));
       }
       // No rank stays idle.
       while (ranks_of(slot) < context_.ranks) widen(next_doubling(slot, context_.ranks), slot, batch, owner_);
+      if (packing_.packs) {
+        add_packed(builder, slot);
+        continue;
+      }
       std::size_t rank = 0;
       for (const SlotGroup& group : slot) {
         for (const std::size_t sequence : group.sequences) {
@@ -168,24 +193,40 @@ class MegatronHybridCp final : public BuildingPlanner {
     }
   }
 
+  HybridPacking packing_;
   SlotOwner owner_;
 };
 
+/// `megatron-hybrid-cp: {packing: true | false, min_cp: N}`.
 struct HybridPolicy final : PolicyOptions {
+  bool packing = false;
+  std::int64_t min_cp = 1;
+
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
     pool.require_room();
-    return std::make_unique<MegatronHybridCp>(pool.context(), pool.position());
+    if (!packing && min_cp > 1) {
+      pool.error(pool.where("min_cp"),
+                 fmt::format("'min_cp' is {}, but only the scheduler with packing has it", min_cp),
+                 "write packing: true, or remove it");
+    }
+    return std::make_unique<MegatronHybridCp>(pool.context(), pool.position(),
+                                              HybridPacking{packing, pool.least_group(min_cp)});
   }
 };
 
 }  // namespace
 
 PolicyKind megatron_hybrid_cp_policy() {
+  KeyTable<HybridPolicy> keys("megatron-hybrid-cp");
+  keys.flag(
+      "packing", at(&HybridPolicy::packing),
+      "the sequences that a group gets in a slot are one micro-batch, up to what its ranks hold (pull request 5191)");
+  add_min_cp(keys);
   return policy_kind(
       "megatron-hybrid-cp",
       "Megatron-LM's --hybrid-context-parallel: groups of powers of two of ranks by length, a sequence a "
       "micro-batch, slots of even s^2",
-      KeyTable<HybridPolicy>("megatron-hybrid-cp"));
+      std::move(keys));
 }
 
 }  // namespace hdpsim

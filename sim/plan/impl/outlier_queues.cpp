@@ -123,8 +123,8 @@ ReleasedBatch release(const Batch& arrived, const OutlierRules& rules, HeldSeque
   Batch all = std::exchange(held.left, {});
   all.sequences.insert(all.sequences.end(), ready.sequences.begin(), ready.sequences.end());
 
-  const WorkPacks packs =
-      pack_by_work(all, in_data_order(all), rules.micro_batches(all.tokens()), rules.room, rules.work);
+  const WorkPacks packs = pack_by_work(all, in_data_order(all), rules.micro_batches(all.tokens()), rules.room,
+                                       [&](std::int64_t tokens) { return work_of(rules.work, tokens); });
   ReleasedBatch step;
   auto left = packs.left.begin();
   for (std::size_t i = 0; i < all.sequences.size(); ++i) {

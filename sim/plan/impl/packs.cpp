@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
+#include <queue>
 
 #include "sim/base/check.h"
 #include "sim/model/mixing.h"
@@ -60,6 +62,12 @@ SequenceList longest_first(const Batch& batch) {
   return order;
 }
 
+SequenceList longest_first(const Batch& batch, SequenceList sequences) {
+  std::stable_sort(sequences.begin(), sequences.end(),
+                   [&](std::size_t a, std::size_t b) { return batch.sequences[a].tokens > batch.sequences[b].tokens; });
+  return sequences;
+}
+
 SizedList sized_longest_first(const Batch& batch) {
   SizedList list;
   list.reserve(batch.sequences.size());
@@ -97,12 +105,17 @@ FirstFit::Place FirstFit::place(std::int64_t size) {
   std::size_t node = 1;
   while (node < leaves_) node = free_[2 * node] >= size ? 2 * node : 2 * node + 1;
   const Place place{node - leaves_, room_ - free_[node]};
-  free_[node] -= size;
+  set_free(place.bin, free_[node] - size);
+  return place;
+}
+
+void FirstFit::set_free(std::size_t bin, std::int64_t free) {
+  std::size_t node = leaves_ + bin;
+  free_[node] = free;
   while (node > 1) {
     node /= 2;
     free_[node] = std::max(free_[2 * node], free_[2 * node + 1]);
   }
-  return place;
 }
 
 namespace {
@@ -124,11 +137,11 @@ std::vector<std::uint32_t> places_in_data(const std::vector<std::uint32_t>& open
 
 }  // namespace
 
-PackList best_fit_list(const SizedList& sequences, std::int64_t room, DealOrder order) {
+PackList best_fit_list(const SizedList& sequences, std::int64_t room, DealOrder order, BestFit::Equals equals) {
   std::vector<std::uint32_t> pack_of;
   pack_of.reserve(sequences.size());
   std::vector<std::uint32_t> openers;  // by pack: the sequence that opened it
-  BestFit open;
+  BestFit open(equals);
   for (const SizedSequence& each : sequences) {
     const BestFit::Room chosen = open.take(each.tokens).value_or(BestFit::Room{openers.size(), room});
     if (chosen.pack == openers.size()) openers.push_back(each.sequence);
@@ -142,8 +155,9 @@ PackList best_fit_list(const SizedList& sequences, std::int64_t room, DealOrder 
   return {pack_of, openers.size(), [&](auto place) { std::for_each(sequences.begin(), sequences.end(), place); }};
 }
 
-std::vector<SequencePack> best_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room) {
-  const PackList list = best_fit_list(sized(batch, sequences), room);
+std::vector<SequencePack> best_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room,
+                                   BestFit::Equals equals) {
+  const PackList list = best_fit_list(sized(batch, sequences), room, DealOrder::descending, equals);
   std::vector<SequencePack> packs(list.size());
   for (std::size_t i = 0; i < packs.size(); ++i) {
     for (const SizedSequence& each : list[i]) packs[i].add(each.sequence, each.tokens);
@@ -151,9 +165,10 @@ std::vector<SequencePack> best_fit(const Batch& batch, const SequenceList& seque
   return packs;
 }
 
-std::vector<SequencePack> next_fit(const Batch& batch, std::int64_t room, std::optional<std::int64_t> most) {
+std::vector<SequencePack> next_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room,
+                                   std::optional<std::int64_t> most) {
   std::vector<SequencePack> packs;
-  for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence) {
+  for (const std::size_t sequence : sequences) {
     const std::int64_t tokens = batch.sequences[sequence].tokens;
     const bool fits = !packs.empty() && packs.back().tokens + tokens <= room;
     if (!fits || std::ssize(packs.back().sequences) == most) packs.emplace_back();
@@ -162,8 +177,41 @@ std::vector<SequencePack> next_fit(const Batch& batch, std::int64_t room, std::o
   return packs;
 }
 
+std::vector<SequencePack> first_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room,
+                                    std::optional<std::int64_t> most) {
+  std::vector<SequencePack> packs;
+  FirstFit rooms(sequences.size(), room);
+  for (const std::size_t sequence : sequences) {
+    const std::int64_t tokens = batch.sequences[sequence].tokens;
+    const std::size_t pack = rooms.place(tokens).bin;
+    if (pack == packs.size()) packs.emplace_back();
+    packs[pack].add(sequence, tokens);
+    if (std::ssize(packs[pack].sequences) == most) rooms.set_free(pack, 0);
+  }
+  return packs;
+}
+
+std::vector<SequencePack> emptiest_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room) {
+  using Filled = std::pair<std::int64_t, std::size_t>;  // tokens, pack
+  std::priority_queue<Filled, std::vector<Filled>, std::greater<>> emptiest;
+  std::vector<SequencePack> packs;
+  for (const std::size_t sequence : sequences) {
+    const std::int64_t tokens = batch.sequences[sequence].tokens;
+    std::size_t pack = packs.size();
+    if (!emptiest.empty() && emptiest.top().first + tokens <= room) {
+      pack = emptiest.top().second;
+      emptiest.pop();
+    } else {
+      packs.emplace_back();
+    }
+    packs[pack].add(sequence, tokens);
+    emptiest.emplace(packs[pack].tokens, pack);
+  }
+  return packs;
+}
+
 WorkPacks pack_by_work(const Batch& batch, const SequenceList& order, std::size_t count, std::int64_t room,
-                       const WorkModel& work) {
+                       const SequenceWork& work) {
   HDPSIM_CHECK(count >= 1, "{} packs", count);
   WorkPacks result{std::vector<SequencePack>(count), {}};
   LoadTree loads(count);
@@ -178,10 +226,71 @@ WorkPacks pack_by_work(const Batch& batch, const SequenceList& order, std::size_
       continue;
     }
     SequencePack& pack = result.packs[chosen];
-    pack.add(sequence, tokens, work_of(work, tokens));
+    pack.add(sequence, tokens, work(tokens));
     loads.set(chosen, pack.work, static_cast<double>(pack.tokens));
   }
   return result;
+}
+
+std::vector<SequencePack> pack_all_by_work(const Batch& batch, std::size_t count, std::int64_t room,
+                                           const SequenceWork& work) {
+  const SequenceList order = count == 1 ? in_data_order(batch) : longest_first(batch);
+  WorkPacks packed = pack_by_work(batch, order, count, room, work);
+  std::vector<double> loads;
+  for (const SequencePack& pack : packed.packs) loads.push_back(pack.work);
+  const auto cost = [&](std::size_t sequence) { return work(batch.sequences[sequence].tokens); };
+  const auto dealt = deal_to_least_loaded(packed.left, loads, cost);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const std::size_t sequence : dealt[i])
+      packed.packs[i].add(sequence, batch.sequences[sequence].tokens, cost(sequence));
+  }
+  return std::move(packed.packs);
+}
+
+namespace {
+
+// The second half; the first one stays.
+SequencePack halve(SequencePack& pack, const Batch& batch, const SequenceWork& work) {
+  const auto work_at = [&](std::size_t sequence) { return work(batch.sequences[sequence].tokens); };
+  std::stable_sort(pack.sequences.begin(), pack.sequences.end(),
+                   [&](std::size_t a, std::size_t b) { return work_at(a) > work_at(b); });
+  SequencePack first;
+  SequencePack second;
+  for (const std::size_t sequence : pack.sequences) {
+    (first.work <= second.work ? first : second).add(sequence, batch.sequences[sequence].tokens, work_at(sequence));
+  }
+  pack = std::move(first);
+  return second;
+}
+
+}  // namespace
+
+void halve_heaviest(std::vector<SequencePack>& packs, std::size_t count, const Batch& batch, const SequenceWork& work) {
+  std::priority_queue<std::pair<double, std::size_t>> heaviest;  // work, pack
+  const auto put = [&](std::size_t pack) {
+    if (packs[pack].sequences.size() > 1) heaviest.emplace(packs[pack].work, pack);
+  };
+  for (std::size_t pack = 0; pack < packs.size(); ++pack) put(pack);
+  while (packs.size() < count && !heaviest.empty()) {
+    const std::size_t pack = heaviest.top().second;
+    heaviest.pop();
+    SequencePack second = halve(packs[pack], batch, work);
+    packs.push_back(std::move(second));
+    put(pack);
+    put(packs.size() - 1);
+  }
+}
+
+std::vector<SequencePack> packs_in_turn(std::vector<std::vector<SequencePack>> by_replica) {
+  std::vector<SequencePack> packs;
+  std::size_t rows = 0;
+  for (const std::vector<SequencePack>& own : by_replica) rows = std::max(rows, own.size());
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::vector<SequencePack>& own : by_replica) {
+      packs.push_back(row < own.size() ? std::move(own[row]) : SequencePack{});
+    }
+  }
+  return packs;
 }
 
 }  // namespace hdpsim

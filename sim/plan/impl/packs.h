@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,6 +44,8 @@ struct SequencePack {
 /// The sequences of a batch, longest first; those of equal length keep the order of the data. O(n) times the digits of
 /// the longest.
 [[nodiscard]] SequenceList longest_first(const Batch& batch);
+/// The same for some sequences; those of equal length keep their order. O(n log n).
+[[nodiscard]] SequenceList longest_first(const Batch& batch, SequenceList sequences);
 
 /// A sequence by its index in the batch, with its length. Large batches are planned from lists of these: the length by
 /// index is somewhere else in memory for each.
@@ -62,26 +66,36 @@ using SizedList = std::vector<SizedSequence>;
 /// Rooms of numbered packs, of which best fit chooses.
 class BestFit {
  public:
+  /// Which of the packs with equal room is taken.
+  enum class Equals : std::uint8_t {
+    first_pack,    ///< The one of the lowest number.
+    longest_since  ///< The one that has had this room for longest.
+  };
   struct Room {
     std::size_t pack;
     std::int64_t tokens;
   };
+
+  explicit BestFit(Equals equals = Equals::first_pack) : equals_(equals) {}
+
   /// A pack that is full is never taken again. O(log packs).
   void put(std::size_t pack, std::int64_t room) {
-    if (room > 0) open_.emplace(room, static_cast<std::uint32_t>(pack));
+    const auto number = static_cast<std::uint32_t>(pack);
+    if (room > 0) open_.emplace(room, equals_ == Equals::first_pack ? number : puts_++, number);
   }
-  /// Takes out the pack with the least room for so many tokens, at least 1, the first among equals; empty if none has
-  /// room. O(log packs).
+  /// Takes out the pack with the least room for so many tokens, at least 1; empty if none has room. O(log packs).
   [[nodiscard]] std::optional<Room> take(std::int64_t tokens) {
-    const auto least = open_.lower_bound({tokens, 0});
+    const auto least = open_.lower_bound({tokens, 0, 0});
     if (least == open_.end()) return std::nullopt;
-    const Room taken{least->second, least->first};
+    const Room taken{std::get<2>(*least), std::get<0>(*least)};
     open_.erase(least);
     return taken;
   }
 
  private:
-  std::set<std::pair<std::int64_t, std::uint32_t>> open_;  // (room, pack)
+  Equals equals_;
+  std::uint32_t puts_ = 0;
+  std::set<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>> open_;  // (room, order among equals, pack)
 };
 
 /// Bins of equal room, filled first fit: each item goes to the first bin that has room for it, behind what is there.
@@ -95,6 +109,10 @@ class FirstFit {
   FirstFit(std::size_t items, std::int64_t room);
   /// Places an item of this size, 1 to the room (checked). O(log items).
   [[nodiscard]] Place place(std::int64_t size);
+  /// Whether a bin has room for an item of this size. O(1).
+  [[nodiscard]] bool has_room(std::int64_t size) const { return size <= free_[1]; }
+  /// Leaves a bin so much room; with none it gets no more items. O(log items).
+  void set_free(std::size_t bin, std::int64_t free);
 
  private:
   std::int64_t room_;
@@ -132,19 +150,33 @@ class PackList {
 /// its longest if they come longest first: that is independent of the number of others that joined it. If the key were
 /// the first member in the data, the fullest packs would move to the front.
 [[nodiscard]] PackList best_fit_list(const SizedList& sequences, std::int64_t room,
-                                     DealOrder order = DealOrder::descending);
+                                     DealOrder order = DealOrder::descending,
+                                     BestFit::Equals equals = BestFit::Equals::first_pack);
 
 /// Packs sequences into packs of at most `room` tokens by best fit: each goes where it leaves the least room. For
 /// sequences longest first this is best-fit decreasing, which needs at most 11/9 of the minimum number of packs
 /// (Johnson 1974). Packs are in the order in which they were opened, and each begins with the sequence that opened it.
 /// O(n log packs).
-[[nodiscard]] std::vector<SequencePack> best_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room);
+[[nodiscard]] std::vector<SequencePack> best_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room,
+                                                 BestFit::Equals equals = BestFit::Equals::first_pack);
 
-/// Packs sequences in the order of the data into packs of at most `room` tokens and `most` sequences (empty: any
-/// number): one that does not fit closes the open pack and opens the next. A longer sequence has a pack of its own.
-/// O(n).
-[[nodiscard]] std::vector<SequencePack> next_fit(const Batch& batch, std::int64_t room,
+/// Packs sequences in their order into packs of at most `room` tokens and `most` sequences (empty: any number): one
+/// that does not fit closes the open pack and opens the next. A longer sequence has a pack of its own. O(n).
+[[nodiscard]] std::vector<SequencePack> next_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room,
                                                  std::optional<std::int64_t> most = {});
+
+/// The same, but a sequence goes to the first pack that has room for it. None may be longer than `room` (checked).
+/// O(n log n).
+[[nodiscard]] std::vector<SequencePack> first_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room,
+                                                  std::optional<std::int64_t> most = {});
+
+/// Packs sequences in their order, each into the pack of fewest tokens, the first among equals, or into a new one if
+/// that has no room. A longer sequence has a pack of its own. O(n log packs).
+[[nodiscard]] std::vector<SequencePack> emptiest_fit(const Batch& batch, const SequenceList& sequences,
+                                                     std::int64_t room);
+
+/// What a sequence of so many tokens costs.
+using SequenceWork = std::function<double(std::int64_t tokens)>;
 
 /// Packs of even work, whatever their tokens.
 struct WorkPacks {
@@ -156,6 +188,21 @@ struct WorkPacks {
 /// pack of least work or, where it has no room for it, to that of fewest tokens; the first among equals. A pack holds
 /// `room` tokens. `count` >= 1. O(sequences log count).
 [[nodiscard]] WorkPacks pack_by_work(const Batch& batch, const SequenceList& order, std::size_t count,
-                                     std::int64_t room, const WorkModel& work);
+                                     std::int64_t room, const SequenceWork& work);
+
+/// The same for all sequences of a batch, longest first; what finds no room goes to the pack of least work, whatever
+/// that holds, as in the baseline of DistCA (hao-ai-lab/distca at 039f2e40, balance_data_for_wlbllm). A single pack has
+/// the sequences in the order of the data.
+[[nodiscard]] std::vector<SequencePack> pack_all_by_work(const Batch& batch, std::size_t count, std::int64_t room,
+                                                         const SequenceWork& work);
+
+/// Halves packs until there are `count`, or none has several sequences: each time the one of most work, of equals the
+/// last; the second half becomes the last pack. Its sequences, those of most work first, go each to the half of less,
+/// of equals the first. `work` must be that of the packs. O(n log n log count).
+void halve_heaviest(std::vector<SequencePack>& packs, std::size_t count, const Batch& batch, const SequenceWork& work);
+
+/// The packs of several replicas in the order in which packs are given to replicas in turn; where a replica has none
+/// left, an empty one.
+[[nodiscard]] std::vector<SequencePack> packs_in_turn(std::vector<std::vector<SequencePack>> by_replica);
 
 }  // namespace hdpsim

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/document/key_table.h"
+#include "sim/plan/impl/packs.h"
 #include "sim/plan/impl/pool_fit.h"
 #include "sim/plan/planner.h"
 
@@ -67,6 +68,9 @@ template <class Options>
 [[nodiscard]] PolicyKind miles_policy();
 [[nodiscard]] PolicyKind nemo_rl_policy();
 [[nodiscard]] PolicyKind roll_policy();
+[[nodiscard]] PolicyKind skyrl_policy();
+[[nodiscard]] PolicyKind areal_policy();
+[[nodiscard]] PolicyKind prime_rl_policy();
 
 /// All policies. Their names, options, schema, reference page and planners follow from this table.
 [[nodiscard]] inline const std::vector<PolicyKind>& policies() {
@@ -89,24 +93,20 @@ template <class Options>
                                               slime_policy(),
                                               miles_policy(),
                                               nemo_rl_policy(),
-                                              roll_policy()};
+                                              roll_policy(),
+                                              skyrl_policy(),
+                                              areal_policy(),
+                                              prime_rl_policy()};
   return all;
 }
 
 // Planners that other policies fall back to, or are with some of their options.
 
-/// How `static` packs sequences.
-enum class StaticPacking : std::uint8_t {
-  best_fit,  ///< Longest first, each where it leaves the least room: few packs.
-  next_fit,  ///< In the order of the data, as data loaders do: a sequence that does not fit closes the pack.
-};
-
 /// The static mesh, `static`: ranks = dp x cp, and cp consecutive ranks form a group for the whole run. Sequences are
-/// packed up to the context; every sequence of a pack is cut over all cp ranks; packs go to the dp groups in turn, so
-/// that their counts differ by at most one.
+/// packed up to the context, here by best fit; every sequence of a pack is cut over all cp ranks; packs go to the dp
+/// groups in turn, so that their counts differ by at most one.
 struct StaticOptions {
   std::int64_t cp = 1;  ///< Divides the ranks; cp x capacity >= context. `auto`: the smallest such number.
-  StaticPacking packing = StaticPacking::best_fit;
   DealOrder order = DealOrder::data;
   OffloadRule offload = {};  ///< Of every micro-batch. What pays (`auto`) is only what the ranks cannot hold.
 };
@@ -114,6 +114,12 @@ struct StaticOptions {
 /// The static mesh with the degree that the longest sequence needs: other policies with `groups: uniform`. `offload`:
 /// their rule, as PoolFit::fitting() has it.
 [[nodiscard]] std::unique_ptr<Planner> make_uniform(PoolFit& pool, const OffloadRule& offload);
+
+/// A static mesh whose packs `pack` makes of a batch, or refuses it, in the order in which they go to the groups of
+/// `cp` ranks in turn; an empty pack leaves its group out.
+[[nodiscard]] std::unique_ptr<Planner> make_mesh_of_packs(std::string policy, const PlanningContext& context,
+                                                          std::int64_t cp,
+                                                          std::function<std::vector<SequencePack>(const Batch&)> pack);
 
 /// `hdp-naive`: ByteScale (arXiv 2502.21231), Algorithm 1. Sequences of at least C tokens get (r, D) from eq. 3,
 /// shorter ones are packed to C by best fit with D = 1. The paper says only that they are then assigned to ranks. Here

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "sim/base/text.h"
+#include "sim/plan/impl/packers.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 
@@ -53,18 +55,45 @@ class BestFitMesh final : public BuildingPlanner {
   RingSizing sizing_;
 };
 
-/// `static: {cp: auto | N, packing: best_fit | next_fit, order: data | descending}`.
+/// `static: {cp: auto | N, packing: WORD, order: data | descending, max_sequences: N, group: N, window: N}`.
 struct StaticPolicy final : PolicyOptions {
   std::optional<std::int64_t> cp;  ///< Ranks of a group; if empty, the smallest number that holds the context.
-  StaticPacking packing = StaticPacking::best_fit;
+  const Packer* packing = &packers().front();
   DealOrder order = DealOrder::data;
+  PackBounds bounds;  ///< As stated.
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
-    if (packing == StaticPacking::next_fit && order == DealOrder::descending) {
-      pool.error(pool.where("order"), "'order' is descending, but next_fit fills packs in the order of the data",
+    const PlanningContext& context = pool.context();
+    const std::int64_t degree = pool.degree_of(cp);
+    PackRules rules{context.context, context.ranks / degree, degree, packing->defaults};
+    for (const PackBound& option : pack_bounds()) put(option, pool, rules.bounds);
+    if (packing->pack == nullptr) return make_static(context, {.cp = degree, .order = order});
+    if (order == DealOrder::descending) {
+      pool.error(pool.where("order"),
+                 fmt::format("'order' is descending, but {} has an order of packs of its own", packing->name),
                  "remove 'order', or write packing: best_fit");
     }
-    return make_static(pool.context(), {.cp = pool.degree_of(cp), .packing = packing, .order = order});
+    const auto pack = [packer = packing, rules](const Batch& batch) { return packer->pack(batch, rules); };
+    return std::make_unique<StaticMesh>("static", context, degree, pack);
+  }
+
+ private:
+  void put(const PackBound& option, PoolFit& pool, PackBounds& used) const {
+    const std::optional<std::int64_t>& stated = bounds.*option.bound;
+    if (!stated) return;
+    used.*option.bound = stated;
+    if (packing->has(option.name)) return;
+    pool.error(pool.where(option.name),
+               fmt::format("'{}' is {}, but packing: {} has no such option", option.name, *stated, packing->name),
+               fmt::format("remove it, or pack as one of {}", joined(packers_with(option.name), ", ")));
+  }
+
+  static std::vector<std::string> packers_with(std::string_view option) {
+    std::vector<std::string> names;
+    for (const Packer& packer : packers()) {
+      if (packer.has(option)) names.push_back(packer.name);
+    }
+    return names;
   }
 };
 
@@ -77,35 +106,52 @@ void split_off(Packs& packs, SequencePack& from, SequenceList::const_iterator se
   packs.push_back(std::move(own));  // the last use of `from`, which it may move
 }
 
-/// `megatron-dp-balanced: {cp: auto | N, max_sequences: N, micro_batches_divided_by: N}`: Megatron-LM's packing on a
-/// static mesh (megatron/core/datasets/data_schedule.py, DpBalancedScheduler): next fit in the order of the data; packs
-/// are split until all replicas get the same number.
+/// Whose DpBalancedScheduler.
+enum class DpBalancedRelease : std::uint8_t {
+  dev,   ///< That of the branch dev at d48bd6be.
+  main,  ///< That of main at d98e8a64 (pull request 6684): the first pack is never split, and packs have no most
+         ///< sequences.
+};
+
+/// `megatron-dp-balanced: {cp: auto | N, max_sequences: N, micro_batches_divided_by: N, release: dev | main}`:
+/// Megatron-LM's packing on a static mesh (megatron/core/datasets/data_schedule.py, DpBalancedScheduler): next fit in
+/// the order of the data; packs are split until all replicas get the same number.
 struct DpBalancedPolicy final : PolicyOptions {
   std::optional<std::int64_t> cp;             ///< Ranks of a replica, which share each of its sequences.
   std::optional<std::int64_t> max_sequences;  ///< Of a pack.
   std::int64_t multiple = 1;                  ///< The number of micro-batches of a replica is a multiple of this.
+  DpBalancedRelease release = DpBalancedRelease::dev;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
     const PlanningContext& context = pool.context();
     const std::int64_t degree = pool.degree_of(cp);
+    const bool is_main = release == DpBalancedRelease::main;
+    if (is_main && max_sequences) {
+      pool.error(pool.where("max_sequences"),
+                 fmt::format("'max_sequences' is {}, which Megatron-LM's main does not have", *max_sequences),
+                 "remove it, or write release: dev");
+    }
     const auto pack = [room = context.capacity * degree, most = max_sequences, position = pool.position(),
+                       whole = std::size_t{is_main ? 1U : 0U},
                        multiple_of_all =
                            static_cast<std::size_t>(context.ranks / degree * multiple)](const Batch& batch) {
-      Packs packs = next_fit(batch, room, most);
-      split(packs, multiple_of_all, batch, position);
+      Packs packs = next_fit(batch, in_data_order(batch), room, most);
+      split(packs, whole, multiple_of_all, batch, position);
       return packs;
     };
     return std::make_unique<StaticMesh>("megatron-dp-balanced", context, degree, pack, OffloadRule{}, true);
   }
 
  private:
-  // Last sequences of packs become packs of their own, from the last pack backwards, until there is a multiple.
-  static void split(Packs& packs, std::size_t multiple, const Batch& batch, const Position& position) {
+  // Last sequences of packs, but for the first `whole` ones, become packs of their own, from the last pack backwards,
+  // until there is a multiple.
+  static void split(Packs& packs, std::size_t whole, std::size_t multiple, const Batch& batch,
+                    const Position& position) {
     const std::size_t made = packs.size();
     std::size_t from = made;
     while (packs.size() % multiple != 0) {
-      while (from > 0 && packs[from - 1].sequences.size() < 2) --from;
-      if (from == 0) {
+      while (from > whole && packs[from - 1].sequences.size() < 2) --from;
+      if (from <= whole) {
         throw InputError(position,
                          fmt::format("megatron-dp-balanced makes {} packs, which it cannot split into a multiple of {}",
                                      made, multiple),
@@ -197,9 +243,12 @@ struct HomogeneousPolicy final : PolicyOptions {
 }  // namespace
 
 std::unique_ptr<Planner> make_static(const PlanningContext& context, const StaticOptions& options) {
-  if (options.packing == StaticPacking::best_fit) return std::make_unique<BestFitMesh>(context, options);
-  const auto pack = [room = context.context](const Batch& batch) { return next_fit(batch, room); };
-  return std::make_unique<StaticMesh>("static", context, options.cp, pack, options.offload);
+  return std::make_unique<BestFitMesh>(context, options);
+}
+
+std::unique_ptr<Planner> make_mesh_of_packs(std::string policy, const PlanningContext& context, std::int64_t cp,
+                                            std::function<Packs(const Batch&)> pack) {
+  return std::make_unique<StaticMesh>(std::move(policy), context, cp, std::move(pack), OffloadRule{}, true);
 }
 
 std::unique_ptr<Planner> make_uniform(PoolFit& pool, const OffloadRule& offload) {
@@ -209,12 +258,27 @@ std::unique_ptr<Planner> make_uniform(PoolFit& pool, const OffloadRule& offload)
 PolicyKind static_policy() {
   KeyTable<StaticPolicy> keys("static");
   add_cp(keys);
-  keys.word(
-      "packing", "way to pack", {{"best_fit", StaticPacking::best_fit}, {"next_fit", StaticPacking::next_fit}},
-      at(&StaticPolicy::packing),
-      "packs are filled longest sequence first, each where the least room is left, or in the order of the data, in "
-      "which they then stay");
+  std::vector<std::pair<std::string, const Packer*>> words;
+  std::vector<std::string> meanings;
+  for (const Packer& packer : packers()) {
+    words.emplace_back(packer.name, &packer);
+    meanings.push_back(fmt::format("`{}`: {}", packer.name, packer.meaning));
+  }
+  keys.word("packing", "way to pack", words, at(&StaticPolicy::packing),
+            fmt::format("how packs are filled. {}", joined(meanings, "; ")));
   add_order(keys);
+  for (const PackBound& option : pack_bounds()) {
+    std::vector<std::string> defaults;
+    for (const Packer& packer : packers()) {
+      if (!packer.has(option.name)) continue;
+      const std::optional<std::int64_t>& bound = packer.defaults.*option.bound;
+      defaults.push_back(fmt::format("{} {}", packer.name, bound ? fmt::to_string(*bound) : option.without));
+    }
+    keys.count(option.name, {1, limits::most_tokens_of_sequence},
+               [bound = option.bound](StaticPolicy & policy) -> auto& { return policy.bounds.*bound; },
+               fmt::format("{}: {}", option.meaning, joined(defaults, ", ")),
+               {.unit = option.unit, .otherwise = "the packer's"});
+  }
   return policy_kind(
       "static",
       "the static mesh: groups of `cp` consecutive ranks for the whole run; sequences are packed up to the "
@@ -228,6 +292,10 @@ PolicyKind megatron_dp_balanced_policy() {
   keys.count("max_sequences", {1, limits::most_tokens_of_sequence}, at(&DpBalancedPolicy::max_sequences),
              "the most sequences of a pack", {.unit = "sequences", .otherwise = "any number"});
   add_micro_batch_multiple(keys);
+  keys.word("release", "release", {{"dev", DpBalancedRelease::dev}, {"main", DpBalancedRelease::main}},
+            at(&DpBalancedPolicy::release),
+            "Megatron-LM's branch: that of main (pull request 6684) never splits the first pack, and has no "
+            "`max_sequences`");
   return policy_kind(
       "megatron-dp-balanced",
       "Megatron-LM's dp_balanced: the static mesh with packs filled in the order of the data, split until "

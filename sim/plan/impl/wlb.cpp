@@ -46,7 +46,8 @@ class WlbLlm final : public BuildingPlanner {
     for (std::size_t count = rules_.micro_batches(batch.tokens());;
          count += static_cast<std::size_t>(rules_.replicas)) {
       for (const SequenceList& order : orders) {
-        WorkPacks packed = pack_by_work(batch, order, count, rules_.room, rules_.work);
+        WorkPacks packed = pack_by_work(batch, order, count, rules_.room,
+                                        [&](std::int64_t tokens) { return work_of(rules_.work, tokens); });
         if (packed.left.empty()) return std::move(packed.packs);
       }
     }
@@ -57,12 +58,51 @@ class WlbLlm final : public BuildingPlanner {
   std::int64_t cp_;
 };
 
-/// `wlb: {cp: auto | N, outliers: auto | none | [tokens, ...]}`.
+/// WLB-LLM as the baseline that DistCA compares with: a batch is packed by a price of its own, as many packs as it
+/// would fill with the context's tokens each, which is the most of a pack while others have room. What finds no room is
+/// not held back, so that packs may have more than a rank holds. (The original gives an empty pack 128 tokens of no
+/// document; here its replica has no micro-batch.)
+class WlbInStep final : public BuildingPlanner {
+ public:
+  WlbInStep(const PlanningContext& context, std::int64_t cp, std::int64_t breakpoint)
+      : BuildingPlanner("wlb", context, true), cp_(cp), breakpoint_(static_cast<double>(breakpoint)) {}
+
+  [[nodiscard]] Plan plan(const Batch& batch, std::int64_t step) const override {
+    Plan made = BuildingPlanner::plan(batch, step);
+    raise_capacity(made);
+    return made;
+  }
+
+ private:
+  void add_to(PlanBuilder& builder, const Batch& batch) const override {
+    const OutlierRules rules{{}, context_.ranks / cp_, context_.context, 0, {}};
+    const auto price = [this](std::int64_t tokens) {
+      const double share = static_cast<double>(tokens) / breakpoint_;
+      return share * share + share;
+    };
+    const auto packs = pack_all_by_work(batch, rules.micro_batches(batch.tokens()), context_.context, price);
+    builder.add_in_turn(packs, cp_, RingSizing(context_, {}));
+  }
+
+  std::int64_t cp_;
+  double breakpoint_;
+};
+
+/// `wlb: {cp: auto | N, outliers: auto | none | [tokens, ...], defer: true | false, breakpoint: tokens}`.
 struct WlbPolicy final : PolicyOptions {
   std::optional<std::int64_t> cp;
   Outliers outliers;
+  bool defer = true;
+  std::int64_t breakpoint = 131'072;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
+    if (!defer) {
+      if (outliers && !outliers->empty()) {
+        pool.error(pool.where("outliers"), "'outliers' are held back, which defer: false does not do",
+                   "remove one of the two");
+      }
+      return std::make_unique<WlbInStep>(pool.context(), pool.degree_of(cp), breakpoint);
+    }
     return std::make_unique<WlbLlm>(pool.context(), pool.degree_of(cp), outliers);
   }
 };
@@ -104,6 +144,12 @@ PolicyKind wlb_policy() {
        "none if no queue fills within eight steps",
        {.mechanism = "outlier-delay", .off = "none"}},
       read_outliers);
+  keys.flag("defer", at(&WlbPolicy::defer),
+            "whether sequences may wait; without, as in the baseline of DistCA's authors: micro-batches have up to the "
+            "context's tokens, balanced by (s / `breakpoint`)^2 + s / `breakpoint`, and what finds no room goes to the "
+            "one of least work");
+  keys.count("breakpoint", {1, limits::most_tokens_of_sequence}, at(&WlbPolicy::breakpoint),
+             "the length at which that baseline takes attention to cost as much as all else", {.unit = "tokens"});
   return policy_kind("wlb",
                      "WLB-LLM's packing on a static mesh: micro-batches balanced by work, not by token count, longest "
                      "sequence first; long sequences wait for a step in which every micro-batch gets one",

@@ -84,6 +84,26 @@ TEST_CASE("distca: ranks hold equal numbers of tokens, whatever the documents", 
   }
 }
 
+TEST_CASE("distca as in its code: documents stay in the order of the data, and a rank gives from its middle",
+          "[plan][distca]") {
+  PlanningContext context = small_pool(2);
+  context.context = 200;
+  context.served_bytes = {4, 1};
+  // Two halves of two parts of 50. The document of 100 fills the first half: rank 0 has its first 50 tokens with 1,275
+  // pairs, rank 1 the others with 3,775. Rank 0 lacks 1,250. Two queries of rank 1 at equal distances from token 75
+  // have 151 pairs together, so that it gives 8 on either side.
+  const Plan plan = plan_of("distca: {as: code}", context, {100, 20, 20, 20, 40, 200});
+  REQUIRE(plan.micro_batches.size() == 2);
+  const MicroBatch& first = plan.micro_batches[0];
+  CHECK(sequences_of(first) == Indices{0, 1, 2, 3, 4});
+  REQUIRE(!first.moved.empty());
+  CHECK(first.moved[0].span == 0);
+  CHECK(first.moved[0].server == 0);
+  const std::int64_t queries = 1250 / 151;
+  CHECK(first.moved[0].begin == 75 - queries);
+  CHECK(first.moved[0].tokens == queries);
+}
+
 TEST_CASE("distca: groups of servers take packs in turn", "[plan][distca]") {
   PlanningContext context = small_pool(4);
   context.context = 150;

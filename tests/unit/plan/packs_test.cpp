@@ -20,7 +20,8 @@ std::vector<SequenceList> pack(const std::vector<std::int64_t>& lengths, std::in
 }
 
 std::vector<SequenceList> in_turn(const std::vector<std::int64_t>& lengths, std::optional<std::int64_t> most = {}) {
-  return sequences_of(next_fit(batch_of(lengths), 100, most));
+  const Batch batch = batch_of(lengths);
+  return sequences_of(next_fit(batch, in_data_order(batch), 100, most));
 }
 
 }  // namespace

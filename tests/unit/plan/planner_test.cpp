@@ -80,8 +80,12 @@ TEST_CASE("what an entry cannot ask for is told at its place, with what to write
       {"static: {cp: 16}", small_pool(), {"14: 'cp' is 16, it must be auto or from 1 to 8; it can be 1, 2, 4, 8"}},
       {"static: {packing: next_fit, order: descending}",
        small_pool(2),
-       {"36: 'order' is descending, but next_fit fills packs in the order of the data; remove 'order', or write "
-        "packing: best_fit"}},
+       {"36: 'order' is descending, but next_fit has an order of packs of its own; remove 'order', or write packing: "
+        "best_fit"}},
+      {"static: {packing: trl, group: 64}",
+       small_pool(2),
+       {"31: 'group' is 64, but packing: trl has no such option; remove it, or pack as one of axolotl, ms_swift, "
+        "xtuner"}},
       {"hdp-naive: {offload: 1.5}",
        with_host(),
        {"22: 'offload' is 1.5, it must be none, auto, token-wise or a ratio from 0 to 1; write none, auto, token-wise "
@@ -180,6 +184,15 @@ TEST_CASE("what an entry cannot ask for is told at its place, with what to write
        small_pool(),
        {"25: 'strategies' is auto, or a list of lists of the ranks of pipelines; write strategies: [[8, 4, 4], [4, 4, "
         "4, 4]]"}},
+      {"megatron-hybrid-cp: {min_cp: 2}",
+       small_pool(),
+       {"30: 'min_cp' is 2, but only the scheduler with packing has it; write packing: true, or remove it"}},
+      {"megatron-dp-balanced: {release: main, max_sequences: 4}",
+       small_pool(),
+       {"54: 'max_sequences' is 4, which Megatron-LM's main does not have; remove it, or write release: dev"}},
+      {"wlb: {outliers: [16, 64], defer: false}",
+       small_pool(2),
+       {"17: 'outliers' are held back, which defer: false does not do; remove one of the two"}},
       {"wlb: {outliers: [64, 16]}",
        small_pool(2),
        {"22: 'outliers' has 16, it must have rising numbers of tokens; write outliers: [16Ki, 64Ki]"}},
