@@ -61,14 +61,16 @@ std::vector<std::int64_t> widths_of(const Plan& plan) {
 
 // Micro-batches and their contents in any order.
 std::vector<Placed> in_order(std::vector<Placed> all) {
-  for (Placed& each : all) std::sort(std::get<2>(each).begin(), std::get<2>(each).end());
+  for (Placed& each : all)
+    std::sort(std::get<std::vector<std::int64_t>>(each).begin(), std::get<std::vector<std::int64_t>>(each).end());
   std::sort(all.begin(), all.end());
   return all;
 }
 
 std::vector<Placed> by_length_of(std::vector<Placed> all, const std::vector<std::int64_t>& lengths) {
   for (Placed& each : all) {
-    for (std::int64_t& sequence : std::get<2>(each)) sequence = lengths[static_cast<std::size_t>(sequence)];
+    for (std::int64_t& sequence : std::get<std::vector<std::int64_t>>(each))
+      sequence = lengths[static_cast<std::size_t>(sequence)];
   }
   return in_order(std::move(all));
 }
