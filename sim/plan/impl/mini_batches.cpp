@@ -17,19 +17,6 @@ SequenceList part_of(const SequenceList& items, std::size_t first, std::size_t c
   return {begin, begin + static_cast<std::ptrdiff_t>(count)};
 }
 
-// The second half; the first one stays.
-SequenceList halve(SequenceList& pack, const Batch& batch) {
-  const auto tokens = [&](std::size_t sequence) { return batch.sequences[sequence].tokens; };
-  std::stable_sort(pack.begin(), pack.end(), [&](std::size_t a, std::size_t b) { return tokens(a) > tokens(b); });
-  SequencePack first;
-  SequencePack second;
-  for (const std::size_t sequence : pack) {
-    (first.tokens <= second.tokens ? first : second).add(sequence, tokens(sequence));
-  }
-  pack = std::move(first.sequences);
-  return std::move(second.sequences);
-}
-
 }  // namespace
 
 UpdateRule::UpdateRule(std::string policy, PoolFit& pool, const MiniBatchOptions& options, std::string items)
@@ -74,24 +61,6 @@ std::vector<SequenceList> even_runs(const SequenceList& items, std::size_t runs)
     first += count;
   }
   return parts;
-}
-
-bool grow_packs(std::vector<SequenceList>& packs, std::size_t count, const Batch& batch) {
-  std::vector<std::int64_t> tokens;
-  for (const SequenceList& pack : packs) tokens.push_back(tokens_of(batch, pack));
-  while (packs.size() < count) {
-    std::size_t heaviest = packs.size();
-    for (std::size_t i = 0; i < packs.size(); ++i) {
-      if (packs[i].size() < 2) continue;
-      if (heaviest == packs.size() || tokens[i] >= tokens[heaviest]) heaviest = i;
-    }
-    if (heaviest == packs.size()) return false;
-    SequenceList second = halve(packs[heaviest], batch);
-    tokens[heaviest] = tokens_of(batch, packs[heaviest]);
-    tokens.push_back(tokens_of(batch, second));
-    packs.push_back(std::move(second));
-  }
-  return true;
 }
 
 std::optional<PaddedBatch> padded_batch(const Batch& batch, SequenceList sequences, std::size_t replicas,

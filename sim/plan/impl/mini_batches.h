@@ -14,8 +14,8 @@
 
 namespace hdpsim {
 
-// What trainers for reinforcement learning have in common: several optimizer steps a batch, and packs that are halved
-// until their number suits the replicas.
+// What trainers for reinforcement learning have in common: several optimizer steps a batch, and batches that are padded
+// to one length.
 
 /// Into which optimizer steps a batch is divided.
 struct MiniBatchOptions : PolicyOptions {
@@ -80,34 +80,6 @@ template <class Cost>
     for (std::size_t& place : set) place = sequences[place];
   }
   return sets;
-}
-
-/// Halves packs until there are `count`: each time the one of most tokens among those of several sequences, of equal
-/// ones the last; the second half goes to the end. Its sequences go, longest first, each to the half of fewer tokens,
-/// the first of equal ones (slime and miles, build_dp_schedule). False: packs of single sequences are too few.
-[[nodiscard]] bool grow_packs(std::vector<SequenceList>& packs, std::size_t count, const Batch& batch);
-
-/// Packs of at most `room` tokens: each sequence, in this order, goes to the first with room, behind what is there. A
-/// longer one has a pack of its own. `tokens(sequence)`. O(n log n).
-template <class Tokens>
-[[nodiscard]] std::vector<SequenceList> first_fit_packs(const SequenceList& sequences, std::int64_t room,
-                                                        const Tokens& tokens) {
-  std::vector<SequenceList> packs;
-  std::vector<std::size_t> pack_of_bin;
-  FirstFit bins(std::max<std::size_t>(1, sequences.size()), room);
-  for (const std::size_t sequence : sequences) {
-    if (tokens(sequence) > room) {
-      packs.push_back({sequence});
-      continue;
-    }
-    const std::size_t bin = bins.place(tokens(sequence)).bin;
-    if (bin == pack_of_bin.size()) {
-      pack_of_bin.push_back(packs.size());
-      packs.emplace_back();
-    }
-    packs[pack_of_bin[bin]].push_back(sequence);
-  }
-  return packs;
 }
 
 /// Rows of a batch padded to one length: the places [first, first + count) of every replica.

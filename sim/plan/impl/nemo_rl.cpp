@@ -1,13 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "sim/base/division.h"
 #include "sim/base/quantity_text.h"
 #include "sim/plan/impl/mini_batches.h"
 #include "sim/plan/impl/plan_builder.h"
@@ -26,117 +25,103 @@ struct NemoRules {
   bool padded = false;          ///< Batches are padded to one length, and not packed.
 };
 
-using NemoPacks = std::vector<SequenceList>;
-using RoundedTokens = std::vector<std::int64_t>;  // rounded lengths by sequence
-
-std::int64_t sum_of(const RoundedTokens& tokens, const SequenceList& sequences) {
-  return std::accumulate(sequences.begin(), sequences.end(), std::int64_t{0},
-                         [&](std::int64_t sum, std::size_t sequence) { return sum + tokens[sequence]; });
-}
+using Packs = std::vector<SequencePack>;
 
 /// Modified first-fit decreasing (Johnson and Garey 1985) as NeMo RL has it: sequences of more than a half of a pack, a
 /// third, a sixth, and others.
 class ModifiedFirstFit {
  public:
-  ModifiedFirstFit(const RoundedTokens& tokens, std::int64_t limit) : tokens_(tokens), limit_(limit) {}
+  ModifiedFirstFit(const Batch& batch, std::int64_t limit) : batch_(batch), limit_(limit) {}
 
-  NemoPacks packs_of(const SequenceList& sequences) {
+  Packs packs_of(const SequenceList& sequences) {
     SequenceList large;
     SequenceList medium;
     SequenceList small;
     SequenceList tiny;
     for (const std::size_t sequence : sequences) {
-      const std::int64_t length = tokens_[sequence];
+      const std::int64_t length = tokens(sequence);
       (2 * length > limit_   ? large
        : 3 * length > limit_ ? medium
        : 6 * length > limit_ ? small
                              : tiny)
           .push_back(sequence);
     }
-    sort_falling(large);
-    sort_falling(medium);
+    large = longest_first(batch_, std::move(large));
+    medium = longest_first(batch_, std::move(medium));
     for (SequenceList* rising : {&small, &tiny}) {
       std::stable_sort(rising->begin(), rising->end(),
-                       [&](std::size_t a, std::size_t b) { return tokens_[a] < tokens_[b]; });
+                       [&](std::size_t a, std::size_t b) { return tokens(a) < tokens(b); });
     }
-    for (const std::size_t sequence : large) packs_.push_back({sequence});
+    for (const std::size_t sequence : large) packs_.emplace_back().add(sequence, tokens(sequence));
     add_medium(medium);
     add_small(small);
     SequenceList rest = std::move(medium);
     for (const SequenceList* more : {&small, &tiny}) rest.insert(rest.end(), more->begin(), more->end());
-    sort_falling(rest);
-    for (std::size_t i = 0; i < packs_.size(); ++i) fill(i, rest);
+    rest = longest_first(batch_, std::move(rest));
+    for (SequencePack& pack : packs_) fill(pack, rest);
     add_emptiest(rest);
     return std::move(packs_);
   }
 
  private:
-  void sort_falling(SequenceList& sequences) const {
-    std::stable_sort(sequences.begin(), sequences.end(),
-                     [&](std::size_t a, std::size_t b) { return tokens_[a] > tokens_[b]; });
+  [[nodiscard]] std::int64_t tokens(std::size_t sequence) const { return batch_.sequences[sequence].tokens; }
+  [[nodiscard]] bool fits(std::size_t sequence, const SequencePack& pack) const {
+    return pack.tokens + tokens(sequence) <= limit_;
   }
-  [[nodiscard]] std::int64_t room_of(std::size_t pack) const { return limit_ - sum_of(tokens_, packs_[pack]); }
 
-  void move(SequenceList& from, SequenceList::iterator sequence, std::size_t pack) {
-    packs_[pack].push_back(*sequence);
-    from.erase(sequence);
+  // What follows it in the list.
+  SequenceList::iterator move(SequenceList& from, SequenceList::iterator sequence, SequencePack& pack) {
+    pack.add(*sequence, tokens(*sequence));
+    return from.erase(sequence);
   }
 
   // The longest medium sequence that fits joins each pack.
   void add_medium(SequenceList& medium) {
-    for (std::size_t i = 0; i < packs_.size(); ++i) {
-      const auto fits = std::find_if(medium.begin(), medium.end(),
-                                     [&](std::size_t sequence) { return tokens_[sequence] <= room_of(i); });
-      if (fits != medium.end()) move(medium, fits, i);
+    for (SequencePack& pack : packs_) {
+      const auto longest =
+          std::find_if(medium.begin(), medium.end(), [&](std::size_t sequence) { return fits(sequence, pack); });
+      if (longest != medium.end()) move(medium, longest, pack);
     }
   }
 
-  // NemoPacks of one large sequence, from the last one on, get the shortest small one and the longest that then fits,
+  // Packs of one large sequence, from the last one on, get the shortest small one and the longest that then fits,
   // if there is any.
   void add_small(SequenceList& small) {
-    for (std::size_t i = packs_.size(); i-- > 0;) {
-      if (packs_[i].size() > 1 || small.size() < 2) continue;
-      if (tokens_[small[0]] + tokens_[small[1]] > room_of(i)) continue;
-      move(small, small.begin(), i);
-      const auto fits = std::find_if(small.rbegin(), small.rend(),
-                                     [&](std::size_t sequence) { return tokens_[sequence] <= room_of(i); });
-      move(small, std::prev(fits.base()), i);
+    for (auto pack = packs_.rbegin(); pack != packs_.rend(); ++pack) {
+      if (pack->sequences.size() > 1 || small.size() < 2) continue;
+      if (pack->tokens + tokens(small[0]) + tokens(small[1]) > limit_) continue;
+      move(small, small.begin(), *pack);
+      const auto longest =
+          std::find_if(small.rbegin(), small.rend(), [&](std::size_t sequence) { return fits(sequence, *pack); });
+      move(small, std::prev(longest.base()), *pack);
     }
   }
 
   // The longest that fits, again and again.
-  void fill(std::size_t pack, SequenceList& rest) {
-    std::int64_t room = room_of(pack);
+  void fill(SequencePack& pack, SequenceList& rest) {
     for (auto sequence = rest.begin(); sequence != rest.end();) {
-      if (tokens_[*sequence] > room) {
-        ++sequence;
-        continue;
-      }
-      room -= tokens_[*sequence];
-      packs_[pack].push_back(*sequence);
-      sequence = rest.erase(sequence);
+      sequence = fits(*sequence, pack) ? move(rest, sequence, pack) : std::next(sequence);
     }
   }
 
   // What is left goes to the emptiest of new packs if it fits there.
   void add_emptiest(const SequenceList& rest) {
-    std::multimap<std::int64_t, SequenceList> others;  // by fill; of equal ones, the last to change comes last
+    std::multimap<std::int64_t, SequencePack> others;  // by fill; of equal ones, the last to change comes last
     for (const std::size_t sequence : rest) {
-      std::int64_t fill = tokens_[sequence];
-      SequenceList pack;
-      if (!others.empty() && others.begin()->first + fill <= limit_) {
-        fill += others.begin()->first;
+      SequencePack pack;
+      if (!others.empty() && fits(sequence, others.begin()->second)) {
         pack = std::move(others.extract(others.begin()).mapped());
       }
-      pack.push_back(sequence);
+      pack.add(sequence, tokens(sequence));
+      const std::int64_t fill = pack.tokens;
       others.emplace(fill, std::move(pack));
     }
     for (auto& [fill, pack] : others) packs_.push_back(std::move(pack));
   }
 
-  const RoundedTokens& tokens_;
+  const Batch& batch_;
   std::int64_t limit_;
-  NemoPacks packs_;
+  Packs packs_;
 };
 
 /// A step of NeMo RL (NVIDIA-NeMo/RL 7ea279ab, BatchedDataDict.shard_by_batch_size). With sequence packing each
@@ -150,22 +135,27 @@ class NemoRl final : public BuildingPlanner {
  private:
   void add_to(PlanBuilder& builder, const Batch& batch) const override {
     const auto replicas = static_cast<std::size_t>(context_.ranks / cp_);
+    const Batch in_multiples = rounded(batch, rules_.rounded_to);
     for (const SequenceList& run : updates_.runs(in_data_order(batch))) {
       if (run.empty()) continue;
       require_divided(run, replicas);
       builder.begin_update();
-      rules_.padded ? add_padded(builder, batch, run, replicas) : add_packed(builder, batch, run, replicas);
+      rules_.padded ? add_padded(builder, batch, run, replicas) : add_packed(builder, in_multiples, run, replicas);
     }
   }
 
   void add_packed(PlanBuilder& builder, const Batch& batch, const SequenceList& run, std::size_t replicas) const {
-    RoundedTokens tokens(batch.sequences.size());
     for (const std::size_t sequence : run) {
-      tokens[sequence] = rounded_up(batch.sequences[sequence].tokens, rules_.rounded_to);
-      if (tokens[sequence] > rules_.limit) refuse_length(tokens[sequence]);
+      const std::int64_t tokens = batch.sequences[sequence].tokens;
+      if (tokens > rules_.limit) refuse_length(tokens);
     }
-    const NemoPacks packs = divided_packs(packs_of(run, tokens), run.size(), replicas);
-    for (std::size_t replica = 0; replica < replicas; ++replica) add_replica(builder, packs, replica, tokens);
+    Packs packs = packs_of(batch, run);
+    split_off(packs, most_sequences_first(packs), replicas, batch);
+    if (packs.size() % replicas != 0) {
+      updates_.refuse(fmt::format("{} sequences make no multiple of {} packs", run.size(), replicas),
+                      "use larger batches");
+    }
+    for (std::size_t replica = 0; replica < replicas; ++replica) add_replica(builder, batch, packs, replica);
   }
 
   void add_padded(PlanBuilder& builder, const Batch& batch, const SequenceList& run, std::size_t replicas) const {
@@ -193,69 +183,28 @@ class NemoRl final : public BuildingPlanner {
                                          : "use larger batches, or fewer 'updates'");
   }
 
-  [[nodiscard]] NemoPacks packs_of(SequenceList run, const RoundedTokens& tokens) const {
+  [[nodiscard]] Packs packs_of(const Batch& batch, const SequenceList& run) const {
     switch (rules_.packing) {
       case NemoPacking::modified_first_fit_decreasing:
-        return ModifiedFirstFit(tokens, rules_.limit).packs_of(run);
-      case NemoPacking::first_fit_decreasing:
-        std::sort(run.begin(), run.end(),
-                  [&](std::size_t a, std::size_t b) { return std::pair(tokens[a], a) > std::pair(tokens[b], b); });
-        return first_fit_packs(run, rules_.limit, [&](std::size_t sequence) { return tokens[sequence]; });
+        return ModifiedFirstFit(batch, rules_.limit).packs_of(run);
+      case NemoPacking::first_fit_decreasing:  // of equal lengths the last in the data comes first
+        return first_fit(batch, longest_first(batch, {run.rbegin(), run.rend()}), rules_.limit);
       case NemoPacking::concatenative:
         break;
     }
-    NemoPacks packs;
-    std::int64_t room = 0;
-    for (const std::size_t sequence : run) {
-      if (packs.empty() || tokens[sequence] > room) {
-        packs.emplace_back();
-        room = rules_.limit;
-      }
-      packs.back().push_back(sequence);
-      room -= tokens[sequence];
-    }
-    return packs;
+    return next_fit(batch, run, rules_.limit);
   }
 
-  // NemoPacks of most sequences, of equal ones the last, give their last ones away until the number suits the replicas.
-  [[nodiscard]] NemoPacks divided_packs(NemoPacks packs, std::size_t sequences, std::size_t replicas) const {
-    const std::size_t count = (packs.size() + replicas - 1) / replicas * replicas;
-    if (sequences < count) {
-      updates_.refuse(fmt::format("{} sequences make no {} packs", sequences, count), "use larger batches");
-    }
-    SequenceList givers(packs.size());
-    std::iota(givers.begin(), givers.end(), std::size_t{0});
-    std::sort(givers.begin(), givers.end(), [&](std::size_t a, std::size_t b) {
-      return std::pair(packs[a].size(), a) > std::pair(packs[b].size(), b);
-    });
-    for (auto giver = givers.begin(); packs.size() < count;) {
-      if (packs[*giver].size() < 2) {
-        ++giver;
-        continue;
-      }
-      const std::size_t given = packs[*giver].back();
-      packs[*giver].pop_back();
-      packs.push_back({given});
-    }
-    return packs;
-  }
-
-  void add_replica(PlanBuilder& builder, const NemoPacks& packs, std::size_t replica,
-                   const RoundedTokens& tokens) const {
+  void add_replica(PlanBuilder& builder, const Batch& batch, const Packs& packs, std::size_t replica) const {
     const auto replicas = static_cast<std::size_t>(context_.ranks / cp_);
     SequenceList own;
     for (std::size_t pack = replica; pack < packs.size(); pack += replicas) own.push_back(pack);
     if (rules_.largest_first) {
-      std::stable_sort(own.begin(), own.end(), [&](std::size_t a, std::size_t b) {
-        return sum_of(tokens, packs[a]) > sum_of(tokens, packs[b]);
-      });
+      std::stable_sort(own.begin(), own.end(),
+                       [&](std::size_t a, std::size_t b) { return packs[a].tokens > packs[b].tokens; });
     }
     for (const std::size_t pack : own) {
-      SizedList rows;
-      for (const std::size_t sequence : packs[pack]) {
-        rows.push_back({static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(tokens[sequence])});
-      }
-      builder.add_padded(replica * static_cast<std::size_t>(cp_), {cp_}, rows);
+      builder.add_padded(replica * static_cast<std::size_t>(cp_), {cp_}, sized(batch, packs[pack].sequences));
     }
   }
 

@@ -45,20 +45,7 @@ class OpenRlhf final : public DynamicBatches {
   // The most packs that the sequences of a replica fill if each goes to the first one with room.
   [[nodiscard]] std::size_t micro_batches_of(const Batch& batch, const Replicas& replicas) const override {
     std::size_t most = 1;
-    for (const SequenceList& replica : replicas) {
-      FirstFit packs(replica.size(), limit_);
-      std::size_t filled = 0;
-      std::size_t too_long = 0;
-      for (const std::size_t sequence : replica) {
-        const std::int64_t tokens = batch.sequences[sequence].tokens;
-        if (tokens > limit_) {
-          ++too_long;
-        } else {
-          filled = std::max(filled, packs.place(tokens).bin + 1);
-        }
-      }
-      most = std::max(most, filled + too_long);
-    }
+    for (const SequenceList& replica : replicas) most = std::max(most, first_fit(batch, replica, limit_).size());
     return most;
   }
 

@@ -297,10 +297,7 @@ Packs pack_deepspeed(const Batch& batch, const PackRules& rules) {
 /// NVIDIA/Megatron-LM at d98e8a64, SequencePacker of megatron/rl/sequence_packing_utils.py, dealt `round-robin`: next
 /// fit, longest first, of lengths padded to a multiple of twice the ranks that share them.
 Packs pack_megatron_rl_in_turn(const Batch& batch, const PackRules& rules) {
-  Batch padded = batch;
-  for (Sequence& sequence : padded.sequences) {
-    if (rules.cp > 1) sequence.tokens = rounded_up(sequence.tokens, 2 * rules.cp);
-  }
+  const Batch padded = rounded(batch, rules.cp > 1 ? 2 * rules.cp : 1);
   return next_fit(padded, longest_first(batch), rules.room, rules.bounds.max_sequences);
 }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <queue>
 
 #include "sim/base/check.h"
+#include "sim/base/division.h"
 #include "sim/model/mixing.h"
 #include "sim/plan/impl/loads.h"
 
@@ -43,6 +45,11 @@ SizedSequence sized(const Batch& batch, std::size_t sequence) {
 std::int64_t tokens_of(const Batch& batch, std::span<const std::size_t> sequences) {
   return std::accumulate(sequences.begin(), sequences.end(), std::int64_t{0},
                          [&](std::int64_t sum, std::size_t i) { return sum + batch.sequences[i].tokens; });
+}
+
+Batch rounded(Batch batch, std::int64_t multiple) {
+  for (Sequence& sequence : batch.sequences) sequence.tokens = rounded_up(sequence.tokens, multiple);
+  return batch;
 }
 
 double work_of(const WorkModel& work, std::int64_t tokens) {
@@ -183,7 +190,7 @@ std::vector<SequencePack> first_fit(const Batch& batch, const SequenceList& sequ
   FirstFit rooms(sequences.size(), room);
   for (const std::size_t sequence : sequences) {
     const std::int64_t tokens = batch.sequences[sequence].tokens;
-    const std::size_t pack = rooms.place(tokens).bin;
+    const std::size_t pack = rooms.place(std::min(tokens, room)).bin;  // only an empty one has all the room
     if (pack == packs.size()) packs.emplace_back();
     packs[pack].add(sequence, tokens);
     if (std::ssize(packs[pack].sequences) == most) rooms.set_free(pack, 0);
@@ -265,13 +272,18 @@ SequencePack halve(SequencePack& pack, const Batch& batch, const SequenceWork& w
 
 }  // namespace
 
-void halve_heaviest(std::vector<SequencePack>& packs, std::size_t count, const Batch& batch, const SequenceWork& work) {
+void halve_heaviest(std::vector<SequencePack>& packs, std::size_t multiple, const Batch& batch,
+                    const SequenceWork& work) {
+  for (SequencePack& pack : packs) {
+    pack.work = 0;
+    for (const std::size_t sequence : pack.sequences) pack.work += work(batch.sequences[sequence].tokens);
+  }
   std::priority_queue<std::pair<double, std::size_t>> heaviest;  // work, pack
   const auto put = [&](std::size_t pack) {
     if (packs[pack].sequences.size() > 1) heaviest.emplace(packs[pack].work, pack);
   };
   for (std::size_t pack = 0; pack < packs.size(); ++pack) put(pack);
-  while (packs.size() < count && !heaviest.empty()) {
+  while (packs.size() % multiple != 0 && !heaviest.empty()) {
     const std::size_t pack = heaviest.top().second;
     heaviest.pop();
     SequencePack second = halve(packs[pack], batch, work);
@@ -279,6 +291,29 @@ void halve_heaviest(std::vector<SequencePack>& packs, std::size_t count, const B
     put(pack);
     put(packs.size() - 1);
   }
+}
+
+void split_off(std::vector<SequencePack>& packs, std::span<const std::size_t> givers, std::size_t multiple,
+               const Batch& batch, Given given) {
+  for (const std::size_t giver : givers) {
+    while (packs.size() % multiple != 0 && packs[giver].sequences.size() > 1) {
+      SequencePack& from = packs[giver];
+      const auto sequence = given == Given::first ? from.sequences.begin() : std::prev(from.sequences.end());
+      SequencePack own;
+      own.add(*sequence, batch.sequences[*sequence].tokens);
+      from.tokens -= own.tokens;
+      from.sequences.erase(sequence);
+      packs.push_back(std::move(own));  // which may move `from`
+    }
+  }
+}
+
+std::vector<std::size_t> most_sequences_first(const std::vector<SequencePack>& packs) {
+  std::vector<std::size_t> order(packs.size());
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return packs[a].sequences.size() > packs[b].sequences.size(); });
+  return order;
 }
 
 std::vector<SequencePack> packs_in_turn(std::vector<std::vector<SequencePack>> by_replica) {

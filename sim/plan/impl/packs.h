@@ -36,6 +36,9 @@ struct SequencePack {
 
 [[nodiscard]] std::int64_t tokens_of(const Batch& batch, std::span<const std::size_t> sequences);
 
+/// The batch with every length rounded up to a multiple of so many tokens, at least 1. O(n).
+[[nodiscard]] Batch rounded(Batch batch, std::int64_t multiple);
+
 /// Compute seconds of a whole sequence on one rank, without the fixed time of a micro-batch.
 [[nodiscard]] double work_of(const WorkModel& work, std::int64_t tokens);
 
@@ -165,8 +168,7 @@ class PackList {
 [[nodiscard]] std::vector<SequencePack> next_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room,
                                                  std::optional<std::int64_t> most = {});
 
-/// The same, but a sequence goes to the first pack that has room for it. None may be longer than `room` (checked).
-/// O(n log n).
+/// The same, but a sequence goes to the first pack that has room for it, behind what is there. O(n log n).
 [[nodiscard]] std::vector<SequencePack> first_fit(const Batch& batch, const SequenceList& sequences, std::int64_t room,
                                                   std::optional<std::int64_t> most = {});
 
@@ -196,10 +198,24 @@ struct WorkPacks {
 [[nodiscard]] std::vector<SequencePack> pack_all_by_work(const Batch& batch, std::size_t count, std::int64_t room,
                                                          const SequenceWork& work);
 
-/// Halves packs until there are `count`, or none has several sequences: each time the one of most work, of equals the
-/// last; the second half becomes the last pack. Its sequences, those of most work first, go each to the half of less,
-/// of equals the first. `work` must be that of the packs. O(n log n log count).
-void halve_heaviest(std::vector<SequencePack>& packs, std::size_t count, const Batch& batch, const SequenceWork& work);
+/// Halves packs until their number is a multiple, or none has several sequences: each time the one of most work, of
+/// equals the last; the second half becomes the last pack. Its sequences, those of most work first, go each to the half
+/// of less, of equals the first. Packs state this work then. O(n log n log multiple).
+void halve_heaviest(std::vector<SequencePack>& packs, std::size_t multiple, const Batch& batch,
+                    const SequenceWork& work);
+
+/// Which sequence a pack gives away.
+enum class Given : std::uint8_t { first, last };
+
+/// Packs give sequences away, each of which becomes the last pack, until their number is a multiple, or none of
+/// `givers`, which are numbers of packs, has several: the first of these gives all but one, then the next. O(givers +
+/// sequences given), or O(sequences squared) of packs that give their first ones.
+void split_off(std::vector<SequencePack>& packs, std::span<const std::size_t> givers, std::size_t multiple,
+               const Batch& batch, Given given = Given::last);
+
+/// The numbers of packs, those of most sequences first, of equals the last: in this order SkyRL and NeMo RL split them
+/// off. O(packs log packs).
+[[nodiscard]] std::vector<std::size_t> most_sequences_first(const std::vector<SequencePack>& packs);
 
 /// The packs of several replicas in the order in which packs are given to replicas in turn; where a replica has none
 /// left, an empty one.

@@ -57,8 +57,12 @@ struct SkyRlPolicy final : RoomOptions {
                        position = pool.position()](const Batch& batch) {
       Packs packs = chosen == SkyRlPacker::balanced ? emptiest_fit(batch, longest_first(batch), room)
                                                     : decreasing(batch, room, position);
-      split(packs, replicas, batch, position);
-      return packs;
+      const std::size_t made = packs.size();
+      split_off(packs, most_sequences_first(packs), replicas, batch);
+      if (packs.size() % replicas == 0) return packs;
+      throw InputError(position,
+                       fmt::format("skyrl makes {} packs, which it cannot split into a multiple of {}", made, replicas),
+                       "use larger batches, or fewer replicas (a larger 'cp')");
     };
     return make_mesh_of_packs("skyrl", pool.context(), degree, pack);
   }
@@ -76,31 +80,6 @@ struct SkyRlPolicy final : RoomOptions {
                        "use a larger 'max_tokens', or packer: balanced");
     }
     return first_fit(batch, order, room);
-  }
-
-  // Last sequences become packs of their own: all but one of the pack that has most (of equals the last), then of the
-  // next.
-  static void split(Packs& packs, std::size_t replicas, const Batch& batch, const Position& position) {
-    const auto made = static_cast<std::int64_t>(packs.size());
-    const auto count = static_cast<std::size_t>(rounded_up(made, static_cast<std::int64_t>(replicas)));
-    SequenceList most_first(packs.size());
-    for (std::size_t i = 0; i < packs.size(); ++i) most_first[i] = packs.size() - 1 - i;
-    std::stable_sort(most_first.begin(), most_first.end(), [&](std::size_t a, std::size_t b) {
-      return packs[a].sequences.size() > packs[b].sequences.size();
-    });
-    for (auto from = most_first.begin(); packs.size() < count; ++from) {
-      if (from == most_first.end()) {
-        throw InputError(
-            position, fmt::format("skyrl makes {} packs, which it cannot split into a multiple of {}", made, replicas),
-            "use larger batches, or fewer replicas (a larger 'cp')");
-      }
-      while (packs.size() < count && packs[*from].sequences.size() > 1) {
-        const std::size_t last = packs[*from].sequences.back();
-        packs[*from].sequences.pop_back();
-        packs[*from].tokens -= batch.sequences[last].tokens;
-        packs.emplace_back().add(last, batch.sequences[last].tokens);
-      }
-    }
   }
 };
 
@@ -356,11 +335,7 @@ struct PrimeRlPolicy final : PolicyOptions {
                        work = context.work](const Batch& batch) {
       const auto cost = [&](std::int64_t tokens) { return work_of(work, tokens); };
       Packs packs = first_fit(batch, longest_first(batch), room);
-      for (SequencePack& each : packs) {
-        for (const std::size_t sequence : each.sequences) each.work += cost(batch.sequences[sequence].tokens);
-      }
-      const std::int64_t wanted = rounded_up(std::ssize(packs), static_cast<std::int64_t>(replicas));
-      if (replicas > 1) halve_heaviest(packs, static_cast<std::size_t>(wanted), batch, cost);
+      halve_heaviest(packs, replicas, batch, cost);
       return dealt(packs, replicas);
     };
     return make_mesh_of_packs("prime-rl", context, degree, pack);

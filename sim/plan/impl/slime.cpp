@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -20,10 +21,10 @@ struct SlimeRules {
   bool is_miles = false;
   bool balance_data = false;
   bool balance_by_flops = false;
-  std::optional<std::size_t> micro_batch;  ///< Sequences of each micro-batch; empty: as many as its tokens allow.
-  std::size_t samples = 1;                 ///< Consecutive sequences of a rollout.
-  std::size_t multiple = 1;                ///< The number of micro-batches is a multiple of this.
-  std::int64_t limit = 1;                  ///< Tokens of a micro-batch.
+  std::optional<std::int64_t> micro_batch;  ///< Sequences of each micro-batch; empty: as many as its tokens allow.
+  std::size_t samples = 1;                  ///< Consecutive sequences of a rollout.
+  std::size_t multiple = 1;                 ///< The number of micro-batches is a multiple of this.
+  std::int64_t limit = 1;                   ///< Tokens of a micro-batch.
 };
 
 /// A step of slime (THUDM/slime 624b824a) or miles (radixark/miles 31f1ca96), build_dp_schedule: the next rollouts of
@@ -65,59 +66,52 @@ class Slime final : public BuildingPlanner {
       updates_.refuse(fmt::format("an optimizer step of {} sequences for {} replicas", sequences.size(), replicas),
                       "use larger batches, or fewer 'updates'");
     }
-    std::vector<SequenceList> packs = packs_of(batch, sequences);
-    const std::size_t count = (packs.size() + unit - 1) / unit * unit;
-    if (rules_.micro_batch && packs.size() < count) {
+    std::vector<SequencePack> packs = packs_of(batch, sequences);
+    if (rules_.micro_batch && packs.size() % unit != 0) {
       updates_.refuse(fmt::format("{} micro-batches are no multiple of {}", packs.size(), unit),
                       "choose another 'micro_batch', or leave it out");
     }
-    if (!grow_packs(packs, count, batch)) {
-      updates_.refuse(fmt::format("{} sequences make no {} micro-batches", sequences.size(), count),
+    halve_heaviest(packs, unit, batch, [](std::int64_t tokens) { return static_cast<double>(tokens); });
+    if (packs.size() % unit != 0) {
+      updates_.refuse(fmt::format("{} sequences make no multiple of {} micro-batches", sequences.size(), unit),
                       "use larger batches, or a smaller 'micro_batches_divided_by'");
     }
     const std::vector<SequenceList> dealt = dealt_to(replicas, batch, packs);
     for (std::size_t replica = 0; replica < replicas; ++replica) {
       for (const std::size_t pack : dealt[replica]) {
-        builder.add_consecutive(replica * static_cast<std::size_t>(cp_), {cp_}, packs[pack]);
+        builder.add_consecutive(replica * static_cast<std::size_t>(cp_), {cp_}, packs[pack].sequences);
       }
     }
   }
 
-  [[nodiscard]] std::vector<SequenceList> packs_of(const Batch& batch, const SequenceList& sequences) const {
-    const auto tokens = [&](std::size_t sequence) { return batch.sequences[sequence].tokens; };
-    if (rules_.micro_batch) {
-      std::vector<SequenceList> packs;
-      for (std::size_t i = 0; i < sequences.size(); ++i) {
-        if (i % *rules_.micro_batch == 0) packs.emplace_back();
-        packs.back().push_back(sequences[i]);
-      }
-      return packs;
+  [[nodiscard]] std::vector<SequencePack> packs_of(const Batch& batch, const SequenceList& sequences) const {
+    constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+    if (rules_.micro_batch) return next_fit(batch, sequences, any, rules_.micro_batch);
+    if (!rules_.balance_by_flops) {
+      return first_fit(batch, rules_.is_miles ? longest_first(batch, sequences) : sequences, rules_.limit);
     }
-    if (rules_.balance_by_flops) {
-      const std::int64_t asked = std::max<std::int64_t>(1, divided(tokens_of(batch, sequences), rules_.limit));
-      const std::size_t count = std::min(static_cast<std::size_t>(asked), sequences.size());
-      if (count == sequences.size()) return even_runs(sequences, count);
-      return differencing(sequences, count, false, [&](std::size_t sequence) { return flops(batch, sequence); });
+    const std::int64_t asked = std::max<std::int64_t>(1, divided(tokens_of(batch, sequences), rules_.limit));
+    if (asked >= std::ssize(sequences)) return next_fit(batch, sequences, any, 1);
+    std::vector<SequencePack> packs;
+    for (SequenceList& part : differencing(sequences, static_cast<std::size_t>(asked), false,
+                                           [&](std::size_t sequence) { return flops(batch, sequence); })) {
+      const std::int64_t tokens = tokens_of(batch, part);
+      packs.push_back({std::move(part), tokens, 0});
     }
-    SequenceList order = sequences;
-    if (rules_.is_miles) {
-      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return tokens(a) > tokens(b); });
-    }
-    return first_fit_packs(order, rules_.limit, tokens);
+    return packs;
   }
 
   // The numbers of the packs of every replica.
   [[nodiscard]] std::vector<SequenceList> dealt_to(std::size_t replicas, const Batch& batch,
-                                                   const std::vector<SequenceList>& packs) const {
+                                                   const std::vector<SequencePack>& packs) const {
     SequenceList numbers(packs.size());
     std::iota(numbers.begin(), numbers.end(), std::size_t{0});
     if (rules_.balance_data || rules_.balance_by_flops) {
       const bool by_tokens = rules_.is_miles && !rules_.balance_by_flops;
       return differencing(numbers, replicas, true, [&](std::size_t pack) {
+        if (by_tokens) return static_cast<ExactWork>(packs[pack].tokens);
         ExactWork sum = 0;
-        for (const std::size_t sequence : packs[pack]) {
-          sum += by_tokens ? static_cast<ExactWork>(batch.sequences[sequence].tokens) : flops(batch, sequence);
-        }
+        for (const std::size_t sequence : packs[pack].sequences) sum += flops(batch, sequence);
         return sum;
       });
     }
@@ -155,14 +149,13 @@ struct SlimePolicy final : MiniBatchOptions {
                  "leave one of them out");
     }
     const std::int64_t degree = pool.degree_of(cp);
-    SlimeRules rules{.is_miles = is_miles,
-                     .balance_data = balance_data,
-                     .balance_by_flops = balance_by_flops,
-                     .micro_batch = {},
-                     .samples = static_cast<std::size_t>(samples),
-                     .multiple = static_cast<std::size_t>(multiple),
-                     .limit = pool.micro_batch_limit(degree, max_tokens)};
-    if (micro_batch) rules.micro_batch = static_cast<std::size_t>(*micro_batch);
+    const SlimeRules rules{.is_miles = is_miles,
+                           .balance_data = balance_data,
+                           .balance_by_flops = balance_by_flops,
+                           .micro_batch = micro_batch,
+                           .samples = static_cast<std::size_t>(samples),
+                           .multiple = static_cast<std::size_t>(multiple),
+                           .limit = pool.micro_batch_limit(degree, max_tokens)};
     return std::make_unique<Slime>(pool.context(), degree, rules,
                                    UpdateRule(is_miles ? "miles" : "slime", pool, *this, "rollouts"));
   }

@@ -97,13 +97,11 @@ struct StaticPolicy final : PolicyOptions {
   }
 };
 
-// A sequence of a pack that has several becomes the last pack.
-void split_off(Packs& packs, SequencePack& from, SequenceList::const_iterator sequence, const Batch& batch) {
-  SequencePack own;
-  own.add(*sequence, batch.sequences[*sequence].tokens);
-  from.tokens -= own.tokens;
-  from.sequences.erase(sequence);
-  packs.push_back(std::move(own));  // the last use of `from`, which it may move
+// The numbers of packs from the last one back to `first`.
+std::vector<std::size_t> backwards(const Packs& packs, std::size_t first) {
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = packs.size(); i > first; --i) numbers.push_back(i - 1);
+  return numbers;
 }
 
 /// Whose DpBalancedScheduler.
@@ -136,29 +134,15 @@ struct DpBalancedPolicy final : PolicyOptions {
                        multiple_of_all =
                            static_cast<std::size_t>(context.ranks / degree * multiple)](const Batch& batch) {
       Packs packs = next_fit(batch, in_data_order(batch), room, most);
-      split(packs, whole, multiple_of_all, batch, position);
-      return packs;
+      const std::size_t made = packs.size();
+      split_off(packs, backwards(packs, whole), multiple_of_all, batch);
+      if (packs.size() % multiple_of_all == 0) return packs;
+      throw InputError(position,
+                       fmt::format("megatron-dp-balanced makes {} packs, which it cannot split into a multiple of {}",
+                                   made, multiple_of_all),
+                       "use larger batches, or fewer replicas (a larger 'cp')");
     };
     return std::make_unique<StaticMesh>("megatron-dp-balanced", context, degree, pack, OffloadRule{}, true);
-  }
-
- private:
-  // Last sequences of packs, but for the first `whole` ones, become packs of their own, from the last pack backwards,
-  // until there is a multiple.
-  static void split(Packs& packs, std::size_t whole, std::size_t multiple, const Batch& batch,
-                    const Position& position) {
-    const std::size_t made = packs.size();
-    std::size_t from = made;
-    while (packs.size() % multiple != 0) {
-      while (from > whole && packs[from - 1].sequences.size() < 2) --from;
-      if (from <= whole) {
-        throw InputError(position,
-                         fmt::format("megatron-dp-balanced makes {} packs, which it cannot split into a multiple of {}",
-                                     made, multiple),
-                         "use larger batches, or fewer replicas (a larger 'cp')");
-      }
-      split_off(packs, packs[from - 1], std::prev(packs[from - 1].sequences.end()), batch);
-    }
   }
 };
 
@@ -189,23 +173,13 @@ struct HomogeneousPolicy final : PolicyOptions {
     for (SequencePack& pack : packs)
       std::sort(pack.sequences.begin(), pack.sequences.end());  // in the order of the data
     const std::size_t made = packs.size();
-    const bool all_have_some = occupy_all(packs, groups, batch);
-    if (degree >= evened_degree && packs.size() > made && all_have_some) {
+    // Groups that have no pack in the last micro-batch get sequences of others. If those are too few, some groups stay
+    // idle. (The original fails here.)
+    split_off(packs, backwards(packs, 0), groups, batch, Given::first);
+    if (degree >= evened_degree && packs.size() > made && packs.size() % groups == 0) {
       even_out(batch, room, std::span(packs).last(groups));
     }
     return packs;
-  }
-
-  // Groups that have no pack in the last micro-batch get the first sequence of the last pack that has two. False: there
-  // are too few sequences for that, so that some groups stay idle. (The original fails here.)
-  static bool occupy_all(Packs& packs, std::size_t groups, const Batch& batch) {
-    while (packs.size() % groups != 0) {
-      const auto from = std::find_if(packs.rbegin(), packs.rend(),
-                                     [](const SequencePack& pack) { return pack.sequences.size() > 1; });
-      if (from == packs.rend()) return false;
-      split_off(packs, *from, from->sequences.begin(), batch);
-    }
-    return true;
   }
 
   // A pack that has fewer tokens than the mean gets sequences of those before it that have more, in their order: never

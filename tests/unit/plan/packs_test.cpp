@@ -78,4 +78,24 @@ TEST_CASE("first fit takes the first bin with room, behind what it holds", "[pla
   CHECK_THROWS_AS(bins.place(9), CheckFailure);
 }
 
+TEST_CASE("first fit gives a sequence longer than a pack one of its own, and fills those before it",
+          "[plan][packing]") {
+  const Batch batch = batch_of({60, 250, 50, 40, 50});
+  CHECK(sequences_of(first_fit(batch, in_data_order(batch), 100)) == std::vector<SequenceList>{{0, 3}, {1}, {2, 4}});
+  CHECK(sequences_of(first_fit(batch, in_data_order(batch), 100, 1)).size() == 5);
+}
+
+TEST_CASE("a pack gives all its sequences but one away, from either end, before the next does", "[plan][packing]") {
+  const Batch batch = batch_of({10, 20, 30, 40, 50, 60});
+  const std::vector<SequencePack> made = {{{0, 1}, 30, 0}, {{2}, 30, 0}, {{3, 4, 5}, 150, 0}};
+  std::vector<SequencePack> packs = made;
+  split_off(packs, most_sequences_first(packs), 5, batch);
+  CHECK(packs == std::vector<SequencePack>{made[0], made[1], {{3}, 40, 0}, {{5}, 60, 0}, {{4}, 50, 0}});
+  packs = made;
+  split_off(packs, SequenceList{0, 2}, 5, batch, Given::first);
+  CHECK(packs == std::vector<SequencePack>{{{1}, 20, 0}, made[1], {{4, 5}, 110, 0}, {{0}, 10, 0}, {{3}, 40, 0}});
+  split_off(packs, SequenceList{0}, 3, batch);
+  CHECK(packs.size() == 5);
+}
+
 }  // namespace hdpsim
