@@ -321,8 +321,10 @@ def cuts():
         yield CUTS, f"| `{cut}` | {row} |".replace("|  |", "| |"), [cell for cell in cells if cell]
 
 
-ARENA = ("static", "megatron-dp-balanced", "megatron-hybrid-cp", "megatron-dynamic-cp", "flexsp", "flexsp-homogeneous",
-         "hydraulis", "wlb", "skrull", "chunkflow", "distca", "zeppelin", "verl", "openrlhf", "hdp-naive", "hdp-balance")
+ARENA = ("static", "static {packing: trl}", "megatron-dp-balanced", "megatron-hybrid-cp",
+         "megatron-hybrid-cp {packing: true}", "megatron-dynamic-cp", "flexsp", "flexsp-homogeneous", "hydraulis", "wlb",
+         "skrull", "chunkflow", "distca", "distca {as: code}", "zeppelin", "verl", "openrlhf", "skyrl", "areal",
+         "prime-rl", "slime", "hdp-naive", "hdp-balance")
 
 
 def arena():
@@ -336,7 +338,8 @@ def arena():
             for point in points:
                 text = f"{runs.lead(point, plan):.2f}"
                 cells.append(text if runs.rows[point, plan]["fits"] == "true" else f"({text})")
-            yield answer(study), f"| `{plan}` | " + " | ".join(["{}"] * 9) + " |", cells
+            title = plan.replace(" {", ": {{").replace("}", "}}")
+            yield answer(study), f"| `{title}` | " + " | ".join(["{}"] * 9) + " |", cells
         yield answer(study), "| best static mesh | " + " | ".join(["{}"] * 9) + " |", \
             [f"{1 / runs('over_best_static_mean', point, 'static'):.2f}" for point in points]
         yield answer(study), "| step of `hdp-balance` over the bound | " + " | ".join(["{}"] * 9) + " |", \
@@ -374,8 +377,8 @@ def offload_or_recompute():
 
 def scaling():
     runs = Runs(f"configs/studies/scaling.yaml {ALONE}")
-    titles = {"static": "`static`", "hdp-balance {offload: auto}": "`hdp-balance`",
-              "hdp-balance {offload: auto, widen: true}": "`hdp-balance: {{widen: true}}`"}
+    titles = {"static": "`static`", "hdp-balance {offload: auto, search: none}": "`hdp-balance: {{search: none}}`",
+              "hdp-balance {offload: auto}": "`hdp-balance`"}
     rate = {(plan, point): runs("tokens_per_s", point, plan) / 1e6 for plan in titles for point in range(5)}
     for plan, title in titles.items():
         cells = [f"{rate[plan, point]:.2f}" if rate[plan, point] < 10 else digits(rate[plan, point])

@@ -10,6 +10,7 @@
 #include "sim/plan/impl/grouped_pool.h"
 #include "sim/plan/impl/loads.h"
 #include "sim/plan/impl/policies.h"
+#include "sim/plan/step_bounds.h"
 
 namespace hdpsim {
 namespace {
@@ -33,9 +34,10 @@ class Constructions {
   void widen(std::int64_t most, Contest& contest) const {
     const double least = least_step();
     double shortest = never;
-    for (const double share : {1.0, 1.03, 1.07, 1.12, 1.2, 1.3, 1.45, 1.7}) {
+    for (const double share : {1.0, 1.05, 1.12, 1.25, 1.5}) {
       if (most-- == 0 || least * share >= std::min(shortest, contest.limit())) break;
       for (const bool join : {true, false}) {
+        if (!join && size_ > 1) continue;
         const BalanceCandidate candidate{.share = least * share, .widen = true, .join = join};
         shortest = std::min(shortest, enter(balance_ranks(balanced(), candidate), contest));
       }
@@ -45,7 +47,7 @@ class Constructions {
   /// Work in even waves.
   void even(std::int64_t most, Contest& contest) const {
     const double least = least_step();
-    for (const double share : {1.0, 1.1, 1.3}) {
+    for (const double share : {1.0, 1.2}) {
       for (const std::int64_t waves : wave_counts()) {
         if (most-- == 0) return;
         const BalanceCandidate candidate{.choice = RankChoice::least_loaded, .share = least * share, .waves = waves};
@@ -77,8 +79,8 @@ class Constructions {
   [[nodiscard]] std::vector<std::int64_t> wave_counts() const {
     const std::int64_t fewest = divided(batch_.tokens, context_.capacity * context_.ranks);
     std::vector<std::int64_t> counts;
-    for (const std::int64_t tenths : {10, 15, 20, 30, 40, 60, 80}) counts.push_back(divided(fewest * tenths, 10));
-    for (std::int64_t more = 1; more <= 3; ++more) counts.push_back(fewest + more);
+    for (const std::int64_t tenths : {10, 15, 20, 30, 50}) counts.push_back(divided(fewest * tenths, 10));
+    for (std::int64_t more = 1; more <= 2; ++more) counts.push_back(fewest + more);
     std::sort(counts.begin(), counts.end());
     counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
     return counts;
@@ -132,7 +134,10 @@ class Proposers {
     for (const auto& [cp, mesh] : meshes_) {
       if (is_promising(cp, batch, effort, contest)) enter(*mesh, batch, contest);
     }
-    if (!effort.asks_others()) return;
+  }
+
+  /// The plans of other policies.
+  void propose_others(const OrderedBatch& batch, Contest& contest) const {
     for (const auto& other : others_) enter(*other, batch, contest);
   }
 
@@ -207,11 +212,7 @@ class BestPlan final : public Planner {
     const OrderedBatch ordered(batch, step);
     Contest contest(context_, effort);
     full_.propose(ordered, effort, contest);
-    // Policies fill ranks as far as they can. What suits ranks that hold less often suits pipelines, which then have
-    // more and shorter micro-batches, and keeps a device with more memory from being slower than one with less.
-    if (effort.asks_others() && half_full_.hold(ordered.order.front().tokens)) {
-      half_full_.propose(ordered, effort, contest);
-    }
+    if (effort.asks_others() && !is_near_the_bound(batch, contest)) ask(ordered, effort, contest);
     Plan best = contest.take();
     best.policy = "hdp-balance";
     best.capacity = context_.capacity;
@@ -219,6 +220,24 @@ class BestPlan final : public Planner {
   }
 
  private:
+  // Where the plan of many sequences is so near its bound, it is not worth the time that other policies take.
+  [[nodiscard]] bool is_near_the_bound(const Batch& batch, const Contest& contest) const {
+    constexpr double near = 1.015;
+    constexpr std::int64_t many = 256;
+    if (std::ssize(batch.sequences) < many) return false;
+    const BoundedPool pool{.ranks = context_.ranks, .capacity = context_.capacity, .stages = context_.stages};
+    return contest.shortest() <= near * step_bounds(batch, pool, context_.work).step();
+  }
+
+  // Policies fill ranks as far as they can. What suits ranks that hold less often suits pipelines, which then have more
+  // and shorter micro-batches, and keeps a device with more memory from being slower than one with less.
+  void ask(const OrderedBatch& batch, const Effort& effort, Contest& contest) const {
+    full_.propose_others(batch, contest);
+    if (!half_full_.hold(batch.order.front().tokens)) return;
+    half_full_.propose(batch, effort, contest);
+    half_full_.propose_others(batch, contest);
+  }
+
   PlanningContext context_;
   Proposers full_;
   Proposers half_full_;

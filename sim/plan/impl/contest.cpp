@@ -28,7 +28,7 @@ Contest::Contest(const PlanningContext& context, const Effort& effort)
       in_waves_(context.stages > 1 || context.expert_ranks > 1),
       simulates_(context.simulated_seconds && effort.simulates()),
       slack_(simulates_ ? (in_waves_ ? slack_of_waves : slack_of_rings) : 0),
-      most_simulated_(effort.times(in_waves_ ? 20 : 12)) {}
+      most_simulated_(effort.times(in_waves_ ? 20 : 10)) {}
 
 void Contest::enter(Plan plan) {
   if (update_count(plan) > 1) return;  // it trains otherwise
