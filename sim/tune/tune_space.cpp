@@ -101,9 +101,8 @@ const std::string& policy_of(const Value& plan) {
   return plan.is_map() ? plan.entries.front().key : plan.text;
 }
 
-bool leaves_offload_open(const Value& plan) {
-  return has_option(policy_of(plan), "offload") &&
-         (!plan.is_map() || plan.entries.front().value.find("offload") == nullptr);
+bool leaves_open(const Value& plan, std::string_view option) {
+  return has_option(policy_of(plan), option) && (!plan.is_map() || plan.entries.front().value.find(option) == nullptr);
 }
 
 Choice plan_choice(const Value& plan) {
@@ -115,13 +114,18 @@ Choice plan_choice(const Value& plan) {
 Dimension plan_dimension(const Study& study) {
   Dimension dimension;
   for (const StudyPlan& plan : study.plans) {
-    if (!leaves_offload_open(plan.entry)) {
-      dimension.choices.push_back(plan_choice(plan.entry));
+    const auto with = [&](const Value& entry, const char* option, const char* value) {
+      return with_option(entry, option, Value::scalar(value, entry.position));
+    };
+    // A search takes ten times as long as the algorithm, and hardly changes which mesh is best.
+    const bool searches = policy_of(plan.entry) == "hdp-balance" && leaves_open(plan.entry, "search");
+    const Value entry = searches ? with(plan.entry, "search", "none") : plan.entry;
+    if (!leaves_open(entry, "offload")) {
+      dimension.choices.push_back(plan_choice(entry));
       continue;
     }
     for (const char* offload : {"none", "auto"})
-      dimension.choices.push_back(
-          plan_choice(with_option(plan.entry, "offload", Value::scalar(offload, plan.entry.position))));
+      dimension.choices.push_back(plan_choice(with(entry, "offload", offload)));
   }
   return dimension;
 }

@@ -24,7 +24,8 @@ inline constexpr std::size_t most_candidates = 20'000;
 ///   mesh.pp           powers of two up to 16 with a layer for each stage, which divide the GPUs
 ///   mesh.capacity     that of the study, 8Ki, 16Ki, 32Ki, as long as a sequence needs, and auto
 ///   training.recompute  that of the study, [norm, activation], which is cheap to compute again, and full
-///   plans             those of the study; HDP policies that leave `offload` out with none and with auto
+///   plans             those of the study; HDP policies that leave `offload` out with none and with auto, and
+///                     hdp-balance without a search (`search: none`) unless the study states one
 /// Without a pipeline, a schedule and a placement that the space names mean nothing and stand once. Otherwise these,
 /// how groups share a sequence and what is sharded follow later, for some of them (Refinement). `root` is the study as
 /// it was written, with all paths absolute. InputError if there are too many, or if the study has a sweep.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/division.h"
 #include "sim/plan/impl/loads.h"
 
 namespace hdpsim {
@@ -129,6 +130,45 @@ double ring_seconds(const Ring& ring) {
   return static_cast<double>(ring.size.degree) * ring.seconds;
 }
 
+/// Bins of C tokens. A sequence goes to the one of least work that has room, and opens one more if none has.
+class EvenBins {
+ public:
+  /// For so many sequences at most, which also bound the bins.
+  EvenBins(std::int64_t bins, std::size_t sequences, const PlanningContext& context)
+      : context_(context), rooms_(sequences + 1) {
+    for (std::int64_t bin = 0; bin < std::min(bins, static_cast<std::int64_t>(sequences)); ++bin) open();
+  }
+
+  [[nodiscard]] std::size_t count() const { return filled_.size(); }
+
+  /// The bin that gets the sequence. O(log bins), mostly.
+  std::size_t put(std::int64_t tokens) {
+    std::size_t bin = rooms_.least({.most_used = static_cast<double>(context_.capacity - tokens)});
+    if (bin == LoadTree::none) bin = open();
+    Filled& filled = filled_[bin];
+    filled.seconds += context_.work.compute_seconds(causal_pairs(tokens), tokens);
+    filled.tokens += tokens;
+    rooms_.set(bin, filled.seconds, static_cast<double>(filled.tokens));
+    return bin;
+  }
+
+ private:
+  struct Filled {
+    double seconds = 0;
+    std::int64_t tokens = 0;
+  };
+
+  std::size_t open() {
+    filled_.emplace_back();
+    rooms_.set(filled_.size() - 1, 0, 0);
+    return filled_.size() - 1;
+  }
+
+  const PlanningContext& context_;
+  LoadTree rooms_;
+  std::vector<Filled> filled_;
+};
+
 class WaveBalancing : Balancing {
  public:
   WaveBalancing(const BalancedStep& step, const BalanceCandidate& candidate) : Balancing(step, candidate) {
@@ -170,43 +210,19 @@ class WaveBalancing : Balancing {
       short_tokens -= each.tokens;
       sizes.push_back(size);
     }
-    // Rings come first: time falls with the length.
-    const std::int64_t rest = std::ssize(order) - std::ssize(sizes);
-    const std::int64_t needed = (short_tokens + context_.capacity - 1) / context_.capacity;
     const std::int64_t slots = candidate_.waves * context_.ranks;
-    const std::int64_t bins = std::min(rest, std::max(needed, slots - taken));
-    make_packs(order, sizes, bins);
+    make_packs(order, sizes, std::max(divided(short_tokens, context_.capacity), slots - taken));
   }
 
+  // The first sequences are rings of these sizes, the others go into bins.
   void make_packs(const SizedList& order, const std::vector<RingSize>& sizes, std::int64_t bins) {
-    std::vector<std::uint32_t> pack_of;
-    std::uint32_t packs = 0;
-    std::size_t ring = 0;
-    LoadTree rooms(order.size() - sizes.size() + 1);
-    std::vector<std::pair<double, std::int64_t>> filled;  // seconds and tokens
-    const auto open = [&] {
-      filled.emplace_back(0, 0);
-      rooms.set(filled.size() - 1, 0, 0);
-    };
-    for (std::int64_t i = 0; i < bins; ++i) open();
-    for (const SizedSequence& each : order) {
-      if (ring < sizes.size()) {
-        ++ring;
-        pack_of.push_back(packs++);
-        continue;
-      }
-      std::size_t bin = rooms.least({.most_used = static_cast<double>(context_.capacity - each.tokens)});
-      if (bin == LoadTree::none) {
-        open();
-        bin = filled.size() - 1;
-      }
-      auto& [seconds, tokens] = filled[bin];
-      seconds += context_.work.compute_seconds(causal_pairs(each.tokens), each.tokens);
-      tokens += each.tokens;
-      rooms.set(bin, seconds, static_cast<double>(tokens));
-      pack_of.push_back(static_cast<std::uint32_t>(sizes.size() + bin));
+    std::vector<std::uint32_t> pack_of(sizes.size());
+    std::iota(pack_of.begin(), pack_of.end(), 0U);
+    EvenBins even(bins, order.size() - sizes.size(), context_);
+    for (const SizedSequence& each : std::span(order).subspan(sizes.size())) {
+      pack_of.push_back(static_cast<std::uint32_t>(sizes.size() + even.put(each.tokens)));
     }
-    packs_.emplace(pack_of, sizes.size() + filled.size(), [&](auto add) {
+    packs_.emplace(pack_of, sizes.size() + even.count(), [&](auto add) {
       for (const SizedSequence& each : order) add(each);
     });
     for (std::size_t i = 0; i < packs_->size(); ++i) {

@@ -1,6 +1,8 @@
 #include "sim/plan/impl/best_plan.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -115,8 +117,7 @@ class Proposers {
         group_sizes_(group_sizes(context_)),
         algorithm_(make_algorithm(context_)),
         naive_(make_hdp_naive(context_, {DealOrder::descending, options.offload})) {
-    for (const std::int64_t cp : group_sizes_) {
-      if (cp * context_.capacity < context_.context) continue;
+    for (const std::int64_t cp : degrees_that_hold_the_context()) {
       for (const DealOrder order : {DealOrder::data, DealOrder::descending}) {
         meshes_.emplace_back(cp, make_static(context_, {.cp = cp, .order = order, .offload = options.offload}));
       }
@@ -142,6 +143,17 @@ class Proposers {
   }
 
  private:
+  // Those of groups that suit the nodes, and the least.
+  [[nodiscard]] std::set<std::int64_t> degrees_that_hold_the_context() const {
+    const auto holds = [&](std::int64_t degree) { return degree * context_.capacity >= context_.context; };
+    std::set<std::int64_t> degrees;
+    std::copy_if(group_sizes_.begin(), group_sizes_.end(), std::inserter(degrees, degrees.end()), holds);
+    std::int64_t least = divided(context_.context, context_.capacity);
+    while (least < context_.ranks && context_.ranks % least != 0) ++least;
+    if (least <= context_.ranks) degrees.insert(least);
+    return degrees;
+  }
+
   void construct(const OrderedBatch& batch, const Effort& effort, Contest& contest) const {
     const std::int64_t most = effort.times(30);
     for (const std::int64_t size : group_sizes_) {

@@ -240,7 +240,7 @@ TEST_CASE("what a tuning tries near the best alone hides no winner of 2,000 cand
     all.push_back("tune.space={" + meshes +
                   ", mesh.schedule: [1f1b, zb-h1, zb-v, dualpipe], mesh.placement: [contiguous, strided], plans: "
                   "[static, {hdp-naive: {offload: auto}}, {hdp-naive: {offload: none}}, "
-                  "{hdp-balance: {offload: auto}}, {hdp-balance: {offload: none}}]}");
+                  "{hdp-balance: {search: none, offload: auto}}, {hdp-balance: {search: none, offload: none}}]}");
     double least = std::numeric_limits<double>::infinity();
     for (const auto& [plan, sum_s] : least_sums(all, candidates)) {
       CAPTURE(plan);
