@@ -372,7 +372,7 @@ def offload_or_recompute():
         [percent(1 - offloaded / kept)]
     yield answer("offload-or-recompute"), "Computing everything again costs {} %,", [percent(again / kept - 1)]
     waiting = runs("group_wait_s", 5, "hdp-balance {offload: none}") / runs.step(5, "hdp-balance {offload: none}")
-    yield answer("offload-or-recompute"), "are too few to balance ({} % of the time is waiting)", [percent(waiting)]
+    yield answer("offload-or-recompute"), "fits on 80 GB ({} % of the time is waiting,", [percent(waiting)]
 
 
 def scaling():
@@ -479,7 +479,7 @@ def moe():
     padded = Runs(f"{alone} --set moe.across=padding --set 'sweep={{mesh: {meshes % (8, 8)}}}'")
     costs = [1 - padded("tokens_per_s", point, "hdp-balance") / runs("tokens_per_s", 2 + 2 * point, "hdp-balance")
              for point in range(2)]
-    yield answer("moe"), "costs the balanced plan another {} to {} %", [digits(100 * cost, 1) for cost in sorted(costs)]
+    yield answer("moe"), "costs the balanced plan {} to {} %", [digits(100 * cost, 1) for cost in sorted(costs)]
     waits = [runs("group_wait_s", point, "hdp-balance") / runs.step(point, "hdp-balance") for point in (2, 4)]
     yield answer("moe"), "the balanced plan then waits {} or {} % of its time", [percent(wait) for wait in waits]
     lost = [1 - runs("tokens_per_s", point + 1, "hdp-balance") / runs("tokens_per_s", point, "hdp-balance")
