@@ -173,7 +173,7 @@ TEST_CASE("hdp-balance: more capacity, faster NICs and faster NVLink cost hardly
           "[property][best]") {
   constexpr double no_worse = 1.01;
   constexpr double much = 1.15;
-  constexpr std::int64_t one_in = 40;  // may be slower by more than a hundredth
+  constexpr std::int64_t one_in = 20;  // may be slower by more than a hundredth
   Arena arena;
   std::int64_t slower = 0;
   std::int64_t changes = 0;

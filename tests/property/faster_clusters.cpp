@@ -27,6 +27,8 @@ namespace hdpsim {
 namespace {
 
 constexpr double speed_tolerance = 0.02;
+// Bounds are in the planners' prices, straight lines between their probes: the best plans are up to 4 % below them.
+constexpr double price_tolerance = 0.05;
 
 using tests::one_of;
 
@@ -165,7 +167,7 @@ std::map<std::string, double> step_times(const Setting& setting, FasterProfiles&
       point.spec.grain = grain;
       const double seconds = simulate_plan(program, *world, conditions_of(point)).step_time.seconds();
       INFO(plans[i] << ", " << name << ", over its bound: " << seconds / bound - 1);
-      CHECK(bound <= seconds * (1 + speed_tolerance));
+      CHECK(bound <= seconds * (1 + price_tolerance));
       times[plans[i] + ", " + name] = seconds;
     }
   }
