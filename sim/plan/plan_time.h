@@ -34,7 +34,8 @@ struct PlanTime {
 /// run.
 class PlanClock {
  public:
-  explicit PlanClock(std::size_t ranks) : time_{std::vector<double>(ranks), std::vector<double>(ranks), std::vector<double>(ranks)} {}
+  explicit PlanClock(std::size_t ranks)
+      : time_{std::vector<double>(ranks), std::vector<double>(ranks), std::vector<double>(ranks)} {}
   /// Runs a micro-batch after those that its ranks have run. O(group size).
   void run(std::span<const HdpRank> group, double seconds);
   [[nodiscard]] const PlanTime& time() const { return time_; }

@@ -127,6 +127,11 @@ class Arena {
   Catalog catalog_{HDPSIM_SOURCE_DIR};
 };
 
+std::string replay(std::uint64_t seed, const RandomStudy& drawn) {
+  return fmt::format("replay: HDPSIM_SEED={} test_property [best]\n{}{} sequences", seed, drawn.text,
+                     drawn.batch.sequences.size());
+}
+
 /// A policy that was faster, and by how much.
 struct Behind {
   std::string policy;
@@ -156,8 +161,7 @@ TEST_CASE("hdp-balance is as fast as the fastest other policy, in nearly all sma
   for (const std::uint64_t seed : seeds) {
     RandomStream random(seed, "best plan");
     const RandomStudy drawn = random_study(random);
-    INFO("replay: HDPSIM_SEED=" << seed << " test_property [best]\n"
-                                << drawn.text << drawn.batch.sequences.size() << " sequences");
+    INFO(replay(seed, drawn));
     const auto ours = arena.run(drawn, "hdp-balance");
     REQUIRE(ours);
     CHECK(ours->fits);
@@ -180,8 +184,7 @@ TEST_CASE("hdp-balance: more capacity, faster NICs and faster NVLink cost hardly
   for (const std::uint64_t seed : tests::seeds(small_studies)) {
     RandomStream random(seed, "best plan");
     const RandomStudy drawn = random_study(random);
-    INFO("replay: HDPSIM_SEED=" << seed << " test_property [best]\n"
-                                << drawn.text << drawn.batch.sequences.size() << " sequences");
+    INFO(replay(seed, drawn));
     const auto before = arena.run(drawn, "hdp-balance");
     REQUIRE(before);
     for (const std::string& more : drawn.improvements) {

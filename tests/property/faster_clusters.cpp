@@ -27,8 +27,8 @@ namespace hdpsim {
 namespace {
 
 constexpr double speed_tolerance = 0.02;
-// Bounds are in the planners' prices, straight lines between their probes: the best plans are up to 4 % below them.
-constexpr double price_tolerance = 0.05;
+// Bounds are in the planners' prices, straight lines between their probes: the best plans end up to 3 % before them.
+constexpr double price_tolerance = 0.03;
 
 using tests::one_of;
 

@@ -131,9 +131,9 @@ class Proposers {
   void propose(const OrderedBatch& batch, const Effort& effort, Contest& contest) const {
     enter(*algorithm_, batch, contest);
     construct(batch, effort, contest);
-    if (is_promising(1, batch, effort, contest)) enter(*naive_, batch, contest);
+    if (is_promising(context_, batch, effort, contest)) enter(*naive_, batch, contest);
     for (const auto& [cp, mesh] : meshes_) {
-      if (is_promising(cp, batch, effort, contest)) enter(*mesh, batch, contest);
+      if (is_promising(in_groups(context_, cp, batch), batch, effort, contest)) enter(*mesh, batch, contest);
     }
   }
 
@@ -157,21 +157,20 @@ class Proposers {
   void construct(const OrderedBatch& batch, const Effort& effort, Contest& contest) const {
     const std::int64_t most = effort.times(30);
     for (const std::int64_t size : group_sizes_) {
-      if (!is_promising(size, batch, effort, contest)) continue;
       const PlanningContext groups = in_groups(context_, size, batch);
+      if (!is_promising(groups, batch, effort, contest)) continue;
       const Constructions constructions(context_, size, groups, options_, batch);
       constructions.widen(most, contest);
       if (context_.stages > 1 || context_.expert_ranks > 1) constructions.even(most, contest);
     }
   }
 
-  // Whether groups of `size` ranks, with all that they compute spread evenly, end earlier than the best plan so far.
-  [[nodiscard]] bool is_promising(std::int64_t size, const OrderedBatch& batch, const Effort& effort,
-                                  const Contest& contest) const {
+  // Whether these groups, with all that they compute spread evenly, end earlier than the best plan so far.
+  static bool is_promising(const PlanningContext& groups, const OrderedBatch& batch, const Effort& effort,
+                           const Contest& contest) {
     constexpr double worth_the_effort = 0.98;
-    const WorkModel work = in_groups(context_, size, batch).work;
-    const double seconds = work.per_area * batch.pairs + work.per_token * static_cast<double>(batch.tokens);
-    const double share = seconds * static_cast<double>(size) / static_cast<double>(context_.ranks);
+    const double seconds = groups.work.compute_seconds(batch.pairs, batch.tokens);
+    const double share = seconds / static_cast<double>(groups.ranks);
     return share < contest.shortest() * (effort.asks_others() ? 1 : worth_the_effort);
   }
 

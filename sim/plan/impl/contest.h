@@ -9,10 +9,11 @@
 
 namespace hdpsim {
 
-/// What takes a time that grows with the sequences and ranks is done so many times, and fewer where they are many.
+/// How much a search for the best plan tries, which is less for larger batches and pools.
 struct Effort {
   std::int64_t size;  ///< Sequences and ranks.
 
+  /// How often something is tried whose time grows with the size: `most` times up to 4,096, at least twice.
   [[nodiscard]] std::int64_t times(std::int64_t most) const {
     return std::clamp<std::int64_t>(most * small / size, 2, most);
   }

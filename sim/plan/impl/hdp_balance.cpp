@@ -165,7 +165,7 @@ struct BalancePolicy final : PolicyOptions, BalanceOptions {
 
  private:
   static bool states_algorithm(const PoolFit& pool) {
-    const auto names = {"balance", "buckets", "delta", "pack_groups", "placement", "spread", "widen"};
+    const auto names = {"balance", "buckets", "delta", "margin", "pack_groups", "placement", "spread", "widen"};
     return std::any_of(names.begin(), names.end(), [&](const char* name) { return pool.states(name); });
   }
 };

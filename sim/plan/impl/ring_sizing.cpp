@@ -19,6 +19,17 @@ double round_down(double ratio) {
   return std::floor(ratio * decimals + 1e-6) / decimals;
 }
 
+// The place of the least of values that fall and then rise.
+template <class Value>
+std::int64_t turn_of(std::int64_t first, std::int64_t last, const Value& value) {
+  if (last == first || value(last) <= value(last - 1)) return last;
+  while (last > first) {
+    const std::int64_t middle = first + (last - first) / 2;
+    (value(middle) <= value(middle + 1) ? last : first) = value(middle) <= value(middle + 1) ? middle : middle + 1;
+  }
+  return first;
+}
+
 }  // namespace
 
 double RingSizing::seconds(double area, std::int64_t tokens, const RingSize& size, bool near) const {
@@ -45,21 +56,6 @@ double RingSizing::work(std::int64_t tokens, const RingSize& size) const {
 std::int64_t RingSizing::plain_degree(std::int64_t tokens) const {
   return divided(tokens, context_.capacity);
 }
-
-namespace {
-
-// The place of the least of values that fall and then rise.
-template <class Value>
-std::int64_t turn_of(std::int64_t first, std::int64_t last, const Value& value) {
-  if (last == first || value(last) <= value(last - 1)) return last;
-  while (last > first) {
-    const std::int64_t middle = first + (last - first) / 2;
-    (value(middle) <= value(middle + 1) ? last : first) = value(middle) <= value(middle + 1) ? middle : middle + 1;
-  }
-  return first;
-}
-
-}  // namespace
 
 std::int64_t RingSizing::narrowest_within(std::int64_t tokens, const RingSize& size, double seconds,
                                           std::int64_t most) const {

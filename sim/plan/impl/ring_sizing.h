@@ -48,7 +48,7 @@ class RingSizing {
   /// D without offload: ceil(s / C).
   [[nodiscard]] std::int64_t plain_degree(std::int64_t tokens) const;
   /// The least D from `size.degree` to `most` whose ring takes at most `seconds`; the fastest if there is none. Groups
-  /// of at most the ranks of a node count as sharing one. O((log D)^2).
+  /// of at most the ranks of a node count as sharing one. O(log D).
   [[nodiscard]] std::int64_t narrowest_within(std::int64_t tokens, const RingSize& size, double seconds,
                                               std::int64_t most) const;
   /// Seconds of one rank of a ring of that size, including recompute and waits for copies. `near`: the ranks share a

@@ -154,7 +154,7 @@ TEST_CASE("sizing: a ring that must end in time takes no more ranks than that ne
   context.work.per_token = 1;
   context.work.per_ring_step = 1;
   context.work = test::with_plain_rings(context.work);
-  // D ranks take 3600 / D + (D - 1) s: 120 s on 60 ranks and 119 s on those near their root, 60.
+  // D ranks take 3600 / D + D - 1 s, which falls up to D = 60 and rises from there on.
   const RingSizing sizing(context, {});
   const auto seconds = [&](std::int64_t degree) { return sizing.seconds(3600, {degree}); };
   const std::int64_t in_time = sizing.narrowest_within(3600, {36}, 150, 100);
