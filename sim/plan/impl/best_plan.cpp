@@ -161,7 +161,7 @@ class Proposers {
       if (!is_promising(groups, batch, effort, contest)) continue;
       const Constructions constructions(context_, size, groups, options_, batch);
       constructions.widen(most, contest);
-      if (context_.stages > 1 || context_.expert_ranks > 1) constructions.even(most, contest);
+      if (in_waves()) constructions.even(most, contest);
     }
   }
 
@@ -181,10 +181,14 @@ class Proposers {
     }
   }
 
-  // The other policies with their defaults, as far as they suit the pool.
+  [[nodiscard]] bool in_waves() const { return context_.stages > 1 || context_.expert_ranks > 1; }
+
+  // The other policies with their defaults, as far as they suit the pool. Those that take long have found better packs
+  // for ranks that wait for each other, and nothing worth their time elsewhere.
   void add_others(const Position& position) {
     for (const PolicyKind& kind : policies()) {
       if (kind.name == "hdp-balance" || kind.name == "hdp-naive" || kind.name == "static") continue;
+      if (kind.takes_long && !in_waves()) continue;
       Diagnostics found;
       const Value no_options = Value::map(position);
       const auto options = kind.read(no_options, found);

@@ -97,10 +97,13 @@ struct FlexSpPolicy final : PolicyOptions {
 PolicyKind flexsp_policy() {
   KeyTable<FlexSpPolicy> keys("flexsp");
   add_min_cp(keys);
-  return policy_kind("flexsp",
-                     "FlexSP: micro-batches of even tokens, in each of which the pool is divided into groups of unlike "
-                     "powers of two of ranks that end together",
-                     std::move(keys));
+  PolicyKind kind =
+      policy_kind("flexsp",
+                  "FlexSP: micro-batches of even tokens, in each of which the pool is divided into groups of unlike "
+                  "powers of two of ranks that end together",
+                  std::move(keys));
+  kind.takes_long = true;
+  return kind;
 }
 
 }  // namespace hdpsim

@@ -234,13 +234,15 @@ PolicyKind hydraulis_policy() {
             "at once, by its authors' price of a step alone, in which every micro-batch of a pipeline lasts as long as "
             "the costliest one",
             {});
-  return policy_kind(
+  PolicyKind kind = policy_kind(
       "hydraulis",
       "Hydraulis: of several strategies, each a list of pipelines of unlike degrees of context parallelism, "
       "every step has the one that ends first by the policy's own prices; sequences are dispatched to "
       "pipelines, and packed into micro-batches of even work in each. All pipelines have the mesh's tp "
       "and pp: no parameters move between steps, and pipelines of unlike tp or pp are not modelled",
       std::move(keys));
+  kind.takes_long = true;
+  return kind;
 }
 
 }  // namespace hdpsim

@@ -34,6 +34,8 @@ struct PolicyKind {
   std::string meaning;           ///< A sentence for the reference page.
   std::vector<KeyText> options;  ///< The declarations of its options.
   std::function<std::shared_ptr<const PolicyOptions>(const Value& stated, Diagnostics& diagnostics)> read;
+  /// A plan takes it tens of milliseconds also where there is little to decide.
+  bool takes_long = false;
 };
 
 /// Declares the policy whose options `keys` reads; `Options` is a PolicyOptions.
@@ -45,7 +47,7 @@ template <class Options>
     (void)table->read(stated, *options, diagnostics);
     return std::shared_ptr<const PolicyOptions>(std::move(options));
   };
-  return {std::move(name), std::move(meaning), table->texts(), read};
+  return {std::move(name), std::move(meaning), table->texts(), read, false};
 }
 
 [[nodiscard]] PolicyKind static_policy();
