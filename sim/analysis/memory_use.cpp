@@ -9,6 +9,7 @@
 
 #include "sim/base/division.h"
 #include "sim/model/parameters.h"
+#include "sim/model/sharing_form.h"
 #include "sim/model/work.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/plan/served_cut.h"
@@ -22,10 +23,10 @@ double forward_share(const MicroBatch& micro_batch, const WorkModel& work) {
   return all > 0 ? work.forward_seconds(micro_batch.area(), micro_batch.tokens()) / all : 0;
 }
 
-// Of a micro-batch whose cut asks for it.
 std::optional<OwnExchange> own_exchange_of(const MicroBatch& micro_batch) {
   const std::optional<KeyExchange> exchange = own_exchange(micro_batch);
-  return exchange ? std::optional(own_exchange_load(micro_batch, *exchange)) : std::nullopt;
+  if (!exchange) return std::nullopt;
+  return micro_batch.exchange ? OwnExchange{*exchange} : own_exchange_load(micro_batch, *exchange);
 }
 
 /// What the memory of a micro-batch follows from, if it is neither a chunk of a sequence in order nor of an expert
@@ -36,6 +37,7 @@ struct LoadSize {
   double pairs;  ///< 0 where they do not count.
   double offload;
   bool token_wise;
+  std::optional<KeyExchange> exchange;  ///< In place of the recipe's.
   friend bool operator==(const LoadSize&, const LoadSize&) = default;
 };
 
@@ -52,8 +54,12 @@ struct LoadSizeHash {
 };
 
 LoadSize size_of(const MicroBatch& micro_batch, const Recipe& recipe) {
-  return {micro_batch.tokens_per_rank(), micro_batch.group.size(),
-          recipe.flash_attention ? 0 : micro_batch.pairs_per_rank(), micro_batch.offload, micro_batch.token_wise};
+  return {micro_batch.tokens_per_rank(),
+          micro_batch.group.size(),
+          recipe.flash_attention ? 0 : micro_batch.pairs_per_rank(),
+          micro_batch.offload,
+          micro_batch.token_wise,
+          own_exchange(micro_batch)};
 }
 
 }  // namespace
@@ -85,7 +91,7 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
     const MicroBatchId id(i);
     const bool in_chunks = micro_batch.repeats_forward || micro_batch.continues || pipeline_.is_continued(id);
     auto number = static_cast<std::uint32_t>(added.loads.size());
-    if (!has_groups && !in_chunks && !own_exchange(micro_batch)) {
+    if (!has_groups && !in_chunks && !exchange_of(micro_batch.cut)) {
       number = known.try_emplace(size_of(micro_batch, setting.recipe), number).first->second;
     }
     added.numbers.push_back(number);

@@ -58,7 +58,7 @@ class CutPrices {
 
 void cut_open(Plan& plan, std::optional<TokenCut> cut, const CutPrices& prices) {
   for (MicroBatch& micro_batch : plan.micro_batches) {
-    const bool is_shared = micro_batch.group.size() > 1 && micro_batch.local.empty();
+    const bool is_shared = micro_batch.group.size() > 1 && micro_batch.local.empty() && !micro_batch.exchange;
     const bool is_open = is_shared && micro_batch.cut == TokenCut::per_document;
     if (is_open) micro_batch.cut = cut ? *cut : prices.faster(micro_batch);
   }

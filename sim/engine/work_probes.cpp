@@ -455,6 +455,18 @@ WorkModel read_work(const LoweringOptions& lowering, std::int64_t capacity, cons
   }
 }
 
+// Rings of parties of ranks that trade have steps and hops as other rings have.
+void read_traders(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine, WorkModel& work) {
+  LoweringOptions ring = lowering;
+  ring.recipe.key_exchange = KeyExchange::ring;
+  const WorkModel joined = read_work(ring, capacity, machine);
+  work.per_ring_token = joined.per_ring_token;
+  work.per_ring_step = joined.per_ring_step;
+  work.traders = RingsOfTraders{.heads = common_kv_heads(lowering.model, lowering.mesh.tp),
+                                .most = lowering.recipe.a2a_ranks,
+                                .ring = joined.passes};
+}
+
 // Scales the coefficients of the widest hop by the ratios of its bandwidth and latency to those of a hop within a node.
 RingHops hops_within_node(const WorkModel& work, std::int64_t ranks, const Machine& machine) {
   const auto hop_to = [&](std::int64_t rank) {
@@ -473,6 +485,8 @@ RingHops hops_within_node(const WorkModel& work, std::int64_t ranks, const Machi
 WorkModel work_model_of(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine,
                         std::int64_t ranks_per_node) {
   WorkModel work = read_work(lowering, capacity, machine);
+  work.exchange = lowering.recipe.key_exchange;
+  if (work.ranks_share && work.exchange == KeyExchange::all_to_all) read_traders(lowering, capacity, machine, work);
   work.ranks_per_node = ranks_per_node;
   if (ranks_per_node > 1) work.within_node = hops_within_node(work, lowering.mesh.hdp, machine);
   return work;

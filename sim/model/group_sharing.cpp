@@ -17,6 +17,13 @@ std::int64_t common_kv_heads(const Transformer& model, std::int64_t tp) {
   return std::max<std::int64_t>(1, common);
 }
 
+std::int64_t ranks_that_trade(std::int64_t ranks, std::int64_t heads, std::int64_t most) {
+  std::int64_t party = std::gcd(ranks, heads);
+  if (most == 0) return party;
+  while (party > most || ranks % party != 0 || heads % party != 0) --party;
+  return party;
+}
+
 GroupSharing group_sharing(KeyExchange exchange, std::int64_t kv_heads, const Recipe& recipe, std::int64_t ranks) {
   if (ranks == 1) return {};
   GroupSharing sharing = sharing_form(exchange).over(ranks, kv_heads, recipe);

@@ -44,6 +44,10 @@ struct GroupSharing {
   return group_sharing(recipe.key_exchange, common_kv_heads(model, tp), recipe, ranks);
 }
 
+/// The ranks of a group of `ranks` that trade tokens for heads with each other: the largest divisor of the group that
+/// divides the `heads` of a device and is at most `most`, unless that is 0.
+[[nodiscard]] std::int64_t ranks_that_trade(std::int64_t ranks, std::int64_t heads, std::int64_t most);
+
 /// Bytes of the queries, or of attention's outputs, of `tokens` tokens on one of `tp` devices.
 [[nodiscard]] Bytes query_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp);
 [[nodiscard]] Bytes attention_output_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp);

@@ -89,6 +89,11 @@ std::optional<KeyExchange> exchange_of(std::optional<TokenCut> cut) {
   return cut == TokenCut::served ? std::optional(KeyExchange::servers) : std::nullopt;
 }
 
+bool passes_all(KeyExchange exchange) {
+  return exchange == KeyExchange::ring || exchange == KeyExchange::query_ring || exchange == KeyExchange::all_gather ||
+         exchange == KeyExchange::all_to_all;
+}
+
 bool has_layers_of_few_keys(const Transformer& model) {
   return has_layer(model, [](const Layer& layer) { return layer.linear || most_keys(layer) > 0; });
 }

@@ -106,6 +106,9 @@ class SharingForm {
 /// The way to share that a cut asks for, whatever the recipe. Empty: the recipe's.
 [[nodiscard]] std::optional<KeyExchange> exchange_of(std::optional<TokenCut> cut);
 
+/// Whether what a group exchanges is the same for any spans of as many tokens, in layers that see all of a sequence.
+[[nodiscard]] bool passes_all(KeyExchange exchange);
+
 /// Whether some layers mix tokens linearly or see a part of the tokens before each.
 [[nodiscard]] bool has_layers_of_few_keys(const Transformer& model);
 

@@ -122,7 +122,9 @@ bool has_chunks_in_order(const Plan& plan) {
 }
 
 std::optional<KeyExchange> own_exchange(const MicroBatch& micro_batch) {
-  return micro_batch.group.size() > 1 ? exchange_of(micro_batch.cut) : std::nullopt;
+  if (micro_batch.group.size() == 1) return std::nullopt;
+  const std::optional<KeyExchange> of_cut = exchange_of(micro_batch.cut);
+  return of_cut ? of_cut : micro_batch.exchange;
 }
 
 std::int64_t span_count(const MicroBatch& micro_batch) {

@@ -53,6 +53,8 @@ struct MicroBatch {
   /// al. 2025, arXiv 2505.19609, section 4.2).
   std::vector<LocalSpans> local = {};
   TokenCut cut = TokenCut::per_document;  ///< No matter in a group of one rank.
+  /// How a group of several whose spans are all cut per document shares them. Empty: as the recipe says, or the cut.
+  std::optional<KeyExchange> exchange = {};
   /// Only under TokenCut::served; by span and begin, none twice. The holders compute the attention of other queries.
   std::vector<ServedQueries> moved = {};
   double offload = 0;  ///< Share of the activations of all but two layers that goes to host memory; 0 to 1.
@@ -114,8 +116,8 @@ struct Plan {
 /// Whether micro-batches of the plan continue others. O(micro-batches).
 [[nodiscard]] bool has_chunks_in_order(const Plan& plan);
 
-/// The way to share a sequence that the cut of a group of several asks for (exchange_of), whatever the recipe. Planners
-/// know no times of its exchanges: what they measure shares in the recipe's way. Empty: the recipe's.
+/// The way to share a sequence that the cut of a group of several asks for (exchange_of), or the plan, whatever the
+/// recipe. Empty: the recipe's.
 [[nodiscard]] std::optional<KeyExchange> own_exchange(const MicroBatch& micro_batch);
 
 /// One of the two parts of a span that a rank holds: tokens [begin, begin + tokens) of the sequence.

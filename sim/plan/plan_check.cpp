@@ -37,6 +37,7 @@ class Checker {
     check_header();
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
       check_group(id);
+      check_exchange(id);
       check_local(id);
       check_moved(id);
       check_capacity(id);
@@ -104,6 +105,15 @@ class Checker {
   [[nodiscard]] bool are_sound(const std::vector<HdpRank>& group) const {
     const bool rise = std::adjacent_find(group.begin(), group.end(), std::greater_equal<>()) == group.end();
     return rise && (group.empty() || static_cast<std::int64_t>(group.back().index()) < plan_.ranks);
+  }
+
+  void check_exchange(std::size_t id) {
+    const MicroBatch& micro_batch = plan_.micro_batches[id];
+    if (!micro_batch.exchange) return;
+    if (micro_batch.group.size() == 1) micro_batch_problem(id, "of one rank has an exchange");
+    if (micro_batch.cut != TokenCut::per_document) {
+      micro_batch_problem(id, "has an exchange of its own, and a cut that is not per_document");
+    }
   }
 
   // Where nothing is shared, single ranks have micro-batches of their own.

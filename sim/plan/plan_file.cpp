@@ -174,16 +174,25 @@ class PlanReader {
     return word ? std::optional(all_key_exchanges()[*word]) : std::nullopt;
   }
 
-  // A micro-batch states what its cut asks for, or what the plan says anyhow.
+  [[nodiscard]] static bool is_free(const MicroBatch& micro_batch) {
+    return micro_batch.group.size() > 1 && micro_batch.cut == TokenCut::per_document;
+  }
+
+  // A micro-batch states what its cut asks for, a way of its own, or what the plan says anyhow.
   void check_exchanges() {
     for (const StatedExchange& stated : exchanges_) {
-      const MicroBatch& micro_batch = plan_.micro_batches[stated.micro_batch];
+      MicroBatch& micro_batch = plan_.micro_batches[stated.micro_batch];
       const auto expected = exchange_in(read_, micro_batch);
-      if (!expected || stated.exchange == *expected) continue;
+      if (expected && stated.exchange == *expected) continue;
+      if (is_free(micro_batch) && stated.exchange != KeyExchange::servers) {
+        micro_batch.exchange = stated.exchange;
+        continue;
+      }
+      if (!expected) continue;
       diagnostics_.error(
           stated.position,
           fmt::format("its group shares keys by {}, not {}", exchange_word(*expected), exchange_word(stated.exchange)),
-          "a micro-batch differs from the plan where its cut asks for that; leave 'exchange' out");
+          "groups of several ranks may differ from the plan, if nothing but documents is cut; leave 'exchange' out");
     }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/model/sharing_form.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/plan/group_cut.h"
 #include "sim/plan/updates.h"
@@ -60,14 +61,15 @@ double micro_batch_seconds(const MicroBatch& micro_batch, std::int64_t layers, c
   const double tokens = static_cast<double>(micro_batch.shared_tokens()) / static_cast<double>(degree);
   const bool near = work.near(micro_batch.group);
   const double area = area_of_busiest(micro_batch);
-  if (own_exchange(micro_batch)) {
+  if (degree > 1 && exchange_of(micro_batch.cut)) {
     const double compute = work.compute_seconds(area / static_cast<double>(degree), micro_batch.tokens_per_rank());
     return std::max(work.least, work.per_micro_batch + compute);
   }
   const double twice = micro_batch.repeats_forward ? work.forward_seconds(area, micro_batch.shared_tokens()) : 0;
   const double moved = offload_seconds(work, area / static_cast<double>(degree), tokens, layers, micro_batch.offload,
                                        micro_batch.token_wise);
-  return work.seconds(area, micro_batch.shared_tokens(), degree, near) + moved + twice +
+  const WorkModel& way = work.in(micro_batch.exchange);
+  return way.seconds_in_this_way(area, micro_batch.shared_tokens(), degree, near) + moved + twice +
          longest_alone(micro_batch, work);
 }
 

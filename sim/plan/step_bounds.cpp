@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sim/base/division.h"
+#include "sim/model/sharing_form.h"
 
 namespace hdpsim {
 namespace {
@@ -34,14 +35,10 @@ RingWork ring_work(std::int64_t tokens, const RingPasses& ring) {
   return work;
 }
 
-// The least seconds of all ranks together that a sequence takes on at least `least` of `ranks` ranks.
-double least_work(std::int64_t tokens, std::int64_t least, std::int64_t ranks, const WorkModel& work) {
-  double best = std::numeric_limits<double>::infinity();
-  if (least == 1) best = work.compute_seconds(causal_pairs(tokens), tokens);
-  const std::int64_t narrowest = std::max<std::int64_t>(2, least);
-  if (narrowest > ranks) return best;
-  const RingWork ring = ring_work(tokens, work.passes);
-  best = std::min({best, ring.at(narrowest), ring.at(ranks)});
+// The same on the number of ranks from `narrowest` to `ranks` on which it is least.
+double least_in_rings(std::int64_t tokens, std::int64_t narrowest, std::int64_t ranks, const RingPasses& passes) {
+  const RingWork ring = ring_work(tokens, passes);
+  const double best = std::min(ring.at(narrowest), ring.at(ranks));
   if (ring.divided <= 0 || ring.per_rank <= 0) return best;  // the least is at an end
   const double turn = std::sqrt(ring.divided / ring.per_rank);
   const auto below = static_cast<std::int64_t>(
@@ -49,14 +46,32 @@ double least_work(std::int64_t tokens, std::int64_t least, std::int64_t ranks, c
   return std::min({best, ring.at(below), ring.at(std::min(below + 1, ranks))});
 }
 
+// The least seconds of all ranks together that a sequence takes on at least `least` of `ranks` ranks.
+double least_work(std::int64_t tokens, std::int64_t least, std::int64_t ranks, const WorkModel& work) {
+  double best = std::numeric_limits<double>::infinity();
+  if (least == 1) best = work.compute_seconds(causal_pairs(tokens), tokens);
+  const std::int64_t narrowest = std::max<std::int64_t>(2, least);
+  if (narrowest > ranks) return best;
+  best = std::min(best, least_in_rings(tokens, narrowest, ranks, work.passes));
+  for (const WorkModel& other : work.others) {
+    best = std::min(best, least_in_rings(tokens, narrowest, ranks, other.passes));
+  }
+  return best;
+}
+
+double fixed_seconds(const RingPasses& passes) {
+  double fixed = passes.per_micro_batch;
+  for (const RingPass& pass : {passes.forward, passes.backward}) fixed += pass.own.fixed + pass.last_step.fixed;
+  return fixed;
+}
+
 // The least that one rank pays once for a micro-batch.
 double fixed_seconds(const WorkModel& work, const BoundedPool& pool) {
-  if (pool.ranks == 1) return work.per_micro_batch;
-  double ring_fixed = work.passes.per_micro_batch;
-  for (const RingPass& pass : {work.passes.forward, work.passes.backward}) {
-    ring_fixed += pass.own.fixed + pass.last_step.fixed;
-  }
-  return std::min(work.per_micro_batch, ring_fixed);
+  double least = work.per_micro_batch;
+  if (pool.ranks == 1) return least;
+  least = std::min(least, fixed_seconds(work.passes));
+  for (const WorkModel& other : work.others) least = std::min(least, fixed_seconds(other.passes));
+  return least;
 }
 
 // The fewest ranks that hold a sequence: all, where not even they do.
@@ -111,7 +126,7 @@ StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkMo
 }
 
 StepBounds bounds_that_hold(const StepBounds& bounds, const Plan& plan) {
-  const auto has_own = [](const MicroBatch& micro_batch) { return own_exchange(micro_batch).has_value(); };
+  const auto has_own = [](const MicroBatch& micro_batch) { return exchange_of(micro_batch.cut).has_value(); };
   const bool shares_otherwise = std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), has_own);
   return has_chunks_in_order(plan) || shares_otherwise ? StepBounds{.area = bounds.area} : bounds;
 }

@@ -2,11 +2,20 @@
 
 #include <algorithm>
 
+#include "sim/model/group_sharing.h"
+
 namespace hdpsim {
 namespace {
 
 double exchange(const RingHops& share, const RingHops& hop, double tokens) {
   return share.per_step * hop.per_step + share.per_token * hop.per_token * tokens;
+}
+
+void drop_fixed_costs(RingPasses& passes) {
+  passes.per_micro_batch = 0;
+  for (RingPass* pass : {&passes.forward, &passes.backward}) {
+    for (StepCost* cost : {&pass->own, &pass->step, &pass->last_step, &pass->traded}) cost->fixed = 0;
+  }
 }
 
 }  // namespace
@@ -21,15 +30,61 @@ double RingPass::seconds(double block_area, double tokens, std::int64_t ranks, c
 }
 
 double WorkModel::seconds(double area, std::int64_t tokens, std::int64_t degree, bool near) const {
+  double least_seconds = seconds_in_this_way(area, tokens, degree, near);
+  if (degree == 1) return least_seconds;
+  for (const WorkModel& other : others) {
+    least_seconds = std::min(least_seconds, other.seconds_in_this_way(area, tokens, degree, near));
+  }
+  return least_seconds;
+}
+
+const WorkModel& WorkModel::in(std::optional<KeyExchange> chosen) const {
+  if (!chosen || *chosen == exchange) return *this;
+  const auto has = [&](const WorkModel& other) { return other.exchange == *chosen; };
+  const auto found = std::find_if(others.begin(), others.end(), has);
+  return found == others.end() ? *this : *found;
+}
+
+std::optional<KeyExchange> WorkModel::fastest(double area, std::int64_t tokens, std::int64_t degree, bool near) const {
+  double least_seconds = seconds_in_this_way(area, tokens, degree, near);
+  std::optional<KeyExchange> way;
+  for (const WorkModel& other : others) {
+    const double in_other = other.seconds_in_this_way(area, tokens, degree, near);
+    if (in_other >= least_seconds) continue;
+    least_seconds = in_other;
+    way = other.exchange;
+  }
+  return way;
+}
+
+double WorkModel::seconds_in_this_way(double area, std::int64_t tokens, std::int64_t degree, bool near) const {
   if (degree == 1) return std::max(least, per_micro_batch + compute_seconds(area, tokens));
   const std::int64_t ring = degree * unit;
   const auto ranks = static_cast<double>(ring);
   const double tokens_per_rank = static_cast<double>(tokens) / ranks;
   const double block = area / (ranks * ranks);
   const RingHops hop = hops(near);
+  if (traders) {
+    const std::int64_t party = ranks_that_trade(ring, traders->heads, traders->most);
+    if (party < ring) return seconds_of_traders(area, tokens, ring, party, hop);
+  }
   return std::max(least, passes.per_micro_batch + passes.per_token * tokens_per_rank +
                              passes.forward.seconds(block, tokens_per_rank, ring, hop) +
                              passes.backward.seconds(block, tokens_per_rank, ring, hop));
+}
+
+// A rank has 1 / party of the heads, and passes on as many bytes as in a ring of all ranks, in fewer steps.
+double WorkModel::seconds_of_traders(double area, std::int64_t tokens, std::int64_t ranks, std::int64_t party,
+                                     const RingHops& hop) const {
+  const RingPasses& ring = traders->ring;
+  const std::int64_t parties = ranks / party;
+  const double tokens_per_rank = static_cast<double>(tokens) / static_cast<double>(ranks);
+  const double block = area / (static_cast<double>(parties) * static_cast<double>(ranks));
+  const double leaves = static_cast<double>(party - 1) / static_cast<double>(party);
+  const double trading = passes.forward.traded.at(0, tokens_per_rank) + passes.backward.traded.at(0, tokens_per_rank);
+  return std::max(least, ring.per_micro_batch + ring.per_token * tokens_per_rank +
+                             ring.forward.seconds(block, tokens_per_rank, parties, hop) +
+                             ring.backward.seconds(block, tokens_per_rank, parties, hop) + leaves * trading);
 }
 
 WorkModel WorkModel::of_groups(std::int64_t ranks, double area, std::int64_t tokens) const {
@@ -43,6 +98,7 @@ WorkModel WorkModel::of_groups(std::int64_t ranks, double area, std::int64_t tok
   model.per_micro_batch = least_seconds;
   model.per_token = (of_tokens - least_seconds) / static_cast<double>(tokens);
   model.per_area = (seconds(area, tokens, ranks, shares_node) - of_tokens) / area;
+  for (WorkModel& other : model.others) other = other.of_groups(ranks, area, tokens);
   return model;
 }
 
@@ -50,16 +106,16 @@ WorkModel WorkModel::without_fixed_costs() const {
   WorkModel model = *this;
   model.per_micro_batch = model.per_ring_step = model.least = model.step_fixed = 0;
   if (model.within_node) model.within_node->per_step = 0;
-  model.passes.per_micro_batch = 0;
-  for (RingPass* pass : {&model.passes.forward, &model.passes.backward}) {
-    for (StepCost* cost : {&pass->own, &pass->step, &pass->last_step, &pass->traded}) cost->fixed = 0;
-  }
+  for (WorkModel& other : model.others) other = other.without_fixed_costs();
+  drop_fixed_costs(model.passes);
+  if (model.traders) drop_fixed_costs(model.traders->ring);
   return model;
 }
 
 WorkModel WorkModel::lower_bound() const {
-  if (!ranks_share && !windows) return *this;
   WorkModel model = *this;
+  for (WorkModel& other : model.others) other = other.lower_bound();
+  if (!ranks_share && !windows) return model;
   if (windows) {
     model.per_area -= windows->per_area;
     model.per_token -= windows->per_token;

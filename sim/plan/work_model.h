@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/base/id.h"
+#include "sim/model/key_exchange.h"
 #include "sim/model/mixing.h"
 
 namespace hdpsim {
@@ -54,6 +55,13 @@ struct RingPasses {
   double per_micro_batch = 0;
 };
 
+/// Groups of more ranks than trade tokens for heads: rings of parties of ranks that do.
+struct RingsOfTraders {
+  std::int64_t heads = 0;  ///< What ranks_that_trade() asks for.
+  std::int64_t most = 0;
+  RingPasses ring{};  ///< Of groups in which nobody trades.
+};
+
 /// The planner's cost model: seconds of one micro-batch, forward and backward over all layers of a mean stage, on every
 /// rank of its group. It is ByteScale's T(s) = a1 s^2 + b1 s + g per rank (eq. 3), with the steps of a ring in place of
 /// its attention: each takes as long as its exchange if that is the slower one, and has smaller blocks than a sequence
@@ -85,15 +93,26 @@ struct WorkModel {
   RingPasses passes{};                    ///< Of groups of several ranks; a pool of one rank has none.
   /// Ranks gather keys or trade tokens for heads, in a time that depends on where they are: the steps' times per token.
   bool ranks_share = false;
+  std::optional<RingsOfTraders> traders{};  ///< Where ranks trade tokens for heads.
   /// Ranks that planners count as one: see of_groups().
   std::int64_t unit = 1;
   /// Where tokens of some layers see few others (windows, chunks, chosen keys): how much of `per_area`, `per_token` and
   /// `per_micro_batch` is attention, of which sequences that are shorter than a window have less.
   std::optional<StepCost> windows{};
+  KeyExchange exchange = KeyExchange::ring;  ///< How the ranks of a group share a sequence.
+  /// The models of the same ranks in other ways, of which every group may choose one. Those have no others.
+  std::vector<WorkModel> others = {};
 
-  /// Seconds of a micro-batch. `area` and `tokens` are those of the whole group, which has `degree` ranks; `near`: they
-  /// share a node.
+  /// Seconds of a micro-batch, in the way that takes the group least. `area` and `tokens` are those of the whole group,
+  /// which has `degree` ranks; `near`: they share a node.
   [[nodiscard]] double seconds(double area, std::int64_t tokens, std::int64_t degree, bool near = false) const;
+  /// The model of one way, for groups that have chosen; empty: of `exchange`. O(ways).
+  [[nodiscard]] const WorkModel& in(std::optional<KeyExchange> chosen) const;
+  /// The same without others.
+  [[nodiscard]] double seconds_in_this_way(double area, std::int64_t tokens, std::int64_t degree, bool near) const;
+  /// The way that takes a group of several ranks least; empty: `exchange`.
+  [[nodiscard]] std::optional<KeyExchange> fastest(double area, std::int64_t tokens, std::int64_t degree,
+                                                   bool near) const;
   /// Seconds of the kernels of attention of each rank of a group, without the tokens' share of `per_token`.
   [[nodiscard]] double attention(double area, std::int64_t tokens, std::int64_t degree) const;
   /// Seconds to transfer the keys and values that a rank receives, during its attention.
@@ -119,6 +138,8 @@ struct WorkModel {
   [[nodiscard]] double copy_wait(double area, double tokens, double share) const;
 
  private:
+  [[nodiscard]] double seconds_of_traders(double area, std::int64_t tokens, std::int64_t ranks, std::int64_t party,
+                                          const RingHops& hop) const;
   [[nodiscard]] RingHops hops(bool near) const;
 };
 

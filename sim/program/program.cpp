@@ -79,12 +79,15 @@ ModelParts parts_of(const LoweringOptions& job) {
   return {std::move(kinds), end_operations(model, recipe)};
 }
 
+KeyExchange exchange_of_group(const MicroBatch& micro_batch, const LoweringOptions& options) {
+  return own_exchange(micro_batch).value_or(options.recipe.key_exchange);
+}
+
 }  // namespace
 
 GroupSharing sharing_of(const MicroBatch& micro_batch, const LoweringOptions& options) {
-  const KeyExchange exchange = own_exchange(micro_batch).value_or(options.recipe.key_exchange);
-  return group_sharing(exchange, common_kv_heads(options.model, options.mesh.tp), options.recipe,
-                       std::ssize(micro_batch.group));
+  return group_sharing(exchange_of_group(micro_batch, options), common_kv_heads(options.model, options.mesh.tp),
+                       options.recipe, std::ssize(micro_batch.group));
 }
 
 std::int64_t layers_of_pass(const LoweringOptions& job) {
@@ -105,11 +108,7 @@ LoweringContext::LoweringContext(LoweringOptions job) : options(std::move(job)),
   // a window decides on what a ring exchanges.
   spans_only_attend_alone =
       every([](const Transformer& layer) { return !layer.moe && !layer.indexer && !layer.linear; });
-  const KeyExchange exchange = options.recipe.key_exchange;
-  const bool passes_all = exchange == KeyExchange::ring || exchange == KeyExchange::query_ring ||
-                          exchange == KeyExchange::all_gather || exchange == KeyExchange::all_to_all;
-  spans_only_attend =
-      spans_only_attend_alone && passes_all && every([](const Transformer& layer) { return most_keys(layer) == 0; });
+  spans_only_attend = spans_only_attend_alone && every([](const Transformer& layer) { return most_keys(layer) == 0; });
 }
 
 std::size_t PassClassHash::operator()(const PassClass& of) const {
@@ -120,6 +119,7 @@ std::size_t PassClassHash::operator()(const PassClass& of) const {
   };
   add(static_cast<std::uint64_t>(of.pass.chunk) << 8U | static_cast<std::uint64_t>(of.pass.kind));
   add(static_cast<std::uint64_t>(of.ranks) << 32U ^ static_cast<std::uint64_t>(of.tokens));
+  add(of.exchange ? static_cast<std::uint64_t>(*of.exchange) + 1 : 0);
   add((of.first ? 1U : 0U) | (of.last ? 2U : 0U) | (of.begins_on_stage ? 4U : 0U) | (of.offloads ? 8U : 0U));
   return hash ^ hash >> 32U;
 }
@@ -187,6 +187,7 @@ std::optional<PassClass> Program::class_of(PassId id) const {
   const MicroBatch& micro_batch = pipeline_.micro_batch(id);
   const bool is_alone = micro_batch.group.size() == 1;
   if (!(is_alone ? context_->spans_only_attend_alone : context_->spans_only_attend)) return std::nullopt;
+  if (!is_alone && !passes_all(exchange_of_group(micro_batch, options()))) return std::nullopt;
   if (micro_batch.continues || micro_batch.token_wise || !micro_batch.local.empty() || is_uneven(micro_batch))
     return std::nullopt;
   const std::int64_t tokens = micro_batch.tokens_per_rank();
@@ -198,6 +199,7 @@ std::optional<PassClass> Program::class_of(PassId id) const {
                .repeats_forward = micro_batch.repeats_forward,
                .offloads = micro_batch.offloads(),
                .cut = is_alone ? TokenCut::per_document : micro_batch.cut,
+               .exchange = own_exchange(micro_batch),
                .ranks = std::ssize(micro_batch.group),
                .tokens = tokens};
   of.pass.micro_batch = MicroBatchId(0);

@@ -68,6 +68,7 @@ struct PassClass {
   bool repeats_forward = false;
   bool offloads = false;
   TokenCut cut = TokenCut::per_document;
+  std::optional<KeyExchange> exchange = {};  ///< In place of the recipe's.
   std::int64_t ranks = 0;
   std::int64_t tokens = 0;  ///< Per rank.
 

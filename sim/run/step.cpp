@@ -149,7 +149,8 @@ std::uint64_t hash_of(const Plan& plan) {
     }
     for (const ServedQueries& moved : each.moved) say(moved.span, moved.begin, moved.tokens, moved.server);
     say(each.local.size(), each.moved.size(), static_cast<int>(each.cut), std::bit_cast<std::uint64_t>(each.offload),
-        each.token_wise, each.continues, each.repeats_forward, each.padding, each.padded, each.update);
+        each.exchange ? static_cast<int>(*each.exchange) : -1, each.token_wise, each.continues, each.repeats_forward,
+        each.padding, each.padded, each.update);
   }
   for (const std::vector<MicroBatchId>& schedule : plan.schedule) {
     say(schedule.size());

@@ -147,6 +147,11 @@ std::optional<std::int64_t> largest_fitting(std::int64_t most, const std::functi
   return least * capacity_grain;
 }
 
+bool holds_capacity(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch,
+                    std::int64_t capacity) {
+  return RankRoom(job, room, batch, Gaps::usual).holds(capacity, 0, capacity);
+}
+
 std::optional<std::int64_t> largest_capacity(const LoweringOptions& job, const DeviceRoom& room,
                                              const BatchOptions& batch) {
   const auto with = [&](Gaps gaps) {

@@ -45,6 +45,11 @@ inline constexpr std::int64_t capacity_grain = 256;
 [[nodiscard]] std::optional<std::int64_t> largest_capacity(const LoweringOptions& job, const DeviceRoom& room,
                                                            const BatchOptions& batch);
 
+/// Whether the smallest device holds micro-batches of `capacity` tokens, counted as largest_capacity() counts, without
+/// the largest gaps.
+[[nodiscard]] bool holds_capacity(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch,
+                                  std::int64_t capacity);
+
 /// That largest_capacity() found no capacity for devices of this memory, or that no plans fit.
 [[nodiscard]] std::string no_capacity_text(const LoweringOptions& job, Bytes memory);
 

@@ -124,7 +124,7 @@ class PointMaker {
     context.simulated_seconds = [price = std::make_shared<PlanPrice>(point)](const Plan& plan) {
       return price->seconds(plan);
     };
-    point.work = context.work;
+    point.work = context.work_in_any_way ? *context.work_in_any_way : context.work;
     point.planners.clear();
     point.held_back.clear();
     Diagnostics found;

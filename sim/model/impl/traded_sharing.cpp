@@ -1,21 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "sim/model/impl/sharing_forms.h"
 #include "sim/model/work.h"
 
 namespace hdpsim {
 namespace {
-
-// The largest divisor of `ranks` that divides `heads` and is at most `most`, unless that is 0.
-std::int64_t party_of(std::int64_t ranks, std::int64_t heads, std::int64_t most) {
-  std::int64_t party = std::gcd(ranks, heads);
-  if (most == 0) return party;
-  while (party > most || ranks % party != 0 || heads % party != 0) --party;
-  return party;
-}
 
 class Traded final : public SharingForm {
  public:
@@ -44,7 +35,7 @@ class Traded final : public SharingForm {
   }
   /// Heads are traded among as many ranks as divide the group and the heads, but no more than Recipe::a2a_ranks.
   [[nodiscard]] GroupSharing over(std::int64_t ranks, std::int64_t kv_heads, const Recipe& recipe) const override {
-    const std::int64_t inner = party_of(ranks, kv_heads, recipe.a2a_ranks);
+    const std::int64_t inner = ranks_that_trade(ranks, kv_heads, recipe.a2a_ranks);
     return {.inner = inner, .parties = ranks / inner};
   }
   [[nodiscard]] ExchangeCost cost(const GroupSharing& sharing) const override {

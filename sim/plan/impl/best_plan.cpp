@@ -106,6 +106,16 @@ class Constructions {
   KnownSpeeds speeds_;
 };
 
+PlanningContext in_one_way(PlanningContext context) {
+  context.work.others.clear();
+  return context;
+}
+
+PlanningContext in_any_way(PlanningContext context) {
+  if (context.work_in_any_way) context.work = *context.work_in_any_way;
+  return context;
+}
+
 /// What proposes plans whose ranks hold at most so many tokens.
 class Proposers {
  public:
@@ -113,6 +123,7 @@ class Proposers {
   Proposers(const PlanningContext& context, const BalanceOptions& options, const MakeAlgorithm& make_algorithm,
             PlanSearch search, const Position& position)
       : context_(context),
+        as_authors_know_it_(in_one_way(context)),
         options_(options),
         group_sizes_(group_sizes(context_)),
         algorithm_(make_algorithm(context_)),
@@ -192,13 +203,14 @@ class Proposers {
       Diagnostics found;
       const Value no_options = Value::map(position);
       const auto options = kind.read(no_options, found);
-      PoolFit pool(no_options, context_, found);
+      PoolFit pool(no_options, as_authors_know_it_, found);
       auto planner = options->planner(pool);
       if (found.empty()) others_.push_back(std::move(planner));
     }
   }
 
   PlanningContext context_;
+  PlanningContext as_authors_know_it_;  // of whom none chooses how groups share
   BalanceOptions options_;
   std::vector<std::int64_t> group_sizes_;
   std::unique_ptr<Planner> algorithm_;
@@ -215,7 +227,7 @@ PlanningContext with_half_the_capacity(PlanningContext context) {
 class BestPlan final : public Planner {
  public:
   BestPlan(const PoolFit& pool, const BalanceOptions& options, const MakeAlgorithm& make_algorithm, PlanSearch search)
-      : context_(pool.context()),
+      : context_(search == PlanSearch::all ? in_any_way(pool.context()) : pool.context()),
         full_(context_, options, make_algorithm, search, pool.position()),
         half_full_(with_half_the_capacity(context_), options, make_algorithm, search, pool.position()) {}
 

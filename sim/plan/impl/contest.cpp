@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sim/model/sharing_form.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/plan/plan_time.h"
 #include "sim/plan/updates.h"
@@ -18,7 +19,33 @@ constexpr double slack_of_waves = 0.3;
 bool knows_its_price(const Plan& plan) {
   return !has_chunks_in_order(plan) &&
          std::none_of(plan.micro_batches.begin(), plan.micro_batches.end(),
-                      [](const MicroBatch& micro_batch) { return own_exchange(micro_batch).has_value(); });
+                      [](const MicroBatch& micro_batch) { return exchange_of(micro_batch.cut).has_value(); });
+}
+
+// What the rank that ends last does, and nobody else but with it.
+Plan alone_on(std::size_t rank, const Plan& plan) {
+  Plan part = plan;
+  std::vector<std::optional<MicroBatchId>> kept(plan.micro_batches.size());
+  part.micro_batches.clear();
+  for (const MicroBatchId id : plan.schedule[rank]) {
+    kept[id.index()] = MicroBatchId(part.micro_batches.size());
+    part.micro_batches.push_back(plan.micro_batches[id.index()]);
+  }
+  for (std::vector<MicroBatchId>& list : part.schedule) {
+    std::erase_if(list, [&](MicroBatchId id) { return !kept[id.index()]; });
+    for (MicroBatchId& id : list) id = *kept[id.index()];
+  }
+  return part;
+}
+
+// Each group in the way that takes it least.
+void choose_ways(Plan& plan, const WorkModel& work) {
+  if (work.others.empty()) return;
+  for (MicroBatch& micro_batch : plan.micro_batches) {
+    const auto ranks = std::ssize(micro_batch.group);
+    if (ranks == 1 || micro_batch.cut != TokenCut::per_document || !micro_batch.local.empty()) continue;
+    micro_batch.exchange = work.fastest(micro_batch.area(), micro_batch.tokens(), ranks, work.near(micro_batch.group));
+  }
 }
 
 }  // namespace
@@ -35,14 +62,29 @@ void Contest::enter(Plan plan) {
   if (context_.expert_ranks > 1 && plan.expert_ranks != context_.expert_ranks) {
     plan = in_expert_waves(std::move(plan), context_.expert_ranks, context_.expert_padding);
   }
+  choose_ways(plan, context_.work);
   const double seconds = plan_time(plan, context_.work).step(context_.stages);
   if (!entries_.empty() && (tokens_held(plan) > context_.capacity || seconds >= limit())) return;
   const bool is_priced = knows_its_price(plan);
   if (!simulates_ && !is_priced) return;
-  if (!simulates_) entries_.clear();
+  if (!simulates_) return enter_checked(std::move(plan), seconds);
   if (is_known(plan, seconds)) return;
   if (is_priced) shortest_ = std::min(shortest_, seconds);
   entries_.push_back({std::move(plan), seconds, is_priced});
+}
+
+// Short pieces on many ranks take longer than the straight lines of the work model say.
+void Contest::enter_checked(Plan plan, double seconds) {
+  if (context_.simulated_seconds && context_.expert_ranks == 1) {
+    const std::vector<double> finish = plan_time(plan, context_.work).finish;
+    const auto last = std::max_element(finish.begin(), finish.end());
+    const Plan part = alone_on(static_cast<std::size_t>(last - finish.begin()), plan);
+    seconds += context_.simulated_seconds(part) - plan_time(part, context_.work).step(context_.stages);
+  }
+  if (seconds >= shortest_) return;
+  shortest_ = seconds;
+  entries_.clear();
+  entries_.push_back({std::move(plan), seconds, true});
 }
 
 Plan Contest::take() {

@@ -51,6 +51,7 @@ class Contest {
   };
 
   [[nodiscard]] bool is_known(const Plan& plan, double seconds) const;
+  void enter_checked(Plan plan, double seconds);
   void simulate();
 
   const PlanningContext& context_;
