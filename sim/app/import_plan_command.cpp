@@ -15,6 +15,7 @@
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
 #include "sim/plan/scheduler_output.h"
+#include "sim/run/plan_documents.h"
 #include "sim/study/study.h"
 
 namespace hdpsim::app {
@@ -105,13 +106,13 @@ std::string file_of(const std::string& out, std::int64_t step, std::int64_t last
   return with_step(out, fmt::format("{:0{}}", step, std::to_string(last).size()));
 }
 
-void write_plan(const std::string& file, const Plan& plan) {
+void write_plan(const std::string& file, const PlanDocument& document) {
   const fs::path folder = fs::path(file).parent_path();
   std::error_code error;
   if (!folder.empty()) fs::create_directories(folder, error);
   if (error) throw MachineError(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
   remove_left_overs(file);
-  write_file(file, plan_text(plan));
+  write_file(file, plan_text(document));
 }
 
 void tell_capacity(const std::string& file, const Plan& plan) {
@@ -139,7 +140,8 @@ int run_import_plan(const ImportPlanCommand& command, const Session& session) {
   for (const std::string& key : all.unread) note(fmt::format("'{}' says nothing about a plan, and is left out", key));
   for (const auto& [step, plan] : all.plans) {
     const std::string file = file_of(command.out, step, last);
-    write_plan(file, plan.second);
+    write_plan(file, study ? document_of(*study, chosen_point(*study, command.point), plan.second, version)
+                           : PlanDocument{.plan = plan.second});
     tell_capacity(file, plan.second);
   }
   note(fmt::format("wrote {} plan{}; in a study: plans: [{{file: {}}}]", all.plans.size(),
