@@ -173,6 +173,32 @@ TEST_CASE("hdp-balance is as fast as the fastest other policy, in nearly all sma
   CHECK((lost <= std::ssize(seeds) / one_in || tests::one_seed()));
 }
 
+TEST_CASE("hdp-balance with groups that choose how they share is hardly ever slower than with one way for all",
+          "[property][best]") {
+  constexpr double equal = 1.01;
+  constexpr double much = 1.06;
+  constexpr std::int64_t one_in = 40;  // may lose by more than a hundredth
+  Arena arena;
+  std::int64_t lost = 0;
+  std::int64_t asked = 0;
+  for (const std::uint64_t seed : tests::seeds(small_studies / 2)) {
+    RandomStream random(seed, "best plan");
+    const RandomStudy drawn = random_study(random);
+    INFO(replay(seed, drawn));
+    const auto free = arena.run(drawn, "hdp-balance");
+    REQUIRE(free);
+    for (const std::string way : {"p2p", "all_gather", "a2a"}) {
+      CAPTURE(way);
+      const auto ours = arena.run(drawn, "hdp-balance: {search: own}", {"mesh.cp_comm_type=" + way});
+      if (!ours) continue;
+      CHECK(free->seconds < ours->seconds * much);
+      if (free->seconds > ours->seconds * equal) ++lost;
+      ++asked;
+    }
+  }
+  CHECK((lost <= asked / one_in || tests::one_seed()));
+}
+
 TEST_CASE("hdp-balance: more capacity, faster NICs and faster NVLink cost hardly any plan more than a hundredth",
           "[property][best]") {
   constexpr double no_worse = 1.01;

@@ -16,6 +16,7 @@
 
 #include "sim/base/random.h"
 #include "sim/engine/simulator.h"
+#include "sim/model/group_sharing.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
@@ -32,6 +33,10 @@ constexpr double between = 0.07;  // between them: 6.0 % where products are cut 
 // Where passes gather or reduce whole experts, whose collectives are longer than their kernels: planners take a ring to
 // hide of them what one rank hides. 15.3 % at most of these recipes.
 constexpr double experts_in_pass = 0.16;
+
+double in_the_recipes_way(const WorkModel& work, std::int64_t tokens, std::int64_t degree) {
+  return work.seconds_in_this_way(causal_pairs(tokens), tokens, degree, false);
+}
 
 /// Values of one key, of which a recipe has one.
 struct Mechanism {
@@ -173,7 +178,7 @@ TEST_CASE("planners take a micro-batch to cost what the engine charges for it, w
         CAPTURE(degree);
         const auto ranks = static_cast<std::int64_t>(degree);
         const std::int64_t all = ranks * tokens;
-        CHECK(distance(work.seconds(causal_pairs(all), all, ranks), engine.on_ring(degree, all)) < most);
+        CHECK(distance(in_the_recipes_way(work, all, ranks), engine.on_ring(degree, all)) < most);
       }
     }
   }
@@ -220,7 +225,7 @@ plans: [static: {{cp: 1}}]
     CAPTURE(degree);
     const auto ranks = static_cast<std::int64_t>(degree);
     const std::int64_t all = ranks * capacity;
-    CHECK(distance(study.points[0].work.seconds(causal_pairs(all), all, ranks), engine.on_ring(degree, all)) < exact);
+    CHECK(distance(in_the_recipes_way(study.points[0].work, all, ranks), engine.on_ring(degree, all)) < exact);
   }
 }
 
@@ -243,7 +248,7 @@ TEST_CASE("planners know what a group gathers or trades within a third, and with
       for (const std::size_t degree : {2U, 4U, 8U}) {
         if (engine.ranks() < degree) continue;
         const std::int64_t all = static_cast<std::int64_t>(degree) * capacity;
-        const double predicted = work.seconds(causal_pairs(all), all, static_cast<std::int64_t>(degree));
+        const double predicted = in_the_recipes_way(work, all, static_cast<std::int64_t>(degree));
         distances.push_back(distance(predicted, engine.on_ring(degree, all)));
         CAPTURE(way, tp, degree);
         CHECK(distances.back() < most);
@@ -251,6 +256,31 @@ TEST_CASE("planners know what a group gathers or trades within a third, and with
     }
   }
   CHECK(std::accumulate(distances.begin(), distances.end(), 0.0) / static_cast<double>(distances.size()) < mean);
+}
+
+// Eight key-value heads of the model, divided by tp, are traded; the other ranks are in rings.
+TEST_CASE("planners know rings that join ranks which trade heads within a fifth", "[probes]") {
+  constexpr double most = 0.2;
+  Catalog catalog{HDPSIM_SOURCE_DIR};
+  for (const auto& [tp, degree] : {std::pair{1, 16U}, std::pair{2, 8U}, std::pair{4, 4U}}) {
+    const std::string text = fmt::format(R"(name: rings of traders
+cluster: {{preset: h100-rail, gpus: 16}}
+model: {{preset: llama3-8b}}
+profile: h100-published
+data: {{lengths: {{fixed: 4Ki}}, context: 4Ki, tokens_per_step: 256Ki, steps: 1}}
+mesh: {{capacity: {}, tp: {}, cp_comm_type: a2a}}
+plans: [static: {{cp: 1}}]
+)",
+                                         capacity, tp);
+    const Study study = parse_study("traders.yaml", text, {}, catalog);
+    Engine engine(study.points[0]);
+    const auto ranks = static_cast<std::int64_t>(degree);
+    const std::int64_t all = ranks * capacity;
+    const WorkModel& work = study.points[0].work;
+    CAPTURE(tp, degree);
+    REQUIRE(ranks_that_trade(ranks, 8 / tp, 0) == ranks / 2);
+    CHECK(distance(in_the_recipes_way(work, all, ranks), engine.on_ring(degree, all)) < most);
+  }
 }
 
 }  // namespace hdpsim

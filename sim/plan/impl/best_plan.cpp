@@ -229,7 +229,10 @@ class BestPlan final : public Planner {
   BestPlan(const PoolFit& pool, const BalanceOptions& options, const MakeAlgorithm& make_algorithm, PlanSearch search)
       : context_(search == PlanSearch::all ? in_any_way(pool.context()) : pool.context()),
         full_(context_, options, make_algorithm, search, pool.position()),
-        half_full_(with_half_the_capacity(context_), options, make_algorithm, search, pool.position()) {}
+        half_full_(with_half_the_capacity(context_), options, make_algorithm, search, pool.position()) {
+    if (context_.work.others.empty()) return;
+    in_one_way_.emplace(in_one_way(context_), options, make_algorithm, PlanSearch::own, pool.position());
+  }
 
   [[nodiscard]] bool may_refuse() const override { return false; }
 
@@ -260,6 +263,7 @@ class BestPlan final : public Planner {
   // and shorter micro-batches, and keeps a device with more memory from being slower than one with less.
   void ask(const OrderedBatch& batch, const Effort& effort, Contest& contest) const {
     full_.propose_others(batch, contest);
+    if (in_one_way_) in_one_way_->propose(batch, effort, contest);
     if (!half_full_.hold(batch.order.front().tokens)) return;
     half_full_.propose(batch, effort, contest);
     half_full_.propose_others(batch, contest);
@@ -268,6 +272,7 @@ class BestPlan final : public Planner {
   PlanningContext context_;
   Proposers full_;
   Proposers half_full_;
+  std::optional<Proposers> in_one_way_;  // where groups may choose: other sizes of groups suit one way
 };
 
 }  // namespace

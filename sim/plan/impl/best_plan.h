@@ -13,7 +13,8 @@ namespace hdpsim {
 enum class PlanSearch {
   none,  ///< Algorithm 2 of ByteScale alone.
   own,   ///< The same, our constructions and static meshes.
-  all,   ///< The same and, for small batches on small pools, the plans of all other policies.
+  all,   ///< The same with groups that choose how they share (MicroBatch::exchange) and, for small batches on small
+         ///< pools, the plans of all other policies.
 };
 
 /// Makes the planner of ByteScale's Algorithm 2 for a pool.
@@ -23,7 +24,8 @@ using MakeAlgorithm = std::function<std::unique_ptr<Planner>(const PlanningConte
 /// ranks and on groups of neighbouring ranks that act as one rank; of hdp-naive and static meshes; and of the other
 /// policies; for small batches also of all of them with half of the capacity. The work model, which knows a plan's time
 /// within a few percent, sorts out all but a few, of which a simulated step decides
-/// (PlanningContext::simulated_seconds).
+/// (PlanningContext::simulated_seconds). Of larger batches the work model decides, after a check of the micro-batches
+/// of the rank that ends last, simulated alone.
 ///
 /// The number of constructions falls with the size of batch and pool, so that together they cost O(n + P) log (n + P).
 /// No plan leaves more tokens on a rank than it holds.

@@ -38,14 +38,26 @@ Plan alone_on(std::size_t rank, const Plan& plan) {
   return part;
 }
 
+bool may_choose(const MicroBatch& micro_batch) {
+  return micro_batch.group.size() > 1 && micro_batch.cut == TokenCut::per_document && micro_batch.local.empty();
+}
+
 // Each group in the way that takes it least.
 void choose_ways(Plan& plan, const WorkModel& work) {
   if (work.others.empty()) return;
   for (MicroBatch& micro_batch : plan.micro_batches) {
-    const auto ranks = std::ssize(micro_batch.group);
-    if (ranks == 1 || micro_batch.cut != TokenCut::per_document || !micro_batch.local.empty()) continue;
-    micro_batch.exchange = work.fastest(micro_batch.area(), micro_batch.tokens(), ranks, work.near(micro_batch.group));
+    if (!may_choose(micro_batch)) continue;
+    micro_batch.exchange = work.fastest(micro_batch.area(), micro_batch.tokens(), std::ssize(micro_batch.group),
+                                        work.near(micro_batch.group));
   }
+}
+
+// The same plan with all groups in one way; empty: the recipe's.
+Plan in_one_way(Plan plan, std::optional<KeyExchange> way) {
+  for (MicroBatch& micro_batch : plan.micro_batches) {
+    if (may_choose(micro_batch)) micro_batch.exchange = way;
+  }
+  return plan;
 }
 
 }  // namespace
@@ -89,11 +101,27 @@ void Contest::enter_checked(Plan plan, double seconds) {
 
 Plan Contest::take() {
   const auto shorter = [](const Entry& a, const Entry& b) { return a.seconds < b.seconds; };
-  if (entries_.size() > 1) {
+  if (simulates_) {
     std::stable_sort(entries_.begin(), entries_.end(), shorter);
     simulate();
   }
-  return std::move(std::min_element(entries_.begin(), entries_.end(), shorter)->plan);
+  Entry& best = *std::min_element(entries_.begin(), entries_.end(), shorter);
+  if (simulates_) try_one_way(best);
+  return std::move(best.plan);
+}
+
+// Groups that take longer than the work model says may keep others waiting.
+void Contest::try_one_way(Entry& best) const {
+  if (context_.work.others.empty()) return;
+  std::vector<std::optional<KeyExchange>> ways = {std::nullopt};
+  for (const WorkModel& other : context_.work.others) ways.emplace_back(other.exchange);
+  const Plan chosen = best.plan;
+  for (const std::optional<KeyExchange>& way : ways) {
+    Plan plan = in_one_way(chosen, way);
+    if (plan == chosen) continue;
+    const double seconds = context_.simulated_seconds(plan);
+    if (seconds < best.seconds) best = {std::move(plan), seconds, best.is_priced};
+  }
 }
 
 bool Contest::is_known(const Plan& plan, double seconds) const {

@@ -53,6 +53,7 @@ class Contest {
   [[nodiscard]] bool is_known(const Plan& plan, double seconds) const;
   void enter_checked(Plan plan, double seconds);
   void simulate();
+  void try_one_way(Entry& best) const;
 
   const PlanningContext& context_;
   bool in_waves_;
