@@ -6,7 +6,7 @@
 
 #include "sim/base/check.h"
 #include "sim/model/sharing_form.h"
-#include "sim/plan/group_cut.h"
+#include "sim/plan/held_pieces.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
@@ -38,13 +38,10 @@ ShardedDocuments on_one_rank(const std::vector<Span>& spans) {
 }
 
 // The pieces of shared spans on the `index`-th rank of the group; `document` is the index of the span.
-std::vector<Piece> pieces_on(const MicroBatch& micro_batch, std::size_t index) {
-  if (!is_uneven(micro_batch)) {
-    return documents_of(micro_batch, {.parties = std::ssize(micro_batch.group)}).pieces(static_cast<int>(index));
-  }
+std::vector<Piece> pieces_on(const HeldPieces& held, std::size_t index) {
   std::vector<Piece> pieces;
   std::int64_t local = 0;
-  for (const CutPiece& piece : pieces_of(*group_cut_of(micro_batch), static_cast<std::int64_t>(index))) {
+  for (const CutPiece& piece : held.of(index)) {
     pieces.push_back({static_cast<std::int64_t>(piece.document), piece.begin, piece.tokens,
                       std::exchange(local, local + piece.tokens)});
   }
@@ -72,12 +69,12 @@ std::vector<std::int64_t> first_rows(const MicroBatch& micro_batch) {
   return first;
 }
 
-GroupRows gathered_rows(const MicroBatch& micro_batch, std::size_t self) {
+GroupRows gathered_rows(const MicroBatch& micro_batch, const HeldPieces& held_pieces, std::size_t self) {
   const std::vector<std::int64_t> first = first_rows(micro_batch);
   GroupRows together{.members = members_of(micro_batch), .position = static_cast<int>(self), .held = {}};
   for (std::size_t index = 0; index < micro_batch.group.size(); ++index) {
     std::vector<RowRange>& held = together.held.emplace_back();
-    for (const Piece& piece : pieces_on(micro_batch, index)) {
+    for (const Piece& piece : pieces_on(held_pieces, index)) {
       if (piece.rows == 0) continue;
       held.push_back({piece.local_begin, first[static_cast<std::size_t>(piece.document)] + piece.begin, piece.rows});
     }
@@ -105,7 +102,8 @@ GatheredKeys::Launches launches_of(const MicroBatch& micro_batch, const std::vec
 }
 
 // A rank's pieces lie in those of its party, piece by piece.
-GroupRows party_rows(const MicroBatch& micro_batch, const GroupSharing& sharing, std::size_t self) {
+GroupRows party_rows(const MicroBatch& micro_batch, const HeldPieces& held_pieces, const GroupSharing& sharing,
+                     std::size_t self) {
   const auto inner = static_cast<std::size_t>(sharing.inner);
   const std::size_t party = self / inner;
   const std::vector<Piece> whole = documents_of(micro_batch, sharing).pieces(static_cast<int>(party));
@@ -113,7 +111,7 @@ GroupRows party_rows(const MicroBatch& micro_batch, const GroupSharing& sharing,
   GroupRows together{.members = {}, .position = static_cast<int>(self % inner), .held = {}};
   for (std::size_t index = party * inner; index < (party + 1) * inner; ++index) {
     together.members.push_back(all[index]);
-    const std::vector<Piece> pieces = pieces_on(micro_batch, index);
+    const std::vector<Piece> pieces = pieces_on(held_pieces, index);
     std::vector<RowRange>& held = together.held.emplace_back();
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       if (pieces[i].rows == 0) continue;
@@ -152,7 +150,8 @@ void append_rows(Share& share, const Plan& plan, const Span& span, std::int64_t 
 Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& tokens, const GroupSharing& sharing) {
   const MicroBatch& micro_batch = plan.micro_batches.at(id.index());
   const std::size_t self = place_in(micro_batch.group, HdpRank(static_cast<std::size_t>(rank)));
-  const std::vector<Piece> pieces = pieces_on(micro_batch, self);
+  const HeldPieces held(micro_batch);
+  const std::vector<Piece> pieces = pieces_on(held, self);
   const std::vector<Span> local = local_spans(micro_batch, self);
   Share share{.sharing = sharing,
               .documents = documents_of(micro_batch, sharing),
@@ -169,9 +168,9 @@ Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& t
               .targets = {},
               .positions = {}};
   if (sharing.inner > 1) {
-    share.together = party_rows(micro_batch, sharing, self);
+    share.together = party_rows(micro_batch, held, sharing, self);
   } else if (sharing.parties > 1 && form_of(sharing).hops(sharing) == 0) {  // what no ring joins is gathered
-    share.together = gathered_rows(micro_batch, self);
+    share.together = gathered_rows(micro_batch, held, self);
     share.launches = launches_of(micro_batch, pieces);
   }
   for (const Piece& piece : pieces) {
@@ -185,7 +184,7 @@ Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& t
 std::int64_t rows_of(const MicroBatch& micro_batch, HdpRank rank) {
   const std::size_t place = place_in(micro_batch.group, rank);
   std::int64_t rows = on_one_rank(local_spans(micro_batch, place)).rows(0);
-  for (const Piece& piece : pieces_on(micro_batch, place)) rows += piece.rows;
+  for (const Piece& piece : pieces_on(HeldPieces(micro_batch), place)) rows += piece.rows;
   return rows;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 #include "sim/document/json_stream.h"
 #include "sim/document/limits.h"
 #include "sim/document/reader.h"
+#include "sim/model/sharing_form.h"
 
 namespace hdpsim {
 namespace {
@@ -46,6 +48,8 @@ class PlanReader {
   bool take(const Value& before, std::string_view key, const Value& item) {
     if (key == "sequences") {
       read_sequence(item);
+    } else if (key == "ids") {
+      read_name(item);
     } else if (key == "micro_batches" && before.find("sequences") != nullptr && knows_ranks(before)) {
       read_micro_batch(item);
     } else if (key == "schedule" && before.find("micro_batches") != nullptr && knows_ranks(before)) {
@@ -58,10 +62,10 @@ class PlanReader {
   }
 
   // Reads the document without the items that were taken.
-  Plan read(const Value& document) {
-    Plan plan = read_document(document);
+  PlanDocument read(const Value& document) {
+    PlanDocument read = read_document(document);
     all_.append(diagnostics_);
-    return plan;
+    return read;
   }
 
  private:
@@ -78,10 +82,9 @@ class PlanReader {
     throw GivenUp();
   }
 
-  Plan read_document(const Value& document) {
+  PlanDocument read_document(const Value& document) {
     MapReader reader(document, "the plan", diagnostics_);
-    if (const Value* schema = reader.require("schema"))
-      (void)read_choice(*schema, "schema", {plan_schema}, diagnostics_);
+    const bool is_first = read_schema(reader);
     plan_.policy = reader.required<std::string>("policy").value_or("");
     plan_.step = reader.required_in<std::int64_t>("step", {0, most_steps_of_plans}).value_or(0);
     plan_.ranks = reader.required_in<std::int64_t>("ranks", {1, most_ranks}).value_or(0);
@@ -91,8 +94,109 @@ class PlanReader {
     for (const Value& item : list(reader.require("sequences"), "'sequences'")) read_sequence(item);
     for (const Value& item : list(reader.require("micro_batches"), "'micro_batches'")) read_micro_batch(item);
     read_schedule(reader.require("schedule"));
+    if (is_first) {
+      require_none_of_second(reader);
+    } else {
+      read_second(reader);
+    }
     reader.finish();
-    return std::move(plan_);
+    return std::move(read_);
+  }
+
+  // Whether the file is of the first schema, which has fewer keys.
+  bool read_schema(MapReader& reader) {
+    const Value* schema = reader.require("schema");
+    if (schema == nullptr) return false;
+    return read_choice(*schema, "schema", {plan_schema, first_plan_schema}, diagnostics_) == std::size_t{1};
+  }
+
+  // What a file of the second schema may state besides the plan.
+  void read_second(MapReader& reader) {
+    PlanMesh& mesh = read_.mesh;
+    mesh.tp = reader.optional_in<std::int64_t>("tp", {1, most_ranks}).value_or(1);
+    mesh.pp = reader.optional_in<std::int64_t>("pp", {1, most_ranks}).value_or(1);
+    mesh.model_layers = reader.optional_in<std::int64_t>("model_layers", {1, most_layers_of_plans}).value_or(0);
+    if (const Value* placement = reader.find("placement")) {
+      const std::vector<std::string> names = placement_names();
+      if (const auto name = read_choice(*placement, "placement", names, diagnostics_)) mesh.placement = names[*name];
+    }
+    if (const Value* exchange = reader.find("exchange")) mesh.exchange = read_exchange(*exchange);
+    check_exchanges();
+    if (const Value* ids = reader.find("ids")) read_names(*ids);
+    if (const Value* origin = reader.find("made_by")) read_origin(*origin);
+    if (const Value* waves = reader.find("waves")) check_waves(*waves);
+  }
+
+  void require_none_of_second(MapReader& reader) {
+    for (const char* key : {"made_by", "tp", "pp", "placement", "model_layers", "exchange", "waves", "ids"}) {
+      if (const Value* value = reader.find(key)) tell_second(value->position, key);
+    }
+    for (const StatedExchange& stated : exchanges_) tell_second(stated.position, "exchange");
+  }
+
+  void tell_second(const Position& position, std::string_view key) {
+    diagnostics_.error(position, fmt::format("'{}' is no key of {}", key, first_plan_schema),
+                       fmt::format("write \"schema\": \"{}\"", plan_schema));
+  }
+
+  void read_name(const Value& item) {
+    require(read_.ids.size() < most_sequences, item.position, "ids", most_sequences);
+    SequenceName& name = read_.ids.emplace_back(std::int64_t{0});
+    if (!item.is_scalar()) {
+      diagnostics_.error(item.position, "an id is a whole number or a text", "write 17 or \"17\"");
+    } else if (item.quoted) {
+      name = item.text;
+    } else if (const auto number = hdpsim::read<std::int64_t>(item, diagnostics_)) {
+      name = *number;
+    }
+    if (!names_.insert(name).second)
+      diagnostics_.error(item.position, fmt::format("the id {} is there twice", item.text));
+  }
+
+  void read_names(const Value& value) {
+    for (const Value& item : list(&value, "'ids'")) read_name(item);
+    if (!value.is_sequence() || read_.ids.size() == plan_.sequence_tokens.size()) return;
+    diagnostics_.error(
+        value.position,
+        fmt::format("'ids' has {} entries, the plan has {} sequences", read_.ids.size(), plan_.sequence_tokens.size()),
+        "one id a sequence, in their order");
+  }
+
+  void read_origin(const Value& value) {
+    MapReader reader(value, "'made_by'", diagnostics_);
+    read_.made_by = {reader.required<std::string>("version").value_or(""), reader.optional<std::string>("study", ""),
+                     reader.optional<std::string>("hash", "")};
+    reader.finish();
+  }
+
+  std::optional<KeyExchange> read_exchange(const Value& value) {
+    const auto word = read_choice(value, "exchange", exchange_words(), diagnostics_);
+    return word ? std::optional(all_key_exchanges()[*word]) : std::nullopt;
+  }
+
+  // A micro-batch states what its cut asks for, or what the plan says anyhow.
+  void check_exchanges() {
+    for (const StatedExchange& stated : exchanges_) {
+      const MicroBatch& micro_batch = plan_.micro_batches[stated.micro_batch];
+      const auto expected = exchange_in(read_, micro_batch);
+      if (!expected || stated.exchange == *expected) continue;
+      diagnostics_.error(
+          stated.position,
+          fmt::format("its group shares keys by {}, not {}", exchange_word(*expected), exchange_word(stated.exchange)),
+          "a micro-batch differs from the plan where its cut asks for that; leave 'exchange' out");
+    }
+  }
+
+  void check_waves(const Value& value) {
+    const auto stated = hdpsim::read<bool>(value, diagnostics_);
+    if (!stated || !diagnostics_.empty() || !all_.empty()) return;
+    if (*stated == runs_in_waves(plan_)) return;
+    diagnostics_.error(value.position,
+                       *stated
+                           ? "the plan does not run in waves: ranks have unlike numbers of micro-batches, or one at "
+                             "unlike places"
+                           : "the plan runs in waves",
+                       "leave 'waves' out: it follows from 'schedule'");
   }
 
   // Problems with the number of ranks are reported later, with the rest of the document.
@@ -149,6 +253,10 @@ class PlanReader {
     if (const Value* cut = reader.find("cut")) {
       const auto word = read_choice(*cut, "cut", token_cut_words(), diagnostics_);
       if (word) micro_batch.cut = static_cast<TokenCut>(*word);
+    }
+    if (const Value* exchange = reader.find("exchange")) {
+      const auto word = read_exchange(*exchange);
+      if (word) exchanges_.push_back({plan_.micro_batches.size() - 1, *word, exchange->position});
     }
     if (const Value* moved = reader.find("moved")) read_moved(*moved, micro_batch);
     micro_batch.offload = reader.optional_in<double>("offload", {0, 1}).value_or(0);
@@ -309,7 +417,15 @@ class PlanReader {
   Diagnostics& all_;
   Diagnostics diagnostics_;  // those not in all_ yet
   std::int64_t wrong_items_ = 0;
-  Plan plan_;
+  PlanDocument read_;
+  Plan& plan_ = read_.plan;
+  struct StatedExchange {
+    std::size_t micro_batch;
+    KeyExchange exchange;
+    Position position;
+  };
+  std::vector<StatedExchange> exchanges_;
+  std::set<SequenceName> names_;
   std::size_t spans_ = 0;      // of all micro-batches
   std::size_t moved_ = 0;      // entries of all micro-batches
   std::int64_t members_ = 0;   // of all groups
@@ -318,7 +434,7 @@ class PlanReader {
 };
 
 // Reads item by item if the text is JSON, so that plans of any size can be read.
-Plan read_items(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+PlanDocument read_items(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
   PlanReader reader(diagnostics);
   const TakeItem take = [&](const Value& before, std::string_view key, const Value& item) {
     return reader.take(before, key, item);
@@ -326,29 +442,35 @@ Plan read_items(const std::string& file, const std::string& text, Diagnostics& d
   Diagnostics found;
   if (const auto rest = parse_json(file, text, take, found)) {
     diagnostics.append(found);
-    return found.empty() ? reader.read(*rest) : Plan{};
+    return found.empty() ? reader.read(*rest) : PlanDocument{};
   }
   diagnostics = {};  // for text that is not JSON
   const Value document = parse_document(file, text, diagnostics);
-  return diagnostics.empty() ? PlanReader(diagnostics).read(document) : Plan{};
+  return diagnostics.empty() ? PlanReader(diagnostics).read(document) : PlanDocument{};
 }
 
 }  // namespace
 
-std::optional<Plan> read_plan(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+std::optional<PlanDocument> read_plan_document(const std::string& file, const std::string& text,
+                                               Diagnostics& diagnostics) {
   Diagnostics found;
-  std::optional<Plan> plan;
+  std::optional<PlanDocument> read;
   try {
-    plan = read_items(file, text, found);
+    read = read_items(file, text, found);
   } catch (const GivenUp&) {
     // The problems in `found` say why.
   }
   if (!found.empty()) {
-    plan.reset();
+    read.reset();
     if (text.size() <= largest_shown_bytes) found.add_source(file, text);
   }
   diagnostics.append(found);
-  return plan;
+  return read;
+}
+
+std::optional<Plan> read_plan(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  std::optional<PlanDocument> read = read_plan_document(file, text, diagnostics);
+  return read ? std::optional(std::move(read->plan)) : std::nullopt;
 }
 
 }  // namespace hdpsim

@@ -80,15 +80,23 @@ void report_unsound(const Plan& plan, const std::string& file, const std::string
   if (text.size() <= largest_shown_bytes) diagnostics.add_source(file, text);
 }
 
-std::optional<Plan> load_sound_plan(const std::string& path, Diagnostics& diagnostics) {
-  const auto text = read_text_file(path, diagnostics);
-  if (!text) return std::nullopt;
+std::optional<PlanDocument> sound_document(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
   Diagnostics found;
-  std::optional<Plan> plan = read_plan(path, *text, found);
-  if (plan) report_unsound(*plan, path, *text, found);
-  if (!found.empty()) plan.reset();
+  std::optional<PlanDocument> document = read_plan_document(file, text, found);
+  if (document) report_unsound(document->plan, file, text, found);
+  if (!found.empty()) document.reset();
   diagnostics.append(found);
-  return plan;
+  return document;
+}
+
+std::optional<PlanDocument> load_sound_document(const std::string& path, Diagnostics& diagnostics) {
+  const auto text = read_text_file(path, diagnostics);
+  return text ? sound_document(path, *text, diagnostics) : std::nullopt;
+}
+
+std::optional<Plan> load_sound_plan(const std::string& path, Diagnostics& diagnostics) {
+  std::optional<PlanDocument> document = load_sound_document(path, diagnostics);
+  return document ? std::optional(std::move(document->plan)) : std::nullopt;
 }
 
 }  // namespace hdpsim

@@ -105,6 +105,7 @@ PYBIND11_MODULE(_native, module) {
   bind_tune(module);
   bind_replay(module);
   bind_steps(module);
+  bind_plan(module);
 }
 
 }  // namespace hdpsim::python

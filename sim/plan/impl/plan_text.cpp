@@ -63,7 +63,8 @@ void write_moved(const MicroBatch& micro_batch, std::string& text) {
   if (!micro_batch.moved.empty()) append(text, "]");
 }
 
-void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, std::string& text) {
+void write_micro_batch(const MicroBatch& micro_batch, const PlanDocument& document, std::string& text) {
+  const Plan& plan = document.plan;
   append(text, "{{\"group\": \"");
   write_group(micro_batch.group, text);
   append(text, "\", \"spans\": [");
@@ -73,6 +74,9 @@ void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, std::str
   write_moved(micro_batch, text);
   if (micro_batch.cut != TokenCut::per_document) {
     append(text, ", \"cut\": \"{}\"", token_cut_words().at(static_cast<std::size_t>(micro_batch.cut)));
+  }
+  if (const auto own = own_exchange(micro_batch); own && own != document.mesh.exchange) {
+    append(text, ", \"exchange\": \"{}\"", exchange_word(*own));
   }
   if (micro_batch.offload != 0) append(text, ", \"offload\": {}", micro_batch.offload);
   if (micro_batch.token_wise) append(text, ", \"token_wise\": true");
@@ -84,34 +88,72 @@ void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, std::str
   append(text, "}}");
 }
 
-void write_ids(const std::vector<MicroBatchId>& ids, std::string& text) {
+void write_schedule(const std::vector<MicroBatchId>& ids, std::string& text) {
   append(text, "[");
   for (std::size_t i = 0; i < ids.size(); ++i) append(text, "{}{}", i == 0 ? "" : ", ", ids[i].index());
   append(text, "]");
 }
 
+void write_names(const std::vector<SequenceName>& names, std::string& text) {
+  constexpr std::size_t names_a_line = 16;
+  append(text, "  \"ids\": [");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    append(text, "{}", i == 0 ? "\n    " : i % names_a_line == 0 ? ",\n    " : ", ");
+    if (const auto* number = std::get_if<std::int64_t>(&names[i])) {
+      append(text, "{}", *number);
+    } else {
+      append(text, "{}", json_string(std::get<std::string>(names[i])));
+    }
+  }
+  append(text, "],\n");
+}
+
+void write_head(const PlanDocument& document, std::string& text) {
+  const Plan& plan = document.plan;
+  const PlanMesh& mesh = document.mesh;
+  append(text, "{{\n  \"schema\": \"{}\",\n", plan_schema);
+  if (const auto& origin = document.made_by) {
+    append(text, "  \"made_by\": {{\"version\": {}, \"study\": {}, \"hash\": {}}},\n", json_string(origin->version),
+           json_string(origin->study), json_string(origin->hash));
+  }
+  append(text, "  \"policy\": {},\n  \"step\": {},\n  \"ranks\": {},\n", json_string(plan.policy), plan.step,
+         plan.ranks);
+  if (mesh.tp > 1) append(text, "  \"tp\": {},\n", mesh.tp);
+  if (mesh.pp > 1) append(text, "  \"pp\": {},\n", mesh.pp);
+  if (mesh.placement != usual_placement) append(text, "  \"placement\": {},\n", json_string(mesh.placement));
+  append(text, "  \"capacity\": {},\n  \"layers\": {},\n", plan.capacity, plan.layers);
+  if (mesh.model_layers > 0) append(text, "  \"model_layers\": {},\n", mesh.model_layers);
+  if (plan.expert_ranks > 1) append(text, "  \"expert_ranks\": {},\n", plan.expert_ranks);
+  if (mesh.exchange) append(text, "  \"exchange\": \"{}\",\n", exchange_word(*mesh.exchange));
+  append(text, "  \"waves\": {},\n", runs_in_waves(plan));
+}
+
 }  // namespace
 
-std::string plan_text(const Plan& plan) {
+std::string plan_text(const PlanDocument& document) {
+  const Plan& plan = document.plan;
   std::string text;
-  append(text, "{{\n  \"schema\": \"{}\",\n  \"policy\": {},\n", plan_schema, json_string(plan.policy));
-  append(text, "  \"step\": {},\n  \"ranks\": {},\n", plan.step, plan.ranks);
-  append(text, "  \"capacity\": {},\n  \"layers\": {},\n", plan.capacity, plan.layers);
-  if (plan.expert_ranks > 1) append(text, "  \"expert_ranks\": {},\n", plan.expert_ranks);
+  write_head(document, text);
   append(text, "  \"sequences\": [");
   write_sequences(plan.sequence_tokens, text);
-  append(text, "],\n  \"micro_batches\": [");
+  append(text, "],\n");
+  if (!document.ids.empty()) write_names(document.ids, text);
+  append(text, "  \"micro_batches\": [");
   for (std::size_t i = 0; i < plan.micro_batches.size(); ++i) {
     append(text, "{}\n    ", i == 0 ? "" : ",");
-    write_micro_batch(plan.micro_batches[i], plan, text);
+    write_micro_batch(plan.micro_batches[i], document, text);
   }
   append(text, "],\n  \"schedule\": [");
   for (std::size_t rank = 0; rank < plan.schedule.size(); ++rank) {
     append(text, "{}\n    ", rank == 0 ? "" : ",");
-    write_ids(plan.schedule[rank], text);
+    write_schedule(plan.schedule[rank], text);
   }
   append(text, "]\n}}\n");
   return text;
+}
+
+std::string plan_text(const Plan& plan) {
+  return plan_text(PlanDocument{.plan = plan});
 }
 
 }  // namespace hdpsim

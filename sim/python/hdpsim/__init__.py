@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _lengths, _native, _policies
+from ._plan import Plan, Share
 from ._policies import Policy, PolicyError, Pool
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     import polars
 
 __all__ = [
-    "Bug", "Column", "Explanation", "InputError", "Lengths", "MachineError", "Page", "Policy", "PolicyError", "Pool",
-    "Problem", "Replay", "Result", "Study", "Tuning", "check", "names", "policy", "replay", "run", "tune",
+    "Bug", "Column", "Explanation", "InputError", "Lengths", "MachineError", "Page", "Plan", "Policy", "PolicyError",
+    "Pool", "Problem", "Replay", "Result", "Share", "Study", "Tuning", "check", "names", "policy", "replay", "run", "tune",
 ]
 __version__ = _native.version
 
