@@ -357,20 +357,11 @@ def _moved(share: Any, held: list[list[Rows]], member: int) -> list[tuple[int, R
     for span, begin, tokens, holder, server in share.moved.tolist():
         if holder != member:
             continue
-        start = _span_begin(share, span) + begin
         for piece in held[member]:
-            first, last = max(piece.begin, start), min(piece.end, start + tokens)
+            first, last = max(piece.begin, begin), min(piece.end, begin + tokens)
             if piece.span == span and first < last:
                 moved.append((server, piece.part(first, last)))
     return moved
-
-
-def _span_begin(share: Any, span: int) -> int:
-    for pieces in share.members:
-        for other, begin in zip(pieces.span.tolist(), pieces.span_begin.tolist()):
-            if other == span:
-                return begin
-    raise ValueError(f"micro-batch {share.micro_batch} has no piece of span {span}")
 
 
 def _served(share: Any, held: list[list[Rows]], place: int) -> tuple[dict[int, list[Rows]], dict[int, list[Rows]]]:

@@ -29,8 +29,8 @@ from .watch import Watch
 #: forward(micro_batch) -> the loss, SUMMED over the counted labels of this rank: a scalar.
 Forward = Callable[[MicroBatch], torch.Tensor]
 
-# How keys travel, by the words of plans and studies.
-_exchanges = {"p2p": "ring", "ring": "ring", "all_gather": "all_gather", "group_cast": "group_cast"}
+# How keys travel, by the words of plans; where a plan does not say it, in a ring.
+_exchanges = {None: "ring", "p2p": "ring", "all_gather": "all_gather", "group_cast": "group_cast"}
 
 
 class Refused(ValueError):
@@ -269,7 +269,7 @@ class HDP:
         """The counted labels of every optimizer step of the batch, over all ranks. Refused where any rank refuses."""
         self.watch.now(f"step {batch.plan.step}, about to begin")
         refusal = self._refusal(batch, update)
-        updates = int(getattr(batch.plan, "update_count", 1))
+        updates = batch.plan.update_count
         facts = self._all_gather([int(refusal is not None), batch.fingerprint, updates])
         if any(fact[0] for fact in facts):
             raise Refused(self._refusals(refusal))
@@ -292,9 +292,9 @@ class HDP:
             return f"the plan is for {plan.ranks} ranks, the group has {self.size}"
         if batch.rank != self.rank:
             return f"the batch is that of rank {batch.rank}, this is rank {self.rank}"
-        if int(getattr(plan, "pp", 1) or 1) > 1:
+        if plan.pp > 1:
             return f"the plan is for a pipeline of {plan.pp} stages, which this runtime does not run"
-        if int(getattr(plan, "update_count", 1)) > 1 and update is None:
+        if plan.update_count > 1 and update is None:
             return f"the batch has {plan.update_count} optimizer steps: call run(batch, forward, update)"
         if self.context is not None and max(plan.lengths) > self.context:
             return (f"a sequence of {max(plan.lengths)} tokens, the model takes {self.context} "
