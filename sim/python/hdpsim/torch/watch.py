@@ -18,6 +18,7 @@ from . import versions
 
 BEAT_S = 1.0  # between two signs of life
 SILENT_S = 5.0  # without a sign: dead, or its processor is
+LINGER_S = 2.0  # before rank 0 fails, whose process may hold the store from which others read
 
 
 class Stuck(RuntimeError):
@@ -53,7 +54,7 @@ class Watch:
             yield
         except Stuck:
             raise
-        except RuntimeError as error:
+        except (RuntimeError, OSError) as error:  # a connection that breaks is either, by version
             raise Stuck(self.report(f"{self.doing}: {what}: {str(error).splitlines()[0]}")) from error
         finally:
             self._waits_for = ""
@@ -65,6 +66,8 @@ class Watch:
         """Says to the others why this rank goes."""
         self._put(f"FAILED in {self.doing}: {type(error).__name__}: {str(error)[:500]}")
         self._closed.set()
+        if self._store is not None and versions.global_rank(self.group, self.rank) == 0:
+            time.sleep(LINGER_S)
 
     def report(self, what: str) -> str:
         """The states of all ranks, a line each."""
