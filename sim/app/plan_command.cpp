@@ -2,8 +2,8 @@
 #include "sim/base/atomic_file.h"
 #include "sim/plan/plan_file.h"
 #include "sim/report/estimates_format.h"
+#include "sim/run/plan_documents.h"
 #include "sim/run/plan_estimates.h"
-#include "sim/run/step.h"
 #include "sim/study/study.h"
 
 namespace hdpsim::app {
@@ -30,7 +30,7 @@ int plan_command(const PlanOptions& options, const Session& session) {
   }
   const std::size_t plan = chosen_plan(study, options.plan);
   if (!options.out.empty()) session.inputs.require_none_at(options.out);
-  const std::string text = plan_text(make_plan(point, plan, options.step, point.batches_of(plan).step(options.step)));
+  const std::string text = plan_text(planned_document(study, point, plan, options.step, version));
   if (options.out.empty()) {
     print(text, Format::json);
   } else {

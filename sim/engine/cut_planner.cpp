@@ -79,6 +79,9 @@ class CutPlanner final : public Planner {
   [[nodiscard]] BatchSourcePtr held_back(const BatchSource& data, std::int64_t steps) const override {
     return planner_->held_back(data, steps);
   }
+  [[nodiscard]] HoldingRule holding(const BatchSource& data, std::int64_t steps) const override {
+    return planner_->holding(data, steps);
+  }
 
  private:
   std::unique_ptr<Planner> planner_;

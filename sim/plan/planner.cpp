@@ -30,6 +30,9 @@ class InExpertWaves final : public Planner {
   [[nodiscard]] BatchSourcePtr held_back(const BatchSource& data, std::int64_t steps) const override {
     return policy_->held_back(data, steps);
   }
+  [[nodiscard]] HoldingRule holding(const BatchSource& data, std::int64_t steps) const override {
+    return policy_->holding(data, steps);
+  }
   [[nodiscard]] Plan plan(const Batch& batch, std::int64_t step) const override {
     Plan made = policy_->plan(batch, step);
     return made.expert_ranks == ranks_ ? made : in_expert_waves(std::move(made), ranks_, padding_);

@@ -67,6 +67,15 @@ struct PlanningContext {
   std::function<double(const Plan& plan)> simulated_seconds{};
 };
 
+/// Sequences that wait for a later step.
+struct HeldSequences {
+  Batch left;                 ///< Sequences for which no micro-batch had room: the first of the next step.
+  std::vector<Batch> queues;  ///< By length, as the policy says.
+};
+
+/// What a step trains when these sequences arrive; what waits from then on. Pure.
+using HoldingRule = std::function<Batch(const Batch& arrived, HeldSequences& held)>;
+
 /// Makes the plan of one step from its batch, or throws an InputError with the reason why the policy has none for this
 /// batch. Pure and deterministic; safe to call from several threads at once.
 /// The static mesh and the policies of HDP cost O((n + m) log (n + P)) for n sequences, P ranks and m = sum of group
@@ -78,6 +87,11 @@ class Planner {
   /// What a run of `steps` steps trains in place of `data`, if the policy holds sequences back from one step for a
   /// later one; null: each batch as it comes. `data` must outlive the result.
   [[nodiscard]] virtual BatchSourcePtr held_back(const BatchSource& /*data*/, std::int64_t /*steps*/) const {
+    return nullptr;
+  }
+  /// The same for batches that come one by one, as a training run has them; null: each is trained as it comes. `data`
+  /// and `steps` are a sample of them, which is not used later. What arrives last is trained by batches of nothing.
+  [[nodiscard]] virtual HoldingRule holding(const BatchSource& /*data*/, std::int64_t /*steps*/) const {
     return nullptr;
   }
   /// Whether plan() may refuse a batch or leave more on a rank than it holds. Who runs a long series of steps asks for

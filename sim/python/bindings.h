@@ -29,6 +29,8 @@ void bind_replay(pybind11::module_& module);
 void bind_steps(pybind11::module_& module);
 /// Plans and what each rank holds of them.
 void bind_plan(pybind11::module_& module);
+/// What plans the batches of a live run.
+void bind_planner(pybind11::module_& module);
 
 /// A study built in Python, as the YAML that a user would have written. Accepts dictionaries, lists, tuples, text,
 /// paths, numbers (also NumPy's), True, False and None. TypeError with its place for anything else,

@@ -106,6 +106,7 @@ PYBIND11_MODULE(_native, module) {
   bind_replay(module);
   bind_steps(module);
   bind_plan(module);
+  bind_planner(module);
 }
 
 }  // namespace hdpsim::python

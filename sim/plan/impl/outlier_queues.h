@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "sim/plan/planner.h"
 #include "sim/plan/work_model.h"
 #include "sim/trace/batch_source.h"
 
@@ -23,12 +24,6 @@ struct OutlierRules {
 
   /// As many micro-batches as so many tokens fill; at least one a replica.
   [[nodiscard]] std::size_t micro_batches(std::int64_t tokens) const;
-};
-
-/// What waits for a later step.
-struct HeldSequences {
-  Batch left;                 ///< Sequences for which no micro-batch had room: the first of the next step.
-  std::vector<Batch> queues;  ///< By bound.
 };
 
 /// What a step trains, in the order in which it is packed, and how even its micro-batches are.

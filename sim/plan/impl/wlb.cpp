@@ -35,6 +35,15 @@ class WlbLlm final : public BuildingPlanner {
     return std::make_unique<HeldBackBatches>(data, rules_, bounds, steps);
   }
 
+  [[nodiscard]] HoldingRule holding(const BatchSource& data, std::int64_t steps) const override {
+    if (outliers_ && outliers_->empty()) return nullptr;
+    OutlierRules rules = rules_;
+    rules.bounds = outliers_ ? *outliers_ : tuned_bounds(data, steps, rules_);
+    return [rules](const Batch& arrived, HeldSequences& held) {
+      return rules.bounds.empty() ? arrived : release(arrived, rules, held).batch;
+    };
+  }
+
  private:
   void add_to(PlanBuilder& builder, const Batch& batch) const override {
     builder.add_in_turn(packed_whole(batch), cp_, RingSizing(context_, {}));

@@ -16,6 +16,12 @@ with the keys of a study file, the path of such a file, or YAML text (a string w
     replay = hdpsim.replay("configs/studies/replay.yaml", trace=[1000, 70000, 300])
     print(max(replay.columns()["step_time_s"]))
 
+``Planner`` plans the batches of a training run one by one, and ``Plan`` says what each rank holds of a step, also of a
+plan file:
+
+    plan = hdpsim.Planner("configs/studies/tiny.yaml").plan([1000, 70000, 300])
+    print(plan.share(0))
+
 In a notebook a result shows its table, and ``result.plot()`` the charts of its report page.
 """
 
@@ -32,6 +38,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import _lengths, _native, _policies
 from ._plan import Plan, Share
+from ._planner import Planner
 from ._policies import Policy, PolicyError, Pool
 
 if TYPE_CHECKING:
@@ -39,8 +46,8 @@ if TYPE_CHECKING:
     import polars
 
 __all__ = [
-    "Bug", "Column", "Explanation", "InputError", "Lengths", "MachineError", "Page", "Plan", "Policy", "PolicyError",
-    "Pool", "Problem", "Replay", "Result", "Share", "Study", "Tuning", "check", "names", "policy", "replay", "run", "tune",
+    "Bug", "Column", "Explanation", "InputError", "Lengths", "MachineError", "Page", "Plan", "Planner", "Policy",
+    "PolicyError", "Pool", "Problem", "Replay", "Result", "Share", "Study", "Tuning", "check", "names", "policy", "replay", "run", "tune",
 ]
 __version__ = _native.version
 

@@ -54,6 +54,32 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
+// The same plan in the words of the second schema, in which plans are written.
+std::string second_text() {
+  return replaced(replaced(some_text, "plan/1", "plan/2"), "\"layers\": 10,\n",
+                  "\"layers\": 10,\n  \"waves\": false,\n");
+}
+
+PlanDocument some_document() {
+  return {
+      .plan = some_plan(),
+      .ids = {std::int64_t{5}, std::string("5"), std::string("a \"name\"")},
+      .mesh = {.tp = 2, .pp = 3, .placement = "contiguous", .model_layers = 30, .exchange = KeyExchange::all_gather},
+      .made_by = PlanOrigin{"0.1.0", "mine", "0123456789abcdef"}};
+}
+
+// What is wrong with a text, in lines of "line:column: message; help".
+std::vector<std::string> told(const std::string& text) {
+  Diagnostics diagnostics;
+  CHECK(!read_plan_document("plan.json", text, diagnostics));
+  std::vector<std::string> found;
+  for (const Diagnostic& problem : diagnostics.sorted()) {
+    found.push_back(fmt::format("{}:{}: {}{}{}", problem.position.line, problem.position.column, problem.message,
+                                problem.help.empty() ? "" : "; ", problem.help));
+  }
+  return found;
+}
+
 // The problems of the plan's text after one replacement; there must be some.
 std::string problems(const std::string& from, const std::string& to) {
   Diagnostics diagnostics;
@@ -65,7 +91,66 @@ std::string problems(const std::string& from, const std::string& to) {
 
 TEST_CASE("a plan is written one micro-batch a line, groups as ranges, whole sequences as their index",
           "[plan][file]") {
-  CHECK(plan_text(some_plan()) == some_text);
+  CHECK(plan_text(some_plan()) == second_text());
+}
+
+TEST_CASE("what a runtime must know besides the plan is written, and read back equal", "[plan][file][document]") {
+  const PlanDocument document = some_document();
+  const std::string text = plan_text(document);
+  CHECK_THAT(text, Catch::Contains(R"("made_by": {"version": "0.1.0", "study": "mine", "hash": "0123456789abcdef"},)"));
+  CHECK_THAT(text, Catch::Contains("\"tp\": 2,\n  \"pp\": 3,\n  \"placement\": \"contiguous\",\n"));
+  CHECK_THAT(text, Catch::Contains("\"ids\": [\n    5, \"5\", \"a \\\"name\\\"\"],\n"));
+  Diagnostics diagnostics;
+  const auto read = read_plan_document("plan.json", text, diagnostics);
+  CHECK(diagnostics.text().empty());
+  CHECK(read == document);
+}
+
+TEST_CASE("a micro-batch states how its group shares keys where its cut asks for another way than the plan",
+          "[plan][file][document]") {
+  PlanDocument document = some_document();
+  document.plan.micro_batches[1].cut = TokenCut::served;
+  const std::string text = plan_text(document);
+  CHECK_THAT(text, Catch::Contains(R"("cut": "served", "exchange": "servers"})"));
+  Diagnostics diagnostics;
+  CHECK(read_plan_document("plan.json", text, diagnostics) == document);
+  CHECK(told(replaced(text, R"("exchange": "servers")", R"("exchange": "a2a")"))
+            .front()
+            .find("its group shares keys by servers, not a2a") != std::string::npos);
+}
+
+TEST_CASE("a plan says whether its ranks can run the k-th micro-batches of their lists together",
+          "[plan][file][document]") {
+  Plan plan = some_plan();
+  CHECK_FALSE(runs_in_waves(plan));  // rank 0 has two micro-batches, the others one
+  plan.micro_batches[0].spans.push_back(plan.micro_batches[2].spans[0]);
+  plan.micro_batches.pop_back();
+  plan.schedule[0].pop_back();
+  CHECK(runs_in_waves(plan));
+  const std::string text = plan_text(plan);
+  CHECK_THAT(text, Catch::Contains("\"waves\": true,"));
+  CHECK(told(replaced(text, "\"waves\": true", "\"waves\": false")).front() ==
+        "8:12: the plan runs in waves; leave 'waves' out: it follows from 'schedule'");
+
+  Plan crossed = some_plan();  // as many each, but the ring is the first of rank 0 and the second of rank 1
+  crossed.micro_batches.push_back({.group = {HdpRank(1)}, .spans = {}});
+  crossed.schedule = {{MicroBatchId(0), MicroBatchId(2)}, {MicroBatchId(3), MicroBatchId(0)}};
+  CHECK_FALSE(runs_in_waves(crossed));
+}
+
+TEST_CASE("ids that are there twice, too few or no names are told at their places", "[plan][file][document]") {
+  const std::string text = plan_text(some_document());
+  CHECK(told(replaced(text, "5, \"5\"", "5, 5")) == std::vector<std::string>{"18:8: the id 5 is there twice"});
+  CHECK(told(replaced(text, "5, \"5\"", "5, [5]")) ==
+        std::vector<std::string>{"18:8: an id is a whole number or a text; write 17 or \"17\""});
+  CHECK(told(replaced(text, "5, \"5\", ", "5, ")) ==
+        std::vector<std::string>{
+            "17:10: 'ids' has 2 entries, the plan has 3 sequences; one id a sequence, in their order"});
+}
+
+TEST_CASE("a file of the first schema has no keys of the second", "[plan][file][document]") {
+  CHECK(told(replaced(some_text, "\"layers\": 10,", "\"layers\": 10, \"tp\": 2,")) ==
+        std::vector<std::string>{"7:23: 'tp' is no key of hdpsim.plan/1; write \"schema\": \"hdpsim.plan/2\""});
 }
 
 TEST_CASE("a plan is read back equal", "[plan][file]") {
@@ -171,7 +256,7 @@ TEST_CASE("plan file: each problem is told at its place, all of them at once", "
   };
   std::vector<Change> changes = {
       {"[1]]\n}", "[1]\n}", {"21:1: illegal flow end"}},
-      {"plan/1", "plan/2", {"2:13: there is no schema 'hdpsim.plan/2'; did you mean 'hdpsim.plan/1'?"}},
+      {"plan/1", "plan/3", {"2:13: there is no schema 'hdpsim.plan/3'; did you mean 'hdpsim.plan/2'?"}},
       {"\"step\"", "\"stop\"", {"1:1: the plan needs 'step'", "4:3: the plan has no key 'stop'; did you mean 'step'?"}},
       {"\"spans\": [0]", "\"spans\": [9]", {"11:32: there is no sequence 9: the plan has 3"}},
       {"\"0-2\"", "\"0,\"", {"11:15: '' is no run of ranks; write ranks as 5, 0-38 or 0-3,8-11"}},
@@ -197,14 +282,7 @@ TEST_CASE("plan file: each problem is told at its place, all of them at once", "
   }
   for (const auto& [from, to, problems] : changes) {
     CAPTURE(from, to);
-    Diagnostics diagnostics;
-    CHECK(!read_plan("plan.json", replaced(some_text, from, to), diagnostics));
-    std::vector<std::string> found;
-    for (const Diagnostic& problem : diagnostics.sorted()) {
-      found.push_back(fmt::format("{}:{}: {}{}{}", problem.position.line, problem.position.column, problem.message,
-                                  problem.help.empty() ? "" : "; ", problem.help));
-    }
-    CHECK(found == problems);
+    CHECK(told(replaced(some_text, from, to)) == problems);
   }
 }
 
