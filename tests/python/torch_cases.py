@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import subprocess
-import tempfile
 
 import torch
 from torch import nn
+
+import hdpsim
 
 VOCABULARY = 61
 POLICIES = ("static", "megatron-dp-balanced", "megatron-hybrid-cp", "megatron-dynamic-cp", "flexsp",
@@ -17,38 +16,28 @@ POLICIES = ("static", "megatron-dp-balanced", "megatron-hybrid-cp", "megatron-dy
             "skyrl", "areal", "prime-rl", "slime", "hdp-naive", "hdp-balance")
 
 
-def study(seed, plans=POLICIES, tokens=900, context=256, capacity=128):
-    listed = "\n".join(f"  - {plan}" for plan in plans)
-    return f"""name: torch
-cluster: {{preset: laptop-cpu}}
-model: {{preset: byte-3m}}
-profile: epyc-cpu
-data: {{lengths: {{preset: github}}, context: {context}, tokens_per_step: {tokens}, steps: 4, seed: {seed}}}
-mesh: {{capacity: {capacity}}}
-memory: {{reserve: 0 B}}
-plans:
-{listed}
-"""
+def study(plans=POLICIES, context=256, capacity=128):
+    return {"name": "torch", "cluster": {"preset": "laptop-cpu"}, "model": {"preset": "byte-3m"}, "profile": "epyc-cpu",
+            "data": {"lengths": {"preset": "github"}, "context": context, "tokens_per_step": "1Ki", "steps": 4},
+            "mesh": {"capacity": capacity}, "memory": {"reserve": "0 B"}, "plans": list(plans)}
 
 
-def plans_of(program, text, names, step):
-    """Plans of a step of a study, by the program, two at a time; without those of policies that refuse the batch."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "study.yaml")
-        with open(path, "w") as file:
-            file.write(text)
-        plans, running = {}, []
-        for name in [*names, None, None]:
-            if len(running) == 2 or name is None and running:
-                done, process = running.pop(0)
-                out, error = process.communicate()
-                assert process.returncode == 0 or "use larger batches" in error, f"{done}: {error}"
-                if process.returncode == 0:
-                    plans[done] = out
-            if name is not None:
-                running.append((name, subprocess.Popen([program, "plan", path, "--plan", name, "--step", str(step)],
-                                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)))
-        return plans
+def lengths(count, seed, longest=256):
+    """Many short sequences and a few long ones."""
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.rand(count, generator=generator).pow(4) * longest).long().add(2).tolist()
+
+
+def plans_of(seed):
+    """The plan of every policy for a batch, as text, and the policies that refuse it."""
+    plans, refused = {}, []
+    for policy in POLICIES:
+        try:
+            plans[policy] = hdpsim.Planner(study(), policy).plan(lengths(18, seed)).json()
+        except hdpsim.InputError as error:
+            assert "use larger batches" in str(error), error
+            refused.append(policy)
+    return plans, refused
 
 
 def by_hand(**keys):

@@ -103,7 +103,8 @@ def _micro_batch(share: Any, lengths: Sequence[int], tokens: Reader, labels: Rea
             targets.append(_filled(labels, sequence, begin + 1, min(end + 1, length), end - begin, IGNORED))
             positions.append(torch.arange(begin, end))
             ends.append(ends[-1] + end - begin)
-    pad = -max(ends[-1], 1) % multiple + (1 if ends[-1] == 0 else 0)
+    rows = max(ends[-1] + share.padding, 1)
+    pad = rows + -rows % multiple - ends[-1]
     if pad:
         ids.append(torch.zeros(pad, dtype=torch.int64))
         targets.append(torch.full((pad,), IGNORED))

@@ -80,16 +80,19 @@ class HDP:
     # What users call.
 
     def prepare(self, model: torch.nn.Module, *, layers: list[torch.nn.Module] | None = None, broadcast: bool = True,
-                context: int | None = None) -> torch.nn.Module:
+                context: int | None = None, gather: str = "step") -> torch.nn.Module:
         """Says which model is trained: a bare one, one in DDP, or one with fully_shard() (FSDP2). Returns it.
 
         Parameters and buffers of rank 0 go to all ranks unless `broadcast` is false; sharded ones are left alone.
         `layers`: for plans that offload; by default the longest ModuleList. `context`: the longest sequence that the
-        model takes; by default max_position_embeddings of its config, if it has one.
+        model takes; by default max_position_embeddings of its config, if it has one. `gather`, of FSDP2: parameters
+        once a `step`, or in every `micro_batch`, which needs plans in waves (hdpsim.Planner(..., waves=1)).
         """
+        if gather not in ("step", "micro_batch"):
+            raise ValueError(f"gather={gather!r}: choose step or micro_batch")
         self.device = next(model.parameters()).device
         self.kernel = kernel_named(self.kernel_name, self.device)
-        self.parallel = (Sharded if versions.is_fsdp2(model) else Replicated)(model, self)
+        self.parallel = Sharded(model, self, gather) if versions.is_fsdp2(model) else Replicated(model, self)
         self.model = model
         self.offload = Offload(layers or layers_of(model), list(model.parameters()))
         self.context = context or getattr(getattr(model, "config", None), "max_position_embeddings", None)
@@ -296,6 +299,14 @@ class HDP:
             return f"the plan is for a pipeline of {plan.pp} stages, which this runtime does not run"
         if plan.update_count > 1 and update is None:
             return f"the batch has {plan.update_count} optimizer steps: call run(batch, forward, update)"
+        if plan.expert_ranks > 1:
+            return "experts are spread over ranks, which this runtime does not do"
+        if self.parallel.gathers_inside:
+            if not plan.waves:
+                return ("parameters are gathered in every micro-batch, and the plan's ranks have unequal numbers of these: "
+                        "use prepare(gather='step'), or plan in waves: hdpsim.Planner(..., waves=1)")
+            if any(part.continues for part in plan.micro_batches):
+                return "parameters are gathered in every micro-batch, and chunks in order differ from rank to rank"
         if self.context is not None and max(plan.lengths) > self.context:
             return (f"a sequence of {max(plan.lengths)} tokens, the model takes {self.context} "
                     "(max_position_embeddings, or prepare(context=...))")
@@ -306,8 +317,6 @@ class HDP:
         return None
 
     def _refusal_of(self, share: Any) -> str | None:
-        if share.padding > 0:
-            return "tokens that pad waves of experts: expert parallelism is not run here"
         if share.token_wise and self.token_wise == "refuse":
             return "activations leave token by token (token_wise); HDP(token_wise='offload') takes whole tensors instead"
         if (share.offload > 0 or share.token_wise) and len(self.offload.layers) <= RESIDENT_LAYERS:

@@ -24,6 +24,7 @@ class Replicated:
     """Every rank has all parameters; their gradients are summed by the runtime. DDP's own reduction stays off."""
 
     loss_factor = 1.0
+    gathers_inside = False
 
     def __init__(self, model: torch.nn.Module, hdp: Any) -> None:
         if versions.is_fsdp1(model):
@@ -60,11 +61,14 @@ class Sharded:
     """FSDP2: a pass of one token that pads opens each step, in which all ranks gather, and another one closes it.
 
     In between nothing is gathered, freed or reduced. The closing pass adds nothing to the gradients, and in its
-    backward all ranks reduce what they have. NOT RUN here, where no PyTorch has FSDP2; the order of calls is tested.
+    backward all ranks reduce what they have. With `gather` micro_batch the model gathers and frees as it likes, in plans
+    whose ranks all run micro-batches together, and only the reduction waits for the closing pass.
+    NOT RUN here, where no PyTorch has FSDP2; the order of calls is tested.
     """
 
-    def __init__(self, model: torch.nn.Module, hdp: Any) -> None:
-        if not hasattr(model, "set_reshard_after_forward"):
+    def __init__(self, model: torch.nn.Module, hdp: Any, gather: str) -> None:
+        self.gathers_inside = gather == "micro_batch"
+        if not self.gathers_inside and not hasattr(model, "set_reshard_after_forward"):
             raise versions.Unsupported(f"PyTorch {torch.__version__} cannot keep gathered parameters through a step "
                                        "(FSDPModule.set_reshard_after_forward): use a later one")
         self.model, self.hdp = model, hdp
@@ -80,8 +84,9 @@ class Sharded:
         yield
 
     def open(self, forward: Callable[..., Any]) -> None:
-        with torch.no_grad():
-            self._pass(forward)
+        if not self.gathers_inside:
+            with torch.no_grad():
+                self._pass(forward)
 
     def close(self, forward: Callable[..., Any], train: bool) -> None:
         self._keep(False)
@@ -91,6 +96,8 @@ class Sharded:
 
     def _keep(self, keep: bool) -> None:
         self.model.set_requires_gradient_sync(not keep)
+        if self.gathers_inside:
+            return
         self.model.set_reshard_after_forward(not keep)
         self.model.set_reshard_after_backward(not keep)
 
@@ -103,7 +110,7 @@ def padding(device: torch.device) -> MicroBatch:
     """A micro-batch of one token that belongs to no document."""
     none = numpy.zeros(0, dtype=numpy.int64)
     pieces = SimpleNamespace(sequence=none, begin=none, end=none, span=none, span_begin=none, span_end=none)
-    share = SimpleNamespace(micro_batch=-1, members=(pieces,), local=pieces, cp_rank=0, cp_size=1, tokens=0)
+    share = SimpleNamespace(micro_batch=-1, members=(pieces,), local=pieces, cp_rank=0, cp_size=1, tokens=0, padding=1)
     zero = torch.zeros(1, dtype=torch.int64)
     return MicroBatch(zero, zero, torch.full((1,), IGNORED), torch.tensor([0, 1], dtype=torch.int32), 1,
                       share).to(device)
