@@ -2,16 +2,11 @@
 messages of errors, adapters against pretended libraries. Needs PyTorch."""
 
 import os
-import sys
 import tempfile
 import types
 
-try:
-    import torch
-except ImportError as error:
-    print(f"NOT RUN: the parts of hdpsim.torch: {error}")
-    sys.exit(0)
-
+import torch_needed  # noqa: F401  before torch
+import torch
 import torch_cases as cases
 
 import hdpsim

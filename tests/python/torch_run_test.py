@@ -4,19 +4,16 @@ show; training and resuming; what is refused; ranks that die. Needs PyTorch with
 
 import contextlib
 import io
+import itertools
 import os
 import socket
 import sys
 import tempfile
 import time
 
-try:
-    import torch
-    import torch.distributed as dist
-except ImportError as error:
-    print(f"NOT RUN: training with plans: {error}")
-    sys.exit(0)
-
+import torch_needed  # noqa: F401  before torch
+import torch
+import torch.distributed as dist
 import torch.multiprocessing as processes
 import torch_cases as cases
 
@@ -321,31 +318,39 @@ def alone(steps):
 
 def twenty_steps_of_adam_are_those_of_one_process(self):
     expected = alone(20) if self.rank == 0 else None
-    for policy in ("static", "hdp-balance"):
+    balance = {"hdp-balance": {"search": "none"}}
+    for policy in ("static", balance):
         losses, state, digest = train(self, policy, 20)
         assert losses[-1] < losses[0]
         if expected:
             worst = max(abs(a - b) / b for a, b in zip(losses, expected))
             assert worst < 1e-12, f"{policy}: {worst}"
             self.worst["20 steps of Adam"] = max(worst, self.worst.get("20 steps of Adam", 0))
-    half, state, _ = train(self, "hdp-balance", 10)
-    rest, _, resumed = train(self, "hdp-balance", 10, state)
+    half, state, _ = train(self, balance, 10)
+    rest, _, resumed = train(self, balance, 10, state)
     assert half + rest == losses and resumed == digest, "a resumed run is another run"
 
 
 def each_rank_reads_its_own_tokens_and_every_sequence_comes_once(self):
-    for policy in ("hdp-balance", "wlb"):
+    """Also where the policy holds long sequences back, and where the run stops in between."""
+    order = torch.randperm(60, generator=torch.Generator().manual_seed(2 << 20)).tolist()
+    for policy in ({"hdp-balance": {"search": "none"}}, {"wlb": {"outliers": [100]}}):
         data = Documents(cases.lengths(60, seed=11))
-        loader = ht.PlannedLoader(data, planner(policy), rank=self.rank, tokens_per_step=400, seed=2)
-        seen, own = [], 0
-        for batch in loader:
-            seen += batch.plan.ids
-            own += sum(part.tokens for part in batch.micro_batches)
-            for share in batch.plan.share(self.rank):
-                assert share.tokens <= batch.plan.capacity * 2
-        assert sorted(seen) == list(range(60)), f"{policy}: sequences that are missing or come twice"
-        # Labels are tokens too, one place further on: each token is read twice at most.
-        assert data.read <= 2 * own, f"{policy}: {data.read} tokens read, {own} needed"
+        seen, own, state = [], 0, None
+        for most in (3, 100):
+            loader = ht.PlannedLoader(data, planner(policy), rank=self.rank, tokens_per_step=400, seed=2, ahead=1)
+            if state is not None:
+                loader.load_state_dict(state)
+            taken = iter(loader)
+            for batch in itertools.islice(taken, most):
+                seen += batch.plan.ids
+                own += sum(part.tokens for part in batch.micro_batches)
+            state = loader.state_dict()
+            taken.close()
+        assert sorted(seen) == sorted(order), f"{policy}: sequences that are missing or come twice"
+        assert (seen == order) == ("hdp-balance" in policy), f"{policy} holds back, or not"
+        # Each token is read as a token and as a label; and a stopped loader has read ahead, at most two batches.
+        assert own <= data.read <= 2 * (own + 2 * 400), f"{policy}: {data.read} tokens read, {own} needed"
         total = torch.tensor([own])
         dist.all_reduce(total)
         assert total.item() == sum(data.lengths)
@@ -517,12 +522,14 @@ def ranks_that_leave(rank, port, plans, how):
         hdp.run(ht.make_batch(plan, rank, cases.tokens_of(plan)), forward)
     except ht.Stuck as error:
         text = str(error)
-        assert time.perf_counter() - begin < 15, "that took long"
-        assert "rank 1:" in text and "step 3" in text, text
-        if how == "raises" and rank in (0, 2):
-            assert "FAILED in step 3, micro-batch 0, forward: ValueError: a mistake of the user" in text or \
-                "rank 0: FAILED" in text or "rank 2: FAILED" in text, text
-        print(f"({how}) {text}", flush=True)
+        assert time.perf_counter() - begin < 25, "that took long"
+        said = {"dies": "(no sign of life for ",
+                "hangs": "rank 1: step 3, micro-batch 0, forward",
+                "raises": "rank 1: FAILED in step 3, micro-batch 0, forward: ValueError: a mistake of the user"}[how]
+        assert "rank 1: " in text and said in text or "the store does not answer" in text, text
+        assert said in text or rank == 3, text  # which waits longest, perhaps for a store that has gone
+        if rank == 2:
+            print(f"({how}) {text}", flush=True)
     except ValueError:
         assert rank == leaver and how == "raises"
     else:
@@ -548,9 +555,6 @@ def start(function, *arguments):
 
 def main():
     only = sys.argv[1] if len(sys.argv) > 1 else ""
-    if not dist.is_available() or not dist.is_gloo_available():
-        print("NOT RUN: training with plans: PyTorch was built without gloo")
-        return
     begin = time.perf_counter()
     plans = {}
     for seed in (1, 2):

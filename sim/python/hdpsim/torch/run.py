@@ -299,8 +299,6 @@ class HDP:
             return f"the plan is for a pipeline of {plan.pp} stages, which this runtime does not run"
         if plan.update_count > 1 and update is None:
             return f"the batch has {plan.update_count} optimizer steps: call run(batch, forward, update)"
-        if plan.expert_ranks > 1:
-            return "experts are spread over ranks, which this runtime does not do"
         if self.parallel.gathers_inside:
             if not plan.waves:
                 return ("parameters are gathered in every micro-batch, and the plan's ranks have unequal numbers of these: "

@@ -17,8 +17,9 @@ from typing import Any
 from . import versions
 
 BEAT_S = 1.0  # between two signs of life
-SILENT_S = 5.0  # without a sign: dead, or its processor is
-LINGER_S = 2.0  # before rank 0 fails, whose process may hold the store from which others read
+OFTEN_S = 0.1  # between two when what it does changes
+SILENT_S = 2.5  # without a sign: dead, or its processor is busy
+LINGER_S = 5.0  # before rank 0 fails, whose process may hold the store from which others read
 
 
 class Stuck(RuntimeError):
@@ -35,16 +36,19 @@ class Watch:
         self._since = time.monotonic()
         self._kills = not versions.waits_with_limit(group)
         self._store = versions.shared_store() if size > 1 else None
-        self._closed = threading.Event()
+        self._closed, self._changed = threading.Event(), threading.Event()
         if self._store is not None:
             self._beat()
             threading.Thread(target=self._keep_beating, name="hdpsim watch", daemon=True).start()
 
     def close(self) -> None:
         self._closed.set()
+        self._changed.set()
 
     def now(self, doing: str) -> None:
+        """What this rank does from now on."""
         self.doing = doing
+        self._changed.set()
 
     @contextlib.contextmanager
     def waiting(self, what: str) -> Iterator[None]:
@@ -64,15 +68,16 @@ class Watch:
 
     def failed(self, error: BaseException) -> None:
         """Says to the others why this rank goes."""
-        self._put(f"FAILED in {self.doing}: {type(error).__name__}: {str(error)[:500]}")
-        self._closed.set()
+        self._put(f"FAILED in {self.doing}: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:300]}")
+        self.close()
         if self._store is not None and versions.global_rank(self.group, self.rank) == 0:
             time.sleep(LINGER_S)
 
     def report(self, what: str) -> str:
         """The states of all ranks, a line each."""
         waited = time.monotonic() - self._since
-        self._closed.wait(min(BEAT_S, 0.5))  # others may be about to say that they failed
+        self._beat()
+        self._closed.wait(SILENT_S)  # until others have said that they failed, or have become silent
         lines = [f"rank {self.rank} waited {waited:.1f} s (limit {self.limit_s:g} s): {what}"]
         lines += [f"  rank {rank}: {self._state_of(rank)}" for rank in range(self.size) if rank != self.rank]
         return "\n".join(lines)
@@ -82,10 +87,11 @@ class Watch:
             return "unknown: this version of PyTorch shows no store"
         try:
             when, text = self._store.get(self._key(rank)).decode().split(" ", 1)
-        except Exception as error:  # the store's process may be the one that died
-            return f"unknown: {type(error).__name__}, perhaps it held the store"
+        except Exception as error:  # of any kind, by version and by what broke
+            return f"not known: the store does not answer ({type(error).__name__}), its process may be the one that died"
         age = time.time() - float(when)
-        return f"{text}{f' (no sign of life for {age:.0f} s)' if age > SILENT_S and not text.startswith('FAILED') else ''}"
+        silent = age > SILENT_S and not text.startswith("FAILED")
+        return f"{text} (no sign of life for {age:.1f} s)" if silent else text
 
     def _key(self, rank: int) -> str:
         return f"hdpsim/watch/{versions.global_rank(self.group, rank)}"
@@ -100,7 +106,11 @@ class Watch:
         self._put(f"{self.doing}{waits}")
 
     def _keep_beating(self) -> None:
-        while not self._closed.wait(BEAT_S):
+        while not self._closed.wait(OFTEN_S):
+            self._changed.wait(BEAT_S)
+            self._changed.clear()
+            if self._closed.is_set():
+                return
             self._beat()
             if self._kills and self._waits_for and time.monotonic() - self._since > self.limit_s:
                 # The main thread waits inside a library that obeys no limit: NCCL's own watchdog ends processes, too.
