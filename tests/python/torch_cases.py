@@ -67,6 +67,28 @@ def chunks_by_hand():
                    micro_batches=[*chunk, {"group": [0], "spans": [1]}, {"group": [1], "spans": [2]}])
 
 
+def random_plan(seed):
+    """A sound plan of any kind: groups in any order, ranks without work, sequences of few tokens, spans of one rank."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def below(count):
+        return int(torch.randint(0, count, (1,), generator=generator))
+    sequences = [1 + below(1 + below(70)) for _ in range(4 + below(10))]
+    left, parts, schedule = list(range(len(sequences))), [], [[] for _ in range(4)]
+    while left:
+        taken = [left.pop(below(len(left))) for _ in range(min(len(left), 1 + below(4)))]
+        group = torch.randperm(4, generator=generator).tolist()[: 1 + below(4)]
+        part = {"group": group, "spans": taken}
+        if len(group) > 1:
+            part["cut"] = ("per_document", "per_pack", "dispatch")[below(3)]
+            if part["cut"] == "per_document" and len(taken) > 1 and below(2):
+                part["local"] = [{"rank": group[below(len(group))], "spans": [taken.pop()]}]
+        for rank in group:
+            schedule[rank].append(len(parts))
+        parts.append(part)
+    return by_hand(sequences=sequences, micro_batches=parts, schedule=schedule)
+
+
 class Block(nn.Module):
     def __init__(self, width, heads, kv_heads, attend, dropout):
         super().__init__()

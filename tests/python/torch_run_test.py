@@ -82,7 +82,7 @@ def gradients_of_every_policy_are_those_of_one_process(self):
 
 
 def gradients_are_the_same_however_keys_travel(self):
-    some = ("hdp-balance:1", "skrull:2", "zeppelin:1", "by hand", "per_pack", "dispatch", "served", "chunks")
+    some = ("hdp-balance:1", "skrull:2", "zeppelin:1", "by hand", "per_pack", "dispatch", "served", "random 0", "random 1")
     for exchange in ("ring", "all_gather", "group_cast"):
         hdp = ht.HDP(exchange=exchange, time_limit=LIMIT_S)
         for dtype, bound in ((torch.float64, 1e-12), (torch.float32, 2e-5)):
@@ -557,6 +557,8 @@ def main():
     only = sys.argv[1] if len(sys.argv) > 1 else ""
     begin = time.perf_counter()
     plans = {}
+    for seed in range(12):
+        plans[f"random {seed}"] = cases.random_plan(seed)
     for seed in (1, 2):
         found, refused = cases.plans_of(seed)
         plans.update({f"{name}:{seed}": text for name, text in found.items()})

@@ -74,7 +74,10 @@ class Offload:
         self._share = 0.0
         self._layer: _Layer | None = None
         self._stream: Any = None
-        self._kept_alive: dict[Any, tuple[torch.Tensor, _Away]] = {}
+        self._kept_alive: dict[Any, tuple[torch.Tensor, _Away | None]] = {}
+        self._of_parameters: set[int] = set()
+        self._inside = False  # of a layer that may offload
+        self._last: _Layer | None = None
         self.seen_bytes = self.away_bytes = 0  # of the last micro-batch, in layers that may offload
         for index, layer in enumerate(layers):
             layer.register_forward_pre_hook(lambda *_, index=index: self._enter(index))
@@ -85,14 +88,14 @@ class Offload:
         """A forward pass whose layers but two offload this share of the bytes that they save."""
         if device.type == "cuda" and self._stream is None:
             self._stream = torch.cuda.Stream(device)
-        self._share, self._layer = share, None
+        self._share = share
         self.seen_bytes = self.away_bytes = 0
         self._of_parameters = {versions.storage_address(parameter) for parameter in self._parameters}
         try:
             with torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack):
                 yield
         finally:
-            self._share, self._layer = 0.0, None
+            self._share, self._layer, self._last = 0.0, None, None
             self._kept_alive.clear()
 
     def _enter(self, index: int) -> None:
@@ -106,9 +109,6 @@ class Offload:
     def _leave(self) -> None:
         self._inside = False
         self._kept_alive.clear()
-
-    _inside = False
-    _last: _Layer | None = None
 
     def _pack(self, tensor: torch.Tensor) -> Any:
         size = tensor.numel() * tensor.element_size()

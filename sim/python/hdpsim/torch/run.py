@@ -114,6 +114,7 @@ class HDP:
         """The same mean loss without gradients."""
         return self._guarded(self._run, batch, forward, lambda: None, False)
 
+    @versions.not_compiled
     def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, scale: float | None = None,
                layer: Any = None) -> torch.Tensor:
         """Causal attention of this rank's tokens to their documents. For the user's model, inside of forward.

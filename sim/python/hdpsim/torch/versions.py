@@ -60,6 +60,12 @@ def waits_with_limit(group: Any) -> bool:
     return dist.get_backend(group) == "gloo"
 
 
+def not_compiled(function: Any) -> Any:
+    """The function as torch.compile (2.1) leaves it alone: a model calls it, and its work changes with every batch."""
+    compiler = getattr(torch, "compiler", None)
+    return compiler.disable(function) if hasattr(compiler, "disable") else function
+
+
 def is_fsdp2(module: torch.nn.Module) -> bool:
     """Whether fully_shard() was applied to the module (FSDPModule, PyTorch 2.4)."""
     return hasattr(module, "set_requires_gradient_sync") and hasattr(module, "unshard")
