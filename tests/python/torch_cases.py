@@ -86,7 +86,7 @@ def random_plan(seed):
         for rank in group:
             schedule[rank].append(len(parts))
         parts.append(part)
-    return by_hand(sequences=sequences, micro_batches=parts, schedule=schedule)
+    return by_hand(sequences=sequences, micro_batches=parts, schedule=schedule, capacity=1024)
 
 
 class Block(nn.Module):
