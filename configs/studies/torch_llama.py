@@ -5,7 +5,8 @@
     python3 configs/studies/torch_llama.py        # the same without torchrun, which Debian 12's PyTorch 1.13 breaks
 
 Two plans of the same batches, `static` (one degree of context parallelism for all) and `hdp-balance`: the losses are
-equal, the times are not. Beside the measured times stand those that the simulator predicted when it planned. What you
+equal, the times are not. Beside the measured times stand those that the simulator predicted when it planned, for the
+cores and kernels of its profile: compare ratios, on a machine with a core for each rank. What you
 need for a model of your own is marked with `<--`. Needs PyTorch 1.13 or later, and `import hdpsim` (pip install, or
 PYTHONPATH=build/release/python).
 """
