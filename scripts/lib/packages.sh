@@ -13,6 +13,8 @@ readonly build_packages=("${simulator_packages[@]}" libopenblas-pthread-dev libo
 readonly oracle_packages=(libsimgrid-dev)  # for scripts/dev oracle alone
 # shellcheck disable=SC2034
 readonly browser_packages=(chromium)  # for the test of the report page, which is skipped without
+# shellcheck disable=SC2034
+readonly torch_packages=(python3-torch)  # for the tests of hdpsim.torch, which say where it is missing
 readonly cmake_min=3.22  # presets of version 3
 readonly gcc_min=12
 
@@ -73,6 +75,13 @@ install_missing() {
     "${install[@]}" || { "${apt[@]}" update && "${install[@]}"; } ||
       install_by_hand "apt-get failed (see above): is there a network?" "${missing[@]}"
   } </dev/null >&2
+}
+
+# install_if_possible WHAT PACKAGE...: what only some tests need is no reason to stop.
+install_if_possible() {
+  local what=$1
+  shift
+  (install_missing "$@") || say "without $what: not installed: $*"
 }
 
 # Presets need a recent cmake, wherever it comes from.

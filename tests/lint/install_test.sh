@@ -82,6 +82,12 @@ expect "$name" 3 'install_missing cmake g++'
 said_all "$name" "not a Debian or Ubuntu machine" "    cmake g++" "HDPSIM_NO_INSTALL=1"
 expect "$name, packages installed by hand" 0 'HDPSIM_NO_INSTALL=1; install_missing cmake g++'
 
+name="packages that only some tests need, without a network"
+debian
+program apt-get 'exit 100'
+expect "$name" 0 'install_if_possible "tests of torch" catch2'
+said_all "$name" "without tests of torch: not installed: catch2"
+
 name="neither root nor sudo"
 debian
 program id 'echo 1000'
