@@ -176,7 +176,7 @@ const std::vector<std::string>& file_kind_names() {
 std::optional<FileKind> kind_of_file(const std::string& path, const Value& document) {
   if (is_named_as_lengths(path)) return FileKind::lengths;
   if (const Value* schema = document.find("schema")) {
-    if (schema->text == plan_schema) return FileKind::plan;
+    if (schema->text.starts_with("hdpsim.plan/")) return FileKind::plan;  // of any number, which its reader tells
     if (schema->text.starts_with("hdpsim.profile/")) return FileKind::profile;
   }
   if (holds_scheduler_step(document) && document.find("schedule") == nullptr) return FileKind::scheduler;

@@ -196,15 +196,13 @@ class PlanReader {
     }
   }
 
+  // A runtime that believes it waits for ever. A plan that is in waves and does not say so was changed by hand.
   void check_waves(const Value& value) {
-    const auto stated = hdpsim::read<bool>(value, diagnostics_);
-    if (!stated || !diagnostics_.empty() || !all_.empty()) return;
-    if (*stated == runs_in_waves(plan_)) return;
+    const bool stated = hdpsim::read<bool>(value, diagnostics_).value_or(false);
+    if (!stated || !diagnostics_.empty() || !all_.empty() || runs_in_waves(plan_)) return;
     diagnostics_.error(value.position,
-                       *stated
-                           ? "the plan does not run in waves: ranks have unlike numbers of micro-batches, or one at "
-                             "unlike places"
-                           : "the plan runs in waves",
+                       "the plan does not run in waves: ranks have unlike numbers of micro-batches, or one at unlike "
+                       "places",
                        "leave 'waves' out: it follows from 'schedule'");
   }
 

@@ -47,8 +47,8 @@ inline constexpr std::int64_t most_members_of_groups = std::int64_t{1} << 25;
 
 /// Reads a plan; the text of plan_text() gives an equal one. Every error is reported with line and column: syntax,
 /// unknown or missing keys, wrong types, ratios out of range, sequences, ranks and micro-batches that do not exist, ids
-/// that are there twice, and `waves` and `exchange` that contradict the rest. The result is then empty. Whether the
-/// plan is sound is for report_unsound() to say. `file` is the name in positions.
+/// that are there twice, and an `exchange` or `waves: true` that the rest contradicts. The result is then empty.
+/// Whether the plan is sound is for report_unsound() to say. `file` is the name in positions.
 [[nodiscard]] std::optional<PlanDocument> read_plan_document(const std::string& file, const std::string& text,
                                                              Diagnostics& diagnostics);
 /// The plan alone.

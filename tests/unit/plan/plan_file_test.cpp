@@ -129,8 +129,11 @@ TEST_CASE("a plan says whether its ranks can run the k-th micro-batches of their
   CHECK(runs_in_waves(plan));
   const std::string text = plan_text(plan);
   CHECK_THAT(text, Catch::Contains("\"waves\": true,"));
-  CHECK(told(replaced(text, "\"waves\": true", "\"waves\": false")).front() ==
-        "8:12: the plan runs in waves; leave 'waves' out: it follows from 'schedule'");
+  Diagnostics diagnostics;
+  CHECK(read_plan("plan.json", replaced(text, "\"waves\": true", "\"waves\": false"), diagnostics) == plan);
+  CHECK(told(replaced(second_text(), "\"waves\": false", "\"waves\": true")).front() ==
+        "8:12: the plan does not run in waves: ranks have unlike numbers of micro-batches, or one at unlike places; "
+        "leave 'waves' out: it follows from 'schedule'");
 
   Plan crossed = some_plan();  // as many each, but the ring is the first of rank 0 and the second of rank 1
   crossed.micro_batches.push_back({.group = {HdpRank(1)}, .spans = {}});
