@@ -59,6 +59,7 @@ void require_lowered_for(const Program& program, const Transformer& model, const
   require_executable(model, mesh, lowering.pipeline);
   require_executable(lowering.recipe);
   if (is_gpu(backend)) require_executable_on_gpu(lowering.recipe.key_exchange);
+  if (is_gpu(backend)) require_executable_on_gpu(program.plan());
   if (is_gpu(backend)) require_executable_on_gpu(model);
   if (lowering.recipe.separate_merge) refuse("the program has merges of its own, which these kernels do without");
   if (lowering.recipe.dropout) refuse("the program drops activations, which these kernels do not");

@@ -167,6 +167,12 @@ void require_executable_on_gpu(KeyExchange key_exchange) {
   refuse_if(executed_sharing(key_exchange).refused_on_gpus);
 }
 
+void require_executable_on_gpu(const Plan& plan) {
+  for (const MicroBatch& micro_batch : plan.micro_batches) {
+    if (const auto own = own_exchange(micro_batch)) refuse_if(executed_sharing(*own).refused_on_gpus);
+  }
+}
+
 namespace {
 
 [[noreturn]] void refuse(const std::string& reason) {

@@ -22,6 +22,7 @@ void require_executable(const Transformer& model, const Mesh& mesh, const Pipeli
 /// The same for what there are no kernels for on a GPU.
 void require_executable_on_gpu(const Transformer& model);
 void require_executable_on_gpu(KeyExchange key_exchange);
+void require_executable_on_gpu(const Plan& plan);
 
 /// UnsupportedInput if ranks cannot train in this way: the sharing of keys, the optimizer, the format of products.
 void require_executable(const Recipe& recipe);

@@ -37,7 +37,7 @@ inline constexpr std::int64_t most_members_of_groups = std::int64_t{1} << 25;
 /// [sequence, begin, tokens]. `local`: what ranks of the group hold alone, as [{"rank": 4, "spans": [3]}]; omitted
 /// where there is nothing. `moved`, with `cut` served alone: queries whose attention another rank of the group
 /// computes, as [[index in `spans`, begin, tokens, rank]]; omitted where there is nothing. `exchange` of a micro-batch
-/// is stated where its cut asks for another way than the plan's. `cut` per_document, `offload` 0, `token_wise`,
+/// is stated where it is another way than the plan's. `cut` per_document, `offload` 0, `token_wise`,
 /// `continues` and `repeats_forward` false, `padded` false, `padding` 0, `update` 0 (the optimizer step, of several in
 /// one batch), `expert_ranks`, `tp` and `pp` 1, `placement` strided, and what is not known are omitted. `waves` is
 /// runs_in_waves(). configs/studies/PLANS.md says all of it for those who write a runtime.

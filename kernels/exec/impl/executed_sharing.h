@@ -34,7 +34,8 @@ template <class Core>
   constexpr std::string_view chunks_gathered =
       "which ranks that share a sequence execute with gathered keys alone: choose cp_comm_type: all_gather";
   constexpr std::string_view cpus_alone =
-      "keys are gathered, and heads traded, on CPUs alone: with --backend cuda use mesh.cp_comm_type: p2p";
+      "keys are gathered, and heads traded, on CPUs alone: with --backend cuda use mesh.cp_comm_type: p2p, "
+      "and hdp-balance with search: own, which keeps to it";
   switch (exchange) {
     case KeyExchange::ring:
       return {.refused_cuts = gathered_alone, .refused_chunks = chunks_gathered, .make = make_core<RingCore>};
