@@ -53,7 +53,7 @@ void choose_ways(Plan& plan, const WorkModel& work) {
 }
 
 // The same plan with all groups in one way; empty: the recipe's.
-Plan in_one_way(Plan plan, std::optional<KeyExchange> way) {
+Plan with_one_way(Plan plan, std::optional<KeyExchange> way) {
   for (MicroBatch& micro_batch : plan.micro_batches) {
     if (may_choose(micro_batch)) micro_batch.exchange = way;
   }
@@ -117,7 +117,7 @@ void Contest::try_one_way(Entry& best) const {
   for (const WorkModel& other : context_.work.others) ways.emplace_back(other.exchange);
   const Plan chosen = best.plan;
   for (const std::optional<KeyExchange>& way : ways) {
-    Plan plan = in_one_way(chosen, way);
+    Plan plan = with_one_way(chosen, way);
     if (plan == chosen) continue;
     const double seconds = context_.simulated_seconds(plan);
     if (seconds < best.seconds) best = {std::move(plan), seconds, best.is_priced};
