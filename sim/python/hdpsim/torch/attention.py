@@ -6,6 +6,7 @@ its share, then perhaps rows that pad. A `Work` knows how the keys of others get
     Ring      keys and values pass from rank to rank; in backward their gradients travel with them
     Gathered  every rank first gets the keys that it needs, all of them or those that its queries see; of a served cut
               also the queries of others, whose attention it computes
+    Traded    ranks trade tokens for heads before all that, see `traded`
     Chunks    a rank alone, whose chunk continues earlier ones: their keys stay, and the gradients of these wait
 
 Parts are merged by their log-sum-exp: with l = log(e^a + e^b) the output is e^(a-l) A + e^(b-l) B.
@@ -67,14 +68,21 @@ def _backward(kernel: Kernel, problems: Sequence[Blocks], dout: Tensor, q: Tenso
 
 
 class Work:
-    """Attention of a rank alone: of its own pieces, shared or local. The others add to it."""
+    """Attention of a rank alone: of its own pieces, shared or local. The others add to it.
 
-    def __init__(self, share: Any, kernel: Kernel, device: torch.device) -> None:
+    With a `party` above 1 what it has is some heads of all shared pieces of that many consecutive ranks of the group.
+    """
+
+    def __init__(self, share: Any, kernel: Kernel, device: torch.device, *, party: int = 1) -> None:
         self.kernel, self.device = kernel, device
-        self.shared = rows_of(share.members[share.cp_rank])
-        self.own = self.shared + rows_of(share.local, total(self.shared))
+        self.shared = _of_party(share, share.cp_rank // party, party)
         self.shared_rows = total(self.shared)
+        self.own = self.shared + (rows_of(share.local, self.shared_rows) if party == 1 else [])
         self.own_blocks = blocks(self.own, self.own, device)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float, layer: Any) -> Tensor:
+        """As a function of autograd, which calls forward() and backward()."""
+        return Attend.apply(q, k, v, self, scale, layer)
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, scale: float, layer: Any) -> tuple[Tensor, Tensor]:
         merged = Merged(q, v.shape[2])
@@ -89,18 +97,21 @@ class Work:
 
 
 class Ring(Work):
-    """In step s a rank has the keys of the member s places before it, while the next ones are under way."""
+    """In step s a rank has the keys of the member s places before it, while the next ones are under way.
 
-    def __init__(self, share: Any, kernel: Kernel, device: torch.device, messages: Messages) -> None:
-        super().__init__(share, kernel, device)
+    Members are parties; a ring joins the ranks that have the same place in theirs.
+    """
+
+    def __init__(self, share: Any, kernel: Kernel, device: torch.device, messages: Messages, *, party: int = 1) -> None:
+        super().__init__(share, kernel, device, party=party)
         self.messages = messages
-        self.size, self.place = share.cp_size, share.cp_rank
-        self.next = share.group[(self.place + 1) % self.size]
-        self.previous = share.group[(self.place - 1) % self.size]
-        self.rows = [total(rows_of(pieces)) for pieces in share.members]
+        self.size, self.place = share.cp_size // party, share.cp_rank // party
+        self.next = share.group[(share.cp_rank + party) % share.cp_size]
+        self.previous = share.group[(share.cp_rank - party) % share.cp_size]
+        held = [_of_party(share, number, party) for number in range(self.size)]
+        self.rows = [total(rows) for rows in held]
         self.blocks = [self.own_blocks]
-        self.blocks += [blocks(self.shared, rows_of(share.members[self._holder(step)]), device)
-                        for step in range(1, self.size)]
+        self.blocks += [blocks(self.shared, held[self._holder(step)], device) for step in range(1, self.size)]
 
     def _holder(self, step: int) -> int:
         return (self.place - step) % self.size
@@ -335,6 +346,12 @@ def _placed(pieces: list[Rows], first_row: int) -> list[Rows]:
         placed.append(piece._replace(row=first_row))
         first_row += piece.tokens
     return placed
+
+
+def _of_party(share: Any, number: int, party: int) -> list[Rows]:
+    """The shared pieces of the `number`-th so many consecutive ranks of the group, one rank's behind another's."""
+    members = share.members[number * party : (number + 1) * party]
+    return _placed([rows for pieces in members for rows in rows_of(pieces)], 0)
 
 
 def _in_sequence(pieces: Any) -> list[Rows]:

@@ -16,13 +16,14 @@ import torch
 import torch.distributed as dist
 
 from . import trace, versions
-from .attention import Attend, Chain, Chunks, Gathered, Ring, Work
+from .attention import Chain, Chunks, Gathered, Ring, Work
 from .batch import Batch, MicroBatch
 from .exchange import Messages
 from .kernels import kernel_named
 from .offload import RESIDENT_LAYERS, Offload, layers_of
 from .reduce import sum_over_ranks
 from .sharded import Replicated, Sharded
+from .traded import Traded
 from .versions import Unsupported
 from .watch import Watch
 
@@ -30,7 +31,7 @@ from .watch import Watch
 Forward = Callable[[MicroBatch], torch.Tensor]
 
 # How keys travel, by the words of plans; where a plan does not say it, in a ring.
-_exchanges = {None: "ring", "p2p": "ring", "all_gather": "all_gather", "group_cast": "group_cast"}
+_exchanges = {None: "ring", "p2p": "ring", "all_gather": "all_gather", "group_cast": "group_cast", "a2a": "a2a"}
 
 
 class Refused(ValueError):
@@ -52,23 +53,27 @@ class HDP:
     """The ranks that share a plan, one process each.
 
     `group`: a process group, or a DeviceMesh of one dimension; by default all processes. Rank i of plans is the i-th of
-    it. `exchange`: how keys reach queries: `plan` as the plan says, otherwise `ring`, `all_gather` or `group_cast`; the
-    gradients are the same. `attention`: `auto`, `flash_attn`, `varlen_attn`, `aten` or `plain` (see kernels).
+    it. `exchange`: how keys reach queries: `plan` as the plan says, otherwise `ring`, `all_gather`, `group_cast` or
+    `a2a`; the gradients are the same. `a2a_ranks`: the most ranks that trade heads under a2a, as `mesh.a2a_ranks` of the
+    study, which plans do not state; 0 is as many as can. `attention`: `auto`, `flash_attn`, `varlen_attn`, `aten` or `plain` (see kernels).
     `time_limit`: seconds for any single wait, after which every rank tells what all were doing. `token_wise`: what to
     do with micro-batches that offload token by token: `refuse`, or `offload` for whole tensors instead.
     """
 
     def __init__(self, group: Any = None, *, exchange: str = "plan", attention: str = "auto",
-                 time_limit: float = 600.0, token_wise: str = "refuse") -> None:
-        if exchange not in ("plan", "ring", "all_gather", "group_cast"):
-            raise ValueError(f"exchange={exchange!r}: choose plan, ring, all_gather or group_cast")
+                 time_limit: float = 600.0, token_wise: str = "refuse", a2a_ranks: int = 0) -> None:
+        if exchange not in ("plan", "ring", "all_gather", "group_cast", "a2a"):
+            raise ValueError(f"exchange={exchange!r}: choose plan, ring, all_gather, group_cast or a2a")
+        if a2a_ranks < 0:
+            raise ValueError(f"a2a_ranks={a2a_ranks}: give the most ranks that trade heads, or 0 for as many as can")
         if token_wise not in ("refuse", "offload"):
             raise ValueError(f"token_wise={token_wise!r}: choose refuse or offload")
         self.group = versions.process_group(group)
         self.rank, self.size = dist.get_rank(self.group), dist.get_world_size(self.group)
         if self.rank < 0:
             raise ValueError("this process is not in the group that it was given")
-        self.exchange, self.token_wise, self.kernel_name = exchange, token_wise, attention
+        self.exchange, self.a2a_ranks = exchange, a2a_ranks
+        self.token_wise, self.kernel_name = token_wise, attention
         self.watch = Watch(self.group, self.rank, self.size, time_limit)
         self.messages = Messages(self.group, self.watch)
         self.model: torch.nn.Module | None = None
@@ -139,7 +144,7 @@ class HDP:
             layer = active.calls
             active.calls += 1
         q, k = (x if x.dtype == v.dtype else x.to(v.dtype) for x in (q, k))
-        return Attend.apply(q, k, v, active.work, scale or q.shape[-1]**-0.5, layer)
+        return active.work.attend(q, k, v, scale or q.shape[-1]**-0.5, layer)
 
     @property
     def attention(self) -> str:
@@ -260,6 +265,8 @@ class HDP:
         exchange = self._exchange_of(share)
         if exchange == "ring":
             return Ring(share, self.kernel, self.device, self.messages)
+        if exchange == "a2a":
+            return Traded(share, self.kernel, self.device, self.messages, self.a2a_ranks)
         return Gathered(share, self.kernel, self.device, self.messages, needed=exchange == "group_cast")
 
     def _exchange_of(self, share: Any) -> str:
