@@ -33,9 +33,7 @@ def plans_of(seed):
     plans, refused = {}, []
     for policy in POLICIES:
         try:
-            # Groups that choose how they share may trade heads, which is not run.
-            stated = {policy: {"search": "own"}} if policy == "hdp-balance" else policy
-            plans[policy] = hdpsim.Planner(study(), stated).plan(lengths(18, seed)).json()
+            plans[policy] = hdpsim.Planner(study(), policy).plan(lengths(18, seed)).json()
         except hdpsim.InputError as error:
             assert "use larger batches" in str(error), error
             refused.append(policy)
@@ -58,6 +56,18 @@ def cut_by_hand(cut, **keys):
     spans = {"group": [3, 1, 0], "spans": [0, 1, 2, 3], "cut": cut, **keys}
     return by_hand(sequences=[40, 5, 23, 31, 12], micro_batches=[spans, {"group": [2], "spans": [4]}],
                    schedule=[[0], [0], [1], [0]])
+
+
+def trades_by_hand():
+    """Groups of 3 and 2 that trade heads, with local spans and ranks without tokens; then a ring, and all four trade."""
+    return by_hand(
+        schema="hdpsim.plan/2", model_layers=4, sequences=[1, 2, 3, 17, 9, 11, 37, 22, 5, 29],
+        micro_batches=[
+            {"group": [2, 0, 1], "spans": [0, 1], "local": [{"rank": 0, "spans": [2]}], "exchange": "a2a"},
+            {"group": [3, 1], "spans": [3, 5], "local": [{"rank": 3, "spans": [4]}], "exchange": "a2a"},
+            {"group": [2, 0, 3], "spans": [6], "exchange": "p2p"},
+            {"group": [1, 3, 0, 2], "spans": [7, 8, 9], "exchange": "a2a"}],
+        schedule=[[0, 2, 3], [0, 1, 3], [0, 2, 3], [1, 2, 3]])
 
 
 def chunks_by_hand():

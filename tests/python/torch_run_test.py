@@ -19,7 +19,7 @@ import torch_cases as cases
 
 import hdpsim
 import hdpsim.torch as ht
-from hdpsim.torch import attention, batch as batches, offload, sharded, trace
+from hdpsim.torch import attention, batch as batches, offload, sharded, trace, traded
 
 RANKS = 4
 LIMIT_S = 60  # of a busy machine
@@ -83,7 +83,7 @@ def gradients_of_every_policy_are_those_of_one_process(self):
 
 def gradients_are_the_same_however_keys_travel(self):
     some = ("hdp-balance:1", "skrull:2", "zeppelin:1", "by hand", "per_pack", "dispatch", "served", "random 0", "random 1")
-    for exchange in ("ring", "all_gather", "group_cast"):
+    for exchange in ("ring", "all_gather", "group_cast", "a2a"):
         hdp = ht.HDP(exchange=exchange, time_limit=LIMIT_S)
         for dtype, bound in ((torch.float64, 1e-12), (torch.float32, 2e-5)):
             for name in some:
@@ -91,6 +91,46 @@ def gradients_are_the_same_however_keys_travel(self):
                 assert error < bound, f"{name}, {exchange}, {dtype}: {error}"
                 key = f"{str(dtype)[6:]}, {exchange}"
                 self.worst[key] = max(self.worst.get(key, 0), error)
+
+
+def gradients_are_the_same_however_many_ranks_trade_heads(self):
+    """Groups of 2, 3 and 4 in parties of 1 to 4, as planned and where the plan has a ring."""
+    right, seen = traded.ranks_that_trade, set()
+
+    def noted(ranks, kv_heads, most):
+        seen.add((ranks, right(ranks, kv_heads, most)))
+        return right(ranks, kv_heads, most)
+    for kv_heads, most, exchange in ((2, 0, "plan"), (4, 0, "plan"), (4, 2, "a2a"), (3, 0, "a2a")):
+        hdp = ht.HDP(exchange=exchange, a2a_ranks=most, time_limit=LIMIT_S)
+        for dtype, bound in ((torch.float64, 1e-12), (torch.float32, 2e-5)):
+            with patched(traded, "ranks_that_trade", noted):
+                error = self.error("trades", hdp, dtype=dtype, width=16 * kv_heads, heads=2 * kv_heads, kv_heads=kv_heads)
+            assert error < bound, f"{kv_heads} heads, at most {most} trade, {dtype}: {error}"
+            key = f"{str(dtype)[6:]}, a2a"
+            self.worst[key] = max(self.worst.get(key, 0), error)
+    assert seen >= {(3, 1), (3, 3), (4, 1), (4, 2), (4, 4)} and (self.rank in (0, 2) or (2, 2) in seen), seen
+    assert [right(12, 8), right(12, 8, 3), right(6, 1), right(6, 12, 4)] == [4, 2, 1, 3]
+
+
+def trades_send_what_they_must(self):
+    """Each once forward and once backward: own tokens of heads that others have, or tokens of others of own heads."""
+    plan = hdpsim.Plan.parse(cases.by_hand(
+        sequences=[53], micro_batches=[{"group": [3, 1, 0, 2], "spans": [0]}], schedule=[[0]] * 4))
+    hdp = ht.HDP(exchange="a2a", time_limit=LIMIT_S)
+    _, right = self.gradients(plan, hdp, heads=8, kv_heads=4)
+    own = plan.share(self.rank)[0].tokens
+    layers, dim, fp64_bytes = 2, 32 // 8, 8
+    heads = 8 + 4 + 4 + 8  # of queries, keys, values and outputs; gradients go the other way
+    assert hdp.messages.sent_bytes == (own * 3 / 4 + (53 - own) / 4) * heads * dim * fp64_bytes * layers
+    # Heads that come back in another order are another model.
+    with patched(traded.Trade, "to_tokens", reversed_heads(traded.Trade.to_tokens)):
+        _, wrong = self.gradients(plan, hdp, heads=8, kv_heads=4)
+    assert cases.relative(wrong, right) > 1e-4
+    raises(ValueError, "a2a_ranks=-1", lambda: ht.HDP(a2a_ranks=-1))
+
+
+def reversed_heads(to_tokens):
+    return lambda trade, *tensors: tuple(x.flip(1) for x in to_tokens(trade, *tensors))
 
 
 def mistakes_show_in_the_gradients(self):
@@ -154,12 +194,11 @@ def patched(where, name, value):
 
 def one_row_a_rank_gives_padding_no_gradient(self):
     """Rows that pad to a multiple of 16 change nothing."""
-    plan = hdpsim.Plan.parse(self.plans["by hand"])
-    hdp = ht.HDP(time_limit=LIMIT_S)
-    padded = ht.make_batch(plan, self.rank, cases.tokens_of(plan), cases.labels_of(plan), pad_to_multiple_of=16)
-    assert all(part.input_ids.numel() % 16 == 0 and part.cu_seqlens[-1] == part.input_ids.numel()
-               for part in padded.micro_batches)
-    for exchange in ("ring", "all_gather"):
+    for name, exchange in (("by hand", "ring"), ("by hand", "all_gather"), ("trades", "plan")):
+        plan = hdpsim.Plan.parse(self.plans[name])
+        padded = ht.make_batch(plan, self.rank, cases.tokens_of(plan), cases.labels_of(plan), pad_to_multiple_of=16)
+        assert all(part.input_ids.numel() % 16 == 0 and part.cu_seqlens[-1] == part.input_ids.numel()
+                   for part in padded.micro_batches)
         hdp = ht.HDP(exchange=exchange, time_limit=LIMIT_S)
         assert cases.relative(self.gradients(plan, hdp, batch=padded)[1], self.gradients(plan, hdp)[1]) < 1e-12
 
@@ -182,17 +221,27 @@ def dropout_in_chunks_that_run_twice_drops_the_same(self):
 
 
 def activation_checkpointing_of_the_user_works(self):
+    """Of layers, and of attention alone, whose messages run again in backward at the same place on all ranks."""
     from torch.utils.checkpoint import checkpoint
 
-    plan = hdpsim.Plan.parse(self.plans["by hand"])
     hdp = ht.HDP(time_limit=LIMIT_S)
 
-    def forward(net):
+    def layers(net):
         for layer in net.layers:
             inner = layer.forward
             layer.forward = lambda x, turn, inner=inner: checkpoint(inner, x, turn, use_reentrant=False)
         return forward_of(net)
-    assert cases.relative(self.gradients(plan, hdp, forward)[1], self.gradients(plan, hdp)[1]) < 1e-12
+
+    def attention_alone(net):
+        for layer in net.layers:
+            inner = layer.attend
+            layer.attend = lambda q, k, v, inner=inner: checkpoint(inner, q, k, v, use_reentrant=False)
+        return forward_of(net)
+    for name in ("by hand", "trades"):
+        plan = hdpsim.Plan.parse(self.plans[name])
+        expected = self.gradients(plan, hdp)[1]
+        for forward in (layers, attention_alone):
+            assert cases.relative(self.gradients(plan, hdp, forward)[1], expected) < 1e-12
 
 
 def offload_moves_its_share_and_changes_nothing(self):
@@ -439,8 +488,8 @@ def what_cannot_run_is_refused_by_all_ranks_before_the_step(self):
     raises(ht.Refused, "the plan of rank 2 is not that of rank 0", lambda: hdp.run(batch(other), forward))
     raises(ht.Refused, "rank 1: the batch is that of rank 0, this is rank 1",
            lambda: hdp.run(batch(hand, 0 if self.rank == 1 else self.rank), forward))
-    raises(ht.Refused, "keys travel by 'a2a'",
-           lambda: hdp.run(batch(hand.replace("plan/1", "plan/2").replace('"layers": 4', '"layers": 4, "exchange": "a2a"')),
+    raises(ht.Refused, "keys travel by 'burst'",
+           lambda: hdp.run(batch(hand.replace("plan/1", "plan/2").replace('"layers": 4', '"layers": 4, "exchange": "burst"')),
                            forward))
     raises(ht.Refused, "2 layers are known", lambda: hdp.run(batch(hand.replace('"group"', '"offload": 0.5, "group"')),
                                                              forward))
@@ -472,6 +521,7 @@ def ranges_name_step_micro_batch_and_pass(self):
 
 
 CHECKS = [gradients_of_every_policy_are_those_of_one_process, gradients_are_the_same_however_keys_travel,
+          gradients_are_the_same_however_many_ranks_trade_heads, trades_send_what_they_must,
           mistakes_show_in_the_gradients, one_row_a_rank_gives_padding_no_gradient,
           dropout_in_chunks_that_run_twice_drops_the_same, activation_checkpointing_of_the_user_works,
           offload_moves_its_share_and_changes_nothing, several_optimizer_steps_of_one_batch,
@@ -491,8 +541,8 @@ def all_checks(rank, port, plans, only):
             dist.barrier()
             if rank == 0:
                 print(f"{time.perf_counter() - begin:6.1f} s  {check.__name__.replace('_', ' ')}", flush=True)
-    for name in ("fp64, as planned", "float64, ring", "float64, all_gather", "float64, group_cast", "float32, ring",
-                 "float32, all_gather", "float32, group_cast", "20 steps of Adam"):
+    for name in ("fp64, as planned", "float64, ring", "float64, all_gather", "float64, group_cast", "float64, a2a",
+                 "float32, ring", "float32, all_gather", "float32, group_cast", "float32, a2a", "20 steps of Adam"):
         worst = everywhere(self.worst.get(name, 0))
         if rank == 0:
             print(f"          worst relative error, {name}: {worst:.1e}", flush=True)
@@ -565,7 +615,7 @@ def main():
         found, refused = cases.plans_of(seed)
         plans.update({f"{name}:{seed}": text for name, text in found.items()})
         print(f"batch {seed}: {len(found)} policies, refused by {', '.join(refused) or 'none'}", flush=True)
-    plans.update({"by hand": cases.by_hand(), "per_pack": cases.cut_by_hand("per_pack"),
+    plans.update({"by hand": cases.by_hand(), "trades": cases.trades_by_hand(), "per_pack": cases.cut_by_hand("per_pack"),
                   "dispatch": cases.cut_by_hand("dispatch"), "chunks": cases.chunks_by_hand(),
                   "served": cases.cut_by_hand("served", moved=[[0, 10, 8, 0], [3, 2, 20, 3]])})
     print(f"{time.perf_counter() - begin:6.1f} s  {len(plans)} plans", flush=True)
