@@ -97,8 +97,7 @@ def train(policy: str, options: argparse.Namespace) -> list[tuple[float, float, 
     hdp = ht.HDP(time_limit=120)  # <-- the ranks: all processes
     model = hdp.prepare(Llama(hdp))  # <-- gradients are summed once a step
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    # `search: own`: all groups share keys in the study's way, a ring, and none trades heads, which is not run here.
-    planner = hdpsim.Planner(STUDY, {policy: {"search": "own"}} if policy == "hdp-balance" else policy)
+    planner = hdpsim.Planner(STUDY, policy)
     data = Documents(2000, longest=planner.context)
 
     def forward(mb: ht.MicroBatch) -> torch.Tensor:  # <-- this rank's tokens of one micro-batch; the SUM of losses
