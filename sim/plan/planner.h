@@ -52,8 +52,10 @@ struct PlanningContext {
   CountedFlops counted_flops = {};
   std::int64_t tp = 1;  ///< Devices that compute each layer of a rank together.
   WorkModel work;
-  /// What takes the place of `work` where every group may choose how it shares: the same with others.
-  std::shared_ptr<const WorkModel> work_in_any_way = {};
+  /// What takes the place of `work` where every group may choose how it shares: the same with others. Null if there is
+  /// one way. It costs as much as `work` for each way: to be asked by planners that let groups choose, while they are
+  /// made. If empty, there is one way.
+  std::function<std::shared_ptr<const WorkModel>()> work_in_any_way{};
   std::int64_t expert_ranks = 1;    ///< Ranks that run waves together: see sim/plan/expert_waves.h.
   std::int64_t expert_padding = 0;  ///< Tokens of the micro-batch of a rank that has no other work in a wave.
   /// Tokens whose offloaded activations fit into one rank's share of host memory, all layers counted. Empty: no host

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/base/check.h"
 #include "sim/engine/cut_planner.h"
 #include "sim/program/activations_in_flight.h"
 #include "sim/study/capacity.h"
@@ -29,6 +30,31 @@ std::unique_ptr<Planner> planner_of(const PointSpec& spec, const Policy& policy,
   return with_cut(make_planner(policy, context, diagnostics), spec.cut, lowering_of(spec),
                   make_cost_model(*spec.profile));
 }
+
+/// work_in_any_way() of a point, made when the first of its planners asks.
+class AskedWork {
+ public:
+  AskedWork(const WorkModel& own, const PointSpec& spec, const Job& on) : own_(own), spec_(spec), on_(&on) {}
+
+  [[nodiscard]] std::shared_ptr<const WorkModel> get() {
+    HDPSIM_CHECK(on_ != nullptr, "ways to share are asked for after planners were made");
+    if (!is_asked_) made_ = work_in_any_way(own_, spec_, *on_);
+    is_asked_ = true;
+    return made_;
+  }
+  /// Nobody asks any more: what planners know of groups, whose ways they may have chosen.
+  [[nodiscard]] const WorkModel& finish() {
+    on_ = nullptr;
+    return made_ ? *made_ : own_;
+  }
+
+ private:
+  WorkModel own_;
+  const PointSpec& spec_;
+  const Job* on_;
+  bool is_asked_ = false;
+  std::shared_ptr<const WorkModel> made_;
+};
 
 std::optional<Plan> plan_unless_refused(const Planner& planner, const Batch& batch, std::int64_t step) {
   try {
@@ -124,16 +150,21 @@ class PointMaker {
     context.simulated_seconds = [price = std::make_shared<PlanPrice>(point)](const Plan& plan) {
       return price->seconds(plan);
     };
-    point.work = context.work_in_any_way ? *context.work_in_any_way : context.work;
+    const auto any_way = std::make_shared<AskedWork>(context.work, point.spec, on);
+    context.work_in_any_way = [any_way] { return any_way->get(); };
     point.planners.clear();
     point.held_back.clear();
     Diagnostics found;
     for (const StudyPlan& plan : study_.plans) {
-      if (plan.given != nullptr) check_cuts(*plan.given, point.spec, found);
+      if (plan.given != nullptr) {
+        check_cuts(*plan.given, point.spec, found);
+        (void)any_way->get();
+      }
       if (!plan.policy) continue;
       const auto& planner = point.planners.emplace_back(planner_of(point.spec, *plan.policy, context, found));
       point.held_back.push_back(planner ? planner->held_back(*point.batches, point.spec.steps) : nullptr);
     }
+    point.work = any_way->finish();
     return found;
   }
 

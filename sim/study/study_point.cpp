@@ -131,29 +131,12 @@ std::int64_t probed_tokens(const PointSpec& spec) {
   return step > 0 ? std::min(spec.capacity, step) : spec.capacity;
 }
 
-// The model of groups that choose among the ways in which devices have room for C tokens, and whose times do not depend
-// on what else a group shares. Null where there is one way.
-std::shared_ptr<const WorkModel> in_any_way(const WorkModel& own, const PointSpec& spec, const Job& on) {
-  if (spec.mesh.hdp == 1 || spec.cut != TokenCut::per_document) return nullptr;
-  WorkModel work = own;
-  for (const SharingChoice& sharing : allowed_sharings(spec)) {
-    if (sharing.exchange == own.exchange || sharing.cut != TokenCut::per_document) continue;
-    if (!passes_all(sharing.exchange)) continue;
-    LoweringOptions job = lowering_of(spec);
-    job.recipe.key_exchange = sharing.exchange;
-    if (!holds_capacity(job, room_of(spec), spec.batch, spec.capacity)) continue;
-    work.others.push_back(on.work_model(job, probed_tokens(spec)));
-  }
-  return work.others.empty() ? nullptr : std::make_shared<const WorkModel>(std::move(work));
-}
-
 }  // namespace
 
 PlanningContext planning_context(const PointSpec& spec, const Job& on) {
   const LoweringOptions job = lowering_of(spec);
   const bool offloads = spec.capacity_is_chosen;
   const Bytes share = spec.cluster.least_host_share();
-  const WorkModel work = on.work_model(job, probed_tokens(spec));
   return {.ranks = spec.mesh.hdp,
           .ranks_per_node = on.ranks_per_node(),
           .capacity = spec.capacity,
@@ -165,14 +148,27 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
           .served_bytes = served_bytes(job.model, job.mesh.tp),
           .counted_flops = counted_flops(job.model),
           .tp = job.mesh.tp,
-          .work = work,
-          .work_in_any_way = in_any_way(work, spec, on),
+          .work = on.work_model(job, probed_tokens(spec)),
           .expert_ranks = expert_ranks(spec.mesh.experts(), spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,
           .host_tokens = host_tokens(share - host_states(job, share), job, spec.capacity),
           .offload_room =
               offloads ? std::optional(offload_room(job, room_of(spec), spec.batch, spec.capacity)) : std::nullopt,
           .rank_speeds = known_speeds(on, spec.mesh.hdp, spec.knows, spec.cluster, spec.conditions.faults)};
+}
+
+std::shared_ptr<const WorkModel> work_in_any_way(const WorkModel& own, const PointSpec& spec, const Job& on) {
+  if (spec.mesh.hdp == 1 || spec.cut != TokenCut::per_document) return nullptr;
+  WorkModel work = own;
+  for (const SharingChoice& sharing : allowed_sharings(spec)) {
+    if (sharing.exchange == own.exchange || sharing.cut != TokenCut::per_document) continue;
+    if (!passes_all(sharing.exchange)) continue;
+    LoweringOptions job = lowering_of(spec);
+    job.recipe.key_exchange = sharing.exchange;
+    if (!holds_capacity(job, room_of(spec), spec.batch, spec.capacity)) continue;
+    work.others.push_back(on.work_model(job, probed_tokens(spec)));
+  }
+  return work.others.empty() ? nullptr : std::make_shared<const WorkModel>(std::move(work));
 }
 
 std::unique_ptr<World> world_of(const ClusterSpec& cluster, const DeviceProfile& profile, const JobLayout& layout,

@@ -119,6 +119,11 @@ struct StudyPoint {
 /// Takes a point apart for its planners. `on` is the point's job.
 [[nodiscard]] PlanningContext planning_context(const PointSpec& spec, const Job& on);
 
+/// The model of groups that choose among the ways to share in which devices have room for C tokens, and whose times do
+/// not depend on what else a group shares: `own` with others. Null where there is one way.
+[[nodiscard]] std::shared_ptr<const WorkModel> work_in_any_way(const WorkModel& own, const PointSpec& spec,
+                                                               const Job& on);
+
 /// The world of a cluster with a job and all jobs of `background` that train. Null, with every problem reported, if one
 /// does not fit.
 [[nodiscard]] std::unique_ptr<World> world_of(const ClusterSpec& cluster, const DeviceProfile& profile,

@@ -112,7 +112,8 @@ PlanningContext in_one_way(PlanningContext context) {
 }
 
 PlanningContext in_any_way(PlanningContext context) {
-  if (context.work_in_any_way) context.work = *context.work_in_any_way;
+  const auto work = context.work_in_any_way ? context.work_in_any_way() : nullptr;
+  if (work) context.work = *work;
   return context;
 }
 

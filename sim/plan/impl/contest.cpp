@@ -22,18 +22,23 @@ bool knows_its_price(const Plan& plan) {
                       [](const MicroBatch& micro_batch) { return exchange_of(micro_batch.cut).has_value(); });
 }
 
-// What the rank that ends last does, and nobody else but with it.
+// What one rank does, and nobody else but with it.
 Plan alone_on(std::size_t rank, const Plan& plan) {
-  Plan part = plan;
-  std::vector<std::optional<MicroBatchId>> kept(plan.micro_batches.size());
-  part.micro_batches.clear();
+  Plan part{.policy = plan.policy,
+            .step = plan.step,
+            .ranks = plan.ranks,
+            .capacity = plan.capacity,
+            .layers = plan.layers,
+            .expert_ranks = plan.expert_ranks,
+            .sequence_tokens = plan.sequence_tokens,
+            .micro_batches = {},
+            .schedule = std::vector<std::vector<MicroBatchId>>(plan.schedule.size())};
   for (const MicroBatchId id : plan.schedule[rank]) {
-    kept[id.index()] = MicroBatchId(part.micro_batches.size());
-    part.micro_batches.push_back(plan.micro_batches[id.index()]);
-  }
-  for (std::vector<MicroBatchId>& list : part.schedule) {
-    std::erase_if(list, [&](MicroBatchId id) { return !kept[id.index()]; });
-    for (MicroBatchId& id : list) id = *kept[id.index()];
+    const MicroBatch& micro_batch = plan.micro_batches[id.index()];
+    for (const HdpRank member : micro_batch.group) {
+      part.schedule[member.index()].emplace_back(part.micro_batches.size());
+    }
+    part.micro_batches.push_back(micro_batch);
   }
   return part;
 }
