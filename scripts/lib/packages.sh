@@ -8,7 +8,7 @@ readonly simulator_packages=(cmake ninja-build g++ libfmt-dev libyaml-cpp-dev li
 # shellcheck disable=SC2034
 readonly build_packages=("${simulator_packages[@]}" libopenblas-pthread-dev libopenmpi-dev openmpi-bin
                          catch2 libbenchmark-dev python3-jsonschema python3-yaml python3-dev pybind11-dev python3-venv
-                         python3-numpy)
+                         python3-numpy python3-pip python3-setuptools python3-wheel)
 # shellcheck disable=SC2034
 readonly oracle_packages=(libsimgrid-dev)  # for scripts/dev oracle alone
 # shellcheck disable=SC2034

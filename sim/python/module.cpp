@@ -79,7 +79,7 @@ void translate(std::exception_ptr thrown) {
 
 PYBIND11_MODULE(_native, module) {
   module.attr("version") = version;
-  py::register_local_exception_translator(translate);  // other modules throw what is their own
+  py::register_local_exception_translator(translate);  // other modules throw what is theirs
 
   py::class_<StudySource>(module, "StudySource")
       .def(py::init([](std::string name, std::optional<std::string> text, std::vector<std::string> overrides,

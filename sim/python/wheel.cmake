@@ -1,4 +1,4 @@
-# What a wheel holds (cmake --install BUILD --component wheel; make_wheel.py packs it). It has no other package:
+# What a wheel holds (cmake --install BUILD --component wheel; wheel_commands.py packs it). It has no other package:
 # what the module reads lies in the package, and so do the libraries that it needs, but for those that every Python for
 # this C library has.
 set(wheel COMPONENT wheel EXCLUDE_FROM_ALL)

@@ -629,6 +629,12 @@ class Problems(InFolder):
 
 
 class Readme(InFolder):
+    def test_a_folder_without_the_built_module_says_how_to_build_it(self):
+        found = subprocess.run([sys.executable, "-B", "-c", "import hdpsim"], capture_output=True, text=True,
+                               env={**os.environ, "PYTHONPATH": str(source / "sim/python")})
+        self.assertNotEqual(found.returncode, 0)
+        self.assertIn("ImportError: the module is not built in this folder: `pip install .`", found.stderr)
+
     def test_the_example_of_the_readme_runs(self):
         [example] = re.findall(r"```python\n(.*?)```", (source / "README.md").read_text(), re.DOTALL)
         os.chdir(source)

@@ -4,6 +4,7 @@ messages of errors, adapters against pretended libraries. Needs PyTorch."""
 import os
 import tempfile
 import types
+from datetime import timedelta
 
 import torch_needed  # noqa: F401  before torch
 import torch
@@ -233,10 +234,20 @@ def transformers_trains_the_same():
     dist.destroy_process_group()
 
 
+def errors_of_torch_stay_torchs():
+    """Its C++ errors are translated beside this module as they are without it."""
+    try:
+        torch.distributed.TCPStore("localhost", 1, 2, False, timedelta(seconds=0.2))
+    except Exception as error:
+        assert not isinstance(error, (hdpsim.MachineError, hdpsim.InputError)), repr(error)
+    else:
+        raise AssertionError("nobody listens, and it came through")
+
+
 for check in (squares_and_rectangles_are_the_causal_mask, the_plain_kernel_is_attention_whatever_its_tiles,
               half_precision_has_sums_of_single_precision, batches_shift_labels_before_the_cut,
               rows_behind_the_end_of_a_sequence_are_in_no_loss, a_data_set_with_other_lengths_is_an_error,
               plans_of_files_are_read_in_the_order_of_their_numbers, losses_are_sums_over_counted_labels,
-              adapters_turn_shapes_into_rows, transformers_trains_the_same):
+              adapters_turn_shapes_into_rows, errors_of_torch_stay_torchs, transformers_trains_the_same):
     if check() is not False:
         print(check.__name__.replace("_", " "), flush=True)

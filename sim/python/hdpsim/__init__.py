@@ -36,7 +36,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from . import _lengths, _native, _policies
+try:
+    from . import _native
+except ImportError as missing:
+    if any(Path(__file__).parent.glob("_native*.so")):
+        raise
+    raise ImportError("the module is not built in this folder: `pip install .` in the checkout installs hdpsim, and "
+                      "`scripts/build hdpsim_python` builds it for PYTHONPATH=build/release/python") from missing
+from . import _lengths, _policies
 from ._plan import Plan, Share
 from ._planner import Planner
 from ._policies import Policy, PolicyError, Pool
