@@ -2,23 +2,27 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
+
+#include "sim/base/check.h"
 
 namespace hdpsim {
 
-DistanceToBound distance_to_bound(Duration bound, const char* reason, const PlanTime& estimate, std::int64_t stages,
-                                  Duration step, Duration ending) {
-  const double sum = std::accumulate(estimate.busy.begin(), estimate.busy.end(), 0.0);
-  const Duration mean = Duration::seconds(sum / static_cast<double>(estimate.busy.size()));
-  const Duration most = Duration::seconds(*std::max_element(estimate.busy.begin(), estimate.busy.end()));
-  const Duration planned = Duration::seconds(estimate.step(stages));
-  return {.bound = bound,
-          .reason = reason,
-          .estimate = planned,
-          .added = mean - bound,
+DistanceToBound distance_to_bound(const PlannedTime& planned, Duration step) {
+  const std::vector<double>& busy = planned.estimate.busy;
+  HDPSIM_CHECK(!busy.empty(), "a plan without ranks");
+  const double sum = std::accumulate(busy.begin(), busy.end(), 0.0);
+  const Duration mean = Duration::seconds(sum / static_cast<double>(busy.size()));
+  const Duration most = Duration::seconds(*std::max_element(busy.begin(), busy.end()));
+  const Duration estimate = Duration::seconds(planned.estimate.step(planned.stages));
+  return {.bound = planned.bound + planned.ending,
+          .reason = planned.reason,
+          .ending = planned.ending,
+          .estimate = estimate + planned.ending,
+          .added = mean - planned.bound,
           .uneven = most - mean,
-          .waiting = planned - most,
-          .ending = ending,
-          .unknown_to_plan = step - ending - planned};
+          .waiting = estimate - most,
+          .unknown_to_plan = step - planned.ending - estimate};
 }
 
 }  // namespace hdpsim

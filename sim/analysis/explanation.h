@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/analysis/critical_path.h"
+#include "sim/analysis/distance_to_bound.h"
 #include "sim/analysis/step_result.h"
 
 namespace hdpsim {
@@ -59,6 +60,7 @@ struct Explanation {
   Breakdown path;  ///< The time of the critical path, without the end of the step.
   Duration ending;
   std::int64_t path_passes = 0;
+  DistanceToBound distance{};
   std::vector<ExplainedPass> longest;  ///< Passes of the path, the longest first.
   std::optional<SlowHop> slow_hop;     ///< The slowest hop of the ring on the path that waits longest.
   std::string busiest_link;            ///< Name of the link that is busiest of all; empty if there is none.

@@ -48,7 +48,7 @@ struct StepResult {
   double model_flops = 0;        ///< Useful FLOPs of the batch: see model_flops().
   Duration time;
   Duration
-      bound;  ///< No plan of the batch on this mesh takes less by the planners' work model: see PointStep::bound().
+      bound;  ///< No plan of the batch on this mesh takes less: PointStep::bound() and least_ending().
   Breakdown mean;  ///< Mean over ranks; sums to `time`.
   BusyTimes busy;
   EvidenceSums evidence{};  ///< Evidence of the kernels, summed over ranks.

@@ -227,6 +227,16 @@ Duration sum_with_other_stages(const Program& program, const Machine& machine) {
   return longest;
 }
 
+Duration least_ending(const Program& program, const Machine& machine) {
+  const auto of_stage = [&](std::int64_t stage) {
+    const StepEnd end = program.step_end(stage);
+    return gradient_reduction(end, machine) + parameter_gather(end, machine);
+  };
+  Duration least = of_stage(0);
+  for (std::int64_t stage = 1; stage < program.pipeline().stages(); ++stage) least = std::min(least, of_stage(stage));
+  return least + slowest_optimizer(program, machine) + machine.step_overhead;
+}
+
 void finish_step(const Program& program, const Machine& machine, const StepTimes& times, Timeline& timeline) {
   StepEnding(program, machine, times).book(timeline);
 }

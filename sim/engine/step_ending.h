@@ -35,6 +35,10 @@ namespace hdpsim {
 /// The longest of these times, because pairs of stages sum at the same time.
 [[nodiscard]] Duration sum_with_other_stages(const Program& program, const Machine& machine);
 
+/// What no plan of the program's job takes less than between its last pass and the end of the step: gradients that no
+/// pass has reduced, the optimizer, parameters that are gathered, the fixed cost; the least of all stages.
+[[nodiscard]] Duration least_ending(const Program& program, const Machine& machine);
+
 /// When the passes of a step ran, and how long its collectives took.
 struct StepTimes {
   Instant begin;

@@ -148,6 +148,17 @@ class Probes {
     return index;
   }
 
+  // The same of about as many tokens on one rank, in sequences of `each` tokens.
+  std::size_t add_pack(std::int64_t tokens, std::int64_t each) {
+    const std::size_t index = add(each, 1);
+    std::vector<Span>& spans = plan_.micro_batches[index].spans;
+    while (std::ssize(spans) < tokens / each) {
+      spans.push_back({SequenceId(plan_.sequence_tokens.size()), 0, each});
+      plan_.sequence_tokens.push_back(each);
+    }
+    return index;
+  }
+
   [[nodiscard]] std::vector<Probe> run(const Machine& machine) {
     add(1, 1);
     const Program program(plan_, lowering_);
@@ -251,6 +262,7 @@ class Reading {
       : lowering_(lowering), stages_(static_cast<double>(lowering.mesh.pp)) {
     const std::int64_t middle = std::max<std::int64_t>(2, size);
     tokens_ = {middle / 2, middle, 4 * middle};
+    short_tokens_ = std::max<std::int64_t>(1, middle / 16);
     Probes probes(lowering, capacity);
     const std::size_t one = probes.add(1, 1);
     std::array<std::size_t, sizes> alone{};
@@ -261,11 +273,13 @@ class Reading {
     const std::int64_t widest = widest_probe(lowering);
     for (std::size_t i = 0; i < sizes && has_groups; ++i) ring[i] = probes.add(tokens_[i], 2);
     for (std::size_t i = 0; i < sizes && widest > 2; ++i) wide_ring[i] = probes.add(tokens_[i], widest);
+    const std::array<std::size_t, 2> packs = {probes.add_pack(tokens_[1], short_tokens_),
+                                              probes.add_pack(tokens_[2], short_tokens_)};
     const std::size_t copied = probes.add(middle, 1, 1);
     const bool splits = !lowering.model.moe;
     const std::size_t split = splits ? probes.add(middle, 1, 0, true) : 0;
     const std::vector<Probe> found = probes.run(machine);
-    read_alone(found[one], {found[alone[0]], found[alone[1]], found[alone[2]]});
+    read_alone(found[one], {found[alone[0]], found[alone[1]], found[alone[2]]}, {found[packs[0]], found[packs[1]]});
     const auto three = [&](const std::array<std::size_t, sizes>& of) {
       return Three{found[of[0]], found[of[1]], found[of[2]]};
     };
@@ -278,6 +292,7 @@ class Reading {
 
  private:
   using Three = std::array<Probe, sizes>;
+  using Packs = std::array<Probe, 2>;  // as many tokens as the second and the third probe in short sequences
 
   [[nodiscard]] double tokens(std::size_t i) const { return static_cast<double>(tokens_[i]); }
 
@@ -296,7 +311,7 @@ class Reading {
     read_passes(two, wide, widest);
   }
 
-  void read_alone(const Probe& one, const Three& probes) {
+  void read_alone(const Probe& one, const Three& probes, const Packs& packs) {
     const auto others = [&](std::size_t i) {
       const double all = std::max(probes[i].kernels, probes[i].total - probes[i].own);
       return Sample{tokens(i), 0, all / stages_};
@@ -307,18 +322,35 @@ class Reading {
       attention[i] = {tokens(i), causal_pairs(tokens_[i]), probes[i].own / stages_};
     }
     const Curve own = curve_through(attention);
-    if (const std::int64_t keys = most_keys_of(lowering_.model); keys > 0) {
-      // A window longer than the shortest probe grows with the area there, so that it has a part of per_area.
-      work_.windows = StepCost{keys > tokens_.front() ? own.per_area : 0, own.per_token, own.fixed};
-    }
     work_.per_area = own.per_area;
     work_.per_token = linear.per_token + own.per_token;
     work_.per_micro_batch = linear.fixed + own.fixed;
     work_.least = one.total / stages_;
+    read_short(own, packs);
     const Probe& middle = probes[1];
     const double all = work_.per_token * tokens(1) * stages_;
     if (all > 0) work_.forward_of_tokens = middle.forward_kernels / all;
     if (middle.own > 0) work_.forward_of_area = middle.forward_own / middle.own;
+  }
+
+  // Attention in packs of short sequences beside the coefficients of long ones: short ones have less parallel work that
+  // waits for the longest. A window longer than the shortest probe grows with the area there, so that it has a part of
+  // per_area.
+  void read_short(const Curve& own, const Packs& packs) {
+    const std::int64_t keys = most_keys_of(lowering_.model);
+    work_.has_windows = keys > 0;
+    if (work_.has_windows) {
+      work_.less_if_short = {keys > tokens_.front() ? own.per_area : 0, own.per_token, own.fixed};
+      return;
+    }
+    const auto sample = [&](std::size_t i) {
+      const auto sequences = static_cast<double>(tokens_[i] / short_tokens_);
+      const double area = sequences * causal_pairs(short_tokens_);
+      return Sample{sequences * static_cast<double>(short_tokens_), 0,
+                    packs[i - 1].own / stages_ - own.per_area * area};
+    };
+    const Curve least = line_through(sample(1), sample(2));
+    work_.less_if_short = {0, std::max(0.0, own.per_token - least.per_token), std::max(0.0, own.fixed - least.fixed)};
   }
 
   // The two ranks of a ring share the area of a sequence of twice the tokens equally, and half of each rank's area is
@@ -443,6 +475,7 @@ class Reading {
   const LoweringOptions& lowering_;
   double stages_;
   std::array<std::int64_t, sizes> tokens_{};
+  std::int64_t short_tokens_ = 1;  // of a sequence in a pack of short ones
   WorkModel work_;
 };
 

@@ -13,6 +13,7 @@ namespace hdpsim {
 ///   - `capacity` / 2, `capacity` and 4 x `capacity` tokens per rank, each on one rank, in a ring of the first and the
 ///     last rank, and in one of the first two and the last rank, if there are so many;
 ///   - one token on one rank;
+///   - `capacity` and 4 x `capacity` tokens on one rank in sequences of a sixteenth of the capacity;
 ///   - `capacity` tokens on one rank with all activations offloaded and, without experts, with token-wise offload.
 /// The other ranks of the probes' expert groups have equally many tokens per rank. If the first `ranks_per_node` ranks,
 /// which share a node, are at least two, the hop between the first two is the hop within a node. O(HDP ranks).

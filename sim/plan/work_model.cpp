@@ -115,17 +115,16 @@ WorkModel WorkModel::without_fixed_costs() const {
 WorkModel WorkModel::lower_bound() const {
   WorkModel model = *this;
   for (WorkModel& other : model.others) other = other.lower_bound();
-  if (!ranks_share && !windows) return model;
-  if (windows) {
-    model.per_area -= windows->per_area;
-    model.per_token -= windows->per_token;
-    model.per_micro_batch -= windows->fixed;
-  }
+  model.per_area -= less_if_short.per_area;
+  model.per_token -= less_if_short.per_token;
+  model.per_micro_batch -= less_if_short.fixed;
+  model.less_if_short = {};
+  if (!ranks_share && !has_windows) return model;
   for (RingPass* pass : {&model.passes.forward, &model.passes.backward}) {
     for (StepCost* cost : {&pass->own, &pass->step, &pass->last_step}) {
       const bool shares = ranks_share && cost != &pass->own;
-      if (windows || shares) cost->per_token = cost->fixed = 0;
-      if (windows && windows->per_area > 0) cost->per_area = 0;
+      if (has_windows || shares) cost->per_token = cost->fixed = 0;
+      if (less_if_short.per_area > 0) cost->per_area = 0;
     }
     if (ranks_share) pass->traded = {};
   }

@@ -96,9 +96,10 @@ struct WorkModel {
   std::optional<RingsOfTraders> traders{};  ///< Where ranks trade tokens for heads.
   /// Ranks that planners count as one: see of_groups().
   std::int64_t unit = 1;
-  /// Where tokens of some layers see few others (windows, chunks, chosen keys): how much of `per_area`, `per_token` and
-  /// `per_micro_batch` is attention, of which sequences that are shorter than a window have less.
-  std::optional<StepCost> windows{};
+  /// By how much `per_area`, `per_token` and `per_micro_batch` may exceed attention in sequences that are much shorter
+  /// than C.
+  StepCost less_if_short{};
+  bool has_windows = false;                  ///< Tokens of some layers see few others (windows, chunks, chosen keys).
   KeyExchange exchange = KeyExchange::ring;  ///< How the ranks of a group share a sequence.
   /// The models of the same ranks in other ways, of which every group may choose one. Those have no others.
   std::vector<WorkModel> others = {};
@@ -129,7 +130,8 @@ struct WorkModel {
   /// The same model without what a micro-batch, a step or a hop costs once. Its seconds() of the summed area and tokens
   /// of several micro-batches with groups of one size are a lower bound of the sum of their seconds.
   [[nodiscard]] WorkModel without_fixed_costs() const;
-  /// The same model without what a micro-batch may have less of: what ranks share, and attention within windows.
+  /// The same model without what a micro-batch may have less of: what ranks share, attention within windows and of
+  /// short sequences.
   [[nodiscard]] WorkModel lower_bound() const;
   /// The forward part of compute_seconds(). Copies of activations to the host are free if they fit into it.
   [[nodiscard]] double forward_seconds(double area, std::int64_t tokens) const;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "sim/analysis/memory_verdict.h"
@@ -96,6 +98,27 @@ std::string text_of(const Explanation& plan) {
   return text + advice_lines(plan);
 }
 
+std::string bound_text(std::string_view reason) {
+  if (reason == "longest") return "its longest sequence alone";
+  if (reason == "capacity") return "its work, in as few micro-batches as hold its tokens";
+  if (reason == "memory") return "its work, with long sequences on as few ranks as hold them";
+  return "its work, spread evenly over the ranks";
+}
+
+/// A part of a step's distance to its bound.
+struct DistancePart {
+  const char* name;  ///< In JSON.
+  Duration time;
+  const char* text;
+};
+
+std::array<DistancePart, 4> parts_of(const DistanceToBound& distance) {
+  return {{{"added_work_s", distance.added, "work that sharing, more micro-batches or offload add"},
+           {"uneven_s", distance.uneven, "more work on the busiest rank than on the mean of all"},
+           {"waiting_s", distance.waiting, "ranks that wait for others of their groups, stages for others"},
+           {"unknown_to_plan_s", distance.unknown_to_plan, "what planners do not know: the rest of the machine"}}};
+}
+
 // "cp_comm -151 s, attention -88 s"
 std::string differences_text(const Breakdown& from, const Breakdown& to, Duration step) {
   std::vector<std::string> texts;
@@ -163,6 +186,15 @@ Json advice_json(const Explanation& plan) {
   return all;
 }
 
+Json distance_json(const DistanceToBound& distance) {
+  Json json = {{"bound_s", seconds_of(distance.bound)},
+               {"reason", distance.reason},
+               {"ending_s", seconds_of(distance.ending)},
+               {"estimate_s", seconds_of(distance.estimate)}};
+  for (const DistancePart& part : parts_of(distance)) json[part.name] = seconds_of(part.time);
+  return json;
+}
+
 Json plan_json(const Explanation& plan) {
   if (!plan.refusal.empty()) {
     return {{"plan", plan.plan}, {"step", plan.step}, {"refusal", plan.refusal}, {"advice", advice_json(plan)}};
@@ -197,10 +229,28 @@ Json plan_json(const Explanation& plan) {
         {"breakdown_s", breakdown_figures().json(plan.path)},
         {"ending_s", seconds_of(plan.ending)},
         {"longest", longest}}},
+      {"distance_to_bound", distance_json(plan.distance)},
       {"slowest_hop", hop},
       {"busiest_link", {{"name", plan.busiest_link}, {"utilisation", plan.busiest_link_share}}},
       {"what_if", changes},
       {"advice", advice_json(plan)}};
+}
+
+// Empty where there is no bound: of a batch without sequences.
+std::vector<ExplanationLine> distance_lines(const DistanceToBound& distance, Duration step) {
+  if (distance.bound == Duration{}) return {};
+  const bool is_more = step >= distance.bound;
+  std::vector<ExplanationLine> lines = {
+      {0, fmt::format("No plan of this batch takes less than {}, by the costs that planners know: {}, then {} for "
+                      "gradients and the optimizer. This one takes {} {}; its planner expected {}.",
+                      duration_text(distance.bound), bound_text(distance.reason), duration_text(distance.ending),
+                      duration_text(is_more ? step - distance.bound : distance.bound - step), is_more ? "more" : "less",
+                      duration_text(distance.estimate))}};
+  for (const DistancePart& part : parts_of(distance)) {
+    if (std::abs(ratio(part.time, step)) < worth_telling) continue;
+    lines.push_back({1, fmt::format("{:>10}  {}", signed_duration(part.time), part.text)});
+  }
+  return lines;
 }
 
 }  // namespace
@@ -224,6 +274,7 @@ std::vector<ExplanationLine> lines_of(const Explanation& plan) {
   for (const ExplainedPass& pass : plan.longest) {
     say(fmt::format("{:>9}  {}", duration_text(pass.time), pass_text(pass)), 1);
   }
+  for (ExplanationLine& line : distance_lines(plan.distance, plan.step_time)) lines.push_back(std::move(line));
   if (plan.slow_hop) {
     say(fmt::format("The ring that waits longest is held back between ranks {} and {}: {}, {:.3g} GB/s.",
                     plan.slow_hop->from.index(), plan.slow_hop->to.index(), plan.slow_hop->link,

@@ -133,7 +133,8 @@ void add_rates(RunTable& runs) {
            of_metrics(&RunMetrics::mfu));
   runs.add({"bound_s", "bound_s", "s",
             "time that no plan of the same sequences on the same mesh beats by the planners' costs, mean over the "
-            "steps: of the work spread evenly, the longest sequence, and, in steps without offload, the capacity"},
+            "steps: of the work spread evenly, the longest sequence, and, in steps without offload, the capacity; then "
+            "of gradients and the optimizer after the last pass"},
            of_metrics(&RunMetrics::bound_s));
   runs.add({"over_bound", "over_bound", "ratio", "mean step time over `bound_s`"}, over_bound);
 }

@@ -11,6 +11,8 @@
 #include <string>
 
 #include "sim/analysis/memory_verdict.h"
+#include "sim/engine/step_ending.h"
+#include "sim/plan/plan_time.h"
 #include "sim/run/ordered_work.h"
 #include "sim/run/refusals.h"
 #include "sim/run/step.h"
@@ -137,10 +139,18 @@ class WhatIfs {
 }  // namespace
 
 Explanation explain(const StudyPoint& point, std::size_t plan, std::int64_t step) {
-  const Plan made = make_plan(point, plan, step, point.batches_of(plan).step(step));
-  const Program program(made, point.lowered);
+  Batch batch = point.batches_of(plan).step(step);
+  Plan made = make_plan(point, plan, step, batch);
+  const PointStep planned{point, std::move(batch), std::move(made)};
+  const Program program(planned.plan, point.lowered);
   const std::unique_ptr<World> world = point.make_world();
   Explanation told = explanation_of(program, simulate_plan(program, *world, conditions_of(point)), world->machine());
+  told.distance = distance_to_bound({.bound = planned.bound(world->machine().speed),
+                                     .reason = planned.bounds().reason(),
+                                     .estimate = plan_time(planned.plan, point.work),
+                                     .stages = point.spec.mesh.pp,
+                                     .ending = least_ending(program, world->machine())},
+                                    told.step_time);
   WhatIfs(point, program, told).try_all();
   return told;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/engine/simulator.h"
+#include "sim/engine/step_ending.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_time.h"
 #include "sim/program/program.h"
@@ -45,7 +46,7 @@ auto of_step(const Outsize& outsize, std::int64_t step, Work work) {
   }
 }
 
-StepResult summary(const PointStep& planned, const std::vector<double>& speeds, const Timeline& timeline) {
+StepResult summary(const PointStep& planned, const Program& program, const Machine& machine, const Timeline& timeline) {
   const Plan& plan = planned.plan;
   return {.step = plan.step,
           .sequences = std::ssize(planned.batch.sequences),
@@ -54,7 +55,7 @@ StepResult summary(const PointStep& planned, const std::vector<double>& speeds, 
           .tokens_held = tokens_held(plan),
           .model_flops = planned.model_flops().count(),
           .time = timeline.step_time,
-          .bound = planned.bound(speeds),
+          .bound = planned.bound(machine.speed) + least_ending(program, machine),
           .mean = timeline.mean(),
           .busy = busy_times(timeline),
           .evidence = timeline.evidence,
@@ -270,7 +271,7 @@ SimulatedStep simulated(const PointStep& planned, World& world, const StepReques
   phases.simulation_s = watch.lap();
   if (wanted.see) wanted.see(program, timeline);
 
-  SimulatedStep result{summary(planned, world.machine().speed, timeline), {}, {}, {}};
+  SimulatedStep result{summary(planned, program, world.machine(), timeline), {}, {}, {}};
   if (spec.uncertainty && takes_elasticities(*spec.uncertainty, step, spec.steps)) {
     add_changes(point.probes(), program, conditions, result.result);
   }

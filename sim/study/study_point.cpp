@@ -197,17 +197,23 @@ Flops PointStep::model_flops() const {
   return hdpsim::model_flops(spec.model, batch, kept_copies(spec.model, point.lowering().experts), spec.recipe);
 }
 
-Duration PointStep::bound(const std::vector<double>& speeds) const {
+StepBounds PointStep::bounds() const {
   const bool offloads = std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(),
                                     [](const MicroBatch& micro_batch) { return micro_batch.offloads(); });
   const std::int64_t held = std::max(point.spec.capacity, plan.capacity);  // a plan from a file may exceed it
   const std::int64_t capacity = offloads ? std::max(held, batch.tokens()) : held;
-  const StepBounds bounds = bounds_that_hold(bounds_with(capacity, point, batch), plan);
+  StepBounds bounds = bounds_that_hold(bounds_with(capacity, point, batch), plan);
+  bounds.fill = 0;
+  return bounds;
+}
+
+Duration PointStep::bound(const std::vector<double>& speeds) const {
+  const StepBounds least = bounds();
   const double sum = std::accumulate(speeds.begin(), speeds.end(), 0.0);
   const double mean = std::max(1.0, sum / static_cast<double>(speeds.size()));
   const double fastest = std::max(1.0, *std::max_element(speeds.begin(), speeds.end()));
   return Duration::seconds(
-      std::max(std::max({bounds.area, bounds.memory, bounds.capacity}) / mean, bounds.longest / fastest));
+      std::max(std::max({least.area, least.memory, least.capacity}) / mean, least.longest / fastest));
 }
 
 const BatchSource& StudyPoint::batches_of(std::size_t plan) const {

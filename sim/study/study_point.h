@@ -49,9 +49,11 @@ struct PointStep {
 
   /// Useful FLOPs of the batch: those of the copies of tokens that experts keep.
   [[nodiscard]] Flops model_flops() const;
-  /// What no plan that uses host memory as this one does takes less than, whatever the schedule of a pipeline. A plan
-  /// that offloads may hold any sequence on any rank, so that the capacity does not bound it. `speeds` are those of the
-  /// workers relative to the device that the costs are for (Machine::speed); slower ones leave the bound as it is.
+  /// What no plan that uses host memory as this one does takes less than, whatever the schedule of a pipeline (`fill`
+  /// is 0). A plan that offloads may hold any sequence on any rank, so that the capacity does not bound it.
+  [[nodiscard]] StepBounds bounds() const;
+  /// The same in one figure. `speeds` are those of the workers relative to the device that the costs are for
+  /// (Machine::speed); slower ones leave the bound as it is.
   [[nodiscard]] Duration bound(const std::vector<double>& speeds) const;
 };
 

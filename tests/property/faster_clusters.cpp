@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/base/random.h"
+#include "sim/engine/step_ending.h"
 #include "sim/plan/plan_check.h"
 #include "sim/program/program.h"
 #include "sim/run/step.h"
@@ -160,7 +161,8 @@ std::map<std::string, double> step_times(const Setting& setting, FasterProfiles&
     require_sound(planned.plan);
     const Program program(planned.plan, point.lowered);
     const auto world = point.make_world();
-    const double bound = planned.bound(world->machine().speed).seconds();
+    const Machine& machine = world->machine();
+    const double bound = (planned.bound(machine.speed) + least_ending(program, machine)).seconds();
     for (const auto& [grain, name] : {std::pair(Grain::closed_form, "closed form"), std::pair(Grain::fluid, "fluid"),
                                       std::pair(Grain::exact, "exact")}) {
       if (grain == Grain::exact && !setting.is_tiny) continue;

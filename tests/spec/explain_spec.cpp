@@ -15,13 +15,24 @@ void check_path(const nlohmann::json& plan) {
   CHECK(path == Approx(plan.at("step_time_s").get<double>()));
 }
 
+// The bound and what lies between are the step.
+void check_distance(const nlohmann::json& plan) {
+  const nlohmann::json& distance = plan.at("distance_to_bound");
+  double sum = distance.at("bound_s");
+  for (const char* part : {"added_work_s", "uneven_s", "waiting_s", "unknown_to_plan_s"}) {
+    sum += distance.at(part).get<double>();
+  }
+  CHECK(sum == Approx(plan.at("step_time_s").get<double>()));
+}
+
 TEST_CASE("a finished study explains itself, plan by plan", "[explain]") {
   const Workplace here;
   here.run("study configs/studies/tiny.yaml --set data.steps=2 --set data.tokens_per_step=512Ki --out tiny");
   const std::string before = here.read("tiny/result.json");
   const Outcome all = here.run("explain tiny");
   for (const char* word :
-       {"static, step ", "hdp-balance, step ", "What decides: ", "What would help", "hdp-balance against static: "}) {
+       {"static, step ", "hdp-balance, step ", "What decides: ", "No plan of this batch takes less than ",
+        "What would help", "hdp-balance against static: "}) {
     CAPTURE(word);
     CHECK(all.out.find(word) != std::string::npos);
   }
@@ -65,6 +76,7 @@ TEST_CASE("one run of a study is explained by its point and plan, also as JSON",
   CHECK(plan.at("plan") == "hdp-naive");
   CHECK(plan.at("step") == 0);
   check_path(plan);
+  check_distance(plan);
   here.run("explain tiny hdp-balance");
 }
 
@@ -78,7 +90,10 @@ TEST_CASE("paths of pipelines, of waves of experts and of every instruction last
     here.run(fmt::format("study configs/studies/{} --set sweep={{}} --set data.steps=1 --set compare_to=null --out out",
                          study));
     const auto explained = nlohmann::json::parse(here.run("explain out --format json").out);
-    for (const auto& plan : explained.at("plans")) check_path(plan);
+    for (const auto& plan : explained.at("plans")) {
+      check_path(plan);
+      check_distance(plan);
+    }
   }
 }
 

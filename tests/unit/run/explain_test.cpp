@@ -40,6 +40,36 @@ TEST_CASE("what would help is sorted, never slower, and within what one thing ca
   }
 }
 
+Duration sum_of_parts(const DistanceToBound& distance) {
+  return distance.added + distance.uneven + distance.waiting + distance.unknown_to_plan;
+}
+
+TEST_CASE("a step is its bound and what lies between, and the planner's estimate has all but the last part",
+          "[explain]") {
+  const Study study = StudyFile(test::good_study).load();
+  for (std::size_t plan = 0; plan < study.plans.size(); ++plan) {
+    const Explanation told = explain(study.points[0], plan, 1);
+    const DistanceToBound& distance = told.distance;
+    CHECK(distance.bound > distance.ending);
+    CHECK(distance.ending > Duration{});
+    CHECK(distance.bound + sum_of_parts(distance) == told.step_time);
+    CHECK(distance.estimate == told.step_time - distance.unknown_to_plan);
+    CHECK(distance.uneven >= Duration{});
+    CHECK(distance.waiting >= Duration{});
+  }
+}
+
+TEST_CASE("what comes after the last pass is part of the bound, and equal work leaves nothing uneven", "[explain]") {
+  const Study study = StudyFile(test::good_study)
+                          .load({"plans=[static]",
+                                 "data={lengths: {fixed: 4Ki}, context: 4Ki, "
+                                 "tokens_per_step: 256Ki, steps: 1}"});
+  const Explanation told = explain(study.points[0], 0, 0);
+  CHECK(told.distance.ending == told.ending);
+  CHECK(told.distance.uneven == Duration{});
+  CHECK(told.distance.waiting == Duration{});
+}
+
 TEST_CASE("kernels twice as fast never gain more than half of their time, however attention is computed", "[explain]") {
   // Small kernels, which wait for the host that issues them.
   const StudyFile file(test::good_study);
