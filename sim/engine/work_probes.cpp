@@ -2,251 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <utility>
 #include <vector>
 
-#include "sim/engine/impl/group_run.h"
+#include "sim/engine/impl/probe_curves.h"
+#include "sim/engine/impl/probes.h"
 #include "sim/engine/priced_program.h"
 #include "sim/model/layers.h"
 #include "sim/model/mixing.h"
 #include "sim/model/sharing_form.h"
-#include "sim/plan/expert_waves.h"
 
 namespace hdpsim {
 namespace {
 
 constexpr std::size_t sizes = 3;
-
-// The attention and the exchanges of a ring in one direction, in seconds: see RingPass. `step` and `between` are those
-// of all steps but the first and the last.
-struct RingTimes {
-  double own = 0;
-  double step = 0;
-  double last_step = 0;
-  double first = 0;
-  double between = 0;
-  double beside_last = 0;
-  double behind = 0;
-  double shares = 0;  // collectives of the group, which nothing overlaps
-};
-
-// The times of a probe in seconds, over all its passes and iterations.
-struct Probe {
-  double total = 0;    // all streams, waits included
-  double kernels = 0;  // on the compute stream, without attention
-  double own = 0;      // attention to a rank's own keys
-  double forward_kernels = 0;
-  double forward_own = 0;
-  std::array<RingTimes, 2> directions{};  // forward, also where it is recomputed, and backward
-  double copies = 0;                      // copies to the host, as if no layer stayed on the device
-  double fetches = 0;                     // copies back, likewise
-  double all_layers = 0;                  // kernels, as if no layer skipped any
-};
-
-class PassReader {
- public:
-  PassReader(const Program& program, PassId id, const std::vector<Hop>& hops, const Machine& machine)
-      : priced_(price(program, id, hops, machine)), ring_(static_cast<std::size_t>(priced_.program.sharing.parties)) {
-    for (const Hop& hop : hops) pace_.add(hop, false);
-  }
-
-  void add_to(Probe& probe) const {
-    const TransferTime transfer = [this](Bytes bytes) { return pace_.transfer(bytes); };
-    probe.total += micro_batch_time(priced_, 1, transfer).total.seconds();
-    for (std::size_t block = 0; block < priced_.program.blocks.size(); ++block) add_block(block, probe);
-  }
-
- private:
-  void add_block(std::size_t index, Probe& probe) const {
-    const Block& block = priced_.program.blocks[index];
-    const bool forward = block.direction == Direction::forward;
-    // Before the gradients of a ring, its forward may be computed again.
-    const std::size_t again = !forward && block.rings.size() > 1 ? block.rings.back().first : 0;
-    for (std::size_t i = 0; i < block.body.size(); ++i) {
-      const Instruction& instruction = block.body[i];
-      RingTimes& ring = probe.directions[forward || i < again ? 0 : 1];
-      const bool exchanges = instruction.opcode == Opcode::exchange;
-      const Duration time =
-          exchanges ? pace_.transfer(priced_.program.bytes[instruction.work]) : priced_.times[index][i];
-      const auto active = static_cast<double>(instruction.runs(block.iterations));
-      const auto iterations = static_cast<double>(block.iterations);
-      if (exchanges) {
-        exchange_of(ring, instruction.ring_step) += time.seconds() * active;
-      } else if (instruction.opcode == Opcode::offload) {
-        probe.copies += time.seconds() * iterations;
-      } else if (instruction.opcode == Opcode::prefetch) {
-        probe.fetches += time.seconds() * iterations;
-      } else if (instruction.opcode == Opcode::share) {
-        ring.shares += time.seconds() * active;
-      } else if (instruction.stream == Stream::compute) {
-        add_kernel(instruction, time.seconds() * active, forward, ring, probe);
-        probe.all_layers += time.seconds() * iterations;
-      }
-    }
-  }
-
-  double& exchange_of(RingTimes& ring, std::size_t ring_step) const {
-    if (ring_step > ring_) return ring.behind;
-    if (ring_step == ring_) return ring.beside_last;
-    return ring_step == 1 ? ring.first : ring.between;
-  }
-
-  void add_kernel(const Instruction& instruction, double seconds, bool forward, RingTimes& ring, Probe& probe) const {
-    const bool attends = instruction.opcode == Opcode::attention || instruction.opcode == Opcode::merge ||
-                         instruction.opcode == Opcode::rank_wait;
-    if (!attends) {
-      probe.kernels += seconds;
-      probe.forward_kernels += forward ? seconds : 0;
-    } else if (instruction.ring_step > 0) {
-      (instruction.ring_step + 1 == ring_ ? ring.last_step : ring.step) += seconds;
-    } else {
-      ring.own += seconds;
-      probe.own += seconds;
-      probe.forward_own += forward ? seconds : 0;
-    }
-  }
-
-  PricedProgram priced_;
-  std::size_t ring_;
-  RingPace pace_;
-};
-
-// All probes as the plan of one step. An additional micro-batch before and one after them take the work that only the
-// first and the last micro-batch of a rank have.
-class Probes {
- public:
-  Probes(const LoweringOptions& lowering, std::int64_t capacity) : lowering_(lowering) {
-    const Mesh& mesh = lowering.mesh;
-    plan_.policy = "probes";
-    plan_.ranks = mesh.hdp;
-    plan_.capacity = capacity;
-    plan_.layers = layers_of_pass(lowering);
-    plan_.expert_ranks = expert_ranks(mesh.experts(), mesh.tp);
-    plan_.schedule.resize(static_cast<std::size_t>(mesh.hdp));
-    add(1, 1);
-  }
-
-  // Adds a probe of `tokens` tokens per rank and returns its index in the plan. Its group is the first `degree` - 1
-  // ranks and, if `degree` is above 1, the last one.
-  std::size_t add(std::int64_t tokens, std::int64_t degree, double offload = 0, bool token_wise = false) {
-    MicroBatch probe;
-    probe.group = {HdpRank(0)};
-    for (std::int64_t rank = 1; rank + 1 < degree; ++rank) probe.group.emplace_back(static_cast<std::size_t>(rank));
-    if (degree > 1) probe.group.emplace_back(static_cast<std::size_t>(plan_.ranks - 1));
-    probe.offload = offload;
-    probe.token_wise = token_wise;
-    const std::size_t index = plan_.micro_batches.size();
-    probes_.insert(index);
-    const std::vector<HdpRank> others = other_ranks(probe.group);
-    add(std::move(probe), tokens * degree);
-    for (const HdpRank rank : others) {
-      MicroBatch alone;
-      alone.group = {rank};
-      add(std::move(alone), tokens);
-    }
-    return index;
-  }
-
-  // The same of about as many tokens on one rank, in sequences of `each` tokens.
-  std::size_t add_pack(std::int64_t tokens, std::int64_t each) {
-    const std::size_t index = add(each, 1);
-    std::vector<Span>& spans = plan_.micro_batches[index].spans;
-    while (std::ssize(spans) < tokens / each) {
-      spans.push_back({SequenceId(plan_.sequence_tokens.size()), 0, each});
-      plan_.sequence_tokens.push_back(each);
-    }
-    return index;
-  }
-
-  [[nodiscard]] std::vector<Probe> run(const Machine& machine) {
-    add(1, 1);
-    const Program program(plan_, lowering_);
-    const Pipeline& pipeline = program.pipeline();
-    std::vector<Probe> probes(plan_.micro_batches.size());
-    for (std::size_t pass = 0; pass < pipeline.passes(); ++pass) {
-      const PassId id(pass);
-      const std::size_t micro_batch = pipeline.micro_batch_id(id).index();
-      if (!probes_.contains(micro_batch)) continue;
-      PassReader(program, id, ring_hops(program, id, machine), machine).add_to(probes[micro_batch]);
-    }
-    return probes;
-  }
-
- private:
-  // The other ranks of the group's expert groups, which must run equally many micro-batches.
-  [[nodiscard]] std::vector<HdpRank> other_ranks(const std::vector<HdpRank>& group) const {
-    std::vector<HdpRank> others;
-    const auto size = static_cast<std::size_t>(plan_.expert_ranks);
-    for (const HdpRank of : group) {
-      for (std::size_t i = 0; i < size; ++i) {
-        const HdpRank rank(of.index() / size * size + i);
-        const bool known = std::find(group.begin(), group.end(), rank) != group.end() ||
-                           std::find(others.begin(), others.end(), rank) != others.end();
-        if (!known) others.push_back(rank);
-      }
-    }
-    return others;
-  }
-
-  void add(MicroBatch micro_batch, std::int64_t tokens) {
-    for (const HdpRank rank : micro_batch.group) {
-      plan_.schedule[rank.index()].emplace_back(plan_.micro_batches.size());
-    }
-    micro_batch.spans = {{SequenceId(plan_.sequence_tokens.size()), 0, tokens}};
-    plan_.sequence_tokens.push_back(tokens);
-    plan_.micro_batches.push_back(std::move(micro_batch));
-  }
-
-  const LoweringOptions& lowering_;
-  Plan plan_;
-  std::set<std::size_t> probes_;  // among the micro-batches; the others run at the same time
-};
-
-// Seconds as a linear function of area and tokens. No coefficient is negative.
-struct Curve {
-  double per_area = 0;
-  double per_token = 0;
-  double fixed = 0;
-};
-
-struct Sample {
-  double tokens = 0;
-  double area = 0;
-  double seconds = 0;
-};
-using Samples = std::array<Sample, sizes>;
-
-// Solves a x + b y = r for two samples.
-std::array<double, 2> solved(const std::array<double, 3>& first, const std::array<double, 3>& second) {
-  const double determinant = first[0] * second[1] - second[0] * first[1];
-  return {(first[2] * second[1] - second[2] * first[1]) / determinant,
-          (first[0] * second[2] - second[0] * first[2]) / determinant};
-}
-
-// The curve through all samples. Where this has a negative coefficient, it is the curve through the second and the
-// third sample without a constant or without tokens, or else the one through the third sample with area alone.
-Curve curve_through(const Samples& s) {
-  const auto difference = [&](std::size_t i) {
-    return std::array{s[i].area - s[1].area, s[i].tokens - s[1].tokens, s[i].seconds - s[1].seconds};
-  };
-  const auto all = solved(difference(0), difference(2));
-  const double fixed = s[1].seconds - all[0] * s[1].area - all[1] * s[1].tokens;
-  if (all[0] >= 0 && all[1] >= 0 && fixed >= 0) return {all[0], all[1], fixed};
-  const auto linear = solved({s[1].area, s[1].tokens, s[1].seconds}, {s[2].area, s[2].tokens, s[2].seconds});
-  if (linear[0] >= 0 && linear[1] >= 0) return {linear[0], linear[1], 0};
-  const auto constant = solved({s[1].area, 1, s[1].seconds}, {s[2].area, 1, s[2].seconds});
-  if (constant[0] >= 0 && constant[1] >= 0) return {constant[0], 0, constant[1]};
-  return {s[2].seconds / s[2].area, 0, 0};
-}
-
-// The line through two samples, with neither a negative slope nor a negative constant.
-Curve line_through(const Sample& first, const Sample& second) {
-  const double slope = std::max(0.0, (second.seconds - first.seconds) / (second.tokens - first.tokens));
-  const double fixed = first.seconds - slope * first.tokens;
-  if (fixed >= 0) return {0, slope, fixed};
-  return {0, second.seconds / second.tokens, 0};
-}
 
 // The tokens that a token of some layer sees at most; 0: all layers see all tokens.
 std::int64_t most_keys_of(const Transformer& model) {
@@ -314,10 +83,10 @@ class Reading {
   void read_alone(const Probe& one, const Three& probes, const Packs& packs) {
     const auto others = [&](std::size_t i) {
       const double all = std::max(probes[i].kernels, probes[i].total - probes[i].own);
-      return Sample{tokens(i), 0, all / stages_};
+      return ProbeSample{tokens(i), 0, all / stages_};
     };
     const Curve linear = line_through(others(1), others(2));
-    Samples attention;
+    ProbeSamples attention;
     for (std::size_t i = 0; i < sizes; ++i) {
       attention[i] = {tokens(i), causal_pairs(tokens_[i]), probes[i].own / stages_};
     }
@@ -346,18 +115,19 @@ class Reading {
     const auto sample = [&](std::size_t i) {
       const auto sequences = static_cast<double>(tokens_[i] / short_tokens_);
       const double area = sequences * causal_pairs(short_tokens_);
-      return Sample{sequences * static_cast<double>(short_tokens_), 0,
-                    packs[i - 1].own / stages_ - own.per_area * area};
+      return ProbeSample{sequences * static_cast<double>(short_tokens_), 0,
+                         packs[i - 1].own / stages_ - own.per_area * area};
     };
     const Curve least = line_through(sample(1), sample(2));
     work_.less_if_short = {0, std::max(0.0, own.per_token - least.per_token), std::max(0.0, own.fixed - least.fixed)};
+    work_.short_below = tokens(1);
   }
 
   // The two ranks of a ring share the area of a sequence of twice the tokens equally, and half of each rank's area is
   // attention to its own keys.
   void read_ring(const Three& probes) {
-    Samples steps;
-    std::array<Sample, sizes> exchanges;
+    ProbeSamples steps;
+    std::array<ProbeSample, sizes> exchanges;
     for (std::size_t i = 0; i < sizes; ++i) {
       const auto& [forward, backward] = probes[i].directions;
       steps[i] = {tokens(i), block_area(i, 2), (forward.last_step + backward.last_step) / stages_};
@@ -379,7 +149,7 @@ class Reading {
     for (const std::size_t direction : {0, 1}) {
       RingPass& pass = direction == 0 ? passes.forward : passes.backward;
       const auto cost = [&](const Three& probes, std::int64_t ranks, double RingTimes::*part) {
-        Samples samples;
+        ProbeSamples samples;
         for (std::size_t i = 0; i < sizes; ++i) {
           samples[i] = {tokens(i), block_area(i, ranks), probes[i].directions[direction].*part / stages_};
         }
@@ -388,7 +158,7 @@ class Reading {
       };
       const auto share = [&](const Three& probes, double RingTimes::*part) {
         const auto sample = [&](std::size_t i) {
-          return Sample{tokens(i), 0, probes[i].directions[direction].*part / stages_};
+          return ProbeSample{tokens(i), 0, probes[i].directions[direction].*part / stages_};
         };
         return share_of_hop(line_through(sample(1), sample(2)));
       };
@@ -410,14 +180,14 @@ class Reading {
     RingPasses passes;
     const auto ranks = static_cast<double>(widest);
     for (const std::size_t direction : {0, 1}) {
-      Samples attention;
+      ProbeSamples attention;
       for (std::size_t i = 0; i < sizes; ++i) {
         attention[i] = {tokens(i), ranks * block_area(i, widest), wide[i].directions[direction].own / stages_};
       }
       const Curve all = curve_through(attention);
       const auto shares = [&](const Three& probes) {
         const auto sample = [&](std::size_t i) {
-          return Sample{tokens(i), 0, probes[i].directions[direction].shares / stages_};
+          return ProbeSample{tokens(i), 0, probes[i].directions[direction].shares / stages_};
         };
         return line_through(sample(1), sample(2));
       };
@@ -445,7 +215,7 @@ class Reading {
       const RingHops hop{work_.per_ring_token, work_.per_ring_step};
       const double ring = passes.forward.seconds(block_area(i, widest), tokens(i), widest, hop) +
                           passes.backward.seconds(block_area(i, widest), tokens(i), widest, hop);
-      return Sample{tokens(i), 0, wide[i].total / stages_ - ring};
+      return ProbeSample{tokens(i), 0, wide[i].total / stages_ - ring};
     };
     const Curve other = line_through(others(1), others(2));
     passes.per_token = other.per_token;

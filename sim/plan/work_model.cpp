@@ -11,13 +11,6 @@ double exchange(const RingHops& share, const RingHops& hop, double tokens) {
   return share.per_step * hop.per_step + share.per_token * hop.per_token * tokens;
 }
 
-void drop_fixed_costs(RingPasses& passes) {
-  passes.per_micro_batch = 0;
-  for (RingPass* pass : {&passes.forward, &passes.backward}) {
-    for (StepCost* cost : {&pass->own, &pass->step, &pass->last_step, &pass->traded}) cost->fixed = 0;
-  }
-}
-
 }  // namespace
 
 double RingPass::seconds(double block_area, double tokens, std::int64_t ranks, const RingHops& hop) const {
@@ -58,7 +51,10 @@ std::optional<KeyExchange> WorkModel::fastest(double area, std::int64_t tokens, 
 }
 
 double WorkModel::seconds_in_this_way(double area, std::int64_t tokens, std::int64_t degree, bool near) const {
-  if (degree == 1) return std::max(least, per_micro_batch + compute_seconds(area, tokens));
+  if (degree == 1) {
+    const double all = per_micro_batch + compute_seconds(area, tokens);
+    return std::max(least, all - saved_by_short_sequences(area, static_cast<double>(tokens)));
+  }
   const std::int64_t ring = degree * unit;
   const auto ranks = static_cast<double>(ring);
   const double tokens_per_rank = static_cast<double>(tokens) / ranks;
@@ -71,6 +67,12 @@ double WorkModel::seconds_in_this_way(double area, std::int64_t tokens, std::int
   return std::max(least, passes.per_micro_batch + passes.per_token * tokens_per_rank +
                              passes.forward.seconds(block, tokens_per_rank, ring, hop) +
                              passes.backward.seconds(block, tokens_per_rank, ring, hop));
+}
+
+// In proportion to what the mean token's sequence, of 2 x area / tokens tokens, lacks.
+double WorkModel::saved_by_short_sequences(double area, double tokens) const {
+  if (has_windows || tokens <= 0 || 2 * area >= tokens * short_below) return 0;
+  return (1 - 2 * area / (tokens * short_below)) * (less_if_short.per_token * tokens + less_if_short.fixed);
 }
 
 // A rank has 1 / party of the heads, and passes on as many bytes as in a ring of all ranks, in fewer steps.
@@ -94,21 +96,12 @@ WorkModel WorkModel::of_groups(std::int64_t ranks, double area, std::int64_t tok
   const double of_tokens = seconds(1, tokens, ranks, shares_node);
   WorkModel model = *this;
   model.unit = unit * ranks;
+  model.less_if_short = {};
   model.ranks_per_node = std::max<std::int64_t>(1, ranks_per_node / ranks);
   model.per_micro_batch = least_seconds;
   model.per_token = (of_tokens - least_seconds) / static_cast<double>(tokens);
   model.per_area = (seconds(area, tokens, ranks, shares_node) - of_tokens) / area;
   for (WorkModel& other : model.others) other = other.of_groups(ranks, area, tokens);
-  return model;
-}
-
-WorkModel WorkModel::without_fixed_costs() const {
-  WorkModel model = *this;
-  model.per_micro_batch = model.per_ring_step = model.least = model.step_fixed = 0;
-  if (model.within_node) model.within_node->per_step = 0;
-  for (WorkModel& other : model.others) other = other.without_fixed_costs();
-  drop_fixed_costs(model.passes);
-  if (model.traders) drop_fixed_costs(model.traders->ring);
   return model;
 }
 

@@ -96,10 +96,12 @@ struct WorkModel {
   std::optional<RingsOfTraders> traders{};  ///< Where ranks trade tokens for heads.
   /// Ranks that planners count as one: see of_groups().
   std::int64_t unit = 1;
-  /// By how much `per_area`, `per_token` and `per_micro_batch` may exceed attention in sequences that are much shorter
-  /// than C.
+  /// By how much `per_area`, `per_token` and `per_micro_batch` exceed attention of a rank alone in sequences that are
+  /// much shorter than `short_below`: these have few kernel blocks that wait for long ones. Where tokens of some layers
+  /// see few others (windows, chunks, chosen keys), by how much they may exceed it.
   StepCost less_if_short{};
-  bool has_windows = false;                  ///< Tokens of some layers see few others (windows, chunks, chosen keys).
+  double short_below = 0;                    ///< Tokens; sequences of half of it have half of that less.
+  bool has_windows = false;                  ///< Tokens of some layers see few others.
   KeyExchange exchange = KeyExchange::ring;  ///< How the ranks of a group share a sequence.
   /// The models of the same ranks in other ways, of which every group may choose one. Those have no others.
   std::vector<WorkModel> others = {};
@@ -127,9 +129,6 @@ struct WorkModel {
   /// The model of a pool whose ranks are groups of `ranks` consecutive ranks of this one, which share every sequence.
   /// What such a group takes is a straight line through micro-batches of `tokens` tokens and `area` pairs.
   [[nodiscard]] WorkModel of_groups(std::int64_t ranks, double area, std::int64_t tokens) const;
-  /// The same model without what a micro-batch, a step or a hop costs once. Its seconds() of the summed area and tokens
-  /// of several micro-batches with groups of one size are a lower bound of the sum of their seconds.
-  [[nodiscard]] WorkModel without_fixed_costs() const;
   /// The same model without what a micro-batch may have less of: what ranks share, attention within windows and of
   /// short sequences.
   [[nodiscard]] WorkModel lower_bound() const;
@@ -140,6 +139,7 @@ struct WorkModel {
   [[nodiscard]] double copy_wait(double area, double tokens, double share) const;
 
  private:
+  [[nodiscard]] double saved_by_short_sequences(double area, double tokens) const;
   [[nodiscard]] double seconds_of_traders(double area, std::int64_t tokens, std::int64_t ranks, std::int64_t party,
                                           const RingHops& hop) const;
   [[nodiscard]] RingHops hops(bool near) const;

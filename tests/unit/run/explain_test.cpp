@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/run/step.h"
 #include "tests/support/study_file.h"
@@ -68,6 +69,20 @@ TEST_CASE("what comes after the last pass is part of the bound, and equal work l
   CHECK(told.distance.ending == told.ending);
   CHECK(told.distance.uneven == Duration{});
   CHECK(told.distance.waiting == Duration{});
+}
+
+TEST_CASE("planners know that packs of short sequences fill a device sooner than one long sequence", "[explain]") {
+  for (const std::int64_t length : {64, 128, 256, 512, 1024}) {
+    CAPTURE(length);
+    const Study study =
+        StudyFile(test::good_study)
+            .load({"cluster={preset: h100-rail, gpus: 8}", "model={preset: mistral-7b, num_hidden_layers: 8}",
+                   "profile=h100-published", "mesh={tp: 8, capacity: 1024}", "plans=[static]",
+                   fmt::format("data={{lengths: {{fixed: {}}}, context: 1024, tokens_per_step: 4Ki, steps: 1}}",
+                               length)});
+    const Explanation told = explain(study.points[0], 0, 0);
+    CHECK(std::abs(told.distance.unknown_to_plan.seconds()) < 0.01 * told.step_time.seconds());
+  }
 }
 
 TEST_CASE("kernels twice as fast never gain more than half of their time, however attention is computed", "[explain]") {
