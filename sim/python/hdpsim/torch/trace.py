@@ -1,7 +1,9 @@
 """Names in the user's traces: which step, micro-batch and pass an operator belongs to.
 
-The ranges are `hdpsim:STEP/MICRO_BATCH/forward`, `.../backward`, and `hdpsim:STEP/reduce`: micro-batches as the plan
-counts them, so that a trace is laid beside a simulation without any id of the simulator.
+The ranges are `hdpsim:STEP/MICRO_BATCH/forward`, `.../backward`, `hdpsim:STEP/reduce`, and around all of a step
+`hdpsim:STEP/rank/RANK`: steps, micro-batches and ranks as the plan counts them, so that `hdpsim compare` lays a trace
+beside a simulation without any id of the simulator. While a profiler runs, `hdpsim:attention/forward`, `/backward` and
+`hdpsim:exchange` say which operators are attention's, whatever its kernel consists of, and when a rank waits for keys.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from typing import Any
 
 import torch
 
+from . import versions
+
 
 def span(step: int, micro_batch: int, what: str) -> Any:
     return torch.profiler.record_function(f"hdpsim:{step}/{micro_batch}/{what}")
@@ -21,6 +25,19 @@ def span(step: int, micro_batch: int, what: str) -> Any:
 
 def reduction(step: int) -> Any:
     return torch.profiler.record_function(f"hdpsim:{step}/reduce")
+
+
+def whole(step: int, rank: int) -> Any:
+    """All of a step, as one rank runs it."""
+    return torch.profiler.record_function(f"hdpsim:{step}/rank/{rank}")
+
+
+def detail(what: str) -> Any:
+    """A range within a micro-batch. There are many of these, so that they cost nothing where no profiler runs."""
+    return torch.profiler.record_function(f"hdpsim:{what}") if versions.is_profiling() else _nothing
+
+
+_nothing = contextlib.nullcontext()
 
 
 class Profile:
