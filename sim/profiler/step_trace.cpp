@@ -132,11 +132,11 @@ class StepAnalysis {
 
   void add(const StepRange& step, const std::vector<PassWindow>& passes) {
     const auto [begin, end] = step.window;
-    TracedStep traced{.step = step.step,
-                      .seconds_in_all = us * (end - begin),
-                      .seconds = times_.between(begin, end),
-                      .has_optimizer = step.has_optimizer,
-                      .passes = {}};
+    StepOfTrace traced{.step = step.step,
+                       .seconds_in_all = us * (end - begin),
+                       .seconds = times_.between(begin, end),
+                       .has_optimizer = step.has_optimizer,
+                       .passes = {}};
     double free = begin;
     for (std::size_t i = 0; i < passes.size(); ++i) {
       Window own = passes[i].window;

@@ -13,7 +13,7 @@
 namespace hdpsim {
 
 /// One pass of a micro-batch on one rank. Times are seconds since the rank's step began.
-struct TracedPass {
+struct PassOfTrace {
   std::int64_t micro_batch = 0;
   bool is_forward = true;
   double begin_s = 0;
@@ -22,12 +22,12 @@ struct TracedPass {
 };
 
 /// One step on one rank: from the begin of its range to the end of its optimizer, or of its last kernel.
-struct TracedStep {
+struct StepOfTrace {
   std::int64_t step = 0;
   double seconds_in_all = 0;
   std::array<double, device_activities> seconds{};  ///< Sums to that time.
   bool has_optimizer = false;
-  std::vector<TracedPass> passes;  ///< By their begins; none begins before the one before it has ended.
+  std::vector<PassOfTrace> passes;  ///< By their begins; none begins before the one before it has ended.
 };
 
 /// The steps of one rank that the ranges of its trace name.
@@ -35,7 +35,7 @@ struct StepTrace {
   std::string file;
   std::optional<std::int64_t> rank;  ///< By its ranges or by "distributedInfo"; empty: the trace does not say it.
   bool is_of_host = false;           ///< The trace has no kernels of a GPU: operators of CPUs count in their place.
-  std::vector<TracedStep> steps;     ///< In the order of time; a number may come again.
+  std::vector<StepOfTrace> steps;    ///< In the order of time; a number may come again.
   std::int64_t work = 0;             ///< Kernels, or operators.
   std::int64_t outside = 0;          ///< Kernels of which nothing says when they were launched: in no pass.
 };

@@ -3,6 +3,7 @@
 #include <array>
 #include <vector>
 
+#include "sim/base/layered_times.h"
 #include "sim/profiler/recording.h"
 
 namespace hdpsim {
@@ -26,7 +27,7 @@ class WorkTimes {
   [[nodiscard]] ActivitySeconds between(double begin, double end) const;
 
  private:
-  std::vector<Work> stretches_;  ///< In order and apart.
+  LayeredTimes<device_activities> times_;
 };
 
 }  // namespace hdpsim
