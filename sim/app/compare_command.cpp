@@ -78,6 +78,7 @@ bool is_study(const std::string& path) {
 
 Recording read_traces(const std::vector<std::string>& paths, const StudyPoint& point) {
   RecordingOptions reading;
+  reading.counts_operators = true;
   reading.gpus_per_node = point.spec.cluster.devices_per_node;
   ProgressDisplay display;
   reading.report = [&display](double share) { display.show(ReadingProgress{share}); };

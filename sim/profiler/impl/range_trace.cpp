@@ -76,7 +76,7 @@ std::optional<std::size_t> RangesOfThreads::at(std::int64_t thread, double momen
   if (entries == threads_.end()) return std::nullopt;
   const auto behind = std::partition_point(entries->second.begin(), entries->second.end(),
                                            [&](const Entry& entry) { return entry.range.begin <= moment; });
-  if (behind == entries->second.begin() || std::prev(behind)->range.end < moment) return std::nullopt;
+  if (behind == entries->second.begin() || std::prev(behind)->range.end <= moment) return std::nullopt;
   return std::prev(behind)->index;
 }
 
