@@ -238,7 +238,7 @@ int compare_command(const CompareOptions& options, const Session& session) {
 
 void add_compare_command(Command app, Session& session) {
   const Command command = app.add_subcommand(
-      "compare", "Compare predictions with measurements: timelines by instruction, or a trace with a study");
+      "compare", "Compare predictions with measurements: timelines by instruction, or traces with a study");
   CompareOptions& options = add_command(command, session, compare_command);
   command
       .add_option(
@@ -252,13 +252,15 @@ void add_compare_command(Command app, Session& session) {
   command.add_option("--out", options.out, "Write comparison.json, families.csv, ranks.csv and comparison.html there")
       .type_name("FOLDER");
   command.footer(
-      "csv is the table of families. The noise floor is what the runs of a step differ by: the medians of its even "
-      "and\n"
-      "of its odd runs, subtracted; it is known for steps that were executed with --repeat.\n"
+      "Traces whose ranges name steps and micro-batches (hdpsim.torch), and timelines without instructions, are\n"
+      "compared by rank, micro-batch and activity; other traces by activity alone. csv is the table of families, or\n"
+      "of activities. The noise floor is what the runs of a step differ by: the medians of its even and of its odd\n"
+      "runs, subtracted; it is known for steps that were executed with --repeat.\n"
       "Example:\n"
       "  hdpsim execute configs/studies/real.yaml --plan hdp-balance --repeat 5 --out real\n"
       "  hdpsim compare real --out difference\n"
-      "  hdpsim compare rank0.json.gz rank1.json.gz my-study.yaml --plan static");
+      "  hdpsim compare rank0.json.gz rank1.json.gz my-study.yaml --plan static\n"
+      "  hdpsim compare traces/rank0-step5.json.gz my-study.yaml --plan traces/plan-step5.json");
 }
 
 }  // namespace hdpsim::app

@@ -35,7 +35,8 @@ void require_comparable(const std::string& predicted_file, const TimelineFile& p
   diagnostics.throw_if_any();
 }
 
-CourseComparison compared(const std::string& predicted_file, const TimelineFile& predicted, const std::string& file) {
+CourseComparison compared_coarsely(const std::string& predicted_file, const TimelineFile& predicted,
+                                   const std::string& file) {
   const TimelineFile measured = load_timeline(file);
   require_comparable(predicted_file, predicted, file, measured);
   Diagnostics diagnostics;
@@ -68,7 +69,7 @@ std::vector<CourseComparison> compare_coarsely(const std::vector<TimelineSet>& s
     for (const StepFiles& files : set.steps) {
       const TimelineFile predicted = load_timeline(files.predicted);
       for (const std::filesystem::path& measured : files.measured) {
-        comparisons.push_back(compared(files.predicted.string(), predicted, measured.string()));
+        comparisons.push_back(compared_coarsely(files.predicted.string(), predicted, measured.string()));
       }
     }
   }

@@ -11,7 +11,7 @@
 namespace hdpsim {
 namespace {
 
-CourseActivity course_activity(DeviceActivity activity) {
+CourseActivity course_of_device_activity(DeviceActivity activity) {
   switch (activity) {
     case DeviceActivity::attention_forward:
     case DeviceActivity::attention_backward:
@@ -35,10 +35,10 @@ CourseActivity course_activity(DeviceActivity activity) {
   return CourseActivity::host;
 }
 
-CourseSeconds course_seconds(const std::array<double, device_activities>& traced) {
+CourseSeconds course_of_device_seconds(const std::array<double, device_activities>& traced) {
   CourseSeconds seconds{};
   for (std::size_t i = 0; i < device_activities; ++i) {
-    seconds.at(static_cast<std::size_t>(course_activity(static_cast<DeviceActivity>(i)))) += traced.at(i);
+    seconds.at(static_cast<std::size_t>(course_of_device_activity(static_cast<DeviceActivity>(i)))) += traced.at(i);
   }
   return seconds;
 }
@@ -75,10 +75,10 @@ std::string steps_text(const StepTrace& trace) {
 }
 
 RankCourse rank_course(const StepTrace& trace, std::int64_t rank, const StepOfTrace& step) {
-  RankCourse course{.rank = rank, .file = trace.file, .seconds = course_seconds(step.seconds), .passes = {}};
+  RankCourse course{.rank = rank, .file = trace.file, .seconds = course_of_device_seconds(step.seconds), .passes = {}};
   for (const PassOfTrace& pass : step.passes) {
     course.passes.push_back(
-        {pass.micro_batch, pass.is_forward, pass.begin_s, pass.end_s, course_seconds(pass.seconds)});
+        {pass.micro_batch, pass.is_forward, pass.begin_s, pass.end_s, course_of_device_seconds(pass.seconds)});
   }
   return course;
 }

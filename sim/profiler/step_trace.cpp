@@ -30,10 +30,6 @@ struct StepRange {
   bool has_optimizer = false;
 };
 
-bool is_pass(const MarkedRange& range) {
-  return range.name.kind == TrainingRange::Kind::forward || range.name.kind == TrainingRange::Kind::backward;
-}
-
 // The steps by their own ranges; where there are none, from the first range of a number to its last.
 std::vector<StepRange> steps_of(const std::vector<MarkedRange>& ranges) {
   std::vector<StepRange> steps;
@@ -87,7 +83,7 @@ class StepAnalysis {
   [[nodiscard]] std::vector<PassWindow> passes_of_host() const {
     std::vector<PassWindow> passes;
     for (const MarkedRange& range : trace_.ranges()) {
-      if (is_pass(range)) {
+      if (range.name.is_pass()) {
         passes.push_back(
             {range.name.micro_batch, range.name.kind == TrainingRange::Kind::forward, {range.begin, range.end}});
       }

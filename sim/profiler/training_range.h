@@ -24,6 +24,10 @@ struct TrainingRange {
   std::int64_t step = -1;         ///< -1: the range does not say it.
   std::int64_t micro_batch = -1;  ///< The same.
   std::int64_t rank = -1;         ///< The same.
+  [[nodiscard]] bool is_pass() const { return kind == Kind::forward || kind == Kind::backward; }
+  [[nodiscard]] bool is_attention() const {
+    return kind == Kind::attention_forward || kind == Kind::attention_backward;
+  }
 };
 
 /// What the name of a range says; empty for other names.

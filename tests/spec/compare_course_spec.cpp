@@ -129,9 +129,12 @@ TEST_CASE("traces of another plan, rank or step are refused with all that differ
   const std::string refusal = here.refusal("compare rank0.json step6.json rank9.json study.yaml --plan plan.json");
   CHECK_THAT(refusal, Contains("step6.json: error: step 1 is not in this trace, which has 6") &&
                           Contains("rank9.json: error: it is of rank 9, the plan has ranks 0 to 3"));
-  const std::string plan = here.read("plan.json");
-  here.run("plan study.yaml --plan static --step 1 --out static.json");
-  CHECK_THAT(here.refusal("compare rank0.json study.yaml --plan static.json"), Contains("which the plan"));
+  TracedCourseWorkplace another;
+  another.plan.at("schedule").at(0).front() = 77;
+  here.write("another.json", another.trace_of(0));
+  CHECK_THAT(here.refusal("compare another.json study.yaml --plan plan.json"),
+             Contains("rank 0 ran micro-batch 77 forward, which the plan does not give it") &&
+                 Contains("rank 0 did not run micro-batch 0 backward, which the plan gives it"));
   CHECK_THAT(
       here.refusal("compare rank0.json study.yaml --plan plan.json --set cluster.gpus=2 --set cluster.node.gpus=2"),
       Contains("plan.json: error: the plan is for 4 HDP ranks, the study has 2"));

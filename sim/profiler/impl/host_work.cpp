@@ -9,7 +9,7 @@
 namespace hdpsim {
 namespace {
 
-bool is_attention(DeviceActivity activity) {
+bool is_attention_work(DeviceActivity activity) {
   return activity == DeviceActivity::attention_forward || activity == DeviceActivity::attention_backward;
 }
 
@@ -35,8 +35,8 @@ class CallStack {
       around = caller.around;
     }
     if (event.kind != HostEvent::Kind::range) tell_callers();
-    if (is_attention(around) && event.activity < DeviceActivity::send_recv) event.activity = around;
-    if (is_attention(event.activity)) around = event.activity;
+    if (is_attention_work(around) && event.activity < DeviceActivity::send_recv) event.activity = around;
+    if (is_attention_work(event.activity)) around = event.activity;
     open_.push_back({event, event.begin, around, false});
   }
   void leave_until(double moment) {

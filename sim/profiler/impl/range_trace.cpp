@@ -9,14 +9,6 @@
 namespace hdpsim {
 namespace {
 
-bool is_pass(const TrainingRange& name) {
-  return name.kind == TrainingRange::Kind::forward || name.kind == TrainingRange::Kind::backward;
-}
-
-bool is_attention(const TrainingRange& name) {
-  return name.kind == TrainingRange::Kind::attention_forward || name.kind == TrainingRange::Kind::attention_backward;
-}
-
 DeviceActivity activity_of_attention(const TrainingRange& name) {
   return name.kind == TrainingRange::Kind::attention_forward ? DeviceActivity::attention_forward
                                                              : DeviceActivity::attention_backward;
@@ -55,8 +47,8 @@ void sort_by_begin(Ranges& ranges) {
 
 void add_to(const std::vector<MarkedRange>& ranges, RangesOfThreads& passes, RangesOfThreads& attention) {
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    if (is_pass(ranges[i].name)) passes.add(ranges[i], i);
-    if (is_attention(ranges[i].name)) attention.add(ranges[i], i);
+    if (ranges[i].name.is_pass()) passes.add(ranges[i], i);
+    if (ranges[i].name.is_attention()) attention.add(ranges[i], i);
   }
   passes.sort();
   attention.sort();
@@ -125,6 +117,9 @@ void RangeTrace::finish() {
   sort_by_begin(on_streams_);
   add_to(ranges_, passes_, attention_);
   add_to(on_streams_, stream_passes_, stream_attention_);
+  for (const MarkedRange& range : on_streams_) {
+    pass_of_on_stream_.push_back(range.name.is_pass() ? pass_on_host(range) : std::nullopt);
+  }
   for (DeviceWork& kernel : kernels_) {
     if (kernel.work.activity >= DeviceActivity::send_recv) continue;
     if (const auto attention = attention_of(kernel)) kernel.work.activity = *attention;
@@ -140,7 +135,7 @@ std::vector<Work> RangeTrace::work() const {
   if (is_of_host()) {
     std::vector<HostEvent> events = operations_;
     for (const MarkedRange& range : ranges_) {
-      if (!is_attention(range.name)) continue;
+      if (!range.name.is_attention()) continue;
       events.push_back({.begin = range.begin,
                         .end = range.end,
                         .thread = range.thread,
@@ -177,7 +172,7 @@ std::optional<double> RangeTrace::launch_of(const DeviceWork& kernel) const {
 
 std::optional<std::size_t> RangeTrace::pass_of(const DeviceWork& kernel) const {
   if (const auto range = stream_passes_.at(kernel.stream, kernel.work.begin)) {
-    if (const auto pass = pass_on_host(on_streams_[*range])) return pass;
+    if (pass_of_on_stream_[*range]) return pass_of_on_stream_[*range];
   }
   const Launch* launch = found_launch(kernel);
   return launch == nullptr ? std::nullopt : passes_.at(launch->at);

@@ -81,6 +81,7 @@ class RangeTrace {
 
   std::vector<MarkedRange> ranges_;
   std::vector<MarkedRange> on_streams_;  ///< As the profiler lays them on the streams of the kernels.
+  std::vector<std::optional<std::size_t>> pass_of_on_stream_;  ///< For each of them its pass, as an index in ranges_.
   std::vector<DeviceWork> kernels_;
   std::vector<HostEvent> operations_;
   std::unordered_map<std::int64_t, Launch> launches_;  ///< By correlation.
