@@ -74,7 +74,8 @@ class StepAnalysis {
     for (StepRange& step : steps_) {
       if (!result_.is_of_host) extend_to_kernels(step);
       step.window.begin = std::max(step.window.begin, free);
-      free = std::max(free, step.window.end);
+      step.window.end = std::max(step.window.end, step.window.begin);
+      free = step.window.end;
       add(step, passes);
     }
   }
@@ -140,6 +141,7 @@ class StepAnalysis {
       own.begin = std::max(own.begin, free);
       own.end = std::min(own.end, end);
       if (i + 1 < passes.size()) own.end = std::min(own.end, std::max(own.begin, passes[i + 1].window.begin));
+      own.end = std::max(own.end, own.begin);
       free = own.end;
       traced.passes.push_back({.micro_batch = passes[i].micro_batch,
                                .is_forward = passes[i].is_forward,
