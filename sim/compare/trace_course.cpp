@@ -94,6 +94,7 @@ std::vector<MicroBatchCourse> micro_batches_of(const std::vector<RankCourse>& ra
     }
   }
   std::vector<MicroBatchCourse> micro_batches;
+  micro_batches.reserve(found.size());
   for (const auto& [id, each] : found) micro_batches.push_back(each);
   return micro_batches;
 }

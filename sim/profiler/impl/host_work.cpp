@@ -1,6 +1,7 @@
 #include "sim/profiler/impl/host_work.h"
 
 #include <algorithm>
+#include <ranges>
 #include <tuple>
 
 #include "sim/profiler/kernel_class.h"
@@ -56,9 +57,9 @@ class CallStack {
 
   // Ranges call nothing themselves: whoever is around them does.
   void tell_callers() {
-    for (auto caller = open_.rbegin(); caller != open_.rend(); ++caller) {
-      caller->has_called = true;
-      if (caller->event.kind != HostEvent::Kind::range) return;
+    for (Open& caller : std::views::reverse(open_)) {
+      caller.has_called = true;
+      if (caller.event.kind != HostEvent::Kind::range) return;
     }
   }
 
