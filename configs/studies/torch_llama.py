@@ -12,6 +12,7 @@ PYTHONPATH=build/release/python).
 """
 
 import argparse
+import contextlib
 import os
 import socket
 
@@ -23,16 +24,17 @@ from torch import nn
 import hdpsim
 import hdpsim.torch as ht
 
-STUDY = {  # What the planner has to know: ranks, model, speed, and how many tokens a rank can hold.
-    "name": "torch-llama",
-    "cluster": {"preset": "laptop-cpu"},
-    "model": {"preset": "byte-3m"},
-    "profile": "epyc-cpu",  # `hdpsim calibrate --backend cpu` makes one of your machine
-    "data": {"lengths": {"preset": "github"}, "context": "2Ki", "tokens_per_step": "4Ki", "steps": 4, "seed": 1},
-    "mesh": {"capacity": "1Ki"},
-    "memory": {"reserve": "0 B"},
-    "plans": ["static", "hdp-balance"],
-}
+STUDY = """  # What the planner has to know: ranks, model, speed, and how many tokens a rank can hold.
+name: torch-llama
+cluster: {preset: laptop-cpu}
+model: {preset: byte-3m}
+profile: epyc-cpu  # `hdpsim calibrate --backend cpu` makes one of your machine
+data: {lengths: {preset: github}, context: 2Ki, tokens_per_step: 4Ki, steps: 4, seed: 1}
+mesh: {capacity: 1Ki}
+memory: {reserve: 0 B}
+plans: [static, hdp-balance]
+"""
+POLICIES = "static", "hdp-balance"
 
 
 class Documents:
@@ -105,13 +107,15 @@ def train(policy: str, options: argparse.Namespace) -> list[tuple[float, float, 
 
     steps = []
     loader = iter(ht.PlannedLoader(data, planner, hdp, tokens_per_step=options.tokens, seed=1))  # <-- plans ahead
-    with ht.profile(options.trace or ".", rank=hdp.rank, steps=[1] if options.trace else []) as running:
+    traces = os.path.join(options.trace or ".", policy)
+    with ht.profile(traces, rank=hdp.rank, steps=[1]) if options.trace else contextlib.nullcontext() as running:
         for _ in range(options.steps):
             batch = next(loader)
             loss = hdp.run(batch, forward)  # <-- forward and backward; the mean loss of the whole batch
             optimizer.step()
             optimizer.zero_grad()
-            running.step()
+            if running:
+                running.step(batch.plan)
             slowest = torch.tensor(hdp.step_s)
             dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
             steps.append((loss, slowest.item(), batch.plan.estimate_s or float("nan")))
@@ -142,9 +146,11 @@ def run_as(rank: int, options: argparse.Namespace) -> None:
 def run(options: argparse.Namespace) -> None:
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(os.environ["WORLD_SIZE"])))
     dist.init_process_group("gloo")
-    runs = {policy: train(policy, options) for policy in STUDY["plans"]}
+    runs = {policy: train(policy, options) for policy in POLICIES}
     if dist.get_rank() == 0:
         report(runs)
+        if options.trace:
+            tell_comparison(options.trace)
 
 
 def report(runs: dict[str, list[tuple[float, float, float]]]) -> None:
@@ -156,6 +162,15 @@ def report(runs: dict[str, list[tuple[float, float, float]]]) -> None:
               f"{a[2] / b[2]:7.2f}")
     worst = max(abs(a[0] - b[0]) for a, b in zip(runs[first], runs[second]))
     print(f"Losses differ by {worst:.1e} at most.")
+
+
+def tell_comparison(folder: str) -> None:
+    """The command that lays the traces beside simulations of the plans that they ran."""
+    study = os.path.join(folder, "study.yaml")
+    with open(study, "w") as file:
+        file.write(STUDY)
+    for policy in POLICIES:
+        print(f"hdpsim compare {folder}/{policy}/rank*.json.gz {study} --plan {folder}/{policy}/plan-step1.json")
 
 
 if __name__ == "__main__":

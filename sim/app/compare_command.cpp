@@ -3,16 +3,22 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "sim/app/command.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/base/output_folder.h"
+#include "sim/compare/coarse_timelines.h"
 #include "sim/compare/comparison_output.h"
+#include "sim/compare/course_output.h"
+#include "sim/compare/plan_prediction.h"
 #include "sim/compare/step_comparison.h"
 #include "sim/compare/timeline_sets.h"
 #include "sim/compare/trace_comparison.h"
+#include "sim/compare/trace_course.h"
 #include "sim/profiler/recording.h"
+#include "sim/profiler/training_range.h"
 #include "sim/study/study.h"
 
 namespace hdpsim::app {
@@ -20,7 +26,8 @@ namespace {
 
 /// `hdpsim compare TRACE... STUDY`: a training that was traced beside the simulation of a study of it.
 struct CompareTraceOptions {
-  std::string plan;              ///< Empty: the study's first.
+  std::string plan;              ///< Of the study, empty: its first; or the file of the plan that was traced.
+  std::int64_t step = -1;        ///< Of traces that mark their steps; -1: the first that all have.
   std::int64_t trace_steps = 0;  ///< Steps of a trace that marks none; 0: one.
   std::vector<std::string> set;
 };
@@ -71,6 +78,7 @@ bool is_study(const std::string& path) {
 
 Recording read_traces(const std::vector<std::string>& paths, const StudyPoint& point) {
   RecordingOptions reading;
+  reading.counts_operators = true;
   reading.gpus_per_node = point.spec.cluster.devices_per_node;
   ProgressDisplay display;
   reading.report = [&display](double share) { display.show(ReadingProgress{share}); };
@@ -85,23 +93,90 @@ std::vector<std::string> traces_and_study(std::vector<std::string> paths) {
 }
 
 void add_compare_trace(Command command, CompareTraceOptions& options) {
-  command.add_option("--plan", options.plan, "For a trace: the plan of the study (default: its first)")
+  command
+      .add_option("--plan", options.plan,
+                  "For traces: the plan of the study (default: its first), or the file of the plan that they ran")
       .type_name("PLAN");
+  add_count(command, "--step", options.step,
+            "For traces whose ranges name steps: which one (default: the first that all have)", 0);
   add_count(command, "--trace-steps", options.trace_steps,
             "For a trace in which no steps are marked: how many it holds (default: 1)");
   add_set(command, options.set, "the study");
 }
 
-// Simulates all steps of the first point of the study, the last of the paths, and prints their mean beside the traces.
+std::vector<StepTrace> read_step_traces(const std::vector<std::string>& paths) {
+  std::vector<StepTrace> traces;
+  ProgressDisplay display;
+  const auto all = static_cast<double>(paths.size() - 1);
+  for (std::size_t i = 0; i + 1 < paths.size(); ++i) {
+    traces.push_back(read_step_trace(
+        paths[i], [&](double share) { display.show(ReadingProgress{(static_cast<double>(i) + share) / all}); }));
+  }
+  return traces;
+}
+
+// The step that the traces ran: by the plan of a file, or as the study plans it.
+PointStep traced_step(const Study& study, const StudyPoint& point, const std::string& plan,
+                      std::optional<std::int64_t> step) {
+  if (names_plan_file(plan)) return step_of_plan_file(plan, point);
+  const std::size_t index = plan.empty() ? 0 : chosen_plan(study, plan);
+  if (step.value_or(0) >= point.spec.steps) {
+    throw InputError(fmt::format("the traces are of step {}, the study has steps 0 to {}", *step, point.spec.steps - 1),
+                     "--plan FILE names the plan that the training ran");
+  }
+  Batch batch = point.batches_of(index).step(step.value_or(0));
+  PointStep planned = point.planned(index, step.value_or(0), std::move(batch));
+  planned.plan.policy = study.plans[index].name;
+  return planned;
+}
+
+// Traces whose ranges name micro-batches, beside the simulation of the plan that they ran.
+int compare_courses_of_traces(const std::vector<std::string>& paths, const CompareTraceOptions& options, Format format,
+                              const Study& study, const StudyPoint& point) {
+  const std::vector<StepTrace> traces = read_step_traces(paths);
+  std::optional<std::int64_t> step = options.step >= 0 ? std::optional(options.step) : std::nullopt;
+  if (!step && !names_plan_file(options.plan)) step = step_of_traces(traces, step);
+  const PointStep planned = traced_step(study, point, options.plan, step);
+  Diagnostics diagnostics;
+  TracedCourse measured = course_of(traces, step.value_or(planned.plan.step), diagnostics);
+  if (measured.course.step != planned.plan.step) {
+    diagnostics.error({options.plan, 0, 0},
+                      fmt::format("the plan is of step {}, --step is {}", planned.plan.step, measured.course.step));
+  }
+  CourseComparison comparison = compare_courses(predicted_course(planned), measured.course, diagnostics);
+  diagnostics.throw_if_any();
+  comparison.plan = planned.plan.policy;
+  comparison.traces = std::ssize(traces);
+  comparison.source = fmt::format("{} {} of {}", traces.size(), traces.size() == 1 ? "trace" : "traces",
+                                  measured.is_of_host ? "CPUs" : "GPUs");
+  comparison.notes.insert(comparison.notes.end(), measured.notes.begin(), measured.notes.end());
+  if (names_plan_file(options.plan)) {
+    if (std::string origin = other_origin(options.plan, study, point); !origin.empty()) {
+      comparison.notes.push_back(std::move(origin));
+    }
+  }
+  print(formatted(comparison, format), format);
+  return 0;
+}
+
+// Of the first point of the study, the last of the paths: the step that the ranges of the traces name; without ranges
+// the mean of all its steps.
 int compare_trace(const std::vector<std::string>& paths, const CompareTraceOptions& options, Format format,
                   const Session& session) {
   Catalog catalog(session.data_folder);
   const Study study = load_study(paths.back(), options.set, catalog);
-  const std::size_t plan = options.plan.empty() ? 0 : chosen_plan(study, options.plan);
   if (study.points.size() > 1) {
     note(fmt::format("the study has {} points: compared is the first; --set chooses", study.points.size()));
   }
   const StudyPoint& point = study.points.front();
+  if (std::any_of(paths.begin(), paths.end() - 1, has_training_ranges)) {
+    return compare_courses_of_traces(paths, options, format, study, point);
+  }
+  if (names_plan_file(options.plan) || options.step >= 0) {
+    throw InputError("no trace has ranges that name steps and micro-batches: --step and a file of a plan need them",
+                     "hdpsim.torch writes them");
+  }
+  const std::size_t plan = options.plan.empty() ? 0 : chosen_plan(study, options.plan);
   const Recording recording = read_traces(paths, point);
   catch_stop_signals();
   const std::optional<Breakdown> breakdown = mean_breakdown(point, plan, is_stopped);
@@ -113,17 +188,40 @@ int compare_trace(const std::vector<std::string>& paths, const CompareTraceOptio
   return 0;
 }
 
+// One after the other: a step of a plan each.
+int compare_coarse(const std::vector<TimelineSet>& sets, Format format) {
+  const std::vector<CourseComparison> comparisons = compare_coarsely(sets);
+  if (comparisons.size() > 1 && format != Format::table) {
+    throw InputError("csv and json are of one step and run: name a prediction and what was measured of it");
+  }
+  std::string text;
+  for (const CourseComparison& each : comparisons) {
+    if (!text.empty()) text += "\n";
+    text += formatted(each, format);
+  }
+  print(text, format);
+  return 0;
+}
+
 int compare_command(const CompareOptions& options, const Session& session) {
   if (const auto paths = traces_and_study(options.paths); !paths.empty()) {
     if (!options.out.empty()) throw InputError("--out is for timelines: of a trace and a study only the text is known");
     return compare_trace(paths, options.trace, options.format, session);
   }
-  if (!options.trace.plan.empty() || options.trace.trace_steps > 0 || !options.trace.set.empty()) {
-    throw InputError("--plan, --trace-steps and --set are for a trace of PyTorch's profiler compared with a study",
-                     "name the traces, then the study: hdpsim compare trace.json.gz study.yaml");
+  if (!options.trace.plan.empty() || options.trace.step >= 0 || options.trace.trace_steps > 0 ||
+      !options.trace.set.empty()) {
+    throw InputError(
+        "--plan, --step, --trace-steps and --set are for a trace of PyTorch's profiler compared with a study",
+        "name the traces, then the study: hdpsim compare trace.json.gz study.yaml");
+  }
+  const std::vector<TimelineSet> sets = find_timelines(options.paths);
+  if (any_is_coarse(sets)) {
+    if (!options.out.empty())
+      throw InputError("--out is for timelines with instructions: of others only the text is known");
+    return compare_coarse(sets, options.format);
   }
   std::vector<Comparison> plans;
-  for (const TimelineSet& set : find_timelines(options.paths)) plans.push_back(comparison_of(set));
+  for (const TimelineSet& set : sets) plans.push_back(comparison_of(set));
   const std::string title = fmt::format("Predicted and measured: {}", options.paths[0]);
   if (!options.out.empty()) {
     OutputFolder folder(
@@ -140,7 +238,7 @@ int compare_command(const CompareOptions& options, const Session& session) {
 
 void add_compare_command(Command app, Session& session) {
   const Command command = app.add_subcommand(
-      "compare", "Compare predictions with measurements: timelines by instruction, or a trace with a study");
+      "compare", "Compare predictions with measurements: timelines by instruction, or traces with a study");
   CompareOptions& options = add_command(command, session, compare_command);
   command
       .add_option(
@@ -154,13 +252,15 @@ void add_compare_command(Command app, Session& session) {
   command.add_option("--out", options.out, "Write comparison.json, families.csv, ranks.csv and comparison.html there")
       .type_name("FOLDER");
   command.footer(
-      "csv is the table of families. The noise floor is what the runs of a step differ by: the medians of its even "
-      "and\n"
-      "of its odd runs, subtracted; it is known for steps that were executed with --repeat.\n"
+      "Traces whose ranges name steps and micro-batches (hdpsim.torch), and timelines without instructions, are\n"
+      "compared by rank, micro-batch and activity; other traces by activity alone. csv is the table of families, or\n"
+      "of activities. The noise floor is what the runs of a step differ by: the medians of its even and of its odd\n"
+      "runs, subtracted; it is known for steps that were executed with --repeat.\n"
       "Example:\n"
       "  hdpsim execute configs/studies/real.yaml --plan hdp-balance --repeat 5 --out real\n"
       "  hdpsim compare real --out difference\n"
-      "  hdpsim compare rank0.json.gz rank1.json.gz my-study.yaml --plan static");
+      "  hdpsim compare rank0.json.gz rank1.json.gz my-study.yaml --plan static\n"
+      "  hdpsim compare traces/rank0-step5.json.gz my-study.yaml --plan traces/plan-step5.json");
 }
 
 }  // namespace hdpsim::app

@@ -339,6 +339,12 @@ TimelineTitle read_timeline_title(const std::string& file, const std::string& li
   return title;
 }
 
+bool states_no_instructions(const std::string& line) {
+  if (is_nested_too_deeply(line)) return false;
+  const Json first = Json::parse(line, nullptr, false);
+  return first.is_object() && first.contains("instructions") && first["instructions"] == 0;
+}
+
 namespace {
 
 TimelineFile read_lines(const std::string& file, NextLine next_line) {

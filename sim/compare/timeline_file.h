@@ -66,6 +66,10 @@ struct TimelineFile {
 /// Reads only the first line of a timeline. InputError if it is not one.
 [[nodiscard]] TimelineTitle read_timeline_title(const std::string& file, const std::string& line);
 
+/// Whether the first line of a timeline says that it has no instructions, as those of runtimes that know none. False
+/// for a line that is no first line at all.
+[[nodiscard]] bool states_no_instructions(const std::string& line);
+
 /// Reads what timeline_text() has written. InputError with the lines that are wrong or contradict each other: times
 /// that run backwards or out of the step, parts that do not sum to it, ranks and micro-batches that the first line does
 /// not count, an instruction that occurs twice. `file` is the name that messages carry.

@@ -199,6 +199,7 @@ class KinetoBuilder {
     event_ = {};
     event_.position = input_.position();
     phase_.clear();
+    is_of_cpu_ = false;
     has_begin_ = has_duration_ = false;
     wrong_.clear();
   }
@@ -213,6 +214,7 @@ class KinetoBuilder {
     }
     if (key_ == "ts") has_begin_ = number_field("ts", event_.begin_us, value);
     if (key_ == "dur") has_duration_ = number_field("dur", event_.duration_us, value);
+    if (key_ == "pid") is_of_cpu_ = value.text == "CPU functions";
     if (key_ == "tid" && value.is_number) event_.thread = value.whole;
   }
 
@@ -280,10 +282,12 @@ class KinetoBuilder {
 
   void distribution_field(Scalar& value) {
     if (key_ == "nccl_version") header_.nccl = std::move(value.text);
+    if (key_ == "rank" && value.is_number) header_.rank = value.whole;
   }
 
   void end_event() {
     if (phase_ != "X") return;
+    if (event_.category.empty() && is_of_cpu_) event_.category = "cpu_op";
     if (wrong_.empty() && is_of_device(event_.category)) {
       if (event_.name.empty()) wrong_ = "it has no 'name'";
       if (!has_begin_) wrong_ = "it has no 'ts'";
@@ -312,6 +316,7 @@ class KinetoBuilder {
   std::string wrong_;
   bool has_begin_ = false;
   bool has_duration_ = false;
+  bool is_of_cpu_ = false;
   bool is_list_of_tensors_ = false;
   bool has_events_ = false;
 };

@@ -54,8 +54,9 @@ struct ProfiledDevice {
 /// What a trace says besides its events.
 struct ProfilerHeader {
   std::vector<ProfiledDevice> devices;
-  std::string nccl;    ///< Version, of "distributedInfo".
-  std::string schema;  ///< Of traces that hdpsim wrote itself.
+  std::string nccl;                  ///< Version, of "distributedInfo".
+  std::optional<std::int64_t> rank;  ///< Of the process, of "distributedInfo".
+  std::string schema;                ///< Of traces that hdpsim wrote itself.
 };
 
 /// Is called with every event, in the order of the file. `named` is what the event names itself, valid until it
@@ -65,9 +66,10 @@ using TakeEvent = std::function<void(ProfilerEvent& event)>;
 using ReportShare = std::function<void(double share)>;
 
 /// Reads a trace of PyTorch's profiler, plain or compressed (.gz), as a stream: in memory is one event at a time, so
-/// that files of any size can be read. InputError with file, line and column: text that is no JSON, or ends early, or
-/// is damaged; a document without "traceEvents"; events of kernels, operations and calls whose name, times or arguments
-/// have a wrong type (the first 20 of these). MachineError if the file cannot be read.
+/// that files of any size can be read. Builds of PyTorch without Kineto, such as Debian's, write a list of events that
+/// have no category: those of CPUs get that of operations. InputError with file, line and column: text that is no JSON,
+/// or ends early, or is damaged; a document without "traceEvents"; events of kernels, operations and calls whose name,
+/// times or arguments have a wrong type (the first 20 of these). MachineError if the file cannot be read.
 [[nodiscard]] ProfilerHeader read_kineto(
     const std::filesystem::path& path, const TakeEvent& take, const ReportShare& report = [](double) {});
 

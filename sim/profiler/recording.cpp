@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/profiler/impl/host_recording.h"
 #include "sim/profiler/impl/rank_trace.h"
 #include "sim/profiler/profiler_readers.h"
 
@@ -131,6 +132,12 @@ Recording read_recording(const std::vector<std::filesystem::path>& files, const 
     ProfilerHeader header = read(
         files[i], [&](ProfilerEvent& event) { trace.add(event); },
         [&](double share) { options.report((static_cast<double>(i) + share) / all); });
+    if (trace.kernels.empty() && options.counts_operators && header.schema.empty()) {
+      if (std::optional<RankRecording> host = recording_of_host(files[i])) {
+        recording.ranks.push_back(std::move(*host));
+        continue;
+      }
+    }
     if (trace.kernels.empty()) {
       throw InputError(Position{files[i].string(), 0, 0},
                        header.schema.empty() ? "the trace has no kernels of a GPU" : "this trace is of hdpsim itself",

@@ -132,12 +132,16 @@ struct RecordingOptions {
   /// GPUs of a node, which decide whether a message stays within a node. Empty: the devices that a trace lists.
   std::optional<std::int64_t> gpus_per_node;
   ReportShare report = [](double) {};  ///< Of all files together.
+  /// Whether the operators of CPUs count as kernels in a trace that has none of a GPU. Then only RankRecording has what
+  /// they did: no samples.
+  bool counts_operators = false;
 };
 
 /// Reads traces of PyTorch's profiler, or of Nsight Systems where the name ends in .csv or .csv.gz
 /// (profiler_readers.h), one of each rank, one after the other: memory is that of the kernels and launches of one
 /// trace, some 100 bytes each, and of the samples. InputError: what these readers report; a trace without any kernel of
-/// a GPU; one that is given twice; more than 20 million kernels or operations in one.
+/// a GPU, unless operators count and it has some; one that is given twice; more than 20 million kernels or operations
+/// in one.
 [[nodiscard]] Recording read_recording(const std::vector<std::filesystem::path>& files,
                                        const RecordingOptions& options = {});
 

@@ -3,9 +3,12 @@
 #include <numeric>
 
 #include "calib/traces/trace_fit.h"
+#include "sim/compare/course_output.h"
+#include "sim/compare/trace_course.h"
 #include "sim/document/document.h"
 #include "sim/profile/profile_file.h"
 #include "sim/profiler/recording.h"
+#include "sim/profiler/step_trace.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/sane.h"
 #include "tests/fuzz/scratch_files.h"
@@ -52,6 +55,35 @@ Outcome fit(std::string_view input) {
   return Outcome::accepted;
 }
 
+template <class Part>
+void require_parts(const Part& seconds, double whole, const char* what) {
+  for (const double each : seconds) require_number(each, 0, what);
+  const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  require(std::abs(sum - whole) <= 1e-6 * whole + 1e-6, what, fmt::format("{} of {} s", sum, whole));
+}
+
+// The passes of a rank are read by the ranges of its trace, and become a course.
+Outcome follow(std::string_view input) {
+  const StepTrace trace = read_step_trace(file_with("rank0.json", input));
+  for (const StepOfTrace& step : trace.steps) {
+    require_parts(step.seconds, step.seconds_in_all, "traced step");
+    double free = 0;
+    for (const PassOfTrace& pass : step.passes) {
+      require(pass.begin_s >= free - 1e-6, "traced pass", "it begins before the one before it has ended");
+      require(pass.end_s <= step.seconds_in_all * (1 + 1e-9) + 1e-6, "traced pass", "it ends after the step");
+      require_parts(pass.seconds, pass.end_s - pass.begin_s, "traced pass");
+      free = pass.end_s;
+    }
+  }
+  Diagnostics diagnostics;
+  if (const auto step = step_of_traces({trace}, std::nullopt)) {
+    const TracedCourse course = course_of({trace}, *step, diagnostics);
+    static_cast<void>(formatted(compare_courses(course.course, course.course, diagnostics), Format::json));
+  }
+  diagnostics.throw_if_any();
+  return Outcome::accepted;
+}
+
 }  // namespace
 
 std::vector<Target> trace_targets() {
@@ -59,6 +91,7 @@ std::vector<Target> trace_targets() {
   return {
       {"trace_kineto", kineto, 6, longest, {}, fit<kineto>},
       {"trace_compressed", ".gz", 3, longest, {"calib/traces"}, fit<compressed>},
+      {"trace_ranges", kineto, 6, longest, {}, follow},
       {"trace_nsight", nsight, 4, longest, {}, fit<nsight>},
   };
 }

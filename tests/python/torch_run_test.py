@@ -512,12 +512,20 @@ def ranges_name_step_micro_batch_and_pass(self):
         with trace.profile(folder, rank=self.rank, steps=[1]) as running:
             for _ in range(3):
                 hdp.run(ht.make_batch(plan, self.rank, cases.tokens_of(plan)), forward_of(net))
-                running.step()
+                running.step(plan)
+        assert os.path.exists(os.path.join(folder, "plan-step1.json")) == (self.rank == 0)
         assert [path.name for path in running.files] == [f"rank{self.rank}-step1.json.gz"]
         import gzip
         text = gzip.open(running.files[0], "rt").read()
-    for name in ("3/reduce", *(["3/0/forward", "3/0/backward"] if self.rank != 3 else [])):
+    passes = ["3/0/forward", "3/0/backward", "attention/forward", "attention/backward", "exchange"]
+    for name in (f"3/rank/{self.rank}", "3/reduce", *(passes if self.rank != 3 else [])):
         assert f'"hdpsim:{name}"' in text, name
+
+
+def ranges_within_a_pass_cost_nothing_without_a_profiler(self):
+    assert trace.detail("exchange") is trace.detail("attention/forward")  # a context that does nothing
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+        assert trace.detail("exchange") is not trace.detail("exchange")
 
 
 CHECKS = [gradients_of_every_policy_are_those_of_one_process, gradients_are_the_same_however_keys_travel,
@@ -528,7 +536,7 @@ CHECKS = [gradients_of_every_policy_are_those_of_one_process, gradients_are_the_
           evaluation_gives_the_loss_without_gradients, twenty_steps_of_adam_are_those_of_one_process,
           each_rank_reads_its_own_tokens_and_every_sequence_comes_once, a_model_in_ddp_trains_the_same,
           fsdp_gathers_and_reduces_once_a_step, what_cannot_run_is_refused_by_all_ranks_before_the_step,
-          ranges_name_step_micro_batch_and_pass]
+          ranges_name_step_micro_batch_and_pass, ranges_within_a_pass_cost_nothing_without_a_profiler]
 
 
 def all_checks(rank, port, plans, only):

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "sim/base/quantity_limits.h"
+#include "sim/profiler/impl/work_times.h"
 
 namespace hdpsim {
 namespace {
@@ -291,31 +292,19 @@ class RankAnalysis {
     return DeviceActivity::unknown;
   }
 
-  struct Border {
-    double at;
-    int change;
-    DeviceActivity activity;
-  };
-
   [[nodiscard]] RankRecording rank(const std::string& file) const {
     RankRecording rank;
     rank.file = file;
     rank.kernels = std::ssize(trace_.kernels);
     rank.steps_s = trace_.steps_s;
-    std::vector<Border> borders;
-    borders.reserve(2 * trace_.kernels.size());
+    std::vector<Work> work;
+    work.reserve(trace_.kernels.size());
+    double end = trace_.kernels.front().end;
     for (const RankKernel& kernel : trace_.kernels) {
-      const DeviceActivity activity = activity_of(kernel);
-      borders.push_back({kernel.begin, 1, activity});
-      borders.push_back({kernel.end, -1, activity});
+      work.push_back({kernel.begin, kernel.end, activity_of(kernel)});
+      end = std::max(end, kernel.end);
     }
-    std::stable_sort(borders.begin(), borders.end(), [](const Border& a, const Border& b) { return a.at < b.at; });
-    std::array<int, device_activities> running{};
-    for (std::size_t i = 0; i + 1 < borders.size(); ++i) {
-      running[static_cast<std::size_t>(borders[i].activity)] += borders[i].change;
-      const auto busy = std::find_if(running.begin(), running.end() - 1, [](int count) { return count > 0; });
-      rank.seconds[static_cast<std::size_t>(busy - running.begin())] += us * (borders[i + 1].at - borders[i].at);
-    }
+    rank.seconds = WorkTimes(work).between(trace_.kernels.front().begin, end);  // sorted by their begins
     for (const double seconds : rank.seconds) rank.span_s += seconds;
     return rank;
   }

@@ -14,12 +14,6 @@ constexpr std::size_t most_events = 20'000'000;  // of a kind, in one trace: som
 constexpr std::size_t longest_name = 4096;            // of a kernel: what templates add behind it says nothing
 constexpr std::size_t most_text_bytes = 100'000'000;  // of names and groups in one trace
 
-void require_room(std::size_t count, const ProfilerEvent& event) {
-  if (count < most_events) return;
-  throw InputError(event.position, fmt::format("the trace has more than {} events of one kind", most_events),
-                   "profile fewer steps");
-}
-
 constexpr std::array<std::string_view, 8> launches = {
     "cudaLaunchKernel", "cudaLaunchKernelExC",   "cuLaunchKernel",           "cuLaunchKernelEx",
     "hipLaunchKernel",  "hipModuleLaunchKernel", "hipExtModuleLaunchKernel", "cudaLaunchCooperativeKernel"};
@@ -45,6 +39,12 @@ std::int64_t message_bytes(MessageKind kind, const ProfilerEvent& event) {
 }
 
 }  // namespace
+
+void require_room(std::size_t count, const ProfilerEvent& event) {
+  if (count < most_events) return;
+  throw InputError(event.position, fmt::format("the trace has more than {} events of one kind", most_events),
+                   "profile fewer steps");
+}
 
 void RankTrace::add(ProfilerEvent& event) {
   if (event.category == "kernel" || event.category == "gpu_memcpy" || event.category == "gpu_memset") {

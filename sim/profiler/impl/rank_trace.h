@@ -18,6 +18,9 @@ namespace hdpsim {
 /// The unit of a trace's times, in seconds.
 inline constexpr double us = 1e-6;
 
+/// InputError at an event if a trace has so many of its kind already that no memory is left for it.
+void require_room(std::size_t count, const ProfilerEvent& event);
+
 /// A collective or message, as a trace names it.
 struct NamedMessage {
   std::optional<MessageKind> kind;

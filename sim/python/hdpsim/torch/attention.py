@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from . import trace
 from .exchange import Messages
 from .kernels import Kernel, sum_type
 from .pieces import Blocks, Rows, add_rows, blocks, rows_of, take, total
@@ -312,8 +313,9 @@ class Attend(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, q, k, v, work, scale, layer):
-        out, lse = work.forward(q, k, v, scale, layer)
-        out = out.to(q.dtype)
+        with trace.detail("attention/forward"):
+            out, lse = work.forward(q, k, v, scale, layer)
+            out = out.to(q.dtype)
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.work, ctx.scale, ctx.layer = work, scale, layer
         return out
@@ -321,7 +323,8 @@ class Attend(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dout):
         q, k, v, out, lse = ctx.saved_tensors
-        gradients = ctx.work.backward(dout.contiguous(), q, k, v, out, lse, ctx.scale, ctx.layer)
+        with trace.detail("attention/backward"):
+            gradients = ctx.work.backward(dout.contiguous(), q, k, v, out, lse, ctx.scale, ctx.layer)
         return gradients.q.to(q.dtype), gradients.k.to(k.dtype), gradients.v.to(v.dtype), None, None, None
 
 

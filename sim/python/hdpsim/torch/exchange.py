@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from . import versions
+from . import trace, versions
 from .watch import Watch
 
 Tensor = torch.Tensor
@@ -69,7 +69,7 @@ class Pending:
 
     def wait(self) -> None:
         if self._works:
-            with self._watch.waiting(f"messages {self._peers}"):
+            with trace.detail("exchange"), self._watch.waiting(f"messages {self._peers}"):
                 for work in self._works:
                     self._watch.wait(work)
         for tensor, buffer in self._arriving:

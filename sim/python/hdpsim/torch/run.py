@@ -170,10 +170,11 @@ class HDP:
         begin = time.perf_counter()
         labels = self._agreed(batch, update)
         losses = 0.0
-        for number, denominator in enumerate(labels):
-            losses += self._update(batch, forward, number, denominator, train)
-            if update is not None and train:
-                update()
+        with trace.whole(batch.plan.step, self.rank) if train else contextlib.nullcontext():
+            for number, denominator in enumerate(labels):
+                losses += self._update(batch, forward, number, denominator, train)
+                if update is not None and train:
+                    update()
         self.step_s = time.perf_counter() - begin
         return losses / sum(labels)
 

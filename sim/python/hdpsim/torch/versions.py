@@ -20,6 +20,11 @@ def version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
+def is_profiling() -> bool:
+    """Whether a profiler records this thread; True where this version does not say it."""
+    return getattr(torch.autograd, "_profiler_enabled", lambda: True)()
+
+
 def process_group(group: Any) -> Any:
     """The process group of a DeviceMesh of one dimension (PyTorch 2.2), a group itself, or the default group."""
     if group is None:

@@ -1,0 +1,31 @@
+#include "sim/profiler/impl/work_times.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+#include "sim/profiler/impl/rank_trace.h"
+
+namespace hdpsim {
+namespace {
+
+std::vector<LayeredStretch> stretches_of(const std::vector<Work>& work) {
+  std::vector<LayeredStretch> stretches;
+  stretches.reserve(work.size());
+  for (const Work& each : work) stretches.push_back({each.begin, each.end, static_cast<std::size_t>(each.activity)});
+  return stretches;
+}
+
+}  // namespace
+
+WorkTimes::WorkTimes(const std::vector<Work>& work) : times_(stretches_of(work)) {}
+
+ActivitySeconds WorkTimes::between(double begin, double end) const {
+  ActivitySeconds seconds = times_.between(begin, end);
+  const double busy = std::accumulate(seconds.begin(), seconds.end() - 1, 0.0);
+  seconds.back() = std::max(0.0, end - begin - busy);
+  for (double& each : seconds) each *= us;
+  return seconds;
+}
+
+}  // namespace hdpsim
