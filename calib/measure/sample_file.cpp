@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string_view>
 #include <utility>
 
@@ -290,6 +291,15 @@ std::optional<SampleFile> read_sample_file(const std::string& path, Diagnostics&
   const std::optional<std::string> text = read_text_file(path, diagnostics);
   if (!text) return std::nullopt;
   return parse_samples(path, *text, diagnostics);
+}
+
+bool holds_samples(const std::string& path) {
+  constexpr std::size_t enough = 256;  // the schema is the first member of the first line
+  std::ifstream file(path, std::ios::binary);
+  std::string text(enough, '\0');
+  file.read(text.data(), enough);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text.substr(0, text.find('\n')).find("\"hdpsim.samples/") != std::string::npos || is_sample_journal(path);
 }
 
 SampleFile merged_samples(const std::vector<SampleFile>& files, Diagnostics& diagnostics) {

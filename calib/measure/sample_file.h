@@ -39,6 +39,9 @@ struct SampleFile {
 /// problems are reported with their lines; the result is then empty. MachineError if the file cannot be read.
 [[nodiscard]] std::optional<SampleFile> read_sample_file(const std::string& path, Diagnostics& diagnostics);
 
+/// Whether a file begins as one of samples does, or as the journal of a calibration. False if there is none.
+[[nodiscard]] bool holds_samples(const std::string& path);
+
 /// The same for a text in memory that is no journal; `file` is the name that diagnostics carry.
 [[nodiscard]] std::optional<SampleFile> parse_samples(const std::string& file, const std::string& text,
                                                       Diagnostics& diagnostics);

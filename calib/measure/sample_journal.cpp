@@ -147,6 +147,10 @@ void SampleJournal::add(const Measurement& measurement) {
   measurements_.push_back(measurement);
 }
 
+bool is_sample_journal(const std::string& path) {
+  return title_in(path).has_value();
+}
+
 std::optional<SampleFile> read_sample_journal(const std::string& path, Diagnostics& diagnostics) {
   const std::optional<JournalTitle> title = title_in(path);
   if (!title) return std::nullopt;

@@ -44,6 +44,9 @@ class SampleJournal {
   std::vector<Measurement> measurements_;
 };
 
+/// Whether a file is the journal of a calibration.
+[[nodiscard]] bool is_sample_journal(const std::string& path);
+
 /// What a journal holds, whatever program and plan it is of. Damaged lines are reported. Empty, without a report, if
 /// the file is no journal of a calibration.
 [[nodiscard]] std::optional<SampleFile> read_sample_journal(const std::string& path, Diagnostics& diagnostics);
