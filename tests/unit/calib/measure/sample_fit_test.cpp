@@ -130,6 +130,15 @@ TEST_CASE("what samples lack comes from another profile, which that part then na
   CHECK(cost->gemm({512, 4096, 4096}).evidence == Evidence::measured);
 }
 
+TEST_CASE("the peak of a device is not below that of kernels that are kept", "[samples]") {
+  const DeviceProfile like = shipped_profile_named("h100-published");
+  const std::string slow =
+      R"("memory_bytes": 80000000000, "peak_flops": 1e12, "memory_bandwidth": 3.35e12, "multiprocessors": 132, )";
+  const SampleFile file = samples_in(test::sample_header(slow) + test::message_lines({}));
+  CHECK(fitted_to(file, {.source = {}, .like = &like}).profile.datasheet.peak == like.datasheet.peak);
+  CHECK(fitted_to(file).profile.datasheet.peak.per_second() == Approx(1e12));
+}
+
 TEST_CASE("a data sheet that nobody states is said to be missing", "[samples]") {
   Diagnostics diagnostics;
   (void)fit_samples(samples_in(test::sample_header("") + test::attention_lines({})), {}, diagnostics);
