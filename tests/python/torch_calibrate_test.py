@@ -19,6 +19,7 @@ import time
 import torch_needed  # noqa: F401  before torch
 import torch
 
+from hdpsim.torch import watch
 from hdpsim.torch.calibrate import clock, command, device, grid, kernels, session, traffic
 
 hdpsim, source = sys.argv[1], pathlib.Path(sys.argv[2])
@@ -60,13 +61,7 @@ def launched(*arguments, change=lambda rank: None):
     return answers
 
 
-def hdpsim_says(*arguments, folder):
-    done = subprocess.run([hdpsim, *arguments], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def a_launch_writes_samples_that_become_a_profile(folder):
+def a_launch_writes_samples(folder):
     answers = launched("--quick", "--time-limit", "2s", "--out", str(folder / "a.jsonl"))
     assert [answers[rank][0] for rank in range(RANKS)] == [0, 0], answers
     header, *lines = [json.loads(line) for line in (folder / "a.jsonl").read_text().splitlines()]
@@ -78,12 +73,27 @@ def a_launch_writes_samples_that_become_a_profile(folder):
     for line in lines:
         assert 0 < line["p10_s"] <= line["median_s"] <= line["p90_s"] and line["runs"] >= 3, line
     check_schema([header, *lines])
-    said = hdpsim_says("calibrate", "--from-samples", "a.jsonl", "--like", "epyc-cpu", "--out", "a.yaml", folder=folder)
-    assert "measured through PyTorch: " in said and "kept of epyc-cpu: " in said, said
-    study = str(source / "configs/studies/laptop.yaml")
-    answer = hdpsim_says("study", study, "--set", "profile=a.yaml", "--set", "data.steps=1", "--format", "json",
-                         folder=folder)
-    assert all(run["step_time_s"]["mean"] > 0 for run in json.loads(answer)["runs"])
+
+
+def the_commands_of_the_page_work(folder):
+    """The sh block of the section, each command shortened: from kernels of PyTorch to the answer of a study."""
+    page = (source / "configs/studies/TORCH.md").read_text()
+    section = page[page.index("\n## A profile of your kernels\n"):]
+    commands = section[section.index("```sh\n") + 6:].split("```")[0].strip().splitlines()
+    (folder / "configs").symlink_to(source / "configs")
+    shorter = {"python3": "--time-limit 1s", "calibrate": "", "study": "--set data.steps=1 --format json"}
+    said = []
+    for line in commands:
+        program, *arguments = line.split(" #")[0].split()
+        arguments += shorter["python3" if program == "python3" else arguments[0]].split()
+        done = subprocess.run([{"python3": sys.executable, "hdpsim": hdpsim}[program], *arguments], cwd=folder,
+                              capture_output=True, text=True)
+        assert done.returncode == 0, (line, done.stderr)
+        said.append(done.stdout)
+    assert "measurements in mine.samples.jsonl" in said[0], said[0]
+    assert "measured through PyTorch: " in said[1] and "kept of epyc-cpu: " in said[1], said[1]
+    assert all(run["step_time_s"]["mean"] > 0 for run in json.loads(said[2])["runs"])
+    assert len(said) == 3
 
 
 def check_schema(lines):
@@ -110,15 +120,17 @@ def what_is_there_is_not_measured_again(folder):
     measured = [(json.dumps(line["subject"], sort_keys=True), line["round"]) for line in lines]
     assert len(measured) == len(set(measured))
 
-    answers = launched("--quick", "--resume", "--dtype", "bf16", "--out", str(path))
-    assert [answers[rank][0] for rank in range(RANKS)] == [2, 2], answers
-    assert "element_bytes: 4 in the file, 2 now" in answers[0][1], answers[0][1]
+    with contextlib.redirect_stderr(io.StringIO()) as errors:  # one process, without a launch
+        assert command.main([*SIZES, "--quick", "--resume", "--dtype", "bf16", "--out", str(path)]) == command.WRONG
+    for difference in ("element_bytes: 4 in the file, 2 now", "world: 2 in the file, 1 now"):
+        assert difference in errors.getvalue(), errors.getvalue()
     assert path.read_bytes() == after
 
 
 def a_rank_that_dies_ends_the_others(folder):
     def dies(rank):
         attempt, count = session._attempt, [0]
+        watch.LINGER_S = 0.1
 
         def attempt_or_die(measurer, subject):
             count[0] += 1
@@ -203,7 +215,7 @@ times_are_those_of_the_work()
 ranks_form_teams_within_nodes_and_between()
 sizes_come_from_models_and_studies()
 with tempfile.TemporaryDirectory() as made:
-    for test in (a_launch_writes_samples_that_become_a_profile, what_is_there_is_not_measured_again,
+    for test in (a_launch_writes_samples, the_commands_of_the_page_work, what_is_there_is_not_measured_again,
                  a_rank_that_dies_ends_the_others, a_kernel_that_fails_on_one_rank_is_told_and_left_out):
         begin = time.monotonic()
         test(pathlib.Path(made))
