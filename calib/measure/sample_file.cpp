@@ -100,7 +100,8 @@ void read_device(MapReader& reader, Circumstances& device) {
   const Range memory{static_cast<double>(limits::memory.least.count()),
                      static_cast<double>(limits::memory.most.count())};
   device.memory_bytes = reader.optional_in<std::int64_t>("memory_bytes", memory).value_or(0);
-  const Range rates{limits::flop_rate.least.per_second(), limits::flop_rate.most.per_second()};
+  constexpr double highest_peak = 1e17;  // of a device: room for what is found to be faster
+  const Range rates{limits::flop_rate.least.per_second(), highest_peak};
   device.peak_flops = reader.optional_in<double>("peak_flops", rates).value_or(0);
   const Range bandwidths{static_cast<double>(limits::bandwidth.least.bytes_per_second()),
                          static_cast<double>(limits::bandwidth.most.bytes_per_second())};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "calib/fit/fit.h"
+#include "calib/fit/report.h"
 #include "calib/measure/collect.h"
 #include "calib/measure/impl/sample_parts.h"
 #include "calib/measure/impl/sample_tiles.h"
@@ -92,6 +93,19 @@ void state_what_no_sample_shows(DeviceProfile& profile, const SampleHeader& head
   if (header.ring_gradient_bytes > 0) profile.backward_ring = {header.ring_gradient_bytes, source};
 }
 
+// A peak may be that of a busy machine, or of a lower clock. Far beyond it the sizes cannot be those of the time.
+void require_possible(const Samples& samples, const SampleHeader& header, Diagnostics& diagnostics) {
+  constexpr double far_beyond = 10;
+  const auto check = [&](const auto& sample) {
+    if (flops_of(sample.op).count() <= far_beyond * samples.circumstances.peak_flops * sample.timing.median_s) return;
+    diagnostics.error({header.position.file, 0, 0},
+                      fmt::format("{} in {} s is more than {} times what the peak of the device allows",
+                                  label_of(sample.op), sample.timing.median_s, far_beyond));
+  };
+  for (const AttentionTiming& sample : samples.attention) check(sample);
+  for (const GemmTiming& sample : samples.gemm) check(sample);
+}
+
 // Values that no measurement has may make a profile that its reader refuses: better said now.
 void require_readable(const DeviceProfile& profile, const SampleHeader& header, Diagnostics& diagnostics) {
   Diagnostics found;
@@ -116,6 +130,7 @@ SampleFit fit_samples(const SampleFile& file, const SampleFitOptions& options, D
     diagnostics.error({file.header.position.file, 0, 0}, "too few samples to make a profile of them",
                       fmt::format("a curve takes {} sizes: {}", least_samples, joined(fit.left_out, ", ")));
   }
+  if (diagnostics.count() == before) require_possible(samples, file.header, diagnostics);
   if (diagnostics.count() != before) return fit;
   if (!file.header.kernels.empty()) choose_tiles(samples, options.seed);  // a journal of this program has its own
   fit.measured = kernels_text(file.header);
@@ -123,6 +138,7 @@ SampleFit fit_samples(const SampleFile& file, const SampleFitOptions& options, D
   if (!options.source.empty()) append(source, "; {}", options.source);
   fit.profile = fit_profile(samples, {.source = source, .seed = options.seed});
   state_what_no_sample_shows(fit.profile, file.header);
+  fit.summary = fit_summary(fit.profile);
   if (options.like != nullptr) fit.kept = take_missing_parts(fit.profile, *options.like, file.header);
   if (!fit.kept.empty()) {
     append(fit.profile.provenance.source, "; kept of {}: {}", name_of(*options.like), joined(fit.kept, ", "));

@@ -19,6 +19,7 @@ struct SampleFitOptions {
 
 struct SampleFit {
   DeviceProfile profile;
+  std::string summary;                ///< fit_summary() of what was measured, without what is kept.
   std::string measured;               ///< Whose kernels they are, as in the profile's source.
   std::vector<std::string> left_out;  ///< Curves with too few samples, and how many those are.
   std::vector<std::string> kept;      ///< Parts of `like`, for people: "host_copies", "network".

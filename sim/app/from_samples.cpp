@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "calib/fit/report.h"
 #include "calib/measure/sample_fit.h"
 #include "sim/app/fitted_output.h"
 #include "sim/app/start_profile.h"
@@ -67,7 +66,7 @@ int calibrate_from_samples(const FromSamplesOptions& options, const Session& ses
       {.source = fmt::format("hdpsim {}: {}", version, session.command_line), .like = like, .shipped = shipped.get()},
       diagnostics);
   diagnostics.throw_if_any();
-  print(fmt::format("{}\n{}\n", calib::fit_summary(fit.profile), fit.measured));
+  print(fmt::format("{}\n{}\n", fit.summary, fit.measured));
   if (!fit.kept.empty()) print(fmt::format("kept of {}: {}\n", like->name, joined(fit.kept, ", ")));
   tell_kept(fit, like, device);
   output.write(fit.profile);

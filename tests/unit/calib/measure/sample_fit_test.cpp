@@ -148,6 +148,21 @@ TEST_CASE("a data sheet that nobody states is said to be missing", "[samples]") 
   CHECK(diagnostics.count() == 4);
 }
 
+TEST_CASE("sizes that cannot be those of their times are refused", "[samples]") {
+  std::string lines;
+  for (const int m : {128, 256, 512, 1024}) {
+    lines += test::sample_lines(fmt::format(R"("family": "gemm", "m": {}, "n": 4096, "k": 4096)", m), 4e-6);
+  }
+  Diagnostics diagnostics;
+  (void)fit_samples(samples_in(test::sample_header(test::sheet_of_samples) + lines), {}, diagnostics);
+  // 1,024 x 4,096 x 4,096 in 4 us are 8.6e15 FLOP/s, at a peak of 0.99e15.
+  CHECK(diagnostics.empty());
+  lines += test::sample_lines(R"("family": "gemm", "m": 2048, "n": 4096, "k": 4096)", 4e-6);
+  (void)fit_samples(samples_in(test::sample_header(test::sheet_of_samples) + lines), {}, diagnostics);
+  CHECK_THAT(diagnostics.text(), Contains("a.jsonl: error: gemm 2048x4096x4096 in 4e-06 s is more than 10 times"));
+  CHECK(diagnostics.count() == 1);
+}
+
 TEST_CASE("files of one device are one calibration, and others are refused with all differences", "[samples]") {
   const std::string header = test::sample_header(test::sheet_of_samples);
   const SampleFile kernels = samples_in(header + test::kernel_lines({}));
