@@ -208,6 +208,8 @@ def sizes_come_from_models_and_studies():
             assert wrong in str(error)
     assert device.device_word("NVIDIA H100 80GB HBM3", 85 * 10**9) == "H100-80GB"
     assert device.device_word("NVIDIA A100-SXM4-40GB", 42 * 10**9) == "A100-40GB"
+    assert device.device_word("NVIDIA GeForce RTX 4090", 25 * 10**9) == "RTX4090-24GB"
+    assert device.device_word("AMD Instinct MI300X", 206 * 10**9) == "MI300X-192GB"
 
 
 work_is_what_its_subject_says()

@@ -18,8 +18,11 @@ from .samples import SCHEMA
 
 
 def device_word(name: str, memory_bytes: int) -> str:
-    """The name that clusters use: "NVIDIA A100-SXM4-80GB" with 80 GiB is an A100-80GB."""
-    model = name.removeprefix("NVIDIA ").replace("-", " ").split()[0]
+    """The name that clusters use: "NVIDIA A100-SXM4-80GB" with 80 GiB is an A100-80GB, "NVIDIA GeForce RTX 4090" an
+    RTX4090-24GB."""
+    for maker in ("NVIDIA ", "GeForce ", "Tesla ", "AMD ", "Instinct "):
+        name = name.removeprefix(maker)
+    model = name.replace("RTX ", "RTX").replace("-", " ").split()[0]
     return f"{model}-{math.ceil(memory_bytes / (1 << 30))}GB"
 
 
