@@ -1,7 +1,8 @@
 """usage: torch_calibrate_test.py HDPSIM SOURCE_FOLDER
 
-hdpsim.torch.calibrate on two processes over gloo: what it writes becomes a profile with which a study runs; what is there
-is not measured again; a rank that dies ends the other one; wrong input ends with exit code 2. Needs PyTorch with gloo.
+hdpsim.torch.calibrate on two processes over gloo: what it writes becomes a profile with which a study runs; what is
+there is not measured again; a rank that dies ends the other one; wrong input ends with exit code 2. Needs PyTorch with
+gloo.
 """
 
 import contextlib
@@ -41,7 +42,7 @@ def rank_main(rank, port, arguments, change, told):
 
 
 def launched(*arguments, change=lambda rank: None):
-    """{rank: (exit code, what it said on standard error)} of those that lived to say it. Forked: imports take seconds."""
+    """{rank: (exit code, what it said on standard error)} of those that lived. Forked: imports take seconds."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -42,14 +42,16 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
                                      "samples for hdpsim calibrate --from-samples.")
     parser.add_argument("--out", type=Path, default=Path("torch.samples.jsonl"), help="the file of samples")
     parser.add_argument("--resume", action="store_true", help="go on with the file: what it has is not measured again")
-    parser.add_argument("--time-limit", type=seconds, metavar="TIME", help="measure no longer, but for the first of each family (default: 8min, with --quick 90s)")
+    parser.add_argument("--time-limit", type=seconds, metavar="TIME",
+                        help="measure no longer, but for the first of each family (default: 8min, with --quick 90s)")
     parser.add_argument("--quick", action="store_true", help="fewer sizes, two rounds")
     parser.add_argument("--processes", type=int, metavar="COUNT",
                         help="start so many ranks on this machine, without torchrun")
     parser.add_argument("--backend", choices=["auto", "cuda", "cpu"], default="auto")
     parser.add_argument("--dtype", choices=list(TYPES), help="of elements (default: bf16, on a CPU fp32)")
-    parser.add_argument("--attention", default="auto", help="the runtime's kernel: auto, flash_attn, varlen_attn, aten, plain")
-    parser.add_argument("--device-name", help="the name that clusters use (default: such as H100-80GB, by what PyTorch says)")
+    parser.add_argument("--attention", default="auto",
+                        help="the runtime's kernel: auto, flash_attn, varlen_attn, aten, plain")
+    parser.add_argument("--device-name", help="the name that clusters use: H100-80GB (default: of PyTorch's name)")
     sizes = parser.add_argument_group("whose layers are measured")
     sizes.add_argument("--model", help="a shipped model, or a config.json")
     sizes.add_argument("--study", help="the model of this study")

@@ -30,8 +30,8 @@ def sizes_of_model(name: str) -> Sizes:
     config = config.get("text_config", config)
     missing = [key for key in ("hidden_size", "intermediate_size", "num_attention_heads") if key not in config]
     if missing:
-        raise WrongInput(f"--model {name}: it has no {', '.join(missing)}: say --hidden, --inner, --heads, --kv-heads and "
-                         "--head-dim")
+        raise WrongInput(f"--model {name}: it has no {', '.join(missing)}: say --hidden, --inner, --heads, --kv-heads "
+                         "and --head-dim")
     heads = config["num_attention_heads"]
     return Sizes(config["hidden_size"], config["intermediate_size"], heads, config.get("num_key_value_heads") or heads,
                  config.get("head_dim") or config["hidden_size"] // heads, config.get("vocab_size", 0))

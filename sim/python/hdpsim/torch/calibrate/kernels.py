@@ -106,7 +106,8 @@ class Kernels:
         return lambda: rms_norm(x, weight)
 
     def _rms_norm_backward(self, rows: int) -> Work:
-        x, weight = (self.random(*shape).requires_grad_() for shape in ((rows, self.sizes.hidden), (self.sizes.hidden,)))
+        shapes = (rows, self.sizes.hidden), (self.sizes.hidden,)
+        x, weight = (self.random(*shape).requires_grad_() for shape in shapes)
         return _backward(rms_norm(x, weight), [x, weight])
 
     def _swiglu_forward(self, rows: int) -> Work:

@@ -128,7 +128,7 @@ class Speed:
 
 def measure(subjects: list[Subject], measurer: Measurer, file: SampleFile | None, limits: Limits, speed: Speed,
             seed: int, tell: Callable[[str], None]) -> Result:
-    """Rounds of all subjects, the first in their order, others shuffled. `subjects`, `file` and `limits` are rank 0's."""
+    """Rounds of all subjects, the first in their order, others shuffled. `subjects` and `file` are rank 0's."""
     together, result = measurer.together, Result()
     queue = _jobs(subjects, file, limits, speed, seed, result) if together.rank == 0 else iter(())
     while True:

@@ -60,7 +60,7 @@ class Messages:
             for kind in team.kinds:
                 try:
                     if self.rank in team.ranks:
-                        self._operation(team, kind, 4 * len(team.ranks))()
+                        self.operation(team, kind, 4 * len(team.ranks))()
                         self.clock.finish()
                 except (RuntimeError, NotImplementedError, ValueError):  # of any kind, by version and backend
                     team.refused.add(kind)
@@ -80,11 +80,12 @@ class Messages:
         team = next(team for team in self.teams
                     if (len(team.ranks), team.link) == (subject["ranks"], subject["link"])
                     and subject["kind"] in team.kinds)
-        work = self._operation(team, subject["kind"], subject["bytes"]) if self.rank in team.ranks else None
+        work = self.operation(team, subject["kind"], subject["bytes"]) if self.rank in team.ranks else None
         first = max(max(numbers) for numbers in share([self._seconds(work, 1)]))
         in_a_row = max(1, min(MOST_IN_A_ROW, round(AT_LEAST_S / max(first, 1e-7))))
         stopping = self.clock.stopping
-        batches = max(stopping.least_runs, min(stopping.most_runs, int(stopping.sampling_s / max(first * in_a_row, 1e-7))))
+        wanted = int(stopping.sampling_s / max(first * in_a_row, 1e-7))
+        batches = max(stopping.least_runs, min(stopping.most_runs, wanted))
         own = [self._seconds(work, in_a_row) / in_a_row for _ in range(batches)]
         return summary([max(run) for run in zip(*share(own))])
 
@@ -105,7 +106,7 @@ class Messages:
         self.clock.finish()
         return begin.elapsed_time(end) / 1e3
 
-    def _operation(self, team: Team, kind: str, size: int) -> Work:
+    def operation(self, team: Team, kind: str, size: int) -> Work:
         """One message of `size` bytes in the conventions of nccl-tests: the buffer of all-reduce, what all ranks hold
         together for all-gather and reduce-scatter, what each sends for all-to-all, the message for send/recv."""
         device, group, ranks = self.clock.device, team.group, len(team.ranks)
@@ -212,7 +213,7 @@ class Interference:
             size = 64 << 20
             if self.messages.rank not in team.ranks:
                 return lambda: None
-            message = self.messages._operation(team, "send_recv", size)
+            message = self.messages.operation(team, "send_recv", size)
             count = max(2, min(100, round(long_s / (size / 100e9))))  # no link is much slower than 100 GB/s
             return lambda: [message() for _ in range(count)]
         size = 64 << 20
