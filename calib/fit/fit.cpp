@@ -177,7 +177,7 @@ class Fitter {
       rate = std::max(rate, wave_rounded_work({table.tile_m, table.tile_n}, device.multiprocessors, op) / seconds);
     }
     table.launch = launch_below(fastest);
-    table.full_rate = std::min(rate_of(rate), profile_.datasheet.peak);
+    table.full_rate = rate_of(std::min(rate, profile_.datasheet.peak.per_second()));
     profile_.fits.gemm = fit_gemm(table, device.multiprocessors, options_.seed);
     profile_.gemm = std::move(table);
   }

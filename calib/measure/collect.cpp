@@ -8,7 +8,6 @@
 #include <numeric>
 #include <string>
 
-#include "calib/measure/impl/tensors.h"
 #include "calib/measure/summary.h"
 
 namespace hdpsim::calib {
@@ -39,7 +38,7 @@ struct Add {
   void operator()(const MemoryBoundSubject& op) const { samples.memory_bound.push_back({op.kernel, op.bytes, timing}); }
   void operator()(const CopySubject& op) const { samples.copies.push_back({op.kind, op.bytes, timing}); }
   void operator()(const MessageSubject& op) const {
-    samples.messages.push_back({op.kind, LinkKind::nvlink, op.ranks, op.bytes, timing});
+    samples.messages.push_back({op.kind, op.link, op.ranks, op.bytes, timing});
   }
   void operator()(const InterferenceSubject& op) const {
     samples.interference.push_back({op.compute, op.traffic, op.ctas, timing.median_s, timing.p10_s, timing.p90_s});
@@ -166,7 +165,7 @@ std::vector<Subject> subjects_of(const Samples& samples) {
   }
   for (const CopyTiming& sample : samples.copies) subjects.emplace_back(CopySubject{sample.kind, sample.bytes});
   for (const MessageTiming& sample : samples.messages) {
-    subjects.emplace_back(MessageSubject{sample.kind, sample.ranks, sample.bytes});
+    subjects.emplace_back(MessageSubject{sample.kind, sample.ranks, sample.bytes, sample.link});
   }
   return subjects;
 }
@@ -196,17 +195,6 @@ std::vector<std::string> leave_out_thin_curves(Samples& samples) {
   };
   leave_out(samples.messages, message_curve, left_out);
   return left_out;
-}
-
-double launch_seconds(Device& device) {
-  constexpr int runs = 100;
-  kernels::Backend& backend = device.backend();
-  Tensors tensors(backend, 1);
-  const kernels::Add smallest = {
-      .count = 1, .a = tensors.elements(1), .b = tensors.elements(1), .y = tensors.results(1)};
-  std::vector<double> seconds = backend.time(runs, false, [&] { backend.run(smallest); });
-  std::sort(seconds.begin(), seconds.end());
-  return percentile(seconds, 0.5);
 }
 
 std::vector<Measurement> at_one_speed_of_memory(std::vector<Measurement> measurements) {

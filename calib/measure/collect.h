@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "calib/fit/samples.h"
-#include "calib/measure/device.h"
 #include "calib/measure/subject.h"
 
 namespace hdpsim::calib {
@@ -33,9 +32,6 @@ inline constexpr std::size_t least_samples = 4;
 /// leaves: a fit is never better than one through two points. Returns the removed curves and their numbers of samples,
 /// for people.
 [[nodiscard]] std::vector<std::string> leave_out_thin_curves(Samples& samples);
-
-/// Time of the smallest kernel on a device: the addition of one number.
-[[nodiscard]] double launch_seconds(Device& device);
 
 /// The measurements corrected to the same speed of memory.
 ///

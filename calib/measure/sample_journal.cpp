@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -57,10 +59,12 @@ namespace {
 
 constexpr char circumstances_key[] = "circumstances";
 
+constexpr char journal_work[] = "calibration";
+
 JournalTitle journal_title(const SampleTitle& title) {
   const Circumstances& c = title.circumstances;
-  return {"calibration", fmt::format("device: {}\ninstruction set: {}\ndriver: {}\nhdpsim: {}\nplan: {}\n",
-                                     c.device_name, c.instruction_set, c.driver, title.program, title.plan)};
+  return {journal_work, fmt::format("device: {}\ninstruction set: {}\ndriver: {}\nhdpsim: {}\nplan: {}\n",
+                                    c.device_name, c.instruction_set, c.driver, title.program, title.plan)};
 }
 
 std::string key_of(const Measurement& measurement) {
@@ -86,6 +90,30 @@ std::optional<Measurement> measurement_of(const std::string& text) {
   } catch (const std::exception&) {  // the library's, or one about an impossible value
     return std::nullopt;
   }
+}
+
+// The title of a calibration's journal, from its first line; empty if the file is none.
+std::optional<JournalTitle> title_in(const std::string& path) {
+  constexpr std::size_t longest_title = 1 << 16;
+  std::ifstream file(path, std::ios::binary);
+  std::string line(longest_title, '\0');
+  file.getline(line.data(), longest_title);
+  if (file.gcount() <= 1) return std::nullopt;
+  line.resize(static_cast<std::size_t>(file.gcount()) - 1);
+  const Json title = parsed_json(line);
+  if (!title.is_object() || !title.contains("identity") || title.value("work", "") != journal_work) {
+    return std::nullopt;
+  }
+  return JournalTitle{journal_work, title.value("identity", "")};
+}
+
+// The value of a line "name: value" of an identity.
+std::string identity_part(const std::string& identity, std::string_view name) {
+  std::istringstream lines(identity);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(fmt::format("{}: ", name))) return line.substr(name.size() + 2);
+  }
+  return {};
 }
 
 }  // namespace
@@ -117,6 +145,28 @@ SampleJournal SampleJournal::resume(const std::filesystem::path& path, const Sam
 void SampleJournal::add(const Measurement& measurement) {
   journal_.add(key_of(measurement), text_of(measurement));
   measurements_.push_back(measurement);
+}
+
+bool is_sample_journal(const std::string& path) {
+  return title_in(path).has_value();
+}
+
+std::optional<SampleFile> read_sample_journal(const std::string& path, Diagnostics& diagnostics) {
+  const std::optional<JournalTitle> title = title_in(path);
+  if (!title) return std::nullopt;
+  const Journal journal = Journal::read(path, *title, [&](const Diagnostic& damage) { diagnostics.add(damage); });
+  SampleFile file;
+  file.header.position = {path, 1, 1};
+  file.header.through = "hdpsim";
+  file.header.program = fmt::format("hdpsim {}", identity_part(title->identity, "hdpsim"));
+  if (const auto text = journal.kept(circumstances_key)) {
+    if (auto found = record_of_text<Circumstances>(*text)) file.header.circumstances = std::move(*found);
+  }
+  for (const std::string& text : journal.values()) {
+    if (auto measurement = measurement_of(text)) file.measurements.push_back(std::move(*measurement));
+  }
+  if (file.measurements.empty()) diagnostics.error({path, 0, 0}, "there is no measurement in this journal");
+  return file;
 }
 
 }  // namespace hdpsim::calib

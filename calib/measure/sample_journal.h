@@ -1,10 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "calib/fit/samples.h"
+#include "calib/measure/sample_file.h"
 #include "calib/measure/subject.h"
 #include "sim/document/journal.h"
 
@@ -41,5 +43,12 @@ class SampleJournal {
   Circumstances circumstances_;
   std::vector<Measurement> measurements_;
 };
+
+/// Whether a file is the journal of a calibration.
+[[nodiscard]] bool is_sample_journal(const std::string& path);
+
+/// What a journal holds, whatever program and plan it is of. Damaged lines are reported. Empty, without a report, if
+/// the file is no journal of a calibration.
+[[nodiscard]] std::optional<SampleFile> read_sample_journal(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace hdpsim::calib

@@ -33,7 +33,8 @@ struct Labels {
     return fmt::format("copy {} {}", copy_kind_name(op.kind), text_of(op.bytes));
   }
   std::string operator()(const MessageSubject& op) const {
-    return fmt::format("{} {} ranks {}", message_kind_name(op.kind), op.ranks, text_of(op.bytes));
+    const char* where = op.link == LinkKind::network ? " between nodes" : "";
+    return fmt::format("{} {} ranks{} {}", message_kind_name(op.kind), op.ranks, where, text_of(op.bytes));
   }
   std::string operator()(const InterferenceSubject& op) const {
     const std::string ctas = op.ctas == 0 ? "" : fmt::format(", {} blocks", op.ctas);

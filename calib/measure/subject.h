@@ -22,11 +22,12 @@ struct CopySubject {
   std::int64_t bytes = 0;
 };
 
-/// One message or collective over `ranks` ranks of this machine; `bytes` as in MessageTiming.
+/// One message or collective over `ranks` ranks, of one node or of several; `bytes` as in MessageTiming.
 struct MessageSubject {
   MessageKind kind = MessageKind::send_recv;
   std::int64_t ranks = 2;
   std::int64_t bytes = 0;
+  LinkKind link = LinkKind::nvlink;
 };
 
 /// The slowdown of one kernel while it overlaps with a transfer; the names are those of InterferenceTiming.

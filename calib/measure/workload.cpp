@@ -1,6 +1,10 @@
 #include "calib/measure/workload.h"
 
+#include <algorithm>
+
+#include "calib/measure/impl/tensors.h"
 #include "calib/measure/impl/workloads.h"
+#include "calib/measure/summary.h"
 #include "kernels/spec/error.h"
 #include "sim/base/check.h"
 
@@ -100,6 +104,17 @@ bool starts_cold(const Device& device, const Subject& subject) {
 
 std::int64_t memory_of(const Subject& subject, kernels::Element element) {
   return std::visit(Memory{static_cast<std::int64_t>(kernels::element_bytes(element))}, subject);
+}
+
+double launch_seconds(Device& device) {
+  constexpr int runs = 100;
+  kernels::Backend& backend = device.backend();
+  Tensors tensors(backend, 1);
+  const kernels::Add smallest = {
+      .count = 1, .a = tensors.elements(1), .b = tensors.elements(1), .y = tensors.results(1)};
+  std::vector<double> seconds = backend.time(runs, false, [&] { backend.run(smallest); });
+  std::sort(seconds.begin(), seconds.end());
+  return percentile(seconds, 0.5);
 }
 
 }  // namespace hdpsim::calib

@@ -24,6 +24,9 @@ namespace hdpsim::calib {
 /// Bytes of device memory that prepare() needs.
 [[nodiscard]] std::int64_t memory_of(const Subject& subject, kernels::Element element);
 
+/// Time of the smallest kernel on a device: the addition of one number.
+[[nodiscard]] double launch_seconds(Device& device);
+
 /// Names of memory-bound kernels: rms_norm_forward, ..., adam.
 [[nodiscard]] std::vector<std::string> memory_bound_kernels();
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "calib/measure/sample_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/cluster/cluster_config.h"
@@ -109,6 +110,14 @@ std::string check_profile(const Value& document, const std::string& path, Diagno
                      profile_label_name(profile->provenance.label));
 }
 
+std::string check_samples(const std::string& path) {
+  Diagnostics diagnostics;
+  const auto samples = calib::read_sample_file(path, diagnostics);
+  diagnostics.throw_if_any();
+  return fmt::format("{} measurements of kernels of a {}, for hdpsim calibrate --from-samples",
+                     samples->measurements.size(), samples->header.circumstances.device);
+}
+
 std::string check_validation(const std::string& path, Catalog& catalog) {
   const ValidationStudy validation = load_validation(path, catalog);
   return fmt::format("a validation set of {} cases, {} of which can be predicted", validation.set.cases.size(),
@@ -159,6 +168,8 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
       return {check_validation(path, catalog), {}};
     case FileKind::scheduler:
       return {check_scheduler(path), {}};
+    case FileKind::samples:
+      return {check_samples(path), {}};
     case FileKind::lengths:
       break;
   }
@@ -168,8 +179,8 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
 }  // namespace
 
 const std::vector<std::string>& file_kind_names() {
-  static const std::vector<std::string> names = {"study",   "plan",    "cluster",    "model",
-                                                 "profile", "lengths", "validation", "scheduler"};
+  static const std::vector<std::string> names = {"study",   "plan",       "cluster",   "model",  "profile",
+                                                 "lengths", "validation", "scheduler", "samples"};
   return names;
 }
 
@@ -195,6 +206,7 @@ CheckedFile check_file(const std::string& path, std::optional<FileKind> kind, Ca
     diagnostics.throw_if_any();
   }
   if (!kind && has_step_a_line(path) && is_there(path) && holds_scheduler_steps(path)) kind = FileKind::scheduler;
+  if (!kind && calib::holds_samples(path)) kind = FileKind::samples;
   const bool lengths = kind ? *kind == FileKind::lengths : is_named_as_lengths(path);
   return lengths ? check_lengths(path) : check_document(path, kind, catalog);
 }

@@ -59,7 +59,7 @@ void add_explore_command(Command app, Session& session);
 
 /// What these two are for; a build without kernels lists them, too.
 inline constexpr char calibrate_help[] =
-    "Write a profile for studies: time kernels on this machine, or fit one to measured steps or to traces";
+    "Write a profile for studies: time kernels on this machine, or fit one to steps, samples or traces";
 inline constexpr char execute_help[] = "Run the plans of a study on real ranks and compare with the prediction";
 
 /// Adds a command with its own options object, which lives as long as the command and is passed to `run`.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <utility>
 
@@ -9,6 +11,20 @@
 #include "sim/profile/profile_file.h"
 
 namespace hdpsim::app {
+
+std::filesystem::path measured_profile_path(const std::string& out, const std::string& name,
+                                            const std::string& device) {
+  const std::filesystem::path path = out.empty() ? "." : out;
+  if (path.extension() == ".yaml" || path.extension() == ".yml") {
+    if (!name.empty()) throw InputError("--name and a file in --out name the profile twice", "leave one out");
+    return path;
+  }
+  std::string file = name.empty() ? device + "-measured" : name;
+  if (name.empty()) {
+    std::transform(file.begin(), file.end(), file.begin(), [](unsigned char c) { return std::tolower(c); });
+  }
+  return path / (file + ".yaml");
+}
 
 void FittedOutput::require_file(const std::string& out) {
   const std::filesystem::path extension = std::filesystem::path(out).extension();

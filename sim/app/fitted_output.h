@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -8,6 +9,11 @@
 #include "sim/profile/device_profile.h"
 
 namespace hdpsim::app {
+
+/// The path of a profile of measured kernels: what --out names or, if that is a folder (empty: this one), NAME.yaml in
+/// it. Without a name the device's: h200-141gb-measured. InputError if both are names.
+[[nodiscard]] std::filesystem::path measured_profile_path(const std::string& out, const std::string& name,
+                                                          const std::string& device);
 
 /// The file to which a calibration that measures nothing writes its profile, if --out names one. It is this process's
 /// from the start of the work on.

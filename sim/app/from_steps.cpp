@@ -82,7 +82,7 @@ void add_from_steps(Command command, FromStepsOptions& options) {
   command
       .add_option("--like", options.like,
                   "Setup of the measurements. For steps in CSV or a log: a validation set that states what all of them "
-                  "have in common; for traces and nccl-tests: a cluster or a profile")
+                  "have in common; for samples, traces and nccl-tests: a cluster or a profile")
       .type_name("NAME");
   others.push_back(command.add_option(
       "--fit", options.parameters,
@@ -124,7 +124,7 @@ void add_from_steps(Command command, FromStepsOptions& options) {
 void require_no_like(const FromStepsOptions& options) {
   if (options.like.empty()) return;
   throw InputError("--like says what a fit starts from, and kernels are timed",
-                   "add --from-steps, --from-trace or --nccl-tests");
+                   "add --from-steps, --from-samples, --from-trace or --nccl-tests");
 }
 
 void require_no_format(const FromStepsOptions& options) {

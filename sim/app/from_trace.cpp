@@ -4,86 +4,22 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "calib/traces/trace_fit.h"
 #include "sim/app/fitted_output.h"
-#include "sim/app/named_cluster.h"
 #include "sim/app/progress.h"
+#include "sim/app/start_profile.h"
 #include "sim/app/terminal.h"
 #include "sim/base/text.h"
-#include "sim/cluster/cluster_config.h"
 #include "sim/document/json_stream.h"
-#include "sim/profile/profile_file.h"
-#include "sim/profile/renamed_profiles.h"
 #include "sim/profiler/recording.h"
 #include "sim/study/catalog.h"
 
 namespace hdpsim::app {
 namespace {
-
-namespace fs = std::filesystem;
-
-using ProfilePtr = std::shared_ptr<const DeviceProfile>;
-
-/// What --like says: a profile to start from, and the GPUs of a node if it is a cluster.
-struct StartProfile {
-  ProfilePtr profile;
-  std::optional<std::int64_t> gpus_per_node;
-};
-
-std::vector<std::string> shipped_profile_names(const Catalog& catalog) {
-  return profile_names(catalog.profiles().string());
-}
-
-bool is_profile(const std::string& name, const Catalog& catalog) {
-  const std::vector<std::string> shipped = shipped_profile_names(catalog);
-  if (std::find(shipped.begin(), shipped.end(), name) != shipped.end() || find_renamed_profile(name) != nullptr) {
-    return true;
-  }
-  std::error_code refused;
-  if (!fs::is_regular_file(name, refused)) return false;
-  Diagnostics ignored;
-  const Value outline = load_outline(name, ignored);
-  const Value* schema = outline.find("schema");
-  return schema != nullptr && schema->text == "hdpsim.profile/1";
-}
-
-// A profile by its name or file. InputError with every problem of it.
-ProfilePtr named_start(const std::string& name, Catalog& catalog) {
-  Diagnostics diagnostics;
-  ProfilePtr profile = catalog.profile(Value::scalar(name, {"--like", 0, 0}), diagnostics);
-  diagnostics.throw_if_any();
-  if (const std::string renamed = renamed_profile_note(name); !renamed.empty()) note(renamed);
-  return profile;
-}
-
-// The start that `name` is or has: a profile, shipped or a file, or a cluster, whose device's profile it then is.
-// Empty for an empty name. InputError if there is none.
-std::optional<StartProfile> start_like(const std::string& name, Catalog& catalog) {
-  if (name.empty()) return std::nullopt;
-  if (is_profile(name, catalog)) return StartProfile{named_start(name, catalog), std::nullopt};
-  const std::vector<std::string> clusters = cluster_preset_names(catalog.clusters());
-  const bool is_cluster = std::find(clusters.begin(), clusters.end(), name) != clusters.end();
-  std::error_code refused;
-  if (!is_cluster && !fs::exists(name, refused)) {
-    std::vector<std::string> known = shipped_profile_names(catalog);
-    known.insert(known.end(), clusters.begin(), clusters.end());
-    throw InputError(fmt::format("--like {}: there is no such cluster or profile", name), suggestion(name, known));
-  }
-  const ClusterSpec cluster = named_cluster(name, std::nullopt, catalog);
-  Diagnostics diagnostics;
-  const Position asked{"--like", 0, 0};
-  ProfilePtr profile = profile_of_device(cluster.device, asked, catalog, diagnostics);
-  if (profile == nullptr) {
-    throw InputError(fmt::format("--like {}: no single shipped profile is of a {}", name, cluster.device),
-                     "name a profile in place of the cluster");
-  }
-  return StartProfile{std::move(profile), cluster.devices_per_node};
-}
 
 /// "H100" of "H100-80GB".
 std::string model_of(const std::string& device) {
@@ -111,13 +47,13 @@ ProfilePtr shipped_profile(const Recording& recording, Catalog& catalog) {
   std::vector<std::string> suitable;
   std::vector<std::string> closest;
   for (const std::string& name : names) {
-    const ProfilePtr profile = named_start(name, catalog);
+    const ProfilePtr profile = start_profile(name, catalog);
     if (!is_of(*profile, recording.devices.front())) continue;
     suitable.push_back(name);
     if (has_memory_of(*profile, recording.devices.front())) closest.push_back(name);
   }
   if (suitable.size() > 1 && !closest.empty()) suitable = closest;
-  if (suitable.size() == 1) return named_start(suitable.front(), catalog);
+  if (suitable.size() == 1) return start_profile(suitable.front(), catalog);
   throw InputError(fmt::format("{} shipped profiles are of a {}", suitable.empty() ? "no" : "several",
                                recording.devices.front().name),
                    fmt::format("say --like and one of {}", joined(suitable.empty() ? names : suitable, ", ")));

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "calib/measure/sample_file.h"
+#include "calib/measure/sample_fit.h"
 #include "calib/traces/trace_fit.h"
 #include "sim/compare/course_output.h"
 #include "sim/compare/trace_course.h"
@@ -84,6 +86,21 @@ Outcome follow(std::string_view input) {
   return Outcome::accepted;
 }
 
+// Samples of another program are read, and a profile is fitted to them, which is read back.
+Outcome fit_to_samples(std::string_view input) {
+  Diagnostics diagnostics;
+  const auto samples = calib::parse_samples("input.jsonl", std::string(input), diagnostics);
+  diagnostics.throw_if_any();
+  const calib::SampleFit fit =
+      calib::fit_samples(*samples, {.source = "samples", .like = &shipped_profile()}, diagnostics);
+  diagnostics.throw_if_any();
+  const std::string text = profile_text(fit.profile);
+  const auto again = read_profile(parse_document("fitted.yaml", text, diagnostics), fit.profile.name, diagnostics);
+  require(again.has_value() && diagnostics.empty(), "profile of samples", diagnostics.text());
+  require(profile_text(*again) == text, "profile of samples", "read back it is another one");
+  return Outcome::accepted;
+}
+
 }  // namespace
 
 std::vector<Target> trace_targets() {
@@ -93,6 +110,7 @@ std::vector<Target> trace_targets() {
       {"trace_compressed", ".gz", 3, longest, {"calib/traces"}, fit<compressed>},
       {"trace_ranges", kineto, 6, longest, {}, follow},
       {"trace_nsight", nsight, 4, longest, {}, fit<nsight>},
+      {"samples", ".jsonl", 4, longest, {"calib/traces"}, fit_to_samples},
   };
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """usage: schemas_test.py SOURCE_FOLDER HDPSIM
 
-Every shipped study, cluster and profile is what its schema says, and so are a plan and a result that the program writes.
+Every shipped study, cluster, profile and line of samples is what its schema says, and so are a plan and a result that the program writes.
 The schemas of studies, clusters, validation sets and profiles are what the declarations of their keys say, that of a
 result what those of its figures say (sim/results/run_figures.h; `scripts/dev keys` writes them); every key that the reader
 of another file asks for stands in that file's schema. A wrong key is refused. Exit code 77 (skipped) without the
@@ -34,6 +34,7 @@ BASE = "https://hdpsim.invalid/schemas/"  # they name each other by their files'
 # Who reads what: the sources whose keys must stand in the schema.
 READERS = {
     "plan.schema.json": ["sim/plan/plan_file.cpp"],
+    "samples.schema.json": ["calib/measure/sample_file.cpp", "calib/measure/impl/subject_reader.cpp"],
 }
 # map.require("key"), map.optional_in<double>("key", ...), text(map, "key").
 ASKS = re.compile(r'(?:\.|->)(?:find|require|required|required_in|optional|optional_in)(?:<[^()]*>)?\("([a-z0-9_]+)"'
@@ -116,6 +117,8 @@ def check_shipped_files():
             for path in sorted((source / folder).glob("*.yaml")):
                 check(name, str(path.relative_to(source)), load(path))
                 count += 1
+    for number, line in enumerate((source / "calib/traces/example.samples.jsonl").read_text().splitlines(), 1):
+        check("samples.schema.json", f"example.samples.jsonl:{number}", json.loads(line))
     if count < 20:
         failures.append(f"only {count} shipped files were found")
 
@@ -178,6 +181,12 @@ def check_that_mistakes_are_refused():
         wrong = {**copy.deepcopy(study), **change}
         if validator("study.schema.json").is_valid(wrong):
             failures.append(f"a study with {change} is accepted")
+    gemm = {"family": "gemm", "m": 1, "n": 2, "k": 3}
+    for line in ({"subject": {**gemm, "m": 0}, "median_s": 1}, {"subject": gemm, "median_s": 0}, {"subject": gemm},
+                 {"subject": gemm, "median_s": 1, "mean_s": 1}, {"subject": {**gemm, "family": "gemn"}, "median_s": 1},
+                 {"schema": "hdpsim.samples/1", "device": "CPU"}):
+        if validator("samples.schema.json").is_valid(line):
+            failures.append(f"the line of samples {line} is accepted")
 
 
 check_shipped_files()

@@ -77,7 +77,7 @@ TEST_CASE("wrong traces and options end with exit code 2 and say what is wrong",
   refused("--from-trace rank0.json --from-steps sc21", "--from-trace");
   refused("--from-trace rank0.json --quick", "--quick");
   refused("--gpus-per-node 8", "--from-trace");
-  refused("--like h100-published", "add --from-steps, --from-trace or --nccl-tests");
+  refused("--like h100-published", "add --from-steps, --from-samples, --from-trace or --nccl-tests");
 }
 
 TEST_CASE("a trace of hdpsim itself is read, and told from one of a GPU", "[calibrate]") {

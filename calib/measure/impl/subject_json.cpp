@@ -40,7 +40,9 @@ struct Writer {
     return {{"family", "copies"}, {"kind", word_of(op.kind)}, {"bytes", op.bytes}};
   }
   Json operator()(const MessageSubject& op) const {
-    return {{"family", "messages"}, {"kind", word_of(op.kind)}, {"ranks", op.ranks}, {"bytes", op.bytes}};
+    Json json = {{"family", "messages"}, {"kind", word_of(op.kind)}, {"ranks", op.ranks}, {"bytes", op.bytes}};
+    if (op.link == LinkKind::network) json["link"] = "network";  // otherwise "node", which is not written
+    return json;
   }
   Json operator()(const InterferenceSubject& op) const {
     return {{"family", "interference"}, {"compute", op.compute}, {"traffic", op.traffic}, {"ctas", op.ctas}};
@@ -80,7 +82,10 @@ std::optional<Subject> subject_from(const Json& json) {
   }
   if (family == "messages") {
     const auto kind = kind_from<MessageKind>(json.at("kind"), message_kind_count);
-    if (kind) return MessageSubject{*kind, integer("ranks"), integer("bytes")};
+    const bool far = json.value("link", "node") == "network";
+    if (kind) {
+      return MessageSubject{*kind, integer("ranks"), integer("bytes"), far ? LinkKind::network : LinkKind::nvlink};
+    }
   }
   if (family == "interference") {
     return InterferenceSubject{json.at("compute").get<std::string>(), json.at("traffic").get<std::string>(),

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
@@ -11,7 +10,10 @@
 #include "calib/fit/report.h"
 #include "calib/measure/collect.h"
 #include "calib/measure/measurement_session.h"
+#include "calib/measure/workload.h"
 #include "sim/app/command.h"
+#include "sim/app/fitted_output.h"
+#include "sim/app/from_samples.h"
 #include "sim/app/from_steps.h"
 #include "sim/app/from_trace.h"
 #include "sim/app/progress.h"
@@ -45,6 +47,7 @@ struct CalibrateOptions {
   std::string check;
   FromStepsOptions steps;
   FromTraceOptions traces;
+  FromSamplesOptions samples;
 };
 
 constexpr std::size_t refusals_told = 5;
@@ -90,23 +93,6 @@ std::string plan_words(const CalibrateOptions& options, const calib::Wishes& wis
   return fmt::format("{} in {:.0f} s, {}, messages {}", options.quick ? "quick" : "full", wishes.budget_s,
                      wishes.model ? "products of " + wishes.model->name : "products of no model",
                      wishes.messages ? "measured" : "of nccl-tests");
-}
-
-/// "H200-141GB" becomes h200-141gb-measured.
-std::string default_name(const std::string& device) {
-  std::string name = device + "-measured";
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name;
-}
-
-/// The path of a profile: what --out names or, if that is a folder, NAME.yaml in it.
-fs::path profile_path(const CalibrateOptions& options, const std::string& device) {
-  fs::path out = options.out;
-  if (out.extension() == ".yaml" || out.extension() == ".yml") {
-    if (!options.name.empty()) throw InputError("--name and a file in --out name the profile twice", "leave one out");
-    return out;
-  }
-  return out / ((options.name.empty() ? default_name(device) : options.name) + ".yaml");
 }
 
 // A sample that is further above the fit was disturbed in all rounds, or the fit is wrong: more rounds decide.
@@ -202,7 +188,7 @@ int time_kernels(const CalibrateOptions& options, const Session& session) {
                             .circumstances = device->circumstances()};
   header.circumstances.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
   header.circumstances.commit = commit;
-  const fs::path path = profile_path(options, header.circumstances.device);
+  const fs::path path = measured_profile_path(options.out, options.name, header.circumstances.device);
   fs::path samples = path;
   samples.replace_extension(".samples.jsonl");
   for (const fs::path& written : {path, samples}) session.inputs.require_none_at(written);
@@ -231,6 +217,9 @@ int calibrate_command(const CalibrateOptions& options, const Session& session) {
   }
   const std::string out = options.out == "." ? "" : options.out;
   if (!options.steps.rows.empty()) return calibrate_from_steps(options.steps, out, session);
+  if (!options.samples.files.empty()) {
+    return calibrate_from_samples({options.samples.files, options.steps.like, out, options.name}, session);
+  }
   if (!options.traces.traces.empty()) return calibrate_from_trace(options.traces, options.steps.like, out, session);
   if (!options.nccl_tests.empty() && !options.steps.like.empty()) {
     require_nothing_timed(options);
@@ -297,11 +286,15 @@ void add_calibrate_command(Command app, Session& session) {
   const std::vector<Option> of_kernels = command.options();
   add_from_steps(command, options.steps);
   add_from_trace(command, options.traces);
-  for (const char* from : {"--from-steps", "--from-trace"}) {
+  add_from_samples(command, options.samples);
+  for (const std::string from : {"--from-steps", "--from-trace", "--from-samples"}) {
     for (const Option other : of_kernels) {
-      if (other != out) command.option(from).excludes(other);
+      const bool goes_with_it = other == out || (from == "--from-samples" && other == command.option("--name"));
+      if (!goes_with_it) command.option(from).excludes(other);
     }
   }
+  for (const char* from : {"--from-steps", "--from-trace"})
+    command.option("--from-samples").excludes(command.option(from));
   command.option("--from-trace").excludes(command.option("--from-steps"));
   command.footer(
       "All measurements are kept next to the profile, in NAME.samples.jsonl.\n"
@@ -311,7 +304,8 @@ void add_calibrate_command(Command app, Session& session) {
       "  hdpsim calibrate --from-steps steps.csv --like my-set.yaml --holdout 0.5\n"
       "  hdpsim calibrate --from-steps my-set.yaml --next candidates.yaml --for my-study.yaml\n"
       "  hdpsim calibrate --nccl-tests all_reduce.txt --like h100-published --out mine.yaml\n"
-      "  hdpsim calibrate --from-trace rank0.json.gz rank1.json.gz --like h100-published --out traced.yaml");
+      "  hdpsim calibrate --from-trace rank0.json.gz rank1.json.gz --like h100-published --out traced.yaml\n"
+      "  hdpsim calibrate --from-samples torch.samples.jsonl --like h100-published --out mine.yaml");
 }
 
 }  // namespace hdpsim::app

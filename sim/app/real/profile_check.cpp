@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "calib/measure/pace.h"
+#include "calib/measure/sample_fit.h"
 #include "sim/app/drift_figures.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
@@ -38,6 +39,12 @@ DeviceProfile profile_to_check(const std::string& name, const Session& session) 
                      fmt::format("the profile {} is {}, not measured by a calibration: none of it can be timed again",
                                  profile->name, profile_label_name(provenance.label)),
                      "hdpsim calibrate measures one of this machine");
+  }
+  if (calib::is_of_other_kernels(provenance)) {
+    throw InputError({"--check", 0, 0},
+                     fmt::format("the kernels of the profile {} are not this program's, which cannot time them again",
+                                 profile->name),
+                     "measure them again with the program that did, see provenance.source");
   }
   if (provenance.device != calib::cpu_device_type && calib::cuda_devices() == 0) {
     throw InputError({"--check", 0, 0},

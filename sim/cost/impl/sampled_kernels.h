@@ -71,6 +71,8 @@ class AttentionKernel {
   [[nodiscard]] std::int64_t head_dim() const { return curve_.head_dim; }
   [[nodiscard]] std::int64_t heads() const { return curve_.heads; }
   [[nodiscard]] double launch_seconds() const { return curve_.launch.seconds(); }
+  /// Whether its samples name a source of their own, apart from that of the profile.
+  [[nodiscard]] bool is_of_others() const { return !curve_.source.empty(); }
 
  private:
   struct Tiles {

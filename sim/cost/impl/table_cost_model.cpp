@@ -8,6 +8,7 @@ namespace hdpsim {
 
 TableCostModel::TableCostModel(const DeviceProfile& profile)
     : measured_(profile.provenance.label == ProfileLabel::measured),
+      measured_gemm_(measured_ && profile.gemm && profile.gemm->source.empty()),
       formula_(profile.datasheet, profile.overheads.kernel_launch.time),
       memory_bound_(profile.memory_bound) {
   for (const AttentionCurve& curve : profile.attention) {
@@ -24,9 +25,10 @@ Estimate TableCostModel::gemm(const Gemm& op) const {
   const std::optional<GemmKernel>& kernel = is_narrow(op.format) ? gemm_narrow_[narrow_format(op.format).table] : gemm_;
   if (!kernel) return formula_.gemm(op);
   const GemmKernel::Cost cost = kernel->cost(op);
-  const Evidence ground = cost.extrapolated           ? Evidence::extrapolated
-                          : cost.sampled && measured_ ? Evidence::measured
-                                                      : Evidence::interpolated;
+  const bool measured = cost.sampled && measured_gemm_ && !is_narrow(op.format);
+  const Evidence ground = cost.extrapolated ? Evidence::extrapolated
+                          : measured        ? Evidence::measured
+                                            : Evidence::interpolated;
   return {Duration::seconds(cost.seconds), ground};
 }
 
@@ -82,7 +84,8 @@ Estimate TableCostModel::tabulated(const Attention& op) const {
   if (op.blocks.size() == 1) {
     const Match& only = matches.at(static_cast<std::size_t>(op.blocks.front().mask));
     const AttentionSample* sample = only.exact ? only.kernel->sample(op.blocks.front(), op.heads) : nullptr;
-    if (sample != nullptr) return {sample->time, measured_ ? Evidence::measured : Evidence::interpolated};
+    const bool measured = measured_ && !only.kernel->is_of_others();
+    if (sample != nullptr) return {sample->time, measured ? Evidence::measured : Evidence::interpolated};
   }
   double all_rows = 0;
   double longest_row = 0;

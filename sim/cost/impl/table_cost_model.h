@@ -14,7 +14,8 @@ namespace hdpsim {
 /// Attention: c0 + max(sum of all rows, longest row x multiprocessors), each at the speed of its block's length; the
 /// second is the time of an under-filled device. A mask, direction or head dimension without samples of its own takes
 /// the nearest ones, per FLOP, and counts as extrapolated. The evidence is that of the larger part of a launch's time.
-/// `measured` is only what a measured profile holds itself; published figures are never more than interpolated.
+/// `measured` is only what a measured profile holds itself; published figures are never more than interpolated, also
+/// where a measured profile took a part of them over, which then names its source.
 class TableCostModel final : public CostModel {
  public:
   explicit TableCostModel(const DeviceProfile& profile);
@@ -35,6 +36,7 @@ class TableCostModel final : public CostModel {
   [[nodiscard]] Estimate tabulated(const Attention& op) const;
 
   bool measured_;
+  bool measured_gemm_;
   FormulaCostModel formula_;
   std::vector<AttentionKernel> attention_;
   std::optional<GemmKernel> gemm_;

@@ -5,6 +5,7 @@
 
 #include "calib/fit/fit.h"
 #include "calib/measure/collect.h"
+#include "calib/measure/workload.h"
 #include "tests/support/catch.h"
 #include "tests/support/synthetic_backend.h"
 #include "tests/support/temporary_folder.h"

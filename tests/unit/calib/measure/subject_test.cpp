@@ -16,6 +16,7 @@ std::vector<Subject> one_of_each() {
           MemoryBoundSubject{"adam", 4096},
           CopySubject{CopyKind::h2d_of_both, 1 << 20},
           MessageSubject{MessageKind::all_to_all, 4, 1 << 16},
+          MessageSubject{MessageKind::send_recv, 2, 1 << 10, LinkKind::network},
           InterferenceSubject{"gemm", "d2h", 8}};
 }
 
@@ -43,7 +44,8 @@ TEST_CASE("labels tell subjects apart", "[subject]") {
   CHECK(label_of(subjects[1]) == "gemm 1x2x3");
   CHECK(label_of(subjects[2]) == "adam 4.10 kB");
   CHECK(label_of(subjects[4]) == "all_to_all 4 ranks 65.5 kB");
-  CHECK(label_of(subjects[5]) == "gemm under d2h, 8 blocks");
+  CHECK(label_of(subjects[5]) == "send_recv 2 ranks between nodes 1.02 kB");
+  CHECK(label_of(subjects[6]) == "gemm under d2h, 8 blocks");
 }
 
 }  // namespace
