@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,7 +30,8 @@ std::int64_t most_keys_of(const Transformer& model) {
 class Reading {
  public:
   /// Probes have half of `size`, `size` and four times `size` tokens.
-  Reading(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine, std::int64_t size)
+  Reading(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine, std::int64_t size,
+          std::int64_t ranks_per_node)
       : lowering_(lowering), stages_(static_cast<double>(lowering.mesh.pp)) {
     const std::int64_t middle = std::max<std::int64_t>(2, size);
     tokens_ = {middle / 2, middle, 4 * middle};
@@ -42,6 +46,11 @@ class Reading {
     const std::int64_t widest = widest_probe(lowering);
     for (std::size_t i = 0; i < sizes && has_groups; ++i) ring[i] = probes.add(tokens_[i], 2);
     for (std::size_t i = 0; i < sizes && widest > 2; ++i) wide_ring[i] = probes.add(tokens_[i], widest);
+    const GroupSharing sharing = group_sharing(lowering.model, lowering.recipe, lowering.mesh.tp, widest);
+    const ExchangeCost cost = form_of(sharing).cost(sharing);
+    const bool rings = !has_groups || cost == ExchangeCost::per_step;
+    const std::vector<Neighbours> neighbours =
+        rings ? std::vector<Neighbours>{} : add_neighbours(ranks_per_node, cost, widest, {ring[1], ring[2]}, probes);
     const std::array<std::size_t, 2> packs = {probes.add_pack(tokens_[1], short_tokens_),
                                               probes.add_pack(tokens_[2], short_tokens_)};
     const std::size_t copied = probes.add(middle, 1, 1);
@@ -53,7 +62,11 @@ class Reading {
       return Three{found[of[0]], found[of[1]], found[of[2]]};
     };
     const std::array<std::size_t, sizes>& wide = widest > 2 ? wide_ring : ring;
-    if (has_groups) read_exchanges(three(ring), three(wide), widest);
+    if (has_groups && rings) {
+      read_ring(three(ring));
+      read_passes(three(ring), three(wide), widest);
+    }
+    if (!rings) read_shares(three(wide), widest, cost, neighbours, found);
     read_copies(found[alone[1]], found[copied], splits ? &found[split] : nullptr);
   }
 
@@ -71,13 +84,44 @@ class Reading {
     return sharing_form(lowering.recipe.key_exchange).probed_ranks(kv_heads, lowering.recipe, lowering.mesh.hdp);
   }
 
-  // Of rings of two ranks and of groups of `widest`.
-  void read_exchanges(const Three& two, const Three& wide, std::int64_t widest) {
-    const GroupSharing sharing = group_sharing(lowering_.model, lowering_.recipe, lowering_.mesh.tp, widest);
-    const ExchangeCost cost = form_of(sharing).cost(sharing);
-    if (cost != ExchangeCost::per_step) return read_shares(two, wide, widest, cost);
-    read_ring(two);
-    read_passes(two, wide, widest);
+  enum class Place : std::uint8_t { within_node, whole_nodes, anywhere };
+
+  // Groups of the first ranks with tokens(1) and tokens(2): whose shares of attention are read.
+  struct Neighbours {
+    Place place = Place::anywhere;
+    std::int64_t ranks = 2;
+    std::array<std::size_t, 2> probes{};
+  };
+
+  // The smallest and the largest group within a node; those of two and of four whole nodes; and, with one rank in the
+  // last of two and of five nodes: as far as the pool has them. Where ranks keep a share of their own, the largest
+  // group within a node, the largest of all, and two far ranks, whose probes are `far`.
+  [[nodiscard]] std::vector<Neighbours> add_neighbours(std::int64_t ranks_per_node, ExchangeCost cost,
+                                                       std::int64_t widest, const std::array<std::size_t, 2>& far,
+                                                       Probes& probes) const {
+    const bool keeps_own = cost == ExchangeCost::per_own_share;
+    const std::int64_t pool = keeps_own ? widest : lowering_.mesh.hdp;
+    const std::int64_t node = std::min(ranks_per_node, pool);
+    std::vector<Neighbours> all;
+    const auto add = [&](Place place, std::int64_t ranks) {
+      if (ranks > pool || (!all.empty() && all.back().place == place && all.back().ranks == ranks)) return;
+      all.push_back(
+          {place, ranks, {probes.add_neighbours(tokens_[1], ranks), probes.add_neighbours(tokens_[2], ranks)}});
+    };
+    if (node > 1) add(Place::within_node, keeps_own ? node : 2);
+    if (node > 1) add(Place::within_node, node);
+    if (pool == node) return all;
+    if (keeps_own) {
+      if (node > 1) add(Place::whole_nodes, pool);
+      all.push_back({Place::anywhere, 2, far});
+      return all;
+    }
+    for (const std::int64_t nodes : {2, 4}) {
+      if (node > 1) add(Place::whole_nodes, nodes * node);
+    }
+    add(Place::anywhere, node + 1);
+    add(Place::anywhere, std::min(pool, 4 * node + 1));
+    return all;
   }
 
   void read_alone(const Probe& one, const Three& probes, const Packs& packs) {
@@ -170,57 +214,85 @@ class Reading {
               .beside_last = share(two, &RingTimes::beside_last),
               .behind = share(two, &RingTimes::behind)};
     }
-    read_others(passes, wide, widest);
+    const RingHops hop{work_.per_ring_token, work_.per_ring_step};
+    read_others(passes, [&](std::size_t i) {
+      return wide[i].total / stages_ - passes.forward.seconds(block_area(i, widest), tokens(i), widest, hop) -
+             passes.backward.seconds(block_area(i, widest), tokens(i), widest, hop);
+    });
+    work_.passes = passes;
   }
 
   // Without a ring all of a rank's area, `ranks` times a block, is one launch. What a rank gathers grows with the other
   // ranks, and of what it trades it keeps its own share. A ring that joins ranks that trade is not modelled.
-  void read_shares(const Three& two, const Three& wide, std::int64_t widest, ExchangeCost cost) {
+  void read_shares(const Three& wide, std::int64_t widest, ExchangeCost cost, const std::vector<Neighbours>& neighbours,
+                   const std::vector<Probe>& found) {
     work_.ranks_share = true;
     RingPasses passes;
-    const auto ranks = static_cast<double>(widest);
     for (const std::size_t direction : {0, 1}) {
       ProbeSamples attention;
       for (std::size_t i = 0; i < sizes; ++i) {
-        attention[i] = {tokens(i), ranks * block_area(i, widest), wide[i].directions[direction].own / stages_};
+        const double area = static_cast<double>(widest) * block_area(i, widest);
+        attention[i] = {tokens(i), area, wide[i].directions[direction].own / stages_};
       }
       const Curve all = curve_through(attention);
-      const auto shares = [&](const Three& probes) {
-        const auto sample = [&](std::size_t i) {
-          return ProbeSample{tokens(i), 0, probes[i].directions[direction].shares / stages_};
-        };
-        return line_through(sample(1), sample(2));
-      };
-      const Curve most = shares(wide);
-      const Curve least = shares(two);
       RingPass& pass = direction == 0 ? passes.forward : passes.backward;
       pass.own = {all.per_area, all.per_token, all.fixed};
       pass.step = pass.last_step = {all.per_area, 0, 0};
-      if (cost == ExchangeCost::per_own_share) {
-        const double whole = ranks / (ranks - 1);
-        pass.traded = {0, most.per_token * whole, most.fixed * whole};
-      } else {
-        const double further = std::max(1.0, ranks - 2);
-        pass.last_step = {all.per_area, least.per_token, least.fixed};
-        pass.step = {all.per_area, std::max(0.0, most.per_token - least.per_token) / further,
-                     std::max(0.0, most.fixed - least.fixed) / further};
-      }
     }
-    read_others(passes, wide, widest);
+    read_others(passes, [&](std::size_t i) {
+      double attention = 0;
+      for (const RingTimes& ring : wide[i].directions) attention += ring.own + ring.shares;
+      return (wide[i].total - attention) / stages_;
+    });
+    const auto passes_at = [&](Place place) {
+      std::vector<Neighbours> groups;
+      const auto is_there = [&](const Neighbours& group) { return group.place == place; };
+      std::copy_if(neighbours.begin(), neighbours.end(), std::back_inserter(groups), is_there);
+      return groups.empty() ? std::nullopt : std::optional(with_shares(passes, groups, cost, found));
+    };
+    work_.passes_within_node = passes_at(Place::within_node);
+    work_.passes_of_whole_nodes = passes_at(Place::whole_nodes);
+    const std::optional<RingPasses> anywhere = passes_at(Place::anywhere);
+    work_.passes = anywhere ? *anywhere : *work_.passes_within_node;
   }
 
-  // Everything but attention and what ranks exchange for it.
-  void read_others(RingPasses& passes, const Three& wide, std::int64_t widest) {
-    const auto others = [&](std::size_t i) {
-      const RingHops hop{work_.per_ring_token, work_.per_ring_step};
-      const double ring = passes.forward.seconds(block_area(i, widest), tokens(i), widest, hop) +
-                          passes.backward.seconds(block_area(i, widest), tokens(i), widest, hop);
-      return ProbeSample{tokens(i), 0, wide[i].total / stages_ - ring};
-    };
-    const Curve other = line_through(others(1), others(2));
+  // Of groups of any size, as those of the first and the last of `groups` say.
+  [[nodiscard]] RingPasses with_shares(RingPasses passes, const std::vector<Neighbours>& groups, ExchangeCost cost,
+                                       const std::vector<Probe>& found) const {
+    for (const std::size_t direction : {0, 1}) {
+      const auto shares = [&](const Neighbours& group) {
+        const auto sample = [&](std::size_t i) {
+          return ProbeSample{tokens(i + 1), 0, found[group.probes[i]].directions[direction].shares / stages_};
+        };
+        return line_through(sample(0), sample(1));
+      };
+      RingPass& pass = direction == 0 ? passes.forward : passes.backward;
+      const Curve few = shares(groups.front());
+      const Curve many = shares(groups.back());
+      const auto fewest = static_cast<double>(groups.front().ranks);
+      const auto most = static_cast<double>(groups.back().ranks);
+      if (cost == ExchangeCost::per_own_share) {
+        const double whole = most / (most - 1);
+        pass.traded = {0, many.per_token * whole, many.fixed * whole};
+        continue;
+      }
+      const auto each = [&](double of_few, double of_many) {
+        return most > fewest ? std::max(0.0, (of_many - of_few) / (most - fewest)) : of_few / (fewest - 1);
+      };
+      pass.step.per_token = each(few.per_token, many.per_token);
+      pass.step.fixed = each(few.fixed, many.fixed);
+      pass.last_step.per_token = std::max(0.0, few.per_token - (fewest - 2) * pass.step.per_token);
+      pass.last_step.fixed = std::max(0.0, few.fixed - (fewest - 2) * pass.step.fixed);
+    }
+    return passes;
+  }
+
+  // Everything but attention and what ranks exchange for it: `seconds` of a probe.
+  template <class Seconds>
+  void read_others(RingPasses& passes, const Seconds& seconds) const {
+    const Curve other = line_through({tokens(1), 0, seconds(1)}, {tokens(2), 0, seconds(2)});
     passes.per_token = other.per_token;
     passes.per_micro_batch = other.fixed;
-    work_.passes = passes;
   }
 
   // The area of the own keys of each of `ranks` ranks with tokens(i) tokens.
@@ -250,11 +322,12 @@ class Reading {
 };
 
 // The clock may hold a step of months but not a probe of four times the capacity; the probes are then smaller.
-WorkModel read_work(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine) {
+WorkModel read_work(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine,
+                    std::int64_t ranks_per_node) {
   try {
-    return Reading(lowering, capacity, machine, capacity).work();
+    return Reading(lowering, capacity, machine, capacity, ranks_per_node).work();
   } catch (const QuantityOverflow&) {
-    return Reading(lowering, capacity, machine, capacity / 4).work();
+    return Reading(lowering, capacity, machine, capacity / 4, ranks_per_node).work();
   }
 }
 
@@ -262,7 +335,7 @@ WorkModel read_work(const LoweringOptions& lowering, std::int64_t capacity, cons
 void read_traders(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine, WorkModel& work) {
   LoweringOptions ring = lowering;
   ring.recipe.key_exchange = KeyExchange::ring;
-  const WorkModel joined = read_work(ring, capacity, machine);
+  const WorkModel joined = read_work(ring, capacity, machine, work.ranks_per_node);
   work.per_ring_token = joined.per_ring_token;
   work.per_ring_step = joined.per_ring_step;
   work.traders = RingsOfTraders{.heads = common_kv_heads(lowering.model, lowering.mesh.tp),
@@ -287,10 +360,10 @@ RingHops hops_within_node(const WorkModel& work, std::int64_t ranks, const Machi
 
 WorkModel work_model_of(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine,
                         std::int64_t ranks_per_node) {
-  WorkModel work = read_work(lowering, capacity, machine);
+  WorkModel work = read_work(lowering, capacity, machine, ranks_per_node);
   work.exchange = lowering.recipe.key_exchange;
-  if (work.ranks_share && work.exchange == KeyExchange::all_to_all) read_traders(lowering, capacity, machine, work);
   work.ranks_per_node = ranks_per_node;
+  if (work.ranks_share && work.exchange == KeyExchange::all_to_all) read_traders(lowering, capacity, machine, work);
   if (ranks_per_node > 1) work.within_node = hops_within_node(work, lowering.mesh.hdp, machine);
   return work;
 }

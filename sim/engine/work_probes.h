@@ -12,6 +12,8 @@ namespace hdpsim {
 /// priced like those of a step:
 ///   - `capacity` / 2, `capacity` and 4 x `capacity` tokens per rank, each on one rank, in a ring of the first and the
 ///     last rank, and in one of the first two and the last rank, if there are so many;
+///   - where ranks share without a ring, `capacity` and 4 x `capacity` tokens per rank in groups of neighbours within a
+///     node, of whole nodes, and with one rank in the last of their nodes;
 ///   - one token on one rank;
 ///   - `capacity` and 4 x `capacity` tokens on one rank in sequences of a sixteenth of the capacity;
 ///   - `capacity` tokens on one rank with all activations offloaded and, without experts, with token-wise offload.

@@ -64,9 +64,10 @@ double WorkModel::seconds_in_this_way(double area, std::int64_t tokens, std::int
     const std::int64_t party = ranks_that_trade(ring, traders->heads, traders->most);
     if (party < ring) return seconds_of_traders(area, tokens, ring, party, hop);
   }
-  return std::max(least, passes.per_micro_batch + passes.per_token * tokens_per_rank +
-                             passes.forward.seconds(block, tokens_per_rank, ring, hop) +
-                             passes.backward.seconds(block, tokens_per_rank, ring, hop));
+  const RingPasses& group = passes_of(ring, near);
+  return std::max(least, group.per_micro_batch + group.per_token * tokens_per_rank +
+                             group.forward.seconds(block, tokens_per_rank, ring, hop) +
+                             group.backward.seconds(block, tokens_per_rank, ring, hop));
 }
 
 // In proportion to what the mean token's sequence, of 2 x area / tokens tokens, lacks.
@@ -83,7 +84,8 @@ double WorkModel::seconds_of_traders(double area, std::int64_t tokens, std::int6
   const double tokens_per_rank = static_cast<double>(tokens) / static_cast<double>(ranks);
   const double block = area / (static_cast<double>(parties) * static_cast<double>(ranks));
   const double leaves = static_cast<double>(party - 1) / static_cast<double>(party);
-  const double trading = passes.forward.traded.at(0, tokens_per_rank) + passes.backward.traded.at(0, tokens_per_rank);
+  const RingPasses& group = passes_of(party, party <= ranks_per_node * unit);
+  const double trading = group.forward.traded.at(0, tokens_per_rank) + group.backward.traded.at(0, tokens_per_rank);
   return std::max(least, ring.per_micro_batch + ring.per_token * tokens_per_rank +
                              ring.forward.seconds(block, tokens_per_rank, parties, hop) +
                              ring.backward.seconds(block, tokens_per_rank, parties, hop) + leaves * trading);
@@ -113,15 +115,26 @@ WorkModel WorkModel::lower_bound() const {
   model.per_micro_batch -= less_if_short.fixed;
   model.less_if_short = {};
   if (!ranks_share && !has_windows) return model;
-  for (RingPass* pass : {&model.passes.forward, &model.passes.backward}) {
-    for (StepCost* cost : {&pass->own, &pass->step, &pass->last_step}) {
-      const bool shares = ranks_share && cost != &pass->own;
-      if (has_windows || shares) cost->per_token = cost->fixed = 0;
-      if (less_if_short.per_area > 0) cost->per_area = 0;
+  const auto lower = [&](RingPasses& group) {
+    for (RingPass* pass : {&group.forward, &group.backward}) {
+      for (StepCost* cost : {&pass->own, &pass->step, &pass->last_step}) {
+        const bool shares = ranks_share && cost != &pass->own;
+        if (has_windows || shares) cost->per_token = cost->fixed = 0;
+        if (less_if_short.per_area > 0) cost->per_area = 0;
+      }
+      if (ranks_share) pass->traded = {};
     }
-    if (ranks_share) pass->traded = {};
-  }
+  };
+  lower(model.passes);
+  if (model.passes_within_node) lower(*model.passes_within_node);
+  if (model.passes_of_whole_nodes) lower(*model.passes_of_whole_nodes);
   return model;
+}
+
+const RingPasses& WorkModel::passes_of(std::int64_t ranks, bool near) const {
+  if (near && passes_within_node) return *passes_within_node;
+  const std::int64_t node = ranks_per_node * unit;
+  return passes_of_whole_nodes && ranks > node && ranks % node == 0 ? *passes_of_whole_nodes : passes;
 }
 
 RingHops WorkModel::hops(bool near) const {

@@ -91,6 +91,10 @@ struct WorkModel {
   std::int64_t ranks_per_node = 1;        ///< Consecutive ranks that share a node.
   std::optional<RingHops> within_node{};  ///< Empty: as any other ring.
   RingPasses passes{};                    ///< Of groups of several ranks; a pool of one rank has none.
+  /// Of groups that share a node, where ranks share without a ring. Empty: as any other.
+  std::optional<RingPasses> passes_within_node{};
+  /// Of groups that fill nodes, likewise: where a group has one rank in some node, all wait for its NICs.
+  std::optional<RingPasses> passes_of_whole_nodes{};
   /// Ranks gather keys or trade tokens for heads, in a time that depends on where they are: the steps' times per token.
   bool ranks_share = false;
   std::optional<RingsOfTraders> traders{};  ///< Where ranks trade tokens for heads.
@@ -143,6 +147,7 @@ struct WorkModel {
   [[nodiscard]] double seconds_of_traders(double area, std::int64_t tokens, std::int64_t ranks, std::int64_t party,
                                           const RingHops& hop) const;
   [[nodiscard]] RingHops hops(bool near) const;
+  [[nodiscard]] const RingPasses& passes_of(std::int64_t ranks, bool near) const;
 };
 
 }  // namespace hdpsim

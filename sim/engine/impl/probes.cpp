@@ -98,10 +98,21 @@ std::size_t Probes::add(std::int64_t tokens, std::int64_t degree, double offload
   if (degree > 1) probe.group.emplace_back(static_cast<std::size_t>(plan_.ranks - 1));
   probe.offload = offload;
   probe.token_wise = token_wise;
+  return add_probe(std::move(probe), tokens);
+}
+
+std::size_t Probes::add_neighbours(std::int64_t tokens, std::int64_t degree) {
+  MicroBatch probe;
+  for (std::int64_t rank = 0; rank < degree; ++rank) probe.group.emplace_back(static_cast<std::size_t>(rank));
+  return add_probe(std::move(probe), tokens);
+}
+
+std::size_t Probes::add_probe(MicroBatch probe, std::int64_t tokens) {
   const std::size_t index = plan_.micro_batches.size();
   probes_.insert(index);
   const std::vector<HdpRank> others = other_ranks(probe.group);
-  add(std::move(probe), tokens * degree);
+  const std::int64_t all = tokens * std::ssize(probe.group);
+  add(std::move(probe), all);
   for (const HdpRank rank : others) {
     MicroBatch alone;
     alone.group = {rank};

@@ -48,6 +48,8 @@ class Probes {
   /// Adds a probe of `tokens` tokens per rank and returns its index in the plan. Its group is the first `degree` - 1
   /// ranks and, if `degree` is above 1, the last one.
   std::size_t add(std::int64_t tokens, std::int64_t degree, double offload = 0, bool token_wise = false);
+  /// The same with the first `degree` ranks.
+  std::size_t add_neighbours(std::int64_t tokens, std::int64_t degree);
   /// The same of about as many tokens on one rank, in sequences of `each` tokens.
   std::size_t add_pack(std::int64_t tokens, std::int64_t each);
   /// The times of all micro-batches of the plan, of which the probes' count. Once, behind the last probe.
@@ -55,6 +57,7 @@ class Probes {
 
  private:
   [[nodiscard]] std::vector<HdpRank> other_ranks(const std::vector<HdpRank>& group) const;
+  std::size_t add_probe(MicroBatch probe, std::int64_t tokens);
   void add(MicroBatch micro_batch, std::int64_t tokens);
 
   const LoweringOptions& lowering_;

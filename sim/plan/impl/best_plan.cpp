@@ -12,6 +12,7 @@
 #include "sim/plan/impl/grouped_pool.h"
 #include "sim/plan/impl/loads.h"
 #include "sim/plan/impl/policies.h"
+#include "sim/plan/plan_time.h"
 #include "sim/plan/step_bounds.h"
 
 namespace hdpsim {
@@ -232,7 +233,8 @@ class BestPlan final : public Planner {
         full_(context_, options, make_algorithm, search, pool.position()),
         half_full_(with_half_the_capacity(context_), options, make_algorithm, search, pool.position()) {
     if (context_.work.others.empty()) return;
-    in_one_way_.emplace(in_one_way(context_), options, make_algorithm, PlanSearch::own, pool.position());
+    one_way_ = in_one_way(context_);
+    in_one_way_.emplace(one_way_, options, make_algorithm, PlanSearch::own, pool.position());
   }
 
   [[nodiscard]] bool may_refuse() const override { return false; }
@@ -243,14 +245,32 @@ class BestPlan final : public Planner {
     const OrderedBatch ordered(batch, step);
     Contest contest(context_, effort);
     full_.propose(ordered, effort, contest);
-    if (effort.asks_others() && !is_near_the_bound(batch, contest)) ask(ordered, effort, contest);
+    const bool asks = effort.asks_others() && !is_near_the_bound(batch, contest);
+    if (asks) ask(ordered, effort, contest);
     Plan best = contest.take();
+    if (asks && in_one_way_) best = shorter(std::move(best), best_in_one_way(ordered, effort));
     best.policy = "hdp-balance";
     best.capacity = context_.capacity;
     return best;
   }
 
  private:
+  // In a contest of its own: where estimates are far from simulated steps, as of a pipeline's, those of other ways
+  // would keep it out.
+  [[nodiscard]] Plan best_in_one_way(const OrderedBatch& batch, const Effort& effort) const {
+    Contest contest(one_way_, effort);
+    in_one_way_->propose(batch, effort, contest);
+    return contest.take();
+  }
+
+  [[nodiscard]] Plan shorter(Plan a, Plan b) const {
+    const auto seconds = [&](const Plan& plan) {
+      if (context_.simulated_seconds) return context_.simulated_seconds(plan);
+      return plan_time(plan, context_.work).step(context_.stages);
+    };
+    return seconds(b) < seconds(a) ? std::move(b) : std::move(a);
+  }
+
   // Where the plan of many sequences is so near its bound, it is not worth the time that other policies take.
   [[nodiscard]] bool is_near_the_bound(const Batch& batch, const Contest& contest) const {
     constexpr double near = 1.015;
@@ -271,6 +291,7 @@ class BestPlan final : public Planner {
   }
 
   PlanningContext context_;
+  PlanningContext one_way_;  // with in_one_way_
   Proposers full_;
   Proposers half_full_;
   std::optional<Proposers> in_one_way_;  // where groups may choose: other sizes of groups suit one way

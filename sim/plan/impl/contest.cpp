@@ -14,6 +14,8 @@ namespace {
 // are straight lines, and it does not know how the stages of pipelines and the ranks of waves wait for each other.
 constexpr double slack_of_rings = 0.12;
 constexpr double slack_of_waves = 0.3;
+constexpr double slack_of_the_last = 0.02;  // where no more than a few are simulated
+constexpr std::size_t the_last = 3;
 
 // The work model knows what rings of whole sequences take, but not how chunks and served queries wait.
 bool knows_its_price(const Plan& plan) {
@@ -71,6 +73,7 @@ Contest::Contest(const PlanningContext& context, const Effort& effort)
     : context_(context),
       in_waves_(context.stages > 1 || context.expert_ranks > 1),
       simulates_(context.simulated_seconds && effort.simulates()),
+      simulates_the_last_(context.simulated_seconds && !simulates_ && effort.simulates_the_last()),
       slack_(simulates_ ? (in_waves_ ? slack_of_waves : slack_of_rings) : 0),
       most_simulated_(effort.times(in_waves_ ? 20 : 10)) {}
 
@@ -80,7 +83,7 @@ void Contest::enter(Plan plan) {
     plan = in_expert_waves(std::move(plan), context_.expert_ranks, context_.expert_padding);
   }
   choose_ways(plan, context_.work);
-  const double seconds = plan_time(plan, context_.work).step(context_.stages);
+  const double seconds = estimate(plan);
   if (!entries_.empty() && (tokens_held(plan) > context_.capacity || seconds >= limit())) return;
   const bool is_priced = knows_its_price(plan);
   if (!simulates_ && !is_priced) return;
@@ -88,6 +91,19 @@ void Contest::enter(Plan plan) {
   if (is_known(plan, seconds)) return;
   if (is_priced) shortest_ = std::min(shortest_, seconds);
   entries_.push_back({std::move(plan), seconds, is_priced});
+}
+
+double Contest::estimate(const Plan& plan) const {
+  const std::vector<double> speeds = context_.rank_speeds ? context_.rank_speeds(plan.step) : std::vector<double>{};
+  if (speeds.empty()) return plan_time(plan, context_.work).step(context_.stages);
+  PlanClock clock(plan.schedule.size());
+  for (const MicroBatchId id : order_of_execution(plan)) {
+    const MicroBatch& micro_batch = plan.micro_batches[id.index()];
+    double slowest = std::numeric_limits<double>::infinity();
+    for (const HdpRank rank : micro_batch.group) slowest = std::min(slowest, speeds.at(rank.index()));
+    clock.run(micro_batch.group, micro_batch_seconds(micro_batch, plan.layers, context_.work) / slowest);
+  }
+  return clock.time().step(context_.stages);
 }
 
 // Short pieces on many ranks take longer than the straight lines of the work model say.
@@ -98,20 +114,21 @@ void Contest::enter_checked(Plan plan, double seconds) {
     const Plan part = alone_on(static_cast<std::size_t>(last - finish.begin()), plan);
     seconds += context_.simulated_seconds(part) - plan_time(part, context_.work).step(context_.stages);
   }
-  if (seconds >= shortest_) return;
-  shortest_ = seconds;
-  entries_.clear();
+  if (seconds >= shortest_ * (1 + slack_of_the_last)) return;
+  shortest_ = std::min(shortest_, seconds);
   entries_.push_back({std::move(plan), seconds, true});
+  const auto longer = [](const Entry& a, const Entry& b) { return a.seconds < b.seconds; };
+  if (entries_.size() > (simulates_the_last_ ? the_last : 1)) {
+    entries_.erase(std::max_element(entries_.begin(), entries_.end(), longer));
+  }
 }
 
 Plan Contest::take() {
   const auto shorter = [](const Entry& a, const Entry& b) { return a.seconds < b.seconds; };
-  if (simulates_) {
-    std::stable_sort(entries_.begin(), entries_.end(), shorter);
-    simulate();
-  }
+  std::stable_sort(entries_.begin(), entries_.end(), shorter);
+  if (simulates_ || simulates_the_last_) simulate();
   Entry& best = *std::min_element(entries_.begin(), entries_.end(), shorter);
-  if (simulates_) try_one_way(best);
+  if (simulates_ || simulates_the_last_) try_one_way(best);
   return std::move(best.plan);
 }
 
@@ -137,7 +154,7 @@ bool Contest::is_known(const Plan& plan, double seconds) const {
 
 void Contest::simulate() {
   std::int64_t priced = 0;
-  const double last = limit();
+  const double last = simulates_ ? limit() : shortest_ * (1 + slack_of_the_last);
   std::erase_if(entries_, [&](const Entry& entry) {
     return entry.seconds >= last || (entry.is_priced && ++priced > most_simulated_);
   });

@@ -21,6 +21,8 @@ struct Effort {
   [[nodiscard]] bool asks_others() const { return size <= small; }
   /// Whether simulated steps decide.
   [[nodiscard]] bool simulates() const { return size <= 4 * small; }
+  /// Whether they decide between the last few.
+  [[nodiscard]] bool simulates_the_last() const { return size <= 32 * small; }
 
  private:
   static constexpr std::int64_t small = 4096;
@@ -50,6 +52,8 @@ class Contest {
     bool is_priced;  ///< The work model knows its time.
   };
 
+  /// Seconds by the work model and the speeds of ranks that planners know.
+  [[nodiscard]] double estimate(const Plan& plan) const;
   [[nodiscard]] bool is_known(const Plan& plan, double seconds) const;
   void enter_checked(Plan plan, double seconds);
   void simulate();
@@ -58,6 +62,7 @@ class Contest {
   const PlanningContext& context_;
   bool in_waves_;
   bool simulates_;
+  bool simulates_the_last_;
   double slack_;  ///< By how much the work model may be wrong about which of two plans is shorter.
   std::int64_t most_simulated_;
   std::vector<Entry> entries_;

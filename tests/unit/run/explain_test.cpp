@@ -85,6 +85,22 @@ TEST_CASE("planners know that packs of short sequences fill a device sooner than
   }
 }
 
+TEST_CASE("planners know what groups of whole nodes gather and trade, whatever the lengths of sequences", "[explain]") {
+  for (const char* way : {"all_gather", "a2a"}) {
+    for (const char* length : {"1Ki", "128Ki"}) {
+      CAPTURE(way, length);
+      const Study study =
+          StudyFile(test::good_study)
+              .load({"cluster={preset: h100-rail, gpus: 64}", "model={preset: llama-7b}", "profile=h100-published",
+                     fmt::format("mesh={{tp: 4, capacity: 16Ki, cp_comm_type: {}}}", way), "plans=[static: {cp: 8}]",
+                     fmt::format("data={{lengths: {{fixed: {}}}, context: 128Ki, tokens_per_step: 2Mi, steps: 1}}",
+                                 length)});
+      const Explanation told = explain(study.points[0], 0, 0);
+      CHECK(std::abs(told.distance.unknown_to_plan.seconds()) < 0.03 * told.step_time.seconds());
+    }
+  }
+}
+
 TEST_CASE("kernels twice as fast never gain more than half of their time, however attention is computed", "[explain]") {
   // Small kernels, which wait for the host that issues them.
   const StudyFile file(test::good_study);
