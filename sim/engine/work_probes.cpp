@@ -93,9 +93,9 @@ class Reading {
     std::array<std::size_t, 2> probes{};
   };
 
-  // The smallest and the largest group within a node; those of two and of four whole nodes; and, with one rank in the
-  // last of two and of five nodes: as far as the pool has them. Where ranks keep a share of their own, the largest
-  // group within a node, the largest of all, and two far ranks, whose probes are `far`.
+  // The smallest and the largest group within a node; those of two and of four whole nodes; two far ranks, whose probes
+  // are `far`, and ranks of whole nodes and one more: as far as the pool has them. Where ranks keep a share of their
+  // own, the largest group within a node, the largest of all, and the two far ranks.
   [[nodiscard]] std::vector<Neighbours> add_neighbours(std::int64_t ranks_per_node, ExchangeCost cost,
                                                        std::int64_t widest, const std::array<std::size_t, 2>& far,
                                                        Probes& probes) const {
@@ -119,8 +119,9 @@ class Reading {
     for (const std::int64_t nodes : {2, 4}) {
       if (node > 1) add(Place::whole_nodes, nodes * node);
     }
-    add(Place::anywhere, node + 1);
-    add(Place::anywhere, std::min(pool, 4 * node + 1));
+    all.push_back({Place::anywhere, 2, far});
+    const std::int64_t nodes = pool > 4 * node ? 4 : pool > 2 * node ? 2 : 1;
+    add(Place::anywhere, nodes * node + 1);
     return all;
   }
 

@@ -230,7 +230,7 @@ plans: [static: {{cp: 1}}]
 }
 
 // What ranks gather or trade takes another share of the links in a node and between nodes for every shape of a group,
-// of which planners know one: the last rank of a group is on the other node here, the others mostly are not.
+// of which planners know a few: the last rank of a group is on the other node here, the others mostly are not.
 TEST_CASE("planners know what a group gathers or trades within a third, and within a tenth on average", "[probes]") {
   constexpr double most = 0.35;
   constexpr double mean = 0.1;
