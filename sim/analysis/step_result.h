@@ -47,8 +47,7 @@ struct StepResult {
   std::int64_t tokens_held = 0;  ///< The most tokens that a micro-batch leaves on a device of its ranks.
   double model_flops = 0;        ///< Useful FLOPs of the batch: see model_flops().
   Duration time;
-  Duration
-      bound;  ///< No plan of the batch on this mesh takes less: PointStep::bound() and least_ending().
+  Duration bound;  ///< No plan of the batch on this mesh takes less: PointStep::bound() and least_ending().
   Breakdown mean;  ///< Mean over ranks; sums to `time`.
   BusyTimes busy;
   EvidenceSums evidence{};  ///< Evidence of the kernels, summed over ranks.

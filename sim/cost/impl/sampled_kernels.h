@@ -49,8 +49,8 @@ class LogCurve {
 /// is rounded up to whole tiles, so that time grows with length inside a tile too.
 ///
 /// Where a kernel packs heads (AttentionCurve::packs_heads), a tile of T rows holds the queries of T / g tokens for the
-/// g heads that share keys, as FlashAttention-3 does where it fills tiles better (hopper/heuristics.h, should_pack_gqa):
-/// a document of few tokens then costs one tile for g heads.
+/// g heads that share keys, as FlashAttention-3 does where it fills tiles better (hopper/heuristics.h,
+/// should_pack_gqa): a document of few tokens then costs one tile for g heads.
 class AttentionKernel {
  public:
   AttentionKernel(const AttentionCurve& curve, std::int64_t multiprocessors);

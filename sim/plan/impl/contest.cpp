@@ -117,17 +117,15 @@ void Contest::enter_checked(Plan plan, double seconds) {
   if (seconds >= shortest_ * (1 + slack_of_the_last)) return;
   shortest_ = std::min(shortest_, seconds);
   entries_.push_back({std::move(plan), seconds, true});
-  const auto longer = [](const Entry& a, const Entry& b) { return a.seconds < b.seconds; };
   if (entries_.size() > (simulates_the_last_ ? the_last : 1)) {
-    entries_.erase(std::max_element(entries_.begin(), entries_.end(), longer));
+    entries_.erase(std::max_element(entries_.begin(), entries_.end(), is_shorter));
   }
 }
 
 Plan Contest::take() {
-  const auto shorter = [](const Entry& a, const Entry& b) { return a.seconds < b.seconds; };
-  std::stable_sort(entries_.begin(), entries_.end(), shorter);
+  std::stable_sort(entries_.begin(), entries_.end(), is_shorter);
   if (simulates_ || simulates_the_last_) simulate();
-  Entry& best = *std::min_element(entries_.begin(), entries_.end(), shorter);
+  Entry& best = *std::min_element(entries_.begin(), entries_.end(), is_shorter);
   if (simulates_ || simulates_the_last_) try_one_way(best);
   return std::move(best.plan);
 }

@@ -51,6 +51,7 @@ class Contest {
     double seconds;
     bool is_priced;  ///< The work model knows its time.
   };
+  static bool is_shorter(const Entry& a, const Entry& b) { return a.seconds < b.seconds; }
 
   /// Seconds by the work model and the speeds of ranks that planners know.
   [[nodiscard]] double estimate(const Plan& plan) const;

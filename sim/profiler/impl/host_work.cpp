@@ -14,12 +14,6 @@ bool is_attention_work(DeviceActivity activity) {
   return activity == DeviceActivity::attention_forward || activity == DeviceActivity::attention_backward;
 }
 
-DeviceActivity activity_of_message(std::string_view name) {
-  const auto kind = message_kind_of(name);
-  return kind ? static_cast<DeviceActivity>(static_cast<int>(DeviceActivity::send_recv) + static_cast<int>(*kind))
-              : DeviceActivity::other_collective;
-}
-
 /// The events of one thread that have begun and not ended, the outermost first.
 class CallStack {
  public:
@@ -104,7 +98,7 @@ HostEvent host_event(const ProfilerEvent& operation) {
       event.kind = HostEvent::Kind::transfer;
       [[fallthrough]];
     case OperatorClass::message:
-      event.activity = activity_of_message(operation.name);
+      event.activity = activity_of_message(message_kind_of(operation.name));
       break;
     case OperatorClass::frame:
       event.kind = HostEvent::Kind::frame;

@@ -14,30 +14,12 @@ DeviceActivity activity_of_attention(const TrainingRange& name) {
                                                              : DeviceActivity::attention_backward;
 }
 
-DeviceActivity activity_of_kernel(const ProfilerEvent& event) {
+DeviceActivity activity_of(const ProfilerEvent& event) {
   if (event.category != "kernel") return DeviceActivity::copy;
-  switch (kernel_kind(event.name).kind) {
-    case KernelClass::attention_forward:
-      return DeviceActivity::attention_forward;
-    case KernelClass::attention_backward:
-      return DeviceActivity::attention_backward;
-    case KernelClass::product:
-      return DeviceActivity::product;
-    case KernelClass::memory_bound:
-      return DeviceActivity::memory_bound;
-    case KernelClass::collective: {
-      auto kind = message_kind_of(event.name);
-      if (!kind) kind = message_kind_of(event.collective);
-      return kind ? static_cast<DeviceActivity>(static_cast<int>(DeviceActivity::send_recv) + static_cast<int>(*kind))
-                  : DeviceActivity::other_collective;
-    }
-    case KernelClass::copy:
-    case KernelClass::fill:
-      return DeviceActivity::copy;
-    case KernelClass::unknown:
-      break;
-  }
-  return DeviceActivity::unknown;
+  const KernelClass own = kernel_kind(event.name).kind;
+  if (own != KernelClass::collective) return activity_of_kernel(own, std::nullopt);
+  const auto named = message_kind_of(event.name);
+  return activity_of_message(named ? named : message_kind_of(event.collective));
 }
 
 template <class Ranges>
@@ -102,7 +84,7 @@ void RangeTrace::add(const ProfilerEvent& event) {
 
 void RangeTrace::add_kernel(const ProfilerEvent& event) {
   require_room(kernels_.size(), event);
-  kernels_.push_back({{event.begin_us, event.begin_us + event.duration_us, activity_of_kernel(event)},
+  kernels_.push_back({{event.begin_us, event.begin_us + event.duration_us, activity_of(event)},
                       event.correlation,
                       event.stream >= 0 ? event.stream : event.thread});
 }

@@ -268,28 +268,8 @@ class RankAnalysis {
   }
 
   [[nodiscard]] DeviceActivity activity_of(const RankKernel& kernel) const {
-    switch (class_of(trace_, kernel)) {
-      case KernelClass::attention_forward:
-        return DeviceActivity::attention_forward;
-      case KernelClass::attention_backward:
-        return DeviceActivity::attention_backward;
-      case KernelClass::product:
-        return DeviceActivity::product;
-      case KernelClass::memory_bound:
-        return DeviceActivity::memory_bound;
-      case KernelClass::collective: {
-        const NamedMessage& message = message_of(kernel);
-        if (!message.kind) return DeviceActivity::other_collective;
-        return static_cast<DeviceActivity>(static_cast<int>(DeviceActivity::send_recv) +
-                                           static_cast<int>(*message.kind));
-      }
-      case KernelClass::copy:
-      case KernelClass::fill:
-        return DeviceActivity::copy;
-      case KernelClass::unknown:
-        break;
-    }
-    return DeviceActivity::unknown;
+    const KernelClass own = class_of(trace_, kernel);
+    return activity_of_kernel(own, own == KernelClass::collective ? message_of(kernel).kind : std::nullopt);
   }
 
   [[nodiscard]] RankRecording rank(const std::string& file) const {

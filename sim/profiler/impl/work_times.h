@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "sim/base/layered_times.h"
@@ -14,6 +15,11 @@ struct Work {
   double end = 0;
   DeviceActivity activity = DeviceActivity::idle;
 };
+
+/// A message of this kind; empty: of a kind that is not known.
+[[nodiscard]] DeviceActivity activity_of_message(std::optional<MessageKind> kind);
+/// What a kernel of this class does; `message` is the kind of a collective, if it is known.
+[[nodiscard]] DeviceActivity activity_of_kernel(KernelClass kernel, std::optional<MessageKind> message);
 
 /// Seconds by activity.
 using ActivitySeconds = std::array<double, device_activities>;

@@ -55,7 +55,8 @@ class HDP:
     `group`: a process group, or a DeviceMesh of one dimension; by default all processes. Rank i of plans is the i-th of
     it. `exchange`: how keys reach queries: `plan` as the plan says, otherwise `ring`, `all_gather`, `group_cast` or
     `a2a`; the gradients are the same. `a2a_ranks`: the most ranks that trade heads under a2a, as `mesh.a2a_ranks` of the
-    study, which plans do not state; 0 is as many as can. `attention`: `auto`, `flash_attn`, `varlen_attn`, `aten` or `plain` (see kernels).
+    study, which plans do not state; 0 is as many as can. `attention`: `auto`, `flash_attn`, `varlen_attn`, `aten` or
+    `plain` (see kernels).
     `time_limit`: seconds for any single wait, after which every rank tells what all were doing. `token_wise`: what to
     do with micro-batches that offload token by token: `refuse`, or `offload` for whole tensors instead.
     """
