@@ -569,8 +569,10 @@ def ranks_that_leave(rank, port, plans, how):
     leaver = 1
 
     def forward(part):
-        if rank == leaver and how == "dies":
+        if rank == leaver and how in ("dies", "has gone"):
             os._exit(0)
+        if how == "has gone":  # before the others start a message, in place of while they wait for one
+            time.sleep(2)
         if rank == leaver and how == "hangs":
             time.sleep(16)
             os._exit(0)
@@ -584,6 +586,7 @@ def ranks_that_leave(rank, port, plans, how):
         text = str(error)
         assert time.perf_counter() - begin < 40, "that took long"
         said = {"dies": "(no sign of life for ",
+                "has gone": "(no sign of life for ",
                 "hangs": "rank 1: step 3, micro-batch 0, forward",
                 "raises": "rank 1: FAILED in step 3, micro-batch 0, forward: ValueError: a mistake of the user"}[how]
         assert "rank 1: " in text and said in text or "the store does not answer" in text, text
@@ -628,7 +631,7 @@ def main():
                   "served": cases.cut_by_hand("served", moved=[[0, 10, 8, 0], [3, 2, 20, 3]])})
     print(f"{time.perf_counter() - begin:6.1f} s  {len(plans)} plans", flush=True)
     start(all_checks, plans, only)
-    for how in ("dies", "hangs", "raises"):
+    for how in ("dies", "has gone", "hangs", "raises"):
         if not only or only == how:
             start(ranks_that_leave, plans, how)
 

@@ -50,8 +50,12 @@ class Messages:
                 held.append(buffer)
                 operations.append(self._operation(dist.irecv, buffer, peer))
                 peers.append(f"from {peer}")
-        works = dist.batch_isend_irecv(operations) if operations else []
-        return Pending(works, held, arriving, ", ".join(peers), self.watch)
+        words = ", ".join(peers)
+        works = []
+        if operations:
+            with self.watch.waiting(f"messages {words}"):  # a connection that has gone is seen here or in wait()
+                works = dist.batch_isend_irecv(operations)
+        return Pending(works, held, arriving, words, self.watch)
 
     def _sendable(self, tensor: Tensor) -> Tensor:
         return tensor.cpu() if self._by_host and tensor.is_cuda else tensor

@@ -36,8 +36,8 @@ def sum_over_ranks(parameters: list[torch.nn.Parameter], loss: torch.Tensor, gro
             parameter.grad = torch.zeros_like(parameter)
     buckets = _buckets([parameter.grad for parameter in used])
     flats = [torch.cat([gradient.reshape(-1) for gradient in bucket]) for bucket in buckets]
-    works = [dist.all_reduce(flat, group=group, async_op=True) for flat in flats]
     with watch.waiting("the sum of gradients"):
+        works = [dist.all_reduce(flat, group=group, async_op=True) for flat in flats]
         for bucket, flat, work in zip(buckets, flats, works):
             watch.wait(work)
             for gradient, part in zip(bucket, flat.split([gradient.numel() for gradient in bucket])):
