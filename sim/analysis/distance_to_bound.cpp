@@ -9,12 +9,12 @@
 namespace hdpsim {
 
 DistanceToBound distance_to_bound(const PlannedTime& planned, Duration step) {
-  const std::vector<double>& busy = planned.estimate.busy;
+  const std::vector<double>& busy = planned.busy;
   HDPSIM_CHECK(!busy.empty(), "a plan without ranks");
   const double sum = std::accumulate(busy.begin(), busy.end(), 0.0);
   const Duration mean = Duration::seconds(sum / static_cast<double>(busy.size()));
   const Duration most = Duration::seconds(*std::max_element(busy.begin(), busy.end()));
-  const Duration estimate = Duration::seconds(planned.estimate.step(planned.stages));
+  const Duration estimate = Duration::seconds(planned.estimate);
   return {.bound = planned.bound + planned.ending,
           .reason = planned.reason,
           .ending = planned.ending,

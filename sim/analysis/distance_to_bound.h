@@ -1,7 +1,8 @@
 #pragma once
 
+#include <vector>
+
 #include "sim/base/units.h"
-#include "sim/plan/plan_time.h"
 #include "sim/plan/step_bounds.h"
 
 namespace hdpsim {
@@ -23,9 +24,9 @@ struct DistanceToBound {
 struct PlannedTime {
   Duration bound;           ///< Of any plan of the batch, without what follows the last pass.
   const char* reason = "";  ///< StepBounds::reason() of it.
-  PlanTime estimate;
-  std::int64_t stages = 1;  ///< Of every rank's pipeline.
-  Duration ending;          ///< What follows in any plan.
+  std::vector<double> busy;  ///< Seconds by rank, PlanTime::busy.
+  double estimate = 0;       ///< Seconds of its step, StudyPoint::estimate().
+  Duration ending;           ///< What follows in any plan.
 };
 
 /// `step`: the time as simulated. Requires a rank (checked).

@@ -73,6 +73,20 @@ double micro_batch_seconds(const MicroBatch& micro_batch, std::int64_t layers, c
          longest_alone(micro_batch, work);
 }
 
+std::vector<PassSeconds> pass_seconds(const Plan& plan, const WorkModel& work) {
+  std::vector<PassSeconds> seconds;
+  seconds.reserve(plan.micro_batches.size());
+  for (const MicroBatch& micro_batch : plan.micro_batches) {
+    const double whole = micro_batch_seconds(micro_batch, plan.layers, work);
+    const std::int64_t tokens = micro_batch.tokens_per_rank();
+    const double area = micro_batch.area() / static_cast<double>(micro_batch.group.size());
+    const double computed = work.compute_seconds(area, tokens);
+    const double share = computed > 0 ? work.forward_seconds(area, tokens) / computed : work.forward_of_tokens;
+    seconds.push_back({.forward = share * whole, .backward = (1 - share) * whole});
+  }
+  return seconds;
+}
+
 void PlanClock::run(std::span<const HdpRank> group, double seconds) {
   double start = 0;
   for (const HdpRank rank : group) start = std::max(start, time_.finish[rank.index()]);

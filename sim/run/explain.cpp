@@ -147,8 +147,8 @@ Explanation explain(const StudyPoint& point, std::size_t plan, std::int64_t step
   Explanation told = explanation_of(program, simulate_plan(program, *world, conditions_of(point)), world->machine());
   told.distance = distance_to_bound({.bound = planned.bound(world->machine().speed),
                                      .reason = planned.bounds().reason(),
-                                     .estimate = plan_time(planned.plan, point.work),
-                                     .stages = point.spec.mesh.pp,
+                                     .busy = plan_time(planned.plan, point.work).busy,
+                                     .estimate = point.estimate(planned.plan),
                                      .ending = least_ending(program, world->machine())},
                                     told.step_time);
   WhatIfs(point, program, told).try_all();

@@ -10,7 +10,6 @@
 #include "sim/plan/expert_waves.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
-#include "sim/plan/plan_time.h"
 #include "sim/run/plan_documents.h"
 #include "sim/run/step.h"
 
@@ -145,7 +144,7 @@ LivePlan LivePlanner::plan(const std::vector<std::int64_t>& lengths, const std::
     if (step_ == taken.step + 1) step_ = before;
     throw;
   }
-  live.estimate_s = plan_time(live.document.plan, point_.work).step(point_.spec.mesh.pp);
+  live.estimate_s = point_.estimate(live.document.plan);
   for (const Sequence& sequence : taken.batch.sequences) {
     const auto name = taken.names.find(sequence.document);
     if (name == taken.names.end()) continue;

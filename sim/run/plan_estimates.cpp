@@ -1,6 +1,7 @@
 #include "sim/run/plan_estimates.h"
 
 #include <numeric>
+#include <vector>
 
 #include "sim/plan/plan_time.h"
 #include "sim/run/step.h"
@@ -9,9 +10,9 @@ namespace hdpsim {
 namespace {
 
 PlanEstimate estimate(const Plan& plan, const StudyPoint& point) {
-  const PlanTime time = plan_time(plan, point.work);
-  const double step = time.step(point.spec.mesh.pp);
-  const double busy = std::accumulate(time.busy.begin(), time.busy.end(), 0.0) / static_cast<double>(plan.ranks);
+  const std::vector<double> of_ranks = plan_time(plan, point.work).busy;
+  const double step = point.estimate(plan);
+  const double busy = std::accumulate(of_ranks.begin(), of_ranks.end(), 0.0) / static_cast<double>(plan.ranks);
   return {.name = {},
           .micro_batches = std::ssize(plan.micro_batches),
           .step = step,

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "sim/plan/plan_check.h"
 #include "sim/program/chunk_map.h"
 #include "sim/program/schedule.h"
+#include "sim/program/schedule_time.h"
 #include "sim/study/capacity.h"
 #include "sim/study/sharing_choice.h"
 
@@ -131,6 +133,13 @@ std::int64_t probed_tokens(const PointSpec& spec) {
   return step > 0 ? std::min(spec.capacity, step) : spec.capacity;
 }
 
+std::function<double(const Plan&, std::span<const PassSeconds>)> seconds_in_order(const PointSpec& spec) {
+  if (spec.mesh.pp == 1 && expert_ranks(spec.mesh.experts(), spec.mesh.tp) == 1) return {};
+  return [stages = spec.mesh.pp, options = spec.pipeline](const Plan& plan, std::span<const PassSeconds> seconds) {
+    return schedule_seconds(Pipeline(plan, stages, options), seconds);
+  };
+}
+
 }  // namespace
 
 PlanningContext planning_context(const PointSpec& spec, const Job& on) {
@@ -154,7 +163,8 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
           .host_tokens = host_tokens(share - host_states(job, share), job, spec.capacity),
           .offload_room =
               offloads ? std::optional(offload_room(job, room_of(spec), spec.batch, spec.capacity)) : std::nullopt,
-          .rank_speeds = known_speeds(on, spec.mesh.hdp, spec.knows, spec.cluster, spec.conditions.faults)};
+          .rank_speeds = known_speeds(on, spec.mesh.hdp, spec.knows, spec.cluster, spec.conditions.faults),
+          .seconds_in_order = seconds_in_order(spec)};
 }
 
 std::shared_ptr<const WorkModel> work_in_any_way(const WorkModel& own, const PointSpec& spec, const Job& on) {
@@ -195,6 +205,10 @@ PlanRefused::PlanRefused(const InputError& said, std::int64_t step) : InputError
 Flops PointStep::model_flops() const {
   const PointSpec& spec = point.spec;
   return hdpsim::model_flops(spec.model, batch, kept_copies(spec.model, point.lowering().experts), spec.recipe);
+}
+
+double StudyPoint::estimate(const Plan& plan) const {
+  return estimated_step(plan, work, spec.mesh.pp, spec.pipeline);
 }
 
 StepBounds PointStep::bounds() const {

@@ -104,6 +104,8 @@ struct StudyPoint {
   [[nodiscard]] PointStep planned(std::size_t plan, std::int64_t step, Batch batch) const;
   /// What no plan of the batch beats on the mesh, by the costs that its planners know. O(n + ranks).
   [[nodiscard]] StepBounds bounds(const Batch& batch) const;
+  /// What the planners' model says of a step's seconds. `plan` must be sound.
+  [[nodiscard]] double estimate(const Plan& plan) const;
   /// Worlds that the point's `uncertainty` asks for, which it must have. The point must outlive them.
   [[nodiscard]] UncertaintyProbes probes() const;
 

@@ -151,9 +151,14 @@ class Proposers {
   }
 
   /// The plans of other policies.
-  void propose_others(const OrderedBatch& batch, Contest& contest) const {
+  void propose_others(const OrderedBatch& batch, const Effort& effort, Contest& contest) const {
     for (const auto& other : others_) enter(*other, batch, contest);
+    if (!in_waves() && !effort.asks_all_others()) return;
+    for (const auto& other : long_others_) enter(*other, batch, contest);
   }
+
+  /// Whether ranks wait for each other, in pipelines or in waves of experts.
+  [[nodiscard]] bool in_waves() const { return context_.stages > 1 || context_.expert_ranks > 1; }
 
  private:
   // Those of groups that suit the nodes, and the least.
@@ -194,20 +199,16 @@ class Proposers {
     }
   }
 
-  [[nodiscard]] bool in_waves() const { return context_.stages > 1 || context_.expert_ranks > 1; }
-
-  // The other policies with their defaults, as far as they suit the pool. Those that take long have found better packs
-  // for ranks that wait for each other, and nothing worth their time elsewhere.
+  // The other policies with their defaults, as far as they suit the pool.
   void add_others(const Position& position) {
     for (const PolicyKind& kind : policies()) {
       if (kind.name == "hdp-balance" || kind.name == "hdp-naive" || kind.name == "static") continue;
-      if (kind.takes_long && !in_waves()) continue;
       Diagnostics found;
       const Value no_options = Value::map(position);
       const auto options = kind.read(no_options, found);
       PoolFit pool(no_options, as_authors_know_it_, found);
       auto planner = options->planner(pool);
-      if (found.empty()) others_.push_back(std::move(planner));
+      if (found.empty()) (kind.takes_long ? long_others_ : others_).push_back(std::move(planner));
     }
   }
 
@@ -219,10 +220,12 @@ class Proposers {
   std::unique_ptr<Planner> naive_;
   std::vector<std::pair<std::int64_t, std::unique_ptr<Planner>>> meshes_;  // by cp
   std::vector<std::unique_ptr<Planner>> others_;
+  // Those that take long have found better packs for ranks that wait for each other, and little elsewhere.
+  std::vector<std::unique_ptr<Planner>> long_others_;
 };
 
-PlanningContext with_half_the_capacity(PlanningContext context) {
-  context.capacity = divided(context.capacity, 2);
+PlanningContext with_capacity(PlanningContext context, std::int64_t capacity) {
+  context.capacity = capacity;
   return context;
 }
 
@@ -230,8 +233,11 @@ class BestPlan final : public Planner {
  public:
   BestPlan(const PoolFit& pool, const BalanceOptions& options, const MakeAlgorithm& make_algorithm, PlanSearch search)
       : context_(search == PlanSearch::all ? in_any_way(pool.context()) : pool.context()),
-        full_(context_, options, make_algorithm, search, pool.position()),
-        half_full_(with_half_the_capacity(context_), options, make_algorithm, search, pool.position()) {
+        full_(context_, options, make_algorithm, search, pool.position()) {
+    for (std::int64_t part = 2; part <= 32; part *= 2) {
+      const PlanningContext less = with_capacity(context_, divided(context_.capacity, part));
+      less_full_.emplace_back(less, options, make_algorithm, search, pool.position());
+    }
     if (context_.work.others.empty()) return;
     one_way_ = in_one_way(context_);
     in_one_way_.emplace(one_way_, options, make_algorithm, PlanSearch::own, pool.position());
@@ -281,19 +287,24 @@ class BestPlan final : public Planner {
   }
 
   // Policies fill ranks as far as they can. What suits ranks that hold less often suits pipelines, which then have more
-  // and shorter micro-batches, and keeps a device with more memory from being slower than one with less.
+  // and shorter micro-batches, and keeps a device with more memory from being slower than one with less. Elsewhere less
+  // and less is tried as long as it helps.
   void ask(const OrderedBatch& batch, const Effort& effort, Contest& contest) const {
-    full_.propose_others(batch, contest);
+    full_.propose_others(batch, effort, contest);
     if (in_one_way_) in_one_way_->propose(batch, effort, contest);
-    if (!half_full_.hold(batch.order.front().tokens)) return;
-    half_full_.propose(batch, effort, contest);
-    half_full_.propose_others(batch, contest);
+    for (const Proposers& less_full : less_full_) {
+      if (!less_full.hold(batch.order.front().tokens)) return;
+      const double before = contest.shortest();
+      less_full.propose(batch, effort, contest);
+      less_full.propose_others(batch, effort, contest);
+      if (!full_.in_waves() && contest.shortest() >= before) return;
+    }
   }
 
   PlanningContext context_;
   PlanningContext one_way_;  // with in_one_way_
   Proposers full_;
-  Proposers half_full_;
+  std::vector<Proposers> less_full_;     // with a half, a quarter, ... of the capacity
   std::optional<Proposers> in_one_way_;  // where groups may choose: other sizes of groups suit one way
 };
 

@@ -11,9 +11,11 @@ namespace hdpsim {
 namespace {
 
 // By how much the work model may be wrong about which of two plans is shorter, as a share: its times of micro-batches
-// are straight lines, and it does not know how the stages of pipelines and the ranks of waves wait for each other.
+// are straight lines, and at first it does not know how the stages of pipelines and the ranks of waves wait for each
+// other.
 constexpr double slack_of_rings = 0.12;
-constexpr double slack_of_waves = 0.3;
+constexpr double slack_of_waves = 0.6;
+constexpr double slack_in_order = 0.15;     // once it does
 constexpr double slack_of_the_last = 0.02;  // where no more than a few are simulated
 constexpr std::size_t the_last = 3;
 
@@ -59,6 +61,12 @@ void choose_ways(Plan& plan, const WorkModel& work) {
   }
 }
 
+double slowest_of(const MicroBatch& micro_batch, const std::vector<double>& speeds) {
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const HdpRank rank : micro_batch.group) slowest = std::min(slowest, speeds.at(rank.index()));
+  return slowest;
+}
+
 // The same plan with all groups in one way; empty: the recipe's.
 Plan with_one_way(Plan plan, std::optional<KeyExchange> way) {
   for (MicroBatch& micro_batch : plan.micro_batches) {
@@ -75,7 +83,7 @@ Contest::Contest(const PlanningContext& context, const Effort& effort)
       simulates_(context.simulated_seconds && effort.simulates()),
       simulates_the_last_(context.simulated_seconds && !simulates_ && effort.simulates_the_last()),
       slack_(simulates_ ? (in_waves_ ? slack_of_waves : slack_of_rings) : 0),
-      most_simulated_(effort.times(in_waves_ ? 20 : 10)) {}
+      most_simulated_(in_waves_ ? effort.on_stages(context.stages).times(20, 60) : effort.times(10)) {}
 
 void Contest::enter(Plan plan) {
   if (update_count(plan) > 1) return;  // it trains otherwise
@@ -93,17 +101,32 @@ void Contest::enter(Plan plan) {
   entries_.push_back({std::move(plan), seconds, is_priced});
 }
 
+std::vector<double> Contest::speeds_in(std::int64_t step) const {
+  return context_.rank_speeds ? context_.rank_speeds(step) : std::vector<double>{};
+}
+
 double Contest::estimate(const Plan& plan) const {
-  const std::vector<double> speeds = context_.rank_speeds ? context_.rank_speeds(plan.step) : std::vector<double>{};
+  const std::vector<double> speeds = speeds_in(plan.step);
   if (speeds.empty()) return plan_time(plan, context_.work).step(context_.stages);
   PlanClock clock(plan.schedule.size());
   for (const MicroBatchId id : order_of_execution(plan)) {
     const MicroBatch& micro_batch = plan.micro_batches[id.index()];
-    double slowest = std::numeric_limits<double>::infinity();
-    for (const HdpRank rank : micro_batch.group) slowest = std::min(slowest, speeds.at(rank.index()));
+    const double slowest = slowest_of(micro_batch, speeds);
     clock.run(micro_batch.group, micro_batch_seconds(micro_batch, plan.layers, context_.work) / slowest);
   }
   return clock.time().step(context_.stages);
+}
+
+double Contest::estimate_in_order(const Plan& plan) const {
+  const std::vector<double> speeds = speeds_in(plan.step);
+  std::vector<PassSeconds> seconds = pass_seconds(plan, context_.work);
+  if (!speeds.empty()) {
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      const double slowest = slowest_of(plan.micro_batches[i], speeds);
+      seconds[i] = {seconds[i].forward / slowest, seconds[i].backward / slowest};
+    }
+  }
+  return context_.seconds_in_order(plan, seconds);
 }
 
 // Short pieces on many ranks take longer than the straight lines of the work model say.
@@ -122,7 +145,18 @@ void Contest::enter_checked(Plan plan, double seconds) {
   }
 }
 
+// Of plans whose time is known only roughly until now.
+void Contest::put_in_order() {
+  shortest_ = std::numeric_limits<double>::infinity();
+  for (Entry& entry : entries_) {
+    entry.seconds = estimate_in_order(entry.plan);
+    if (entry.is_priced) shortest_ = std::min(shortest_, entry.seconds);
+  }
+  slack_ = slack_in_order;
+}
+
 Plan Contest::take() {
+  if (simulates_ && context_.seconds_in_order) put_in_order();
   std::stable_sort(entries_.begin(), entries_.end(), is_shorter);
   if (simulates_ || simulates_the_last_) simulate();
   Entry& best = *std::min_element(entries_.begin(), entries_.end(), is_shorter);

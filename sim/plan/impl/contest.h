@@ -13,12 +13,18 @@ namespace hdpsim {
 struct Effort {
   std::int64_t size;  ///< Sequences and ranks.
 
-  /// How often something is tried whose time grows with the size: `most` times up to 4,096, at least twice.
-  [[nodiscard]] std::int64_t times(std::int64_t most) const {
-    return std::clamp<std::int64_t>(most * small / size, 2, most);
+  /// How often something is tried whose time grows with the size: `often` times at 4,096, for smaller sizes up to
+  /// `most` times, at least twice.
+  [[nodiscard]] std::int64_t times(std::int64_t often, std::int64_t most) const {
+    return std::clamp<std::int64_t>(often * small / size, 2, most);
   }
+  [[nodiscard]] std::int64_t times(std::int64_t most) const { return times(most, most); }
+  /// Of what grows with the passes of pipelines.
+  [[nodiscard]] Effort on_stages(std::int64_t stages) const { return {size * stages}; }
   /// Whether the policies of others make plans, some of which take much longer than ours.
   [[nodiscard]] bool asks_others() const { return size <= small; }
+  /// Whether also those that take much longer do where they seldom find more.
+  [[nodiscard]] bool asks_all_others() const { return size <= small / 32; }
   /// Whether simulated steps decide.
   [[nodiscard]] bool simulates() const { return size <= 4 * small; }
   /// Whether they decide between the last few.
@@ -55,8 +61,12 @@ class Contest {
 
   /// Seconds by the work model and the speeds of ranks that planners know.
   [[nodiscard]] double estimate(const Plan& plan) const;
+  /// The same where ranks wait for each other in pipelines and waves, which takes longer to know.
+  [[nodiscard]] double estimate_in_order(const Plan& plan) const;
+  [[nodiscard]] std::vector<double> speeds_in(std::int64_t step) const;
   [[nodiscard]] bool is_known(const Plan& plan, double seconds) const;
   void enter_checked(Plan plan, double seconds);
+  void put_in_order();
   void simulate();
   void try_one_way(Entry& best) const;
 

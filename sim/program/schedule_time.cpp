@@ -1,0 +1,110 @@
+#include "sim/program/schedule_time.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/plan/updates.h"
+
+namespace hdpsim {
+namespace {
+
+/// Runs the passes of all workers in their order.
+class ScheduleClock {
+ public:
+  ScheduleClock(const Pipeline& pipeline, std::span<const PassSeconds> seconds)
+      : pipeline_(pipeline),
+        seconds_(seconds),
+        chunks_per_stage_(static_cast<double>(pipeline.chunks()) / static_cast<double>(pipeline.stages())),
+        next_(pipeline.workers()),
+        free_(pipeline.workers()),
+        end_(pipeline.passes()),
+        missing_(pipeline.passes()) {
+    for (std::size_t p = 0; p < pipeline.passes(); ++p) {
+      const PassId pass(p);
+      missing_[pipeline.wave_index(pass)] += pipeline.micro_batch(pass).group.size() + (pipeline.source(pass) ? 1 : 0);
+    }
+  }
+
+  double run() {
+    for (std::size_t worker = 0; worker < next_.size(); ++worker) come_to_next(worker);
+    std::size_t done = 0;
+    while (done < ready_.size()) run_wave(ready_[done++]);  // which adds to them
+    HDPSIM_CHECK(std::all_of(missing_.begin(), missing_.end(), [](std::size_t missing) { return missing == 0; }),
+                 "the passes of a schedule wait for each other");
+    return end_.empty() ? 0 : *std::max_element(end_.begin(), end_.end());
+  }
+
+ private:
+  [[nodiscard]] double seconds_of(PassId pass) const {
+    const StagePass at = pipeline_.pass(pass);
+    const PassSeconds& whole = seconds_[at.micro_batch.index()];
+    switch (at.kind) {
+      case PassKind::whole:
+        return whole.forward + whole.backward;
+      case PassKind::forward:
+        return whole.forward / chunks_per_stage_;
+      case PassKind::backward:
+        return whole.backward / chunks_per_stage_;
+      case PassKind::input_gradient:
+      case PassKind::weight_gradient:
+        return whole.backward / chunks_per_stage_ / 2;
+    }
+    return 0;
+  }
+
+  void arrive(PassId pass) {
+    if (--missing_[pipeline_.wave_index(pass)] == 0) ready_.push_back(pass);
+  }
+
+  void come_to_next(std::size_t worker) {
+    const std::vector<PassId>& order = pipeline_.orders()[worker];
+    if (next_[worker] < order.size()) arrive(order[next_[worker]]);
+  }
+
+  void run_wave(PassId first) {
+    const std::vector<PassId> wave = pipeline_.wave(first);
+    double begin = 0;
+    double lasting = 0;
+    for (const PassId pass : wave) {
+      if (const auto source = pipeline_.source(pass)) begin = std::max(begin, end_[source->index()]);
+      for (const WorkerId worker : pipeline_.group(pass)) begin = std::max(begin, free_[worker.index()]);
+      lasting = std::max(lasting, seconds_of(pass));
+    }
+    for (const PassId pass : wave) {
+      end_[pass.index()] = begin + lasting;
+      for (const WorkerId worker : pipeline_.group(pass)) {
+        free_[worker.index()] = begin + lasting;
+        ++next_[worker.index()];
+        come_to_next(worker.index());
+      }
+      if (const auto target = pipeline_.target(pass)) arrive(*target);
+    }
+  }
+
+  const Pipeline& pipeline_;
+  std::span<const PassSeconds> seconds_;
+  double chunks_per_stage_;
+  std::vector<std::size_t> next_;     // by worker: position in its order
+  std::vector<double> free_;          // by worker: when it has ended what came before
+  std::vector<double> end_;           // by pass
+  std::vector<std::size_t> missing_;  // by wave: workers that have not come to it, and sources that have not ended
+  std::vector<PassId> ready_;         // a pass of each wave that can run, in an order of execution
+};
+
+}  // namespace
+
+double schedule_seconds(const Pipeline& pipeline, std::span<const PassSeconds> seconds) {
+  HDPSIM_CHECK(seconds.size() == pipeline.plan().micro_batches.size(), "{} times of {} micro-batches", seconds.size(),
+               pipeline.plan().micro_batches.size());
+  return ScheduleClock(pipeline, seconds).run();
+}
+
+double estimated_step(const Plan& plan, const WorkModel& work, std::int64_t stages, const PipelineOptions& options) {
+  if (stages == 1 && plan.expert_ranks == 1) return plan_time(plan, work).step();
+  if (update_count(plan) == 1) return schedule_seconds(Pipeline(plan, stages, options), pass_seconds(plan, work));
+  double seconds = 0;
+  for (const Plan& update : split_by_update(plan)) seconds += estimated_step(update, work, stages, options);
+  return seconds;
+}
+
+}  // namespace hdpsim

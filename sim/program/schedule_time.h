@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sim/plan/plan_time.h"
+#include "sim/program/pipeline.h"
+
+namespace hdpsim {
+
+/// Seconds of a step by the order of its passes alone: a pass begins when all its workers have come to it and its
+/// source (Pipeline::source()) has ended, and the passes of a wave end together. Messages between stages, passes that a
+/// schedule runs beside each other and stages of unlike layers are left out.
+/// `seconds`: by micro-batch, of a mean stage. O(passes of all workers).
+[[nodiscard]] double schedule_seconds(const Pipeline& pipeline, std::span<const PassSeconds> seconds);
+
+/// The planner's estimate of a step: schedule_seconds() where ranks wait for each other in pipelines or in waves of
+/// experts, PlanTime::step() elsewhere. `plan` must be sound.
+[[nodiscard]] double estimated_step(const Plan& plan, const WorkModel& work, std::int64_t stages,
+                                    const PipelineOptions& options);
+
+}  // namespace hdpsim
