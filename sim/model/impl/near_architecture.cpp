@@ -130,11 +130,25 @@ bool reads_key(const Architecture& family, std::string_view key) {
   return keys_of(family).contains(key);
 }
 
+namespace {
+
+// A gate of attention's output and layers of linear mixing are no default of a file that says nothing of them.
+bool assumes_parts(const Architecture& family, const Value& model) {
+  const LinearKeys& linear = family.linear;
+  const auto says = [&](std::string_view key) { return !key.empty() && model.find(key) != nullptr; };
+  const bool has_linear = says(linear.heads) || says(linear.key_dim) || says(linear.taps);
+  return (family.gated_output.usual && !says(family.gated_output.key)) ||
+         (linear.kind != LinearKind::none && linear.kind != LinearKind::lightning && !has_linear);
+}
+
+}  // namespace
+
 bool takes_widths_as_stated(const Architecture& family, const Value& config) {
   const WidthKeys& widths = family.widths;
   const Value* model = language_model(family, config);
+  if (model == nullptr || assumes_parts(family, *model)) return false;
   const auto takes_default = [&](const Key& key) { return key.fallback > 0 && model->find(key.name) == nullptr; };
-  return model != nullptr && widths.ffn_block == 0 && widths.ffn_matrices == 1 && !takes_default(widths.heads) &&
+  return widths.ffn_block == 0 && widths.ffn_matrices == 1 && !takes_default(widths.heads) &&
          !takes_default(widths.kv_heads) && !takes_default(widths.head_dim) && !takes_default(widths.vocabulary);
 }
 

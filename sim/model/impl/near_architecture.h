@@ -24,7 +24,7 @@ struct Resemblance {
 [[nodiscard]] bool says_something(const Value& value);
 
 /// Whether a family takes the widths that a configuration states for what they are, and no default for one that it
-/// leaves out: only then may the file be proposed as one of that family.
+/// leaves out or for parts of which it says nothing: only then may the file be proposed as one of that family.
 [[nodiscard]] bool takes_widths_as_stated(const Architecture& family, const Value& config);
 
 /// Whether a family reads a key of its language model.

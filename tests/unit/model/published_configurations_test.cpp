@@ -133,6 +133,21 @@ TEST_CASE("models without a preset have as many parameters as their checkpoints"
                   "vocab_size": 65536, "block_ff_dim": 12288, "conv_L_cache": 3,
                   "full_attn_idxs": [2, 5, 8, 10, 12, 14])",
                1'170'340'608.0},
+           // Tencent 2025, arXiv 2512.24618: 1.96 billion.
+           Row{"YoutuForCausalLM",
+               widths(2048, 6144, 32, 16, 16, 128'256) +
+                   R"(, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+                        "v_head_dim": 128)",
+               1.96e9, 2e-3},
+           // The files of MiniCPM3-4B add up to 4.07 billion.
+           Row{"MiniCPM3ForCausalLM",
+               widths(2560, 6400, 62, 40, 40, 73'448) +
+                   R"(, "q_lora_rank": 768, "kv_lora_rank": 256, "qk_nope_head_dim": 64, "qk_rope_head_dim": 32,
+                        "v_head_dim": 64)",
+               4.07e9, 2e-3},
+           // The files of VaultGemma-1B add up to 1.04 billion.
+           Row{"VaultGemmaForCausalLM", widths(1152, 6912, 26, 4, 4, 256'000) + R"(, "sliding_window": 512)", 1.04e9,
+               3e-3},
            // Keys that files leave out have the defaults of their family.
            Row{"MistralForCausalLM",
                R"("hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
