@@ -186,7 +186,7 @@ class ConfigReader {
                                  : Experts{.layers = std::vector<bool>(static_cast<std::size_t>(model_.layers)),
                                            .dense_hidden = model_.ffn_hidden};
     read_mixing();
-    read_window_heads();
+    if (!family_.window_heads.heads.empty()) window_heads_ = read_window_heads(config_, family_.window_heads, model_);
     if (family_.chooses_keys) read_choice_of_keys();
     check_experts();
     need_mlp();
@@ -218,28 +218,6 @@ class ConfigReader {
     check("index_n_heads", "an indexer with heads of a width", first.heads * first.head_dim);
     check("kv_lora_rank", "heads that read latents with a width",
           model_.heads * (model_.latent->kv_rank + model_.latent->rotated));
-  }
-
-  void read_window_heads() {
-    const WindowHeads& keys = family_.window_heads;
-    if (keys.heads.empty()) return;
-    const Value* inner = keys.map.empty() ? &map_.value() : map_.find(keys.map);
-    window_heads_ = static_cast<const Layer&>(model_);
-    if (inner == nullptr) return;
-    MapReader own(*inner, keys.map.empty() ? "the model" : fmt::format("'{}'", keys.map), map_.diagnostics());
-    ConfigMap config(own);
-    window_heads_.heads = config.number_or(keys.heads, heads, model_.heads);
-    window_heads_.kv_heads = config.number_or(keys.kv_heads, heads, model_.kv_heads);
-    window_heads_.head_dim = config.number_or(keys.head_dim, heads, model_.head_dim);
-    window_heads_.value_dim = config.number_or(keys.value_dim, heads, model_.value_dim);
-    window_heads_.sinks = config.truth(keys.sinks);
-    check(keys.heads, "heads of layers with a window with a width",
-          window_heads_.heads * std::max(window_heads_.head_dim, window_heads_.value_dim));
-    if (window_heads_.kv_heads == 0 || window_heads_.heads % window_heads_.kv_heads == 0) return;
-    config.error_at(keys.kv_heads,
-                    fmt::format("{} key-value heads of layers with a window do not divide {} heads",
-                                window_heads_.kv_heads, window_heads_.heads),
-                    "every key-value head serves equally many heads");
   }
 
   // A token further on is predicted by a layer like the last one, unless the file says by which layers.
@@ -349,7 +327,7 @@ class ConfigReader {
     const Neglected& neglected = family_.neglected;
     if (config_.truth({.key = neglected.key})) {
       model_.left_out.push_back(
-          fmt::format("{} ('{}'), less than a thousandth of a layer", neglected.what, neglected.key));
+          fmt::format("{} ('{}'), less than a hundredth of attention's parameters", neglected.what, neglected.key));
     }
     if (!experts_.left_out.empty()) model_.left_out.push_back(experts_.left_out);
     if (family_.parts > 1) {
