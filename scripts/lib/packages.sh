@@ -3,7 +3,7 @@
 
 # shellcheck disable=SC2034  # read by the scripts that source this file
 readonly simulator_packages=(cmake ninja-build g++ libfmt-dev libyaml-cpp-dev libpugixml-dev nlohmann-json3-dev
-                             libcli11-dev zlib1g-dev pkg-config libcpp-httplib-dev
+                             libcli11-dev zlib1g-dev libzstd-dev libbz2-dev liblzma-dev pkg-config libcpp-httplib-dev
                              libtomlplusplus-dev libeigen3-dev libmimalloc-dev)
 # shellcheck disable=SC2034
 readonly build_packages=("${simulator_packages[@]}" libopenblas-pthread-dev libopenmpi-dev openmpi-bin

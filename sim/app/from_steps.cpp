@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "sim/app/fitted_output.h"
+#include "sim/app/logged_job.h"
 #include "sim/app/signals.h"
 #include "sim/base/text.h"
 #include "sim/fit/fit_report.h"
@@ -75,14 +76,16 @@ std::optional<NextRequest> read_next(const FromStepsOptions& options, const std:
 void add_from_steps(Command command, FromStepsOptions& options) {
   const Option from = command.add_option("--from-steps", options.rows,
                                          "Measure nothing: fit physical parameters of a profile to measured steps: "
-                                         "validation sets, CSV files with their columns, or logs of Megatron-LM or "
-                                         "torchtitan");
+                                         "validation sets, CSV files with their columns, or logs of Megatron-LM, "
+                                         "torchtitan, nanotron, NeMo or HuggingFace's trainers");
   from.type_name("SET...");
   std::vector<Option> others;
+  for (const Option option : add_imported_job(command, options.job)) others.push_back(option);
   command
       .add_option("--like", options.like,
                   "Setup of the measurements. For steps in CSV or a log: a validation set that states what all of them "
-                  "have in common; for samples, traces and nccl-tests: a cluster or a profile")
+                  "have in common, or of a log the job as `hdpsim import` reads it; for samples, traces and "
+                  "nccl-tests: a cluster or a profile")
       .type_name("NAME");
   others.push_back(command.add_option(
       "--fit", options.parameters,
@@ -134,7 +137,7 @@ void require_no_format(const FromStepsOptions& options) {
 }
 
 int calibrate_from_steps(const FromStepsOptions& options, const std::string& out, const Session& session) {
-  const Catalog catalog(session.data_folder);
+  Catalog catalog(session.data_folder);
   FittedOutput::require_file(out);
   FitRequest request{.sets = {},
                      .data_folder = session.data_folder,
@@ -151,12 +154,20 @@ int calibrate_from_steps(const FromStepsOptions& options, const std::string& out
                      .tell = [](const std::string& line) { note(line); }};
   read_tried(options.tried, request);
   Diagnostics problems;
-  const std::string like = options.like.empty() ? "" : path_of_set(options.like, catalog);
+  std::vector<LoggedJob> jobs;  // whose files stay until the fit is done
+  std::vector<std::string> told;
+  std::string like;  // of the first
   for (const std::string& named : options.rows) {
     const std::string path = path_of_set(named, catalog);
-    auto set = load_step_log(path, like, problems);
+    const LoggedJob& job =
+        jobs.emplace_back(path, LoggedJobOptions{options.like, options.job.cluster, options.job.gpus}, catalog);
+    const bool is_named = !options.like.empty() && job.like() == options.like;
+    const std::string common = is_named ? path_of_set(options.like, catalog) : job.like();
+    if (jobs.size() == 1) like = common;
+    auto set = load_step_log(path, common, problems, FigureUse::published, &told);
     if (set) request.sets.push_back({std::move(*set), path});
   }
+  for (const std::string& line : told) note(line);
   request.next = read_next(options, like, path_of_set(options.rows.front(), catalog), catalog, problems);
   problems.throw_if_any();
   require_unlike_names(request.sets);

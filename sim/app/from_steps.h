@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/app/command.h"
+#include "sim/app/logged_job.h"
 
 namespace hdpsim::app {
 
@@ -12,6 +13,7 @@ namespace hdpsim::app {
 struct FromStepsOptions {
   std::vector<std::string> rows;  ///< Sets or logs; none: another kind of calibration.
   std::string like;               ///< Also of traces (from_trace.h).
+  LoggedJobOptions job;           ///< Of a log; `like` is the one above.
   std::vector<std::string> parameters;
   std::vector<std::string> chosen;
   double holdout = 0;

@@ -31,6 +31,11 @@ std::string_view next_bytes(Block& block) {
 std::string_view name_of(std::string_view begin) {
   if (begin.starts_with("\x93NUMPY")) return "stdin.npy";
   if (begin.starts_with("\x1f\x8b")) return "stdin.csv.gz";
+  if (begin.starts_with("\x28\xb5\x2f\xfd")) return "stdin.csv.zst";
+  if (begin.starts_with("BZh")) return "stdin.csv.bz2";
+  if (begin.starts_with("\xfd"
+                        "7zXZ"))
+    return "stdin.csv.xz";
   return begin.starts_with('{') ? "stdin.jsonl" : "stdin.csv";
 }
 

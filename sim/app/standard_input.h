@@ -8,7 +8,7 @@
 namespace hdpsim::app {
 
 /// Standard input, read to its end into a temporary file, so that it can be read several times. Its name tells the
-/// format that its first bytes show: .npy, .jsonl, or else .csv, with .gz if it is compressed.
+/// format that its first bytes show: .npy, .jsonl, or else .csv, with .gz, .zst, .bz2 or .xz if it is compressed.
 class StandardInput {
  public:
   /// MachineError if it cannot be read or kept.

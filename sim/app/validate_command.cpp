@@ -5,11 +5,13 @@
 #include <iterator>
 
 #include "sim/app/command.h"
+#include "sim/app/logged_job.h"
 #include "sim/app/resumable.h"
 #include "sim/app/study_processes.h"
 #include "sim/base/printable.h"
 #include "sim/study/study_paths.h"
 #include "sim/validate/prediction_errors.h"
+#include "sim/validate/step_log.h"
 #include "sim/validate/trust_format.h"
 #include "sim/validate/validation_format.h"
 #include "sim/validate/validation_page.h"
@@ -22,6 +24,7 @@ namespace fs = std::filesystem;
 
 struct ValidateOptions {
   std::vector<std::string> sets;
+  LoggedJobOptions job;
   StudyChanges changes;
   ResumeOptions keeping;
   Format format = Format::table;
@@ -33,7 +36,7 @@ std::vector<fs::path> chosen_sets(const ValidateOptions& options, const Catalog&
   const std::vector<std::string> shipped = names_in(catalog.validation_sets(), ".yaml");
   std::vector<fs::path> paths;
   for (const std::string& set : options.sets.empty() ? shipped : options.sets) {
-    if (looks_like_path(set)) {
+    if (looks_like_path(set) || is_there(set)) {
       paths.emplace_back(set);
     } else if (std::find(shipped.begin(), shipped.end(), set) != shipped.end()) {
       paths.push_back(catalog.validation_sets() / (set + ".yaml"));
@@ -47,7 +50,17 @@ std::vector<fs::path> chosen_sets(const ValidateOptions& options, const Catalog&
 std::vector<ValidationStudy> load_sets(const ValidateOptions& options, Catalog& catalog) {
   std::vector<ValidationStudy> sets;
   for (const fs::path& path : chosen_sets(options, catalog)) {
-    sets.push_back(load_validation(path.string(), catalog, options.changes));
+    if (!holds_steps_alone(path.string())) {
+      sets.push_back(load_validation(path.string(), catalog, options.changes));
+      continue;
+    }
+    const LoggedJob job(path.string(), options.job, catalog);
+    Diagnostics problems;
+    std::vector<std::string> told;
+    auto set = load_step_log(path.string(), job.like(), problems, FigureUse::published, &told);
+    problems.throw_if_any();
+    for (const std::string& line : told) note(line);
+    sets.push_back(read_validation(std::move(*set), path.string(), catalog, options.changes));
   }
   return sets;
 }
@@ -122,7 +135,13 @@ int validate_command(const ValidateOptions& options, const Session& session) {
 void add_validate_command(Command app, Session& session) {
   const Command command = app.add_subcommand("validate", "Compare predictions with published measurements");
   ValidateOptions& options = add_command(command, session, validate_command);
-  command.add_option("SET", options.sets, "Shipped sets or files (default: all of configs/validation)");
+  command.add_option("SET", options.sets, "Shipped sets, files, or logs of steps (default: all of configs/validation)");
+  command
+      .add_option("--like", options.job.like,
+                  "Of a log of steps, the job: what `hdpsim import` reads (torchtitan's TOML, a script), a validation "
+                  "set; a log of Megatron-LM that lists its arguments needs none")
+      .type_name("NAME");
+  (void)add_imported_job(command, options.job);
   add_set(command, options.changes.set, "every case");
   add_without(command, options.changes.without);
   command
@@ -140,6 +159,7 @@ void add_validate_command(Command app, Session& session) {
   command.footer(
       "Under mpirun or srun the processes share the cases.\n"
       "Examples:\n  hdpsim validate sc21 vtrain-multi-node\n  hdpsim validate --summary\n"
+      "  hdpsim validate run.log --cluster h100-rail\n  hdpsim validate titan.log --like llama3_8b.toml --gpus 64\n"
       "  hdpsim validate sc21 --set training.dropout=false");
 }
 

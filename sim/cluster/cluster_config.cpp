@@ -337,13 +337,21 @@ const std::vector<KeyText>& cluster_keys() {
         {"file", text, "", "a cluster file instead of a preset", {.otherwise = "none"}}};
     for (const KeyText& key : cluster_table().texts()) {
       keys.push_back(key);
+      if (key.name == "graph") {
+        keys.back().shape.keys.push_back({"file",
+                                          text,
+                                          "",
+                                          "the output of `ibnetdiscover`, or Slurm's topology.conf, in place of the "
+                                          "keys above",
+                                          {.otherwise = "none"}});
+      }
       if (key.name != "node") continue;
       keys.back().shape.keys.push_back(
           {"nccl_topology",
            text,
            "",
-           "a file that NCCL wrote (`NCCL_TOPO_DUMP_FILE`), which states `gpus`, `nvlink`, `nics` and `pcie`; other "
-           "keys of `node` win",
+           "a file that NCCL wrote (`NCCL_TOPO_DUMP_FILE`) or the output of `nvidia-smi topo -m`, which state `gpus`, "
+           "`nvlink`, `nics` and `pcie`; other keys of `node` win",
            {.otherwise = "none"}});
     }
     return keys;

@@ -1,5 +1,6 @@
 #include "sim/cluster/device_facts.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -13,6 +14,8 @@ namespace {
 struct DeviceFacts {
   std::map<std::string, int, std::less<>> capability;
   std::map<int, Bandwidth> nvlink;
+  std::map<int, std::int64_t> nvlinks;
+  std::map<int, HostLinks> host_links;
 };
 
 int tenths(double capability) {
@@ -34,7 +37,19 @@ DeviceFacts read_facts() {
       MapReader generation(item, "a generation of NVLink", problems);
       const auto capability = generation.required<double>("capability");
       const auto rate = generation.required<Bandwidth>("rate");
+      const auto links = generation.required<std::int64_t>("links");
       if (capability && rate) facts.nvlink[tenths(*capability)] = *rate;
+      if (capability && links) facts.nvlinks[tenths(*capability)] = *links;
+      generation.finish();
+    }
+  }
+  if (const Value* hosts = map.require("hosts")) {
+    for (const Value& item : hosts->items) {
+      MapReader generation(item, "a generation of hosts", problems);
+      const auto capability = generation.required<double>("capability");
+      const auto pcie = generation.required<Bandwidth>("pcie");
+      const auto nic = generation.required<Bandwidth>("nic");
+      if (capability && pcie && nic) facts.host_links[tenths(*capability)] = {*pcie, *nic};
       generation.finish();
     }
   }
@@ -58,6 +73,18 @@ int compute_capability_of(std::string_view device) {
 std::optional<Bandwidth> nvlink_rate_of(int compute_capability) {
   const auto found = facts().nvlink.find(compute_capability);
   return found == facts().nvlink.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::int64_t most_nvlinks_of(int compute_capability) {
+  const std::map<int, std::int64_t>& known = facts().nvlinks;
+  const auto found = known.find(compute_capability);
+  if (found != known.end()) return found->second;
+  return std::max_element(known.begin(), known.end(), [](auto& a, auto& b) { return a.second < b.second; })->second;
+}
+
+std::optional<HostLinks> host_links_of(int compute_capability) {
+  const auto found = facts().host_links.find(compute_capability);
+  return found == facts().host_links.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace hdpsim

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -17,5 +18,16 @@ inline constexpr int unknown_capability = 0;
 /// What one NVLink of devices of this compute capability (in tenths) carries in one direction. Empty if it is not
 /// known.
 [[nodiscard]] std::optional<Bandwidth> nvlink_rate_of(int compute_capability);
+
+/// The most NVLinks that a GPU of this compute capability has, or of any that is known.
+[[nodiscard]] std::int64_t most_nvlinks_of(int compute_capability);
+
+/// What joins a GPU of a generation to its host, and hosts of that generation to each other, per direction.
+struct HostLinks {
+  Bandwidth pcie;
+  Bandwidth nic;
+};
+/// Those of a compute capability (in tenths); empty if they are not known.
+[[nodiscard]] std::optional<HostLinks> host_links_of(int compute_capability);
 
 }  // namespace hdpsim

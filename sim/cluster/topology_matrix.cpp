@@ -12,13 +12,25 @@ constexpr std::size_t most_bytes = 64'000;
 
 }  // namespace
 
+std::string without_escapes(std::string_view text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '\x1b') {
+      plain += text[at];
+      continue;
+    }
+    while (at < text.size() && text[at] != 'm') ++at;
+  }
+  return plain;
+}
+
 // Its header names the devices, and each row begins with one; `X` is the entry of a device with itself.
 bool holds_topology_matrix(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::string text(most_bytes, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(stream.gcount()));
-  std::istringstream lines(text);
+  std::istringstream lines(without_escapes(text));
   bool has_header = false;
   int count = 0;
   for (std::string line; count < most_lines && std::getline(lines, line); ++count) {
@@ -36,8 +48,8 @@ void refuse_topology_matrix(const std::filesystem::path& file, Diagnostics& diag
   diagnostics.error(
       {file.string(), 0, 0},
       "this is the output of nvidia-smi topo -m, which names the ways between devices and not their rates",
-      "NCCL's own file has both: run with NCCL_TOPO_DUMP_FILE=topo.xml, and write "
-      "node: {nccl_topology: topo.xml} in a cluster");
+      "name it in a cluster with its device: node: {nccl_topology: FILE}; NCCL's own file (NCCL_TOPO_DUMP_FILE) has "
+      "the rates, too");
 }
 
 }  // namespace hdpsim

@@ -1,7 +1,6 @@
 #include "sim/document/input_file.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -35,25 +34,6 @@ std::string name_like(const fs::path& path) {
 
 }  // namespace
 
-/// What zlib knows of a compressed file.
-struct InputFile::Compressed {
-  explicit Compressed(const std::string& name) : stream(gzopen(name.c_str(), "rb")) {}
-  ~Compressed() {
-    if (stream != nullptr) static_cast<void>(gzclose_r(stream));
-  }
-  Compressed(const Compressed&) = delete;
-  Compressed& operator=(const Compressed&) = delete;
-
-  // What is wrong with what has been read; empty if nothing is. A file that ends too early is told at its end.
-  [[nodiscard]] std::string problem() const {
-    int code = Z_OK;
-    const char* text = gzerror(stream, &code);
-    return code == Z_OK || code == Z_STREAM_END || code == Z_ERRNO ? "" : text;
-  }
-
-  gzFile stream;
-};
-
 InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   std::error_code failure;
   const fs::file_status status = fs::status(path, failure);
@@ -68,22 +48,14 @@ InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   if (!file_) refused();
   const std::uintmax_t bytes = fs::file_size(path, failure);  // a pipe has none
   stored_bytes_ = failure ? 0 : static_cast<double>(bytes);
-  if (path.extension() != ".gz") return;
-  compressed_ = std::make_shared<Compressed>(name_);
-  if (compressed_->stream == nullptr) refused();
+  const Compression* compression = compression_of(path);
+  if (compression == nullptr) return;
+  refuse_unread_compression(path);
+  compressed_ = make_decompressor(*compression, file_.get(), name_);
 }
 
 std::size_t InputFile::read(std::span<unsigned char> buffer) {
-  if (compressed_) {
-    const int count = gzread(compressed_->stream, buffer.data(), static_cast<unsigned>(buffer.size()));
-    const std::string problem = compressed_->problem();
-    if (!problem.empty()) {
-      throw InputError(Position{name_, 0, 0}, fmt::format("its compression is damaged: {}", problem),
-                       "compress or copy it again");
-    }
-    if (count < 0) refused();
-    return static_cast<std::size_t>(count);
-  }
+  if (compressed_) return compressed_->read(buffer);
   const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file_.get());
   if (count < buffer.size() && std::ferror(file_.get()) != 0) refused();
   return count;
@@ -104,7 +76,7 @@ std::int64_t InputFile::size() {
 }
 
 double InputFile::share_read() const {
-  const auto read = static_cast<double>(compressed_ ? gzoffset(compressed_->stream) : ftello(file_.get()));
+  const double read = compressed_ ? compressed_->stored_bytes() : static_cast<double>(ftello(file_.get()));
   return stored_bytes_ > 0 && read > 0 ? std::min(1.0, read / stored_bytes_) : 0;
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "sim/document/compression.h"
+
 namespace hdpsim {
 
 /// What may stand around the fields of a line.
@@ -20,8 +22,8 @@ inline constexpr std::string_view blanks = " \t";
   return text.starts_with(mark) ? mark.size() : 0;
 }
 
-/// A file that is being read; one whose name ends in .gz is decompressed on the way. InputError if no file has this
-/// name or its compression is damaged, MachineError if it cannot be read.
+/// A file that is being read; one whose name says that it is compressed (compression.h) is decompressed on the way.
+/// InputError if no file has this name or its compression is damaged or not read, MachineError if it cannot be read.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
@@ -39,13 +41,12 @@ class InputFile {
   struct Close {
     void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
   };
-  struct Compressed;
   [[noreturn]] void refused() const;
 
   std::string name_;
   std::unique_ptr<std::FILE, Close> file_;
   double stored_bytes_ = 0;
-  std::shared_ptr<Compressed> compressed_;  // null for a plain file
+  std::unique_ptr<Decompressor> compressed_;  // null for a plain file; reads file_
 };
 
 /// The lines of a text file without their ends (LF or CR LF) and without a byte order mark.

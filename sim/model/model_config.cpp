@@ -13,6 +13,7 @@
 #include "sim/model/impl/family_names.h"
 #include "sim/model/impl/near_architecture.h"
 #include "sim/model/impl/unread_keys.h"
+#include "sim/model/parameters.h"
 
 namespace hdpsim {
 namespace {
@@ -33,11 +34,15 @@ Value with_shared_keys(Value language, const Value& config) {
   return language;
 }
 
-// A language model with the keys of its inner maps, as far as it has no keys of these names itself.
+// A language model with the keys of its inner maps, by their path, and by their names as far as it has no keys of these
+// names itself.
 Value with_keys_of_maps(Value language, const Architecture& architecture) {
   for (const std::string_view name : architecture.maps) {
     const Value* map = name.empty() ? nullptr : language.find(name);
-    if (map != nullptr && map->is_map()) fill_in(language, Value(*map));
+    if (map == nullptr || !map->is_map()) continue;
+    const Value inner = *map;
+    for (const Value::Entry& entry : inner.entries) language.set(fmt::format("{}.{}", name, entry.key), entry.value);
+    fill_in(language, inner);
   }
   return language;
 }
@@ -58,15 +63,46 @@ std::optional<Transformer> read_as(const Architecture& architecture, const Value
   return model;
 }
 
-// Of the families that can read a configuration, the one that reads most of its shape; of all of them if none can.
-Resemblance nearest_family(const Value& config) {
+// A family that can read a configuration, and what it makes of it.
+struct Reading {
+  Resemblance of;
+  std::int64_t parameters = 0;  ///< 0: it cannot read it.
+};
+
+// Whether the activation leaves open that the MLP has a gate, or none, as the family's has.
+bool may_have_mlp_of(const Architecture& family, const Value& config) {
+  const Value* activation = config.find("hidden_act");
+  if (activation == nullptr) return true;
+  if (activation->text == "silu" || activation->text == "swiglu") return family.gated_mlp;
+  return !family.gated_mlp || (activation->text != "relu2" && activation->text != "xielu");
+}
+
+// Of the families that can read a configuration, those that read most of its shape; of all of them the first if none
+// can.
+std::vector<Reading> nearest_families(const Value& config) {
+  std::vector<Reading> nearest;
   std::vector<Resemblance> all = by_resemblance(config);
   for (Resemblance& one : all) {
+    if (one.read == 0 || !may_have_mlp_of(*one.family, config) || !takes_widths_as_stated(*one.family, config))
+      continue;
+    const bool is_as_near = nearest.empty() || (one.read == nearest.front().of.read && one.unread.empty());
+    if (!is_as_near) break;
     Diagnostics problems;
     MapReader map(config, "the model", problems);
-    if (one.read > 0 && read_as(*one.family, config, map) && problems.empty()) return std::move(one);
+    const std::optional<Transformer> model = read_as(*one.family, config, map);
+    if (model && problems.empty()) nearest.push_back({std::move(one), parameter_count(*model)});
   }
-  return std::move(all.front());
+  if (nearest.empty()) nearest.push_back({std::move(all.front()), 0});
+  return nearest;
+}
+
+// The readings with most and fewest parameters, where these differ so much that none can be proposed.
+std::optional<std::pair<Reading, Reading>> far_apart(const std::vector<Reading>& readings) {
+  constexpr double most_apart = 1.03;
+  const auto [least, most] = std::minmax_element(
+      readings.begin(), readings.end(), [](const auto& a, const auto& b) { return a.parameters < b.parameters; });
+  if (static_cast<double>(most->parameters) <= most_apart * static_cast<double>(least->parameters)) return std::nullopt;
+  return std::pair(*least, *most);
 }
 
 std::string how_to_read_as(const Architecture& family) {
@@ -83,7 +119,8 @@ std::vector<std::string> read_by_none(const std::vector<std::string>& keys) {
 // What makes a configuration unknown. How it can be read nevertheless is told only where a family reads all that it
 // says of its shape: any other would give another model.
 void tell_unknown(const Value& config, const Value& place, std::string message, Diagnostics& diagnostics) {
-  const Resemblance nearest = nearest_family(config);
+  const std::vector<Reading> readings = nearest_families(config);
+  const Resemblance& nearest = readings.front().of;
   if (!nearest.unread.empty()) {
     diagnostics.error(place.position,
                       fmt::format("{}; no family that is known reads all of its shape: not {}", message,
@@ -91,6 +128,15 @@ void tell_unknown(const Value& config, const Value& place, std::string message, 
                       "`hdpsim list models` shows the models that are known");
     tell_deciding(config, diagnostics);
     if (const Value* language = config.find("text_config")) tell_deciding(*language, diagnostics);
+    return;
+  }
+  if (const auto apart = far_apart(readings)) {
+    const auto& [least, most] = *apart;
+    message += fmt::format("; as {} it has {:.3g} parameters, as {} {:.3g}: the file does not tell which of the two",
+                           least.of.family->name, static_cast<double>(least.parameters), most.of.family->name,
+                           static_cast<double>(most.parameters));
+    diagnostics.error(place.position, std::move(message),
+                      "write model: {..., architecture: NAME} with the family of its number of parameters");
     return;
   }
   if (nearest.read > 0) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/first_problems.h"
+#include "sim/document/compression.h"
 #include "sim/document/json.h"
 #include "sim/document/limits.h"
 #include "sim/profiler/impl/tracked_input.h"
@@ -332,8 +333,8 @@ ProfilerHeader read_kineto(const std::filesystem::path& path, const TakeEvent& t
   diagnostics.throw_if_any();
   if (!whole) {
     throw InputError(input.position(), input.ended() ? "the trace ends here: it is not whole" : "this is no JSON",
-                     path.extension() == ".gz" ? "copy or export the trace again"
-                                               : "copy or export it again; a compressed trace ends in .gz");
+                     compression_of(path) != nullptr ? "copy or export the trace again"
+                                                     : "copy or export it again; a compressed trace ends in .gz");
   }
   if (!builder.has_events()) {
     throw InputError(Position{path.string(), 0, 0}, "it has no 'traceEvents': this is no trace of PyTorch's profiler",

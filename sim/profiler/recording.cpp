@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/document/compression.h"
 #include "sim/profiler/impl/host_recording.h"
 #include "sim/profiler/impl/rank_trace.h"
 #include "sim/profiler/profiler_readers.h"
@@ -41,14 +42,14 @@ void add_group(const TracedMessage& message, const std::vector<std::vector<float
   }
 }
 
-// By its name: x.csv or x.csv.gz. Databases of Nsight Systems have to be exported.
+// By its name: x.csv, also compressed. Databases of Nsight Systems have to be exported.
 bool is_nsys(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
   if (name.ends_with(".sqlite") || name.ends_with(".nsys-rep")) {
     throw InputError(Position{file.string(), 0, 0}, "files of Nsight Systems are read as CSV",
                      fmt::format("nsys stats --report cuda_gpu_trace --format csv {} > trace.csv", name));
   }
-  return name.ends_with(".csv") || name.ends_with(".csv.gz");
+  return (compression_of(file) != nullptr ? file.stem().extension() : file.extension()) == ".csv";
 }
 
 // A trace that is given twice would count as two ranks that always agree.

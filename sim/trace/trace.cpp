@@ -13,6 +13,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/input_files.h"
 #include "sim/base/text.h"
+#include "sim/document/compression.h"
 #include "sim/trace/length_tally.h"
 
 namespace hdpsim {
@@ -165,7 +166,7 @@ class SummaryWriter : public Writer {
 TraceFormat format_to_write(const std::filesystem::path& path, const WriteOptions& options) {
   const auto format = options.format ? options.format : format_of_extension(path);
   constexpr const char* help = "lines, csv, jsonl, npy, histogram and quantiles can be written";
-  if (path.extension() == ".gz") {
+  if (compression_of(path) != nullptr) {
     throw InputError(Position{path.string(), 0, 0}, "nothing is written compressed", "compress it afterwards: gzip");
   }
   if (!format) throw InputError(Position{path.string(), 0, 0}, "the extension does not name a known format", help);

@@ -36,29 +36,8 @@ constexpr std::array extensions{std::pair{std::string_view(".txt"), TraceFormat:
                                 std::pair{std::string_view(".npy"), TraceFormat::npy},
                                 std::pair{std::string_view(".idx"), TraceFormat::megatron}};
 
-// Compressions that are not read.
-struct Compression {
-  std::string_view extension;
-  std::string_view name;
-  std::string_view command;  // that decompresses a file
-};
-constexpr std::array compressions{Compression{".zst", "Zstandard", "zstd -d"},
-                                  Compression{".bz2", "bzip2", "bunzip2"},
-                                  Compression{".xz", "xz", "unxz"},
-                                  Compression{".lz4", "LZ4", "lz4 -d"},
-                                  Compression{".zip", "ZIP", "unzip"},
-                                  Compression{".7z", "7z", "7z x"}};
-
-const Compression* compression_of(const std::filesystem::path& path) {
-  const std::string extension = path.extension().string();
-  const auto found = std::find_if(compressions.begin(), compressions.end(),
-                                  [&](const Compression& each) { return each.extension == extension; });
-  return found == compressions.end() ? nullptr : &*found;
-}
-
 std::string extension_of_contents(const std::filesystem::path& path) {
-  const bool is_compressed = path.extension() == ".gz" || compression_of(path) != nullptr;
-  return is_compressed ? path.stem().extension().string() : path.extension().string();
+  return compression_of(path) != nullptr ? path.stem().extension().string() : path.extension().string();
 }
 
 // The kind of a text with a header line, by its columns. One that begins with a number has none, unless a line has
@@ -75,8 +54,10 @@ TraceFormat text_kind(const std::filesystem::path& path, TraceFormat by_extensio
 
 // Readers of binary files go back and forth.
 void refuse_compressed(const std::filesystem::path& path) {
-  if (path.extension() != ".gz") return;
-  throw InputError(Position{path.string(), 0, 0}, "only texts are read compressed", "decompress it: gunzip");
+  const Compression* compression = compression_of(path);
+  if (compression == nullptr) return;
+  throw InputError(Position{path.string(), 0, 0}, "only texts are read compressed",
+                   fmt::format("decompress it: {}", compression->command));
 }
 
 bool is_column_store(const std::filesystem::path& path) {
@@ -84,22 +65,46 @@ bool is_column_store(const std::filesystem::path& path) {
   return extension == ".parquet" || extension == ".feather" || extension == ".arrow";
 }
 
+// Indices of sharded data sets tell the size of shards, and not that of documents.
+void refuse_json(const std::filesystem::path& path) {
+  if (path.extension() != ".json") return;
+  LineReader lines(path);
+  bool is_mds = false;
+  bool is_webdataset = false;
+  for (int i = 0; i < 100 && lines.next(); ++i) {
+    is_mds = is_mds || lines.text().find("\"shards\"") != std::string_view::npos;
+    is_webdataset = is_webdataset || lines.text().find(".tar\"") != std::string_view::npos;
+  }
+  const Position place{path.string(), 0, 0};
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  if (is_mds) {
+    throw InputError(place, "an index of MDS shards tells no lengths of documents",
+                     fmt::format("write these, one a line: python3 -c \"from streaming import StreamingDataset as D; "
+                                 "[print(len(x['tokens'])) for x in D(local='{}', batch_size=1)]\" > lengths.txt "
+                                 "(divided by the bytes of a token where they are bytes)",
+                                 folder));
+  }
+  if (is_webdataset) {
+    throw InputError(place, "an index of tar shards tells no lengths of documents",
+                     "write the number of tokens of each document, one a line, to a .txt");
+  }
+  throw InputError(place, "one JSON document is no list of documents", "write one object a line to a .jsonl");
+}
+
 // Formats of data frames are the business of the programs that have them.
 void refuse_column_stores(const std::filesystem::path& path) {
   if (!is_column_store(path)) return;
   const bool is_parquet = path.extension() == ".parquet";
-  throw InputError(Position{path.string(), 0, 0}, fmt::format("{} is not read", is_parquet ? "Parquet" : "Arrow"),
+  if (path.extension() == ".arrow") {  // HuggingFace's are streams, which pandas does not read
+    throw InputError(Position{path.string(), 0, 0}, "Arrow is not read",
+                     fmt::format("convert it: python3 -c \"from datasets import Dataset; "
+                                 "[print(len(x['input_ids'])) for x in Dataset.from_file('{}')]\" > lengths.txt",
+                                 path.filename().string()));
+  }
+  throw InputError(Position{path.string(), 0, 0}, fmt::format("{} is not read", is_parquet ? "Parquet" : "Feather"),
                    fmt::format("convert it: python3 -c \"import pandas; "
                                "pandas.read_{}('{}')[['COLUMN']].to_csv('lengths.csv', index=False)\"",
                                is_parquet ? "parquet" : "feather", path.filename().string()));
-}
-
-void refuse_compression(const std::filesystem::path& path) {
-  const Compression* compression = compression_of(path);
-  if (compression == nullptr) return;
-  throw InputError(
-      Position{path.string(), 0, 0}, fmt::format("{} is not read", compression->name),
-      fmt::format("decompress it: {} {}, or compress it with gzip", compression->command, path.filename().string()));
 }
 
 // Errors of a file's distribution that only the factory detects are reported with the name of the file.
@@ -140,7 +145,8 @@ bool holds_distribution(TraceFormat format) {
 }
 
 std::optional<TraceFormat> format_of_extension(const std::filesystem::path& path) {
-  if (compression_of(path) != nullptr) return std::nullopt;
+  const Compression* compression = compression_of(path);
+  if (compression != nullptr && !is_read(*compression)) return std::nullopt;
   const std::string extension = extension_of_contents(path);
   for (const auto& [known, format] : extensions) {
     if (known == extension) return format;
@@ -156,10 +162,10 @@ bool is_named_as_lengths(const std::filesystem::path& path) {
 
 TraceFormat detect_format(const std::filesystem::path& path, const TraceOptions& options) {
   const auto format = options.format ? options.format : format_of_extension(path);
-  if (!format || compression_of(path) != nullptr) static_cast<void>(InputFile(path));  // first of all it must be there
-  refuse_compression(path);
+  if (!format || compression_of(path) != nullptr) static_cast<void>(InputFile(path));  // it must be there, and be read
   if (!format) {
     refuse_column_stores(path);
+    refuse_json(path);
     throw InputError(Position{path.string(), 0, 0}, "the extension does not name a known format",
                      fmt::format("name one of the formats {}", joined(trace_format_names(), ", ")));
   }

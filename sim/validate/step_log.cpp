@@ -44,11 +44,13 @@ class LogReader {
     if (auto logged = file_.ends_with(".csv") ? std::nullopt : steps_of_log(file_, text)) {
       columns_ = std::move(logged->columns);
       lines_ = std::move(logged->lines);
+      tell(*logged);
     } else if (file_.ends_with(".csv")) {
       read_lines(text);
     } else {
-      diagnostics_.error({file_, 0, 0}, "this is neither a log of Megatron-LM or torchtitan nor a table of steps",
-                         "call a table of steps .csv, and a validation set .yaml");
+      diagnostics_.error({file_, 0, 0}, "this is no log of a framework that is known, and no table of steps",
+                         "known are logs of Megatron-LM, torchtitan, nanotron, NeMo and HuggingFace's trainers; call a "
+                         "table of steps .csv, and a validation set .yaml");
       return;
     }
     if (columns_.items.empty()) {
@@ -66,7 +68,23 @@ class LogReader {
     set.set("rows", std::move(rows));
   }
 
+  /// What of a log counts, for people; empty of a table.
+  [[nodiscard]] const std::string& told() const { return told_; }
+
  private:
+  void tell(const LoggedSteps& logged) {
+    const std::string& name = columns_.items.front().text;
+    std::vector<double> figures;
+    for (const Value& line : lines_) figures.push_back(std::stod(line.items.front().text));
+    if (!logged.mean_of.empty()) {
+      told_ = fmt::format("{}: {} of {:.5g}, the mean of {}", file_, name, figures.front(), logged.mean_of);
+      return;
+    }
+    told_ = fmt::format("{}: {} steps, {} of {:.5g} in the median, the middle half from {:.5g} to {:.5g}{}", file_,
+                        figures.size(), name, median(figures), percentile(figures, 0.25), percentile(figures, 0.75),
+                        logged.warm_up == 0 ? "" : fmt::format("; left out: {} of warm-up", logged.warm_up));
+  }
+
   void read_lines(const std::string& text) {
     int number = 0;
     for (std::size_t begin = 0; begin < text.size();) {
@@ -138,6 +156,7 @@ class LogReader {
 
   std::string file_;
   Diagnostics& diagnostics_;
+  std::string told_;
   Value columns_;
   std::vector<Value> lines_;
   std::vector<std::vector<Value>> jobs_;        ///< Steps by job, jobs in the order of the file.
@@ -147,18 +166,20 @@ class LogReader {
 }  // namespace
 
 bool holds_steps_alone(const std::string& path) {
+  if (path.ends_with("trainer_state.json")) return true;
   return !path.ends_with(".yaml") && !path.ends_with(".yml") && !path.ends_with(".json");
 }
 
 std::optional<ValidationSet> load_step_log(const std::string& path, const std::string& like, Diagnostics& diagnostics,
-                                           FigureUse use) {
+                                           FigureUse use, std::vector<std::string>* told) {
   const bool steps_alone = holds_steps_alone(path);
   if (!steps_alone && like.empty()) return load_validation_set(path, diagnostics, use);
   if (!steps_alone || like.empty()) {
     diagnostics.error({path, 0, 0},
                       steps_alone ? "steps alone say nothing of the cluster, the model and the profile"
                                   : "a validation set says itself what its rows have in common",
-                      steps_alone ? "name a validation set that does with --like" : "leave out --like");
+                      steps_alone ? "name with --like what does: a validation set, or a job that `hdpsim import` reads"
+                                  : "leave out --like");
     return std::nullopt;
   }
   Diagnostics found;
@@ -167,7 +188,11 @@ std::optional<ValidationSet> load_step_log(const std::string& path, const std::s
   if (text && found.empty()) {
     found.add_source(path, *text);
     std::erase_if(set.entries, [](const Value::Entry& entry) { return entry.key == "fitted"; });
-    if (set.is_map()) LogReader(path, found).read(*text, set);
+    if (set.is_map()) {
+      LogReader reader(path, found);
+      reader.read(*text, set);
+      if (told != nullptr && !reader.told().empty()) told->push_back(reader.told());
+    }
   }
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;

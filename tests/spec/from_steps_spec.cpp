@@ -211,8 +211,8 @@ TEST_CASE("fits to steps that cannot be are refused with a fix, and nothing is w
   for (const auto& [arguments, word] : std::initializer_list<Case>{
            {"steps.csv", "--like"},
            {"steps.csv --like ./mine.yaml --fit gem", "did you mean 'gemm'?"},
-           {"notes.txt --like ./mine.yaml", "neither a log of Megatron-LM or torchtitan nor a table of steps"},
-           {"run.log", "name a validation set that does with --like"},
+           {"notes.txt --like ./mine.yaml", "this is no log of a framework that is known, and no table of steps"},
+           {"run.log", "name with --like what does: a validation set, or a job that `hdpsim import` reads"},
            {"sc22", "did you mean 'sc21'?"},
            {"steps.csv --like ./mine.yaml --rows nonsense", "no row of mine has 'nonsense'"},
            {"steps.csv --like ./mine.yaml --try training.recompute", "write --try training.recompute=none,full"},

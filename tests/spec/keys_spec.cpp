@@ -17,7 +17,7 @@ TEST_CASE("keys of a cluster are explained, those below a name of the user's too
   const Workplace here;
   CHECK(here.hdpsim("keys --of cluster node.nics.count").out ==
         "node.nics.count: NICs from 1 to 65536 (required)\n    NICs of a node, among which its GPUs are divided in "
-        "their order; NIC i lies on rail i\n");
+        "their order; NIC i lies on rail i; several a GPU act as one\n");
   CHECK(here.hdpsim("keys --of cluster tiers").out.find("tiers.*.fan_in: ") != std::string::npos);
   CHECK_THAT(here.refusal("keys --of cluster node.nic"), Catch::Contains("did you mean 'node.nics'?"));
 }

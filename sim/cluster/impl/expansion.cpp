@@ -5,6 +5,8 @@
 
 #include "sim/cluster/cluster_config.h"
 #include "sim/cluster/device_facts.h"
+#include "sim/cluster/impl/fabric_file.h"
+#include "sim/cluster/impl/matrix_topology.h"
 #include "sim/cluster/impl/nccl_node.h"
 #include "sim/cluster/topology_matrix.h"
 #include "sim/document/limits.h"
@@ -98,7 +100,7 @@ class Bases {
   Diagnostics& diagnostics_;
 };
 
-std::optional<NcclTopology> load_topology(const Value& path, Diagnostics& diagnostics) {
+std::optional<NcclTopology> load_topology(const Value& path, int capability, Diagnostics& diagnostics) {
   const auto text = read<std::string>(path, diagnostics);
   if (!text) return std::nullopt;
   const auto file = in_folder_of(path, *text);
@@ -106,12 +108,10 @@ std::optional<NcclTopology> load_topology(const Value& path, Diagnostics& diagno
     diagnostics.error(path.position, fmt::format("there is no file '{}'", file.string()));
     return std::nullopt;
   }
-  if (holds_topology_matrix(file)) {
-    refuse_topology_matrix(file, diagnostics);
-    return std::nullopt;
-  }
-  const auto xml = read_text_file(file.string(), largest_topology_bytes, diagnostics);
-  return xml ? read_nccl_topology(file.string(), *xml, diagnostics) : std::nullopt;
+  const auto contents = read_text_file(file.string(), largest_topology_bytes, diagnostics);
+  if (!contents) return std::nullopt;
+  return holds_topology_matrix(file) ? read_matrix_topology(file.string(), *contents, capability, diagnostics)
+                                     : read_nccl_topology(file.string(), *contents, diagnostics);
 }
 
 // Whether the cluster has more gpus than one node of the topology, as far as that is known here.
@@ -148,9 +148,10 @@ bool import_topology(Value& cluster, Diagnostics& diagnostics) {
   Value* node = cluster.find("node");
   const Value* path = node == nullptr ? nullptr : node->find("nccl_topology");
   if (path == nullptr) return true;
-  auto topology = load_topology(*path, diagnostics);
+  const int capability = capability_of(cluster);
+  auto topology = load_topology(*path, capability, diagnostics);
   if (!topology) return false;
-  topology->state_capability(capability_of(cluster));
+  topology->state_capability(capability);
   Diagnostics problems;
   NcclNode imported = node_of_topology(*topology, *node, has_several_nodes(cluster, *topology), problems);
   diagnostics.append(problems);
@@ -160,11 +161,58 @@ bool import_topology(Value& cluster, Diagnostics& diagnostics) {
   return problems.empty();
 }
 
+// A number of the cluster at a key of `node`; empty if it is not there, or wrong, which is reported where it is read.
+template <class Quantity>
+std::optional<Quantity> of_node(const Value& cluster, std::initializer_list<std::string_view> keys) {
+  const Value* at = &cluster;
+  for (const std::string_view key : keys) at = at == nullptr ? nullptr : at->find(key);
+  Diagnostics told_later;
+  return at == nullptr ? std::nullopt : read<Quantity>(*at, told_later);
+}
+
+// Replaces `graph.file` by the keys of a graph. False if it cannot be used.
+bool import_fabric(Value& cluster, Diagnostics& diagnostics) {
+  const Value* graph = cluster.find("graph");
+  const Value* path = graph == nullptr ? nullptr : graph->find("file");
+  if (path == nullptr) return true;
+  const auto name = read<std::string>(*path, diagnostics);
+  if (!name) return false;
+  const std::string file = in_folder_of(*path, *name).string();
+  const auto text = read_text_file(file, diagnostics);
+  if (!text) return false;
+  const auto gpus = of_node<std::int64_t>(cluster, {"gpus"});
+  const auto each = of_node<std::int64_t>(cluster, {"node", "gpus"});
+  const auto nics = of_node<std::int64_t>(cluster, {"node", "nics", "count"});
+  const auto rate = of_node<Bandwidth>(cluster, {"node", "nics", "bandwidth"});
+  if (!gpus || !each || !nics || !rate || *each < 1) {
+    diagnostics.error(path->position, "which NICs the fabric joins needs gpus, node.gpus and node.nics",
+                      "write them beside the file");
+    return false;
+  }
+  Diagnostics problems;
+  problems.add_source(file, *text);
+  const bool is_slurm = text->find("SwitchName") != std::string::npos;
+  ListedFabric fabric =
+      is_slurm ? read_slurm_topology(file, *text, problems) : read_ibnetdiscover(file, *text, problems);
+  const bool is_tree_or_even = fabric.hosts.empty() || fabric.hosts.front().attached.size() == 1 ||
+                               static_cast<std::int64_t>(fabric.hosts.front().attached.size()) == *nics;
+  if (!is_tree_or_even) {
+    problems.error(path->position, fmt::format("hosts of the file have {} NICs, node.nics.count is {}",
+                                               fabric.hosts.front().attached.size(), *nics));
+  }
+  Value listed = problems.empty() ? graph_of(fabric, *gpus / *each, *nics, *rate, problems) : Value{};
+  diagnostics.append(problems);
+  if (!problems.empty()) return false;
+  cluster.set("graph", std::move(listed));
+  add_notes(cluster, fabric.notes);
+  return true;
+}
+
 }  // namespace
 
 Value expand_cluster(const Value& value, const std::filesystem::path& preset_directory, Diagnostics& diagnostics) {
   Value cluster = Bases(preset_directory, diagnostics).load(value);
-  return import_topology(cluster, diagnostics) ? cluster : Value{};
+  return import_topology(cluster, diagnostics) && import_fabric(cluster, diagnostics) ? cluster : Value{};
 }
 
 std::vector<std::string> cluster_preset_names(const std::filesystem::path& preset_directory) {

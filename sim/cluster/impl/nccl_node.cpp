@@ -162,6 +162,7 @@ class NodeMaker {
       note(fmt::format("the device of the cluster is of sm {}, the gpus of the file are of sm {}", *topology_.of_device,
                        capability));
     }
+    for (const std::string& assumption : topology_.assumed) note(assumption);
     if (!topology_.virtual_nics.empty()) {
       note(fmt::format("left out: virtual interfaces ({})", joined(topology_.virtual_nics, ", ")));
     }
@@ -235,7 +236,7 @@ class NodeMaker {
         diagnostics_.error(gpu.position,
                            fmt::format("gpu {} has no NVLink to gpu {}: a node without NVSwitch must join all pairs",
                                        gpu.dev, other.dev),
-                           "write node.nvlink with what a pair gets");
+                           "write node.nvlink with what a pair gets, or nvlink: null for PCIe alone");
         return;
       }
     }

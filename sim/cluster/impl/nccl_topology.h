@@ -58,6 +58,7 @@ struct NcclTopology {
   std::int64_t hosts = 1;                      ///< More than one where NVLink joins several.
   bool assumes_speeds = false;                 ///< Some NICs have no speed, and NCCL's for such.
   std::vector<std::string> virtual_nics = {};  ///< Interfaces that are no NICs, which are omitted.
+  std::vector<std::string> assumed = {};       ///< What the file does not say, for people.
   std::optional<std::int64_t> of_device = {};  ///< The compute capability of the device that the user names.
 
   /// Takes the compute capability of a device, in tenths, for that of GPUs that the file does not describe; 0: it is

@@ -27,9 +27,11 @@ const KeyTable<ClusterSpec>& nvlink_keys() {
 const KeyTable<ClusterSpec>& nic_keys() {
   static const auto made = [] {
     KeyTable<ClusterSpec> keys("nics");
-    keys.count("count", gpus_range, at(&ClusterSpec::nics_per_node),
-               "NICs of a node, among which its GPUs are divided in their order; NIC i lies on rail i",
-               {.unit = "NICs", .required = true});
+    keys.count(
+        "count", gpus_range, at(&ClusterSpec::nics_per_node),
+        "NICs of a node, among which its GPUs are divided in their order; NIC i lies on rail i; several a GPU act "
+        "as one",
+        {.unit = "NICs", .required = true});
     keys.quantity("bandwidth", limits::bandwidth, at(&ClusterSpec::nic),
                   "per NIC and direction, all of its ports together", {.required = true});
     keys.count("ports", {1, ClusterSpec::most_ports}, at(&ClusterSpec::ports_per_nic),
@@ -156,9 +158,19 @@ void NodeReader::read_node(const Value& value) {
   if ((nics == nullptr || nics->is_null()) && gpus_ && node_gpus_ && *gpus_ > *node_gpus_) {
     diagnostics_.error(value.position, "the node needs 'nics': there is more than one node");
   }
-  check_divides_node(nics, "count", "nics", spec_.nics_per_node);
+  if (!take_several_nics_as_one()) check_divides_node(nics, "count", "nics", spec_.nics_per_node);
   check_divides_node(value.find("pcie"), "gpus_per_uplink", "gpus per PCIe uplink", spec_.devices_per_pcie_uplink);
   if (diagnostics_.empty()) take_part();
+}
+
+// As where NCCL describes the node: the NICs of a gpu act as one with the rates of all.
+bool NodeReader::take_several_nics_as_one() {
+  if (!node_gpus_ || spec_.nics_per_node <= *node_gpus_ || spec_.nics_per_node % *node_gpus_ != 0) return false;
+  nics_as_one_ = spec_.nics_per_node / *node_gpus_;
+  spec_.nic = spec_.nic * nics_as_one_;
+  spec_.nics_per_node = *node_gpus_;
+  spec_.notes.push_back(fmt::format("{} NICs a gpu act as one here", nics_as_one_));
+  return true;
 }
 
 void NodeReader::take_part() {
@@ -176,7 +188,7 @@ void NodeReader::check_divides_node(const Value* map, std::string_view key, std:
   if (!node_gpus_ || *node_gpus_ % count == 0) return;  // as where the key is left out or wrong
   diagnostics_.error(map->find(key)->position,
                      fmt::format("{} {} do not divide the node's {} gpus", count, what, *node_gpus_),
-                     fmt::format("write a divisor of {}", *node_gpus_));
+                     fmt::format("write a divisor{} of {}", key == "count" ? " or a multiple" : "", *node_gpus_));
 }
 
 void NodeReader::read_kinds(const Value& value) {
@@ -195,6 +207,9 @@ void NodeReader::read_kind(const Value::Entry& entry) {
   (void)kind_table().read(entry.value, text, diagnostics_, fmt::format("the kind '{}'", entry.key));
   check_has(entry.value, "nvlink", spec_.nvlink);
   check_has(entry.value, "nics", spec_.nic);
+  if (entry.value.find("nics") != nullptr && !entry.value.find("nics")->is_null()) {
+    text.kind.nic = text.kind.nic * nics_as_one_;
+  }
   spec_.kinds.push_back(std::move(text.kind));
   if (text.nodes != nullptr) read_kind_nodes(*text.nodes, spec_.kinds.size() - 1);
 }

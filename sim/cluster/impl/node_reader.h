@@ -26,6 +26,7 @@ class NodeReader {
   [[nodiscard]] std::optional<std::int64_t> gpus_per_node() const { return node_gpus_; }
 
  private:
+  bool take_several_nics_as_one();
   void take_part();
   void check_divides_node(const Value* map, std::string_view key, std::string_view what, std::int64_t count);
   void read_kind(const Value::Entry& entry);
@@ -37,6 +38,7 @@ class NodeReader {
   ClusterSpec& spec_;
   std::optional<std::int64_t> gpus_;
   std::optional<std::int64_t> node_gpus_;
+  std::int64_t nics_as_one_ = 1;
   Diagnostics& diagnostics_;
 };
 

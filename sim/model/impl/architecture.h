@@ -24,19 +24,23 @@ struct WidthKeys {
   Key heads{"num_attention_heads"};
   Key kv_heads{"num_key_value_heads"};  ///< Left out: as many as query heads.
   Key head_dim{"head_dim"};             ///< Left out: the heads share the hidden size.
+  std::string_view value_dim = {};      ///< Of heads without latents; empty or left out: as wide as keys.
   std::string_view query_latent = {};   ///< See Layer.
   Key ffn{"intermediate_size"};
   Key vocabulary{"vocab_size"};
   std::string_view positions = {};  ///< Rows of a learned position embedding.
   std::int64_t ffn_ratio = 0;       ///< The inner width, where it is left out, in hidden sizes; 0: it must be stated.
   std::string_view ffn_ratio_key = {};  ///< The key of that ratio, in place of `ffn`.
-  std::int64_t ffn_matrices = 1;        ///< `ffn` counts the columns of so many matrices: of gate and up projection.
+  /// `ffn` is the width of an MLP without a gate, of which a gated one has two thirds, times a factor, in whole blocks
+  /// of so many columns, unless the file says otherwise (transformers, Lfm2MLP); 0: it is the width itself.
+  std::int64_t ffn_block = 0;
+  std::int64_t ffn_matrices = 1;  ///< `ffn` counts the columns of so many matrices: of gate and up projection.
 
   /// All of them; empty ones are none.
   [[nodiscard]] auto names() const {
-    return std::to_array({hidden.name, layers.name, heads.name, kv_heads.name, head_dim.name, query_latent, ffn.name,
-                          vocabulary.name, positions, ffn_ratio_key, hidden.other_name, layers.other_name,
-                          heads.other_name});
+    return std::to_array({hidden.name, layers.name, heads.name, kv_heads.name, head_dim.name, value_dim, query_latent,
+                          ffn.name, ffn.other_name, vocabulary.name, positions, ffn_ratio_key, hidden.other_name,
+                          layers.other_name, heads.other_name});
   }
 };
 
@@ -52,6 +56,8 @@ struct ExpertKeys {
   std::string_view shared_switch = {};  ///< ... which count where this is true ...
   std::string_view shared_again = {};   ///< ... beside which their number says nothing.
   std::string_view latent = {};         ///< See MixtureOfExperts.
+  std::string_view groups = "n_group";  ///< See MixtureOfExperts.
+  std::string_view idle = {};           ///< The number of experts that return what they read, beside `experts`.
   bool shared_gate = false;             ///< A gate scales their output.
   bool biases = false;                  ///< See MixtureOfExperts.
   bool shared_is_mlp = false;           ///< In a model without experts their inner width is that of its MLP.
@@ -66,7 +72,7 @@ struct ExpertKeys {
   /// All of them; empty ones are none.
   [[nodiscard]] auto names() const {
     return std::to_array({experts, per_token, hidden, shared, shared_hidden, shared_switch, shared_again, latent,
-                          dense_hidden, leading_dense, listed, period, offset_key});
+                          groups, idle, dense_hidden, leading_dense, listed, period, offset_key});
   }
 };
 
@@ -93,9 +99,11 @@ struct MixerKeys {
   std::string_view window_switch = {};  ///< A key that turns windows off.
   bool window_off = false;              ///< Windows are off where a file leaves that out.
   std::string_view first_window = {};   ///< Key of the first layer that has a window.
+  std::string_view own_word = {};       ///< A word in `layer_types` that only this family has, for its other kind.
+  std::int64_t first_place = 0;         ///< The number that `full_layers` gives to the first layer.
 };
 
-enum class LinearKind : std::uint8_t { none, gated_delta, lightning, mamba, mamba2 };
+enum class LinearKind : std::uint8_t { none, gated_delta, kimi_delta, lightning, mamba, mamba2, convolution };
 
 /// The keys of linear mixing.
 struct LinearKeys {
@@ -109,6 +117,7 @@ struct LinearKeys {
   std::string_view step_rank = {};  ///< Mamba-1.
   std::string_view chunk = {};
   std::int64_t usual_chunk = 0;  ///< What its kernels use, where the file says nothing.
+  std::string_view biases = {};  ///< Of a convolution and the products around it: none where a file says nothing.
 };
 
 /// A property of all layers: what it is where a file says nothing, and the key that says it.
@@ -116,6 +125,25 @@ struct Trait {
   bool usual = false;
   std::string_view key = {};
   bool inverted = false;  ///< The key says the opposite.
+};
+
+/// Where layers with a window have heads of their own, the keys of these; what a file leaves out is as in other layers.
+struct WindowHeads {
+  std::string_view map = {};  ///< The key of the map that holds the keys; empty: they stand beside the others.
+  std::string_view heads = {};
+  std::string_view kv_heads = {};
+  std::string_view head_dim = {};
+  std::string_view value_dim = {};
+  Trait sinks = {};
+
+  /// All of them; empty ones are none.
+  [[nodiscard]] auto names() const { return std::to_array({map, heads, kv_heads, head_dim, value_dim, sinks.key}); }
+};
+
+/// What a file says that a model has and that is too little to be simulated.
+struct Neglected {
+  std::string_view key = {};
+  std::string_view what = {};
 };
 
 struct Architecture {
@@ -127,7 +155,8 @@ struct Architecture {
   bool output_bias = false;  ///< There is one if there are QKV biases.
   Trait qk_norm = {};
   Trait gated_output = {};
-  bool sinks = false;
+  Trait sinks = {};
+  WindowHeads window_heads = {};
   bool chooses_keys = false;  ///< An indexer may choose the keys of queries (`index_topk`).
   std::int64_t norms = 2;
   bool tied = false;            ///< Default for tied embeddings when the file does not say.
@@ -135,6 +164,12 @@ struct Architecture {
   const ExpertKeys* experts = nullptr;
   MixerKeys mixers = {};
   LinearKeys linear = {};
+  /// A layer of the file is so many of the model, one behind the other.
+  std::int64_t parts = 1;
+  /// A further token is predicted by layers behind the others, each of which the file's lists may describe: by default
+  /// with the MLP of layers without experts, and of the family's other kind.
+  bool lists_predicting = false;
+  Neglected neglected = {};
   std::string_view silent = {};  ///< A key that says nothing of a model's shape, or nothing else than others.
   std::string_view inside = {};  ///< The key of the map that describes the language model, beside a vision tower's.
   std::array<std::string_view, 2> maps = {};  ///< Keys of maps within it, whose keys count as its own.

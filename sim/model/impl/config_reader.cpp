@@ -41,6 +41,7 @@ class ConfigReader {
     model_.tied_embeddings = map_.optional<bool>("tie_word_embeddings", family_.tied);
     model_.ffn_hidden = ffn_hidden();
     model_.query_latent = config_.number_or(keys.query_latent, width, 0);
+    model_.value_dim = config_.number_or(keys.value_dim, heads, 0);
     read_head_dim();
   }
 
@@ -49,7 +50,8 @@ class ConfigReader {
     const Key& key = family_.widths.layers;
     const std::int64_t listed = std::ssize(config_.list(layer_words));
     const bool is_told = map_.find(key.name) == nullptr && listed > 0;
-    return is_told && static_cast<double>(listed) <= layers.most ? listed : config_.number(key, layers);
+    if (is_told && static_cast<double>(listed) <= layers.most) return listed;
+    return family_.parts * config_.number(key, {1, layers.most / static_cast<double>(family_.parts)});
   }
 
   // Where experts have a width of their own, that of an MLP may be missing: need_mlp().
@@ -66,7 +68,7 @@ class ConfigReader {
       config_.error_at(keys.ffn.name,
                        fmt::format("'{}' is {}: columns of {} matrices", keys.ffn.name, columns, keys.ffn_matrices));
     }
-    return columns / keys.ffn_matrices;
+    return keys.ffn_block > 0 ? in_blocks(columns) : columns / keys.ffn_matrices;
   }
 
   void read_traits() {
@@ -76,7 +78,7 @@ class ConfigReader {
     model_.output_bias = family_.output_bias && model_.qkv_biases;
     model_.qk_norm = config_.truth(family_.qk_norm);
     model_.gated_output = config_.truth(family_.gated_output);
-    model_.sinks = family_.sinks;
+    model_.sinks = config_.truth(family_.sinks);
     model_.norms = family_.norms;
   }
 
@@ -114,6 +116,13 @@ class ConfigReader {
     const bool grouped = map_.optional<bool>("new_decoder_architecture", false);
     if (!grouped) model_.kv_heads = map_.optional<bool>("multi_query", true) ? 1 : model_.heads;
     if (!grouped && map_.optional<bool>("parallel_attn", true)) model_.norms = 1;
+  }
+
+  std::int64_t in_blocks(std::int64_t columns) {
+    if (!map_.optional<bool>("block_auto_adjust_ff_dim", true)) return columns;
+    const std::int64_t block = config_.number_or("block_multiple_of", width, family_.widths.ffn_block);
+    const double factor = map_.optional_in<double>("block_ffn_dim_multiplier", {1e-3, 1e3}).value_or(1);
+    return divided(static_cast<std::int64_t>(factor * static_cast<double>(2 * columns / 3)), block) * block;
   }
 
   std::int64_t latent_rank() { return config_.number_or("kv_lora_rank", width, 0); }
@@ -177,6 +186,7 @@ class ConfigReader {
                                  : Experts{.layers = std::vector<bool>(static_cast<std::size_t>(model_.layers)),
                                            .dense_hidden = model_.ffn_hidden};
     read_mixing();
+    if (!family_.window_heads.heads.empty()) window_heads_ = read_window_heads(config_, family_.window_heads, model_);
     if (family_.chooses_keys) read_choice_of_keys();
     check_experts();
     need_mlp();
@@ -220,10 +230,24 @@ class ConfigReader {
     for (std::int64_t i = 0; i < pattern_.module; ++i) {
       module.push_back(layer(static_cast<std::size_t>(model_.layers + i)));
     }
+    if (family_.lists_predicting) return predict_by_lists(further, all);
     if (module.empty()) module.push_back(all.back());
     module.front().joins = true;
     if (!indexers_.empty()) module.front().indexer = indexers_.front();  // of its own, as of the first layer
     for (std::int64_t i = 0; i < further; ++i) all.insert(all.end(), module.begin(), module.end());
+  }
+
+  // Layers of their own (Architecture::lists_predicting), each of which joins the next token's embedding.
+  void predict_by_lists(std::int64_t further, std::vector<Layer>& all) {
+    if (further == 0) return;
+    if (experts_.dense_hidden == 0) config_.number(family_.widths.ffn, width);
+    const std::vector<Mixer> listed = listed_mixers(config_, model_.layers, further);
+    for (std::int64_t i = 0; i < further; ++i) {
+      const Mixer mixer = i < std::ssize(listed) ? listed[static_cast<std::size_t>(i)] : family_.mixers.others;
+      all.push_back(layer_of(mixer));
+      all.back().ffn_hidden = experts_.dense_hidden;
+      all.back().joins = true;
+    }
   }
 
   void read_mixing() {
@@ -260,14 +284,19 @@ class ConfigReader {
     if (has_some && experts_.dense_hidden == 0) config_.number(family_.widths.ffn, width);
   }
 
-  Layer layer(std::size_t i) {
-    Layer of = static_cast<const Layer&>(model_);
-    const Mixer mixer = pattern_.mixers[i];
-    const auto& branches = pattern_.branches;
+  Layer layer_of(Mixer mixer) {
+    const bool has_own = mixer == Mixer::window && !family_.window_heads.heads.empty();
+    Layer of = has_own ? window_heads_ : static_cast<const Layer&>(model_);
     if (mixer == Mixer::linear || mixer == Mixer::none) drop_attention(of);
     if (mixer == Mixer::linear) of.linear = linear_;
     if (mixer == Mixer::chunk) of.attention_chunk = chunk_;
     if (mixer == Mixer::window) of.window = pattern_.window;
+    return of;
+  }
+
+  Layer layer(std::size_t i) {
+    Layer of = layer_of(pattern_.mixers[i]);
+    const auto& branches = pattern_.branches;
     if (!indexers_.empty()) of.indexer = indexers_[i];
     if (branches ? branches->experts[i] : experts_.layers[i]) of.moe = experts_.moe;
     if (family_.experts != nullptr && !of.moe) of.ffn_hidden = experts_.dense_hidden;
@@ -295,6 +324,17 @@ class ConfigReader {
   }
 
   void tell_left_out() {
+    const Neglected& neglected = family_.neglected;
+    if (config_.truth({.key = neglected.key})) {
+      model_.left_out.push_back(
+          fmt::format("{} ('{}'), less than a hundredth of attention's parameters", neglected.what, neglected.key));
+    }
+    if (!experts_.left_out.empty()) model_.left_out.push_back(experts_.left_out);
+    if (family_.parts > 1) {
+      model_.left_out.push_back(fmt::format(
+          "that its layers are of {} parts, whose experts run beside the parts behind them: each part is a layer",
+          family_.parts));
+    }
     if (const std::int64_t modules = config_.whole("num_mtp_modules", layers); modules > 0) {
       model_.left_out.push_back(fmt::format(
           "that it was trained with {} modules that predict further tokens (num_mtp_modules): what they are made of is "
@@ -311,6 +351,7 @@ class ConfigReader {
   LayerPattern pattern_;
   std::int64_t chunk_ = 0;
   LinearMixing linear_;
+  Layer window_heads_;  ///< The attention of layers with a window, in families whose have heads of their own.
   std::vector<KeyIndexer> indexers_;  ///< One a layer, or none.
 };
 

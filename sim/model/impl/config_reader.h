@@ -59,11 +59,18 @@ struct LayerPattern {
 inline constexpr std::string_view layer_words = "layers_block_type";
 [[nodiscard]] LayerPattern read_pattern(ConfigMap& config, const MixerKeys& keys, std::int64_t layers);
 
+/// How layers behind the last one mix tokens, as far as `layer_types` goes on: at most `further` of them.
+[[nodiscard]] std::vector<Mixer> listed_mixers(ConfigMap& config, std::int64_t layers, std::int64_t further);
+
+/// The attention of layers with a window, which have heads of their own, beside that of all others.
+[[nodiscard]] Layer read_window_heads(ConfigMap& config, const WindowHeads& keys, const Layer& others);
+
 /// The experts of a model, and which of its layers have them.
 struct Experts {
   std::optional<MixtureOfExperts> moe = {};  ///< Empty: the file says that there are none.
   std::vector<bool> layers;
   std::int64_t dense_hidden = 0;  ///< Inner width of the other layers' MLP.
+  std::string left_out = {};      ///< See Transformer::left_out; empty: nothing.
 };
 [[nodiscard]] Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t count, std::int64_t ffn);
 

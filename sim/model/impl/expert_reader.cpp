@@ -32,7 +32,9 @@ std::vector<bool> from_list(ConfigMap& config, std::string_view key, std::int64_
     if (key == mlp_words) {
       have.push_back(read_choice(item, "kind of MLP", words, problems).value_or(0) == 1);
     } else {
-      have.push_back(read_in<std::int64_t>(item, "whether a layer has experts", {0, 1}, problems).value_or(0) == 1);
+      const bool is_word = item.is_scalar() && (item.text == "true" || item.text == "false");
+      have.push_back(is_word ? item.text == "true"
+                             : read_in<std::int64_t>(item, "whether a layer has experts", {0, 1}, problems) == 1);
     }
   }
   has_enough(config, key, have.size(), count);
@@ -78,14 +80,14 @@ std::int64_t shared_width(ConfigMap& config, const ExpertKeys& keys, std::int64_
 }
 
 // Groups of experts of which a token chooses some. A greedy router knows none (DeepSeek-V2, topk_method).
-void read_groups(ConfigMap& config, MixtureOfExperts& moe) {
-  const std::int64_t groups = config.whole("n_group", experts);
+void read_groups(ConfigMap& config, const ExpertKeys& keys, MixtureOfExperts& moe) {
+  const std::int64_t groups = config.whole(keys.groups, experts);
   const std::int64_t chosen_groups = config.whole("topk_group", experts);
   const Value* method = config.map().find("topk_method");
   if (groups <= 1 || (method != nullptr && method->text == "greedy")) return;
   const std::int64_t per_token = chosen_groups == 0 ? groups : chosen_groups;
   if (moe.experts % groups != 0) {
-    config.error_at("n_group", fmt::format("{} groups of {} experts cannot be equal", groups, moe.experts));
+    config.error_at(keys.groups, fmt::format("{} groups of {} experts cannot be equal", groups, moe.experts));
   } else if (per_token > groups) {
     config.error_at("topk_group", fmt::format("a token chooses {} of {} groups", per_token, groups));
   } else if (per_token * (moe.experts / groups) < moe.experts_per_token) {
@@ -96,6 +98,18 @@ void read_groups(ConfigMap& config, MixtureOfExperts& moe) {
     moe.groups = groups;
     moe.groups_per_token = per_token;
   }
+}
+
+// A token chooses among experts and idle ones alike, so that in the mean its experts are the share of those that
+// compute (Meituan 2025, arXiv 2509.01322, section 2.1).
+void spread_over_idle(ConfigMap& config, const ExpertKeys& keys, Experts& found, MixtureOfExperts& moe) {
+  const std::int64_t idle = keys.idle.empty() ? 0 : config.whole(keys.idle, experts);
+  if (idle == 0) return;
+  const std::int64_t chosen = moe.experts_per_token;
+  moe.experts_per_token = std::max<std::int64_t>(1, chosen * moe.experts / (moe.experts + idle));
+  found.left_out = fmt::format(
+      "{} experts that compute nothing ('{}'): of the {} experts that a token chooses, the mean of {} compute", idle,
+      keys.idle, chosen, moe.experts_per_token);
 }
 
 }  // namespace
@@ -121,7 +135,8 @@ Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t cou
                     fmt::format("{} experts a token, but the model has {}", moe.experts_per_token, moe.experts),
                     fmt::format("'{}' must be at most '{}'", keys.per_token, keys.experts));
   }
-  read_groups(config, moe);
+  spread_over_idle(config, keys, found, moe);
+  read_groups(config, keys, moe);
   found.moe = moe;
   found.layers = layers_with(config, keys, count);
   return found;

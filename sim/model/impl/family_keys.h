@@ -69,6 +69,28 @@ inline constexpr ExpertKeys step_experts{.experts = "moe_num_experts",
                                          .shared_hidden = "share_expert_dim",
                                          .listed = "moe_layers_enum"};
 
+inline constexpr ExpertKeys afmoe_experts{
+    .hidden = "moe_intermediate_size", .shared = "num_shared_experts", .leading_dense = "num_dense_layers"};
+inline constexpr ExpertKeys lfm2_experts{.hidden = "moe_intermediate_size", .leading_dense = "num_dense_layers"};
+inline constexpr ExpertKeys kimi_linear_experts{.per_token = "num_experts_per_token",
+                                                .hidden = "moe_intermediate_size",
+                                                .shared = "num_shared_experts",
+                                                .groups = "num_expert_group",
+                                                .leading_dense = "first_k_dense_replace",
+                                                .period = "moe_layer_freq"};
+inline constexpr ExpertKeys exaone_experts{.hidden = "moe_intermediate_size",
+                                           .shared = "num_shared_experts",
+                                           .leading_dense = "first_k_dense_replace",
+                                           .period = "is_moe_layer"};
+// A layer has two attentions with an MLP behind each, and experts beside the first MLP, which read the same
+// (Meituan 2025, LongCat-Flash, arXiv 2509.01322, section 2.2): the first half has a shared expert as wide as that MLP.
+inline constexpr ExpertKeys longcat_experts{.experts = "n_routed_experts",
+                                            .per_token = "moe_topk",
+                                            .hidden = "expert_ffn_hidden_size",
+                                            .shared_hidden = "ffn_hidden_size",
+                                            .idle = "zero_expert_num",
+                                            .usual_period = 2};
+
 // ---- Which layers see which tokens
 
 inline constexpr MixerKeys windows{.others = Mixer::window};
@@ -99,6 +121,23 @@ inline constexpr MixerKeys jamba_mixers{.others = Mixer::linear,
                                         .offset = 4};
 inline constexpr MixerKeys nemotron_mixers{
     .others = Mixer::linear, .letters = "hybrid_override_pattern", .module_letters = "mtp_hybrid_override_pattern"};
+
+inline constexpr MixerKeys afmoe_window{
+    .others = Mixer::window, .period = "global_attn_every_n_layers", .usual_period = 4};
+inline constexpr MixerKeys mimo_window{.others = Mixer::window, .list = "hybrid_layer_pattern", .full_number = 0};
+inline constexpr MixerKeys lfm2_mixers{.others = Mixer::linear, .full_layers = "full_attn_idxs", .own_word = "conv"};
+inline constexpr MixerKeys kimi_linear_mixers{
+    .others = Mixer::linear, .full_layers = "linear_attn_config.full_attn_layers", .first_place = 1};
+
+inline constexpr WindowHeads step_heads{.map = "attention_other_setting",
+                                        .heads = "num_attention_heads",
+                                        .kv_heads = "num_attention_groups",
+                                        .head_dim = "head_dim"};
+inline constexpr WindowHeads mimo_heads{.heads = "swa_num_attention_heads",
+                                        .kv_heads = "swa_num_key_value_heads",
+                                        .head_dim = "swa_head_dim",
+                                        .value_dim = "swa_v_head_dim",
+                                        .sinks = {.usual = true, .key = "add_swa_attention_sink_bias"}};
 
 // ---- Linear mixing
 
@@ -133,6 +172,14 @@ inline constexpr LinearKeys granite_mamba{.kind = LinearKind::mamba2,
                                           .expand = "mamba_expand",
                                           .chunk = "mamba_chunk_size",
                                           .usual_chunk = 256};
+
+inline constexpr LinearKeys kimi_delta{.kind = LinearKind::kimi_delta,
+                                       .heads = "linear_attn_config.num_heads",
+                                       .key_dim = "linear_attn_config.head_dim",
+                                       .taps = "linear_attn_config.short_conv_kernel_size",
+                                       .usual_chunk = 64};
+inline constexpr LinearKeys short_convolution{
+    .kind = LinearKind::convolution, .taps = "conv_L_cache", .usual_chunk = 1, .biases = "conv_bias"};
 
 // ---- Widths
 
@@ -181,6 +228,10 @@ inline constexpr WidthKeys exaone3_widths{.layers = {"num_layers"}};
 // What files may leave out (transformers, the configuration class of the family).
 inline constexpr WidthKeys eight_kv_heads{.kv_heads = {"num_key_value_heads", 8}};
 inline constexpr WidthKeys gpt_oss_widths{.kv_heads = {"num_key_value_heads", 8}, .head_dim = {"head_dim", 64}};
+inline constexpr WidthKeys mimo_widths{.value_dim = "v_head_dim"};
+inline constexpr WidthKeys lfm2_widths{.ffn = {"block_ff_dim", 0, "intermediate_size"}, .ffn_block = 256};
+// Files of transformers count both halves of a layer under `num_hidden_layers`.
+inline constexpr WidthKeys longcat_widths{.layers = {"num_layers"}, .ffn = {"ffn_hidden_size"}};
 inline constexpr WidthKeys step_widths{.kv_heads = {"num_attention_groups"}, .query_latent = "share_q_dim"};
 inline constexpr WidthKeys qwen3_widths{.kv_heads = {"num_key_value_heads", 32}, .head_dim = {"head_dim", 128}};
 inline constexpr WidthKeys gemma_widths{.kv_heads = {"num_key_value_heads", 16}, .head_dim = {"head_dim", 256}};

@@ -40,6 +40,43 @@ LinearMixing mamba(ConfigMap& config, const LinearKeys& keys, const Transformer&
           .parameters = channels * (state + 3) + rank + 2 * state};  // A, D and two biases; three norms
 }
 
+// A convolution of each channel over a few tokens, between a gate of what it reads and one of what it writes (Liquid AI
+// 2025, LFM2, arXiv 2511.23404, section 2.1); its state is the tokens that the taps still reach.
+LinearMixing convolution(ConfigMap& config, const LinearKeys& keys, const Transformer& model) {
+  const std::int64_t channels = model.hidden;
+  const std::int64_t taps = config.number({keys.taps, 3}, {2, heads.most});
+  const bool has_biases = config.truth({.key = keys.biases});
+  return {.heads = channels,
+          .key_heads = 1,
+          .key_dim = taps - 1,
+          .value_dim = 1,
+          .chunk = keys.usual_chunk,
+          .inputs = 3 * channels,
+          .convolved = channels,
+          .taps = taps,
+          .parameters = has_biases ? 5 * channels : 0};
+}
+
+// A gated delta net whose keys have a decay for each column (Kimi Team 2025, Kimi Linear, arXiv 2510.26692, section 3):
+// queries, keys and values of equal heads, the strength a head, and two latents as wide as a head, which products widen
+// to the decays and to the gate of the output. These products are counted, and not priced: a fortieth of the others.
+LinearMixing kimi_delta(ConfigMap& config, const LinearKeys& keys) {
+  const std::int64_t count = config.number({keys.heads}, heads);
+  const std::int64_t width = config.number({keys.key_dim}, heads);
+  const std::int64_t columns = count * width;
+  return {.heads = count,
+          .key_heads = count,
+          .key_dim = width,
+          .value_dim = width,
+          .chunk = keys.usual_chunk,
+          .inputs = 3 * columns + count + 2 * width,
+          .convolved = 3 * columns,
+          .taps = config.number({keys.taps, 4}, heads),
+          .delta_rule = true,
+          // Both products, the decay and its bias, and a norm of one head.
+          .parameters = 2 * width * columns + count + columns + width};
+}
+
 void check_heads(ConfigMap& config, const LinearKeys& keys, const LinearMixing& mixing, std::int64_t channels) {
   if (mixing.heads == 0 || mixing.key_heads == 0 || mixing.value_dim == 0) return;  // reported
   if (mixing.heads % mixing.key_heads != 0) {
@@ -87,6 +124,10 @@ LinearMixing read_linear_mixing(ConfigMap& config, const LinearKeys& keys, const
       return lightning(keys, model);
     case LinearKind::mamba:
       return mamba(config, keys, model);
+    case LinearKind::convolution:
+      return convolution(config, keys, model);
+    case LinearKind::kimi_delta:
+      return kimi_delta(config, keys);
     case LinearKind::mamba2:
     case LinearKind::gated_delta:
       return with_gate(config, keys, model);

@@ -25,14 +25,15 @@ constexpr std::array<std::pair<std::string_view, char>, 6> branch_words = {{{"ma
                                                                             {"moe", 'E'}}};
 constexpr std::string_view module_words = "mtp_layers_block_type";
 
-std::vector<Mixer> from_words(ConfigMap& config, const std::vector<Value>& types) {
+std::vector<Mixer> from_words(ConfigMap& config, std::string_view own_word, const std::vector<Value>& types) {
   std::vector<std::string> known;
   known.reserve(mixer_words.size());
   for (const auto& [word, mixer] : mixer_words) known.emplace_back(word);
+  if (!own_word.empty()) known.emplace_back(own_word);
   std::vector<Mixer> mixers;
   for (const Value& type : types) {
     const auto choice = read_choice(type, "kind of layer", known, config.map().diagnostics());
-    if (choice) mixers.push_back(mixer_words.at(*choice).second);
+    if (choice) mixers.push_back(*choice < mixer_words.size() ? mixer_words.at(*choice).second : Mixer::linear);
   }
   return mixers;
 }
@@ -51,9 +52,10 @@ std::vector<Mixer> from_places(ConfigMap& config, const MixerKeys& keys, const s
                                std::int64_t layers) {
   std::vector<Mixer> mixers(static_cast<std::size_t>(layers), keys.others);
   for (const Value& item : places) {
-    const Range range{0, model_ranges::layers.most};
-    const auto place = read_in<std::int64_t>(item, "a layer with attention", range, config.map().diagnostics());
-    if (place && *place < layers) mixers[static_cast<std::size_t>(*place)] = Mixer::full;
+    const Range range{static_cast<double>(keys.first_place), model_ranges::layers.most};
+    const auto number = read_in<std::int64_t>(item, "a layer with attention", range, config.map().diagnostics());
+    const std::int64_t place = number.value_or(keys.first_place) - keys.first_place;
+    if (number && place < layers) mixers[static_cast<std::size_t>(place)] = Mixer::full;
   }
   return mixers;
 }
@@ -162,6 +164,14 @@ bool has_enough(ConfigMap& config, std::string_view key, std::size_t items, std:
   return false;
 }
 
+std::vector<Mixer> listed_mixers(ConfigMap& config, std::int64_t layers, std::int64_t further) {
+  const std::vector<Value>& types = config.list("layer_types");
+  std::vector<Mixer> mixers = from_words(config, {}, types);
+  if (std::ssize(mixers) > layers + further) mixers.resize(static_cast<std::size_t>(layers + further));
+  mixers.erase(mixers.begin(), mixers.begin() + std::min<std::int64_t>(layers, std::ssize(mixers)));
+  return mixers;
+}
+
 LayerPattern read_pattern(ConfigMap& config, const MixerKeys& keys, std::int64_t layers) {
   const std::string_view words = config.list("layer_types").empty() ? layer_words : "layer_types";
   const std::vector<Value>& types = config.list(words);
@@ -174,7 +184,7 @@ LayerPattern read_pattern(ConfigMap& config, const MixerKeys& keys, std::int64_t
     return pattern;
   }
   if (!types.empty()) {
-    if (has_enough(config, words, types.size(), layers)) pattern.mixers = from_words(config, types);
+    if (has_enough(config, words, types.size(), layers)) pattern.mixers = from_words(config, keys.own_word, types);
     check_window(config, pattern);
   } else if (!numbers.empty()) {
     if (has_enough(config, keys.list, numbers.size(), layers)) pattern.mixers = from_numbers(config, keys, numbers);

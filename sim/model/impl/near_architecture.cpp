@@ -63,10 +63,13 @@ Keys keys_of(const Architecture& family) {
   Keys keys(common_keys.begin(), common_keys.end());
   add(keys, family.widths.names());
   add(keys, {family.maps[0], family.maps[1]});
+  add(keys, family.window_heads.names());
+  add(keys, {family.sinks.key, family.neglected.key});
   add(keys, {family.silent, family.biases.key, family.qkv_biases.key, family.qk_norm.key, family.gated_output.key});
   const MixerKeys& mixers = family.mixers;
   add(keys, {mixers.period, mixers.offset_key, mixers.list, mixers.full_layers, mixers.letters, mixers.module_letters,
              mixers.window_switch, mixers.first_window});
+  if (family.widths.ffn_block > 0) add(keys, {"block_dim", "block_multiple_of", "block_ffn_dim_multiplier"});
   if (!mixers.letters.empty()) add(keys, {"mtp_layers_block_type"});
   if (mixers.others == Mixer::window) add(keys, {mixers.window});
   if (mixers.others == Mixer::chunk) add(keys, {"attention_chunk_size"});
@@ -76,7 +79,7 @@ Keys keys_of(const Architecture& family) {
   }
   const LinearKeys& linear = family.linear;
   add(keys, {linear.heads, linear.key_heads, linear.key_dim, linear.value_dim, linear.taps, linear.expand,
-             linear.step_rank, linear.chunk});
+             linear.step_rank, linear.chunk, linear.biases});
   if (family.experts == nullptr) return keys;
   add(keys, {"mlp_only_layers", "mlp_layer_types"});
   add(keys, family.experts->names());
@@ -125,6 +128,28 @@ bool says_something(const Value& value) {
 
 bool reads_key(const Architecture& family, std::string_view key) {
   return keys_of(family).contains(key);
+}
+
+namespace {
+
+// A gate of attention's output and layers of linear mixing are no default of a file that says nothing of them.
+bool assumes_parts(const Architecture& family, const Value& model) {
+  const LinearKeys& linear = family.linear;
+  const auto says = [&](std::string_view key) { return !key.empty() && model.find(key) != nullptr; };
+  const bool has_linear = says(linear.heads) || says(linear.key_dim) || says(linear.taps);
+  return (family.gated_output.usual && !says(family.gated_output.key)) ||
+         (linear.kind != LinearKind::none && linear.kind != LinearKind::lightning && !has_linear);
+}
+
+}  // namespace
+
+bool takes_widths_as_stated(const Architecture& family, const Value& config) {
+  const WidthKeys& widths = family.widths;
+  const Value* model = language_model(family, config);
+  if (model == nullptr || assumes_parts(family, *model)) return false;
+  const auto takes_default = [&](const Key& key) { return key.fallback > 0 && model->find(key.name) == nullptr; };
+  return widths.ffn_block == 0 && widths.ffn_matrices == 1 && !takes_default(widths.heads) &&
+         !takes_default(widths.kv_heads) && !takes_default(widths.head_dim) && !takes_default(widths.vocabulary);
 }
 
 Resemblance resemblance(const Architecture& family, const Value& config) {

@@ -23,6 +23,10 @@ struct Resemblance {
 /// Whether a value says something: null, false, 0 and an empty list say that there is nothing of what its key names.
 [[nodiscard]] bool says_something(const Value& value);
 
+/// Whether a family takes the widths that a configuration states for what they are, and no default for one that it
+/// leaves out or for parts of which it says nothing: only then may the file be proposed as one of that family.
+[[nodiscard]] bool takes_widths_as_stated(const Architecture& family, const Value& config);
+
 /// Whether a family reads a key of its language model.
 [[nodiscard]] bool reads_key(const Architecture& family, std::string_view key);
 

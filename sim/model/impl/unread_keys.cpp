@@ -49,6 +49,7 @@ const std::vector<DecidingKey>& deciding_keys() {
       {"linear_num_value_heads", linear, Repetition::of_families_with_linear_mixing},
       {"mamba_num_heads", linear, Repetition::of_families_with_linear_mixing},
       {"mamba_n_heads", linear, Repetition::of_families_with_linear_mixing},
+      {"mamba_d_ssm", "Mamba beside attention in one layer, which no layer here has"},
       {"hc_mult", streams},
       {"altup_num_inputs", streams},
       {"attn_res_block_size", "residual streams that attend to earlier layers"},

@@ -205,7 +205,8 @@ void report_no_column(const std::vector<std::string>& names, const TextPlace& pl
                            columns_help(names, "")));
 }
 
-// The columns of a published trace, or the only one with a usual name. Empty if there is none, or a choice.
+// The columns of a published trace, or the only one with a usual name, or without one the only list of tokens. Empty if
+// there is none, or a choice.
 std::vector<std::string> usual_columns(const std::vector<std::string>& names) {
   for (const PublishedColumns& columns : published) {
     if (contains(names, columns.prompt) && contains(names, columns.generated)) {
@@ -214,6 +215,10 @@ std::vector<std::string> usual_columns(const std::vector<std::string>& names) {
   }
   std::vector<std::string> usual;
   std::copy_if(names.begin(), names.end(), std::back_inserter(usual), is_usual);
+  if (usual.empty()) {
+    std::copy_if(names.begin(), names.end(), std::back_inserter(usual),
+                 [](const std::string& name) { return name == "input_ids" || name == "token_ids"; });
+  }
   return usual.size() == 1 ? usual : std::vector<std::string>{};
 }
 
@@ -229,6 +234,10 @@ ColumnMeaning meaning_of_column(std::string_view name) {
   constexpr Vocabulary no_length = "id ids hash type cost price rate second mean average";
   const bool is_length = (words.has(token_words) || words.has(length_words)) && !words.has(no_length);
   return is_length ? ColumnMeaning::length : ColumnMeaning::other;
+}
+
+bool is_name_of_lengths(std::string_view name) {
+  return Name(name).has(length_words);
 }
 
 bool is_headerless(const std::vector<std::string>& names) {

@@ -40,6 +40,9 @@ struct LengthColumns {
   [[nodiscard]] std::string found_names() const { return found ? joined(lengths, "+") : std::string{}; }
 };
 
+/// Whether a name says lengths, and not tokens: `lengths`, `seq_lens`.
+[[nodiscard]] bool is_name_of_lengths(std::string_view name);
+
 /// True for the only column of a file whose first line is a length: it has no header.
 [[nodiscard]] bool is_headerless(const std::vector<std::string>& names);
 

@@ -105,8 +105,9 @@ class CsvSource : public ColumnSource {
 
 using SortedJson = nlohmann::json;  // finds each of many fields fast
 
-/// The outermost level of a line, whatever is nested in it: maps, lists and texts are kept empty. The library
-/// prescribes the names of the functions that the parser calls.
+/// The outermost level of a line, whatever is nested in it: maps and texts are kept empty, and of a list of whole
+/// numbers is kept how many these are, as a list of that one number. The library prescribes the names of the functions
+/// that the parser calls.
 class Outline {
  public:
   enum class Problem { none, syntax, number, depth, fields, repeated };
@@ -122,15 +123,21 @@ class Outline {
 
   bool null() { return put(nullptr); }
   bool boolean(bool value) { return put(value); }
-  bool number_integer(std::int64_t value) { return put(value); }
-  bool number_unsigned(std::uint64_t value) { return put(value); }
+  bool number_integer(std::int64_t value) { return put_whole(value); }
+  bool number_unsigned(std::uint64_t value) { return put_whole(value); }
   bool number_float(double value, const std::string&) { return put(value); }
   bool string(std::string&) { return put(""); }
   bool binary(SortedJson::binary_t&) { return put(nullptr); }
   bool start_object(std::size_t) { return open(SortedJson::object()); }
-  bool start_array(std::size_t) { return open(SortedJson::array()); }
+  bool start_array(std::size_t) {
+    if (depth_ == 1) list_ = key_;
+    return open(SortedJson::array());
+  }
   bool end_object() { return close(); }
-  bool end_array() { return close(); }
+  bool end_array() {
+    if (depth_ == 2 && items_ > 0 && are_whole_) value_[list_].push_back(items_);
+    return close();
+  }
   bool key(std::string& name) {
     if (depth_ != 1) return true;
     key_ = std::move(name);
@@ -147,7 +154,14 @@ class Outline {
     problem_ = problem;
     return false;
   }
+  template <class Whole>
+  bool put_whole(Whole value) {
+    if (depth_ != 2) return put(value);
+    ++items_;
+    return true;
+  }
   bool put(SortedJson value) {
+    are_whole_ = false;
     if (depth_ == 0) {
       value_ = std::move(value);
       return true;
@@ -156,7 +170,12 @@ class Outline {
     value_[std::move(key_)] = std::move(value);
     return value_.size() <= most_columns || refuse(Problem::fields);
   }
-  bool open(SortedJson empty) { return put(std::move(empty)) && (++depth_ <= deepest_level || refuse(Problem::depth)); }
+  bool open(SortedJson empty) {
+    if (!put(std::move(empty))) return false;
+    items_ = 0;
+    are_whole_ = depth_ == 1;
+    return ++depth_ <= deepest_level || refuse(Problem::depth);
+  }
   bool close() {
     --depth_;
     return true;
@@ -164,6 +183,9 @@ class Outline {
 
   SortedJson value_;
   std::string key_;
+  std::string list_;        ///< The field of the list, if one is open.
+  std::int64_t items_ = 0;  ///< Whole numbers of it so far ...
+  bool are_whole_ = false;  ///< ... and whether it has nothing else.
   int depth_ = 0;
   Problem problem_ = Problem::none;
   std::size_t byte_ = 0;
@@ -248,8 +270,23 @@ class JsonlSource : public ColumnSource {
       return std::nullopt;
     }
     if (found->is_number()) return number_text(*found);
+    if (found->is_array()) return number_of_tokens(column, *found);
     problems().add(place_of(column), fmt::format("'{}' is of type {}, not a number", column, found->type_name()),
                    found->is_string() ? "write the number without quotes" : "");
+    return std::nullopt;
+  }
+
+  // A list of whole numbers is one of tokens, unless its name says that they are lengths.
+  std::optional<std::string> number_of_tokens(const std::string& column, const SortedJson& list) {
+    if (list.empty()) {
+      problems().add(place_of(column), fmt::format("'{}' is a list, but not one of tokens", column),
+                     "write their number, or a list of whole numbers");
+    } else if (is_name_of_lengths(column)) {
+      problems().add(place_of(column), fmt::format("'{}' is a list: by its name of lengths, and not of tokens", column),
+                     "write a line for each document");
+    } else {
+      return number_text(list.front());
+    }
     return std::nullopt;
   }
 

@@ -165,7 +165,7 @@ cluster.yaml:3:1: error: the cluster has no key 'racks'; known: name, device, co
 cluster.yaml:6:15: error: "80" has no unit; did you mean 80 GB (10^9 bytes) or 80 GiB (2^30 bytes)?
 cluster.yaml:8:23: error: 'bandwidth' is 0 GB/s, it must be from 1 MB/s to 1000 TB/s
 cluster.yaml:8:40: error: 'latency' is -1 us, it must be from 0 s to 1 s
-cluster.yaml:9:17: error: 3 nics do not divide the node's 8 gpus; write a divisor of 8
+cluster.yaml:9:17: error: 3 nics do not divide the node's 8 gpus; write a divisor or a multiple of 8
 cluster.yaml:9:31: error: "200" has no unit; did you mean 200 GB/s (bytes) or 200 Gbit/s (bits)?
 cluster.yaml:10:9: error: pcie needs 'bandwidth'
 cluster.yaml:10:10: error: pcie has no key 'bandwith'; did you mean 'bandwidth'?
@@ -292,6 +292,23 @@ TEST_CASE("the rail presets give each gpu a NIC and reach hundreds of thousands 
   }
   // 8 gpus x 64 nodes x 32 ToR sets x 64 pods.
   CHECK(cluster_from("{preset: a100-rail-3tier, gpus: 1Mi}").devices == std::int64_t{8} * 64 * 32 * 64);
+}
+
+TEST_CASE("several NICs a GPU act as one with the rates of all, also where nodes of a kind have slower ones",
+          "[cluster]") {
+  const std::string text = R"(device: X
+gpus: 4
+node: {gpus: 1, gpu_memory: 80 GB, host_memory: 1 TB, pcie: {bandwidth: 64 GB/s},
+       nics: {count: 4, bandwidth: 400 Gbit/s}}
+node_kinds: {old: {nodes: 3, speed: 0.5, nics: {bandwidth: 100 Gbit/s}}, slow: {nodes: 2, speed: 0.9}}
+tiers: {leaf: {fan_in: 4}})";
+  const ClusterSpec spec = cluster_from(text);
+  CHECK(spec.nics_per_node == 1);
+  CHECK(spec.nic == 400_Gbps * 4);
+  CHECK(spec.notes == std::vector<std::string>{"4 NICs a gpu act as one here"});
+  REQUIRE(spec.kinds.size() == 2);
+  CHECK(spec.kinds[0].nic == 100_Gbps * 4);
+  CHECK(spec.kinds[1].nic == spec.nic);
 }
 
 TEST_CASE("a cluster of racks has a part of one, or equal parts of as few as possible", "[cluster]") {

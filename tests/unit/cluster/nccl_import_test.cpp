@@ -150,10 +150,80 @@ TEST_CASE("NICs without a speed have the one that NCCL assumes, and that is said
   CHECK_THAT(Imported(two_gpus("", "")).notes(), !Contains("without a speed"));
 }
 
-TEST_CASE("what nvidia-smi prints of a node's topology is named, with the file to take instead", "[nccl]") {
-  const Imported matrix("\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV12\tPXB\nGPU1\tNV12\t X \tSYS\n");
-  CHECK_THAT(matrix.problems(),
-             Contains("this is the output of nvidia-smi topo -m") && Contains("NCCL_TOPO_DUMP_FILE"));
+/// What `nvidia-smi topo -m` prints: a row for each device, with its entries and what stands behind them.
+std::string matrix_of(const std::vector<std::string>& devices, const std::vector<std::string>& rows) {
+  std::string text =
+      fmt::format("\x1b[4m\t{}\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m\n", fmt::join(devices, "\t"));
+  for (std::size_t i = 0; i < rows.size(); ++i) text += fmt::format("{}\t{}\n", devices[i], rows[i]);
+  return text +
+         "\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n\n"
+         "NIC Legend:\n\n  NIC0: mlx5_0\n  NIC1: mlx5_3\n";
+}
+
+// Two CPUs with two GPUs and a NIC each; `near` and `far` are the entries of GPUs on one and on different CPUs.
+std::string four_gpus(const std::string& near, const std::string& far) {
+  return matrix_of({"GPU0", "GPU1", "GPU2", "GPU3", "NIC0", "NIC1"},
+                   {fmt::format(" X \t{}\t{}\t{}\tPXB\tSYS\t0-31\t0\tN/A", near, far, far),
+                    fmt::format("{}\t X \t{}\t{}\tPXB\tSYS\t0-31\t0\tN/A", near, far, far),
+                    fmt::format("{}\t{}\t X \t{}\tSYS\tPXB\t32-63\t1\tN/A", far, far, near),
+                    fmt::format("{}\t{}\t{}\t X \tSYS\tPXB\t32-63\t1\tN/A", far, far, near),
+                    "PXB\tPXB\tSYS\tSYS\t X \tSYS", "SYS\tSYS\tPXB\tPXB\tSYS\t X "});
+}
+
+TEST_CASE("what nvidia-smi prints of a node's topology states ways, and its device the rates that are assumed",
+          "[nccl]") {
+  const Imported switched(four_gpus("NV12", "NV12"), 16, "", "A100-80GB");
+  const ClusterSpec read = switched.spec();
+  CHECK(read.devices_per_node == 4);
+  CHECK(read.nvlink == 25_GBps * 12);
+  CHECK(read.nics_per_node == 2);
+  CHECK(read.nic == 200_Gbps);
+  CHECK(read.pcie == 32_GBps);
+  CHECK(read.devices_per_pcie_uplink == 2);
+  CHECK_THAT(switched.notes(), Contains("4 gpus of sm 80 on 2 NUMA nodes") && Contains("over NVSwitch") &&
+                                   Contains("nvidia-smi states ways and no rates. Assumed: 32 GB/s of a GPU's PCIe "
+                                            "link, and NICs of 200 Gbit/s; if not, write node.nics"));
+  // An A100 has 12 links: four to each of three others need no switch, twelve to each do.
+  const Imported direct(four_gpus("NV4", "NV4"), 16, "", "A100-80GB");
+  CHECK(direct.spec().nvlink == 25_GBps * 12);
+  CHECK_THAT(direct.notes(), Contains("directly") && Contains("no NVSwitch"));
+  CHECK_FALSE(Imported(four_gpus("PIX", "SYS"), 16, "", "L40S-48GB").spec().has_nvlink());
+}
+
+TEST_CASE("bridges that join pairs are no switch of a node, which is said with both ways on", "[nccl]") {
+  const std::string pairs = four_gpus("NV12", "SYS");
+  CHECK_THAT(
+      Imported(pairs, 16, "", "A100-80GB").problems(),
+      Contains("topo.xml:2:1: error: gpu 0 has no NVLink to gpu 2: a node without NVSwitch must join all pairs") &&
+          Contains("write node.nvlink with what a pair gets, or nvlink: null for PCIe alone"));
+  CHECK(Imported(pairs, 16, ", nvlink: {bandwidth: 100 GB/s}", "A100-80GB").spec().nvlink == 100_GBps);
+  CHECK_FALSE(Imported(pairs, 16, ", nvlink: null", "A100-80GB").spec().has_nvlink());
+}
+
+TEST_CASE("NICs that share no switch with a GPU are left out where others do", "[nccl]") {
+  const std::string text =
+      matrix_of({"GPU0", "NIC0", "NIC1"}, {" X \tPIX\tNODE\t0-31\t0\tN/A", "PIX\t X \tNODE", "NODE\tNODE\t X "});
+  const Imported read(text, 4, "", "H100-80GB");
+  CHECK(read.spec().nics_per_node == 1);
+  CHECK_THAT(read.notes(), Contains("left out: NICs that share no PCIe switch with a gpu (mlx5_3)"));
+}
+
+TEST_CASE("a table of ways that is not whole, contradicts itself or is of an unknown device is told", "[nccl]") {
+  const std::string whole = four_gpus("NV12", "NV12");
+  CHECK_THAT(Imported(whole, 16, "", "X").problems(),
+             Contains("those of the cluster's device are not known") && Contains("write its compute_capability"));
+  const std::string cut = whole.substr(0, whole.find("GPU3\tNV12"));
+  CHECK_THAT(Imported(cut, 16, "", "A100-80GB").problems(),
+             Contains("topo.xml:1:1: error: the table has 6 devices and 3 rows"));
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = whole;
+    changed.replace(changed.find(from), from.size(), to);
+    return Imported(changed, 16, "", "A100-80GB").problems();
+  };
+  CHECK_THAT(with("X \tNV12\tNV12\tNV12\tPXB", "X \tNV8\tNV12\tNV12\tPXB"),
+             Contains("topo.xml:3:1: error: the way from GPU1 to GPU0 is NV12, and NV8 back"));
+  CHECK_THAT(with("X \tNV12\tNV12\tNV12\tPXB", "X \tFAR\tNV12\tNV12\tPXB"),
+             Contains("topo.xml:2:1: error: the way from GPU0 to GPU1 is 'FAR'"));
 }
 
 TEST_CASE("NVLinks count at the line rate of their generation", "[nccl]") {

@@ -256,6 +256,24 @@ TEST_CASE("a hint how to read an unknown architecture is given where a family re
              Catch::Contains("most like LlamaForCausalLM (gates of MLPs, biases, norms and tied tables"));
 }
 
+TEST_CASE("no family is proposed where those that read a file make other models of it", "[model]") {
+  const auto problem_of = [](const std::string& keys) {
+    return read_text(R"({"architectures": ["NewForCausalLM"], "hidden_size": 512, "num_hidden_layers": 8,
+      "num_attention_heads": 8, "num_key_value_heads": 8, "intermediate_size": 2048, "vocab_size": 100)" +
+                     keys + "}")
+        .problems;
+  };
+  // Without an activation it may have MLPs with or without a gate: 8 layers of 3 or 2 matrices beside 4 of attention.
+  CHECK_THAT(problem_of(""), Catch::Contains("the file does not tell which of the two") &&
+                                 Catch::Contains("write model: {..., architecture: NAME}"));
+  CHECK_THAT(problem_of(R"(, "hidden_act": "silu", "tie_word_embeddings": false)"),
+             Catch::Contains("most like LlamaForCausalLM") && Catch::Contains("architecture: LlamaForCausalLM}"));
+  CHECK_THAT(problem_of(R"(, "hidden_act": "relu2", "tie_word_embeddings": false)"),
+             Catch::Contains("architecture: ApertusForCausalLM}"));
+  CHECK_THAT(problem_of(R"(, "mamba_d_ssm": 512)"),
+             Catch::Contains("'mamba_d_ssm' says that the model has Mamba beside attention in one layer"));
+}
+
 TEST_CASE("a class that is not known is of the family of its model_type", "[model]") {
   const std::string encoder = R"({"architectures": ["Gemma2Model"], "model_type": "gemma2"})";
   CHECK_THAT(

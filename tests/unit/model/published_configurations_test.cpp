@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 
 #include "sim/model/layers.h"
@@ -121,6 +122,32 @@ TEST_CASE("models without a preset have as many parameters as their checkpoints"
            // Of 7.3 billion, in whole: products with biases in attention, without in the MLP.
            Row{"InternLMForCausalLM", widths(4096, 11'008, 32, 32, 32, 103'168) + R"(, "bias": true)",
                32 * (4.0 * 4096 * 4097 + 3.0 * 4096 * 11'008 + 2 * 4096) + 2 * 103'168.0 * 4096},
+           // Blocks of 256 columns: two thirds of 6,656 are 4,437, which is 4,608.
+           Row{"Lfm2ForCausalLM",
+               R"("hidden_size": 1024, "num_hidden_layers": 16, "num_attention_heads": 16, "num_key_value_heads": 8,
+                  "vocab_size": 65536, "block_dim": 1024, "block_ff_dim": 6656, "block_multiple_of": 256,
+                  "block_auto_adjust_ff_dim": true, "conv_L_cache": 3, "full_attn_idxs": [2, 5, 8, 10, 12, 14])",
+               354'483'968.0},
+           Row{"Lfm2ForCausalLM",
+               R"("hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8,
+                  "vocab_size": 65536, "block_ff_dim": 12288, "conv_L_cache": 3,
+                  "full_attn_idxs": [2, 5, 8, 10, 12, 14])",
+               1'170'340'608.0},
+           // Tencent 2025, arXiv 2512.24618: 1.96 billion.
+           Row{"YoutuForCausalLM",
+               widths(2048, 6144, 32, 16, 16, 128'256) +
+                   R"(, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+                        "v_head_dim": 128)",
+               1.96e9, 2e-3},
+           // The files of MiniCPM3-4B add up to 4.07 billion.
+           Row{"MiniCPM3ForCausalLM",
+               widths(2560, 6400, 62, 40, 40, 73'448) +
+                   R"(, "q_lora_rank": 768, "kv_lora_rank": 256, "qk_nope_head_dim": 64, "qk_rope_head_dim": 32,
+                        "v_head_dim": 64)",
+               4.07e9, 2e-3},
+           // The files of VaultGemma-1B add up to 1.04 billion.
+           Row{"VaultGemmaForCausalLM", widths(1152, 6912, 26, 4, 4, 256'000) + R"(, "sliding_window": 512)", 1.04e9,
+               3e-3},
            // Keys that files leave out have the defaults of their family.
            Row{"MistralForCausalLM",
                R"("hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
@@ -146,6 +173,189 @@ TEST_CASE("models with experts have as many active parameters as published", "[f
                                        R"(, "n_routed_experts": 128, "num_experts_per_tok": 6, "n_shared_experts": 2,
                                            "moe_intermediate_size": 1408, "first_k_dense_replace": 1)");
   CHECK(double(active_parameter_count(dots)) == Approx(14e9).epsilon(0.05));
+}
+
+// "a, b, b, b, a, ..." of so many layers.
+std::string alternating(const char* first, const char* others, int layers, int period) {
+  std::string list;
+  for (int i = 0; i < layers; ++i)
+    list += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", i % period == 0 ? first : others);
+  return "[" + list + "]";
+}
+
+// 0 for every layer with attention to all tokens of MiMo-V2-Flash: 0, 5, 11, ... 47.
+std::string mimo_pattern() {
+  std::string list;
+  for (int i = 0; i < 48; ++i) list += fmt::format("{}{}", i == 0 ? "" : ", ", i == 0 || i % 6 == 5 ? 0 : 1);
+  return "[" + list + "]";
+}
+
+std::string experts_from(int first, int layers) {
+  std::string list;
+  for (int i = first; i < layers; ++i) list += fmt::format("{}{}", i == first ? "" : ",", i);
+  return list;
+}
+
+const std::string mimo_keys =
+    widths(4096, 16'384, 48, 64, 4, 152'576) +
+    R"(, "head_dim": 192, "v_head_dim": 128, "swa_num_attention_heads": 64, "swa_num_key_value_heads": 8,
+         "swa_head_dim": 192, "swa_v_head_dim": 128, "moe_intermediate_size": 2048, "n_routed_experts": 256,
+         "num_experts_per_tok": 8, "n_shared_experts": null, "first_k_dense_replace": 1, "sliding_window": 128,
+         "hybrid_layer_pattern": )" +
+    mimo_pattern();
+const std::string step_keys =
+    R"("hidden_size": 4096, "intermediate_size": 11264, "num_hidden_layers": 45, "num_attention_heads": 64,
+       "num_attention_groups": 8, "head_dim": 128, "vocab_size": 128896, "moe_num_experts": 288, "moe_top_k": 8,
+       "moe_intermediate_size": 1280, "share_expert_dim": 1280, "sliding_window": 512,
+       "attention_other_setting": {"attention_type": "sliding_attention", "num_attention_heads": 96,
+                                   "num_attention_groups": 8, "head_dim": 128},
+       "moe_layers_enum": ")" +
+    experts_from(3, 45) + R"(", "layer_types": )" + alternating("full_attention", "sliding_attention", 45, 4);
+const std::string longcat_keys =
+    R"("hidden_size": 6144, "num_layers": 28, "num_attention_heads": 64, "ffn_hidden_size": 12288,
+       "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+       "moe_topk": 12, "n_routed_experts": 512, "zero_expert_num": 256, "expert_ffn_hidden_size": 2048,
+       "vocab_size": 131072)";
+
+TEST_CASE("models of 2025 and 2026 with experts have as many parameters, and active ones, as published", "[families]") {
+  struct Row {
+    const char* family;
+    std::string keys;
+    double total;  // in billions
+    double active;
+    int tables;  // tables of words that the active count holds
+  };
+  for (const Row& row : {
+           // Arcee AI, the card of Trinity-Mini: 26 billion, 3 active.
+           Row{"AfmoeForCausalLM",
+               widths(2048, 6144, 32, 32, 4, 200'192) +
+                   R"(, "head_dim": 128, "moe_intermediate_size": 1024, "num_experts": 128, "num_experts_per_tok": 8,
+                        "num_shared_experts": 1, "num_dense_layers": 2, "sliding_window": 2048,
+                        "global_attn_every_n_layers": 4)",
+               26, 3, 1},
+           // Liquid AI 2025, arXiv 2511.23404, table 1: 8.3 billion, 1.5 active.
+           Row{"Lfm2MoeForCausalLM",
+               widths(2048, 7168, 24, 32, 8, 65'536) +
+                   R"(, "moe_intermediate_size": 1792, "conv_L_cache": 3, "num_dense_layers": 2, "num_experts": 32,
+                        "num_experts_per_tok": 4, "full_attn_idxs": [2, 6, 10, 14, 18, 21])",
+               8.3, 1.5, 1},
+           // Meituan 2025, arXiv 2509.01322: 560 billion, 27 active in the mean.
+           Row{"LongcatFlashForCausalLM", longcat_keys, 560, 27, 1},
+           // Xiaomi, the card of MiMo-V2-Flash: 309 billion, 15 active.
+           Row{"MiMoV2FlashForCausalLM", mimo_keys, 309, 15, 2},
+           // StepFun, the card of Step-3.5-Flash: 196.81 billion with the layers that predict further tokens, 11
+           // active.
+           Row{"Step3p5ForCausalLM", step_keys, 196.81, 11, 1},
+           // Upstage, the card of Solar-Open-100B: 102.6 billion, 12 active.
+           Row{"SolarOpenForCausalLM",
+               widths(4096, 10'240, 48, 64, 8, 196'608) +
+                   R"(, "head_dim": 128, "moe_intermediate_size": 1280, "n_routed_experts": 128, "n_shared_experts": 1,
+                        "num_experts_per_tok": 8, "first_k_dense_replace": 0, "use_qk_norm": false)",
+               102.6, 12, 2},
+           // Kimi Team 2025, arXiv 2510.26692: 48 billion, 3 active; the files of the checkpoint hold 49.
+           Row{"KimiLinearForCausalLM",
+               widths(2304, 9216, 27, 32, 32, 163'840) +
+                   R"(, "head_dim": 72, "kv_lora_rank": 512, "q_lora_rank": null, "qk_nope_head_dim": 128,
+                        "qk_rope_head_dim": 64, "v_head_dim": 128, "moe_intermediate_size": 1024, "num_experts": 256,
+                        "num_experts_per_token": 8, "num_shared_experts": 1, "first_k_dense_replace": 1,
+                        "num_expert_group": 1, "topk_group": 1,
+                        "linear_attn_config": {"full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "head_dim": 128,
+                                               "num_heads": 32, "short_conv_kernel_size": 4})",
+               49, 3, 1},
+           // LG AI Research, K-EXAONE-236B-A23B.
+           Row{"ExaoneMoEForCausalLM",
+               widths(6144, 18'432, 48, 64, 8, 153'600) +
+                   R"(, "head_dim": 128, "moe_intermediate_size": 2048, "num_experts": 128, "num_experts_per_tok": 8,
+                        "num_shared_experts": 1, "first_k_dense_replace": 1, "sliding_window": 128,
+                        "sliding_window_pattern": "LLLG")",
+               236, 23, 1},
+       }) {
+    INFO(row.family);
+    const Transformer model = model_of(row.family, row.keys);
+    CHECK(double(parameter_count(model)) == Approx(row.total * 1e9).epsilon(0.01));
+    const std::int64_t left_out = (model.tied_embeddings ? 1 : 2) - row.tables;
+    const double active = double(active_parameter_count(model) - left_out * model.vocabulary * model.hidden) / 1e9;
+    CHECK(active == Approx(row.active).epsilon(0.06));
+  }
+}
+
+TEST_CASE("Trinity Nano has the whole billions after which it names itself, and its windows", "[families]") {
+  const Transformer model =
+      model_of("AfmoeForCausalLM",
+               widths(1024, 3072, 56, 8, 2, 200'192) +
+                   R"(, "head_dim": 128, "moe_intermediate_size": 256, "num_experts": 128, "num_experts_per_tok": 8,
+                        "num_shared_experts": 1, "num_dense_layers": 2, "sliding_window": 2048,
+                        "global_attn_every_n_layers": 4)");
+  CHECK(std::round(double(parameter_count(model)) / 1e9) == 6);
+  CHECK(std::round(double(active_parameter_count(model)) / 1e9) == 1);
+  std::int64_t full = 0;
+  for (const LayerRun& run : layer_runs(model)) full += of_kind(model, run.kind).window == 0 ? run.count : 0;
+  CHECK(full == 56 / 4);
+}
+
+TEST_CASE("layers with a window may have heads of their own, beside the others or in a map", "[families]") {
+  const Transformer mimo = model_of("MiMoV2FlashForCausalLM", mimo_keys);
+  const Transformer step = model_of("Step3p5ForCausalLM", step_keys);
+  const auto of_layer = [](const Transformer& model, std::int64_t layer) {
+    return of_kind(model, layer_runs(model, layer, 1).front().kind);
+  };
+  CHECK(of_layer(mimo, 5).window == 0);
+  CHECK(of_layer(mimo, 5).kv_heads == 4);
+  CHECK_FALSE(of_layer(mimo, 5).sinks);
+  CHECK(of_layer(mimo, 7).window == 128);
+  CHECK(of_layer(mimo, 7).kv_heads == 8);
+  CHECK(of_layer(mimo, 7).value_dim == 128);
+  CHECK(of_layer(mimo, 7).sinks);
+  // Keys and values of four more heads, and a score for each head.
+  CHECK(layer_parameter_count(of_layer(mimo, 7)) - layer_parameter_count(of_layer(mimo, 5)) ==
+        4096 * 4 * (192 + 128) + 64);
+  CHECK(of_layer(step, 4).heads == 64);
+  CHECK(of_layer(step, 5).heads == 96);
+  CHECK(layer_parameter_count(of_layer(step, 5)) - layer_parameter_count(of_layer(step, 4)) == 2 * 4096 * 32 * 128);
+}
+
+TEST_CASE("heads of layers with a window that cannot be are told where they are stated", "[families]") {
+  Diagnostics diagnostics;
+  const std::string text = R"({"architectures": ["MiMoV2FlashForCausalLM"], "moe_intermediate_size": 32,
+"n_routed_experts": 8, "num_experts_per_tok": 2, "sliding_window": 8, "hybrid_layer_pattern": [0, 1],
+"swa_num_key_value_heads": 3, )" +
+                           widths(64, 256, 2, 4, 2, 100) + "}";
+  CHECK_FALSE(read_model(parse_document("config.json", text, diagnostics), "test", diagnostics));
+  CHECK_THAT(diagnostics.text(), Catch::Contains("config.json:3:28: error: 3 key-value heads of layers with a window "
+                                                 "do not divide 4 heads"));
+}
+
+TEST_CASE("layers that predict further tokens and are described by lists have the MLP of layers without experts",
+          "[families]") {
+  const auto last = [](const std::string& family, const std::string& keys) {
+    const Transformer model = model_of(family, keys + R"(, "num_nextn_predict_layers": 3)");
+    CHECK(model.predictions == 4);
+    return of_kind(model, layer_runs(model, model.layers - 1, 1).front().kind);
+  };
+  const Transformer step = last("Step3p5ForCausalLM", step_keys);
+  CHECK(step.joins);
+  CHECK_FALSE(step.moe);
+  CHECK(step.ffn_hidden == 11'264);
+  CHECK(step.window == 512);
+  // Xiaomi, the card of MiMo-V2-Flash: 0.33 billion each.
+  CHECK(double(layer_parameter_count(last("MiMoV2FlashForCausalLM", mimo_keys))) == Approx(0.33e9).epsilon(0.01));
+  // Lists that go on beyond the layers tell how those mix tokens.
+  std::string longer = step_keys;
+  longer.replace(longer.rfind(']'), 1, R"(, "full_attention", "full_attention", "full_attention"])");
+  CHECK(last("Step3p5ForCausalLM", longer).window == 0);
+}
+
+TEST_CASE("a layer of two attentions is two layers, and experts that compute nothing take their share of choices",
+          "[families]") {
+  const Transformer model = model_of("LongcatFlashForCausalLM", longcat_keys);
+  CHECK(model.layers == 2 * 28);
+  REQUIRE(model.moe);
+  CHECK(model.moe->experts_per_token == 12 * 512 / (512 + 256));
+  CHECK(model.moe->shared_hidden == 12'288);
+  CHECK(expert_layers(model, layer_runs(model)) == 28);
+  CHECK(of_kind(model, layer_runs(model, 1, 1).front().kind).ffn_hidden == 12'288);
+  REQUIRE(model.left_out.size() == 2);
+  CHECK_THAT(model.left_out.front(), Catch::Contains("of the 12 experts that a token chooses, the mean of 8 compute"));
 }
 
 TEST_CASE("a model of a family with experts that has none has the MLP of the family's dense layers", "[families]") {

@@ -2,6 +2,8 @@
 #include <zlib.h>
 
 #include "sim/base/check.h"
+#include "sim/document/compression.h"
+#include "sim/trace/trace.h"
 #include "sim/trace/trace_file.h"
 #include "tests/support/catch.h"
 #include "tests/unit/trace/trace_files.h"
@@ -174,16 +176,46 @@ TEST_CASE("two columns that may be the parts of a document are told how to be ad
   CHECK(read(path, {.column = "prompt_len+output_len"}) == Tokens{1200});
 }
 
+TEST_CASE("a list of tokens is as long as it has tokens, whatever stands beside it", "[trace]") {
+  const TraceFolder folder;
+  const std::string lines =
+      "{\"input_ids\": [11, 12, 13], \"attention_mask\": [1, 1, 1], \"id\": \"a\"}\n"
+      "{\"input_ids\": [14], \"attention_mask\": [1], \"id\": \"b\"}\n";
+  CHECK(read(folder.write("a.jsonl", lines)) == Tokens{3, 1});
+  CHECK(read(folder.write("a.jsonl", lines), {.column = "attention_mask"}) == Tokens{3, 1});
+  CHECK(read(folder.write("b.jsonl", "{\"tokens\": [[1, 2], [3]], \"length\": 9}\n")) == Tokens{9});
+  const auto said = [&](const std::string& line, const TraceOptions& options = {}) {
+    return folder.complaint([&] { return read(folder.write("c.jsonl", line), options); });
+  };
+  CHECK_THAT(said("{\"lengths\": [5, 6, 7]}\n"), Catch::Contains("by its name of lengths, and not of tokens"));
+  CHECK_THAT(said("{\"seq_lens\": [5, 6, 7]}\n", {.column = "seq_lens"}), Catch::Contains("by its name of lengths"));
+  for (const char* list : {"[[1, 2], [3]]", "[{\"a\": 1}]", "[1, \"2\"]", "[1, 2.5]", "[]", "[1, [2], 3]"}) {
+    CAPTURE(list);
+    CHECK_THAT(said(fmt::format("{{\"input_ids\": {}}}\n", list)), Catch::Contains("a list, but not one of tokens"));
+  }
+}
+
+TEST_CASE("indices of shards and Arrow files are refused with what writes their lengths", "[trace]") {
+  const TraceFolder folder;
+  const auto said = [&](const std::string& name, const std::string& text) {
+    return folder.complaint([&] { return read(folder.write(name, text)); });
+  };
+  CHECK_THAT(said("index.json", "{\"version\": 2, \"shards\": [{\"samples\": 4093}]}\n"),
+             Catch::Contains("an index of MDS shards tells no lengths") && Catch::Contains("StreamingDataset"));
+  CHECK_THAT(said("sizes.json", "{\"00000.tar\": 1234}\n"), Catch::Contains("an index of tar shards"));
+  CHECK_THAT(said("list.json", "[1, 2]\n"), Catch::Contains("write one object a line to a .jsonl"));
+  CHECK_THAT(said("a.arrow", "x"), Catch::Contains("Dataset.from_file('a.arrow')"));
+}
+
 TEST_CASE("a compression that is not read is told with what decompresses it", "[trace]") {
   const TraceFolder folder;
   const auto said = [&](const std::string& name, const TraceOptions& options = {}) {
     return folder.complaint([&] { return read(folder.write(name, "x"), options); });
   };
-  CHECK(said("a.jsonl.zst") ==
-        "a.jsonl.zst: error: Zstandard is not read\n"
-        "        decompress it: zstd -d a.jsonl.zst, or compress it with gzip\n");
-  CHECK_THAT(said("a.csv.bz2"), Catch::Contains("bzip2 is not read"));
-  CHECK_THAT(said("a.txt.xz", {.format = TraceFormat::lines}), Catch::Contains("decompress it: unxz a.txt.xz"));
+  CHECK(said("a.jsonl.lz4") ==
+        "a.jsonl.lz4: error: LZ4 is not read\n"
+        "        decompress it: lz4 -d a.jsonl.lz4, or compress it with gzip\n");
+  CHECK_THAT(said("a.txt.7z", {.format = TraceFormat::lines}), Catch::Contains("decompress it: 7z x a.txt.7z"));
   CHECK(is_named_as_lengths("a.jsonl.zst"));
   CHECK(is_named_as_lengths("a.csv.gz"));
   CHECK(is_named_as_lengths("a.parquet"));
@@ -236,6 +268,54 @@ TEST_CASE("texts are read compressed, of every format, and binary files are not"
   CHECK(read(folder.write("a.jsonl.gz", gzipped("{\"length\": 5}\n{\"length\": 6}\n{\"length\": 7}\n"))) == three);
   CHECK(folder.complaint([&] { return read(folder.write("a.npy.gz", gzipped("x"))); }) ==
         "a.npy.gz: error: only texts are read compressed\n        decompress it: gunzip\n");
+}
+
+// "5\n6\n7\n", as `zstd`, `bzip2` and `xz` compress it.
+const std::string zstd_bytes("\x28\xb5\x2f\xfd\x04\x58\x31\x00\x00\x35\x0a\x36\x0a\x37\x0a\xac\xfe\xcc\x57", 19);
+const std::string bzip2_bytes(
+    "\x42\x5a\x68\x39\x31\x41\x59\x26\x53\x59\x47\x2c\xc7\xc6\x00\x00\x01\xc8\x00\x00\x10\x03\x80\x20\x00\x21\x9a\x68"
+    "\x33\x4d\x1c\xb7\x8b\xb9\x22\x9c\x28\x48\x23\x96\x63\xe3\x00",
+    43);
+const std::string xz_bytes(
+    "\xfd\x37\x7a\x58\x5a\x00\x00\x04\xe6\xd6\xb4\x46\x02\x00\x21\x01\x16\x00\x00\x00\x74\x2f\xe5\xa3\x01\x00\x05\x35"
+    "\x0a\x36\x0a\x37\x0a\x00\x00\x00\xbf\x1d\x09\x4d\x17\x22\x5b\xec\x00\x01\x1e\x06\xc1\x2f\xa4\x1d\x1f\xb6\xf3\x7d"
+    "\x01\x00\x00\x00\x00\x04\x59\x5a",
+    64);
+
+TEST_CASE("texts are read from every compression of which the build has the library, and else it says what has it",
+          "[trace]") {
+  const TraceFolder folder;
+  struct Row {
+    const char* name;
+    const std::string* bytes;
+    const char* package;
+  };
+  for (const Row& row : {Row{"a.txt.zst", &zstd_bytes, "libzstd-dev"},
+                         {"a.txt.bz2", &bzip2_bytes, "libbz2-dev"},
+                         {"a.txt.xz", &xz_bytes, "liblzma-dev"}}) {
+    CAPTURE(row.name);
+    const auto path = folder.write(row.name, *row.bytes);
+    if (!is_read(*compression_of(path))) {
+      CHECK_THAT(folder.complaint([&] { return read(path); }),
+                 Catch::Contains("this build does not read") && Catch::Contains(row.package));
+      continue;
+    }
+    CHECK(read(path) == Tokens{5, 6, 7});
+    // Streams one behind the other are one text.
+    CHECK(read(folder.write(row.name, *row.bytes + *row.bytes)) == Tokens{5, 6, 7, 5, 6, 7});
+    for (std::size_t length = 1; length < row.bytes->size(); ++length) {
+      CAPTURE(length);
+      const auto cut = folder.write(row.name, row.bytes->substr(0, length));
+      CHECK_THAT(folder.complaint([&] { return read(cut); }), Catch::Contains("its compression is damaged"));
+    }
+    CHECK_THAT(folder.complaint([&] { return read(folder.write(row.name, "5\n6\n7\n")); }),
+               Catch::Contains("its compression is damaged"));
+    CHECK_THAT(folder.complaint([&] { return read(folder.write(row.name, "")); }),
+               Catch::Contains("the file holds no lengths"));
+    ListedLengths one(std::vector<Length>{{5, {}}});
+    CHECK_THAT(folder.complaint([&] { return write_trace(one, folder.at(row.name)); }),
+               Catch::Contains("nothing is written compressed"));
+  }
 }
 
 TEST_CASE("a compressed file that is cut short or changed is told, at every byte", "[trace]") {

@@ -53,6 +53,58 @@ TEST_CASE("steps of torchtitan's log are rates of a GPU, coloured or not", "[log
   CHECK(steps->lines[1].items[0].text == "10856.5");
 }
 
+TEST_CASE("steps of warm-up are left out as long as they are slower than the median, but not half of all", "[log]") {
+  std::string log = megatron_line(1, 25000, 128);
+  for (const double milliseconds : {3000., 1300., 1000., 1090., 2000., 1000., 1000., 1000.}) {
+    log += megatron_line(2, milliseconds, 128);
+  }
+  const auto steps = steps_of_log("run.log", log);
+  REQUIRE(steps);
+  CHECK(steps->warm_up == 3);
+  REQUIRE(steps->lines.size() == 6);
+  CHECK(steps->lines[0].items[0].text == "1");
+  CHECK(steps->lines[2].items[0].text == "2");  // a slow step behind them counts
+  // Rates are slower where they are lower. Two of three slow steps are no warm-up.
+  std::string rates;
+  for (const int rate : {100, 200, 900, 1000, 1000}) rates += fmt::format("step: {}  tps: {}\n", rate, rate);
+  CHECK(steps_of_log("run.log", rates)->warm_up == 2);
+  CHECK(steps_of_log("run.log", megatron_line(2, 2000, 1) + megatron_line(3, 2000, 1) + megatron_line(4, 1000, 1))
+            ->warm_up == 0);
+}
+
+TEST_CASE("steps of nanotron and NeMo are times of iterations", "[log]") {
+  const auto nanotron = steps_of_log(
+      "run.log",
+      "[default0]:03/01/2025 10:00:00 [INFO|DP=0|PP=0|TP=0|node-1]: iteration: 5 / 100 | consumed_tokens: 5.24M | "
+      "elapsed_time_per_iteration_ms: 1.25K | tokens_per_sec: 838K | global_batch_size: 512 | lm_loss: 10.8\n");
+  REQUIRE(nanotron);
+  CHECK(nanotron->columns.items[0].text == "step_time_s");
+  CHECK(nanotron->lines.at(0).items[0].text == "1.25");
+  const auto nemo = steps_of_log("run.log",
+                                 "Training epoch 0, iteration 10/99 | lr: 1e-05 | global_batch_size: 128 | "
+                                 "reduced_train_loss: 11 | train_step_timing in s: 5.45 | consumed_samples: 1408\n");
+  REQUIRE(nemo);
+  CHECK(nemo->lines.at(0).items[0].text == "5.45");
+}
+
+TEST_CASE("a trainer of HuggingFace says the mean of its run, by the steps that it counts or by their rate", "[log]") {
+  const auto seconds = [](const std::string& log) {
+    const auto steps = steps_of_log("run.log", log);
+    return steps ? std::stod(steps->lines.at(0).items.at(0).text) : 0;
+  };
+  const std::string end =
+      "{'train_runtime': 1230.0, 'train_samples_per_second': 1.2, 'train_steps_per_second': 0.081, 'epoch': 1.0}\n";
+  CHECK(seconds("{'loss': 2.3, 'epoch': 0.1}\n" + end) == Approx(1 / 0.081));
+  CHECK(seconds("100%|##########| 100/100 [20:30<00:00, 12.3s/it]\n" + end) == Approx(12.3));
+  const std::string state =
+      "{\"global_step\": 400, \"log_history\": [{\"loss\": 2, \"step\": 10},\n  {\"epoch\": 1.0, \"step\": 100,\n"
+      "   \"train_runtime\": 1230.0, \"train_steps_per_second\": 0.081}]}";
+  CHECK(seconds(state) == Approx(12.3));
+  CHECK_FALSE(steps_of_log("run.log", end)->mean_of.empty());
+  // A rate of 0.012 may be 4 % off.
+  CHECK_FALSE(steps_of_log("run.log", "{'train_runtime': 8300.0, 'train_steps_per_second': 0.012}\n"));
+}
+
 TEST_CASE("what no framework writes has no steps", "[log]") {
   CHECK_FALSE(steps_of_log("run.log", ""));
   CHECK_FALSE(steps_of_log("run.log", "tp,dp,step_time_s\n1,8,2\n"));

@@ -107,7 +107,7 @@ TEST_CASE("the log of a framework is steps of the one job that its set states", 
   CHECK(set->cases[0].published.front().quantity == Quantity::tokens_per_s_per_gpu);
   CHECK(set->cases[0].published.front().value == 5850);
   CHECK_FALSE(load_step_log((file.folder() / "notes.txt").string(), file.path(), found));
-  CHECK_THAT(found.text(), Catch::Contains("neither a log of Megatron-LM or torchtitan nor a table of steps"));
+  CHECK_THAT(found.text(), Catch::Contains("this is no log of a framework that is known, and no table of steps"));
 }
 
 TEST_CASE("a batch that replicas cannot share in whole micro-batches is told at its place", "[log]") {
