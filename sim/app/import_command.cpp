@@ -16,11 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ImportCommand {
-  std::string file;
+  std::vector<std::string> files;
   std::string out;
   std::vector<std::string> variables;
   std::int64_t gpus = 0;        // 0: the file says it
   std::int64_t vocabulary = 0;  // 0: the file says it
+  std::int64_t context = 0;     // 0: the file says it
   std::int64_t command = 0;     // 0: there is one
   ImportOptions options;
   bool force = false;
@@ -30,6 +31,7 @@ ImportOptions options_of(const ImportCommand& command) {
   ImportOptions options = command.options;
   if (command.gpus > 0) options.gpus = command.gpus;
   if (command.vocabulary > 0) options.vocabulary = command.vocabulary;
+  if (command.context > 0) options.context = command.context;
   if (command.command > 0) options.command = static_cast<int>(command.command);
   for (const std::string& each : command.variables) {
     const std::size_t equals = each.find('=');
@@ -67,7 +69,7 @@ void write_checked(const ImportedStudy& study, const std::string& out, Catalog& 
 int run_import(const ImportCommand& command, const Session& session) {
   require_free(command.out, command.force);
   Catalog catalog(session.data_folder);
-  const ImportedStudy study = import_study(command.file, command.out, options_of(command), catalog);
+  const ImportedStudy study = import_study(command.files, command.out, options_of(command), catalog);
   if (study.model) require_free(study.model_file, command.force);
   session.inputs.require_none_at(command.out);
   if (study.model) session.inputs.require_none_at(study.model_file);
@@ -84,9 +86,9 @@ int run_import(const ImportCommand& command, const Session& session) {
 
 void add_import_command(Command app, Session& session) {
   const Command command =
-      app.add_subcommand("import", "Turn a training script of Megatron-LM or torchtitan into a study");
+      app.add_subcommand("import", "Turn a training configuration of another framework into a study");
   ImportCommand& options = add_command(command, session, run_import);
-  command.add_option("FILE", options.file, "A shell script, a log or arguments as YAML, or torchtitan's TOML")
+  command.add_option("FILE", options.files, "A script, a log, a configuration as YAML, JSON or TOML; several, if they belong together")
       .required();
   command.add_option("--out", options.out, "The study to write, a YAML file").required().type_name("STUDY");
   command.add_option("--cluster", options.options.cluster, "The cluster: a shipped one, or a file").type_name("NAME");
@@ -96,6 +98,8 @@ void add_import_command(Command app, Session& session) {
       .type_name("NAME");
   add_count(command, "--gpus", options.gpus, "Number of GPUs of the job, in place of what the file says");
   add_count(command, "--vocab-size", options.vocabulary, "Entries of the tokenizer, before they are padded");
+  add_count(command, "--context", options.context,
+            "Tokens of a sequence, in place of what a configuration of HuggingFace's family says");
   command.add_option("--var", options.variables, "Give a variable of the script this value, may be repeated")
       .type_name("NAME=VALUE")
       .one_at_a_time();

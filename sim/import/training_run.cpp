@@ -24,7 +24,7 @@ void put_truth(Value& map, std::string_view key, bool value) {
 }
 
 std::int64_t capacity_of(const TrainingRun& run) {
-  return divided(run.sequence * run.micro_batch, run.cp);
+  return run.capacity.value_or(divided(run.sequence * run.micro_batch, run.cp));
 }
 
 void check_divisions(const TrainingRun& run, const RunWords& words, Diagnostics& diagnostics) {

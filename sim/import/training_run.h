@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,9 +13,16 @@ namespace hdpsim {
 
 /// A model that the user of an import names.
 struct NamedModel {
-  Value value;              ///< A study's `model`.
+  Value value;              ///< A study's `model`; null: `configuration` describes it.
   std::int64_t layers = 0;  ///< As its pipeline deals them.
   bool has_experts = false;
+  Value configuration = {};  ///< A HuggingFace configuration.
+};
+
+/// A file of a configuration.
+struct ConfigText {
+  std::string file;
+  std::string text;
 };
 
 /// What the user of an import states in addition to the file.
@@ -22,10 +30,15 @@ struct ImportOptions {
   std::string cluster = {};                           ///< A preset or a file; empty: one is assumed.
   std::optional<std::int64_t> gpus = {};              ///< Of the job.
   std::optional<std::int64_t> vocabulary = {};        ///< Entries of the tokenizer, before they are padded.
+  std::optional<std::int64_t> context = {};           ///< Tokens of a sequence.
   std::string model_name = {};                        ///< A preset or a file; empty: the file describes the model.
   std::optional<NamedModel> model = {};               ///< The model of `model_name`, once that is read.
   std::map<std::string, std::string> variables = {};  ///< Of a shell script.
   std::optional<int> command = {};                    ///< Of several commands that train, which one, from 1.
+  /// The model of a name of a hub (`Qwen/Qwen3-8B`), if its shape is known; may be empty.
+  std::function<std::optional<NamedModel>(const std::string& name)> model_of_hub = {};
+  /// The text of a file that another one names, and the name to tell people; may be empty.
+  std::function<std::optional<ConfigText>(const std::string& path, const std::string& named_by)> file_beside = {};
 };
 
 /// A training run in words of a study, whatever framework it was stated for.
@@ -41,6 +54,10 @@ struct TrainingRun {
   std::int64_t global_batch = 0;  ///< Sequences of a step.
   Value model;                    ///< A study's `model`, of a preset; null: `configuration` describes it.
   Value configuration;            ///< A HuggingFace configuration.
+  std::string framework_preset = {};  ///< A study's `framework.preset`; empty: none.
+  std::string policy = "static";      ///< Of `plans`: the plan of the file.
+  Value plan_options = Value::map();  ///< Of that plan, besides `cp`.
+  std::optional<std::int64_t> capacity = {};  ///< Tokens of a rank; empty: those of a micro-batch.
   Value mesh = Value::map();      ///< Keys of a study's `mesh` other than tp, pp and capacity.
   Value training = Value::map();
   Value kernels = Value::map();

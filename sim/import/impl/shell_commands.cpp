@@ -115,7 +115,10 @@ ShellReader::Ending ShellReader::simple_command() {
 
 // Assignments in front of a command hold for it alone: the words of the command do not see them.
 void ShellReader::end_assignments(SimpleCommand& simple) {
-  if (simple.has_assignments) (void)words_.variables.take_back();
+  if (!simple.has_assignments) return;
+  for (auto& [name, value] : words_.variables.take_back()) {
+    if (value && value->items.size() == 1) simple.command.environment.insert_or_assign(name, value->items.front());
+  }
   simple.has_assignments = false;
 }
 
