@@ -88,7 +88,9 @@ void add_import_command(Command app, Session& session) {
   const Command command =
       app.add_subcommand("import", "Turn a training configuration of another framework into a study");
   ImportCommand& options = add_command(command, session, run_import);
-  command.add_option("FILE", options.files, "A script, a log, a configuration as YAML, JSON or TOML; several, if they belong together")
+  command
+      .add_option("FILE", options.files,
+                  "A script, a log, a configuration as YAML, JSON or TOML; several, if they belong together")
       .required();
   command.add_option("--out", options.out, "The study to write, a YAML file").required().type_name("STUDY");
   command.add_option("--cluster", options.options.cluster, "The cluster: a shipped one, or a file").type_name("NAME");
@@ -98,8 +100,7 @@ void add_import_command(Command app, Session& session) {
       .type_name("NAME");
   add_count(command, "--gpus", options.gpus, "Number of GPUs of the job, in place of what the file says");
   add_count(command, "--vocab-size", options.vocabulary, "Entries of the tokenizer, before they are padded");
-  add_count(command, "--context", options.context,
-            "Tokens of a sequence, in place of what a configuration of HuggingFace's family says");
+  add_count(command, "--context", options.context, "Tokens of a sequence, in place of what the file says");
   command.add_option("--var", options.variables, "Give a variable of the script this value, may be repeated")
       .type_name("NAME=VALUE")
       .one_at_a_time();

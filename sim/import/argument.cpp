@@ -8,11 +8,14 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/document/document.h"
 #include "sim/document/limits.h"
 #include "sim/document/repeated_keys.h"
+#include "sim/import/impl/config_format.h"
 #include "sim/import/impl/foreign_formats.h"
+#include "sim/import/impl/megatron_dialects.h"
 #include "sim/import/impl/megatron_rules.h"
 #include "sim/import/impl/shell_builtins.h"
 #include "sim/import/shell_script.h"
@@ -50,7 +53,17 @@ bool uses_model(const std::vector<ShellText>& words) {
          });
 }
 
+// `megatron sft` of ms-swift, which takes the number of its processes from the environment.
+bool is_swift(const std::vector<ShellText>& words) {
+  constexpr std::array<std::string_view, 3> trainings = {"sft", "pt", "rlhf"};
+  const auto found =
+      std::find_if(words.begin(), words.end(), [](const ShellText& word) { return word.text == "megatron"; });
+  return found != words.end() && found + 1 != words.end() &&
+         std::find(trainings.begin(), trainings.end(), (found + 1)->text) != trainings.end();
+}
+
 bool trains(const std::vector<ShellText>& words) {
+  if (is_swift(words)) return uses_model(words);
   return uses_model(words) && std::none_of(words.begin(), words.end(), is_other_use);
 }
 
@@ -91,7 +104,7 @@ void report_no_training(const std::vector<std::vector<ShellText>>& with_model, c
   for (const ShellCommand& command : script.commands) {
     for (const ShellText& word : command.words) {
       const auto foreign = foreign_command(word.text);
-      if (!foreign) continue;
+      if (!foreign || config_format_named(foreign->name) != nullptr) continue;
       return diagnostics.unsupported(
           script.position(file, word),
           fmt::format("this looks like {} ('{}'), which is not imported", foreign->name, foreign->sign), foreign->way);
@@ -118,6 +131,7 @@ class ScriptArguments {
     for (std::size_t i = 0; i < words.size(); ++i) add(words[i], i < program);
     list_.job = launched_job({words.begin(), words.begin() + static_cast<std::ptrdiff_t>(program)}, script_.directives);
     if (program < words.size() && is_program(words[program])) list_.program = value(words[program]);
+    if (is_swift(words)) take_swift(words);
     return std::move(list_);
   }
 
@@ -134,6 +148,23 @@ class ScriptArguments {
   }
 
  private:
+  void take_swift(const std::vector<ShellText>& words) {
+    list_.is_of_swift = true;
+    const auto own = std::find_if(script_.commands.begin(), script_.commands.end(), [&](const ShellCommand& command) {
+      return !command.words.empty() && command.words.front().begin == words.front().begin;
+    });
+    const auto count = [&](const char* name) -> std::optional<std::int64_t> {
+      const ShellText* text = nullptr;
+      if (const auto set = script_.variables.find(name); set != script_.variables.end()) text = &set->second;
+      if (own != script_.commands.end()) {
+        if (const auto set = own->environment.find(name); set != own->environment.end()) text = &set->second;
+      }
+      return text == nullptr || !text->is_known() ? std::nullopt : parse_count(text->text).value;
+    };
+    if (const auto each = count("NPROC_PER_NODE")) list_.job.per_node = *each;
+    if (list_.job.per_node && !list_.job.nodes) list_.job.nodes = count("NNODES").value_or(1);
+  }
+
   static bool is_program(const ShellText& word) { return word.text.ends_with(".py"); }
 
   // The place of the Python program, which the arguments of training follow; 0 if no word is one.
@@ -281,6 +312,7 @@ ArgumentList arguments_of_script(const std::string& file, const std::string& tex
 ArgumentList arguments_of_document(const std::string& file, const std::string& text,
                                    const std::map<std::string, std::string>& variables, Diagnostics& diagnostics) {
   const Value root = parse_repeating_document(file, text, diagnostics);
+  if (is_nemo_configuration(root)) return arguments_of_nemo(root);
   if (const auto foreign = foreign_document(root)) {
     diagnostics.unsupported(
         foreign->position,

@@ -38,6 +38,7 @@ struct ArgumentList {
   std::optional<ArgumentValue> program;     ///< The Python program that a script starts.
   std::optional<ArgumentValue> world_size;  ///< The script's variable WORLD_SIZE.
   LaunchedJob job = {};                     ///< What starts the program on many devices says of their number.
+  bool is_of_swift = false;                 ///< Of ms-swift's `megatron sft`, which passes them on.
   bool states_defaults = false;             ///< Every argument is listed, with its default where the user set none.
   ImportNotes notes;
 };

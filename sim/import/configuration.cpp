@@ -74,23 +74,25 @@ class ConfigDocuments {
 
   void read_named_by(const Value& root, std::string_view key) {
     Diagnostics none;
-    const ConfigKeys keys(root, "", [](std::string_view) -> const KeyRule* { return nullptr; }, none);
+    const ConfigKeys keys(
+        root, "", [](std::string_view) -> const KeyRule* { return nullptr; }, none);
     const Value* value = keys.at(key);
     if (value == nullptr || !value->is_scalar()) return;
-    const bool is_file = value->text.ends_with(".json") || value->text.ends_with(".yaml") || value->text.ends_with(".yml");
+    const bool is_file =
+        value->text.ends_with(".json") || value->text.ends_with(".yaml") || value->text.ends_with(".yml");
     if (is_file) read_named(*value);
   }
 
   void read_named(const Value& named) {
     const std::string name = name_in(named.text);
-    const bool is_there = std::any_of(documents_.begin(), documents_.end(), [&](const ConfigDocument& document) {
-      return name_in(document.file) == name;
-    });
+    const bool is_there = std::any_of(documents_.begin(), documents_.end(),
+                                      [&](const ConfigDocument& document) { return name_in(document.file) == name; });
     if (is_there) return;
     const auto found =
         options_.file_beside ? options_.file_beside(named.text, named.position.file) : std::optional<ConfigText>();
     if (found) return add(*found);
-    diagnostics_.error(named.position, fmt::format("'{}' is not there, and it says how the training is done", named.text),
+    diagnostics_.error(named.position,
+                       fmt::format("'{}' is not there, and it says how the training is done", named.text),
                        fmt::format("hdpsim import {} .../{} reads both", named.position.file, name));
   }
 
@@ -163,7 +165,8 @@ std::optional<TrainingRun> read_launched_configuration(const ConfigText& script,
   const std::size_t number = options.command ? static_cast<std::size_t>(*options.command) : 1;
   if (number > commands.size() || (!options.command && commands.size() > 1)) {
     for (std::size_t i = 0; i < commands.size(); ++i) {
-      diagnostics.error(commands[i].position, fmt::format("command {} of {} that train a model", i + 1, commands.size()),
+      diagnostics.error(commands[i].position,
+                        fmt::format("command {} of {} that train a model", i + 1, commands.size()),
                         fmt::format("--command {} takes this one", i + 1));
     }
     return TrainingRun{};

@@ -15,6 +15,7 @@
 #include "sim/import/configuration.h"
 #include "sim/import/frameworks.h"
 #include "sim/import/impl/hub_models.h"
+#include "sim/import/impl/megatron_dialects.h"
 #include "sim/model/model_config.h"
 #include "sim/study/catalog.h"
 #include "sim/study/commented_study.h"
@@ -300,11 +301,12 @@ TrainingRun run_of(const std::vector<ConfigText>& files, const ImportOptions& op
                                         : arguments_of_script(file, text, options.variables, options.command, found);
   diagnostics.append(found);
   if (!found.empty()) return {};
-  return read_megatron(list, file, options, diagnostics);
+  return list.is_of_swift ? read_swift_megatron(list, file, options, diagnostics)
+                          : read_megatron(list, file, options, diagnostics);
 }
 
-// The text of a file that another one names: looked for from the folder of that file upwards, as people start a training
-// somewhere above it, and under its own name beside it.
+// The text of a file that another one names: looked for from the folder of that file upwards, as people start a
+// training somewhere above it, and under its own name beside it.
 std::optional<ConfigText> file_beside(const std::string& path, const std::string& named_by) {
   constexpr int most_folders = 6;
   const fs::path named(path);

@@ -94,6 +94,7 @@ class TorchtitanReader : private TorchtitanKeys {
 
   void take_named(const NamedModel& model, const std::string& name, const std::string& flavor) {
     run_.model = model.value;
+    run_.configuration = model.configuration;
     layers_ = model.layers;
     has_experts_ = model.has_experts;
     assume(fmt::format("the model is that of --model, whatever the shape of '{} {}'", name, flavor));
@@ -144,7 +145,7 @@ class TorchtitanReader : private TorchtitanKeys {
   void read_batch() {
     const Value* local_at = find("training", "local_batch_size");
     if (local_at == nullptr) local_at = find("training", "batch_size");
-    run_.sequence = number(find("training", "seq_len"), "seq_len", tokens, 2048);
+    run_.sequence = options_.context.value_or(number(find("training", "seq_len"), "seq_len", tokens, 2048));
     const std::int64_t local = number(local_at, "local_batch_size", sequences, 8);
     const Value* global_at = find("training", "global_batch_size");
     const std::int64_t global = number(global_at, "global_batch_size", {-1, sequences.most}, -1);

@@ -17,6 +17,7 @@ struct NamedModel {
   std::int64_t layers = 0;  ///< As its pipeline deals them.
   bool has_experts = false;
   Value configuration = {};  ///< A HuggingFace configuration.
+  std::string unlike = {};   ///< What of the model of that name is not simulated; empty: nothing.
 };
 
 /// A file of a configuration.
@@ -49,16 +50,16 @@ struct TrainingRun {
   std::int64_t tp = 1;
   std::int64_t pp = 1;
   std::int64_t cp = 1;
-  std::int64_t sequence = 0;      ///< Tokens.
-  std::int64_t micro_batch = 1;   ///< Sequences that a replica computes together.
-  std::int64_t global_batch = 0;  ///< Sequences of a step.
-  Value model;                    ///< A study's `model`, of a preset; null: `configuration` describes it.
-  Value configuration;            ///< A HuggingFace configuration.
-  std::string framework_preset = {};  ///< A study's `framework.preset`; empty: none.
-  std::string policy = "static";      ///< Of `plans`: the plan of the file.
-  Value plan_options = Value::map();  ///< Of that plan, besides `cp`.
+  std::int64_t sequence = 0;                  ///< Tokens.
+  std::int64_t micro_batch = 1;               ///< Sequences that a replica computes together.
+  std::int64_t global_batch = 0;              ///< Sequences of a step.
+  Value model;                                ///< A study's `model`, of a preset; null: `configuration` describes it.
+  Value configuration;                        ///< A HuggingFace configuration.
+  std::string framework_preset = {};          ///< A study's `framework.preset`; empty: none.
+  std::string policy = "static";              ///< Of `plans`: the plan of the file.
+  Value plan_options = Value::map();          ///< Of that plan, besides `cp`.
   std::optional<std::int64_t> capacity = {};  ///< Tokens of a rank; empty: those of a micro-batch.
-  Value mesh = Value::map();      ///< Keys of a study's `mesh` other than tp, pp and capacity.
+  Value mesh = Value::map();                  ///< Keys of a study's `mesh` other than tp, pp and capacity.
   Value training = Value::map();
   Value kernels = Value::map();
   Value overheads = Value::map();

@@ -61,7 +61,8 @@ std::optional<FoundProgram> program_by_name(const std::vector<ShellText>& words)
       if (!is_called(words[i].text, program.name) || is_data_program(words[i].text)) continue;
       if (program.subcommands.empty()) return FoundProgram{i, i + 1, program.format};
       const auto known = words_in(program.subcommands);
-      const bool trains = i + 1 < words.size() && std::find(known.begin(), known.end(), words[i + 1].text) != known.end();
+      const bool trains =
+          i + 1 < words.size() && std::find(known.begin(), known.end(), words[i + 1].text) != known.end();
       if (trains) return FoundProgram{i, i + 2, program.format};
     }
   }
@@ -118,7 +119,11 @@ class CommandWords {
  private:
   [[nodiscard]] Value value_of(const ShellText& word) const {
     Value value = Value::scalar(word.text, script_.position(file_, word));
-    if (!word.is_known() && word.text.empty()) value = Value::scalar(word.unset(), script_.position(file_, word));
+    if (word.is_known() || !word.text.empty()) return value;
+    const ShellUnknown& unknown = word.unknowns.front();
+    value.text =
+        unknown.kind == ShellUnknown::Kind::not_set || unknown.holder.empty() ? unknown.what : "$" + unknown.holder;
+    if (unknown.place != ShellText::nowhere) value.position = script_.position(file_, unknown.place);
     return value;
   }
 
@@ -174,7 +179,8 @@ class CommandWords {
   // A word that begins with a dash is an option, unless it is a number; `a.b=c` is an override.
   static bool is_option(const std::string& word) {
     if (word.starts_with("--")) return true;
-    if (word.size() > 1 && word[0] == '-') return std::isdigit(static_cast<unsigned char>(word[1])) == 0 && word[1] != '.';
+    if (word.size() > 1 && word[0] == '-')
+      return std::isdigit(static_cast<unsigned char>(word[1])) == 0 && word[1] != '.';
     const std::size_t equals = word.find('=');
     return equals != std::string::npos && word.find('.') < equals && word.find_first_of(" /{[") > equals;
   }
@@ -241,8 +247,10 @@ bool names_config_program(const std::string& text) {
   const auto is_in = [&](std::string_view name) {
     return text.find(name.substr(0, name.find('*'))) != std::string::npos;
   };
-  return std::any_of(training_programs.begin(), training_programs.end(), [&](const auto& each) { return is_in(each.name); }) ||
-         std::any_of(telling_arguments.begin(), telling_arguments.end(), [&](const auto& each) { return is_in(each.first); }) ||
+  return std::any_of(training_programs.begin(), training_programs.end(),
+                     [&](const auto& each) { return is_in(each.name); }) ||
+         std::any_of(telling_arguments.begin(), telling_arguments.end(),
+                     [&](const auto& each) { return is_in(each.first); }) ||
          is_in("actor_rollout_ref.") || is_in("--config");
 }
 

@@ -15,10 +15,10 @@ namespace hdpsim {
 /// A command of a script that starts a training of HuggingFace's family.
 struct ConfigCommand {
   const ConfigFormat* format = nullptr;
-  std::string program;               ///< For people, and for those who ask what is trained: `trl dpo`.
-  Position position;                 ///< Of that program.
-  Value arguments = Value::map();    ///< `--a-b 1` is `a_b: 1`, `a.b=1` is `a: {b: 1}`.
-  std::vector<Value> files;          ///< Configurations among its words, and that of `accelerate launch`.
+  std::string program;             ///< For people, and for those who ask what is trained: `trl dpo`.
+  Position position;               ///< Of that program.
+  Value arguments = Value::map();  ///< `--a-b 1` is `a_b: 1`, `a.b=1` is `a: {b: 1}`.
+  std::vector<Value> files;        ///< Configurations among its words, and that of `accelerate launch`.
   LaunchedJob job;
   std::optional<Value> per_node = {};  ///< What the environment says of a node's processes ...
   std::optional<Value> nodes = {};     ///< ... and of nodes.

@@ -10,10 +10,10 @@ namespace hdpsim {
 
 /// A format of configurations around HuggingFace's models: what its keys mean.
 struct ConfigFormat {
-  std::string_view name;             ///< As the signatures of foreign_formats.h have it.
-  RuleOfPath rule_of;                ///< Its table of keys.
+  std::string_view name;  ///< As the signatures of foreign_formats.h have it.
+  RuleOfPath rule_of;     ///< Its table of keys.
   void (*read)(ConfigKeys& keys, TrainerRun& run);
-  bool is_part = false;              ///< It says how a training is launched or sharded, and not what is trained.
+  bool is_part = false;               ///< It says how a training is launched or sharded, and not what is trained.
   std::string_view files_named = {};  ///< Keys that name another file of the training, with blanks between them.
 };
 

@@ -15,7 +15,8 @@ bool says_more(const Value& value, std::string_view usual) {
 }
 
 bool says_nothing(const Value& value) {
-  return value.is_null() || (value.is_scalar() && !value.quoted && (value.text.empty() || value.text == "None"));
+  return value.is_null() ||
+         (value.is_scalar() && !value.quoted && (value.text.empty() || value.text == "None" || value.text == "null"));
 }
 
 // true and false as Python, YAML 1.1 and shell scripts write them.
@@ -42,8 +43,20 @@ const Value* ConfigKeys::at(std::initializer_list<std::string_view> paths) const
 }
 
 std::int64_t ConfigKeys::number(const Value* value, std::string_view name, Range range, std::int64_t otherwise) const {
-  if (value == nullptr) return otherwise;
-  return read_in<std::int64_t>(*value, fmt::format("'{}'", name), range, diagnostics_).value_or(otherwise);
+  return value == nullptr ? otherwise : count(*value, name, range).value_or(otherwise);
+}
+
+std::optional<std::int64_t> ConfigKeys::count(const Value& value, std::string_view name, Range range) const {
+  if (value.text.starts_with('$')) {
+    const bool is_variable = value.text.find_first_of("({ ") == std::string::npos;
+    diagnostics_.error(
+        value.position, fmt::format("'{}': this file does not state {}", name, value.text),
+        is_variable ? fmt::format("--var {}=VALUE gives it a value", value.text.substr(1)) : std::string());
+    return std::nullopt;
+  }
+  Value digits = value;
+  std::erase(digits.text, '_');
+  return read_in<std::int64_t>(digits, fmt::format("'{}'", name), range, diagnostics_);
 }
 
 std::string ConfigKeys::word(const Value* value, std::string_view otherwise) const {
@@ -53,7 +66,9 @@ std::string ConfigKeys::word(const Value* value, std::string_view otherwise) con
 
 bool ConfigKeys::truth(const Value* value, bool otherwise) const {
   if (value == nullptr) return otherwise;
-  const auto is_one = [&](const auto& words) { return std::find(words.begin(), words.end(), value->text) != words.end(); };
+  const auto is_one = [&](const auto& words) {
+    return std::find(words.begin(), words.end(), value->text) != words.end();
+  };
   if (value->is_scalar() && is_one(words_for_on)) return true;
   if (value->is_scalar() && is_one(words_for_off)) return false;
   return read<bool>(*value, diagnostics_).value_or(otherwise);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,8 @@ class ConfigKeys {
   [[nodiscard]] const Value* at(std::string_view path) const;
   [[nodiscard]] const Value* at(std::initializer_list<std::string_view> paths) const;
 
+  /// The whole number that a value states, also as `500_000`; empty if it is none, which is reported.
+  [[nodiscard]] std::optional<std::int64_t> count(const Value& value, std::string_view name, Range range) const;
   /// What a key says; `otherwise` if it is null, or wrong, which is reported.
   [[nodiscard]] std::int64_t number(const Value* value, std::string_view name, Range range,
                                     std::int64_t otherwise) const;

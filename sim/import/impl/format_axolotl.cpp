@@ -32,7 +32,8 @@ constexpr auto axolotl_idle = std::to_array<PlainKeys>({
      "hub_* push_* hf_use_auth_token lora_alpha lora_model_dir lora_modules_to_save lora_fan_in_fan_out "
      "lora_on_cpu peft_* ddp ddp_timeout ddp_find_unused_parameters gptq* tf32 remove_unused_columns "
      "total_num_tokens resize_token_embeddings_to_32x noisy_embedding_alpha neftune_noise_alpha "
-     "low_cpu_mem_usage torchdistx_path experimental_skip_move_to_device dataloader_* min_sample_len excess_length_strategy "
+     "low_cpu_mem_usage torchdistx_path experimental_skip_move_to_device dataloader_* min_sample_len "
+     "excess_length_strategy "
      "overrides_of_model_config.rope_* device_map gpu gpu_count secrets volumes profiler_* include_tokens_per_second "
      "field_messages model_config.output_router_logits use_ray ray_* sequence_len_overflow_handling "
      "liger_layer_norm reward_model dpo_* simpo_gamma orpo_alpha kto_* trl.beta "
@@ -56,14 +57,15 @@ constexpr auto axolotl_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("", "group_by_length", "sequences are all as long as stated", effects::faster, "false"),
     unmodelled_key("", "expert_parallel_size", "no rank has experts of its own", effects::other_both, "1"),
     unmodelled_key("", "tiled_mlp", "an MLP takes all tokens at once", effects::smaller, "false"),
-    unmodelled_key("", "chunked_cross_entropy", "the loss is computed on all logits at once", effects::smaller, "false"),
+    unmodelled_key("", "chunked_cross_entropy", "the loss is computed on all logits at once", effects::smaller,
+                   "false"),
     unmodelled_key("", "unfrozen_parameters", "all parameters are trained", effects::faster_and_smaller),
     unmodelled_key("", "freeze_mm_modules", "the encoder of pictures and its tokens are not simulated",
                    effects::slower_and_larger),
     unmodelled_key("", "qat", "products are those of bf16", effects::slower),
     unmodelled_key("", "fp8", "products are in bf16", effects::faster, "false"),
-    unmodelled_key("", "quantize_moe_experts", "frozen experts have the type that the other keys say",
-                   effects::smaller, "false"),
+    unmodelled_key("", "quantize_moe_experts", "frozen experts have the type that the other keys say", effects::smaller,
+                   "false"),
     unmodelled_key("", "relora_steps", "adapters stay what they are", effects::slower),
     unmodelled_key("", "model_config", "the model is built as its configuration says", effects::other_both),
     unmodelled_key("", "s2_attention", "tokens see all those before them", effects::faster, "false"),
@@ -114,8 +116,8 @@ void take_packing_of_axolotl(ConfigKeys& keys, TrainerRun& run) {
 void take_degrees_of_axolotl(ConfigKeys& keys, TrainerRun& run) {
   take_number(keys, {"context_parallel_size", "sequence_parallel_degree"}, trainer_ranges::degree, run.cp);
   take_number(keys, {"tensor_parallel_size"}, trainer_ranges::degree, run.tp);
-  const std::string way = keys.word(keys.at("ring_attn_func"), keys.truth(keys.at("sample_packing")) ? "varlen_llama3"
-                                                                                                     : "batch_ring");
+  const std::string way =
+      keys.word(keys.at("ring_attn_func"), keys.truth(keys.at("sample_packing")) ? "varlen_llama3" : "batch_ring");
   run.cp_comm_type = way == "varlen_llama3" ? "all_gather" : "p2p";
   const Value* shards = keys.at("dp_shard_size");
   const Value* copies = keys.at("dp_replicate_size");

@@ -22,7 +22,8 @@ constexpr auto deepspeed_stated = std::to_array<PlainKeys>({
 });
 constexpr auto deepspeed_idle = std::to_array<PlainKeys>({
     {"",
-     "steps_per_print wall_clock_breakdown gradient_clipping scheduler* optimizer.params* zero_allow_untested_optimizer "
+     "steps_per_print wall_clock_breakdown gradient_clipping scheduler* optimizer.params* "
+     "zero_allow_untested_optimizer "
      "prescale_gradients gradient_predivide_factor dump_state tensorboard* wandb* csv_monitor* flops_profiler* "
      "comms_logger* checkpoint* aio* elasticity* autotuning* seq_parallel_communication_data_type memory_breakdown "
      "zero_force_ds_cpu_optimizer fp16.* bf16.* bfloat16.* amp.enabled data_efficiency* curriculum_learning* "

@@ -106,10 +106,8 @@ void read_ms_swift(ConfigKeys& keys, TrainerRun& run) {
 }  // namespace
 
 const ConfigFormat& ms_swift_format() {
-  static constexpr ConfigFormat format{.name = "ms-swift",
-                                       .rule_of = rule_of_swift,
-                                       .read = read_ms_swift,
-                                       .files_named = "deepspeed config"};
+  static constexpr ConfigFormat format{
+      .name = "ms-swift", .rule_of = rule_of_swift, .read = read_ms_swift, .files_named = "deepspeed config"};
   return format;
 }
 

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
+#include "sim/base/division.h"
 #include "sim/import/impl/config_format.h"
 #include "sim/import/impl/trainer_arguments.h"
 
@@ -29,7 +31,8 @@ constexpr auto rlhf_stated = std::to_array<PlainKeys>({
 constexpr auto rlhf_idle = std::to_array<PlainKeys>({
     {"",
      "save_* ckpt* logging_steps logger* eval* dataset* input_* output_* apply_chat_template max_epochs max_samples "
-     "learning_rate actor_learning_rate critic_* lr_* l2 adam.* adam_betas optim muon.* max_norm min_lr_ratio use_wandb "
+     "learning_rate actor_learning_rate critic_* lr_* l2 adam.* adam_betas optim muon.* max_norm min_lr_ratio "
+     "use_wandb "
      "wandb_* use_tensorboard load_checkpoint seed train.seed disable_* tokenizer_* chosen_key rejected_key beta ipo "
      "label_smoothing ref_* ref.* reward* remote_rm_url vllm_* vllm.* rollout_* rollout.* algo* init_kl_coef kl_* "
      "use_kl_* prompt_* data.* normalize_reward advantage_estimator gamma lambd eps_clip* num_episodes temperature "
@@ -87,8 +90,9 @@ void take_length_of_rlhf(ConfigKeys& keys, TrainerRun& run) {
   const Value* prompt = keys.at("prompt_max_len");
   if (prompt != nullptr) {
     const std::int64_t tokens = keys.number(prompt, "prompt_max_len", trainer_ranges::tokens, 1024);
-    run.sequence.set(tokens + keys.number(keys.at("generate_max_len"), "generate_max_len", trainer_ranges::tokens, 1024),
-                     prompt->position);
+    run.sequence.set(
+        tokens + keys.number(keys.at("generate_max_len"), "generate_max_len", trainer_ranges::tokens, 1024),
+        prompt->position);
   }
   take_number(keys, {"data.max_len", "max_len"}, trainer_ranges::tokens, run.sequence);
 }
@@ -101,7 +105,8 @@ void take_dynamic_batches(ConfigKeys& keys, TrainerRun& run) {
   run.micro_batch = {};
   run.micro_batch.set(1, dynamic->position);
   run.made.policy = "openrlhf";
-  run.made.capacity = tokens;
+  const std::int64_t longest = divided(run.sequence.value_or(0), run.cp.value_or(1)) + 1;
+  run.made.capacity = std::max(tokens, longest);  // a sequence that has more is a micro-batch by itself
   put(run.made.plan_options, "max_tokens", tokens);
   run.made.places.emplace("mesh.capacity", keys.position(tokens_at));
 }
@@ -117,12 +122,12 @@ void read_openrlhf(ConfigKeys& keys, TrainerRun& run) {
   take_precision(keys, keys.at("bf16"), run);
   run.narrow.set(true, {});
   take_sharding_of_rlhf(keys, run);
-  const Value* checkpoints = keys.at(
-      {"actor.gradient_checkpointing_enable", "model.gradient_checkpointing_enable", "gradient_checkpointing"});
+  const Value* checkpoints =
+      keys.at({"actor.gradient_checkpointing_enable", "model.gradient_checkpointing_enable", "gradient_checkpointing"});
   run.recomputes = keys.truth(checkpoints);
-  run.is_reentrant = keys.truth(keys.at({"actor.gradient_checkpointing_reentrant",
-                                         "model.gradient_checkpointing_reentrant",
-                                         "gradient_checkpointing_use_reentrant"}));
+  run.is_reentrant =
+      keys.truth(keys.at({"actor.gradient_checkpointing_reentrant", "model.gradient_checkpointing_reentrant",
+                          "gradient_checkpointing_use_reentrant"}));
   const Value* liger = keys.at({"ds.use_liger_kernel", "use_liger_kernel"});
   if (keys.truth(liger)) take_liger(keys, liger, run);
   take_attention(keys, keys.at({"ds.attn_implementation", "attn_implementation"}), run);

@@ -26,7 +26,8 @@ constexpr auto trainer_idle = std::to_array<PlainKeys>({
      "num_train_epochs max_steps seed data_seed run_name output_dir overwrite_output_dir overwrite_cache project "
      "trackio_* tokenizer_* use_fast_tokenizer trust_remote_code model_revision cache_dir token use_auth_token "
      "ddp_timeout ddp_find_unused_parameters ddp_broadcast_buffers local_rank disable_tqdm remove_unused_columns "
-     "label_names load_best_model_at_end metric_for_best_model greater_is_better ignore_data_skip resume_from_checkpoint "
+     "label_names load_best_model_at_end metric_for_best_model greater_is_better ignore_data_skip "
+     "resume_from_checkpoint "
      "length_column_name skip_memory_metrics include_* prediction_loss_only per_device_eval_batch_size use_cache "
      "preprocessing_num_workers max_train_samples max_eval_samples max_samples streaming chat_template* system_prompt "
      "dataset shuffle_dataset eos_token pad_token assistant_only_loss completion_only_loss truncation_mode "
@@ -83,7 +84,8 @@ void take_adapters_of_trl(ConfigKeys& keys, TrainerRun& run) {
     adapters.targets = {"q_proj", "v_proj"};
     keys.assume("adapters are those of q_proj and v_proj, PEFT's default for models like Llama");
   }
-  adapters.has_dropout = keys.word(keys.at("lora_dropout"), "0.05") != "0" && keys.word(keys.at("lora_dropout"), "0.05") != "0.0";
+  const std::string dropout = keys.word(keys.at("lora_dropout"), "0.05");
+  adapters.has_dropout = dropout != "0" && dropout != "0.0";
   if (in_4_bits) adapters.base = keys.truth(keys.at("use_bnb_nested_quant")) ? "nf4_double" : "nf4";
   run.adapters = adapters;
 }
@@ -149,7 +151,8 @@ void take_trainer_arguments(ConfigKeys& keys, TrainerRun& run) {
   if (keys.word(keys.at("loss_type"), "") == "chunked_nll") run.loss = "checkpointed";
   const Value* fsdp = keys.at("fsdp");
   const Value* of_fsdp = keys.at("fsdp_config");
-  if (fsdp != nullptr && keys.word(fsdp, "") != "false") take_fsdp(keys, "fsdp_config", fsdp, fsdp, run);
+  if (fsdp != nullptr && !(fsdp->is_scalar() && (fsdp->text == "false" || fsdp->text == "False")))
+    take_fsdp(keys, "fsdp_config", fsdp, fsdp, run);
   if (fsdp == nullptr && of_fsdp != nullptr && of_fsdp->is_map()) take_fsdp(keys, "fsdp_config", nullptr, of_fsdp, run);
   const Value* deepspeed = keys.at("deepspeed");
   if (deepspeed != nullptr && deepspeed->is_map()) take_deepspeed(keys, "deepspeed", run);

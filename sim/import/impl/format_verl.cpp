@@ -14,7 +14,8 @@ constexpr auto verl_stated = std::to_array<PlainKeys>({
      "train_batch_size max_prompt_length max_response_length max_length micro_batch_size micro_batch_size_per_gpu "
      "use_dynamic_bsz max_token_len_per_gpu"},
     {"actor_rollout_ref.model",
-     "path enable_gradient_checkpointing lora_rank target_modules use_liger use_fused_kernels enable_activation_offload"},
+     "path enable_gradient_checkpointing lora_rank target_modules use_liger use_fused_kernels "
+     "enable_activation_offload"},
     {"actor_rollout_ref.rollout", "n"},
     {"actor_rollout_ref.actor",
      "strategy ppo_mini_batch_size ppo_micro_batch_size ppo_micro_batch_size_per_gpu use_dynamic_bsz "
@@ -47,14 +48,16 @@ constexpr auto verl_idle = std::to_array<PlainKeys>({
      "rollout_n profiler* use_rollout_log_probs"},
     {"actor_rollout_ref.actor.fsdp_config",
      "wrap_policy* forward_prefetch use_orig_params seed dtype model_dtype use_torch_compile"},
-    {"actor_rollout_ref.actor.megatron", "use_mbridge use_dist_checkpointing dist_checkpointing_path seed vanilla_mbridge"},
+    {"actor_rollout_ref.actor.megatron",
+     "use_mbridge use_dist_checkpointing dist_checkpointing_path seed vanilla_mbridge"},
     {"model", "use_shm trust_remote_code external_lib lora_alpha fsdp_config.wrap_policy*"},
     {"engine", "optim* seed"},
 });
 constexpr std::string_view between_phases = "copies to the host and back around the update are not simulated";
 constexpr auto verl_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("actor_rollout_ref.actor.fsdp_config", "param_offload", between_phases, effects::slower, "False"),
-    unmodelled_key("actor_rollout_ref.actor.fsdp_config", "optimizer_offload", between_phases, effects::slower, "False"),
+    unmodelled_key("actor_rollout_ref.actor.fsdp_config", "optimizer_offload", between_phases, effects::slower,
+                   "False"),
     unmodelled_key("actor_rollout_ref.actor.megatron", "param_offload", between_phases, effects::slower, "False"),
     unmodelled_key("actor_rollout_ref.actor.megatron", "optimizer_offload", between_phases, effects::slower, "False"),
     unmodelled_key("actor_rollout_ref.actor.megatron", "grad_offload", between_phases, effects::slower, "False"),
@@ -127,6 +130,7 @@ void take_megatron_of_verl(ConfigKeys& keys, TrainerRun& run) {
   degree("expert_tensor_parallel_size", etp);
   degree("virtual_pipeline_model_parallel_size", chunks);
   if (ep.value_or(1) > 1) put(run.made.mesh, "ep", *ep.value);
+  if (ep.value_or(1) > 1 && run.tp.value_or(1) % *ep.value != 0) put(run.made.moe, "across", std::string("waves"));
   if (ep.value_or(1) > 1 && etp.value_or(1) > 1) put(run.made.mesh, "etp", *etp.value);
   if (run.pp.value_or(1) > 1 && chunks.value_or(1) > 1) {
     put(run.made.mesh, "schedule", std::string("interleaved"));
@@ -142,8 +146,8 @@ void take_strategy_of_verl(ConfigKeys& keys, TrainerRun& run) {
   const Value* at = keys.at({"actor_rollout_ref.actor.strategy", "actor_rollout_ref.actor.fsdp_config.strategy",
                              "engine.strategy", "model.strategy"});
   const std::string config = keys.word(keys.at("config_name"), "");
-  const bool is_megatron = of_actor(keys, "megatron.tensor_model_parallel_size") != nullptr ||
-                           config.find("megatron") != std::string::npos;
+  const bool is_megatron =
+      of_actor(keys, "megatron.tensor_model_parallel_size") != nullptr || config.find("megatron") != std::string::npos;
   const std::string strategy = keys.word(at, is_megatron ? "megatron" : "fsdp");
   if (strategy == "megatron") return take_megatron_of_verl(keys, run);
   take_fsdp_of_verl(keys, strategy, at, run);
@@ -159,8 +163,8 @@ void take_strategy_of_verl(ConfigKeys& keys, TrainerRun& run) {
 }
 
 // A micro-batch has as many tokens as are stated, or as many sequences.
-void take_micro_batches_of_verl(ConfigKeys& keys, const Value* is_dynamic, const Value* tokens_at, const Value* micro_at,
-                                TrainerRun& run) {
+void take_micro_batches_of_verl(ConfigKeys& keys, const Value* is_dynamic, const Value* tokens_at,
+                                const Value* micro_at, TrainerRun& run) {
   if (keys.truth(is_dynamic)) {
     const std::int64_t tokens = keys.number(tokens_at, "max_token_len_per_gpu", trainer_ranges::tokens, 16'384);
     run.micro_batch.set(1, is_dynamic->position);
@@ -170,9 +174,9 @@ void take_micro_batches_of_verl(ConfigKeys& keys, const Value* is_dynamic, const
     run.made.places.emplace("mesh.capacity", keys.position(tokens_at));
     const std::int64_t cp = run.cp.value_or(1);
     if (run.sequence.value && tokens * cp < *run.sequence.value) {
-      keys.diagnostics().error(keys.position(tokens_at),
-                               fmt::format("{} tokens on each of {} ranks do not hold a sequence of {}", tokens, cp,
-                                           *run.sequence.value));
+      keys.diagnostics().error(
+          keys.position(tokens_at),
+          fmt::format("{} tokens on each of {} ranks do not hold a sequence of {}", tokens, cp, *run.sequence.value));
     }
   } else if (micro_at != nullptr) {
     run.micro_batch.set(keys.number(micro_at, "micro_batch_size_per_gpu", trainer_ranges::sequences, 1),
@@ -181,14 +185,16 @@ void take_micro_batches_of_verl(ConfigKeys& keys, const Value* is_dynamic, const
 }
 
 void read_rl_of_verl(ConfigKeys& keys, TrainerRun& run) {
-  const std::int64_t prompt = keys.number(keys.at("data.max_prompt_length"), "max_prompt_length", trainer_ranges::tokens, 512);
+  const std::int64_t prompt =
+      keys.number(keys.at("data.max_prompt_length"), "max_prompt_length", trainer_ranges::tokens, 512);
   const Value* response = keys.at("data.max_response_length");
   run.sequence.set(prompt + keys.number(response, "max_response_length", trainer_ranges::tokens, 512),
                    keys.position(response));
   const Value* mini_at = of_actor(keys, "ppo_mini_batch_size");
   const std::int64_t mini = keys.number(mini_at, "ppo_mini_batch_size", trainer_ranges::sequences, 256);
   const std::int64_t answers = keys.number(keys.at("actor_rollout_ref.rollout.n"), "n", trainer_ranges::sequences, 1);
-  const std::int64_t batch = keys.number(keys.at("data.train_batch_size"), "train_batch_size", trainer_ranges::sequences, 1024);
+  const std::int64_t batch =
+      keys.number(keys.at("data.train_batch_size"), "train_batch_size", trainer_ranges::sequences, 1024);
   run.global_batch.set(mini * answers, keys.position(mini_at));
   take_micro_batches_of_verl(keys, of_actor(keys, "use_dynamic_bsz"), of_actor(keys, "ppo_max_token_len_per_gpu"),
                              of_actor(keys, "ppo_micro_batch_size_per_gpu"), run);

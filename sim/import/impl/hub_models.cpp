@@ -56,20 +56,20 @@ constexpr auto hub_shapes = std::to_array<HubShape>({
     {"mistral7b", mistral, 4096, 14336, 32, 32, 8, 128, 32000},
     {"mistral7bv03", mistral, 4096, 14336, 32, 32, 8, 128, 32768},
     {"mistralnemo mistralnemo12b", mistral, 5120, 14336, 40, 32, 8, 128, 131072},
-    {"mistralsmall24b", mistral, 5120, 32768, 40, 32, 8, 128, 131072},
+    {"mistralsmall24b mistralsmall3124b magistralsmall devstralsmall", mistral, 5120, 32768, 40, 32, 8, 128, 131072},
     {"qwen205b qwen2505b qwen25coder05b", qwen2, 896, 4864, 24, 14, 2, 64, 151936, true},
-    {"qwen215b qwen2515b qwen25math15b qwen25coder15b", qwen2, 1536, 8960, 28, 12, 2, 128, 151936, true},
+    {"qwen215b qwen2515b qwen25math15b qwen25coder15b qwen2vl2b", qwen2, 1536, 8960, 28, 12, 2, 128, 151936, true},
     {"deepseekr1qwen15b", qwen2, 1536, 8960, 28, 12, 2, 128, 151936},
-    {"qwen253b qwen25coder3b", qwen2, 2048, 11008, 36, 16, 2, 128, 151936, true},
-    {"qwen27b qwen257b qwen25coder7b deepseekr1qwen7b qwen25math7b", qwen2, 3584, 18944, 28, 28, 4, 128,
-     152064},
-    {"qwen2514b qwen25coder14b deepseekr1qwen14b", qwen2, 5120, 13824, 48, 40, 8, 128, 152064},
-    {"qwen2532b qwen25coder32b deepseekr1qwen32b qwq32b", qwen2, 5120, 27648, 64, 40, 8, 128, 152064},
-    {"qwen272b qwen2572b qwen25math72b", qwen2, 8192, 29568, 80, 64, 8, 128, 152064},
+    {"qwen253b qwen25coder3b qwen25vl3b", qwen2, 2048, 11008, 36, 16, 2, 128, 151936, true},
+    {"qwen27b qwen257b qwen25coder7b deepseekr1qwen7b qwen25math7b qwen2vl7b qwen25vl7b", qwen2, 3584, 18944, 28, 28, 4,
+     128, 152064},
+    {"qwen2514b qwen25coder14b deepseekr1qwen14b deepcoder14b", qwen2, 5120, 13824, 48, 40, 8, 128, 152064},
+    {"qwen2532b qwen25coder32b qwen25vl32b deepseekr1qwen32b qwq32b", qwen2, 5120, 27648, 64, 40, 8, 128, 152064},
+    {"qwen272b qwen2572b qwen25math72b qwen2vl72b qwen25vl72b", qwen2, 8192, 29568, 80, 64, 8, 128, 152064},
     {"qwen306b", qwen3, 1024, 3072, 28, 16, 8, 128, 151936, true},
-    {"qwen317b", qwen3, 2048, 6144, 28, 16, 8, 128, 151936, true},
-    {"qwen34b", qwen3, 2560, 9728, 36, 32, 8, 128, 151936, true},
-    {"qwen38b deepseekr10528qwen38b", qwen3, 4096, 12288, 36, 32, 8, 128, 151936},
+    {"qwen317b qwen3vl2b", qwen3, 2048, 6144, 28, 16, 8, 128, 151936, true},
+    {"qwen34b qwen3vl4b", qwen3, 2560, 9728, 36, 32, 8, 128, 151936, true},
+    {"qwen38b qwen3vl8b deepseekr10528qwen38b", qwen3, 4096, 12288, 36, 32, 8, 128, 151936},
     {"qwen314b", qwen3, 5120, 17408, 40, 40, 8, 128, 151936},
     {"qwen332b", qwen3, 5120, 25600, 64, 64, 8, 128, 151936},
 });
@@ -87,11 +87,11 @@ constexpr auto shipped_names = std::to_array<std::pair<std::string_view, std::st
 });
 
 // Words of names that change no shape: who made it, what it was trained for, in which format it is kept.
-constexpr std::array<std::string_view, 37> idle_words = {
-    "instruct", "chat",  "base", "hf",    "it",     "bf16",  "fp16",    "fp8",     "bnb",      "4bit",  "8bit",   "nf4",
-    "awq",      "gptq",  "int4", "int8",  "meta",   "nvidia", "unsloth", "preview", "thinking", "sft",   "mixture", "dpo",
-    "v0.1",     "v0.2",  "v1.0", "v2.0",  "v1.1",   "v1.5",  "distill", "gguf",    "4k",       "128k",  "32k",    "turbo",
-    "non_reasoning"};
+constexpr std::array<std::string_view, 40> idle_words = {
+    "instruct", "chat", "base",    "hf",   "it",   "bf16",  "fp16",      "fp8",      "bnb",     "4bit",
+    "8bit",     "nf4",  "awq",     "gptq", "int4", "int8",  "meta",      "nvidia",   "unsloth", "preview",
+    "thinking", "sft",  "mixture", "dpo",  "v0.1", "v0.2",  "v1.0",      "v2.0",     "v1.1",    "v1.5",
+    "distill",  "gguf", "4k",      "128k", "32k",  "turbo", "embedding", "reranker", "nvfp4",   "dequantized"};
 
 bool is_idle(std::string_view word) {
   const bool is_date = (word.size() == 4 || word.size() == 6) &&
@@ -164,9 +164,13 @@ std::optional<NamedModel> model_of_letters(const std::string& letters, const Cat
 }  // namespace
 
 std::optional<NamedModel> hub_model(const std::string& name, const Catalog& catalog) {
+  constexpr std::string_view no_encoder = "the encoder of pictures and sounds, and its tokens, are not simulated";
   for (const std::string& letters : letters_of(name)) {
     if (letters.empty()) continue;
-    if (auto model = model_of_letters(letters, catalog)) return model;
+    auto model = model_of_letters(letters, catalog);
+    if (!model) continue;
+    if (letters.find("vl") != std::string::npos) model->unlike = no_encoder;
+    return model;
   }
   return std::nullopt;
 }

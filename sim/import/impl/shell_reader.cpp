@@ -189,7 +189,9 @@ void ShellReader::call(const ShellCommand& command) {
   const auto documents = std::exchange(documents_, {});
   const ShellWords::Spot body = functions_.at(command.words.front().text);
   words_.go_to(body);
+  ++words_.variables.calls;
   (void)this->command();
+  --words_.variables.calls;
   if (words_.spend(words_.offset() - std::min(words_.offset(), body.at))) words_.go_to(back);
   documents_ = documents;
   words_.variables.arguments = std::move(arguments);
@@ -267,6 +269,7 @@ void ShellReader::take_document(const Document& document) {
   if (words_.muted) return;
   const DocumentText text{begin, end, document.is_literal};
   if (!document.file.empty()) files_[document.file] = text;
+  if (!document.variable.empty()) words_.assign(document.variable, {text_of(text)}, ShellWords::Assignment::replace);
   if (document.is_run) (void)tried([&] { run_text(text_of(text), {}); });
 }
 

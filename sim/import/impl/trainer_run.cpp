@@ -76,6 +76,7 @@ class TrainerStudy {
     made_.model = model.value;
     made_.configuration = model.configuration;
     has_experts_ = model.has_experts;
+    if (!model.unlike.empty()) unmodelled(run_.model.value_or(""), model.unlike, effects::slower_and_larger);
     if (has_experts_) assume("all experts get equally many tokens (moe.routing: uniform)");
   }
 
@@ -134,12 +135,14 @@ class TrainerStudy {
 
   // Of those who state the batch of a step and its parts, each has its share.
   std::int64_t micro_batch(std::int64_t replicas) {
+    if (run_.micro_batch.value && run_.global_batch.value && *run_.global_batch.value % replicas == 0) {
+      return std::min(*run_.micro_batch.value, *run_.global_batch.value / replicas);
+    }
     if (run_.micro_batch.value) return *run_.micro_batch.value;
     if (run_.global_batch.value && run_.accumulation.value) {
       return std::max<std::int64_t>(*run_.global_batch.value / (replicas * *run_.accumulation.value), 1);
     }
-    assume(fmt::format("micro-batches of {} sequences, which is the default where none are stated",
-                       run_.usual_micro_batch));
+    assume(fmt::format("sequences of a micro-batch: {}, the default where nothing states it", run_.usual_micro_batch));
     return run_.usual_micro_batch;
   }
 
@@ -154,19 +157,25 @@ class TrainerStudy {
     place("mesh.zero", run_.sharding);
     place("framework", run_.sharding);
     switch (sharding.backend) {
-      case Backend::ddp: take_replicas(); break;
-      case Backend::deepspeed: take_deepspeed(sharding); break;
-      case Backend::megatron: framework("megatron-core-0.12"); break;
+      case Backend::ddp:
+        take_replicas();
+        break;
+      case Backend::deepspeed:
+        take_deepspeed(sharding);
+        break;
+      case Backend::megatron:
+        framework("megatron-core-0.12");
+        break;
       case Backend::fsdp1:
-      case Backend::fsdp2: take_fsdp(sharding); break;
+      case Backend::fsdp2:
+        take_fsdp(sharding);
+        break;
     }
     take_copies(sharding);
     take_host(sharding);
   }
 
-  void framework(const std::string& preset) {
-    made_.framework_preset = preset;
-  }
+  void framework(const std::string& preset) { made_.framework_preset = preset; }
 
   void take_replicas() {
     const bool is_alone = made_.gpus <= made_.tp * made_.pp * made_.cp;
@@ -182,7 +191,9 @@ class TrainerStudy {
   }
 
   void take_own_states() {
-    if (run_.states == TrainerRun::States::autocast) {
+    if (run_.states == TrainerRun::States::autocast && has_experts_) {
+      unmodelled("experts under autocast", "parameters are bf16 beside an fp32 copy", effects::slower);
+    } else if (run_.states == TrainerRun::States::autocast) {
       put(made_.training, "parameters", std::string("fp32"));
     } else {
       put(made_.training, "gradients", std::string("bf16"));
@@ -211,7 +222,7 @@ class TrainerStudy {
     if (sharding.zero == 2) put_truth(made_.training, "overlap_param_gather", true);
     if (sharding.fp32_reduce) put(made_.training, "reduce", std::string("fp32"));
     if (sharding.zero < 3) put(made_.training, "shards", std::string("flat"));
-    if (sharding.backend == Backend::fsdp1 && sharding.zero == 3 && !run_.adapters) {
+    if (sharding.backend == Backend::fsdp1 && sharding.zero == 3 && !run_.adapters && !has_experts_) {
       put(made_.training, "shards", std::string("flat"));
       put(made_.training, "parameters", std::string("fp32"));
       put(made_.training, "gather", std::string("bf16"));
@@ -253,40 +264,18 @@ class TrainerStudy {
     if (run_.recomputes) put_truth(made_.training, "early_stop", !run_.is_reentrant);
     put(made_.training, "loss", run_.loss);
     if (run_.loss == "pytorch") assume("the loss is that of transformers since release 4.49 (training.loss)");
-    if (run_.recomputes && run_.is_reentrant && run_.is_compiled) made_.training.set("early_stop", Value::scalar("true"));
+    if (run_.recomputes && run_.is_reentrant && run_.is_compiled)
+      made_.training.set("early_stop", Value::scalar("true"));
   }
 
   // ---- Adapters
 
+  // A frozen model has no copy in fp32: what autocast says is for the adapters.
   void take_adapters() {
     if (!run_.adapters) return;
-    Adapters& adapters = *run_.adapters;
-    if (has_experts_) keep_to_attention(adapters);
-    Value lora = Value::map();
-    put(lora, "rank", adapters.rank);
-    if (!adapters.targets.empty()) {
-      Value targets = Value::sequence();
-      for (const std::string& target : adapters.targets) targets.items.push_back(Value::scalar(target));
-      lora.set("targets", std::move(targets));
-    }
-    if (adapters.has_dropout) put_truth(lora, "dropout", true);
-    if (adapters.base != "bf16") put(lora, "base", adapters.base);
-    made_.training.set("lora", std::move(lora));
-    // A frozen model has no copy in fp32: what autocast, or FSDP's mixed precision, says is for the adapters.
-    if (run_.states == TrainerRun::States::bf16) return;
-    if (made_.framework_preset.empty()) put(made_.training, "parameters", std::string("fp32"));
-  }
-
-  void keep_to_attention(Adapters& adapters) {
-    constexpr std::array<std::string_view, 4> of_attention = {"q_proj", "k_proj", "v_proj", "o_proj"};
-    const auto is_kept = [&](const std::string& target) {
-      return std::find(of_attention.begin(), of_attention.end(), target) != of_attention.end();
-    };
-    const bool has_others = adapters.targets.empty() ||
-                            !std::all_of(adapters.targets.begin(), adapters.targets.end(), is_kept);
-    if (adapters.targets.empty()) adapters.targets.assign(of_attention.begin(), of_attention.end());
-    std::erase_if(adapters.targets, [&](const std::string& target) { return !is_kept(target); });
-    if (has_others) unmodelled("adapters of experts", "only attention has adapters", effects::slower_and_larger);
+    put_adapters(*run_.adapters, has_experts_, made_);
+    const bool is_cast = run_.states == TrainerRun::States::autocast && made_.framework_preset.empty();
+    if (is_cast && !has_experts_) put(made_.training, "parameters", std::string("fp32"));
   }
 
   TrainerRun run_;
@@ -297,7 +286,38 @@ class TrainerStudy {
   bool has_experts_ = false;
 };
 
+constexpr std::array<std::string_view, 4> of_attention = {"q_proj", "k_proj", "v_proj", "o_proj"};
+
+bool is_of_attention(const std::string& target) {
+  return std::find(of_attention.begin(), of_attention.end(), target) != of_attention.end();
+}
+
 }  // namespace
+
+void put_adapters(const Adapters& adapters, bool has_experts, TrainingRun& run) {
+  std::vector<std::string> targets = adapters.targets;
+  if (has_experts) {
+    const bool has_others = targets.empty() || !std::all_of(targets.begin(), targets.end(), is_of_attention);
+    if (targets.empty()) targets.assign(of_attention.begin(), of_attention.end());
+    std::erase_if(targets, [](const std::string& target) { return !is_of_attention(target); });
+    if (has_others) {
+      run.notes.push_back(
+          {ImportNote::Kind::unmodelled,
+           {},
+           difference_text("adapters of experts", "only attention has adapters", effects::slower_and_larger)});
+    }
+  }
+  Value lora = Value::map();
+  put(lora, "rank", adapters.rank);
+  if (!targets.empty()) {
+    Value names = Value::sequence();
+    for (const std::string& target : targets) names.items.push_back(Value::scalar(target));
+    lora.set("targets", std::move(names));
+  }
+  if (adapters.has_dropout) put_truth(lora, "dropout", true);
+  if (adapters.base != "bf16") put(lora, "base", adapters.base);
+  run.training.set("lora", std::move(lora));
+}
 
 TrainingRun training_run_of(TrainerRun run, const std::string& file, const ImportOptions& options,
                             Diagnostics& diagnostics) {

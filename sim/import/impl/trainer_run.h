@@ -42,8 +42,8 @@ struct Stated {
 struct Sharding {
   enum class Backend : std::uint8_t { ddp, deepspeed, fsdp1, fsdp2, megatron };
   Backend backend = Backend::ddp;
-  std::int64_t zero = 0;                        ///< As of a study's `mesh.zero`.
-  bool in_nodes = false;                        ///< Shards are those of a node; nodes have copies.
+  std::int64_t zero = 0;                         ///< As of a study's `mesh.zero`.
+  bool in_nodes = false;                         ///< Shards are those of a node; nodes have copies.
   std::optional<std::int64_t> shard_ranks = {};  ///< Ranks that share; empty: all, or those of a node.
   bool offloads_optimizer = false;
   bool offloads_parameters = false;
@@ -67,8 +67,8 @@ struct TrainerRun {
   std::string framework;  ///< For people, of the first file.
   std::string program;    ///< What a command starts: `trl dpo`; may be empty.
   Stated<std::string> model;
-  Stated<std::int64_t> gpus;      ///< Of the job.
-  Stated<std::int64_t> nodes;     ///< A job of several has `per_node` GPUs in each.
+  Stated<std::int64_t> gpus;   ///< Of the job.
+  Stated<std::int64_t> nodes;  ///< A job of several has `per_node` GPUs in each.
   Stated<std::int64_t> per_node;
   Stated<std::int64_t> sequence;      ///< Tokens.
   Stated<std::int64_t> micro_batch;   ///< Sequences of a rank.
@@ -90,8 +90,21 @@ struct TrainerRun {
   bool is_reentrant = true;
   std::string loss = "pytorch";
   bool has_liger_layers = false;
-  TrainingRun made;               ///< What goes into the study as it stands, with notes and places.
+  TrainingRun made;  ///< What goes into the study as it stands, with notes and places.
 };
+
+/// What is trained for, by a part of its name: `sft`, `dpo`, `grpo`.
+struct TrainingStage {
+  std::string_view part;
+  std::int64_t sequences = 1;     ///< Of an example.
+  std::string_view follows = {};  ///< What a study does not have of it; empty: nothing is missing.
+  LikelyEffect effect = {};
+};
+/// The stage whose part a word holds; null if it holds none.
+[[nodiscard]] const TrainingStage* training_stage(std::string_view word);
+
+/// Adapters in words of a study. Experts have none, which is told.
+void put_adapters(const Adapters& adapters, bool has_experts, TrainingRun& run);
 
 /// The study's words for a run. Reported is what no file states and what does not divide.
 [[nodiscard]] TrainingRun training_run_of(TrainerRun run, const std::string& file, const ImportOptions& options,
@@ -117,7 +130,7 @@ void take_attention(ConfigKeys& keys, const Value* name, TrainerRun& run);
 void take_precision(ConfigKeys& keys, const Value* is_narrow, TrainerRun& run);
 /// Liger's kernels for all that they know.
 void take_liger(ConfigKeys& keys, const Value* at, TrainerRun& run);
-/// What is trained for: `sft`, `dpo`, `grpo`, by a word that holds it. Told is what a study does not have of it.
+/// What is trained for, by a word that holds its name. Told is what a study does not have of it.
 void take_stage(ConfigKeys& keys, TrainerRun& run, std::string_view word, const Value* at);
 
 }  // namespace hdpsim

@@ -20,8 +20,8 @@ std::string lowered(std::string text) {
 
 /// What an optimizer of the Trainer is to a study.
 struct OptimizerName {
-  std::string_view part;      // of the name
-  std::string_view moments;   // empty: as they are
+  std::string_view part;     // of the name
+  std::string_view moments;  // empty: as they are
   std::string_view optimizer = "adam";
   std::string_view follows = {};
   LikelyEffect effect = {};
@@ -50,13 +50,6 @@ constexpr auto optimizer_names = std::to_array<OptimizerName>({
     {"stableadamw", ""},
 });
 
-/// What is trained for, by a part of its name.
-struct TrainingStage {
-  std::string_view part;
-  std::int64_t sequences = 1;  ///< Of an example.
-  std::string_view follows = {};
-  LikelyEffect effect = {};
-};
 constexpr std::string_view no_reference = "the passes of the reference model are not simulated";
 constexpr std::string_view no_rollout = "the training of the actor alone is simulated, not what generates and scores";
 constexpr auto training_stages = std::to_array<TrainingStage>({
@@ -83,7 +76,7 @@ void take_number(const ConfigKeys& keys, std::initializer_list<std::string_view>
   for (const std::string_view path : paths) {
     const Value* value = keys.at(path);
     if (value == nullptr || value->text == "auto") continue;
-    const auto number = read_in<std::int64_t>(*value, fmt::format("'{}'", path), range, keys.diagnostics());
+    const auto number = keys.count(*value, path, range);
     return stated.set(number.value_or(static_cast<std::int64_t>(range.least)), value->position);
   }
 }
@@ -172,11 +165,17 @@ void take_liger(ConfigKeys& keys, const Value* at, TrainerRun& run) {
                   effects::faster_and_smaller);
 }
 
-void take_stage(ConfigKeys& keys, TrainerRun& run, std::string_view word, const Value* at) {
+const TrainingStage* training_stage(std::string_view word) {
   const std::string letters = plain_letters(word);
-  const auto known = std::find_if(training_stages.begin(), training_stages.end(),
-                                  [&](const TrainingStage& each) { return letters.find(each.part) != std::string::npos; });
-  if (known == training_stages.end()) return;
+  const auto known = std::find_if(training_stages.begin(), training_stages.end(), [&](const TrainingStage& each) {
+    return letters.find(each.part) != std::string::npos;
+  });
+  return known == training_stages.end() ? nullptr : &*known;
+}
+
+void take_stage(ConfigKeys& keys, TrainerRun& run, std::string_view word, const Value* at) {
+  const TrainingStage* known = training_stage(word);
+  if (known == nullptr) return;
   run.sequences_of_example = known->sequences;
   if (known->sequences > 1) keys.assume("an example is a pair of sequences, each as long as stated", at);
   if (!known->follows.empty()) keys.unmodelled(std::string(word), at, known->follows, known->effect);
