@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct ImportCommand {
   std::vector<std::string> files;
   std::string out;
   std::vector<std::string> variables;
+  std::string arguments;        // of the script, with blanks between them
   std::int64_t gpus = 0;        // 0: the file says it
   std::int64_t vocabulary = 0;  // 0: the file says it
   std::int64_t context = 0;     // 0: the file says it
@@ -33,6 +35,9 @@ ImportOptions options_of(const ImportCommand& command) {
   if (command.vocabulary > 0) options.vocabulary = command.vocabulary;
   if (command.context > 0) options.context = command.context;
   if (command.command > 0) options.command = static_cast<int>(command.command);
+  std::istringstream arguments(command.arguments);
+  std::string argument;
+  for (int i = 1; arguments >> argument; ++i) options.variables.insert_or_assign(std::to_string(i), argument);
   for (const std::string& each : command.variables) {
     const std::size_t equals = each.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -104,6 +109,8 @@ void add_import_command(Command app, Session& session) {
   command.add_option("--var", options.variables, "Give a variable of the script this value, may be repeated")
       .type_name("NAME=VALUE")
       .one_at_a_time();
+  command.add_option("--args", options.arguments, "Arguments of the script, as its command line has them")
+      .type_name("'A B C'");
   command.add_option("--command", options.command, "Which of several training commands to take, counted from 1")
       .type_name("N")
       .within(1, 1000);

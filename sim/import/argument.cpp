@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -307,6 +308,25 @@ ArgumentList arguments_of_script(const std::string& file, const std::string& tex
   const auto size = script.variables.find("WORLD_SIZE");
   if (size != script.variables.end()) list.world_size = reader.value(size->second);
   return list;
+}
+
+void report_missing_arguments(const ArgumentList& list, Diagnostics& diagnostics) {
+  std::map<int, const ArgumentValue*> missing;
+  for (const Argument& argument : list.arguments) {
+    const ArgumentRule* rule = rule_of(argument.written);
+    if (rule == nullptr || rule->role == ArgumentRule::Role::idle) continue;
+    for (const ArgumentValue& value : argument.values) {
+      const bool is_number = !value.variable.empty() && value.variable.size() <= 2 &&
+                             value.variable.find_first_not_of("0123456789") == std::string::npos;
+      if (value.text.empty() && !value.unset.empty() && is_number) missing.emplace(std::stoi(value.variable), &value);
+    }
+  }
+  if (missing.empty()) return;
+  std::vector<std::string> names;
+  for (const auto& [number, value] : missing) names.push_back(fmt::format("${}", number));
+  diagnostics.error(missing.begin()->second->position,
+                    fmt::format("the script takes arguments that nobody gives: {}", joined(names, ", ")),
+                    "--args 'A B C' gives all of them, as its command line does; --var 3=VALUE gives one");
 }
 
 ArgumentList arguments_of_document(const std::string& file, const std::string& text,

@@ -57,6 +57,9 @@ struct ArgumentList {
                                                  const std::map<std::string, std::string>& variables,
                                                  Diagnostics& diagnostics);
 
+/// Reports, as one problem, arguments of the script itself (`$3`) that arguments of the training need and nobody gives.
+void report_missing_arguments(const ArgumentList& list, Diagnostics& diagnostics);
+
 /// Whether a text is the log of a run of Megatron-LM, which prints all of its arguments between `--- arguments ---` and
 /// `--- end of arguments ---` as `name .... value`.
 [[nodiscard]] bool has_argument_block(std::string_view text);

@@ -12,6 +12,7 @@
 #include "sim/document/json.h"
 #include "sim/document/limits.h"
 #include "sim/document/values.h"
+#include "sim/import/argument.h"
 #include "sim/import/configuration.h"
 #include "sim/import/frameworks.h"
 #include "sim/import/impl/hub_models.h"
@@ -299,6 +300,7 @@ TrainingRun run_of(const std::vector<ConfigText>& files, const ImportOptions& op
       format == ImportFormat::arguments ? arguments_of_document(file, text, options.variables, found)
       : has_argument_block(text)        ? arguments_of_log(file, text)
                                         : arguments_of_script(file, text, options.variables, options.command, found);
+  if (found.empty()) report_missing_arguments(list, found);
   diagnostics.append(found);
   if (!found.empty()) return {};
   return list.is_of_swift ? read_swift_megatron(list, file, options, diagnostics)

@@ -128,7 +128,7 @@ class NemoArguments {
   void take_map(const Value& map, const std::string& path) {
     for (const Value::Entry& entry : map.entries) {
       const std::string name = path.empty() ? entry.key : path + "." + entry.key;
-      if (entry.value.is_map() && !is_idle(name + ".")) {
+      if (entry.value.is_map() && (holds_known(name) || !is_idle(name + "."))) {
         take_map(entry.value, name);
       } else {
         take_key(name, entry);
@@ -154,6 +154,11 @@ class NemoArguments {
       list_.notes.push_back({ImportNote::Kind::unknown, entry.position,
                              hint == nullptr ? path : difference_text(path, hint->follows, hint->effect)});
     }
+  }
+
+  static bool holds_known(const std::string& table) {
+    return std::any_of(nemo_keys.begin(), nemo_keys.end(),
+                       [&](const NemoKey& key) { return key.path.starts_with(table + "."); });
   }
 
   static bool is_idle(const std::string& path) {
