@@ -298,7 +298,13 @@ ArgumentList arguments_of_script(const std::string& file, const std::string& tex
   const auto with_model = model_commands(script);
   auto commands = with_model;
   std::erase_if(commands, [](const auto& words) { return !trains(words); });
-  if (found.empty() && commands.empty()) report_no_training(with_model, file, script, found);
+  const bool counts = text.find("$#") != std::string::npos && variables.count("1") == 0;
+  if (found.empty() && script.commands.empty() && counts) {
+    found.error({file, 0, 0}, "the script counts its arguments, and ends where nobody gives them",
+                "--args 'A B C' gives all of them, as its command line does");
+  } else if (found.empty() && commands.empty()) {
+    report_no_training(with_model, file, script, found);
+  }
   const auto which = found.empty() ? chosen_command(commands, file, script, command, found) : std::nullopt;
   diagnostics.append(found);
   if (!which) return {};

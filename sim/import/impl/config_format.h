@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,8 +11,9 @@ namespace hdpsim {
 
 /// A format of configurations around HuggingFace's models: what its keys mean.
 struct ConfigFormat {
-  std::string_view name;  ///< As the signatures of foreign_formats.h have it.
-  RuleOfPath rule_of;     ///< Its table of keys.
+  std::string_view name;                ///< As the signatures of foreign_formats.h have it.
+  RuleOfPath rule_of;                   ///< Its table of keys.
+  std::span<const KeyRule> (*rules)();  ///< All of that table.
   void (*read)(ConfigKeys& keys, TrainerRun& run);
   bool is_part = false;               ///< It says how a training is launched or sharded, and not what is trained.
   std::string_view files_named = {};  ///< Keys that name another file of the training, with blanks between them.

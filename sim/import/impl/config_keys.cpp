@@ -4,14 +4,22 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace hdpsim {
 namespace {
 
+// The same letters, small or not: Python's False is YAML's false.
+bool is_same_word(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
 // Whether a key has another value than the usual one.
 bool says_more(const Value& value, std::string_view usual) {
-  if (value.is_scalar()) return !value.text.empty() && value.text != usual;
-  return std::any_of(value.items.begin(), value.items.end(), [&](const Value& item) { return item.text != usual; });
+  if (value.is_scalar()) return !value.text.empty() && value.text != "null" && !is_same_word(value.text, usual);
+  return std::any_of(value.items.begin(), value.items.end(),
+                     [&](const Value& item) { return !is_same_word(item.text, usual); });
 }
 
 bool says_nothing(const Value& value) {

@@ -10,7 +10,9 @@ namespace hdpsim {
 namespace {
 
 constexpr auto accelerate_stated = std::to_array<PlainKeys>({
-    {"", "distributed_type num_processes num_machines mixed_precision gradient_accumulation_steps"},
+    {"",
+     "distributed_type num_processes num_machines mixed_precision gradient_accumulation_steps "
+     "dynamo_config.dynamo_backend"},
     {"deepspeed_config",
      "zero_stage offload_optimizer_device offload_param_device gradient_accumulation_steps deepspeed_config_file"},
     {"parallelism_config",
@@ -22,7 +24,7 @@ constexpr auto accelerate_idle = std::to_array<PlainKeys>({
     {"",
      "compute_environment debug downcast_bf16 machine_rank main_process_* main_training_function rdzv_backend "
      "same_network tpu_* use_cpu gpu_ids enable_cpu_affinity deepspeed_hostfile command_file commands ipex_config* "
-     "megatron_lm_config dynamo_config deepspeed_config fsdp_config parallelism_config fp8_config"},
+     "dynamo_config.dynamo_use_*"},
     {"deepspeed_config",
      "zero3_init_flag zero3_save_16bit_model deepspeed_multinode_launcher deepspeed_hostfile gradient_clipping "
      "deepspeed_moe_layer_cls_names deepspeed_inclusion_filter deepspeed_exclusion_filter "
@@ -32,16 +34,25 @@ constexpr auto accelerate_idle = std::to_array<PlainKeys>({
      "parallelism_config_sp_attn_implementation"},
 });
 constexpr auto accelerate_unmodelled = std::to_array<KeyRule>({
-    unmodelled_key("", "dynamo_config.*", "layers are not compiled", effects::faster_and_smaller, "NO"),
+    unmodelled_key("", "dynamo_config.dynamo_mode", "layers are what torch.compile makes of them by default",
+                   effects::other_both, "default"),
     unmodelled_key("", "fp8_config.*", "products are in bf16", effects::faster),
     unmodelled_key("", "megatron_lm_config.*", "no plugin of Megatron-LM is simulated", effects::other_both),
 });
 
-const KeyRule* rule_of_accelerate(std::string_view path) {
+const KeyTable& table_of_accelerate() {
   static const KeyTable table(accelerate_unmodelled, accelerate_stated, accelerate_idle);
+  return table;
+}
+
+std::span<const KeyRule> rules_of_accelerate() {
+  return table_of_accelerate().rules();
+}
+
+const KeyRule* rule_of_accelerate(std::string_view path) {
+  const KeyTable& table = table_of_accelerate();
   if (path.starts_with("fsdp_config.")) return fsdp_rule(path.substr(path.find('.') + 1));
-  return path == "fsdp_config" || path == "deepspeed_config" || path == "parallelism_config" ? nullptr
-                                                                                             : table.find(path);
+  return table.find(path);
 }
 
 // ---- FSDP
@@ -140,6 +151,8 @@ void read_accelerate(ConfigKeys& keys, TrainerRun& run) {
   }
   take_number(keys, {"gradient_accumulation_steps", "deepspeed_config.gradient_accumulation_steps"},
               trainer_ranges::sequences, run.accumulation);
+  const std::string compiler = plain_letters(keys.word(keys.at("dynamo_config.dynamo_backend"), "NO"));
+  if (compiler != "no") run.is_compiled = true;
   take_parallelism(keys, run);
 }
 
@@ -181,6 +194,7 @@ void take_fsdp(ConfigKeys& keys, const std::string& table, const Value* words, c
 const ConfigFormat& accelerate_format() {
   static constexpr ConfigFormat format{.name = "accelerate",
                                        .rule_of = rule_of_accelerate,
+                                       .rules = rules_of_accelerate,
                                        .read = read_accelerate,
                                        .is_part = true,
                                        .files_named = "deepspeed_config.deepspeed_config_file"};

@@ -77,8 +77,17 @@ constexpr auto axolotl_unmodelled = std::to_array<KeyRule>({
                    "inductor"),
 });
 
-const KeyRule* rule_of_axolotl(std::string_view path) {
+const KeyTable& table_of_axolotl() {
   static const KeyTable table(axolotl_unmodelled, axolotl_stated, axolotl_idle);
+  return table;
+}
+
+std::span<const KeyRule> rules_of_axolotl() {
+  return table_of_axolotl().rules();
+}
+
+const KeyRule* rule_of_axolotl(std::string_view path) {
+  const KeyTable& table = table_of_axolotl();
   if (path.starts_with("fsdp_config.")) return fsdp_rule(path.substr(path.find('.') + 1));
   if (path.starts_with("deepspeed.")) return deepspeed_rule(path.substr(path.find('.') + 1));
   if (path == "trl" || path == "vllm" || path == "fsdp_config") return nullptr;
@@ -204,8 +213,11 @@ void read_axolotl(ConfigKeys& keys, TrainerRun& run) {
 }  // namespace
 
 const ConfigFormat& axolotl_format() {
-  static constexpr ConfigFormat format{
-      .name = "axolotl", .rule_of = rule_of_axolotl, .read = read_axolotl, .files_named = "deepspeed"};
+  static constexpr ConfigFormat format{.name = "axolotl",
+                                       .rule_of = rule_of_axolotl,
+                                       .rules = rules_of_axolotl,
+                                       .read = read_axolotl,
+                                       .files_named = "deepspeed"};
   return format;
 }
 

@@ -34,7 +34,8 @@ constexpr auto deepspeed_idle = std::to_array<PlainKeys>({
      "stage3_max_live_parameters stage3_max_reuse_distance stage3_prefetch_bucket_size "
      "stage3_param_persistence_threshold model_persistence_threshold offload_optimizer.pin_memory "
      "offload_optimizer.buffer_* offload_optimizer.fast_init offload_param.pin_memory offload_param.buffer_* "
-     "offload_param.max_in_cpu memory_efficient_linear load_from_fp32_weights legacy_stage1 zero_hpz_partition_size "
+     "offload_param.max_in_cpu memory_efficient_linear load_from_fp32_weights legacy_stage1 max_live_parameters "
+     "max_reuse_distance prefetch_bucket_size param_persistence_threshold "
      "ignore_unused_parameters log_trace_cache_warnings use_all_reduce_for_fetch_params"},
     {"tensor_parallel", "tp_grain_size"},
 });
@@ -71,8 +72,17 @@ constexpr auto deepspeed_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("", "fp8.*", "products are in bf16", effects::faster),
 });
 
-const KeyRule* rule_of_deepspeed(std::string_view path) {
+const KeyTable& table_of_deepspeed() {
   static const KeyTable table(deepspeed_unmodelled, deepspeed_stated, deepspeed_idle);
+  return table;
+}
+
+std::span<const KeyRule> rules_of_deepspeed() {
+  return table_of_deepspeed().rules();
+}
+
+const KeyRule* rule_of_deepspeed(std::string_view path) {
+  const KeyTable& table = table_of_deepspeed();
   return table.find(path);
 }
 
@@ -136,8 +146,11 @@ void take_deepspeed(ConfigKeys& keys, const std::string& table, TrainerRun& run)
 }
 
 const ConfigFormat& deepspeed_format() {
-  static constexpr ConfigFormat format{
-      .name = "DeepSpeed", .rule_of = rule_of_deepspeed, .read = read_deepspeed, .is_part = true};
+  static constexpr ConfigFormat format{.name = "DeepSpeed",
+                                       .rule_of = rule_of_deepspeed,
+                                       .rules = rules_of_deepspeed,
+                                       .read = read_deepspeed,
+                                       .is_part = true};
   return format;
 }
 

@@ -12,7 +12,7 @@ constexpr auto factory_stated = std::to_array<PlainKeys>({
     {"",
      "stage finetuning_type cutoff_len packing neat_packing flash_attn enable_liger_kernel "
      "disable_gradient_checkpointing use_reentrant_gc pure_bf16 quantization_bit double_quantization lora_rank "
-     "lora_target lora_dropout use_muon resize_vocab pref_loss tensor_model_parallel_size pipeline_model_parallel_size "
+     "lora_target lora_dropout use_muon pref_loss tensor_model_parallel_size pipeline_model_parallel_size "
      "gradient_checkpointing_kwargs.use_reentrant sequence_parallel_size"},
 });
 constexpr auto factory_idle = std::to_array<PlainKeys>({
@@ -61,8 +61,17 @@ constexpr auto factory_unmodelled = std::to_array<KeyRule>({
     {.key = "asft_alpha"},
 });
 
-const KeyRule* rule_of_factory(std::string_view path) {
+const KeyTable& table_of_factory() {
   static const KeyTable table(factory_unmodelled, factory_stated, factory_idle);
+  return table;
+}
+
+std::span<const KeyRule> rules_of_factory() {
+  return table_of_factory().rules();
+}
+
+const KeyRule* rule_of_factory(std::string_view path) {
+  const KeyTable& table = table_of_factory();
   const KeyRule* own = table.find(path);
   return own != nullptr ? own : trainer_argument_rule(path);
 }
@@ -148,6 +157,7 @@ void read_llama_factory(ConfigKeys& keys, TrainerRun& run) {
 const ConfigFormat& llama_factory_format() {
   static constexpr ConfigFormat format{.name = "LLaMA-Factory",
                                        .rule_of = rule_of_factory,
+                                       .rules = rules_of_factory,
                                        .read = read_llama_factory,
                                        .files_named = "deepspeed fsdp_config"};
   return format;

@@ -36,8 +36,17 @@ constexpr auto swift_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("", "trainable_parameters", "all parameters are trained", effects::faster_and_smaller),
 });
 
-const KeyRule* rule_of_swift(std::string_view path) {
+const KeyTable& table_of_swift() {
   static const KeyTable table(swift_unmodelled, swift_stated, swift_idle);
+  return table;
+}
+
+std::span<const KeyRule> rules_of_swift() {
+  return table_of_swift().rules();
+}
+
+const KeyRule* rule_of_swift(std::string_view path) {
+  const KeyTable& table = table_of_swift();
   const KeyRule* own = table.find(path);
   return own != nullptr ? own : trainer_argument_rule(path);
 }
@@ -106,8 +115,11 @@ void read_ms_swift(ConfigKeys& keys, TrainerRun& run) {
 }  // namespace
 
 const ConfigFormat& ms_swift_format() {
-  static constexpr ConfigFormat format{
-      .name = "ms-swift", .rule_of = rule_of_swift, .read = read_ms_swift, .files_named = "deepspeed config"};
+  static constexpr ConfigFormat format{.name = "ms-swift",
+                                       .rule_of = rule_of_swift,
+                                       .rules = rules_of_swift,
+                                       .read = read_ms_swift,
+                                       .files_named = "deepspeed config"};
   return format;
 }
 

@@ -60,8 +60,17 @@ constexpr auto rlhf_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("train", "enable_ema", "no average of the parameters is kept", effects::slower_and_larger, "false"),
 });
 
-const KeyRule* rule_of_rlhf(std::string_view path) {
+const KeyTable& table_of_rlhf() {
   static const KeyTable table(rlhf_unmodelled, rlhf_stated, rlhf_idle);
+  return table;
+}
+
+std::span<const KeyRule> rules_of_rlhf() {
+  return table_of_rlhf().rules();
+}
+
+const KeyRule* rule_of_rlhf(std::string_view path) {
+  const KeyTable& table = table_of_rlhf();
   return table.find(path);
 }
 
@@ -140,7 +149,8 @@ void read_openrlhf(ConfigKeys& keys, TrainerRun& run) {
 }  // namespace
 
 const ConfigFormat& openrlhf_format() {
-  static constexpr ConfigFormat format{.name = "OpenRLHF", .rule_of = rule_of_rlhf, .read = read_openrlhf};
+  static constexpr ConfigFormat format{
+      .name = "OpenRLHF", .rule_of = rule_of_rlhf, .rules = rules_of_rlhf, .read = read_openrlhf};
   return format;
 }
 

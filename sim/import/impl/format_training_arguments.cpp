@@ -66,8 +66,17 @@ constexpr auto trainer_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("", "experts_implementation", "experts are grouped products", effects::other_time, "grouped_mm"),
 });
 
-const KeyRule* rule_of_trainer(std::string_view path) {
+const KeyTable& table_of_trainer() {
   static const KeyTable table(trainer_unmodelled, trainer_stated, trainer_idle);
+  return table;
+}
+
+std::span<const KeyRule> rules_of_trainer() {
+  return table_of_trainer().rules();
+}
+
+const KeyRule* rule_of_trainer(std::string_view path) {
+  const KeyTable& table = table_of_trainer();
   if (path.starts_with("fsdp_config.")) return fsdp_rule(path.substr(path.find('.') + 1));
   if (path.starts_with("deepspeed.")) return deepspeed_rule(path.substr(path.find('.') + 1));
   return table.find(path);
@@ -122,6 +131,7 @@ const KeyRule* trainer_argument_rule(std::string_view path) {
 const ConfigFormat& training_arguments_format() {
   static constexpr ConfigFormat format{.name = "HuggingFace's TrainingArguments",
                                        .rule_of = rule_of_trainer,
+                                       .rules = rules_of_trainer,
                                        .read = read_training_arguments,
                                        .files_named = "deepspeed config config_file fsdp_config"};
   return format;

@@ -36,9 +36,9 @@ constexpr auto verl_stated = std::to_array<PlainKeys>({
 constexpr auto verl_idle = std::to_array<PlainKeys>({
     {"",
      "algorithm* critic* reward* custom_reward_function* trainer.* data.* optim.* ray_* global_profiler* profiler* "
-     "hydra* defaults* checkpoint* use_remove_padding actor_rollout_ref.rollout.* actor_rollout_ref.ref.* "
+     "hydra* defaults* checkpoint* actor_rollout_ref.rollout.* actor_rollout_ref.ref.* "
      "actor_rollout_ref.hybrid_engine actor_rollout_ref.nccl_timeout transfer_queue* config_path config_name "
-     "global_profiler*"},
+     ""},
     {"actor_rollout_ref.model",
      "use_remove_padding trust_remote_code external_lib lora_alpha use_shm tokenizer_path custom_chat_template "
      "exclude_modules hdfs_path override_config.attn_implementation fused_kernel_options*"},
@@ -74,8 +74,17 @@ constexpr auto verl_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("", "use_remove_padding", "sequences are not padded", effects::slower, "true"),
 });
 
-const KeyRule* rule_of_verl(std::string_view path) {
+const KeyTable& table_of_verl() {
   static const KeyTable table(verl_unmodelled, verl_stated, verl_idle);
+  return table;
+}
+
+std::span<const KeyRule> rules_of_verl() {
+  return table_of_verl().rules();
+}
+
+const KeyRule* rule_of_verl(std::string_view path) {
+  const KeyTable& table = table_of_verl();
   return table.find(path);
 }
 
@@ -248,7 +257,8 @@ void read_verl(ConfigKeys& keys, TrainerRun& run) {
 }  // namespace
 
 const ConfigFormat& verl_format() {
-  static constexpr ConfigFormat format{.name = "verl", .rule_of = rule_of_verl, .read = read_verl};
+  static constexpr ConfigFormat format{
+      .name = "verl", .rule_of = rule_of_verl, .rules = rules_of_verl, .read = read_verl};
   return format;
 }
 

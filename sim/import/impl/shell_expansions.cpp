@@ -58,7 +58,6 @@ void ShellWords::dollar(ShellFields& fields, Mode mode) {
 void ShellWords::argument(ShellFields& fields, Mode mode, char name) {
   if (muted) return;
   if (name == '@' || name == '*') return expand_items(fields, variables.all_arguments(), mode);
-  if (name == '#' && !variables.are_counted()) return fields.add_unknown({.what = "$#"});
   if (name == '#') {
     const ShellText count = ShellText::of(std::to_string(variables.arguments.size()));
     return expand_items(fields, {count}, mode);

@@ -189,9 +189,7 @@ void ShellReader::call(const ShellCommand& command) {
   const auto documents = std::exchange(documents_, {});
   const ShellWords::Spot body = functions_.at(command.words.front().text);
   words_.go_to(body);
-  ++words_.variables.calls;
   (void)this->command();
-  --words_.variables.calls;
   if (words_.spend(words_.offset() - std::min(words_.offset(), body.at))) words_.go_to(back);
   documents_ = documents;
   words_.variables.arguments = std::move(arguments);

@@ -48,9 +48,6 @@ class ShellVariables {
   /// Arguments of the script or the function, `$1` first; those that nobody gives are not known.
   std::vector<ShellVariable> arguments;
   [[nodiscard]] std::vector<ShellText> all_arguments() const;
-  /// Whether it is known how many there are: in a function, or where a script is given some.
-  [[nodiscard]] bool are_counted() const { return calls > 0 || !arguments.empty(); }
-  int calls = 0;  ///< Of functions, that have not ended.
 
  private:
   void note(const std::string& name);
