@@ -40,8 +40,8 @@ constexpr auto accelerate_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("", "megatron_lm_config.*", "no plugin of Megatron-LM is simulated", effects::other_both),
 });
 
-const KeyTable& table_of_accelerate() {
-  static const KeyTable table(accelerate_unmodelled, accelerate_stated, accelerate_idle);
+const RuleTable& table_of_accelerate() {
+  static const RuleTable table(accelerate_unmodelled, accelerate_stated, accelerate_idle);
   return table;
 }
 
@@ -50,7 +50,7 @@ std::span<const KeyRule> rules_of_accelerate() {
 }
 
 const KeyRule* rule_of_accelerate(std::string_view path) {
-  const KeyTable& table = table_of_accelerate();
+  const RuleTable& table = table_of_accelerate();
   if (path.starts_with("fsdp_config.")) return fsdp_rule(path.substr(path.find('.') + 1));
   return table.find(path);
 }
@@ -159,7 +159,7 @@ void read_accelerate(ConfigKeys& keys, TrainerRun& run) {
 }  // namespace
 
 const KeyRule* fsdp_rule(std::string_view path) {
-  static const KeyTable table(fsdp_unmodelled, fsdp_stated, fsdp_idle);
+  static const RuleTable table(fsdp_unmodelled, fsdp_stated, fsdp_idle);
   return table.find(path);
 }
 

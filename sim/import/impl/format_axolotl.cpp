@@ -77,8 +77,8 @@ constexpr auto axolotl_unmodelled = std::to_array<KeyRule>({
                    "inductor"),
 });
 
-const KeyTable& table_of_axolotl() {
-  static const KeyTable table(axolotl_unmodelled, axolotl_stated, axolotl_idle);
+const RuleTable& table_of_axolotl() {
+  static const RuleTable table(axolotl_unmodelled, axolotl_stated, axolotl_idle);
   return table;
 }
 
@@ -87,7 +87,7 @@ std::span<const KeyRule> rules_of_axolotl() {
 }
 
 const KeyRule* rule_of_axolotl(std::string_view path) {
-  const KeyTable& table = table_of_axolotl();
+  const RuleTable& table = table_of_axolotl();
   if (path.starts_with("fsdp_config.")) return fsdp_rule(path.substr(path.find('.') + 1));
   if (path.starts_with("deepspeed.")) return deepspeed_rule(path.substr(path.find('.') + 1));
   if (path == "trl" || path == "vllm" || path == "fsdp_config") return nullptr;

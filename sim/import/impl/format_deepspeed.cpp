@@ -72,8 +72,8 @@ constexpr auto deepspeed_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("", "fp8.*", "products are in bf16", effects::faster),
 });
 
-const KeyTable& table_of_deepspeed() {
-  static const KeyTable table(deepspeed_unmodelled, deepspeed_stated, deepspeed_idle);
+const RuleTable& table_of_deepspeed() {
+  static const RuleTable table(deepspeed_unmodelled, deepspeed_stated, deepspeed_idle);
   return table;
 }
 
@@ -82,7 +82,7 @@ std::span<const KeyRule> rules_of_deepspeed() {
 }
 
 const KeyRule* rule_of_deepspeed(std::string_view path) {
-  const KeyTable& table = table_of_deepspeed();
+  const RuleTable& table = table_of_deepspeed();
   return table.find(path);
 }
 

@@ -61,8 +61,8 @@ constexpr auto factory_unmodelled = std::to_array<KeyRule>({
     {.key = "asft_alpha"},
 });
 
-const KeyTable& table_of_factory() {
-  static const KeyTable table(factory_unmodelled, factory_stated, factory_idle);
+const RuleTable& table_of_factory() {
+  static const RuleTable table(factory_unmodelled, factory_stated, factory_idle);
   return table;
 }
 
@@ -71,7 +71,7 @@ std::span<const KeyRule> rules_of_factory() {
 }
 
 const KeyRule* rule_of_factory(std::string_view path) {
-  const KeyTable& table = table_of_factory();
+  const RuleTable& table = table_of_factory();
   const KeyRule* own = table.find(path);
   return own != nullptr ? own : trainer_argument_rule(path);
 }

@@ -36,8 +36,8 @@ constexpr auto swift_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("", "trainable_parameters", "all parameters are trained", effects::faster_and_smaller),
 });
 
-const KeyTable& table_of_swift() {
-  static const KeyTable table(swift_unmodelled, swift_stated, swift_idle);
+const RuleTable& table_of_swift() {
+  static const RuleTable table(swift_unmodelled, swift_stated, swift_idle);
   return table;
 }
 
@@ -46,7 +46,7 @@ std::span<const KeyRule> rules_of_swift() {
 }
 
 const KeyRule* rule_of_swift(std::string_view path) {
-  const KeyTable& table = table_of_swift();
+  const RuleTable& table = table_of_swift();
   const KeyRule* own = table.find(path);
   return own != nullptr ? own : trainer_argument_rule(path);
 }

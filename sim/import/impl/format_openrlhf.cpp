@@ -60,8 +60,8 @@ constexpr auto rlhf_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("train", "enable_ema", "no average of the parameters is kept", effects::slower_and_larger, "false"),
 });
 
-const KeyTable& table_of_rlhf() {
-  static const KeyTable table(rlhf_unmodelled, rlhf_stated, rlhf_idle);
+const RuleTable& table_of_rlhf() {
+  static const RuleTable table(rlhf_unmodelled, rlhf_stated, rlhf_idle);
   return table;
 }
 
@@ -70,7 +70,7 @@ std::span<const KeyRule> rules_of_rlhf() {
 }
 
 const KeyRule* rule_of_rlhf(std::string_view path) {
-  const KeyTable& table = table_of_rlhf();
+  const RuleTable& table = table_of_rlhf();
   return table.find(path);
 }
 

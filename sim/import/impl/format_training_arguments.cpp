@@ -66,8 +66,8 @@ constexpr auto trainer_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("", "experts_implementation", "experts are grouped products", effects::other_time, "grouped_mm"),
 });
 
-const KeyTable& table_of_trainer() {
-  static const KeyTable table(trainer_unmodelled, trainer_stated, trainer_idle);
+const RuleTable& table_of_trainer() {
+  static const RuleTable table(trainer_unmodelled, trainer_stated, trainer_idle);
   return table;
 }
 
@@ -76,7 +76,7 @@ std::span<const KeyRule> rules_of_trainer() {
 }
 
 const KeyRule* rule_of_trainer(std::string_view path) {
-  const KeyTable& table = table_of_trainer();
+  const RuleTable& table = table_of_trainer();
   if (path.starts_with("fsdp_config.")) return fsdp_rule(path.substr(path.find('.') + 1));
   if (path.starts_with("deepspeed.")) return deepspeed_rule(path.substr(path.find('.') + 1));
   return table.find(path);

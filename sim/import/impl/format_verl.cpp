@@ -74,8 +74,8 @@ constexpr auto verl_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("", "use_remove_padding", "sequences are not padded", effects::slower, "true"),
 });
 
-const KeyTable& table_of_verl() {
-  static const KeyTable table(verl_unmodelled, verl_stated, verl_idle);
+const RuleTable& table_of_verl() {
+  static const RuleTable table(verl_unmodelled, verl_stated, verl_idle);
   return table;
 }
 
@@ -84,7 +84,7 @@ std::span<const KeyRule> rules_of_verl() {
 }
 
 const KeyRule* rule_of_verl(std::string_view path) {
-  const KeyTable& table = table_of_verl();
+  const RuleTable& table = table_of_verl();
   return table.find(path);
 }
 

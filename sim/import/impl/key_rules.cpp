@@ -6,7 +6,7 @@ namespace hdpsim {
 namespace {
 
 // How much of a path a rule names; 0: it is not for that path.
-std::size_t letters_of(const KeyRule& rule, std::string_view path) {
+std::size_t letters_matched(const KeyRule& rule, std::string_view path) {
   const std::size_t of_table = rule.table.empty() ? 0 : rule.table.size() + 1;
   if (of_table > 0 && (!path.starts_with(rule.table) || path.size() < of_table || path[of_table - 1] != '.')) return 0;
   const std::string_view key = path.substr(of_table);
@@ -43,11 +43,11 @@ std::vector<KeyRule> rules_of(std::span<const KeyRule> unmodelled, std::span<con
   return made;
 }
 
-const KeyRule* KeyTable::find(std::string_view path) const {
+const KeyRule* RuleTable::find(std::string_view path) const {
   const KeyRule* found = nullptr;
   std::size_t most = 0;
   for (const KeyRule& rule : rules_) {
-    const std::size_t letters = letters_of(rule, path);
+    const std::size_t letters = letters_matched(rule, path);
     if (letters <= most) continue;
     most = letters;
     found = &rule;

@@ -49,9 +49,9 @@ struct PlainKeys {
 
 /// The rules of a format by the paths of keys, as `fsdp_config.fsdp_version`. A rule whose key ends in `*` holds for
 /// all keys that begin so, and for all below them; of several rules that of the longest key counts.
-class KeyTable {
+class RuleTable {
  public:
-  KeyTable(std::span<const KeyRule> unmodelled, std::span<const PlainKeys> stated, std::span<const PlainKeys> idle)
+  RuleTable(std::span<const KeyRule> unmodelled, std::span<const PlainKeys> stated, std::span<const PlainKeys> idle)
       : rules_(rules_of(unmodelled, stated, idle)) {}
 
   /// Null if there is none.

@@ -286,10 +286,10 @@ class TrainerStudy {
   bool has_experts_ = false;
 };
 
-constexpr std::array<std::string_view, 4> of_attention = {"q_proj", "k_proj", "v_proj", "o_proj"};
+constexpr std::array<std::string_view, 4> attention_targets = {"q_proj", "k_proj", "v_proj", "o_proj"};
 
 bool is_of_attention(const std::string& target) {
-  return std::find(of_attention.begin(), of_attention.end(), target) != of_attention.end();
+  return std::find(attention_targets.begin(), attention_targets.end(), target) != attention_targets.end();
 }
 
 }  // namespace
@@ -298,7 +298,7 @@ void put_adapters(const Adapters& adapters, bool has_experts, TrainingRun& run) 
   std::vector<std::string> targets = adapters.targets;
   if (has_experts) {
     const bool has_others = targets.empty() || !std::all_of(targets.begin(), targets.end(), is_of_attention);
-    if (targets.empty()) targets.assign(of_attention.begin(), of_attention.end());
+    if (targets.empty()) targets.assign(attention_targets.begin(), attention_targets.end());
     std::erase_if(targets, [](const std::string& target) { return !is_of_attention(target); });
     if (has_others) {
       run.notes.push_back(
