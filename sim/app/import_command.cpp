@@ -116,13 +116,17 @@ void add_import_command(Command app, Session& session) {
       .within(1, 1000);
   command.add_flag("--force", options.force, "Replace files that are there");
   command.footer(
-      "The ending of FILE says what it is: .toml is torchtitan's, .yaml, .yml and .json hold arguments of\n"
-      "Megatron-LM (the args of a checkpoint), .log and .out are its logs, which list all arguments with their\n"
-      "final values (.gz is decompressed), all else is a shell script. Listed are arguments that the study cannot\n"
-      "express, with their likely effect, unknown ones, those without effect on a step's time and memory, and what\n"
-      "is assumed.\n"
+      "A shell script that starts a training: torchrun, deepspeed, accelerate launch, llamafactory-cli train, axolotl\n"
+      "train, trl sft, swift sft, megatron sft, verl.trainer.main_ppo, openrlhf.cli.train_sft and their kin. A YAML "
+      "or\n"
+      "JSON file is known by its keys: LLaMA-Factory, axolotl, HuggingFace's TrainingArguments and TRL, Accelerate,\n"
+      "DeepSpeed, verl, NeMo (megatron_gpt_config.yaml), or arguments of Megatron-LM. .toml is torchtitan's, .log and\n"
+      ".out are logs of Megatron-LM (.gz is decompressed). A file that another one names is read beside it. Of RL the\n"
+      "training of the actor alone is simulated. Listed are keys that the study cannot express, with their likely\n"
+      "effect, unknown ones, those without effect on a step's time and memory, and what is assumed.\n"
       "Examples:\n  hdpsim import pretrain.sh --out mine.yaml --cluster h100-rail\n"
-      "  hdpsim import run.log --out mine.yaml --cluster h100-rail\n"
+      "  hdpsim import train.yaml ds_z3.json accelerate.yaml --out mine.yaml\n"
+      "  hdpsim import grpo.sh --out mine.yaml --model qwen3-32b --args '8 2'\n"
       "  hdpsim import llama3_8b.toml --out mine.yaml --gpus 64\n"
       "  hdpsim import pretrain.sh --out mine.yaml --vocab-size 128256 --var NNODES=16");
 }
