@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -77,6 +78,9 @@ inline constexpr std::int64_t torch_updates_per_s = 678'000'000;
 void put(Value& map, std::string_view key, std::int64_t value);
 void put(Value& map, std::string_view key, const std::string& value);
 void put_truth(Value& map, std::string_view key, bool value);
+
+/// A product of degrees and counts, each at least 1, up to a number far above what a cluster has.
+[[nodiscard]] std::int64_t bounded_product(std::initializer_list<std::int64_t> factors);
 
 /// The tokens of a micro-batch of one rank.
 [[nodiscard]] std::int64_t capacity_of(const TrainingRun& run);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "sim/import/impl/config_format.h"
@@ -17,7 +18,7 @@ constexpr auto axolotl_stated = std::to_array<PlainKeys>({
      "flash_attention sdp_attention eager_attention flex_attention xformers_attention attn_implementation "
      "context_parallel_size sequence_parallel_degree tensor_parallel_size dp_shard_size dp_replicate_size "
      "ring_attn_func torch_compile liger_fused_linear_cross_entropy liger_rms_norm liger_rope liger_glu_activation "
-     "liger_swiglu liger_cross_entropy cut_cross_entropy plugins rl heads_k_stride lora_target_parameters "
+     "liger_swiglu cut_cross_entropy plugins rl heads_k_stride "
      "sample_packing_bin_size sample_packing_group_size"},
 });
 constexpr auto axolotl_idle = std::to_array<PlainKeys>({
@@ -56,6 +57,8 @@ constexpr auto axolotl_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("", "experts_implementation", torch_kernels, effects::other_time),
     unmodelled_key("", "group_by_length", "sequences are all as long as stated", effects::faster, "false"),
     unmodelled_key("", "expert_parallel_size", "no rank has experts of its own", effects::other_both, "1"),
+    unmodelled_key("", "lora_target_parameters", "experts have no adapters", effects::slower_and_larger),
+    unmodelled_key("", "liger_cross_entropy", "the loss is PyTorch's", effects::faster_and_smaller, "false"),
     unmodelled_key("", "tiled_mlp", "an MLP takes all tokens at once", effects::smaller, "false"),
     unmodelled_key("", "chunked_cross_entropy", "the loss is computed on all logits at once", effects::smaller,
                    "false"),
@@ -133,7 +136,7 @@ void take_degrees_of_axolotl(ConfigKeys& keys, TrainerRun& run) {
   const std::int64_t replicas = keys.number(copies, "dp_replicate_size", trainer_ranges::degree, 1);
   if (shards == nullptr) return;
   const std::int64_t ranks = keys.number(shards, "dp_shard_size", trainer_ranges::degree, 1) * run.cp.value_or(1);
-  run.gpus.set(ranks * replicas * run.tp.value_or(1), shards->position);
+  run.gpus.set(bounded_product({ranks, replicas, run.tp.value_or(1)}), shards->position);
   if (run.sharding.value && replicas > 1) run.sharding.value->shard_ranks = ranks;
 }
 
@@ -184,12 +187,21 @@ void take_checkpointing_of_axolotl(ConfigKeys& keys, TrainerRun& run) {
   }
 }
 
+// `batch_size` is that of a rank in a step, where no accumulation is stated.
+void take_whole_batch(ConfigKeys& keys, TrainerRun& run) {
+  const Value* whole = keys.at("batch_size");
+  if (whole == nullptr || run.accumulation.value) return;
+  const std::int64_t sequences = keys.number(whole, "batch_size", trainer_ranges::sequences, 1);
+  run.accumulation.set(std::max<std::int64_t>(sequences / run.micro_batch.value_or(1), 1), whole->position);
+}
+
 void read_axolotl(ConfigKeys& keys, TrainerRun& run) {
   const Value* name = keys.at("base_model");
   if (name != nullptr) run.model.set(keys.word(name, ""), name->position);
   take_number(keys, {"sequence_len"}, trainer_ranges::tokens, run.sequence);
   take_number(keys, {"micro_batch_size"}, trainer_ranges::sequences, run.micro_batch);
   take_number(keys, {"gradient_accumulation_steps"}, trainer_ranges::sequences, run.accumulation);
+  take_whole_batch(keys, run);
   for (const char* type : {"bf16", "fp16", "bfloat16", "float16"}) take_precision(keys, keys.at(type), run);
   run.states = TrainerRun::States::bf16;
   take_optimizer(keys, keys.at("optimizer"), run);

@@ -121,13 +121,20 @@ void refuse_megatron_of_factory(ConfigKeys& keys) {
                                  "the run's own log of Megatron-LM's arguments is: hdpsim import run.log");
 }
 
+// Losses of preferences that need no reference model go by their own names.
+std::string stage_of_factory(ConfigKeys& keys, const std::string& stage) {
+  const std::string loss = keys.word(keys.at("pref_loss"), "sigmoid");
+  if (stage == "dpo" && (loss == "orpo" || loss == "simpo")) return loss;
+  return stage == "rm" ? "reward" : stage;
+}
+
 void read_llama_factory(ConfigKeys& keys, TrainerRun& run) {
   const Value* name = keys.at("model_name_or_path");
   if (name != nullptr) run.model.set(keys.word(name, ""), name->position);
   refuse_megatron_of_factory(keys);
   const Value* stage = keys.at("stage");
   const std::string trained_for = keys.word(stage, "sft");
-  take_stage(keys, run, trained_for == "rm" ? "reward" : trained_for, stage);
+  take_stage(keys, run, stage_of_factory(keys, trained_for), stage);
   take_number(keys, {"cutoff_len"}, trainer_ranges::tokens, run.sequence);
   if (keys.at("cutoff_len") == nullptr) {
     run.sequence.set(2048, {});
@@ -143,7 +150,7 @@ void read_llama_factory(ConfigKeys& keys, TrainerRun& run) {
   const Value* keeps = keys.at("disable_gradient_checkpointing");
   run.recomputes = !keys.truth(keeps);
   if (keeps != nullptr) run.made.places.emplace("training.recompute", keeps->position);
-  run.is_reentrant = keys.truth(keys.at("use_reentrant_gc"), true);
+  run.is_reentrant = keys.truth(keys.at({"use_reentrant_gc", "gradient_checkpointing_kwargs.use_reentrant"}), true);
   if (keeps == nullptr) keys.assume("layers are computed again, as LLaMA-Factory does by default");
   take_attention(keys, keys.at("flash_attn"), run);
   if (keys.truth(keys.at("enable_liger_kernel"))) take_liger(keys, keys.at("enable_liger_kernel"), run);

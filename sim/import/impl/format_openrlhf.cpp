@@ -91,6 +91,8 @@ void take_adapters_of_rlhf(ConfigKeys& keys, TrainerRun& run) {
   adapters.rank = keys.number(rank, "lora_rank", trainer_ranges::degree, 8);
   adapters.targets = targets_of_adapters(keys, keys.at({"ds.lora.target_modules", "target_modules"}));
   if (keys.truth(keys.at({"ds.load_in_4bit", "load_in_4bit"}))) adapters.base = "nf4";
+  const std::string dropout = keys.word(keys.at({"ds.lora.dropout", "lora_dropout"}), "0");
+  adapters.has_dropout = dropout != "0" && dropout != "0.0";
   run.adapters = adapters;
 }
 

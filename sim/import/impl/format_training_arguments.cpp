@@ -10,12 +10,12 @@ namespace {
 
 constexpr auto trainer_stated = std::to_array<PlainKeys>({
     {"",
-     "model_name_or_path per_device_train_batch_size train_batch_size gradient_accumulation_steps "
+     "model_name_or_path per_device_train_batch_size gradient_accumulation_steps "
      "gradient_checkpointing gradient_checkpointing_kwargs.use_reentrant bf16 fp16 optim deepspeed fsdp fsdp_config.* "
      "torch_compile use_liger_kernel packing packing_strategy max_length max_seq_length block_size model_max_length "
      "attn_implementation dtype torch_dtype use_peft lora_r lora_target_modules lora_dropout load_in_4bit "
      "use_bnb_nested_quant padding_free num_processes config config_file per_gpu_train_batch_size loss_type "
-     "parallelism_config.*"},
+     "zero_stage max_seq_len offload"},
 });
 
 // Data, the schedule of learning rates, what is written and reported, and what decides the gradients' values alone.
@@ -37,13 +37,16 @@ constexpr auto trainer_idle = std::to_array<PlainKeys>({
      "fp16_full_eval beta reward_* max_prompt_length max_completion_length temperature num_generations "
      "script_args callbacks wandb_* benchmarks system num_machines machine_rank main_process_* use_vllm vllm_* "
      "ignore_bias_buffers precompute_ref_log_probs preprocess_* bnb_4bit_quant_* "
-     "bnb_4bit_compute_dtype model_init_kwargs.torch_dtype config_name model_type hf_*"},
+     "bnb_4bit_compute_dtype fsdp_transformer_layer_cls_to_wrap model_init_kwargs.torch_dtype config_name model_type "
+     "hf_*"},
 });
 
 constexpr std::string_view as_long_as_stated = "sequences are all as long as stated";
 constexpr auto trainer_unmodelled = std::to_array<KeyRule>({
     unmodelled_key("", "group_by_length", as_long_as_stated, effects::faster, "false"),
     unmodelled_key("", "auto_find_batch_size", "micro-batches are as large as stated", effects::other_both, "false"),
+    unmodelled_key("", "parallelism_config.*", "sequences and layers are divided as Accelerate's own file says",
+                   effects::other_both),
     unmodelled_key("", "full_determinism", "kernels are the fast ones", effects::slower, "false"),
     unmodelled_key("", "torch_empty_cache_steps", "the allocator keeps what it has", effects::slower_but_smaller),
     unmodelled_key("", "activation_offloading", "activations stay on the device; a plan's offload is something else",
@@ -109,12 +112,23 @@ void take_packing_of_trl(ConfigKeys& keys, TrainerRun& run) {
                   "sequences are not cut to fill packs", effects::other_time);
 }
 
+// DeepSpeed's own examples state the stage, and whether the host has what is sharded, among the arguments.
+void take_stage_of_zero(ConfigKeys& keys, TrainerRun& run) {
+  const Value* stage = keys.at("zero_stage");
+  if (stage == nullptr) return;
+  Sharding sharding{.backend = Sharding::Backend::deepspeed, .zero = keys.number(stage, "zero_stage", {0, 3}, 0)};
+  sharding.offloads_optimizer = keys.truth(keys.at("offload"));
+  sharding.offloads_parameters = sharding.offloads_optimizer && sharding.zero == 3;
+  run.sharding.set(sharding, stage->position);
+}
+
 void read_training_arguments(ConfigKeys& keys, TrainerRun& run) {
   const Value* name = keys.at("model_name_or_path");
   if (name != nullptr) run.model.set(keys.word(name, ""), name->position);
-  take_number(keys, {"max_length", "max_seq_length", "block_size", "model_max_length"}, trainer_ranges::tokens,
-              run.sequence);
+  take_number(keys, {"max_length", "max_seq_length", "max_seq_len", "block_size", "model_max_length"},
+              trainer_ranges::tokens, run.sequence);
   run.usual_micro_batch = 8;
+  take_stage_of_zero(keys, run);
   take_trainer_arguments(keys, run);
   take_checkpointing(keys, run, false);
   take_adapters_of_trl(keys, run);
@@ -160,6 +174,7 @@ void take_trainer_arguments(ConfigKeys& keys, TrainerRun& run) {
   if (keys.truth(keys.at("use_liger_kernel"))) take_liger(keys, keys.at("use_liger_kernel"), run);
   if (keys.word(keys.at("loss_type"), "") == "chunked_nll") run.loss = "checkpointed";
   const Value* fsdp = keys.at("fsdp");
+  if (fsdp != nullptr && fsdp->is_sequence() && fsdp->items.empty()) fsdp = nullptr;
   const Value* of_fsdp = keys.at("fsdp_config");
   if (fsdp != nullptr && !(fsdp->is_scalar() && (fsdp->text == "false" || fsdp->text == "False")))
     take_fsdp(keys, "fsdp_config", fsdp, fsdp, run);

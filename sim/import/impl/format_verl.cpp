@@ -207,6 +207,12 @@ void read_rl_of_verl(ConfigKeys& keys, TrainerRun& run) {
   run.global_batch.set(mini * answers, keys.position(mini_at));
   take_micro_batches_of_verl(keys, of_actor(keys, "use_dynamic_bsz"), of_actor(keys, "ppo_max_token_len_per_gpu"),
                              of_actor(keys, "ppo_micro_batch_size_per_gpu"), run);
+  const Value* of_all = of_actor(keys, "ppo_micro_batch_size");
+  if (of_all != nullptr && !run.micro_batch.value) {
+    const std::int64_t gpus = bounded_product({run.per_node.value_or(8), run.nodes.value_or(1)});
+    const std::int64_t sequences = keys.number(of_all, "ppo_micro_batch_size", trainer_ranges::sequences, 1);
+    run.micro_batch.set(std::max<std::int64_t>(sequences / gpus, 1), of_all->position);
+  }
   keys.unmodelled("reinforcement learning", mini_at,
                   fmt::format("a step is one update of the actor by {} x {} sequences as long as the longest; an "
                               "iteration has {:g} of them, and generates, scores and computes log-probabilities before",

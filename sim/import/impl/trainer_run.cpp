@@ -91,7 +91,7 @@ class TrainerStudy {
     }
     if (run_.per_node.value) {
       place("cluster", run_.per_node);
-      return *run_.per_node.value * run_.nodes.value_or(1);
+      return bounded_product({*run_.per_node.value, run_.nodes.value_or(1)});
     }
     diagnostics_.error({file_, 0, 0}, "nothing states how many GPUs the job has",
                        "--gpus N states it; so do an accelerate configuration and the launchers in a script");
@@ -118,11 +118,12 @@ class TrainerStudy {
     if (made_.sequence == 0) {
       diagnostics_.error({file_, 0, 0}, "nothing states how long a sequence is", "--context TOKENS states it");
     }
-    const std::int64_t replica = made_.tp * made_.pp * made_.cp;
+    const std::int64_t replica = bounded_product({made_.tp, made_.pp, made_.cp});
     const std::int64_t replicas = std::max<std::int64_t>(made_.gpus / replica, 1);
     made_.micro_batch = micro_batch(replicas) * run_.sequences_of_example;
-    made_.global_batch = run_.global_batch.value ? *run_.global_batch.value * run_.sequences_of_example
-                                                 : made_.micro_batch * run_.accumulation.value_or(1) * replicas;
+    made_.global_batch = run_.global_batch.value
+                             ? *run_.global_batch.value * run_.sequences_of_example
+                             : bounded_product({made_.micro_batch, run_.accumulation.value_or(1), replicas});
     if (made_.gpus == 0 || made_.sequence == 0) return;
     check_divisions(made_,
                     {.devices = at(run_.cp.value ? run_.cp.position : run_.tp.position),
@@ -140,7 +141,8 @@ class TrainerStudy {
     }
     if (run_.micro_batch.value) return *run_.micro_batch.value;
     if (run_.global_batch.value && run_.accumulation.value) {
-      return std::max<std::int64_t>(*run_.global_batch.value / (replicas * *run_.accumulation.value), 1);
+      return std::max<std::int64_t>(*run_.global_batch.value / bounded_product({replicas, *run_.accumulation.value}),
+                                    1);
     }
     assume(fmt::format("sequences of a micro-batch: {}, the default where nothing states it", run_.usual_micro_batch));
     return run_.usual_micro_batch;
