@@ -53,7 +53,8 @@ class ConfigDocuments {
     if (same == documents_.end()) {
       documents_.push_back({command.format, file, std::move(command.arguments)});
     } else {
-      for (Value::Entry& entry : command.arguments.entries) same->root.set(entry.key, std::move(entry.value));
+      fill_in(command.arguments, same->root);
+      same->root = std::move(command.arguments);
     }
   }
 
@@ -118,21 +119,40 @@ TrainingRun read_documents(const std::vector<ConfigDocument>& documents, Trainer
 }
 
 // What the words in front of a program, and the environment, say of the devices.
-void take_launch(const ConfigCommand& command, TrainerRun& run, Diagnostics& diagnostics) {
-  const auto count = [&](const std::optional<Value>& value, const char* what, Stated<std::int64_t>& stated) {
-    if (!value || value->text.empty() || value->text.find_first_not_of("0123456789") != std::string::npos) return;
-    const auto number = read_in<std::int64_t>(*value, what, trainer_ranges::gpus, diagnostics);
-    if (number) stated.set(*number, value->position);
-  };
-  count(command.per_node, "processes of a node", run.per_node);
-  count(command.nodes, "nodes", run.nodes);
-  if (run.per_node.value) return;
-  if (const auto gpus = command.job.gpus()) {
-    run.gpus.set(*gpus, command.position);
-  } else if (command.job.per_node) {
-    run.gpus.set(*command.job.per_node, command.position);
+class Launch {
+ public:
+  Launch(const ConfigCommand& command, const ImportOptions& options, Diagnostics& diagnostics)
+      : command_(command), options_(options), diagnostics_(diagnostics) {}
+
+  void tell(TrainerRun& run) {
+    count(command_.per_node, "processes of a node", run.per_node);
+    count(command_.nodes, "nodes", run.nodes);
+    if (run.per_node.value) return;
+    if (const auto gpus = command_.job.gpus()) return run.gpus.set(*gpus, command_.position);
+    if (command_.job.per_node) return run.gpus.set(*command_.job.per_node, command_.position);
+    count(command_.visible, "visible devices", run.per_node);
+    if (command_.format->spreads_layers && run.per_node.value_or(1) > 1 && !options_.gpus) refuse_spread(run);
   }
-}
+
+ private:
+  void count(const std::optional<Value>& value, const char* what, Stated<std::int64_t>& stated) {
+    if (!value || value->text.empty() || value->text.find_first_not_of("0123456789") != std::string::npos) return;
+    const auto number = read_in<std::int64_t>(*value, what, trainer_ranges::gpus, diagnostics_);
+    if (number) stated.set(*number, value->position);
+  }
+
+  void refuse_spread(const TrainerRun& run) {
+    diagnostics_.unsupported(run.per_node.position,
+                             fmt::format("without NPROC_PER_NODE one process spreads layers over {} GPUs, which cannot "
+                                         "be simulated",
+                                         *run.per_node.value),
+                             "--gpus N takes them as N ranks, as NPROC_PER_NODE=N does");
+  }
+
+  const ConfigCommand& command_;
+  const ImportOptions& options_;
+  Diagnostics& diagnostics_;
+};
 
 }  // namespace
 
@@ -181,7 +201,7 @@ std::optional<TrainingRun> read_launched_configuration(const ConfigText& script,
   TrainerRun run;
   run.program = command.program;
   run.made.notes = read.notes;
-  take_launch(command, run, diagnostics);
+  Launch(command, options, diagnostics).tell(run);
   return read_documents(all, std::move(run), options, diagnostics);
 }
 

@@ -217,9 +217,9 @@ class CommandWords {
     const ShellText* each = find("NPROC_PER_NODE");
     const ShellText* visible = find("CUDA_VISIBLE_DEVICES");
     if (!made_.per_node && each != nullptr && each->is_known()) made_.per_node = value_of(*each);
-    if (!made_.per_node && !made_.job.gpus() && visible != nullptr && visible->is_known() && !visible->text.empty()) {
+    if (visible != nullptr && visible->is_known() && !visible->text.empty()) {
       const auto commas = std::count(visible->text.begin(), visible->text.end(), ',');
-      made_.per_node = Value::scalar(std::to_string(commas + 1), script_.position(file_, *visible));
+      made_.visible = Value::scalar(std::to_string(commas + 1), script_.position(file_, *visible));
     }
     const ShellText* nodes = find("NNODES");
     if (!made_.nodes && nodes != nullptr && nodes->is_known()) made_.nodes = value_of(*nodes);

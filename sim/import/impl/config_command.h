@@ -22,6 +22,7 @@ struct ConfigCommand {
   LaunchedJob job;
   std::optional<Value> per_node = {};  ///< What the environment says of a node's processes ...
   std::optional<Value> nodes = {};     ///< ... and of nodes.
+  std::optional<Value> visible = {};   ///< How many devices the program sees (CUDA_VISIBLE_DEVICES).
 };
 
 /// All commands of a script that start such a training, in their order. A word whose value the script does not tell is

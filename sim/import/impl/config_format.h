@@ -16,6 +16,7 @@ struct ConfigFormat {
   std::span<const KeyRule> (*rules)();  ///< All of that table.
   void (*read)(ConfigKeys& keys, TrainerRun& run);
   bool is_part = false;               ///< It says how a training is launched or sharded, and not what is trained.
+  bool spreads_layers = false;        ///< Of a command that starts one process on several devices.
   std::string_view files_named = {};  ///< Keys that name another file of the training, with blanks between them.
 };
 

@@ -18,7 +18,7 @@ constexpr auto swift_idle = std::to_array<PlainKeys>({
     {"",
      "dataset val_dataset cached_dataset split_dataset_ratio load_from_cache_file model_author model_name model_type "
      "template* system lora_alpha use_chat_template truncation_strategy loss_scale external_plugins reward_* vllm_* "
-     "sleep_level log_completions num_generations temperature top_p top_k repetition_penalty max_completion_length "
+     "sleep_level log_completions num_generations temperature top_p top_k repetition_penalty "
      "infer_backend beta rpo_alpha epsilon* dynamic_sample overlong_filter max_resample_times num_iterations "
      "steps_per_generation use_hf merge_lora custom_* strict add_version create_checkpoint_symlink adapters "
      "bnb_4bit_* enable_thinking max_model_len rope_scaling use_logits_to_keep task_type agent_template port host "
@@ -97,6 +97,7 @@ void take_adapters_of_swift(ConfigKeys& keys, TrainerRun& run) {
 void read_ms_swift(ConfigKeys& keys, TrainerRun& run) {
   const Value* name = keys.at({"model", "model_id_or_path"});
   if (name != nullptr) run.model.set(keys.word(name, ""), name->position);
+  take_answers(keys, "max_length", run);
   take_number(keys, {"packing_length", "max_length"}, trainer_ranges::tokens, run.sequence);
   take_shipped_sharding(keys, run);
   take_trainer_arguments(keys, run);
@@ -119,6 +120,7 @@ const ConfigFormat& ms_swift_format() {
                                        .rule_of = rule_of_swift,
                                        .rules = rules_of_swift,
                                        .read = read_ms_swift,
+                                       .spreads_layers = true,
                                        .files_named = "deepspeed config"};
   return format;
 }

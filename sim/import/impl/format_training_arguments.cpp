@@ -15,7 +15,7 @@ constexpr auto trainer_stated = std::to_array<PlainKeys>({
      "torch_compile use_liger_kernel packing packing_strategy max_length max_seq_length block_size model_max_length "
      "attn_implementation dtype torch_dtype use_peft lora_r lora_target_modules lora_dropout load_in_4bit "
      "use_bnb_nested_quant padding_free num_processes config config_file per_gpu_train_batch_size loss_type "
-     "zero_stage max_seq_len offload"},
+     "zero_stage max_seq_len offload max_prompt_length max_completion_length"},
 });
 
 // Data, the schedule of learning rates, what is written and reported, and what decides the gradients' values alone.
@@ -34,7 +34,7 @@ constexpr auto trainer_idle = std::to_array<PlainKeys>({
      "lora_alpha lora_task_type use_rslora use_dora lora_modules_to_save label_smoothing_factor neftune_noise_alpha "
      "router_aux_loss_coef output_router_logits low_cpu_mem_usage ddp_backend tf32 torch_dtype_kwargs jit_mode_eval "
      "average_tokens_across_devices accelerator_config* restore_callback_states_from_checkpoint bf16_full_eval "
-     "fp16_full_eval beta reward_* max_prompt_length max_completion_length temperature num_generations "
+     "fp16_full_eval beta reward_* temperature num_generations "
      "script_args callbacks wandb_* benchmarks system num_machines machine_rank main_process_* use_vllm vllm_* "
      "ignore_bias_buffers precompute_ref_log_probs preprocess_* bnb_4bit_quant_* "
      "bnb_4bit_compute_dtype fsdp_transformer_layer_cls_to_wrap model_init_kwargs.torch_dtype config_name model_type "
@@ -125,6 +125,7 @@ void take_stage_of_zero(ConfigKeys& keys, TrainerRun& run) {
 void read_training_arguments(ConfigKeys& keys, TrainerRun& run) {
   const Value* name = keys.at("model_name_or_path");
   if (name != nullptr) run.model.set(keys.word(name, ""), name->position);
+  take_answers(keys, "max_prompt_length", run);
   take_number(keys, {"max_length", "max_seq_length", "max_seq_len", "block_size", "model_max_length"},
               trainer_ranges::tokens, run.sequence);
   run.usual_micro_batch = 8;

@@ -116,6 +116,9 @@ void put_adapters(const Adapters& adapters, bool has_experts, TrainingRun& run);
 void take_number(const ConfigKeys& keys, std::initializer_list<std::string_view> paths, Range range,
                  Stated<std::int64_t>& stated);
 
+/// The length of a prompt, by this key, with its answer (`max_completion_length`), where answers are generated.
+void take_answers(const ConfigKeys& keys, std::string_view prompt, TrainerRun& run);
+
 /// How packs are filled, as a plan's `packing`.
 void take_packing(TrainerRun& run, std::string_view packer, const Value* at);
 

@@ -81,6 +81,15 @@ void take_number(const ConfigKeys& keys, std::initializer_list<std::string_view>
   }
 }
 
+void take_answers(const ConfigKeys& keys, std::string_view prompt, TrainerRun& run) {
+  constexpr std::int64_t usual_prompt = 512;
+  const Value* answer = keys.at("max_completion_length");
+  if (answer == nullptr) return;
+  const std::int64_t tokens = keys.number(answer, "max_completion_length", trainer_ranges::tokens, 1);
+  run.sequence.set(tokens + keys.number(keys.at(prompt), prompt, trainer_ranges::tokens, usual_prompt),
+                   answer->position);
+}
+
 void take_packing(TrainerRun& run, std::string_view packer, const Value* at) {
   put(run.made.plan_options, "packing", std::string(packer));
   if (at != nullptr) run.made.places.emplace("plans", at->position);

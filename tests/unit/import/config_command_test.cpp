@@ -26,9 +26,10 @@ swift sft \
   CHECK(made.plan("packing") == "ms_swift");
   CHECK(made.training("recompute") == "full");  // its default
   CHECK(made.note(Kind::ignored, "dataset") == "dataset");
-  const ReadTraining adapters =
-      good(launched("CUDA_VISIBLE_DEVICES=0,1 swift sft --model Qwen/Qwen3-8B "
-                    "--max_length 2048 --per_device_train_batch_size 1"));
+  const std::string seen =
+      "CUDA_VISIBLE_DEVICES=0,1 swift sft --model Qwen/Qwen3-8B --max_length 2048 --per_device_train_batch_size 1";
+  CHECK_THAT(launched(seen).problems.text(), Catch::Contains("one process spreads layers over 2 GPUs"));
+  const ReadTraining adapters = good(launched(seen, {.gpus = 2}));
   CHECK(adapters.run.gpus == 2);
   CHECK(adapters.lora("rank") == "8");
   CHECK(made.lora("rank") == "absent");
@@ -54,6 +55,14 @@ TEST_CASE("a launcher's configuration and that of its program are followed", "[i
                       "per_device_train_batch_size: 1\n"}}));
   CHECK(factory.run.gpus == 16);
   CHECK(factory.run.sequence == 8192);
+}
+
+TEST_CASE("where answers are generated, a sequence is a prompt with its answer", "[import]") {
+  const ReadTraining made = good(launched(
+      "accelerate launch --num_processes 8 grpo.py --model_name_or_path Qwen/Qwen3-8B --max_prompt_length 1024 "
+      "--max_completion_length 3072 --per_device_train_batch_size 4 --bf16\n"));
+  CHECK(made.run.sequence == 4096);
+  CHECK(made.run.gpus == 8);
 }
 
 TEST_CASE("of verl the updates of the actor become steps, which is said", "[import]") {
