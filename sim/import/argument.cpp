@@ -220,8 +220,8 @@ ArgumentList arguments_of_script(const std::string& file, const std::string& tex
   auto commands = with_model;
   std::erase_if(commands, [](const auto& words) { return !trains(words); });
   const bool counts = text.find("$#") != std::string::npos && variables.count("1") == 0;
-  if (found.empty() && script.commands.empty() && counts) {
-    found.error({file, 0, 0}, "the script counts its arguments, and ends where nobody gives them",
+  if (found.empty() && with_model.empty() && counts) {
+    found.error({file, 0, 0}, "the script counts its arguments, nobody gives them, and it starts no training",
                 "--args 'A B C' gives all of them, as its command line does");
   } else if (found.empty() && commands.empty()) {
     report_no_training(with_model, file, script, found);

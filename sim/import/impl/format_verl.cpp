@@ -14,7 +14,7 @@ constexpr auto verl_stated = std::to_array<PlainKeys>({
      "train_batch_size max_prompt_length max_response_length max_length micro_batch_size micro_batch_size_per_gpu "
      "use_dynamic_bsz max_token_len_per_gpu"},
     {"actor_rollout_ref.model",
-     "path enable_gradient_checkpointing lora_rank target_modules use_liger use_fused_kernels "
+     "path enable_gradient_checkpointing lora_rank lora.rank target_modules use_liger use_fused_kernels "
      "enable_activation_offload"},
     {"actor_rollout_ref.rollout", "n"},
     {"actor_rollout_ref.actor",
@@ -40,7 +40,8 @@ constexpr auto verl_idle = std::to_array<PlainKeys>({
      "actor_rollout_ref.hybrid_engine actor_rollout_ref.nccl_timeout transfer_queue* config_path config_name "
      ""},
     {"actor_rollout_ref.model",
-     "use_remove_padding trust_remote_code external_lib lora_alpha use_shm tokenizer_path custom_chat_template "
+     "use_remove_padding trust_remote_code external_lib lora_alpha lora.alpha use_shm tokenizer_path "
+     "custom_chat_template "
      "exclude_modules hdfs_path override_config.attn_implementation fused_kernel_options*"},
     {"actor_rollout_ref.actor",
      "optim* clip_* loss_agg_mode entropy_coeff use_kl_loss kl_loss_* policy_loss* ppo_epochs shuffle grad_clip "
@@ -238,7 +239,8 @@ void read_sft_of_verl(ConfigKeys& keys, TrainerRun& run) {
 void take_model_of_verl(ConfigKeys& keys, TrainerRun& run) {
   const Value* name = keys.at({"actor_rollout_ref.model.path", "model.partial_pretrain", "model.path"});
   if (name != nullptr) run.model.set(keys.word(name, ""), name->position);
-  const Value* rank = keys.at({"actor_rollout_ref.model.lora_rank", "model.lora_rank"});
+  const Value* rank =
+      keys.at({"actor_rollout_ref.model.lora_rank", "actor_rollout_ref.model.lora.rank", "model.lora_rank"});
   if (rank != nullptr && rank->text != "0") {
     Adapters adapters;
     adapters.rank = keys.number(rank, "lora_rank", trainer_ranges::degree, 8);

@@ -135,6 +135,17 @@ TEST_CASE("values that the script does not tell are asked for, and of several tr
   CHECK_THAT(launched("swift infer --model x\n").problems.text(), Catch::Contains("no command trains"));
 }
 
+TEST_CASE("a script that counts its arguments, and is given none, asks for them", "[import]") {
+  const std::string script =
+      "if [ \"$#\" -lt 1 ]; then echo usage; exit 1; fi\n"
+      "torchrun --nproc_per_node=$1 -m verl.trainer.fsdp_sft_trainer data.max_length=2048 data.train_batch_size=64 "
+      "data.micro_batch_size_per_gpu=2 model.partial_pretrain=Qwen/Qwen2.5-0.5B\n";
+  Diagnostics problems;
+  (void)arguments_of_script("run.sh", script, {}, {}, problems);
+  CHECK_THAT(problems.text(), Catch::Contains("--args 'A B C' gives all of them"));
+  CHECK(good(launched(script, {.variables = {{"1", "8"}}})).run.gpus == 8);
+}
+
 // ---- Those who pass arguments on to Megatron-Core
 
 TEST_CASE("ms-swift's Megatron training has its own defaults and its own names", "[import]") {
