@@ -175,7 +175,7 @@ TEST_CASE("configurations that belong together become a study that runs, with wh
              "deepspeed: ds/zero3.json\ncutoff_len: 8192\npacking: true\nneat_packing: true\n"
              "per_device_train_batch_size: 1\ngradient_accumulation_steps: 2\nlearning_rate: 1.0e-5\nbf16: true\n"
              "use_badam: true\nsurprise: 1\n");
-  here.write("ds/zero3.json", R"({"bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}})");
+  here.write("zero3.json", R"({"bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}})");
   CHECK(has(here.refusal("import train.yaml --out mine.yaml"), "nothing states how many GPUs the job has"));
   const Outcome made = here.run("import train.yaml --out mine.yaml --gpus 8");
   const std::string study = here.read("mine.yaml");
