@@ -4,15 +4,19 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/document/document.h"
 #include "sim/document/limits.h"
 #include "sim/document/repeated_keys.h"
+#include "sim/import/impl/config_format.h"
 #include "sim/import/impl/foreign_formats.h"
+#include "sim/import/impl/megatron_dialects.h"
 #include "sim/import/impl/megatron_rules.h"
 #include "sim/import/impl/shell_builtins.h"
 #include "sim/import/shell_script.h"
@@ -50,7 +54,17 @@ bool uses_model(const std::vector<ShellText>& words) {
          });
 }
 
+// `megatron sft` of ms-swift, which takes the number of its processes from the environment.
+bool is_swift(const std::vector<ShellText>& words) {
+  constexpr std::array<std::string_view, 3> trainings = {"sft", "pt", "rlhf"};
+  const auto found =
+      std::find_if(words.begin(), words.end(), [](const ShellText& word) { return word.text == "megatron"; });
+  return found != words.end() && found + 1 != words.end() &&
+         std::find(trainings.begin(), trainings.end(), (found + 1)->text) != trainings.end();
+}
+
 bool trains(const std::vector<ShellText>& words) {
+  if (is_swift(words)) return uses_model(words);
   return uses_model(words) && std::none_of(words.begin(), words.end(), is_other_use);
 }
 
@@ -91,7 +105,7 @@ void report_no_training(const std::vector<std::vector<ShellText>>& with_model, c
   for (const ShellCommand& command : script.commands) {
     for (const ShellText& word : command.words) {
       const auto foreign = foreign_command(word.text);
-      if (!foreign) continue;
+      if (!foreign || config_format_named(foreign->name) != nullptr) continue;
       return diagnostics.unsupported(
           script.position(file, word),
           fmt::format("this looks like {} ('{}'), which is not imported", foreign->name, foreign->sign), foreign->way);
@@ -118,6 +132,7 @@ class ScriptArguments {
     for (std::size_t i = 0; i < words.size(); ++i) add(words[i], i < program);
     list_.job = launched_job({words.begin(), words.begin() + static_cast<std::ptrdiff_t>(program)}, script_.directives);
     if (program < words.size() && is_program(words[program])) list_.program = value(words[program]);
+    if (is_swift(words)) take_swift(words);
     return std::move(list_);
   }
 
@@ -134,6 +149,23 @@ class ScriptArguments {
   }
 
  private:
+  void take_swift(const std::vector<ShellText>& words) {
+    list_.is_of_swift = true;
+    const auto own = std::find_if(script_.commands.begin(), script_.commands.end(), [&](const ShellCommand& command) {
+      return !command.words.empty() && command.words.front().begin == words.front().begin;
+    });
+    const auto count = [&](const char* name) -> std::optional<std::int64_t> {
+      const ShellText* text = nullptr;
+      if (const auto set = script_.variables.find(name); set != script_.variables.end()) text = &set->second;
+      if (own != script_.commands.end()) {
+        if (const auto set = own->environment.find(name); set != own->environment.end()) text = &set->second;
+      }
+      return text == nullptr || !text->is_known() ? std::nullopt : parse_count(text->text).value;
+    };
+    if (const auto each = count("NPROC_PER_NODE")) list_.job.per_node = *each;
+    if (list_.job.per_node && !list_.job.nodes) list_.job.nodes = count("NNODES").value_or(1);
+  }
+
   static bool is_program(const ShellText& word) { return word.text.ends_with(".py"); }
 
   // The place of the Python program, which the arguments of training follow; 0 if no word is one.
@@ -177,85 +209,6 @@ std::optional<std::size_t> chosen_command(const std::vector<std::vector<ShellTex
   return std::nullopt;
 }
 
-// ---- Documents
-
-// A value with each `${NAME}` replaced by the value of that variable.
-class Substitution {
- public:
-  explicit Substitution(const std::map<std::string, std::string>& variables) : variables_(variables) {}
-
-  ArgumentValue value(const Value& scalar) {
-    ArgumentValue value{{}, scalar.position, {}};
-    const std::string& text = scalar.text;
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = text.compare(at, 2, "${") == 0 ? text.find('}', at) : std::string::npos;
-      if (end == std::string::npos) {
-        value.text += text[at++];
-        continue;
-      }
-      const std::string name = text.substr(at + 2, end - at - 2);
-      const auto found = variables_.find(name);
-      if (found != variables_.end()) {
-        value.text += found->second;
-        used_.insert(name);
-      } else if (value.unset.empty()) {
-        value.unset = "$" + name;
-        value.variable = name;
-      }
-      at = end + 1;
-    }
-    return value;
-  }
-
-  void note_unused(const std::string& file, ImportNotes& notes) const {
-    for (const auto& [name, text] : variables_) {
-      if (used_.contains(name)) continue;
-      notes.push_back({ImportNote::Kind::assumed,
-                       {},
-                       fmt::format("--var {}=VALUE has no effect: {} has no ${{{}}}", name, file, name)});
-    }
-  }
-
- private:
-  const std::map<std::string, std::string>& variables_;
-  std::set<std::string> used_;
-};
-
-Argument argument_of(const Value::Entry& entry, Substitution& substitution) {
-  Argument argument;
-  argument.written = entry.key;
-  argument.position = entry.position;
-  const Value& value = entry.value;
-  if (value.is_scalar() && !value.quoted && (value.text == "true" || value.text == "True")) {
-    argument.is_switch = true;
-  } else if (value.is_scalar() && !value.quoted && (value.text == "false" || value.text == "False")) {
-    argument.is_switch = true;
-    argument.is_on = false;
-  } else if (value.is_scalar()) {
-    argument.values.push_back(substitution.value(value));
-  }
-  for (const Value& item : value.items) {
-    if (item.is_scalar()) argument.values.push_back(substitution.value(item));
-  }
-  return argument;
-}
-
-bool is_absent(const Value& value) {
-  return value.is_null() || (value.is_scalar() && !value.quoted && value.text == "None") ||
-         (value.is_sequence() && value.items.empty());
-}
-
-// Takes the arguments of a map and of the maps in it, which are its sections.
-void take_arguments(const Value& map, Substitution& substitution, std::vector<Argument>& arguments) {
-  for (const Value::Entry& entry : map.entries) {
-    if (entry.value.is_map()) {
-      take_arguments(entry.value, substitution, arguments);
-    } else if (!is_absent(entry.value)) {
-      arguments.push_back(argument_of(entry, substitution));
-    }
-  }
-}
-
 }  // namespace
 
 ArgumentList arguments_of_script(const std::string& file, const std::string& text,
@@ -266,7 +219,13 @@ ArgumentList arguments_of_script(const std::string& file, const std::string& tex
   const auto with_model = model_commands(script);
   auto commands = with_model;
   std::erase_if(commands, [](const auto& words) { return !trains(words); });
-  if (found.empty() && commands.empty()) report_no_training(with_model, file, script, found);
+  const bool counts = text.find("$#") != std::string::npos && variables.count("1") == 0;
+  if (found.empty() && with_model.empty() && counts) {
+    found.error({file, 0, 0}, "the script counts its arguments, nobody gives them, and it starts no training",
+                "--args 'A B C' gives all of them, as its command line does");
+  } else if (found.empty() && commands.empty()) {
+    report_no_training(with_model, file, script, found);
+  }
   const auto which = found.empty() ? chosen_command(commands, file, script, command, found) : std::nullopt;
   diagnostics.append(found);
   if (!which) return {};
@@ -278,36 +237,23 @@ ArgumentList arguments_of_script(const std::string& file, const std::string& tex
   return list;
 }
 
-ArgumentList arguments_of_document(const std::string& file, const std::string& text,
-                                   const std::map<std::string, std::string>& variables, Diagnostics& diagnostics) {
-  const Value root = parse_repeating_document(file, text, diagnostics);
-  if (const auto foreign = foreign_document(root)) {
-    diagnostics.unsupported(
-        foreign->position,
-        fmt::format("this looks like {} ('{}'), which is not imported", foreign->name, foreign->sign), foreign->way);
-    return {};
-  }
-  const Value* map = &root;
-  for (const char* key : {"args", "MODEL_ARGS"}) {
-    if (const Value* inner = root.find(key); inner != nullptr && inner->is_map()) map = inner;
-  }
-  ArgumentList list;
-  if (!map->is_map()) {
-    if (diagnostics.empty()) {
-      diagnostics.error(root.position, fmt::format("arguments must be a map, this is {}", kind_name(map->kind)));
+void report_missing_arguments(const ArgumentList& list, Diagnostics& diagnostics) {
+  std::map<int, const ArgumentValue*> missing;
+  for (const Argument& argument : list.arguments) {
+    const ArgumentRule* rule = rule_of(argument.written);
+    if (rule == nullptr || rule->role == ArgumentRule::Role::idle) continue;
+    for (const ArgumentValue& value : argument.values) {
+      const bool is_number = !value.variable.empty() && value.variable.size() <= 2 &&
+                             value.variable.find_first_not_of("0123456789") == std::string::npos;
+      if (value.text.empty() && !value.unset.empty() && is_number) missing.emplace(std::stoi(value.variable), &value);
     }
-    return list;
   }
-  Substitution substitution(variables);
-  take_arguments(*map, substitution, list.arguments);
-  substitution.note_unused(file, list.notes);
-  const auto is_known = [](const Argument& argument) { return rule_of(argument.written) != nullptr; };
-  if (!list.arguments.empty() && std::none_of(list.arguments.begin(), list.arguments.end(), is_known)) {
-    diagnostics.error(
-        root.position, "no key of this file is an argument of Megatron-LM",
-        "its args have num_layers, hidden_size, seq_length and so on; files of other programs are not read");
-  }
-  return list;
+  if (missing.empty()) return;
+  std::vector<std::string> names;
+  for (const auto& [number, value] : missing) names.push_back(fmt::format("${}", number));
+  diagnostics.error(missing.begin()->second->position,
+                    fmt::format("the script takes arguments that nobody gives: {}", joined(names, ", ")),
+                    "--args 'A B C' gives all of them, as its command line does; --var 3=VALUE gives one");
 }
 
 }  // namespace hdpsim

@@ -38,6 +38,7 @@ struct ArgumentList {
   std::optional<ArgumentValue> program;     ///< The Python program that a script starts.
   std::optional<ArgumentValue> world_size;  ///< The script's variable WORLD_SIZE.
   LaunchedJob job = {};                     ///< What starts the program on many devices says of their number.
+  bool is_of_swift = false;                 ///< Of ms-swift's `megatron sft`, which passes them on.
   bool states_defaults = false;             ///< Every argument is listed, with its default where the user set none.
   ImportNotes notes;
 };
@@ -55,6 +56,9 @@ struct ArgumentList {
 [[nodiscard]] ArgumentList arguments_of_document(const std::string& file, const std::string& text,
                                                  const std::map<std::string, std::string>& variables,
                                                  Diagnostics& diagnostics);
+
+/// Reports, as one problem, arguments of the script itself (`$3`) that arguments of the training need and nobody gives.
+void report_missing_arguments(const ArgumentList& list, Diagnostics& diagnostics);
 
 /// Whether a text is the log of a run of Megatron-LM, which prints all of its arguments between `--- arguments ---` and
 /// `--- end of arguments ---` as `name .... value`.

@@ -12,9 +12,9 @@
 #include "sim/document/json.h"
 #include "sim/document/limits.h"
 #include "sim/document/values.h"
-#include "sim/import/frameworks.h"
-#include "sim/model/experts.h"
-#include "sim/model/layers.h"
+#include "sim/import/argument.h"
+#include "sim/import/impl/hub_models.h"
+#include "sim/import/impl/imported_files.h"
 #include "sim/model/model_config.h"
 #include "sim/study/catalog.h"
 #include "sim/study/commented_study.h"
@@ -82,13 +82,14 @@ class StudyWriter {
     study.set("model", model(diagnostics));
     choose_profile(study);
     study.set("data", data());
+    set_unless_empty(study, "framework", framework());
     study.set("mesh", mesh());
     set_unless_empty(study, "training", run_.training);
     set_unless_empty(study, "kernels", run_.kernels);
     set_unless_empty(study, "overheads", run_.overheads);
     set_unless_empty(study, "moe", run_.moe);
     study.set("plans", plans());
-    put(study, "compare_to", std::string("static"));
+    put(study, "compare_to", run_.policy);
     assume(
         fmt::format("all sequences are {} tokens long: with your lengths (data.lengths) plans differ", run_.sequence));
     make_paths_start_at(fs::absolute(out_).parent_path(), study);
@@ -205,11 +206,17 @@ class StudyWriter {
     put(data, "context", run_.sequence * run_.micro_batch);
     if (run_.micro_batch > 1) {
       run_.remarks["data.context"] =
-          fmt::format("here: micro-batches of {} sequences, which `static` packs", run_.micro_batch);
+          fmt::format("here: micro-batches of {} sequences, which `{}` packs", run_.micro_batch, run_.policy);
     }
     put(data, "tokens_per_step", run_.global_batch * run_.sequence);
     put(data, "steps", 1);
     return data;
+  }
+
+  Value framework() {
+    Value preset = Value::map();
+    if (!run_.framework_preset.empty()) put(preset, "preset", run_.framework_preset);
+    return preset;
   }
 
   Value mesh() {
@@ -217,7 +224,7 @@ class StudyWriter {
     put(mesh, "tp", run_.tp);
     put(mesh, "pp", run_.pp);
     put(mesh, "capacity", capacity_of(run_));
-    run_.remarks["mesh.capacity"] = "here: a micro-batch over the ranks that share it";
+    if (!run_.capacity) run_.remarks["mesh.capacity"] = "here: a micro-batch over the ranks that share it";
     for (const Value::Entry& entry : run_.mesh.entries) mesh.set(entry.key, entry.value);
     return mesh;
   }
@@ -225,8 +232,9 @@ class StudyWriter {
   Value plans() {
     Value options = Value::map();
     put(options, "cp", run_.cp);
+    for (const Value::Entry& entry : run_.plan_options.entries) options.set(entry.key, entry.value);
     Value fixed = Value::map();
-    fixed.set("static", std::move(options));
+    fixed.set(run_.policy, std::move(options));
     Value plans = Value::sequence();
     plans.items.push_back(std::move(fixed));
     plans.items.push_back(Value::scalar("hdp-balance"));
@@ -266,62 +274,64 @@ std::optional<NamedModel> named_model(const std::string& name, const Catalog& ca
   diagnostics.add_source(model_source, name);
   Value value = Value::map({model_source, 1, 1});
   value.set(looks_like_path(name) ? "hf_config" : "preset", Value::scalar(name, {model_source, 1, 1}));
-  const auto model = catalog.model(value, diagnostics);
-  if (!model) return std::nullopt;
-  return NamedModel{std::move(value), model->layers - (model->predictions - 1),
-                    expert_layers(*model, layer_runs(*model)) > 0};
+  return named_model_of(value, catalog, diagnostics);
 }
 
-TrainingRun run_of(const std::string& file, const std::string& text, const ImportOptions& options,
-                   Diagnostics& diagnostics) {
-  const ImportFormat format = import_format_of(file);
-  if (format == ImportFormat::torchtitan) return read_torchtitan(file, text, options, diagnostics);
-  Diagnostics found;
-  const ArgumentList list =
-      format == ImportFormat::arguments ? arguments_of_document(file, text, options.variables, found)
-      : has_argument_block(text)        ? arguments_of_log(file, text)
-                                        : arguments_of_script(file, text, options.variables, options.command, found);
-  diagnostics.append(found);
-  if (!found.empty()) return {};
-  return read_megatron(list, file, options, diagnostics);
-}
-
-}  // namespace
-
-ImportFormat import_format_of(const fs::path& file) {
-  const std::string ending = file.extension().string();
-  if (ending == ".toml") return ImportFormat::torchtitan;
-  if (ending == ".log" || ending == ".out" || ending == ".gz") return ImportFormat::log;
-  return ending == ".yaml" || ending == ".yml" || ending == ".json" ? ImportFormat::arguments : ImportFormat::script;
-}
-
-ImportedStudy import_text(const std::string& file, const std::string& text, const fs::path& out,
-                          const ImportOptions& options, Catalog& catalog) {
+ImportedStudy import_texts(const std::vector<ConfigText>& files, const fs::path& out, const ImportOptions& options,
+                           Catalog& catalog) {
   Diagnostics diagnostics;
-  diagnostics.add_source(file, text);
-  if (options.gpus) diagnostics.add_source(gpus_source, std::to_string(*options.gpus));
-  if (text.find('\0') != std::string::npos) {
-    throw InputError({file, 0, 0}, "this is no text", "a script, YAML or TOML is");
+  ImportedStudy study;
+  for (const auto& [file, text] : files) {
+    if (text.find('\0') != std::string::npos) {
+      throw InputError({file, 0, 0}, "this is no text", "a script, YAML or TOML is");
+    }
+    diagnostics.add_source(file, text);
+    study.sources.emplace(file, text);
   }
-  ImportOptions with_model = options;
-  with_model.model = named_model(options.model_name, catalog, diagnostics);
+  if (options.gpus) diagnostics.add_source(gpus_source, std::to_string(*options.gpus));
+  ImportOptions all = options;
+  all.model = named_model(options.model_name, catalog, diagnostics);
   diagnostics.throw_if_any();
-  TrainingRun run = run_of(file, text, with_model, diagnostics);
+  all.model_of_hub = [&](const std::string& name) { return hub_model(name, catalog); };
+  std::map<std::string, std::string> sources = std::move(study.sources);
+  if (options.file_beside) {
+    all.file_beside = [&](const std::string& path, const std::string& named_by) {
+      auto found = options.file_beside(path, named_by);
+      if (found) sources.emplace(found->file, found->text);
+      return found;
+    };
+  }
+  TrainingRun run = read_training(files, all, diagnostics);
   diagnostics.throw_if_any();
-  ImportedStudy study = StudyWriter(std::move(run), file, out, options, catalog).write(diagnostics);
+  study = StudyWriter(std::move(run), files.front().file, out, options, catalog).write(diagnostics);
   diagnostics.throw_if_any();
-  study.sources = {{file, text}, {model_source, options.model_name}};
+  study.sources = std::move(sources);
+  study.sources.emplace(model_source, options.model_name);
   if (options.gpus) study.sources.emplace(gpus_source, std::to_string(*options.gpus));
   return study;
 }
 
-ImportedStudy import_study(const std::string& file, const fs::path& out, const ImportOptions& options,
+}  // namespace
+
+ImportedStudy import_text(const std::string& file, const std::string& text, const fs::path& out,
+                          const ImportOptions& options, Catalog& catalog) {
+  return import_texts({{file, text}}, out, options, catalog);
+}
+
+ImportedStudy import_study(const std::vector<std::string>& files, const fs::path& out, const ImportOptions& options,
                            Catalog& catalog) {
   Diagnostics diagnostics;
-  const auto text = import_format_of(file) == ImportFormat::log ? read_log_head(file, diagnostics)
-                                                                : read_text_file(file, largest_yaml_bytes, diagnostics);
+  std::vector<ConfigText> texts;
+  for (const std::string& file : files) {
+    const auto text = import_format_of(file) == ImportFormat::log
+                          ? read_log_head(file, diagnostics)
+                          : read_text_file(file, largest_yaml_bytes, diagnostics);
+    texts.push_back({file, text.value_or("")});
+  }
   diagnostics.throw_if_any();
-  return import_text(file, text.value_or(""), out, options, catalog);
+  ImportOptions all = options;
+  all.file_beside = text_beside;
+  return import_texts(texts, out, all, catalog);
 }
 
 }  // namespace hdpsim

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/base/diagnostic.h"
 #include "sim/import/training_run.h"
@@ -23,14 +24,15 @@ struct ImportedStudy {
 };
 
 /// The format of a file of a training framework, by its name: `.toml` is torchtitan's, `.yaml`, `.yml` and `.json` hold
-/// arguments of Megatron-LM, `.log`, `.out` and `.gz` are logs of it, everything else is a shell script, or a log, too,
-/// if it lists arguments as logs do.
+/// a configuration (sim/import/configuration.h) or arguments of Megatron-LM, `.log`, `.out` and `.gz` are logs of it,
+/// everything else is a shell script, or a log, too, if it lists arguments as logs do.
 enum class ImportFormat : std::uint8_t { script, arguments, torchtitan, log };
 [[nodiscard]] ImportFormat import_format_of(const std::filesystem::path& file);
 
-/// Turns a file into a study that will be the file `out`. InputError with every problem at its place. The text has not
-/// been checked as a study: what its cluster and its profile allow shows when it is read.
-[[nodiscard]] ImportedStudy import_study(const std::string& file, const std::filesystem::path& out,
+/// Turns a file, or files that belong together, into a study that will be the file `out`. InputError with every problem
+/// at its place. The text has not been checked as a study: what its cluster and its profile allow shows when it is
+/// read.
+[[nodiscard]] ImportedStudy import_study(const std::vector<std::string>& files, const std::filesystem::path& out,
                                          const ImportOptions& options, Catalog& catalog);
 /// The same for the text of a file that is not read from the disk.
 [[nodiscard]] ImportedStudy import_text(const std::string& file, const std::string& text,

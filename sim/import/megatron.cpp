@@ -68,6 +68,7 @@ class MegatronReader {
       return;
     }
     run_.model = options_.model->value;
+    run_.configuration = options_.model->configuration;
     has_experts_ = options_.model->has_experts;
     layers_ = options_.model->layers;
     arguments_.assume("the model is that of --model, whatever the arguments say of its shape");
@@ -120,7 +121,8 @@ class MegatronReader {
   }
 
   void read_batch() {
-    run_.sequence = arguments_.has("seq_length") || !arguments_.has("encoder_seq_length")
+    run_.sequence = options_.context ? *options_.context
+                    : arguments_.has("seq_length") || !arguments_.has("encoder_seq_length")
                         ? arguments_.required("seq_length", tokens)
                         : arguments_.required("encoder_seq_length", tokens);
     run_.micro_batch = std::max<std::int64_t>(arguments_.required("micro_batch_size", sequences), 1);

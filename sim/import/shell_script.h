@@ -13,6 +13,7 @@ namespace hdpsim {
 
 struct ShellCommand {
   std::vector<ShellText> words;
+  std::map<std::string, ShellText> environment = {};  ///< Variables that are set in front of it, for it alone.
 };
 
 /// What a shell script does as far as it can be known without running it: the commands that it runs, in order, with

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 #include <string_view>
 #include <utility>
 
@@ -18,14 +17,6 @@ namespace hdpsim {
 namespace {
 
 using namespace megatron_ranges;
-
-// The product of degrees, up to a number far above what a cluster has.
-std::int64_t product(std::initializer_list<std::int64_t> factors) {
-  constexpr std::int64_t most = std::int64_t{1} << 40;
-  std::int64_t result = 1;
-  for (const std::int64_t factor : factors) result = result > most / factor ? most : result * factor;
-  return result;
-}
 
 /// A converter of modules, and the word of `kernels.linear` for the products that it converts.
 struct ProductConverter {
@@ -94,6 +85,7 @@ class TorchtitanReader : private TorchtitanKeys {
 
   void take_named(const NamedModel& model, const std::string& name, const std::string& flavor) {
     run_.model = model.value;
+    run_.configuration = model.configuration;
     layers_ = model.layers;
     has_experts_ = model.has_experts;
     assume(fmt::format("the model is that of --model, whatever the shape of '{} {}'", name, flavor));
@@ -121,22 +113,22 @@ class TorchtitanReader : private TorchtitanKeys {
     if (shards_ == 0) {
       diagnostics_.error(position(shards_at), "a data_parallel_shard_degree of 0", "-1 takes the GPUs that are left");
     }
-    const std::int64_t without_shards = product({run_.tp, run_.pp, run_.cp, replicas_});
+    const std::int64_t without_shards = bounded_product({run_.tp, run_.pp, run_.cp, replicas_});
     if (options_.gpus) {
       run_.gpus = *options_.gpus;
     } else if (shards_ > 0) {
-      run_.gpus = product({without_shards, shards_});
+      run_.gpus = bounded_product({without_shards, shards_});
     } else {
       diagnostics_.error(position(shards_at), "nothing states how many GPUs the job has",
                          "--gpus N states it, as data_parallel_shard_degree is -1");
     }
     if (shards_ <= 0) shards_ = std::max<std::int64_t>(run_.gpus / without_shards, 1);
     if (run_.gpus > 0 &&
-        (run_.gpus != product({without_shards, shards_}) || static_cast<double>(run_.gpus) > gpus.most)) {
-      diagnostics_.error(
-          place_of_degrees(),
-          fmt::format("{} GPUs are not the product of all degrees, {}", run_.gpus, product({without_shards, shards_})),
-          "change a degree, or state with --gpus how many GPUs the job has");
+        (run_.gpus != bounded_product({without_shards, shards_}) || static_cast<double>(run_.gpus) > gpus.most)) {
+      diagnostics_.error(place_of_degrees(),
+                         fmt::format("{} GPUs are not the product of all degrees, {}", run_.gpus,
+                                     bounded_product({without_shards, shards_})),
+                         "change a degree, or state with --gpus how many GPUs the job has");
       run_.gpus = 0;
     }
   }
@@ -144,7 +136,7 @@ class TorchtitanReader : private TorchtitanKeys {
   void read_batch() {
     const Value* local_at = find("training", "local_batch_size");
     if (local_at == nullptr) local_at = find("training", "batch_size");
-    run_.sequence = number(find("training", "seq_len"), "seq_len", tokens, 2048);
+    run_.sequence = options_.context.value_or(number(find("training", "seq_len"), "seq_len", tokens, 2048));
     const std::int64_t local = number(local_at, "local_batch_size", sequences, 8);
     const Value* global_at = find("training", "global_batch_size");
     const std::int64_t global = number(global_at, "global_batch_size", {-1, sequences.most}, -1);

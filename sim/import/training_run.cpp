@@ -23,8 +23,15 @@ void put_truth(Value& map, std::string_view key, bool value) {
   map.set(key, Value::scalar(value ? "true" : "false"));
 }
 
+std::int64_t bounded_product(std::initializer_list<std::int64_t> factors) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  std::int64_t result = 1;
+  for (const std::int64_t factor : factors) result = result > most / factor ? most : result * factor;
+  return result;
+}
+
 std::int64_t capacity_of(const TrainingRun& run) {
-  return divided(run.sequence * run.micro_batch, run.cp);
+  return run.capacity.value_or(divided(run.sequence * run.micro_batch, run.cp));
 }
 
 void check_divisions(const TrainingRun& run, const RunWords& words, Diagnostics& diagnostics) {

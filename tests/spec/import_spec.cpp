@@ -168,5 +168,56 @@ TEST_CASE("all problems of a script are told at once, with their places", "[impo
   }
 }
 
+TEST_CASE("configurations that belong together become a study that runs, with what they do not say", "[import]") {
+  const Workplace here;
+  here.write("train.yaml",
+             "model_name_or_path: Qwen/Qwen2.5-0.5B-Instruct\nstage: sft\nfinetuning_type: full\n"
+             "deepspeed: ds/zero3.json\ncutoff_len: 8192\npacking: true\nneat_packing: true\n"
+             "per_device_train_batch_size: 1\ngradient_accumulation_steps: 2\nlearning_rate: 1.0e-5\nbf16: true\n"
+             "use_badam: true\nsurprise: 1\n");
+  here.write("zero3.json", R"({"bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}})");
+  CHECK(has(here.refusal("import train.yaml --out mine.yaml"), "nothing states how many GPUs the job has"));
+  const Outcome made = here.run("import train.yaml --out mine.yaml --gpus 8");
+  const std::string study = here.read("mine.yaml");
+  for (const char* line : {"framework: {preset: deepspeed-zero3}", "\n  zero: 3\n", "\n  recompute: full\n",
+                           "static: {cp: 1, packing: llamafactory}", "model: {hf_config: mine.model.json}",
+                           "\n  tokens_per_step: 131072\n"}) {
+    CAPTURE(line);
+    CHECK(has(study, line));
+  }
+  for (const char* told :
+       {"train.yaml:12:12: use_badam = true: all parameters are trained", "train.yaml:13:1: surprise", "learning_rate",
+        "the model is that of the name 'Qwen/Qwen2.5-0.5B-Instruct'"}) {
+    CAPTURE(told);
+    CHECK(has(made.err, told));
+  }
+  here.run("check mine.yaml");
+  CHECK(first_run(here).at("gpus") == 8);
+
+  here.write("fsdp.yaml",
+             "distributed_type: FSDP\nnum_processes: 16\nmixed_precision: bf16\nfsdp_config: {fsdp_version: 2}\n");
+  here.write("run.sh",
+             "accelerate launch --config_file fsdp.yaml sft.py --model_name_or_path meta-llama/Llama-3.1-8B \\\n"
+             "  --max_length 4096 --per_device_train_batch_size 1 --gradient_checkpointing --bf16\n");
+  here.run("import run.sh --out mine.yaml --force");
+  CHECK(has(here.read("mine.yaml"), "model: {preset: llama3-8b}"));
+  CHECK(has(here.read("mine.yaml"), "gpus: 16"));
+  CHECK(first_run(here).at("gpus") == 16);
+}
+
+TEST_CASE("a part of a training asks for the rest, and other files are not mixed", "[import]") {
+  const Workplace here;
+  here.write("ds.json", R"({"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": 1})");
+  const std::string refused = here.refusal("import ds.json --out mine.yaml");
+  for (const char* option : {"--gpus N", "--model NAME", "--context TOKENS"}) {
+    CAPTURE(option);
+    CHECK(has(refused, option));
+  }
+  here.run("import ds.json --out mine.yaml --gpus 8 --model llama3-8b --context 4096");
+  CHECK(has(here.read("mine.yaml"), "framework: {preset: deepspeed-zero2}"));
+  here.write("job.toml", "[model]\nname = \"llama3\"\nflavor = \"8B\"\n");
+  CHECK(has(here.refusal("import job.toml ds.json --out other.yaml"), "job.toml is not read with other files"));
+}
+
 }  // namespace
 }  // namespace hdpsim::spec

@@ -85,10 +85,15 @@ class ModelReader {
 
   // ---- Families
 
+  // No family with a gate has biases but those of queries, keys and values.
+  void leave_out_biases() {
+    if (!has_biases_) return;
+    arguments_.note_unmodelled("add_bias_linear", "products of the MLP and of attention's output have no biases",
+                               effects::slower_and_larger);
+  }
+
   void gated() {
-    if (has_biases_) {
-      return no_family("add_bias_linear", "a gated MLP with biases", "--disable-bias-linear, if there are none");
-    }
+    leave_out_biases();
     if (positions_ == "learned_absolute") {
       return no_family("position_embedding_type", "a gated MLP with learned positions",
                        "--position-embedding-type rope, if they are rotary");
@@ -180,9 +185,7 @@ class ModelReader {
   // layers without experts; GLM-4.5 all of it.
   void experts() {
     if (!widths_.is_gated) return no_family("swiglu", "experts without a gate");
-    if (has_biases_) {
-      return no_family("add_bias_linear", "experts with biases", "--disable-bias-linear, if there are none");
-    }
+    leave_out_biases();
     if (positions_ == "learned_absolute") {
       return no_family("position_embedding_type", "experts and learned positions",
                        "--position-embedding-type rope, if they are rotary");

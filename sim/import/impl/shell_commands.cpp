@@ -76,6 +76,18 @@ std::optional<std::vector<std::string>> names_set_by_builtin(const ShellCommand&
   return names;
 }
 
+// The variable of `read -r -d '' NAME`, which takes a whole here-document; empty if it is another command.
+std::string ShellReader::read_whole(const ShellCommand& command) {
+  const auto& words = command.words;
+  if (words.size() < 4 || words.front().text != "read") return {};
+  for (std::size_t i = 1; i + 2 < words.size(); ++i) {
+    const bool ends_nowhere =
+        words[i].text.ends_with('d') && words[i].text.starts_with('-') && words[i + 1].text.empty();
+    if (ends_nowhere) return words.back().text;
+  }
+  return {};
+}
+
 // ---- Simple commands
 
 ShellReader::Ending ShellReader::simple_command() {
@@ -115,7 +127,10 @@ ShellReader::Ending ShellReader::simple_command() {
 
 // Assignments in front of a command hold for it alone: the words of the command do not see them.
 void ShellReader::end_assignments(SimpleCommand& simple) {
-  if (simple.has_assignments) (void)words_.variables.take_back();
+  if (!simple.has_assignments) return;
+  for (auto& [name, value] : words_.variables.take_back()) {
+    if (value && value->items.size() == 1) simple.command.environment.insert_or_assign(name, value->items.front());
+  }
   simple.has_assignments = false;
 }
 
@@ -130,6 +145,7 @@ ShellReader::Ending ShellReader::ended(SimpleCommand& simple) {
   for (std::size_t i = simple.first_document; i < documents_.size(); ++i) {
     documents_[i].is_run = std::any_of(command.words.begin(), command.words.end(), is_shell);
     documents_[i].file = simple.output;
+    documents_[i].variable = read_whole(command);
   }
   if (const auto known = builtin(command)) return *known;
   if (functions_.count(name) > 0) {

@@ -54,6 +54,27 @@ void ShellWords::dollar(ShellFields& fields, Mode mode) {
   fields.add('$', begin);
 }
 
+// `$(expr 8 / $N)` is a sum as in `$((8 / N))`. False if the command is another one.
+bool ShellWords::sum_of_expr(ShellFields& fields, std::size_t begin, std::size_t end) {
+  constexpr std::string_view called = "$(expr ";
+  constexpr std::string_view signs = "+-*/%()\\ ";
+  const std::string_view command = std::string_view(text()).substr(begin, end - begin);
+  if (muted || !command.starts_with(called)) return false;
+  const std::string_view sum = command.substr(called.size(), command.size() - called.size() - 1);
+  const bool is_sum = std::all_of(sum.begin(), sum.end(), [&](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '$' || signs.find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (!is_sum) return false;
+  ShellText expression;
+  for (const char c : sum) {
+    if (c != '\\' && c != '$') expression.add(c, place_of(begin));
+  }
+  const auto value = evaluated(expression, place_of(begin));
+  if (!value) return false;
+  for (const char digit : std::to_string(*value)) fields.add(digit, place_of(begin));
+  return true;
+}
+
 // `$1`, `$@`, `$#`, and `$?` and the like, which no script states.
 void ShellWords::argument(ShellFields& fields, Mode mode, char name) {
   if (muted) return;

@@ -267,6 +267,7 @@ void ShellReader::take_document(const Document& document) {
   if (words_.muted) return;
   const DocumentText text{begin, end, document.is_literal};
   if (!document.file.empty()) files_[document.file] = text;
+  if (!document.variable.empty()) words_.assign(document.variable, {text_of(text)}, ShellWords::Assignment::replace);
   if (document.is_run) (void)tried([&] { run_text(text_of(text), {}); });
 }
 

@@ -50,9 +50,10 @@ class ShellReader {
   /// A here-document that begins on the next line.
   struct Document {
     std::string end;
-    bool is_literal = false;  ///< Nothing in it is expanded.
-    bool is_run = false;      ///< A shell reads it.
-    std::string file = {};    ///< It is written there.
+    bool is_literal = false;    ///< Nothing in it is expanded.
+    bool is_run = false;        ///< A shell reads it.
+    std::string file = {};      ///< It is written there.
+    std::string variable = {};  ///< `read -d ''` sets it to all of it.
   };
   /// The place of its text.
   struct DocumentText {
@@ -110,6 +111,7 @@ class ShellReader {
   // ---- One command (shell_commands.cpp)
   Ending simple_command();
   void end_assignments(SimpleCommand& simple);
+  [[nodiscard]] static std::string read_whole(const ShellCommand& command);
   Ending ended(SimpleCommand& simple);
   std::optional<Ending> builtin(const ShellCommand& command);
   void set_flow(const std::string& name);

@@ -245,6 +245,7 @@ void ShellWords::substitution(ShellFields& fields) {
   }
   if (at_end()) return give_up(place_of(begin), "a command without an end: ) is missing");
   advance();
+  if (sum_of_expr(fields, begin, at_)) return;
   add_not_computed(fields, begin, at_);
 }
 

@@ -93,6 +93,7 @@ class ShellWords {
   void operand(ShellFields& fields, Mode mode);
   void arithmetic(ShellFields& fields);
   void substitution(ShellFields& fields);
+  bool sum_of_expr(ShellFields& fields, std::size_t begin, std::size_t end);
   void backticks(ShellFields& fields);
   void argument(ShellFields& fields, Mode mode, char name);
   void expand(ShellFields& fields, const std::string& name, Mode mode, bool all_items);

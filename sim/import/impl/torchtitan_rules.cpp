@@ -40,25 +40,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> schedules
 
 constexpr std::array<std::string_view, 3> degree_homes = {"parallelism", "training", "experimental"};
 
-using KeyRole = TomlRule::Role;
-
-constexpr TomlRule unmodelled_key(std::string_view table, std::string_view key, std::string_view follows,
-                                  LikelyEffect effect, std::string_view usual = {}) {
-  return {
-      .table = table, .key = key, .role = KeyRole::unmodelled, .follows = follows, .effect = effect, .usual = usual};
-}
-
 constexpr std::string_view layers_even = "layers are dealt to the stages evenly";
 constexpr std::string_view of_library = "kernels and messages are those of PyTorch's own parallelism";
 constexpr std::string_view usual_kernels = "kernels are the fast ones";
 constexpr std::string_view all_products = "all products of layers are converted";
 constexpr std::string_view by_tensor = "one scale a tensor";
-
-/// Keys of one table whose rules have nothing but a role.
-struct PlainKeys {
-  std::string_view table;
-  std::string_view keys;  // with blanks between them; *: all that have no rule of their own
-};
 
 constexpr auto stated_keys = std::to_array<PlainKeys>({
     {"model", "name flavor converters"},
@@ -95,7 +81,7 @@ constexpr auto idle_keys = std::to_array<PlainKeys>({
     {"fault_tolerance", "*"},
 });
 
-constexpr std::array unmodelled_rules = std::to_array<TomlRule>({
+constexpr std::array unmodelled_rules = std::to_array<KeyRule>({
     unmodelled_key("model", "attn_mask_type", "tokens see all those before them in their sequence", effects::faster,
                    "causal"),
     unmodelled_key("optimizer", "name", "Adam with fp32 states on the device is simulated", effects::other_both,
@@ -147,29 +133,22 @@ constexpr std::array unmodelled_rules = std::to_array<TomlRule>({
     unmodelled_key("experimental", "custom_args_module", of_library, effects::other_both),
 });
 
-// Every rule, those of whole tables last.
-const std::vector<TomlRule>& all_toml_rules() {
-  static const std::vector<TomlRule> rules = [] {
-    std::vector<TomlRule> made(unmodelled_rules.begin(), unmodelled_rules.end());
-    const auto add = [&made](const PlainKeys& of_table, KeyRole role) {
-      for (std::size_t at = 0; at < of_table.keys.size();) {
-        const std::size_t end = std::min(of_table.keys.find(' ', at), of_table.keys.size());
-        const std::string_view key = of_table.keys.substr(at, end - at);
-        made.push_back({.table = of_table.table, .key = key == "*" ? std::string_view() : key, .role = role});
-        at = end + 1;
-      }
-    };
-    for (const PlainKeys& of_table : stated_keys) add(of_table, KeyRole::stated);
-    for (const PlainKeys& of_table : idle_keys) add(of_table, KeyRole::idle);
+// Every rule, those of whole tables (`*`) last.
+const std::vector<KeyRule>& all_toml_rules() {
+  static const std::vector<KeyRule> rules = [] {
+    std::vector<KeyRule> made = rules_of(unmodelled_rules, stated_keys, idle_keys);
+    for (KeyRule& rule : made) {
+      if (rule.key == "*") rule.key = {};
+    }
     return made;
   }();
   return rules;
 }
 
-const TomlRule* rule_in(std::string_view table, std::string_view key) {
+const KeyRule* rule_in(std::string_view table, std::string_view key) {
   const auto& rules = all_toml_rules();
   const auto found = std::find_if(rules.begin(), rules.end(),
-                                  [&](const TomlRule& each) { return each.table == table && each.key == key; });
+                                  [&](const KeyRule& each) { return each.table == table && each.key == key; });
   return found == rules.end() ? nullptr : &*found;
 }
 
@@ -198,14 +177,14 @@ std::span<const std::string_view> homes_of_degrees() {
   return degree_homes;
 }
 
-std::span<const TomlRule> toml_rules() {
+std::span<const KeyRule> toml_rules() {
   return all_toml_rules();
 }
 
-const TomlRule* toml_rule(std::string_view table, std::string_view key) {
-  if (const TomlRule* own = rule_in(table, key)) return own;
+const KeyRule* toml_rule(std::string_view table, std::string_view key) {
+  if (const KeyRule* own = rule_in(table, key)) return own;
   const bool is_home = std::find(degree_homes.begin(), degree_homes.end(), table) != degree_homes.end();
-  const TomlRule* of_degrees = is_home ? rule_in(degree_homes.front(), key) : nullptr;
+  const KeyRule* of_degrees = is_home ? rule_in(degree_homes.front(), key) : nullptr;
   return of_degrees != nullptr ? of_degrees : rule_in(table, {});
 }
 

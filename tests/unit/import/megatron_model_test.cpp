@@ -129,10 +129,6 @@ TEST_CASE("layers have experts or windows as a period or a list says", "[import]
 }
 
 TEST_CASE("what no family says is unsupported, at the argument", "[import]") {
-  CHECK(problems(std::string(small) + "--swiglu --position-embedding-type rope")
-            .at(0)
-            .find("unsupported: no family of models that is known here has a gated MLP with biases") !=
-        std::string::npos);
   CHECK(problems(std::string(small) + "\\\n  --swiglu --disable-bias-linear")
             .at(0)
             .find("a gated MLP with learned positions") != std::string::npos);

@@ -371,7 +371,7 @@ TEST_CASE("a command for another shell and a plain list of arguments are read, t
 
 std::string imported(const std::filesystem::path& file, const ImportOptions& options = {}) {
   Catalog catalog(HDPSIM_SOURCE_DIR);
-  return import_study(file.string(), "mine.yaml", options, catalog).text;
+  return import_study({file.string()}, "mine.yaml", options, catalog).text;
 }
 
 TEST_CASE("the shape of a shipped model becomes its preset, another one a configuration", "[import]") {

@@ -304,5 +304,20 @@ TEST_CASE("a script that is nested without end is refused", "[import]") {
   CHECK_FALSE(read_script(expansions).problems.empty());
 }
 
+TEST_CASE("expr computes, and read takes a whole here-document", "[import]") {
+  CHECK(commands("N=8\nrun $(expr 64 / $N) $(expr 2 \\* 3)") == Commands{"run|8|6"});
+  CHECK(commands("run $(expr index abc b)") == Commands{"run|?$(expr index abc b)"});
+  CHECK(commands("X=3\nread -r -d '' words <<EOF\n--a $X\n--b\nEOF\nrun $words\n") == Commands{"run|--a|3|--b"});
+}
+
+TEST_CASE("variables in front of a command are its environment", "[import]") {
+  Diagnostics problems;
+  const ShellScript script = read_shell_script("run.sh", "A=2 B=$A run x\nrun y\n", {}, problems);
+  REQUIRE(script.commands.size() == 2);
+  CHECK(script.commands[0].environment.at("A").text == "2");
+  CHECK(script.commands[1].environment.empty());
+  CHECK(script.variables.count("A") == 0);
+}
+
 }  // namespace
 }  // namespace hdpsim

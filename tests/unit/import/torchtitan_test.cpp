@@ -289,9 +289,9 @@ TEST_CASE("what the name of an unknown key promises is told beside it", "[import
 }
 
 TEST_CASE("every key of the table is said, told with its effect, or without effect", "[import]") {
-  for (const TomlRule& rule : toml_rules()) {
+  for (const KeyRule& rule : toml_rules()) {
     CAPTURE(rule.table, rule.key);
-    const bool is_unmodelled = rule.role == TomlRule::Role::unmodelled;
+    const bool is_unmodelled = rule.role == KeyRule::Role::unmodelled;
     CHECK(rule.effect.is_any() == is_unmodelled);
     CHECK(rule.follows.empty() != is_unmodelled);
     CHECK(toml_rule(rule.table, rule.key) == &rule);
