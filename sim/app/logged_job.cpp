@@ -67,7 +67,7 @@ void LoggedJob::import(const std::string& file, const LoggedJobOptions& options,
   const std::string path = (folder_->path() / "job.yaml").string();
   ImportOptions stated{.cluster = options.cluster};
   if (options.gpus > 0) stated.gpus = options.gpus;
-  const ImportedStudy study = import_study(file, path, stated, catalog);
+  const ImportedStudy study = import_study({file}, path, stated, catalog);
   if (study.model) write_file(study.model_file.string(), *study.model);
   try {
     (void)parse_study(path, study.text, {}, catalog);
