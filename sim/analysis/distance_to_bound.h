@@ -22,8 +22,8 @@ struct DistanceToBound {
 
 /// What the planners' work model says of a plan.
 struct PlannedTime {
-  Duration bound;           ///< Of any plan of the batch, without what follows the last pass.
-  const char* reason = "";  ///< StepBounds::reason() of it.
+  Duration bound;            ///< Of any plan of the batch, without what follows the last pass.
+  const char* reason = "";   ///< StepBounds::reason() of it.
   std::vector<double> busy;  ///< Seconds by rank, PlanTime::busy.
   double estimate = 0;       ///< Seconds of its step, StudyPoint::estimate().
   Duration ending;           ///< What follows in any plan.

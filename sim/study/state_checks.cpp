@@ -57,6 +57,10 @@ class StateChecks {
     if (recipe_.reduces_fp32 && recipe_.zero < 2 && !recipe_.parameter_shards) {
       error("reduce", "below zero: 2 gradients are reduced as they are summed", "write gradients: fp32 in its place");
     }
+    if (point_.model.moe && recipe_.autocast()) {
+      unsupported("parameters", fmt::format("experts under autocast, as of {}, are not known", point_.model.name),
+                  "write parameters: bf16, or with zero: 3 add gather: bf16");
+    }
     if (recipe_.parameters == NumberType::fp8 && recipe_.master == NumberType::none) {
       error("master", "updates are lost in parameters of 8 bits", "leave 'master' out");
     }

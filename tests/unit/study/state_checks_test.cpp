@@ -61,6 +61,18 @@ TEST_CASE("types of states that do not suit each other are refused", "[states]")
   }
 }
 
+TEST_CASE("experts under autocast are refused, and gathered in bf16 they are not", "[states]") {
+  const auto problems_of = [](const std::string& training, const std::string& mesh) {
+    return StudyFile(changed(changed(good_study, "llama-7b", "mixtral-8x7b"), "mesh: {",
+                             "training: {" + training + "}\nmesh: {" + mesh + ", "))
+        .problems();
+  };
+  const Problems problems = problems_of("parameters: fp32", "zero: 1");
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].ends_with("experts under autocast, as of mixtral-8x7b, are not known"));
+  CHECK(problems_of("parameters: fp32, gather: bf16", "zero: 3").empty());
+}
+
 TEST_CASE("adapters that are not known are refused", "[states]") {
   CHECK(is_refused("lora: {rank: 8, targets: [q_proj, linear_qkv]}", "zero: 1",
                    "linear_qkv is q_proj, k_proj and v_proj together"));
