@@ -153,8 +153,8 @@ Behind most_behind(Arena& arena, const RandomStudy& drawn, double ours) {
 TEST_CASE("hdp-balance is as fast as the fastest other policy, in nearly all small studies within a hundredth",
           "[property][best]") {
   constexpr double equal = 1.01;
-  constexpr double much = 1.06;
-  constexpr std::int64_t one_in = 40;  // may lose by more than a hundredth
+  constexpr double much = 1.05;
+  constexpr std::int64_t one_in = 50;  // may lose by more than a hundredth
   Arena arena;
   std::int64_t lost = 0;
   const auto seeds = tests::seeds(small_studies);
@@ -202,8 +202,8 @@ TEST_CASE("hdp-balance with groups that choose how they share is hardly ever slo
 TEST_CASE("hdp-balance: more capacity, faster NICs and faster NVLink cost hardly any plan more than a hundredth",
           "[property][best]") {
   constexpr double no_worse = 1.01;
-  constexpr double much = 1.15;
-  constexpr std::int64_t one_in = 20;  // may be slower by more than a hundredth
+  constexpr double much = 1.1;
+  constexpr std::int64_t one_in = 40;  // may be slower by more than a hundredth
   Arena arena;
   std::int64_t slower = 0;
   std::int64_t changes = 0;
