@@ -250,6 +250,7 @@ void report_missing_arguments(const ArgumentList& list, Diagnostics& diagnostics
   }
   if (missing.empty()) return;
   std::vector<std::string> names;
+  names.reserve(missing.size());
   for (const auto& [number, value] : missing) names.push_back(fmt::format("${}", number));
   diagnostics.error(missing.begin()->second->position,
                     fmt::format("the script takes arguments that nobody gives: {}", joined(names, ", ")),

@@ -146,6 +146,8 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
   const LoweringOptions job = lowering_of(spec);
   const bool offloads = spec.capacity_is_chosen;
   const Bytes share = spec.cluster.least_host_share();
+  auto speeds = known_speeds(on, spec.mesh.hdp, spec.knows, spec.cluster, spec.conditions.faults);
+  auto in_order = seconds_in_order(spec);
   return {.ranks = spec.mesh.hdp,
           .ranks_per_node = on.ranks_per_node(),
           .capacity = spec.capacity,
@@ -163,8 +165,8 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
           .host_tokens = host_tokens(share - host_states(job, share), job, spec.capacity),
           .offload_room =
               offloads ? std::optional(offload_room(job, room_of(spec), spec.batch, spec.capacity)) : std::nullopt,
-          .rank_speeds = known_speeds(on, spec.mesh.hdp, spec.knows, spec.cluster, spec.conditions.faults),
-          .seconds_in_order = seconds_in_order(spec)};
+          .rank_speeds = std::move(speeds),
+          .seconds_in_order = std::move(in_order)};
 }
 
 std::shared_ptr<const WorkModel> work_in_any_way(const WorkModel& own, const PointSpec& spec, const Job& on) {

@@ -91,6 +91,7 @@ std::size_t drop_warm_up(std::vector<Step>& steps, bool is_rate) {
   const auto is_first = [](const Step& step) { return step.number == 1; };
   if (!std::all_of(steps.begin(), steps.end(), is_first)) std::erase_if(steps, is_first);
   std::vector<double> times;
+  times.reserve(steps.size());
   for (const Step& step : steps) times.push_back(is_rate ? 1 / step.figure : step.figure);
   const double usual = median(times);
   std::size_t slow = 0;

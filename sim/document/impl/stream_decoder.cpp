@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 
 namespace hdpsim {

@@ -123,7 +123,7 @@ void refuse_megatron_of_factory(ConfigKeys& keys) {
 
 // Losses of preferences that need no reference model go by their own names.
 std::string stage_of_factory(ConfigKeys& keys, const std::string& stage) {
-  const std::string loss = keys.word(keys.at("pref_loss"), "sigmoid");
+  std::string loss = keys.word(keys.at("pref_loss"), "sigmoid");
   if (stage == "dpo" && (loss == "orpo" || loss == "simpo")) return loss;
   return stage == "rm" ? "reward" : stage;
 }

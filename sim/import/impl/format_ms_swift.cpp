@@ -56,7 +56,7 @@ void take_shipped_sharding(ConfigKeys& keys, TrainerRun& run) {
   const Value* deepspeed = keys.at("deepspeed");
   const std::string name = deepspeed != nullptr && deepspeed->is_scalar() ? deepspeed->text : "";
   const std::string stem = name.substr(0, name.find('.'));
-  if (stem.size() >= 5 && stem.starts_with("zero") && stem[4] >= '0' && stem[4] <= '3') {
+  if (deepspeed != nullptr && stem.size() >= 5 && stem.starts_with("zero") && stem[4] >= '0' && stem[4] <= '3') {
     const bool offloads = stem.ends_with("_offload");
     Sharding sharding{.backend = Sharding::Backend::deepspeed, .zero = stem[4] - '0'};
     sharding.offloads_optimizer = offloads;

@@ -88,7 +88,7 @@ class NemoArguments {
     std::string text = value.text;
     for (int i = 0; i < 4 && text.starts_with("${") && text.ends_with('}'); ++i) {
       std::string path = text.substr(2, text.size() - 3);
-      if (path.starts_with('.')) path = "model" + path;
+      if (path.starts_with('.')) path.insert(0, "model");
       const Value* other = at(path);
       if (other == nullptr || !other->is_scalar()) break;
       text = other->text;

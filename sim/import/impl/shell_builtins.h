@@ -30,9 +30,7 @@ inline constexpr std::array<std::string_view, 3> signs_of_training = {"--num-lay
 
 /// Whether a text holds one of them, with dashes or underscores.
 [[nodiscard]] inline bool names_training(std::string text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '_') text[i] = '-';
-  }
+  std::replace(text.begin(), text.end(), '_', '-');
   return std::any_of(signs_of_training.begin(), signs_of_training.end(),
                      [&](std::string_view sign) { return text.find(sign) != std::string::npos; });
 }

@@ -146,7 +146,7 @@ struct Neglected {
   std::string_view what = {};
 };
 
-struct Architecture {
+struct Architecture {     // NOLINT(clang-analyzer-optin.performance.Padding): a row states what belongs together
   std::string_view name;  ///< As `architectures` has it.
   WidthKeys widths = {};
   bool gated_mlp = true;
@@ -157,18 +157,18 @@ struct Architecture {
   Trait gated_output = {};
   Trait sinks = {};
   WindowHeads window_heads = {};
-  bool chooses_keys = false;  ///< An indexer may choose the keys of queries (`index_topk`).
   std::int64_t norms = 2;
+  bool chooses_keys = false;    ///< An indexer may choose the keys of queries (`index_topk`).
   bool tied = false;            ///< Default for tied embeddings when the file does not say.
   bool may_be_outside = false;  ///< Older files have no map `inside`.
+  /// A further token is predicted by layers behind the others, each of which the file's lists may describe: by default
+  /// with the MLP of layers without experts, and of the family's other kind.
+  bool lists_predicting = false;
   const ExpertKeys* experts = nullptr;
   MixerKeys mixers = {};
   LinearKeys linear = {};
   /// A layer of the file is so many of the model, one behind the other.
   std::int64_t parts = 1;
-  /// A further token is predicted by layers behind the others, each of which the file's lists may describe: by default
-  /// with the MLP of layers without experts, and of the family's other kind.
-  bool lists_predicting = false;
   Neglected neglected = {};
   std::string_view silent = {};  ///< A key that says nothing of a model's shape, or nothing else than others.
   std::string_view inside = {};  ///< The key of the map that describes the language model, beside a vision tower's.

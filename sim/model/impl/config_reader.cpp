@@ -122,7 +122,8 @@ class ConfigReader {
     if (!map_.optional<bool>("block_auto_adjust_ff_dim", true)) return columns;
     const std::int64_t block = config_.number_or("block_multiple_of", width, family_.widths.ffn_block);
     const double factor = map_.optional_in<double>("block_ffn_dim_multiplier", {1e-3, 1e3}).value_or(1);
-    return divided(static_cast<std::int64_t>(factor * static_cast<double>(2 * columns / 3)), block) * block;
+    const std::int64_t two_thirds = 2 * columns / 3;
+    return divided(static_cast<std::int64_t>(factor * static_cast<double>(two_thirds)), block) * block;
   }
 
   std::int64_t latent_rank() { return config_.number_or("kv_lora_rank", width, 0); }
