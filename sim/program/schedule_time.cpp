@@ -61,22 +61,32 @@ class ScheduleClock {
     if (next_[worker] < order.size()) arrive(order[next_[worker]]);
   }
 
+  template <class Function>
+  void for_each_worker(PassId pass, const Function& function) const {
+    const std::int64_t stage = pipeline_.pass(pass).stage;
+    for (const HdpRank rank : pipeline_.micro_batch(pass).group) function(pipeline_.worker(rank, stage).index());
+  }
+
   void run_wave(PassId first) {
-    const std::vector<PassId> wave = pipeline_.wave(first);
+    if (pipeline_.wave_size(first) == 1) return run_together({&first, 1});
+    run_together(pipeline_.wave(first));
+  }
+
+  void run_together(std::span<const PassId> wave) {
     double begin = 0;
     double lasting = 0;
     for (const PassId pass : wave) {
       if (const auto source = pipeline_.source(pass)) begin = std::max(begin, end_[source->index()]);
-      for (const WorkerId worker : pipeline_.group(pass)) begin = std::max(begin, free_[worker.index()]);
+      for_each_worker(pass, [&](std::size_t worker) { begin = std::max(begin, free_[worker]); });
       lasting = std::max(lasting, seconds_of(pass));
     }
     for (const PassId pass : wave) {
       end_[pass.index()] = begin + lasting;
-      for (const WorkerId worker : pipeline_.group(pass)) {
-        free_[worker.index()] = begin + lasting;
-        ++next_[worker.index()];
-        come_to_next(worker.index());
-      }
+      for_each_worker(pass, [&](std::size_t worker) {
+        free_[worker] = begin + lasting;
+        ++next_[worker];
+        come_to_next(worker);
+      });
       if (const auto target = pipeline_.target(pass)) arrive(*target);
     }
   }

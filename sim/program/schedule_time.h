@@ -15,7 +15,8 @@ namespace hdpsim {
 [[nodiscard]] double schedule_seconds(const Pipeline& pipeline, std::span<const PassSeconds> seconds);
 
 /// The planner's estimate of a step: schedule_seconds() where ranks wait for each other in pipelines or in waves of
-/// experts, PlanTime::step() elsewhere. `plan` must be sound.
+/// experts, PlanTime::step() elsewhere; several updates follow each other. `plan` must be sound. Costs what a Pipeline
+/// does.
 [[nodiscard]] double estimated_step(const Plan& plan, const WorkModel& work, std::int64_t stages,
                                     const PipelineOptions& options);
 

@@ -11,9 +11,9 @@ namespace hdpsim {
 
 /// A format of configurations around HuggingFace's models: what its keys mean.
 struct ConfigFormat {
-  std::string_view name;                ///< As the signatures of foreign_formats.h have it.
-  RuleOfPath rule_of;                   ///< Its table of keys.
-  std::span<const KeyRule> (*rules)();  ///< All of that table.
+  std::string_view name;  ///< As the signatures of foreign_formats.h have it.
+  RuleOfPath rule_of;     ///< Of its table of keys, and of those of formats that it contains.
+  const RuleTable& (*table)();
   void (*read)(ConfigKeys& keys, TrainerRun& run);
   bool is_part = false;               ///< It says how a training is launched or sharded, and not what is trained.
   bool spreads_layers = false;        ///< Of a command that starts one process on several devices.

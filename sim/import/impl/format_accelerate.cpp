@@ -45,10 +45,6 @@ const RuleTable& table_of_accelerate() {
   return table;
 }
 
-std::span<const KeyRule> rules_of_accelerate() {
-  return table_of_accelerate().rules();
-}
-
 const KeyRule* rule_of_accelerate(std::string_view path) {
   const RuleTable& table = table_of_accelerate();
   if (path.starts_with("fsdp_config.")) return fsdp_rule(path.substr(path.find('.') + 1));
@@ -194,7 +190,7 @@ void take_fsdp(ConfigKeys& keys, const std::string& table, const Value* words, c
 const ConfigFormat& accelerate_format() {
   static constexpr ConfigFormat format{.name = "accelerate",
                                        .rule_of = rule_of_accelerate,
-                                       .rules = rules_of_accelerate,
+                                       .table = table_of_accelerate,
                                        .read = read_accelerate,
                                        .is_part = true,
                                        .files_named = "deepspeed_config.deepspeed_config_file"};

@@ -85,10 +85,6 @@ const RuleTable& table_of_axolotl() {
   return table;
 }
 
-std::span<const KeyRule> rules_of_axolotl() {
-  return table_of_axolotl().rules();
-}
-
 const KeyRule* rule_of_axolotl(std::string_view path) {
   const RuleTable& table = table_of_axolotl();
   if (path.starts_with("fsdp_config.")) return fsdp_rule(path.substr(path.find('.') + 1));
@@ -227,7 +223,7 @@ void read_axolotl(ConfigKeys& keys, TrainerRun& run) {
 const ConfigFormat& axolotl_format() {
   static constexpr ConfigFormat format{.name = "axolotl",
                                        .rule_of = rule_of_axolotl,
-                                       .rules = rules_of_axolotl,
+                                       .table = table_of_axolotl,
                                        .read = read_axolotl,
                                        .files_named = "deepspeed"};
   return format;

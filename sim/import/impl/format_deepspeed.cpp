@@ -77,13 +77,8 @@ const RuleTable& table_of_deepspeed() {
   return table;
 }
 
-std::span<const KeyRule> rules_of_deepspeed() {
-  return table_of_deepspeed().rules();
-}
-
 const KeyRule* rule_of_deepspeed(std::string_view path) {
-  const RuleTable& table = table_of_deepspeed();
-  return table.find(path);
+  return table_of_deepspeed().find(path);
 }
 
 bool is_on_device(ConfigKeys& keys, const Value* device) {
@@ -148,7 +143,7 @@ void take_deepspeed(ConfigKeys& keys, const std::string& table, TrainerRun& run)
 const ConfigFormat& deepspeed_format() {
   static constexpr ConfigFormat format{.name = "DeepSpeed",
                                        .rule_of = rule_of_deepspeed,
-                                       .rules = rules_of_deepspeed,
+                                       .table = table_of_deepspeed,
                                        .read = read_deepspeed,
                                        .is_part = true};
   return format;

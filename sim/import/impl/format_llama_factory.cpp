@@ -66,10 +66,6 @@ const RuleTable& table_of_factory() {
   return table;
 }
 
-std::span<const KeyRule> rules_of_factory() {
-  return table_of_factory().rules();
-}
-
 const KeyRule* rule_of_factory(std::string_view path) {
   const RuleTable& table = table_of_factory();
   const KeyRule* own = table.find(path);
@@ -164,7 +160,7 @@ void read_llama_factory(ConfigKeys& keys, TrainerRun& run) {
 const ConfigFormat& llama_factory_format() {
   static constexpr ConfigFormat format{.name = "LLaMA-Factory",
                                        .rule_of = rule_of_factory,
-                                       .rules = rules_of_factory,
+                                       .table = table_of_factory,
                                        .read = read_llama_factory,
                                        .files_named = "deepspeed fsdp_config"};
   return format;

@@ -41,10 +41,6 @@ const RuleTable& table_of_swift() {
   return table;
 }
 
-std::span<const KeyRule> rules_of_swift() {
-  return table_of_swift().rules();
-}
-
 const KeyRule* rule_of_swift(std::string_view path) {
   const RuleTable& table = table_of_swift();
   const KeyRule* own = table.find(path);
@@ -118,7 +114,7 @@ void read_ms_swift(ConfigKeys& keys, TrainerRun& run) {
 const ConfigFormat& ms_swift_format() {
   static constexpr ConfigFormat format{.name = "ms-swift",
                                        .rule_of = rule_of_swift,
-                                       .rules = rules_of_swift,
+                                       .table = table_of_swift,
                                        .read = read_ms_swift,
                                        .spreads_layers = true,
                                        .files_named = "deepspeed config"};

@@ -65,13 +65,8 @@ const RuleTable& table_of_rlhf() {
   return table;
 }
 
-std::span<const KeyRule> rules_of_rlhf() {
-  return table_of_rlhf().rules();
-}
-
 const KeyRule* rule_of_rlhf(std::string_view path) {
-  const RuleTable& table = table_of_rlhf();
-  return table.find(path);
+  return table_of_rlhf().find(path);
 }
 
 void take_sharding_of_rlhf(ConfigKeys& keys, TrainerRun& run) {
@@ -152,7 +147,7 @@ void read_openrlhf(ConfigKeys& keys, TrainerRun& run) {
 
 const ConfigFormat& openrlhf_format() {
   static constexpr ConfigFormat format{
-      .name = "OpenRLHF", .rule_of = rule_of_rlhf, .rules = rules_of_rlhf, .read = read_openrlhf};
+      .name = "OpenRLHF", .rule_of = rule_of_rlhf, .table = table_of_rlhf, .read = read_openrlhf};
   return format;
 }
 

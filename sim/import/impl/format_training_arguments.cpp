@@ -74,10 +74,6 @@ const RuleTable& table_of_trainer() {
   return table;
 }
 
-std::span<const KeyRule> rules_of_trainer() {
-  return table_of_trainer().rules();
-}
-
 const KeyRule* rule_of_trainer(std::string_view path) {
   const RuleTable& table = table_of_trainer();
   if (path.starts_with("fsdp_config.")) return fsdp_rule(path.substr(path.find('.') + 1));
@@ -146,7 +142,7 @@ const KeyRule* trainer_argument_rule(std::string_view path) {
 const ConfigFormat& training_arguments_format() {
   static constexpr ConfigFormat format{.name = "HuggingFace's TrainingArguments",
                                        .rule_of = rule_of_trainer,
-                                       .rules = rules_of_trainer,
+                                       .table = table_of_trainer,
                                        .read = read_training_arguments,
                                        .files_named = "deepspeed config config_file fsdp_config"};
   return format;

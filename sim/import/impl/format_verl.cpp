@@ -80,13 +80,8 @@ const RuleTable& table_of_verl() {
   return table;
 }
 
-std::span<const KeyRule> rules_of_verl() {
-  return table_of_verl().rules();
-}
-
 const KeyRule* rule_of_verl(std::string_view path) {
-  const RuleTable& table = table_of_verl();
-  return table.find(path);
+  return table_of_verl().find(path);
 }
 
 constexpr std::string_view actor = "actor_rollout_ref.actor.";
@@ -266,7 +261,7 @@ void read_verl(ConfigKeys& keys, TrainerRun& run) {
 
 const ConfigFormat& verl_format() {
   static constexpr ConfigFormat format{
-      .name = "verl", .rule_of = rule_of_verl, .rules = rules_of_verl, .read = read_verl};
+      .name = "verl", .rule_of = rule_of_verl, .table = table_of_verl, .read = read_verl};
   return format;
 }
 

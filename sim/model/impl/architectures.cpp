@@ -5,6 +5,19 @@ namespace hdpsim {
 namespace family_keys {
 namespace {
 
+constexpr Architecture mimo_v2(std::string_view name, std::string_view note) {
+  return {.name = name,
+          .widths = mimo_widths,
+          .qkv_biases = attention_bias,
+          .sinks = {.key = "add_full_attention_sink_bias"},
+          .window_heads = mimo_heads,
+          .lists_predicting = true,
+          .experts = &deepseek_experts,
+          .mixers = mimo_window,
+          .silent = "attention_chunk_size",
+          .note = note};
+}
+
 // Constants: as code that fills in the members, the table took GCC longer to compile than the rest of the layer.
 constexpr Architecture known_families[] = {
     {.name = "LlamaForCausalLM", .qkv_biases = attention_bias, .note = "Llama 2, 3; Yi; SmolLM"},
@@ -117,26 +130,8 @@ constexpr Architecture known_families[] = {
      .linear = gated_delta,
      .note = "Qwen 3.5, 3.6 with experts, only text"},
     {.name = "MiMoForCausalLM", .qkv_biases = always, .mixers = qwen2_window, .note = "MiMo-7B"},
-    {.name = "MiMoV2FlashForCausalLM",
-     .widths = mimo_widths,
-     .qkv_biases = attention_bias,
-     .sinks = {.key = "add_full_attention_sink_bias"},
-     .window_heads = mimo_heads,
-     .lists_predicting = true,
-     .experts = &deepseek_experts,
-     .mixers = mimo_window,
-     .silent = "attention_chunk_size",
-     .note = "MiMo-V2-Flash"},
-    {.name = "MiMoV2ForCausalLM",
-     .widths = mimo_widths,
-     .qkv_biases = attention_bias,
-     .sinks = {.key = "add_full_attention_sink_bias"},
-     .window_heads = mimo_heads,
-     .lists_predicting = true,
-     .experts = &deepseek_experts,
-     .mixers = mimo_window,
-     .silent = "attention_chunk_size",
-     .note = "MiMo-V2.5"},
+    mimo_v2("MiMoV2FlashForCausalLM", "MiMo-V2-Flash"),
+    mimo_v2("MiMoV2ForCausalLM", "MiMo-V2.5"),
     {.name = "DeepseekForCausalLM", .experts = &deepseek_experts, .note = "DeepSeek-MoE"},
     {.name = "DeepseekV2ForCausalLM", .experts = &deepseek_experts, .note = "DeepSeek-V2, V2-Lite, V2.5"},
     {.name = "DeepseekV3ForCausalLM", .experts = &deepseek_experts, .note = "DeepSeek-V3, R1; Kimi K2; Moonlight"},

@@ -234,7 +234,9 @@ class BestPlan final : public Planner {
   BestPlan(const PoolFit& pool, const BalanceOptions& options, const MakeAlgorithm& make_algorithm, PlanSearch search)
       : context_(search == PlanSearch::all ? in_any_way(pool.context()) : pool.context()),
         full_(context_, options, make_algorithm, search, pool.position()) {
-    for (std::int64_t part = 2; part <= 32; part *= 2) {
+    constexpr std::int64_t least_part = 32;
+    const bool asks = Effort{context_.ranks}.asks_others();  // in some batch
+    for (std::int64_t part = 2; asks && part <= least_part; part *= 2) {
       const PlanningContext less = with_capacity(context_, divided(context_.capacity, part));
       less_full_.emplace_back(less, options, make_algorithm, search, pool.position());
     }

@@ -218,12 +218,12 @@ TEST_CASE("every key of every table is said, told with its effect, or without ef
     const ConfigFormat* format = config_format_named(name);
     REQUIRE(format != nullptr);
     for (const char* key : {"some_key_of_nobody", "other.key"}) CHECK(format->rule_of(key) == nullptr);
-    for (const KeyRule& rule : format->rules()) {
+    for (const KeyRule& rule : format->table().rules()) {
       CAPTURE(rule.table, rule.key);
       const bool is_unmodelled = rule.role == KeyRule::Role::unmodelled;
       CHECK(rule.effect.is_any() == is_unmodelled);
       CHECK(rule.follows.empty() != is_unmodelled);
-      CHECK(std::count_if(format->rules().begin(), format->rules().end(), [&](const KeyRule& other) {
+      CHECK(std::count_if(format->table().rules().begin(), format->table().rules().end(), [&](const KeyRule& other) {
               return other.table == rule.table && other.key == rule.key;
             }) == 1);
     }
