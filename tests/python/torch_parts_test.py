@@ -3,6 +3,7 @@ messages of errors, adapters against pretended libraries. Needs PyTorch."""
 
 import os
 import tempfile
+import time
 import types
 from datetime import timedelta
 
@@ -12,7 +13,7 @@ import torch_cases as cases
 
 import hdpsim
 import hdpsim.torch as ht
-from hdpsim.torch import kernels, pieces, versions
+from hdpsim.torch import kernels, pieces, versions, watch
 from hdpsim.torch.adapters import megatron, torchtitan, transformer_engine, transformers
 
 cpu = torch.device("cpu")
@@ -234,6 +235,56 @@ def transformers_trains_the_same():
     dist.destroy_process_group()
 
 
+class PretendedStore(dict):
+    """A key-value store of a process group, which goes with its process."""
+
+    gone = False
+
+    def set(self, key, text):
+        if self.gone:
+            raise RuntimeError("connection reset")
+        self[key] = text.encode()
+
+    def get(self, key):
+        if self.gone:
+            raise RuntimeError("connection reset")
+        return self[key]
+
+    def check(self, keys):
+        if self.gone:
+            raise RuntimeError("connection reset")
+        return all(key in self for key in keys)
+
+
+def a_rank_that_waits_has_heard_the_first_report_when_the_store_goes():
+    """Rank 1 dies, rank 0 sees it and leaves, and with it the store: rank 2, which waits for rank 0, can still say why."""
+    store = PretendedStore()
+    saved = versions.shared_store, versions.waits_with_limit, versions.global_rank, watch.SILENT_S
+    versions.shared_store, versions.waits_with_limit = lambda: store, lambda group: True
+    versions.global_rank, watch.SILENT_S = lambda group, rank: rank, 0.3
+    try:
+        first, dead, last = (watch.Watch(None, rank, 3, 60.0) for rank in range(3))
+        dead.close()
+        time.sleep(0.4)  # dead for longer than SILENT_S
+        last._waits_for = "messages from 0"
+        report = first.report("messages from 1")
+        assert "rank 1: ready (no sign of life for " in report, report
+        assert "before that" not in report, report
+        last._changed.set()  # its next sign of life, in which it reads what others reported
+        for _ in range(100):
+            if last._heard:
+                break
+            time.sleep(0.1)
+        store.gone = True
+        report = last.report("messages from 0")
+        assert "rank 0: not known: the store does not answer" in report, report
+        assert "before that:\n    rank 0 waited" in report and "rank 1: ready (no sign of life for " in report, report
+    finally:
+        versions.shared_store, versions.waits_with_limit, versions.global_rank, watch.SILENT_S = saved
+        first.close()
+        last.close()
+
+
 def errors_of_torch_stay_torchs():
     """Its C++ errors are translated beside this module as they are without it."""
     try:
@@ -248,6 +299,7 @@ for check in (squares_and_rectangles_are_the_causal_mask, the_plain_kernel_is_at
               half_precision_has_sums_of_single_precision, batches_shift_labels_before_the_cut,
               rows_behind_the_end_of_a_sequence_are_in_no_loss, a_data_set_with_other_lengths_is_an_error,
               plans_of_files_are_read_in_the_order_of_their_numbers, losses_are_sums_over_counted_labels,
-              adapters_turn_shapes_into_rows, errors_of_torch_stay_torchs, transformers_trains_the_same):
+              adapters_turn_shapes_into_rows, a_rank_that_waits_has_heard_the_first_report_when_the_store_goes,
+              errors_of_torch_stay_torchs, transformers_trains_the_same):
     if check() is not False:
         print(check.__name__.replace("_", " "), flush=True)

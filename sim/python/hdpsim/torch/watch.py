@@ -1,7 +1,8 @@
 """No hang without a word: a time limit for waiting, and what every rank was doing when it passed.
 
 A thread writes what this rank does into the store of the process group, once a second. Where a wait fails or passes
-the limit, the error tells the last state of each rank, and which of them give no sign of life.
+the limit, the error tells the last state of each rank, and which of them give no sign of life. The first such report
+is kept in the store, and ranks that wait read it: the process with the store may have gone when their own wait fails.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ BEAT_S = 1.0  # between two signs of life
 OFTEN_S = 0.1  # between two when what it does changes
 SILENT_S = 2.5  # without a sign: dead, or its processor is busy
 LINGER_S = 5.0  # before rank 0 fails, whose process may hold the store from which others read
+FIRST_REPORT = "hdpsim/watch/first report"  # key of the store
 
 
 class Stuck(RuntimeError):
@@ -36,6 +38,7 @@ class Watch:
         self._since = time.monotonic()
         self._kills = not versions.waits_with_limit(group)
         self._store = versions.shared_store() if size > 1 else None
+        self._heard = ""  # the first report of any rank
         self._closed, self._changed = threading.Event(), threading.Event()
         if self._store is not None:
             self._beat()
@@ -68,7 +71,7 @@ class Watch:
 
     def failed(self, error: BaseException) -> None:
         """Says to the others why this rank goes."""
-        self._put(f"FAILED in {self.doing}: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:300]}")
+        self._say(f"FAILED in {self.doing}: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:300]}")
         self.close()
         if self._store is not None and versions.global_rank(self.group, self.rank) == 0:
             time.sleep(LINGER_S)
@@ -80,7 +83,18 @@ class Watch:
         self._closed.wait(SILENT_S)  # until others have said that they failed, or have become silent
         lines = [f"rank {self.rank} waited {waited:.1f} s (limit {self.limit_s:g} s): {what}"]
         lines += [f"  rank {rank}: {self._state_of(rank)}" for rank in range(self.size) if rank != self.rank]
+        self._hear()
+        if self._heard:
+            return "\n".join([*lines, "  before that:", *(f"    {line}" for line in self._heard.splitlines())])
+        self._put(FIRST_REPORT, "\n".join(lines))
         return "\n".join(lines)
+
+    def _hear(self) -> None:
+        """Keeps the first report of any rank, once there is one: one key, whatever the number of ranks."""
+        if self._store is not None and not self._heard:
+            with contextlib.suppress(Exception):
+                if self._store.check([FIRST_REPORT]):
+                    self._heard = self._store.get(FIRST_REPORT).decode()
 
     def _state_of(self, rank: int) -> str:
         if self._store is None:
@@ -96,14 +110,17 @@ class Watch:
     def _key(self, rank: int) -> str:
         return f"hdpsim/watch/{versions.global_rank(self.group, rank)}"
 
-    def _put(self, text: str) -> None:
+    def _put(self, key: str, text: str) -> None:
         if self._store is not None:
             with contextlib.suppress(Exception):
-                self._store.set(self._key(self.rank), f"{time.time()} {text}")
+                self._store.set(key, text)
+
+    def _say(self, text: str) -> None:
+        self._put(self._key(self.rank), f"{time.time()} {text}")
 
     def _beat(self) -> None:
         waits = f", waits for {self._waits_for}" if self._waits_for else ""
-        self._put(f"{self.doing}{waits}")
+        self._say(f"{self.doing}{waits}")
 
     def _keep_beating(self) -> None:
         while not self._closed.wait(OFTEN_S):
@@ -112,6 +129,8 @@ class Watch:
             if self._closed.is_set():
                 return
             self._beat()
+            if self._waits_for:
+                self._hear()
             if self._kills and self._waits_for and time.monotonic() - self._since > self.limit_s:
                 # The main thread waits inside a library that obeys no limit: NCCL's own watchdog ends processes, too.
                 print(self.report(f"{self.doing}: {self._waits_for}"), file=sys.stderr, flush=True)
