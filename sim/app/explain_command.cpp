@@ -60,8 +60,12 @@ int explain_command(const ExplainOptions& options, const Session& session) {
   catch_stop_signals();
   const auto runs = runs_of(study, folder, catalog, choice.point);
   if (!runs) return stopped_exit();
-  std::vector<Explanation> told =
-      explain(study, *runs, choice, {.catalog = catalog, .jobs = one_a_processor(), .stop = is_stopped});
+  ProgressDisplay display;
+  const AdviceOptions how{
+      .catalog = catalog, .jobs = one_a_processor(), .stop = is_stopped, .report = [&](const AdviceProgress& progress) {
+        display.show(progress);
+      }};
+  std::vector<Explanation> told = explain(study, *runs, choice, how);
   if (told.empty()) return stopped_exit();
   print(explained(study, *runs, choice, std::move(told), options.format), options.format);
   if (options.run.empty() && study.points.size() > 1) {

@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t bar_width = 30;
 constexpr auto shortest_pause = std::chrono::milliseconds(100);
 
+constexpr auto short_wait = std::chrono::seconds(3);
+
 std::string run_name(const RunInfo& info) {
   std::string name = info.plan;
   for (const auto& [path, value] : info.coordinates) name += fmt::format(", {} {}", path, line_of(value));
@@ -68,8 +70,13 @@ void ProgressDisplay::show(const TuneProgress& progress) {
                            left_s ? fmt::format(", about {:.0f} s left", std::ceil(*left_s)) : ""));
 }
 
+void ProgressDisplay::show(const AdviceProgress& progress) {
+  if (Clock::now() - begin_ < short_wait) return;
+  draw_or_tell(progress.tried, progress.most,
+               fmt::format("{}: {} changes of the study tried", progress.plan, progress.tried));
+}
+
 void ProgressDisplay::show(const ReadingProgress& progress) {
-  constexpr auto short_wait = std::chrono::seconds(3);
   if (Clock::now() - begin_ < short_wait) return;
   constexpr std::int64_t parts = 1000;
   const auto done = static_cast<std::int64_t>(static_cast<double>(parts) * std::clamp(progress.share, 0.0, 1.0));

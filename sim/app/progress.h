@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/replay/replay.h"
+#include "sim/run/advice.h"
 #include "sim/run/runner.h"
 #include "sim/tune/tune.h"
 
@@ -39,6 +40,8 @@ class ProgressDisplay {
   void show(const Progress& progress);
   /// Progress of a calibration: without a terminal a line for every tenth of the measurements.
   void show(const MeasuringProgress& progress);
+  /// Progress of advice: without a terminal a line for every tenth, once it has taken a few seconds.
+  void show(const AdviceProgress& progress);
   /// Progress of a replay: without a terminal a line for every tenth of the steps.
   void show(const ReplayProgress& progress);
   /// Progress of reading: without a terminal a line for every tenth, once it has taken a few seconds.

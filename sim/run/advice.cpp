@@ -19,6 +19,8 @@ namespace {
 
 constexpr double least_advised_gain = 0.005;  // share of the time of a token
 constexpr std::int64_t cheap_workers = 1024;
+constexpr std::int64_t search_workers = 4;  // whose simulation takes as long as that of one whose plan is searched for
+constexpr double error_of_quick_plans = 0.06;  // by how much more they may be longer than what a full search finds
 
 /// How good a run is: what does not fit is worse than all that fits, by what it needs of what there is.
 struct Score {
@@ -88,17 +90,28 @@ class Trials {
       : study_(study_of_run(study, run / study.plans.size(), run % study.plans.size())),
         changes_(possible_changes(study_, study.points[run / study.plans.size()].spec, options.catalog,
                                   runs[run].metrics.tokens_held)),
-        result_(runs[run].result),
+        quicker_(quicker_search(study_)),
+        run_(runs[run]),
         step_(deciding_step(runs[run], step)),
         options_(options) {}
 
   std::vector<Advice> run() {
+    most_ = std::ssize(changes_) * static_cast<std::int64_t>(options_.most_together);
     Catalog catalog = options_.catalog;
-    base_ = tried({}, catalog);
-    const std::vector<Candidate> alone = best_on_top_of({});
+    base_ = compared({}, catalog);
+    std::vector<Candidate> better = better_of(with_one_more({}), &Trials::compared);
+    std::vector<Candidate> together = best_together(best_of_each(better, subject_of));
+    if (quicker_) {
+      base_ = planned_in_full({}, catalog);
+      better = better_of(changes_of(nearly_best(std::move(better))), &Trials::planned_in_full);
+      together = better_of(changes_of(together), &Trials::planned_in_full);
+    }
+    std::vector<Candidate> told = best_of_each(std::move(better), subject_of);
+    if (!together.empty() && (told.empty() || together.front().trial.score.is_better_than(told.front().trial.score))) {
+      told.push_back(std::move(together.front()));
+    }
     std::vector<Advice> all;
-    for (const Candidate& candidate : alone) tell(candidate, all);
-    if (const Candidate together = best_together(alone); together.changes.size() > 1) tell(together, all);
+    for (const Candidate& candidate : told) tell(candidate, all);
     // What lets a plan run at all is told alone first.
     if (base_ && base_->score.fits) {
       std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) { return *a.gain > *b.gain; });
@@ -112,43 +125,81 @@ class Trials {
     Changes changes;
     Trial trial;
   };
+  using TrialOf = std::optional<Trial> (Trials::*)(Changes changes, Catalog& catalog) const;
+
+  static std::string_view subject_of(const Candidate& candidate) { return candidate.changes.back().subject; }
+
+  // As the search for the best changes compares them.
+  [[nodiscard]] std::optional<Trial> compared(Changes changes, Catalog& catalog) const {
+    const std::int64_t step = step_of(changes);
+    if (quicker_) changes.push_back(*quicker_);
+    return tried(changes, step, catalog);
+  }
+
+  // As the user would see them.
+  [[nodiscard]] std::optional<Trial> planned_in_full(Changes changes, Catalog& catalog) const {
+    return tried(changes, step_of(changes), catalog);
+  }
 
   // Empty if the study is refused, or its plan.
-  [[nodiscard]] std::optional<Trial> tried(const std::vector<StudyChange>& changes, Catalog& catalog) const {
+  [[nodiscard]] std::optional<Trial> tried(const Changes& changes, std::int64_t step, Catalog& catalog) const {
     std::optional<Study> study = changed_study(study_, changes, catalog);
     if (!study) return std::nullopt;
     StudyPoint& point = study->points.front();
     point.spec.uncertainty.reset();
     if (point.spec.grain == Grain::exact) point.spec.grain = Grain::fluid;
     try {
-      return trial_of(simulate_step(point, 0, step_of(changes), *point.make_world()).result, point.spec);
+      return trial_of(simulate_step(point, 0, step, *point.make_world()).result, point.spec);
     } catch (const InputError&) {
       return std::nullopt;
     }
   }
 
-  // Candidates with one change more that are better than `before`, the best of each subject, the best first.
-  [[nodiscard]] std::vector<Candidate> best_on_top_of(const Candidate& before) const {
+  [[nodiscard]] std::vector<Changes> with_one_more(const Changes& before) const {
+    std::vector<Changes> all;
+    for (const StudyChange& change : changes_) {
+      Changes changes = before;
+      changes.push_back(change);
+      if (is_one_of_each_subject(changes)) all.push_back(std::move(changes));
+    }
+    return all;
+  }
+
+  // Those that are better than `before`, or than the study as it is. None if it was stopped.
+  [[nodiscard]] std::vector<Candidate> better_of(const std::vector<Changes>& all, TrialOf trial_of,
+                                                 const Score* before = nullptr) const {
     std::vector<Candidate> better;
-    const auto with = [&](std::int64_t number) {
-      Changes changes = before.changes;
-      changes.push_back(changes_[static_cast<std::size_t>(number)]);
-      return changes;
-    };
     const auto make_worker = [&] {
       return [&, catalog = options_.catalog](std::int64_t number) mutable {
-        const Changes changes = with(number);
-        return is_one_of_each_subject(changes) ? tried(changes, catalog) : std::nullopt;
+        return (this->*trial_of)(all[static_cast<std::size_t>(number)], catalog);
       };
     };
     const auto keep = [&](std::int64_t number, const std::optional<Trial>& trial) {
-      const Changes changes = with(number);
-      const auto old = before.changes.empty() ? as_it_is(changes) : std::optional(before.trial.score);
+      options_.report({run_.info.plan, ++tried_, most_});
+      const Changes& changes = all[static_cast<std::size_t>(number)];
+      const auto old = before == nullptr ? as_it_is(changes) : std::optional(*before);
       if (trial && (!old || trial->score.is_better_than(*old))) better.push_back({changes, *trial});
     };
-    const OrderedWork work{.end = std::ssize(changes_), .jobs = options_.jobs, .stop = options_.stop};
+    const OrderedWork work{.end = std::ssize(all), .jobs = options_.jobs, .stop = options_.stop};
     if (!run_in_order(work, make_worker, keep)) return {};
-    return best_of_each(std::move(better), [](const Candidate& each) { return each.changes.back().subject; });
+    return better;
+  }
+
+  // Of each subject those that may turn out the best once their plans are searched for in full.
+  [[nodiscard]] static std::vector<Candidate> nearly_best(std::vector<Candidate> all) {
+    const std::vector<Candidate> best = best_of_each(all, subject_of);
+    std::erase_if(all, [&](const Candidate& each) {
+      const auto same = [&](const Candidate& other) { return subject_of(other) == subject_of(each); };
+      const Score& least = std::find_if(best.begin(), best.end(), same)->trial.score;
+      return each.trial.score.fits != least.fits || each.trial.score.cost > least.cost * (1 + error_of_quick_plans);
+    });
+    return all;
+  }
+
+  [[nodiscard]] static std::vector<Changes> changes_of(const std::vector<Candidate>& candidates) {
+    std::vector<Changes> all;
+    for (const Candidate& candidate : candidates) all.push_back(candidate.changes);
+    return all;
   }
 
   // The step that trains what the told one does.
@@ -160,7 +211,7 @@ class Trials {
   [[nodiscard]] std::optional<Score> as_it_is(const Changes& changes) const {
     if (!base_) return std::nullopt;
     if (!base_->score.fits || !changes_tokens(changes)) return base_->score;
-    return Score{true, pace_of_steps(result_, step_of(changes) * tokens_times)};
+    return Score{true, pace_of_steps(run_.result, step_of(changes) * tokens_times)};
   }
 
   [[nodiscard]] static bool is_one_of_each_subject(const Changes& changes) {
@@ -181,8 +232,8 @@ class Trials {
     return all;
   }
 
-  // The best change and, as long as one helps, on top of it another: a beam search.
-  [[nodiscard]] Candidate best_together(const std::vector<Candidate>& alone) const {
+  // The best change and, as long as one helps, on top of it another: a beam search. Empty: none goes with another.
+  [[nodiscard]] std::vector<Candidate> best_together(const std::vector<Candidate>& alone) const {
     std::vector<Candidate> beam;
     std::copy_if(alone.begin(), alone.end(), std::back_inserter(beam),
                  [](const Candidate& each) { return !changes_tokens(each.changes); });
@@ -193,12 +244,14 @@ class Trials {
       beam.resize(std::min(beam.size(), options_.beam));
       std::vector<Candidate> next;
       for (const Candidate& candidate : beam) {
-        std::vector<Candidate> better = best_on_top_of(candidate);
+        std::vector<Candidate> better = best_of_each(
+            better_of(with_one_more(candidate.changes), &Trials::compared, &candidate.trial.score), subject_of);
         std::move(better.begin(), better.end(), std::back_inserter(next));
       }
       beam = best_of_each(std::move(next), [](const Candidate& each) { return assignments_in_order(each.changes); });
     }
-    return best;
+    if (best.changes.size() < 2) return {};
+    return {std::move(best)};
   }
 
   // The same changes in another order are no others.
@@ -226,10 +279,13 @@ class Trials {
 
   Value study_;
   Changes changes_;
-  const RunResult& result_;
+  std::optional<StudyChange> quicker_;  // with which changes are compared before the best are planned in full
+  const Run& run_;
   std::int64_t step_;
   const AdviceOptions& options_;
-  std::optional<Trial> base_;  // as it is; empty: refused
+  std::int64_t most_ = 0;
+  mutable std::int64_t tried_ = 0;
+  std::optional<Trial> base_;  // as it is, planned as what it is compared with; empty: refused
 };
 
 }  // namespace
@@ -245,11 +301,13 @@ std::vector<Advice> advice_for(const Study& study, const std::vector<Run>& runs,
 }
 
 bool is_cheap_to_advise(const Study& study, const std::vector<std::size_t>& chosen) {
+  const std::size_t plans = study.plans.size();
   std::int64_t workers = 0;
   for (const std::size_t run : chosen) {
-    const PointSpec& spec = study.points[run / study.plans.size()].spec;
+    const PointSpec& spec = study.points[run / plans].spec;
     if (!spec.background.empty()) return false;
-    workers += spec.mesh.hdp * spec.mesh.pp;
+    const bool is_searched = quicker_search(study_of_run(study, run / plans, run % plans)).has_value();
+    workers += spec.mesh.hdp * spec.mesh.pp * (is_searched ? search_workers : 1);
   }
   return workers <= cheap_workers;
 }

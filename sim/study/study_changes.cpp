@@ -68,6 +68,20 @@ std::set<std::int64_t> impaired_nodes(const PointSpec& spec) {
   return nodes;
 }
 
+/// A plan of a study as it is written.
+struct FirstPlan {
+  std::string policy;              ///< Empty: there is none.
+  const Value* options = nullptr;  ///< Null: none is stated.
+};
+
+FirstPlan first_plan_of(const Value& study) {
+  const Value* plans = study.find("plans");
+  if (plans == nullptr || plans->items.empty()) return {};
+  const Value& plan = plans->items.front();
+  if (!plan.is_map()) return {plan.text};
+  return {plan.entries.front().key, &plan.entries.front().value};
+}
+
 /// Collects the changes of one study.
 class ChangeList {
  public:
@@ -103,15 +117,12 @@ class ChangeList {
   }
 
   void add_offload() {
-    const Value* plans = study_.find("plans");
-    if (plans == nullptr || plans->items.empty()) return;
-    const Value& plan = plans->items.front();
-    const std::string& policy = plan.is_map() ? plan.entries.front().key : plan.text;
-    if (!has_option(policy, "offload")) return;
-    const Value* own = plan.is_map() ? plan.entries.front().value.find("offload") : nullptr;
+    const FirstPlan plan = first_plan_of(study_);
+    if (!has_option(plan.policy, "offload")) return;
+    const Value* own = plan.options == nullptr ? nullptr : plan.options->find("offload");
     const std::string own_text = own == nullptr ? "none" : own->text;
     for (const char* offload : {"auto", "1.0", "none"}) {
-      const std::string path = fmt::format("plans.{}.offload", policy);
+      const std::string path = fmt::format("plans.{}.offload", plan.policy);
       if (offload != own_text) all_.push_back({path, {assignment(path, offload)}});
     }
   }
@@ -302,6 +313,19 @@ Value study_of_run(const Study& study, std::size_t point, std::size_t plan) {
 std::vector<StudyChange> possible_changes(const Value& study, const PointSpec& spec, const Catalog& catalog,
                                           std::int64_t tokens_held) {
   return ChangeList(study, spec, catalog, tokens_held).all();
+}
+
+std::optional<StudyChange> quicker_search(const Value& study) {
+  const FirstPlan plan = first_plan_of(study);
+  if (!has_option(plan.policy, "search")) return std::nullopt;
+  if (plan.options != nullptr && plan.options->is_map()) {
+    const auto& options = plan.options->entries;
+    if (std::any_of(options.begin(), options.end(), [](const auto& option) { return option.key != "offload"; })) {
+      return std::nullopt;
+    }
+  }
+  const std::string path = fmt::format("plans.{}.search", plan.policy);
+  return StudyChange{path, {assignment(path, "quick")}};
 }
 
 namespace {

@@ -232,8 +232,10 @@ PlanningContext with_capacity(PlanningContext context, std::int64_t capacity) {
 class BestPlan final : public Planner {
  public:
   BestPlan(const PoolFit& pool, const BalanceOptions& options, const MakeAlgorithm& make_algorithm, PlanSearch search)
-      : context_(search == PlanSearch::all ? in_any_way(pool.context()) : pool.context()),
+      : is_quick_(search == PlanSearch::quick),
+        context_(search == PlanSearch::own ? pool.context() : in_any_way(pool.context())),
         full_(context_, options, make_algorithm, search, pool.position()) {
+    if (is_quick_) return;
     constexpr std::int64_t least_part = 32;
     const bool asks = Effort{context_.ranks}.asks_others();  // in some batch
     for (std::int64_t part = 2; asks && part <= least_part; part *= 2) {
@@ -249,7 +251,7 @@ class BestPlan final : public Planner {
 
   Plan plan(const Batch& batch, std::int64_t step) const override {
     if (batch.sequences.empty()) return full_.algorithm().plan(batch, step);
-    const Effort effort{std::ssize(batch.sequences) + context_.ranks};
+    const Effort effort{std::ssize(batch.sequences) + context_.ranks, is_quick_};
     const OrderedBatch ordered(batch, step);
     Contest contest(context_, effort);
     full_.propose(ordered, effort, contest);
@@ -303,6 +305,7 @@ class BestPlan final : public Planner {
     }
   }
 
+  bool is_quick_;
   PlanningContext context_;
   PlanningContext one_way_;  // with in_one_way_
   Proposers full_;

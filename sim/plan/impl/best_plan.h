@@ -11,10 +11,10 @@ namespace hdpsim {
 
 /// Whose plans compete.
 enum class PlanSearch {
-  none,  ///< Algorithm 2 of ByteScale alone.
-  own,   ///< The same, our constructions and static meshes.
-  all,   ///< The same with groups that choose how they share (MicroBatch::exchange) and, for small batches on small
-         ///< pools, the plans of all other policies.
+  none,   ///< Algorithm 2 of ByteScale alone.
+  own,    ///< The same, our constructions and static meshes.
+  quick,  ///< The same, but few of each, with groups that choose how they share (MicroBatch::exchange).
+  all,    ///< `own` with such groups and, for small batches on small pools, the plans of all other policies.
 };
 
 /// Makes the planner of ByteScale's Algorithm 2 for a pool.
@@ -22,8 +22,8 @@ using MakeAlgorithm = std::function<std::unique_ptr<Planner>(const PlanningConte
 
 /// The best of many plans of a batch: of Algorithm 2; of widened rings and of even waves (BalanceCandidate), on single
 /// ranks and on groups of neighbouring ranks that act as one rank; of hdp-naive and static meshes; and of the other
-/// policies; for small batches also of all of them with a half, a quarter, ... of the capacity, as far as that helps. The
-/// work model, which knows a plan's time within a few percent once it knows the order of passes
+/// policies; for small batches also of all of them with a half, a quarter, ... of the capacity, as far as that helps.
+/// The work model, which knows a plan's time within a few percent once it knows the order of passes
 /// (PlanningContext::seconds_in_order), sorts out all but a few, of which a simulated step decides
 /// (PlanningContext::simulated_seconds). Of larger batches the work model decides, after a check of the micro-batches
 /// of the rank that ends last, simulated alone.

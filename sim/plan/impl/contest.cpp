@@ -15,6 +15,7 @@ namespace {
 // other.
 constexpr double slack_of_rings = 0.12;
 constexpr double slack_of_waves = 0.6;
+constexpr double quick_slack = 0.2;
 constexpr double slack_in_order = 0.15;     // once it does
 constexpr double slack_of_the_last = 0.02;  // where no more than a few are simulated
 constexpr std::size_t the_last = 3;
@@ -80,10 +81,13 @@ Plan with_one_way(Plan plan, std::optional<KeyExchange> way) {
 Contest::Contest(const PlanningContext& context, const Effort& effort)
     : context_(context),
       in_waves_(context.stages > 1 || context.expert_ranks > 1),
+      is_quick_(effort.is_quick),
       simulates_(context.simulated_seconds && effort.simulates()),
       simulates_the_last_(context.simulated_seconds && !simulates_ && effort.simulates_the_last()),
       slack_(simulates_ ? (in_waves_ ? slack_of_waves : slack_of_rings) : 0),
-      most_simulated_(in_waves_ ? effort.on_stages(context.stages).times(20, 60) : effort.times(10)) {}
+      most_simulated_(in_waves_ ? effort.on_stages(context.stages).times(20, 60) : effort.times(10)) {
+  if (effort.is_quick) slack_ = std::min(slack_, quick_slack);
+}
 
 void Contest::enter(Plan plan) {
   if (update_count(plan) > 1) return;  // it trains otherwise
@@ -94,7 +98,7 @@ void Contest::enter(Plan plan) {
   const double seconds = estimate(plan);
   if (!entries_.empty() && (tokens_held(plan) > context_.capacity || seconds >= limit())) return;
   const bool is_priced = knows_its_price(plan);
-  if (!simulates_ && !is_priced) return;
+  if ((!simulates_ || is_quick_) && !is_priced) return;
   if (!simulates_) return enter_checked(std::move(plan), seconds);
   if (is_known(plan, seconds)) return;
   if (is_priced) shortest_ = std::min(shortest_, seconds);
@@ -158,9 +162,10 @@ void Contest::put_in_order() {
 Plan Contest::take() {
   if (simulates_ && context_.seconds_in_order) put_in_order();
   std::stable_sort(entries_.begin(), entries_.end(), is_shorter);
-  if (simulates_ || simulates_the_last_) simulate();
+  if (is_quick_ || !(simulates_ || simulates_the_last_)) return std::move(entries_.front().plan);
+  simulate();
   Entry& best = *std::min_element(entries_.begin(), entries_.end(), is_shorter);
-  if (simulates_ || simulates_the_last_) try_one_way(best);
+  try_one_way(best);
   return std::move(best.plan);
 }
 

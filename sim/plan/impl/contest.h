@@ -11,20 +11,21 @@ namespace hdpsim {
 
 /// How much a search for the best plan tries, which is less for larger batches and pools.
 struct Effort {
-  std::int64_t size;  ///< Sequences and ranks.
+  std::int64_t size;      ///< Sequences and ranks.
+  bool is_quick = false;  ///< A little of everything: what is compared needs no more.
 
   /// How often something is tried whose time grows with the size: `often` times at 4,096, for smaller sizes up to
   /// `most` times, at least twice.
   [[nodiscard]] std::int64_t times(std::int64_t often, std::int64_t most) const {
-    return std::clamp<std::int64_t>(often * small / size, 2, most);
+    return std::clamp<std::int64_t>(often * small / size, 2, is_quick ? few : most);
   }
   [[nodiscard]] std::int64_t times(std::int64_t most) const { return times(most, most); }
   /// Of what grows with the passes of pipelines.
-  [[nodiscard]] Effort on_stages(std::int64_t stages) const { return {size * stages}; }
+  [[nodiscard]] Effort on_stages(std::int64_t stages) const { return {size * stages, is_quick}; }
   /// Whether the policies of others make plans, some of which take much longer than ours.
-  [[nodiscard]] bool asks_others() const { return size <= small; }
+  [[nodiscard]] bool asks_others() const { return !is_quick && size <= small; }
   /// Whether also those that take much longer do where they seldom find more.
-  [[nodiscard]] bool asks_all_others() const { return size <= small / 32; }
+  [[nodiscard]] bool asks_all_others() const { return !is_quick && size <= small / 32; }
   /// Whether simulated steps decide.
   [[nodiscard]] bool simulates() const { return size <= 4 * small; }
   /// Whether they decide between the last few.
@@ -32,6 +33,7 @@ struct Effort {
 
  private:
   static constexpr std::int64_t small = 4096;
+  static constexpr std::int64_t few = 3;
 };
 
 /// Plans of one batch that compete. Keeps those that may be the best.
@@ -72,6 +74,7 @@ class Contest {
 
   const PlanningContext& context_;
   bool in_waves_;
+  bool is_quick_;
   bool simulates_;
   bool simulates_the_last_;
   double slack_;  ///< By how much the work model may be wrong about which of two plans is shorter.

@@ -196,13 +196,14 @@ PolicyKind hdp_balance_policy() {
       {{"auto", std::optional<PlanSearch>{}},
        {"none", PlanSearch::none},
        {"own", PlanSearch::own},
+       {"quick", PlanSearch::quick},
        {"all", PlanSearch::all}},
       at(&BalancePolicy::search),
       "whose plans compete, in a simulated step: those of the algorithm alone (`none`), of other constructions and "
       "static meshes, too (`own`), of every other policy, too, for small batches (`all`), and then each group shares a "
-      "sequence in the way that takes it least, of those for which devices have room; `auto`: `all`, or `none` where "
-      "an "
-      "option of the algorithm is stated");
+      "sequence in the way that takes it least, of those for which devices have room; `quick`: as `all` with few plans "
+      "of each kind and none of others, for plans that are only compared; `auto`: `all`, or `none` where an option of "
+      "the algorithm is stated");
   keys.number("margin", {0, 1}, at(&BalancePolicy::margin),
               "the share by which the times of two plans must differ to count as different: the work model knows no "
               "better");

@@ -102,6 +102,34 @@ TEST_CASE("advice does not depend on the number of threads", "[advice]") {
   CHECK(text(advised.of(0, 1)) == text(advised.of(0, 3)));
 }
 
+TEST_CASE("a quick search finds the changes that a full one of every change finds", "[advice]") {
+  const Words study = {"data.steps=1", "mesh={tp: 4, pp: 2, capacity: 16Ki}"};
+  const auto with = [&](const char* plan) {
+    Words words = study;
+    words.emplace_back(plan);
+    return words;
+  };
+  const Advised quick(with("plans=[hdp-balance]"));
+  const Advised full(with("plans=[{hdp-balance: {search: all}}]"));
+  REQUIRE(quicker_search(study_of_run(quick.study(), 0, 0)));
+  REQUIRE_FALSE(quicker_search(study_of_run(full.study(), 0, 0)));
+  const std::vector<Advice> found = quick.of(0);
+  const std::vector<Advice> all = full.of(0);
+  REQUIRE(all.size() >= 3);
+  std::size_t missed = 0;
+  for (const Advice& advice : all) {
+    const auto is_same = [&](const Advice& other) { return other.changes == advice.changes; };
+    const auto same = std::find_if(found.begin(), found.end(), is_same);
+    if (same == found.end()) {
+      ++missed;
+      continue;
+    }
+    CHECK(same->step_time == advice.step_time);
+  }
+  CHECK(missed <= all.size() / 4);
+  CHECK(*found[0].gain == Approx(*all[0].gain).margin(0.02));
+}
+
 TEST_CASE("what is advised for a model with experts is possible, and takes as long as it says", "[advice]") {
   const Advised advised({"cluster={preset: h100-rail, gpus: 32}", "model={preset: mixtral-8x7b}",
                          "profile=h100-published", "mesh={tp: 8, capacity: 16Ki}", "plans=[static]", "data.steps=1"});
