@@ -216,8 +216,16 @@ std::string formatted(const std::vector<WrittenResult>& results, Format format) 
   return results_table(results);
 }
 
+void refuse_trace_options(const CompareTraceOptions& trace) {
+  if (trace.plan.empty() && trace.step < 0 && trace.trace_steps == 0 && trace.set.empty()) return;
+  throw InputError(
+      "--plan, --step, --trace-steps and --set are for a trace of PyTorch's profiler compared with a study",
+      "name the traces, then the study: hdpsim compare trace.json.gz study.yaml");
+}
+
 // Folders of hdpsim study, the first of which the others are compared with.
 int compare_results(const CompareOptions& options, const Session& session) {
+  refuse_trace_options(options.trace);
   if (options.paths.size() == 1) {
     throw InputError(Position{options.paths[0], 0, 0}, "one result has nothing to be compared with",
                      "name the folders of two studies or more");
@@ -240,17 +248,17 @@ int compare_results(const CompareOptions& options, const Session& session) {
 }
 
 int compare_command(const CompareOptions& options, const Session& session) {
+  if (std::any_of(options.paths.begin(), options.paths.end(), holds_result)) return compare_results(options, session);
   if (const auto paths = traces_and_study(options.paths); !paths.empty()) {
     if (!options.out.empty()) throw InputError("--out is for timelines: of a trace and a study only the text is known");
     return compare_trace(paths, options.trace, options.format, session);
   }
-  if (!options.trace.plan.empty() || options.trace.step >= 0 || options.trace.trace_steps > 0 ||
-      !options.trace.set.empty()) {
-    throw InputError(
-        "--plan, --step, --trace-steps and --set are for a trace of PyTorch's profiler compared with a study",
-        "name the traces, then the study: hdpsim compare trace.json.gz study.yaml");
+  refuse_trace_options(options.trace);
+  for (const std::string& path : options.paths) {
+    if (options.paths.size() == 1 || !std::filesystem::is_directory(path)) continue;
+    throw InputError(Position{path, 0, 0}, "there is no result.json in this folder",
+                     "hdpsim study STUDY --out FOLDER writes it; a folder of hdpsim execute is compared alone");
   }
-  if (std::any_of(options.paths.begin(), options.paths.end(), holds_result)) return compare_results(options, session);
   const std::vector<TimelineSet> sets = find_timelines(options.paths);
   if (any_is_coarse(sets)) {
     if (!options.out.empty())

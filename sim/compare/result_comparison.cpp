@@ -218,8 +218,9 @@ std::string key_lines(const WrittenResult& first, const WrittenResult& other) {
   for (const ChangedKey& key : changed_keys(first, other)) {
     text += fmt::format("  {}: {} -> {}\n", key.path, stated(key.first), stated(key.here));
   }
-  const std::string versions[] = {text_in(&first.content, "hdpsim"), text_in(&other.content, "hdpsim")};
-  if (versions[0] != versions[1]) text += fmt::format("  made by hdpsim {} -> {}\n", versions[0], versions[1]);
+  const std::string before = text_in(&first.content, "hdpsim");
+  const std::string after = text_in(&other.content, "hdpsim");
+  if (before != after) text += fmt::format("  made by hdpsim {} -> {}\n", before, after);
   return fmt::format("from {} to {}, {}\n{}", first.name, other.name,
                      text.empty() ? "no key of the study differs" : "keys of the study that differ:", text);
 }
@@ -286,9 +287,21 @@ std::string results_table(const std::vector<WrittenResult>& results) {
   std::string text;
   for (std::size_t i = 1; i < results.size(); ++i) text += key_lines(results[0], results[i]);
   text += "\n" + lines.front();
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i % results.size() == 0) text += fmt::format("{}{}\n", i == 0 ? "" : "\n", title_of_block(rows[i]));
-    text += lines[i + 1];
+  std::vector<std::vector<std::string>> alone(results.size());
+  for (std::size_t block = 0; block < rows.size(); block += results.size()) {
+    const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(block);
+    const auto end = begin + std::ssize(results);
+    const auto has_run = [](const ComparedRun& row) { return row.run != nullptr; };
+    if (std::count_if(begin, end, has_run) == 1) {
+      alone[static_cast<std::size_t>(std::find_if(begin, end, has_run) - begin)].push_back(title_of_block(*begin));
+      continue;
+    }
+    text += title_of_block(*begin) + "\n";
+    for (std::size_t i = 0; i < results.size(); ++i) text += lines[block + i + 1];
+    text += "\n";
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!alone[i].empty()) text += fmt::format("only in {}: {}\n", results[i].name, joined(alone[i], "; "));
   }
   return text;
 }
