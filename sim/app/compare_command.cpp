@@ -237,11 +237,13 @@ int compare_results(const CompareOptions& options, const Session& session) {
   }
   const std::vector<WrittenResult> results = read_results(options.paths);
   if (!options.out.empty()) {
-    OutputFolder folder(options.out, {"comparison", session.command_line, {"results.json", "results.csv"}},
+    OutputFolder folder(options.out,
+                        {"comparison", session.command_line, {"results.json", "results.csv", "results.html"}},
                         &session.inputs);
     folder.remove_earlier();
     folder.write("results.json", results_json(results));
     folder.write("results.csv", results_csv(results));
+    folder.write("results.html", results_page(results));
   }
   print(formatted(results, options.format), options.format);
   return 0;
@@ -296,9 +298,9 @@ void add_compare_command(Command app, Session& session) {
   add_format(command, options.format);
   add_compare_trace(command, options.trace);
   command
-      .add_option(
-          "--out", options.out,
-          "Write comparison.json, families.csv, ranks.csv and comparison.html there, or results.json and results.csv")
+      .add_option("--out", options.out,
+                  "Write comparison.json, families.csv, ranks.csv and comparison.html there, or results.json, "
+                  "results.csv and results.html")
       .type_name("FOLDER");
   command.footer(
       "Traces whose ranges name steps and micro-batches (hdpsim.torch), and timelines without instructions, are\n"
@@ -311,9 +313,9 @@ void add_compare_command(Command app, Session& session) {
       "  hdpsim compare real --out difference\n"
       "  hdpsim compare rank0.json.gz rank1.json.gz my-study.yaml --plan static\n"
       "  hdpsim compare traces/rank0-step5.json.gz my-study.yaml --plan traces/plan-step5.json\n"
-      "  hdpsim study configs/studies/tiny.yaml --out two\n"
-      "  hdpsim study configs/studies/tiny.yaml --set mesh.tp=4 --out four\n"
-      "  hdpsim compare two four");
+      "  hdpsim study configs/studies/tiny.yaml --out tiny\n"
+      "  hdpsim study configs/studies/tiny.yaml --set mesh.capacity=16Ki --out wider\n"
+      "  hdpsim compare tiny wider");
 }
 
 }  // namespace hdpsim::app

@@ -85,10 +85,12 @@ std::string formatted(const DecisionResult& result, const Study& study, Format f
 
 void write_decision(const DecideOptions& options, const Session& session, const DecisionResult& result,
                     const Study& study) {
-  OutputFolder folder(options.out, {"decision", session.command_line, {"decision.json", "decision.csv"}},
+  OutputFolder folder(options.out,
+                      {"decision", session.command_line, {"decision.json", "decision.csv", "decision.html"}},
                       &session.inputs);
   folder.remove_earlier();
   folder.write("decision.csv", decision_csv(result));
+  folder.write("decision.html", decision_page(result));
   folder.write("decision.json", decision_json(result, study.resolved, version));
   tell_removed(folder);
 }
@@ -153,7 +155,8 @@ void add_decide_command(Command app, Session& session) {
   command.add_option("--prices", options.prices, "A file with prices and powers by the name of a cluster or device")
       .existing_file();
   add_set(command, options.overrides, "the study");
-  command.add_option("--out", options.out, "Write decision.json and decision.csv there").type_name("FOLDER");
+  command.add_option("--out", options.out, "Write decision.json, decision.csv and a page, decision.html, there")
+      .type_name("FOLDER");
   add_format(command, options.format);
   command.footer(
       "A file of prices: {hardware: {h100-rail: {price: 2.10 USD/GPU-hour, node_power: 10.2 kW}}, pue: 1.2}.\n"

@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <span>
 
 #include "sim/analysis/glossary.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/document/json.h"
+#include "sim/report/page/table_page.h"
 #include "sim/results/figure_table.h"
 #include "sim/results/result_files.h"
-#include "sim/results/table.h"
 
 namespace hdpsim {
 namespace {
@@ -212,17 +213,67 @@ std::string title_of_block(const ComparedRun& row) {
   return row.point.empty() ? row.plan : fmt::format("{}, {}", row.point, row.plan);
 }
 
-std::string key_lines(const WrittenResult& first, const WrittenResult& other) {
+// "keys that four states otherwise than tiny: mesh.tp 2 -> 4"
+std::string key_note(const WrittenResult& first, const WrittenResult& other) {
   const auto stated = [](const std::string& text) { return text.empty() ? std::string("not stated") : text; };
-  std::string text;
+  std::vector<std::string> texts;
   for (const ChangedKey& key : changed_keys(first, other)) {
-    text += fmt::format("  {}: {} -> {}\n", key.path, stated(key.first), stated(key.here));
+    texts.push_back(fmt::format("{}: {} -> {}", key.path, stated(key.first), stated(key.here)));
   }
   const std::string before = text_in(&first.content, "hdpsim");
   const std::string after = text_in(&other.content, "hdpsim");
-  if (before != after) text += fmt::format("  made by hdpsim {} -> {}\n", before, after);
-  return fmt::format("from {} to {}, {}\n{}", first.name, other.name,
-                     text.empty() ? "no key of the study differs" : "keys of the study that differ:", text);
+  if (before != after) texts.push_back(fmt::format("made by hdpsim {} -> {}", before, after));
+  return texts.empty() ? fmt::format("from {} to {} no key of the study differs", first.name, other.name)
+                       : fmt::format("from {} to {}: {}", first.name, other.name, joined(texts, "; "));
+}
+
+// By how much steps change, over the runs that both have.
+std::string lead_of_change(const std::vector<ComparedRun>& rows, const WrittenResult& first,
+                           const WrittenResult& other) {
+  std::vector<double> changes;
+  for (const ComparedRun& row : rows) {
+    const auto here = number_in(row.run, compared_figures()[0].path);
+    const auto before = number_in(row.first, compared_figures()[0].path);
+    if (row.result == &other && here && before && *before > 0) changes.push_back(*here / *before - 1);
+  }
+  if (changes.empty()) return fmt::format("{} and {} have no run of the same plan and point.", first.name, other.name);
+  const auto [least, most] = std::minmax_element(changes.begin(), changes.end());
+  const std::string range = *least == *most ? fmt::format("{:+.2f}%", 100 * *most)
+                                            : fmt::format("{:+.2f}% to {:+.2f}%", 100 * *least, 100 * *most);
+  return fmt::format("From {} to {} step times change by {}.", first.name, other.name, range);
+}
+
+/// What a table and a page say.
+TablePage page_of_results(const std::vector<WrittenResult>& results) {
+  const std::vector<ComparedRun> rows = compared_runs(results);
+  TablePage page;
+  page.title = "Results of studies";
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    if (i > 1) page.lead += " ";
+    page.lead += lead_of_change(rows, results[0], results[i]);
+    page.notes.push_back(key_note(results[0], results[i]));
+  }
+  ShownTable table{
+      "The same plan at the same point",
+      {"result", "step time", "change", "tokens/s", "change", "MFU", "device GB", "change of where the time goes"},
+      {}};
+  std::vector<std::vector<std::string>> alone(results.size());
+  for (std::size_t block = 0; block < rows.size(); block += results.size()) {
+    const std::span<const ComparedRun> all(&rows[block], results.size());
+    const auto has_run = [](const ComparedRun& row) { return row.run != nullptr; };
+    if (std::count_if(all.begin(), all.end(), has_run) == 1) {
+      const auto owner = std::find_if(all.begin(), all.end(), has_run) - all.begin();
+      alone[static_cast<std::size_t>(owner)].push_back(title_of_block(all[0]));
+      continue;
+    }
+    auto& group = table.groups.emplace_back(ShownTable::Group{title_of_block(all[0]), {}});
+    for (const ComparedRun& row : all) group.rows.push_back(text_row(row));
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!alone[i].empty()) page.notes.push_back(fmt::format("only in {}: {}", results[i].name, joined(alone[i], "; ")));
+  }
+  if (!table.groups.empty()) page.tables = {std::move(table)};
+  return page;
 }
 
 }  // namespace
@@ -279,31 +330,14 @@ std::vector<ChangedKey> changed_keys(const WrittenResult& first, const WrittenRe
 }
 
 std::string results_table(const std::vector<WrittenResult>& results) {
-  const std::vector<ComparedRun> rows = compared_runs(results);
-  std::vector<TextRow> cells = {
-      {"result", "step time", "change", "tokens/s", "change", "MFU", "device GB", "change of where the time goes"}};
-  for (const ComparedRun& row : rows) cells.push_back(text_row(row));
-  const std::vector<std::string> lines = aligned_lines(cells);
-  std::string text;
-  for (std::size_t i = 1; i < results.size(); ++i) text += key_lines(results[0], results[i]);
-  text += "\n" + lines.front();
-  std::vector<std::vector<std::string>> alone(results.size());
-  for (std::size_t block = 0; block < rows.size(); block += results.size()) {
-    const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(block);
-    const auto end = begin + std::ssize(results);
-    const auto has_run = [](const ComparedRun& row) { return row.run != nullptr; };
-    if (std::count_if(begin, end, has_run) == 1) {
-      alone[static_cast<std::size_t>(std::find_if(begin, end, has_run) - begin)].push_back(title_of_block(*begin));
-      continue;
-    }
-    text += title_of_block(*begin) + "\n";
-    for (std::size_t i = 0; i < results.size(); ++i) text += lines[block + i + 1];
-    text += "\n";
-  }
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (!alone[i].empty()) text += fmt::format("only in {}: {}\n", results[i].name, joined(alone[i], "; "));
-  }
+  const TablePage page = page_of_results(results);
+  std::string text = fmt::format("{}\n{}\n", page.lead, joined(page.notes, "\n"));
+  for (const ShownTable& table : page.tables) text += fmt::format("\n{}", table_text(table));
   return text;
+}
+
+std::string results_page(const std::vector<WrittenResult>& results) {
+  return table_page(page_of_results(results));
 }
 
 std::string results_csv(const std::vector<WrittenResult>& results) {

@@ -43,6 +43,8 @@ struct ChangedKey {
 
 /// For people: keys that differ, then a block for each plan and point with a line for each result.
 [[nodiscard]] std::string results_table(const std::vector<WrittenResult>& results);
+/// The same as a page.
+[[nodiscard]] std::string results_page(const std::vector<WrittenResult>& results);
 /// A row for each run that a result has.
 [[nodiscard]] std::string results_csv(const std::vector<WrittenResult>& results);
 /// Schema `hdpsim.result_comparison/1`.

@@ -55,7 +55,9 @@ class PlanSizeTrials {
     apply_overrides(changed, {fmt::format("cluster.gpus={}", gpus)}, problems);
     try {
       problems.throw_if_any();
-      return read_study(std::move(changed), catalog_);
+      Study study = read_study(std::move(changed), catalog_);
+      study.points.front().spec.uncertainty.reset();  // which resamples every run, and is not asked for here
+      return study;
     } catch (const InputError& error) {
       found_.refused[gpus] = error.diagnostics().sorted().front().message;
       return std::nullopt;

@@ -23,6 +23,8 @@ struct DecisionResult {
 
 /// For a person at a terminal: a row a run, or of a search the answer of each plan and what was simulated for it.
 [[nodiscard]] std::string decision_table(const DecisionResult& result);
+/// The same as a page, with days over GPUs as a chart where sizes were searched.
+[[nodiscard]] std::string decision_page(const DecisionResult& result);
 [[nodiscard]] std::string decision_csv(const DecisionResult& result);
 /// Schema `hdpsim.decision/1`; `study` is the resolved study, `version` that of the program.
 [[nodiscard]] std::string decision_json(const DecisionResult& result, const Value& study, std::string_view version);

@@ -157,7 +157,8 @@ TEST_CASE("results of studies are compared plan by plan, with the keys that diff
   here.run("study fast.yaml --out one");
   here.run("study fast.yaml --set mesh.capacity=128 --out two");
   here.run("compare one two --out difference");
-  CHECK(files_in(here.folder() / "difference") == std::vector<std::string>{"results.csv", "results.json"});
+  CHECK(files_in(here.folder() / "difference") ==
+        std::vector<std::string>{"results.csv", "results.html", "results.json"});
   CHECK(here.read("difference/results.csv") == here.run("compare one two --format csv").out);
   CHECK(here.read("difference/results.json") == here.run("compare one two --format json").out);
   const auto compared = nlohmann::json::parse(here.read("difference/results.json"));
@@ -172,8 +173,7 @@ TEST_CASE("results of studies are compared plan by plan, with the keys that diff
     CHECK(row["step_time_s_change"] == change);
     CHECK(row["attention_s"] == second[i]["breakdown_s"]["attention"]);
   }
-  CHECK_THAT(here.run("compare one two").out, Contains("from one to two, keys of the study that differ:\n"
-                                                       "  mesh.capacity: 64 -> 128\n"));
+  CHECK_THAT(here.run("compare one two").out, Contains("from one to two: mesh.capacity: 64 -> 128\n"));
 }
 
 TEST_CASE("what is compared with the result of a study is another one", "[compare]") {
