@@ -186,13 +186,15 @@ std::string tried_line(const PlanSizes& plan) {
 // answer may be in time, too.
 std::string unevenness(const PlanSizes& plan) {
   constexpr double visible = 1.01;
+  if (!plan.smallest.gpus) return "";
   const auto& sizes = plan.simulated;
+  const auto end = sizes.upper_bound(*plan.smallest.gpus);
   const auto is_worse = [&](const auto& small, const auto& large) {
     const auto& [less, more] = std::pair(small.second.training, large.second.training);
     return less && more && more->days > visible * less->days;
   };
-  const auto found = std::adjacent_find(sizes.begin(), sizes.end(), is_worse);
-  if (found == sizes.end() || !plan.smallest.gpus) return "";
+  const auto found = std::adjacent_find(sizes.begin(), end, is_worse);
+  if (found == end) return "";
   return fmt::format(
       "{} takes longer with {} GPUs than with {}: of sizes that were not simulated, a smaller one may be "
       "in time, too",
