@@ -32,10 +32,10 @@ void add_check_command(Command app, Session& session) {
   const Command command = app.add_subcommand("check", "List every problem of an input file, and do nothing else");
   CheckOptions& options = add_command(command, session, check_command);
   command
-      .add_option(
-          "FILE", options.file,
-          "A study, plan, cluster, model, profile, validation set, samples of kernels, file of lengths or steps of a "
-          "scheduler")
+      .add_option("FILE", options.file,
+                  "A study, plan, cluster, model, profile, validation set, samples of kernels, file of lengths or of "
+                  "prices, or "
+                  "steps of a scheduler")
       .required();
   command.add_option("--kind", options.kind, "What it is, if the file does not show it")
       .one_of(file_kind_names())

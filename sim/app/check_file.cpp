@@ -12,6 +12,7 @@
 #include "sim/base/text.h"
 #include "sim/cluster/cluster_config.h"
 #include "sim/cluster/topology_matrix.h"
+#include "sim/decide/prices.h"
 #include "sim/document/json_stream.h"
 #include "sim/model/model_config.h"
 #include "sim/model/parameters.h"
@@ -45,6 +46,12 @@ CheckedFile check_plan_file(const std::string& path) {
                       {}};
   if (plan->sequence_tokens.empty()) checked.notes.push_back("hdpsim execute refuses it: nothing would be trained");
   return checked;
+}
+
+std::string check_prices(const std::string& path) {
+  std::vector<std::string> names;
+  for (const auto& [name, price] : load_prices(path).hardware) names.push_back(name);
+  return fmt::format("prices of {}", joined(names, ", "));
 }
 
 // What its steps leave to a study or to options is no problem of the file.
@@ -170,6 +177,8 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
       return {check_scheduler(path), {}};
     case FileKind::samples:
       return {check_samples(path), {}};
+    case FileKind::prices:
+      return {check_prices(path), {}};
     case FileKind::lengths:
       break;
   }
@@ -179,8 +188,8 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
 }  // namespace
 
 const std::vector<std::string>& file_kind_names() {
-  static const std::vector<std::string> names = {"study",   "plan",       "cluster",   "model",  "profile",
-                                                 "lengths", "validation", "scheduler", "samples"};
+  static const std::vector<std::string> names = {"study",   "plan",       "cluster",   "model",   "profile",
+                                                 "lengths", "validation", "scheduler", "samples", "prices"};
   return names;
 }
 
@@ -195,6 +204,7 @@ std::optional<FileKind> kind_of_file(const std::string& path, const Value& docum
   if (has_any(document, {"plans", "data", "mesh", "sweep"})) return FileKind::study;
   if (has_any(document, {"model_type", "architectures", "hidden_size", "n_embd", "d_model"})) return FileKind::model;
   if (has_any(document, {"node", "tiers", "preset"})) return FileKind::cluster;
+  if (has_any(document, {"hardware"})) return FileKind::prices;
   if (has_any(document, {"provenance", "datasheet"})) return FileKind::profile;
   return std::nullopt;
 }

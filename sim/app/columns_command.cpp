@@ -1,6 +1,8 @@
 #include "sim/app/command.h"
 #include "sim/app/drift_figures.h"
 #include "sim/compare/comparison_figures.h"
+#include "sim/compare/result_comparison.h"
+#include "sim/decide/decision_figures.h"
 #include "sim/fit/fit_figures.h"
 #include "sim/replay/window_table.h"
 #include "sim/results/figure_page.h"
@@ -17,9 +19,16 @@ struct ColumnsOptions {
 };
 
 int print_columns(const ColumnsOptions& options, const Session& /*session*/) {
-  const std::vector<FigureSection> sections = {study_figures(),     replay_figures(),     tuning_figures(),
-                                               execution_figures(), comparison_figures(), validation_figures(),
-                                               fit_figures(),       drift_figures()};
+  const std::vector<FigureSection> sections = {study_figures(),
+                                               replay_figures(),
+                                               tuning_figures(),
+                                               decision_figures(),
+                                               execution_figures(),
+                                               comparison_figures(),
+                                               result_comparison_figures(),
+                                               validation_figures(),
+                                               fit_figures(),
+                                               drift_figures()};
   if (options.format == "schema") {
     print_bytes(result_schema());
   } else if (options.format == "markdown") {

@@ -13,6 +13,7 @@
 #include "sim/compare/comparison_output.h"
 #include "sim/compare/course_output.h"
 #include "sim/compare/plan_prediction.h"
+#include "sim/compare/result_comparison.h"
 #include "sim/compare/step_comparison.h"
 #include "sim/compare/timeline_sets.h"
 #include "sim/compare/trace_comparison.h"
@@ -203,16 +204,62 @@ int compare_coarse(const std::vector<TimelineSet>& sets, Format format) {
   return 0;
 }
 
+std::string formatted(const std::vector<WrittenResult>& results, Format format) {
+  switch (format) {
+    case Format::table:
+      break;
+    case Format::csv:
+      return results_csv(results);
+    case Format::json:
+      return results_json(results);
+  }
+  return results_table(results);
+}
+
+void refuse_trace_options(const CompareTraceOptions& trace) {
+  if (trace.plan.empty() && trace.step < 0 && trace.trace_steps == 0 && trace.set.empty()) return;
+  throw InputError(
+      "--plan, --step, --trace-steps and --set are for a trace of PyTorch's profiler compared with a study",
+      "name the traces, then the study: hdpsim compare trace.json.gz study.yaml");
+}
+
+// Folders of hdpsim study, the first of which the others are compared with.
+int compare_results(const CompareOptions& options, const Session& session) {
+  refuse_trace_options(options.trace);
+  if (options.paths.size() == 1) {
+    throw InputError(Position{options.paths[0], 0, 0}, "one result has nothing to be compared with",
+                     "name the folders of two studies or more");
+  }
+  for (const std::string& path : options.paths) {
+    if (holds_result(path)) continue;
+    throw InputError(Position{path, 0, 0}, "this is no result of hdpsim study, and others of these paths are",
+                     "compare what is of one kind");
+  }
+  const std::vector<WrittenResult> results = read_results(options.paths);
+  if (!options.out.empty()) {
+    OutputFolder folder(options.out,
+                        {"comparison", session.command_line, {"results.json", "results.csv", "results.html"}},
+                        &session.inputs);
+    folder.remove_earlier();
+    folder.write("results.json", results_json(results));
+    folder.write("results.csv", results_csv(results));
+    folder.write("results.html", results_page(results));
+  }
+  print(formatted(results, options.format), options.format);
+  return 0;
+}
+
 int compare_command(const CompareOptions& options, const Session& session) {
+  if (std::any_of(options.paths.begin(), options.paths.end(), holds_result)) return compare_results(options, session);
   if (const auto paths = traces_and_study(options.paths); !paths.empty()) {
     if (!options.out.empty()) throw InputError("--out is for timelines: of a trace and a study only the text is known");
     return compare_trace(paths, options.trace, options.format, session);
   }
-  if (!options.trace.plan.empty() || options.trace.step >= 0 || options.trace.trace_steps > 0 ||
-      !options.trace.set.empty()) {
-    throw InputError(
-        "--plan, --step, --trace-steps and --set are for a trace of PyTorch's profiler compared with a study",
-        "name the traces, then the study: hdpsim compare trace.json.gz study.yaml");
+  refuse_trace_options(options.trace);
+  for (const std::string& path : options.paths) {
+    if (options.paths.size() == 1 || !std::filesystem::is_directory(path)) continue;
+    throw InputError(Position{path, 0, 0}, "there is no result.json in this folder",
+                     "hdpsim study STUDY --out FOLDER writes it; a folder of hdpsim execute is compared alone");
   }
   const std::vector<TimelineSet> sets = find_timelines(options.paths);
   if (any_is_coarse(sets)) {
@@ -238,29 +285,37 @@ int compare_command(const CompareOptions& options, const Session& session) {
 
 void add_compare_command(Command app, Session& session) {
   const Command command = app.add_subcommand(
-      "compare", "Compare predictions with measurements: timelines by instruction, or traces with a study");
+      "compare",
+      "Compare predictions with measurements, by timelines or traces, or results of studies with each other");
   CompareOptions& options = add_command(command, session, compare_command);
   command
       .add_option(
           "PATH", options.paths,
           "The folder of hdpsim execute; or a predicted and a measured timeline; or more timelines of a plan; or "
-          "traces of PyTorch's profiler and a study of the same training")
+          "traces of PyTorch's profiler and a study of the same training; or folders of hdpsim study")
       .required()
       .existing_path();
   add_format(command, options.format);
   add_compare_trace(command, options.trace);
-  command.add_option("--out", options.out, "Write comparison.json, families.csv, ranks.csv and comparison.html there")
+  command
+      .add_option("--out", options.out,
+                  "Write comparison.json, families.csv, ranks.csv and comparison.html there, or results.json, "
+                  "results.csv and results.html")
       .type_name("FOLDER");
   command.footer(
       "Traces whose ranges name steps and micro-batches (hdpsim.torch), and timelines without instructions, are\n"
       "compared by rank, micro-batch and activity; other traces by activity alone. csv is the table of families, or\n"
       "of activities. The noise floor is what the runs of a step differ by: the medians of its even and of its odd\n"
-      "runs, subtracted; it is known for steps that were executed with --repeat.\n"
+      "runs, subtracted; it is known for steps that were executed with --repeat. Results of studies are compared with\n"
+      "the first of them, plan by plan at the same point; as the simulator is exact, so is every difference.\n"
       "Example:\n"
       "  hdpsim execute configs/studies/real.yaml --plan hdp-balance --repeat 5 --out real\n"
       "  hdpsim compare real --out difference\n"
       "  hdpsim compare rank0.json.gz rank1.json.gz my-study.yaml --plan static\n"
-      "  hdpsim compare traces/rank0-step5.json.gz my-study.yaml --plan traces/plan-step5.json");
+      "  hdpsim compare traces/rank0-step5.json.gz my-study.yaml --plan traces/plan-step5.json\n"
+      "  hdpsim study configs/studies/tiny.yaml --out tiny\n"
+      "  hdpsim study configs/studies/tiny.yaml --set mesh.capacity=16Ki --out wider\n"
+      "  hdpsim compare tiny wider");
 }
 
 }  // namespace hdpsim::app

@@ -3,12 +3,12 @@
 #include <filesystem>
 
 #include "sim/app/command.h"
-#include "sim/app/resumable.h"
+#include "sim/app/finished_runs.h"
+#include "sim/app/signals.h"
 #include "sim/report/explanation_text.h"
 #include "sim/run/best_static.h"
 #include "sim/run/explain.h"
 #include "sim/run/ordered_work.h"
-#include "sim/run/runner.h"
 
 namespace hdpsim::app {
 namespace {
@@ -32,24 +32,6 @@ ExplainChoice choice_of(const ExplainOptions& options) {
   return {std::stoll(first), slash == std::string::npos ? "" : text.substr(slash + 1), options.step};
 }
 
-// Takes the runs that the study has left in the folder and simulates missing ones again. Those of one point are
-// compared with its best static mesh.
-std::optional<std::vector<Run>> runs_of(const Study& study, const std::filesystem::path& folder, Catalog& catalog,
-                                        std::int64_t point) {
-  Journal journal = Journal::read(folder / journal_name, runs_title(), damage_notes("simulated again"));
-  ProgressDisplay display;
-  const RunnerOptions how{.jobs = one_a_processor(),
-                          .journal = &journal,
-                          .version = version,
-                          .stop = is_stopped,
-                          .report = [&](const Progress& progress) { display.show(progress); }};
-  auto runs = run_study(study, how);
-  if (!runs || !compare_with_best_static(study, catalog, how, *runs, static_cast<std::size_t>(point))) {
-    return std::nullopt;
-  }
-  return runs;
-}
-
 int explain_command(const ExplainOptions& options, const Session& session) {
   const std::filesystem::path folder = options.folder;
   Catalog catalog(session.data_folder);
@@ -58,7 +40,9 @@ int explain_command(const ExplainOptions& options, const Session& session) {
   (void)chosen_plans(study, choice);  // before anything is simulated
 
   catch_stop_signals();
-  const auto runs = runs_of(study, folder, catalog, choice.point);
+  const auto runs = finished_runs(study, folder, [&](const RunnerOptions& how, std::vector<Run>& found) {
+    return compare_with_best_static(study, catalog, how, found, static_cast<std::size_t>(choice.point));
+  });
   if (!runs) return stopped_exit();
   ProgressDisplay display;
   const AdviceOptions how{

@@ -8,6 +8,7 @@
 
 #include "sim/analysis/glossary.h"
 #include "sim/cluster/cluster_config.h"
+#include "sim/decide/prices.h"
 #include "sim/document/key_schema.h"
 #include "sim/profile/profile_file.h"
 #include "sim/validate/validation_set.h"
@@ -50,7 +51,7 @@ struct Reference {
 };
 
 const Reference& reference_of(KeyedFile file) {
-  static const std::array<Reference, 4> all = {{
+  static const std::array<Reference, 5> all = {{
       {"study", "Keys of a study",
        "Written by `hdpsim keys --format markdown` from the declarations that the reader uses; "
        "[README.md](README.md) says more\nof some. Below `plans` stand the policies with their options, at the end the "
@@ -67,6 +68,9 @@ const Reference& reference_of(KeyedFile file) {
       {"profile", "Fields of a device profile",
        "Written by `hdpsim keys --of profile --format markdown` from the list by which profiles are read and written.",
        "A device profile of hdpsim", profile_keys},
+      {"prices", "Keys of a file of prices",
+       "Written by `hdpsim keys --of prices --format markdown` from the declarations that the reader uses.",
+       "Prices for hdpsim decide", [] { return price_keys(); }},
   }};
   return all.at(static_cast<std::size_t>(file));
 }
@@ -103,7 +107,8 @@ std::string evidence_glossary() {
 const std::vector<std::string>& keyed_file_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const KeyedFile file : {KeyedFile::study, KeyedFile::cluster, KeyedFile::validation, KeyedFile::profile}) {
+    for (const KeyedFile file :
+         {KeyedFile::study, KeyedFile::cluster, KeyedFile::validation, KeyedFile::profile, KeyedFile::prices}) {
       all.emplace_back(reference_of(file).name);
     }
     return all;
@@ -115,6 +120,7 @@ std::vector<StudyKey> keys_of(KeyedFile file) {
   if (file == KeyedFile::study) return all_study_keys();
   static const std::vector<KeyText> of_profile = profile_keys();
   if (file == KeyedFile::profile) return collected(of_profile);
+  if (file == KeyedFile::prices) return collected(price_keys());
   return collected(file == KeyedFile::cluster ? cluster_keys() : validation_keys());
 }
 

@@ -10,8 +10,8 @@
 namespace hdpsim::app {
 
 /// The files whose keys are declared.
-enum class KeyedFile : std::uint8_t { study, cluster, validation, profile };
-/// Their names, in the order of the enumeration: `study`, `cluster`, `validation`, `profile`.
+enum class KeyedFile : std::uint8_t { study, cluster, validation, profile, prices };
+/// Their names, in the order of the enumeration: `study`, `cluster`, ...
 [[nodiscard]] const std::vector<std::string>& keyed_file_names();
 
 /// All declared keys of a file that have a sentence, those of maps after their map. A `*` in a path stands for a name

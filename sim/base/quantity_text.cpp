@@ -20,13 +20,14 @@ struct Unit {
   double scale;
 };
 
-constexpr std::array<Unit, 7> count_units{{{"Ki", 1024.0},
+constexpr std::array<Unit, 8> count_units{{{"Ki", 1024.0},
                                            {"Mi", 1048576.0},
                                            {"Gi", 1073741824.0},
                                            {"Ti", 1099511627776.0},
                                            {"k", 1e3},
                                            {"M", 1e6},
-                                           {"G", 1e9}}};
+                                           {"G", 1e9},
+                                           {"T", 1e12}}};
 constexpr std::array<Unit, 8> time_units{
     {{"ps", 1.0}, {"ns", 1e3}, {"us", 1e6}, {"µs", 1e6}, {"ms", 1e9}, {"s", 1e12}, {"min", 60e12}, {"h", 3600e12}}};
 constexpr std::array<Unit, 9> long_time_units{{{"us", 1e-6},

@@ -16,5 +16,6 @@ extern const std::string_view replay_js;
 extern const std::string_view comparison_js;
 extern const std::string_view validation_js;
 extern const std::string_view tuning_js;
+extern const std::string_view tables_js;
 
 }  // namespace hdpsim::page_files

@@ -16,26 +16,11 @@ const RunInfo& info_of(const Row& row) {
   return row.run->info;
 }
 
-// The paths of the sweep are the same for all runs of a study.
-void write_key_names(const std::vector<Run>& runs, TableSink& sink) {
-  sink.text("point");
-  if (!runs.empty()) {
-    for (const auto& coordinate : runs.front().info.coordinates) sink.text(coordinate.path);
-  }
-  sink.text("plan");
-}
-
-void write_key(const RunInfo& info, TableSink& sink) {
-  sink.count(static_cast<std::int64_t>(info.point));
-  for (const auto& coordinate : info.coordinates) sink.value(coordinate.value);
-  sink.text(info.plan);
-}
-
 template <class Row>
 void write_rows(const std::vector<Run>& runs, const FigureTable<Row>& figures, const std::vector<Row>& rows,
                 TableSink& sink) {
   const std::vector<std::size_t> columns = figures.columns_of(rows);
-  write_key_names(runs, sink);
+  write_key_names(runs.empty() ? RunInfo{} : runs.front().info, sink);
   figures.write_names(columns, sink);
   sink.end_row();
   for (const Row& row : rows) {
@@ -91,6 +76,19 @@ void write_timing(const std::vector<Run>& runs, TableSink& sink) {
 }
 
 }  // namespace
+
+// The paths of the sweep are the same for all runs of a study.
+void write_key_names(const RunInfo& any, TableSink& sink) {
+  sink.text("point");
+  for (const auto& coordinate : any.coordinates) sink.text(coordinate.path);
+  sink.text("plan");
+}
+
+void write_key(const RunInfo& info, TableSink& sink) {
+  sink.count(static_cast<std::int64_t>(info.point));
+  for (const auto& coordinate : info.coordinates) sink.value(coordinate.value);
+  sink.text(info.plan);
+}
 
 const std::vector<std::string>& result_table_names() {
   static const std::vector<std::string> names = {"runs", "steps", "ranks", "links", "memory", "timing"};

@@ -24,6 +24,11 @@ enum class ResultTable {
 /// The names of the tables in the order of ResultTable: "runs", "steps", ...
 [[nodiscard]] const std::vector<std::string>& result_table_names();
 
+/// The names of the columns with which every row begins, `point`, a path of the sweep each, `plan`, ...
+void write_key_names(const RunInfo& any, TableSink& sink);
+/// ... and what they have for a run.
+void write_key(const RunInfo& info, TableSink& sink);
+
 /// Writes a table of the runs. Times are seconds.
 void write_table(ResultTable table, const std::vector<Run>& runs, TableSink& sink);
 

@@ -8,8 +8,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::string_view result_schema_name = "hdpsim.result/1";
-
 // A run has its figures unless it was refused.
 Json run_schema() {
   Json schema = run_figures().schema();
@@ -45,11 +43,11 @@ void write_results(OutputFolder& folder, const Study& study, const std::vector<R
   for (std::size_t i = 0; i < tables.size(); ++i) {
     folder.write(tables[i] + ".csv", table_csv(static_cast<ResultTable>(i), runs));
   }
-  folder.write("result.json", result_json(study.resolved, version, runs));
+  folder.write(result_file, result_json(study.resolved, version, runs));
 }
 
 std::vector<std::string> result_file_names() {
-  std::vector<std::string> names = {"study.yaml", "result.json", "report.html"};
+  std::vector<std::string> names = {"study.yaml", result_file, "report.html"};
   for (const std::string& table : result_table_names()) names.push_back(table + ".csv");
   return names;
 }

@@ -10,7 +10,10 @@
 
 namespace hdpsim {
 
-/// The whole result, schema `hdpsim.result/1`: `study` is the resolved study, `version` that of the program.
+inline constexpr std::string_view result_schema_name = "hdpsim.result/1";
+inline constexpr char result_file[] = "result.json";
+
+/// The whole result, schema result_schema_name: `study` is the resolved study, `version` that of the program.
 [[nodiscard]] std::string result_json(const Value& study, std::string_view version, const std::vector<Run>& runs);
 
 /// Its JSON schema: configs/schemas/result.schema.json.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 
 #include "sim/document/key_table.h"
@@ -205,29 +204,6 @@ void read_space(const Value& space, TuneOptions& options, Diagnostics& diagnosti
   }
 }
 
-// "2.10 USD/GPU-hour"
-std::optional<Price> price_of(std::string_view text) {
-  Price price;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price.amount);
-  if (error != std::errc{} || !(price.amount > 0 && price.amount <= 1e9)) return std::nullopt;
-  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
-  constexpr std::string_view suffix = "/GPU-hour";
-  if (unit.size() != 3 + suffix.size() || !unit.ends_with(suffix)) return std::nullopt;
-  price.currency = unit.substr(0, 3);
-  const bool letters =
-      std::all_of(price.currency.begin(), price.currency.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-  return letters ? std::optional(price) : std::nullopt;
-}
-
-void read_price(const Value& value, TuneOptions& options, Diagnostics& diagnostics) {
-  options.price = price_of(value.text);
-  if (options.price) return;
-  diagnostics.error(value.position,
-                    fmt::format("the price \"{}\" is not a positive amount of money a GPU-hour", value.text),
-                    "write price: 2.10 USD/GPU-hour");
-}
-
 const KeyTable<TuneOptions>& tune_table() {
   static const auto made = [] {
     KeyTable<TuneOptions> keys("the tuning");
@@ -239,10 +215,14 @@ const KeyTable<TuneOptions>& tune_table() {
              read_space);
     keys.word("objective", "objective", {{"time", TuneObjective::time}, {"cost", TuneObjective::cost}},
               at(&TuneOptions::objective), "the shortest step, or the fewest GPU-hours a step");
-    KeyShape price = shape_of(KeyShape::Kind::text);
-    price.unit = "an amount of money a GPU-hour";
-    keys.add({"price", price, "", "what an hour of one GPU costs: `2.10 USD/GPU-hour`", {.otherwise = "none"}},
-             read_price);
+    keys.add({"price",
+              price_shape(gpu_hour),
+              "",
+              "what an hour of one GPU costs: `2.10 USD/GPU-hour`",
+              {.otherwise = "none"}},
+             [](const Value& value, TuneOptions& options, Diagnostics& diagnostics) {
+               options.price = read_price(value, gpu_hour, diagnostics);
+             });
     keys.count("keep", {1, most_kept}, at(&TuneOptions::keep), "candidates that are compared over all steps",
                {.unit = "candidates"});
     return keys;

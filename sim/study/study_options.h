@@ -9,6 +9,7 @@
 #include "sim/base/id.h"
 #include "sim/base/units.h"
 #include "sim/document/key.h"
+#include "sim/study/price.h"
 
 namespace hdpsim {
 
@@ -56,12 +57,6 @@ struct ReplayOptions {
 /// Reads `replay: {window: 50, threshold: 1.1, worst: 3}`. All problems are reported.
 [[nodiscard]] ReplayOptions read_replay(const Value& replay, Diagnostics& diagnostics);
 
-/// The price of one GPU-hour.
-struct Price {
-  double amount = 0;
-  std::string currency;  ///< Three letters: "USD".
-};
-
 enum class TuneObjective {
   time,  ///< The shortest step.
   cost,  ///< The fewest GPU-hours per step.
@@ -76,8 +71,8 @@ struct TuneOptions {
   };
   std::vector<Dimension> space;  ///< As stated; missing paths have defaults of their own.
   TuneObjective objective = TuneObjective::time;
-  std::optional<Price> price{};
-  std::int64_t keep = 5;  ///< Number of candidates that are compared over all steps.
+  std::optional<Price> price{};  ///< Of a GPU-hour.
+  std::int64_t keep = 5;         ///< Number of candidates that are compared over all steps.
 };
 
 /// The keys of `tune`.

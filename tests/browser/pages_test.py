@@ -187,6 +187,25 @@ class Pages(unittest.TestCase):
         self.assertIn('<p class="lead">The best of ', text)
         self.assertIn('id="plans-title">The best of each plan', text)
 
+    def test_decision_names_the_cheapest_run_and_the_fewest_gpus(self):
+        self.hdpsim("decide", TINY, "--tokens", "1G", "--out", "decided")
+        text = self.open("decided/decision.html")
+        self.check_tables(text, 1)
+        self.assertIn('<p class="lead">1.00G tokens are cheapest with hdp-balance at ', text)
+        self.hdpsim("decide", TINY, "--tokens", "100G", "--days", "20", "--out", "searched")
+        text = self.open("searched/decision.html")
+        self.check_tables(text, 2)  # the answers, and the sizes below the chart
+        self.assertEqual(self.charts, 1)
+        self.assertIn('<p class="lead">The fewest GPUs for 100G tokens in 20 days are ', text)
+
+    def test_results_stand_beside_the_first(self):
+        self.tiny("before", "data.steps=1")
+        self.tiny("after", "data.steps=1", "mesh.capacity=16Ki")
+        self.hdpsim("compare", "before", "after", "--out", "changed")
+        text = self.open("changed/results.html")
+        self.check_tables(text, 1)
+        self.assertIn('<p class="lead">From before to after step times change by ', text)
+
     def test_comparison_says_how_far_the_prediction_is_off(self):
         # Steps of milliseconds on this processor: what a page shows of them does not hang on how fast it is.
         (self.folder / "tiny.json").write_text(json.dumps({

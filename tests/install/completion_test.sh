@@ -62,7 +62,7 @@ for shell in zsh fish; do
 done
 
 "$hdpsim" manual >hdpsim.1
-for command in study plan check trace calibrate comm execute compare cluster validate explain completion; do
+for command in study plan check trace calibrate comm execute compare cluster validate explain decide completion; do
   grep -q "^\.SS \"hdpsim $command" hdpsim.1 || fail "the manual page has no $command"
 done
 if command -v groff >/dev/null; then

@@ -166,7 +166,8 @@ def check_keys():
 
 
 def check_declarations():
-    printed = {f"{name}.schema.json": ["keys", "--of", name] for name in ("study", "cluster", "validation", "profile")}
+    printed = {f"{name}.schema.json": ["keys", "--of", name] for name in ("study", "cluster", "validation", "profile",
+                                                                             "prices")}
     printed["result.schema.json"] = ["columns"]
     for name, command in printed.items():
         declared = subprocess.run([hdpsim, *command, "--format", "schema"], capture_output=True, text=True, check=True)

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "tests/spec/workplace.h"
 #include "tests/support/catch.h"
@@ -149,6 +150,45 @@ TEST_CASE("what several plans or several runs cannot have is refused", "[compare
   refused("--plan static --plan static", "--plan names 'static' twice");
   refused("--plan static --repeat 2 --checkpoint kept", "--checkpoint belongs to one training");
   refused("--plan static --plan hdp-balance --checkpoint kept", "--checkpoint belongs to one training");
+}
+
+TEST_CASE("results of studies are compared plan by plan, with the keys that differ", "[compare]") {
+  const ComparedWorkplace here;
+  here.run("study fast.yaml --out one");
+  here.run("study fast.yaml --set mesh.capacity=128 --out two");
+  here.run("compare one two --out difference");
+  CHECK(files_in(here.folder() / "difference") ==
+        std::vector<std::string>{"results.csv", "results.html", "results.json"});
+  CHECK(here.read("difference/results.csv") == here.run("compare one two --format csv").out);
+  CHECK(here.read("difference/results.json") == here.run("compare one two --format json").out);
+  const auto compared = nlohmann::json::parse(here.read("difference/results.json"));
+  const auto first = nlohmann::json::parse(here.read("one/result.json"))["runs"];
+  const auto second = nlohmann::json::parse(here.read("two/result.json"))["runs"];
+  REQUIRE(compared["runs"].size() == 2 * first.size());
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const auto& row = compared["runs"][2 * i + 1];
+    CHECK(row["plan"] == first[i]["plan"]);
+    const double change =
+        second[i]["step_time_s"]["mean"].get<double>() - first[i]["step_time_s"]["mean"].get<double>();
+    CHECK(row["step_time_s_change"] == change);
+    CHECK(row["attention_s"] == second[i]["breakdown_s"]["attention"]);
+  }
+  CHECK_THAT(here.run("compare one two").out, Contains("from one to two: mesh.capacity: 64 -> 128\n"));
+}
+
+TEST_CASE("what is compared with the result of a study is another one", "[compare]") {
+  const ComparedWorkplace here;
+  here.run("study fast.yaml --out one");
+  CHECK_THAT(here.refusal("compare one"), Contains("one: error: one result has nothing to be compared with"));
+  CHECK_THAT(here.refusal("compare one configs"), Contains("configs: error: this is no result of hdpsim study"));
+  CHECK_THAT(here.refusal("compare one fast.yaml"), Contains("fast.yaml: error: this is no result of hdpsim study"));
+  CHECK_THAT(here.refusal("compare configs traces"), Contains("configs: error: there is no result.json"));
+  CHECK_THAT(here.refusal("compare one nowhere"), Contains("nowhere"));
+  CHECK_THAT(here.refusal("compare one one --plan static"), Contains("are for a trace"));
+  fs::create_directory(here.folder() / "other");
+  here.write("other/result.json", R"({"schema": "hdpsim.result/2"})");
+  CHECK_THAT(here.refusal("compare one other"),
+             Contains("other/result.json: error: this has the schema hdpsim.result/2"));
 }
 
 }  // namespace

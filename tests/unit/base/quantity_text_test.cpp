@@ -42,6 +42,7 @@ TEST_CASE("counts use all 64 bits, exactly, with either sign", "[quantity_text]"
   CHECK(parse_count("7Gi").value == std::int64_t{7} << 30);
   CHECK(parse_count("1Ti").value == std::int64_t{1} << 40);
   CHECK(parse_count("100M").value == 100'000'000);
+  CHECK(parse_count("1.5T").value == 1'500'000'000'000);
   CHECK(parse_count("3G").value == 3'000'000'000);
   CHECK(told(parse_count("5 K")) == "\"5 K\" can be read in two ways | write 5Ki (x 1024) or 5k (x 1000)");
 }

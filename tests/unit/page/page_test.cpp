@@ -31,7 +31,7 @@ TEST_CASE("a page may ask for nothing: its policy forbids it, and it names no ad
 
 TEST_CASE("every page has the common style, charts and parts, and its own script after them", "[page]") {
   for (const std::string_view script : {page_files::report_js, page_files::replay_js, page_files::comparison_js,
-                                        page_files::validation_js, page_files::tuning_js}) {
+                                        page_files::validation_js, page_files::tuning_js, page_files::tables_js}) {
     const std::string page = html_page("a page", script, "{}");
     std::size_t end = 0;
     for (const std::string_view part : {page_files::page_css, page_files::charts_js, page_files::parts_js, script}) {

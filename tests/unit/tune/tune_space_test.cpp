@@ -68,13 +68,12 @@ TEST_CASE("what is wrong with a tuning is told with the study's other problems",
                              "  objective: speed\n  keep: 0\n  kept: 1\n"
                              "replay: {window: 0, threshold: x}\n");
   CHECK(file.problems() ==
-        test::Problems{"13:11: 'data.context' cannot be tuned",
-                       "13:41: the values of 'mesh.tp' must be a list that is not empty",
-                       "13:53: the values of 'mesh.pp' must be a list that is not empty",
-                       "14:10: the price \"2 USD\" is not a positive amount of money a GPU-hour",
-                       "15:14: there is no objective 'speed'", "16:9: 'keep' is 0, it must be from 1 to 1000",
-                       "17:3: the tuning has no key 'kept'", "18:18: 'window' is 0, it must be from 1 to 1e+06",
-                       "18:32: \"x\" is not a number"});
+        test::Problems{
+            "13:11: 'data.context' cannot be tuned", "13:41: the values of 'mesh.tp' must be a list that is not empty",
+            "13:53: the values of 'mesh.pp' must be a list that is not empty",
+            "14:10: \"2 USD\" is not a positive amount of money a GPU-hour", "15:14: there is no objective 'speed'",
+            "16:9: 'keep' is 0, it must be from 1 to 1000", "17:3: the tuning has no key 'kept'",
+            "18:18: 'window' is 0, it must be from 1 to 1e+06", "18:32: \"x\" is not a number"});
 }
 
 TEST_CASE("a study with a sweep has no space of its own", "[tune]") {
