@@ -68,6 +68,7 @@ class Reading {
     }
     if (!rings) read_shares(three(wide), widest, cost, neighbours, found);
     read_copies(found[alone[1]], found[copied], splits ? &found[split] : nullptr);
+    read_chunks(found[alone[0]], found[alone[1]]);
   }
 
   [[nodiscard]] const WorkModel& work() const { return work_; }
@@ -313,6 +314,23 @@ class Reading {
     if (split == nullptr) return;
     work_.copied_whole = copied.copies > 0 ? split->copies / copied.copies : 0;
     work_.again_per_token = std::max(0.0, split->all_layers - kept.all_layers) / all;
+  }
+
+  // Chunks differ in the loss, the embedding, a layer more or less. Few micro-batches have more tokens than `middle`.
+  void read_chunks(const Probe& less, const Probe& middle) {
+    work_.chunk_excess.resize(middle.chunks.size());
+    for (double PassSeconds::*part : {&PassSeconds::forward, &PassSeconds::backward}) {
+      for (std::size_t chunk = 0; chunk < middle.chunks.size(); ++chunk) {
+        const auto excess = [&](const Probe& probe) {
+          double mean = 0;
+          for (const PassSeconds& each : probe.chunks) mean += each.*part / static_cast<double>(probe.chunks.size());
+          return probe.chunks[chunk].*part - mean;
+        };
+        const double slope = (excess(middle) - excess(less)) / (tokens(1) - tokens(0));
+        work_.chunk_excess[chunk].per_token.*part = slope;
+        work_.chunk_excess[chunk].fixed.*part = excess(middle) - slope * tokens(1);
+      }
+    }
   }
 
   const LoweringOptions& lowering_;

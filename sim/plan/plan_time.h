@@ -30,12 +30,6 @@ struct PlanTime {
 /// Seconds of a micro-batch on each rank of its group, in a plan for a model of so many layers. O(spans + group size).
 [[nodiscard]] double micro_batch_seconds(const MicroBatch& micro_batch, std::int64_t layers, const WorkModel& work);
 
-/// Seconds of the passes of a micro-batch on one stage.
-struct PassSeconds {
-  double forward = 0;
-  double backward = 0;
-};
-
 /// By micro-batch, micro_batch_seconds() of its two passes; forward's share is that of its computation.
 [[nodiscard]] std::vector<PassSeconds> pass_seconds(const Plan& plan, const WorkModel& work);
 

@@ -55,6 +55,18 @@ struct RingPasses {
   double per_micro_batch = 0;
 };
 
+/// Seconds of the passes of a micro-batch on one stage.
+struct PassSeconds {
+  double forward = 0;
+  double backward = 0;
+};
+
+/// What the passes of a micro-batch take more on one chunk of a model than on another; negative: less.
+struct ChunkExcess {
+  PassSeconds per_token{};  ///< Of a rank.
+  PassSeconds fixed{};
+};
+
 /// Groups of more ranks than trade tokens for heads: rings of parties of ranks that do.
 struct RingsOfTraders {
   std::int64_t heads = 0;  ///< What ranks_that_trade() asks for.
@@ -104,8 +116,11 @@ struct WorkModel {
   /// much shorter than `short_below`: these have few kernel blocks that wait for long ones. Where tokens of some layers
   /// see few others (windows, chunks, chosen keys), by how much they may exceed it.
   StepCost less_if_short{};
-  double short_below = 0;                    ///< Tokens; sequences of half of it have half of that less.
-  bool has_windows = false;                  ///< Tokens of some layers see few others.
+  double short_below = 0;    ///< Tokens; sequences of half of it have half of that less.
+  bool has_windows = false;  ///< Tokens of some layers see few others.
+  /// By chunk of the model, what it takes more than a mean chunk; empty: chunks are alike. The last one has the loss,
+  /// the first one the embedding.
+  std::vector<ChunkExcess> chunk_excess = {};
   KeyExchange exchange = KeyExchange::ring;  ///< How the ranks of a group share a sequence.
   /// The models of the same ranks in other ways, of which every group may choose one. Those have no others.
   std::vector<WorkModel> others = {};

@@ -11,9 +11,11 @@ namespace {
 /// Runs the passes of all workers in their order.
 class ScheduleClock {
  public:
-  ScheduleClock(const Pipeline& pipeline, std::span<const PassSeconds> seconds)
+  ScheduleClock(const Pipeline& pipeline, std::span<const PassSeconds> seconds,
+                std::span<const ChunkExcess> chunk_excess)
       : pipeline_(pipeline),
         seconds_(seconds),
+        chunk_excess_(chunk_excess),
         chunks_per_stage_(static_cast<double>(pipeline.chunks()) / static_cast<double>(pipeline.stages())),
         next_(pipeline.workers()),
         free_(pipeline.workers()),
@@ -35,19 +37,32 @@ class ScheduleClock {
   }
 
  private:
+  // Of both passes through the chunk of one of them.
+  [[nodiscard]] PassSeconds seconds_of(const StagePass& at) const {
+    const PassSeconds& whole = seconds_[at.micro_batch.index()];
+    PassSeconds seconds{whole.forward / chunks_per_stage_, whole.backward / chunks_per_stage_};
+    if (chunk_excess_.empty()) return seconds;
+    const auto& [per_token, fixed] = chunk_excess_[static_cast<std::size_t>(at.chunk)];
+    const MicroBatch& micro_batch = pipeline_.plan().micro_batches[at.micro_batch.index()];
+    const auto tokens = static_cast<double>(micro_batch.tokens()) / static_cast<double>(micro_batch.group.size());
+    seconds.forward = std::max(0.0, seconds.forward + per_token.forward * tokens + fixed.forward);
+    seconds.backward = std::max(0.0, seconds.backward + per_token.backward * tokens + fixed.backward);
+    return seconds;
+  }
+
   [[nodiscard]] double seconds_of(PassId pass) const {
     const StagePass at = pipeline_.pass(pass);
-    const PassSeconds& whole = seconds_[at.micro_batch.index()];
+    const PassSeconds all = seconds_of(at);
     switch (at.kind) {
       case PassKind::whole:
-        return whole.forward + whole.backward;
+        return all.forward + all.backward;
       case PassKind::forward:
-        return whole.forward / chunks_per_stage_;
+        return all.forward;
       case PassKind::backward:
-        return whole.backward / chunks_per_stage_;
+        return all.backward;
       case PassKind::input_gradient:
       case PassKind::weight_gradient:
-        return whole.backward / chunks_per_stage_ / 2;
+        return all.backward / 2;
     }
     return 0;
   }
@@ -93,6 +108,7 @@ class ScheduleClock {
 
   const Pipeline& pipeline_;
   std::span<const PassSeconds> seconds_;
+  std::span<const ChunkExcess> chunk_excess_;
   double chunks_per_stage_;
   std::vector<std::size_t> next_;     // by worker: position in its order
   std::vector<double> free_;          // by worker: when it has ended what came before
@@ -103,15 +119,20 @@ class ScheduleClock {
 
 }  // namespace
 
-double schedule_seconds(const Pipeline& pipeline, std::span<const PassSeconds> seconds) {
+double schedule_seconds(const Pipeline& pipeline, std::span<const PassSeconds> seconds,
+                        std::span<const ChunkExcess> chunk_excess) {
   HDPSIM_CHECK(seconds.size() == pipeline.plan().micro_batches.size(), "{} times of {} micro-batches", seconds.size(),
                pipeline.plan().micro_batches.size());
-  return ScheduleClock(pipeline, seconds).run();
+  HDPSIM_CHECK(chunk_excess.empty() || std::ssize(chunk_excess) == pipeline.chunks(), "{} excesses of {} chunks",
+               chunk_excess.size(), pipeline.chunks());
+  return ScheduleClock(pipeline, seconds, chunk_excess).run();
 }
 
 double estimated_step(const Plan& plan, const WorkModel& work, std::int64_t stages, const PipelineOptions& options) {
   if (stages == 1 && plan.expert_ranks == 1) return plan_time(plan, work).step();
-  if (update_count(plan) == 1) return schedule_seconds(Pipeline(plan, stages, options), pass_seconds(plan, work));
+  if (update_count(plan) == 1) {
+    return schedule_seconds(Pipeline(plan, stages, options), pass_seconds(plan, work), work.chunk_excess);
+  }
   double seconds = 0;
   for (const Plan& update : split_by_update(plan)) seconds += estimated_step(update, work, stages, options);
   return seconds;

@@ -133,10 +133,12 @@ std::int64_t probed_tokens(const PointSpec& spec) {
   return step > 0 ? std::min(spec.capacity, step) : spec.capacity;
 }
 
-std::function<double(const Plan&, std::span<const PassSeconds>)> seconds_in_order(const PointSpec& spec) {
+std::function<double(const Plan&, std::span<const PassSeconds>)> seconds_in_order(const PointSpec& spec,
+                                                                                  const WorkModel& work) {
   if (spec.mesh.pp == 1 && expert_ranks(spec.mesh.experts(), spec.mesh.tp) == 1) return {};
-  return [stages = spec.mesh.pp, options = spec.pipeline](const Plan& plan, std::span<const PassSeconds> seconds) {
-    return schedule_seconds(Pipeline(plan, stages, options), seconds);
+  return [stages = spec.mesh.pp, options = spec.pipeline, excess = work.chunk_excess](
+             const Plan& plan, std::span<const PassSeconds> seconds) {
+    return schedule_seconds(Pipeline(plan, stages, options), seconds, excess);
   };
 }
 
@@ -147,7 +149,8 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
   const bool offloads = spec.capacity_is_chosen;
   const Bytes share = spec.cluster.least_host_share();
   auto speeds = known_speeds(on, spec.mesh.hdp, spec.knows, spec.cluster, spec.conditions.faults);
-  auto in_order = seconds_in_order(spec);
+  WorkModel work = on.work_model(job, probed_tokens(spec));
+  auto in_order = seconds_in_order(spec, work);
   return {.ranks = spec.mesh.hdp,
           .ranks_per_node = on.ranks_per_node(),
           .capacity = spec.capacity,
@@ -159,7 +162,7 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
           .served_bytes = served_bytes(job.model, job.mesh.tp),
           .counted_flops = counted_flops(job.model),
           .tp = job.mesh.tp,
-          .work = on.work_model(job, probed_tokens(spec)),
+          .work = std::move(work),
           .expert_ranks = expert_ranks(spec.mesh.experts(), spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,
           .host_tokens = host_tokens(share - host_states(job, share), job, spec.capacity),

@@ -17,9 +17,15 @@ class PassReader {
     for (const Hop& hop : hops) pace_.add(hop, false);
   }
 
-  void add_to(Probe& probe) const {
+  void add_to(const StagePass& pass, Probe& probe) const {
     const TransferTime transfer = [this](Bytes bytes) { return pace_.transfer(bytes); };
-    probe.total += micro_batch_time(priced_, 1, transfer).total.seconds();
+    const double total = micro_batch_time(priced_, 1, transfer).total.seconds();
+    probe.total += total;
+    if (pass.kind != PassKind::whole) {
+      probe.chunks.resize(std::max(probe.chunks.size(), static_cast<std::size_t>(pass.chunk) + 1));
+      PassSeconds& chunk = probe.chunks[static_cast<std::size_t>(pass.chunk)];
+      (pass.kind == PassKind::forward ? chunk.forward : chunk.backward) += total;
+    }
     for (std::size_t block = 0; block < priced_.program.blocks.size(); ++block) add_block(block, probe);
   }
 
@@ -140,7 +146,7 @@ std::vector<Probe> Probes::run(const Machine& machine) {
     const PassId id(pass);
     const std::size_t micro_batch = pipeline.micro_batch_id(id).index();
     if (!probes_.contains(micro_batch)) continue;
-    PassReader(program, id, ring_hops(program, id, machine), machine).add_to(probes[micro_batch]);
+    PassReader(program, id, ring_hops(program, id, machine), machine).add_to(pipeline.pass(id), probes[micro_batch]);
   }
   return probes;
 }

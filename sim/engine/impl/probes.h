@@ -8,6 +8,7 @@
 
 #include "sim/engine/machine.h"
 #include "sim/plan/plan.h"
+#include "sim/plan/work_model.h"
 #include "sim/program/program.h"
 
 namespace hdpsim {
@@ -36,6 +37,7 @@ struct Probe {
   double copies = 0;                      ///< Copies to the host, as if no layer stayed on the device.
   double fetches = 0;                     ///< Copies back, likewise.
   double all_layers = 0;                  ///< Kernels, as if no layer skipped any.
+  std::vector<PassSeconds> chunks{};      ///< `total` by chunk; empty where a pass is both forward and backward.
 };
 
 /// All probes as the plan of one step. An additional micro-batch before and one after them take the work that only the

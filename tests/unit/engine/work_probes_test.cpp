@@ -30,9 +30,10 @@ Transformer seven_billion() {
 // What the engine takes for micro-batches of equal sequences, by the seconds that a second one adds to the step.
 class Measured {
  public:
-  explicit Measured(Recompute recompute = {}, std::int64_t zero = 1, double copies = 1)
-      : lowering_{
-            .model = seven_billion(), .mesh = {.hdp = 8, .tp = 2}, .recipe = {.recompute = recompute, .zero = zero}} {
+  explicit Measured(Recompute recompute = {}, std::int64_t zero = 1, double copies = 1, std::int64_t stages = 1)
+      : lowering_{.model = seven_billion(),
+                  .mesh = {.hdp = 8 / stages, .tp = 2, .pp = stages},
+                  .recipe = {.recompute = recompute, .zero = zero}} {
     Diagnostics problems;
     auto profile = load_profile("bytescale-implied", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
     problems.throw_if_any();
@@ -44,6 +45,13 @@ class Measured {
 
   [[nodiscard]] double seconds(const std::vector<std::size_t>& ranks, std::int64_t tokens, double offload = 0) {
     return step({{ranks, tokens}, {ranks, tokens}}, offload) - step({{ranks, tokens}}, offload);
+  }
+  // Of a pipeline that is full.
+  [[nodiscard]] double seconds_of_one_more(std::int64_t tokens) {
+    const auto of = [&](std::size_t count) {
+      return step(std::vector<std::pair<std::vector<std::size_t>, std::int64_t>>(count, {{0}, tokens}), 0);
+    };
+    return of(13) - of(12);
   }
   [[nodiscard]] WorkModel model() const { return world_->job().work_model(lowering_, capacity); }
 
@@ -73,6 +81,22 @@ TEST_CASE("a micro-batch takes planners no less than its gradients take the pool
   CHECK(is_within(0.001, work.least, measured));
   CHECK(work.seconds(causal_pairs(1), 1, 1) >= work.least);
   CHECK(measured > 1.5 * Measured().model().least);
+}
+
+TEST_CASE("planners know how much heavier the stage with the loss is", "[engine][probes]") {
+  Measured engine({}, 1, 1, 4);
+  const WorkModel work = engine.model();
+  REQUIRE(work.chunk_excess.size() == 4);
+  const ChunkExcess& last = work.chunk_excess.back();
+  // Every micro-batch more occupies the last stage, which all wait for.
+  for (const std::int64_t tokens : {capacity / 4, capacity / 2, 3 * capacity / 4, capacity}) {
+    const double mean = work.seconds(static_cast<double>(tokens * (tokens + 1) / 2), tokens, 1);
+    const double per_token = last.per_token.forward + last.per_token.backward;
+    const double predicted = mean + per_token * static_cast<double>(tokens) + last.fixed.forward + last.fixed.backward;
+    const double measured = engine.seconds_of_one_more(tokens);
+    CAPTURE(tokens, mean, predicted, measured);
+    CHECK(is_within(0.02, predicted, measured));
+  }
 }
 
 TEST_CASE("planners know what a rank waits for copies that its forward pass does not hide", "[engine][probes]") {

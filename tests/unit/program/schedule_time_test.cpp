@@ -61,6 +61,23 @@ TEST_CASE("a long micro-batch is on one stage while others are on the next", "[s
   CHECK(seconds_of(plan, 2, {}, {ten_times, one_and_two}) == 10 + 10 + 20 + 20 + 2);
 }
 
+TEST_CASE("a heavier last chunk paces the pipeline, with what its tokens take more", "[schedule time]") {
+  // Eight tokens a micro-batch on one rank: the last of four chunks takes 0.25 and 0.5 a token more than the mean, the
+  // others a third of that less. It works all the time once the first forward has come to it and until its last
+  // backward goes back through the others.
+  const ChunkExcess less{.per_token = {-0.25 / 3, -0.5 / 3}, .fixed = {-0.1, -0.2}};
+  const ChunkExcess more{.per_token = {0.25, 0.5}, .fixed = {0.3, 0.6}};
+  const std::vector<ChunkExcess> excess = {less, less, less, more};
+  const double light = 1 - 8 * 0.25 / 3 - 0.1;
+  const double heavy = 1 + 8 * 0.25 + 0.3;
+  const Plan plan = plan_of(1, 8, Groups(6, {{0}, 8}));
+  const double step = schedule_seconds(Pipeline(plan, 4, {}), std::vector<PassSeconds>(6, one_and_two), excess);
+  CHECK(step == Approx(3 * light + 6 * 3 * heavy + 3 * 2 * light));
+  // A rank of two has half of the tokens.
+  const Plan shared = plan_of(2, 8, Groups(6, {{0, 1}, 16}));
+  CHECK(schedule_seconds(Pipeline(shared, 4, {}), std::vector<PassSeconds>(6, one_and_two), excess) == Approx(step));
+}
+
 TEST_CASE("the passes of a wave end together", "[schedule time]") {
   const Plan plan = in_expert_waves(plan_of(2, 8, {{{0}, 64}, {{1}, 64}, {{0}, 64}, {{1}, 64}}), 2, 0);
   const PassSeconds ten_times{.forward = 10, .backward = 20};
