@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 
+#include "sim/base/real_number.h"
 #include "sim/document/key_table.h"
 
 namespace hdpsim {
@@ -208,7 +208,7 @@ void read_space(const Value& space, TuneOptions& options, Diagnostics& diagnosti
 // "2.10 USD/GPU-hour"
 std::optional<Price> price_of(std::string_view text) {
   Price price;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price.amount);
+  const auto [end, error] = read_real_number(text.data(), text.data() + text.size(), price.amount);
   if (error != std::errc{} || !(price.amount > 0 && price.amount <= 1e9)) return std::nullopt;
   std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
