@@ -30,7 +30,7 @@ def about(study):
 
 def study_list(folder):
     items = [f'<li><a href="?study={study.stem}">{study.stem}</a>: {html.escape(about(study))}</li>'
-             for study in sorted(folder.glob("*.yaml"))]
+             for study in sorted(folder.glob("*.yaml"), key=lambda path: path.stem)]
     return "\n".join(items)
 
 
