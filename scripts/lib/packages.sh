@@ -14,6 +14,9 @@ readonly oracle_packages=(libsimgrid-dev)  # for scripts/dev oracle alone
 # shellcheck disable=SC2034
 readonly browser_packages=(chromium)  # for the test of the report page, which is skipped without
 # shellcheck disable=SC2034
+readonly page_packages=(cmake ninja-build emscripten python3 dpkg-dev libfmt-dev nlohmann-json3-dev libcli11-dev
+                        libeigen3-dev)  # for scripts/build_page alone
+# shellcheck disable=SC2034
 readonly torch_packages=(python3-torch)  # for the tests of hdpsim.torch, which say where it is missing
 readonly cmake_min=3.22  # presets of version 3
 readonly gcc_min=12

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <span>
 
+#include "sim/base/real_number.h"
 #include "sim/base/text.h"
 
 namespace hdpsim {
@@ -71,7 +72,7 @@ struct NumberAndUnit {
 std::optional<NumberAndUnit> split(std::string_view text) {
   text = trimmed(text);
   NumberAndUnit result;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result.number);
+  const auto [end, error] = read_real_number(text.data(), text.data() + text.size(), result.number);
   if (error != std::errc{} || !std::isfinite(result.number)) return std::nullopt;
   result.unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
   return result;

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "sim/base/real_number.h"
 #include "sim/document/key_table.h"
 
 namespace hdpsim {
@@ -16,7 +15,7 @@ constexpr Range pues = {1, 10};
 void read_watts(const Value& value, std::optional<double>& watts, Diagnostics& diagnostics) {
   const std::string& text = value.text;
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = read_real_number(text.data(), text.data() + text.size(), number);
   std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
   const double scale = unit == "kW" ? 1e3 : 1;

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/real_number.h"
 
 namespace hdpsim {
 namespace {
@@ -71,7 +71,7 @@ std::optional<double> read(const Value& value, Diagnostics& diagnostics) {
   if (!expect_scalar(value, "a number", diagnostics)) return std::nullopt;
   double number = 0;
   const char* end = value.text.data() + value.text.size();
-  const auto [stop, error] = std::from_chars(value.text.data(), end, number);
+  const auto [stop, error] = read_real_number(value.text.data(), end, number);
   if (error == std::errc{} && stop == end && std::isfinite(number)) return number;
   diagnostics.error(value.position, fmt::format("\"{}\" is not a number", value.text), "write a number such as 0.75");
   return std::nullopt;

@@ -199,9 +199,9 @@ std::string explore_page(const Study& study, Catalog& catalog, std::string_view 
   const std::string title = escaped_markup(study.name);
   const std::string data = script_safe(json_line(json));
   const std::string style = fmt::format("{}\n{}", page_files::page_css, explore_files::explore_css);
-  const std::string script =
-      fmt::format("{}\n{}\n{}\n{}\n{}\n{}", page_files::charts_js, page_files::parts_js, explore_files::settings_js,
-                  explore_files::controls_js, explore_files::results_js, explore_files::explore_js);
+  const std::string script = fmt::format(
+      "{}\n{}\n{}\n{}\n{}\n{}\n{}", page_files::charts_js, page_files::parts_js, explore_files::program_js,
+      explore_files::settings_js, explore_files::controls_js, explore_files::results_js, explore_files::explore_js);
   return filled(explore_files::explore_html,
                 {{"title", title}, {"style", style}, {"nonce", nonce}, {"data", data}, {"script", script}});
 }

@@ -7,6 +7,7 @@ namespace hdpsim::explore_files {
 
 extern const std::string_view explore_html;
 extern const std::string_view explore_css;
+extern const std::string_view program_js;
 extern const std::string_view settings_js;
 extern const std::string_view controls_js;
 extern const std::string_view results_js;

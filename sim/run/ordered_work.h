@@ -11,7 +11,8 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
-#include <vector>
+
+#include "sim/run/joined_threads.h"
 
 namespace hdpsim {
 
@@ -47,8 +48,8 @@ class OrderedRun {
 
   bool run() {
     {
-      std::vector<std::jthread> others;
-      for (std::int64_t i = 1; i < threads_; ++i) others.emplace_back([this] { work(); });
+      JoinedThreads others;
+      for (std::int64_t i = 1; i < threads_; ++i) others.begin([this] { work(); });
       work();
     }
     if (failure_) std::rethrow_exception(failure_);

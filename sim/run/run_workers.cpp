@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <set>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 #include "sim/run/impl/study_letters.h"
+#include "sim/run/joined_threads.h"
 
 namespace hdpsim {
 namespace {
@@ -39,8 +39,8 @@ class ThreadWorkers final : public RunWorkers {
   ThreadWorkers(const Study& study, const ThreadOptions& options) : study_(study), options_(options) {}
 
   void work(RunQueue& queue) override {
-    std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < options_.jobs; ++i) others.emplace_back([&] { work_alone(queue); });
+    JoinedThreads others;
+    for (std::size_t i = 1; i < options_.jobs; ++i) others.begin([&] { work_alone(queue); });
     work_alone(queue);
   }
 
@@ -189,7 +189,8 @@ class Server {
         }) {}
 
   Served serve(RunWorkers& threads) {
-    const std::jthread beside([&] { threads.work(queue_); });
+    JoinedThreads beside;
+    beside.begin([&] { threads.work(queue_); });
     const Ended ended{queue_};
     while (true) {
       if (stop_()) return Served::stopped;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <thread>
 #include <utility>
 
+#include "sim/run/joined_threads.h"
 #include "sim/run/refusals.h"
 
 namespace hdpsim {
@@ -32,8 +32,8 @@ class Runner {
   std::optional<std::vector<Run>> run() {
     const std::size_t threads = std::clamp<std::size_t>(options_.jobs, 1, std::max<std::size_t>(1, progress_.steps));
     {
-      std::jthread beside;
-      if (options_.helpers != nullptr) beside = std::jthread([this] { options_.helpers->work(queue_); });
+      JoinedThreads beside;
+      if (options_.helpers != nullptr) beside.begin([this] { options_.helpers->work(queue_); });
       make_thread_workers(study_, {threads, options_.known, options_.watcher})->work(queue_);
     }
     queue_.rethrow();

@@ -1,8 +1,8 @@
 #include "sim/run/step.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <ctime>
 #include <memory>
 #include <utility>
@@ -126,6 +126,13 @@ PointStep sound(PointStep planned) {
   return planned;
 }
 
+// std::bit_cast(), which libc++ has from version 14 on.
+std::uint64_t bits_of(double number) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &number, sizeof bits);
+  return bits;
+}
+
 // Of all that a plan says, but for its policy's name and the number of its step.
 std::uint64_t hash_of(const Plan& plan) {
   std::uint64_t hash = 0;
@@ -149,7 +156,7 @@ std::uint64_t hash_of(const Plan& plan) {
       say_spans(local.spans);
     }
     for (const ServedQueries& moved : each.moved) say(moved.span, moved.begin, moved.tokens, moved.server);
-    say(each.local.size(), each.moved.size(), static_cast<int>(each.cut), std::bit_cast<std::uint64_t>(each.offload),
+    say(each.local.size(), each.moved.size(), static_cast<int>(each.cut), bits_of(each.offload),
         each.exchange ? static_cast<int>(*each.exchange) : -1, each.token_wise, each.continues, each.repeats_forward,
         each.padding, each.padded, each.update);
   }

@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "sim/base/real_number.h"
 
 namespace hdpsim {
 namespace {
 
 std::optional<Price> price_of(std::string_view text, std::string_view unit) {
   Price price;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price.amount);
+  const auto [end, error] = read_real_number(text.data(), text.data() + text.size(), price.amount);
   if (error != std::errc{} || !(price.amount > 0 && price.amount <= 1e9)) return std::nullopt;
   std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));

@@ -10,6 +10,8 @@
 #include <set>
 #include <string_view>
 
+#include "sim/base/real_number.h"
+
 namespace hdpsim {
 namespace {
 
@@ -62,7 +64,7 @@ constexpr std::array<PciGeneration, 6> pci_generations = {{{2.5, 0.8}, {5, 0.8},
 
 double leading_number(std::string_view text) {
   double number = 0;
-  (void)std::from_chars(text.data(), text.data() + text.size(), number);
+  (void)read_real_number(text.data(), text.data() + text.size(), number);
   return number;
 }
 

@@ -157,13 +157,13 @@ function add_model(form, control, id) {
 
 async function take_file(file) {
   part("done").textContent = `Reading ${file.name} …`;
-  const response = await fetch("lengths?name=" + encodeURIComponent(file.name), {method: "POST", body: file});
-  if (!response.ok) {
-    part("done").textContent =
-        `${file.name} was not taken: ${response.status === 413 ? "it is larger than 64 MB" : response.status}`;
+  let taken;
+  try {
+    taken = await program.take_lengths(file);
+  } catch (error) {
+    part("done").textContent = `${file.name} was not taken: ${error.message}`;
     return;
   }
-  const taken = await response.json();
   part("done").textContent = "";
   study_shown = {...study_shown, data: {...study_shown.data, lengths: {file: taken.file}}};
   settings.set("data.lengths", `{file: ${JSON.stringify(taken.file)}}`);

@@ -15,7 +15,7 @@ function show_state(text, share) {
 // Settings have changed: what is asked for the old ones is of no use any more.
 function changed() {
   history.replaceState(
-      null, "", address_of(settings, pinned) === "#" ? location.pathname : address_of(settings, pinned));
+      null, "", address_of(settings, pinned) === "#" ? location.pathname + location.search : address_of(settings, pinned));
   say("");
   running?.abort();
   clearTimeout(waiting);
@@ -33,7 +33,7 @@ async function simulate() {
     }, mine.signal);
     if (mine === running) document.documentElement.dataset.busy = "no";
   } catch (error) {
-    if (mine === running && error.name !== "AbortError") fail("hdpsim explore does not answer: has it been ended?");
+    if (mine === running && error.name !== "AbortError") fail(program.why_silent(error));
   }
 }
 
@@ -145,7 +145,7 @@ async function save_report() {
 async function copy_link() {
   await navigator.clipboard.writeText(location.href)
       .then(
-          () => say("Copied. It works as long as this hdpsim explore runs."),
+          () => say("Copied. " + program.life_of_links),
           () => say("The address of this page is the link."));
 }
 

@@ -57,21 +57,3 @@ function amount(text) {
   const [, number, size, rate] = match;
   return Number(number) * (size ? sizes[size] : 1) * (rate ? rates[rate[0]] * (rate.includes("B") ? 8 : 1) : 1);
 }
-
-// ---- Asking the program
-
-// Hands every line of the answer to `take`. The program stops working for an answer that nobody reads: `signal` ends
-// it.
-async function ask(want, from, take, signal) {
-  const response = await fetch("ask", {method: "POST", signal, body: JSON.stringify({want, set: assignments(from)})});
-  if (!response.ok) throw new Error(await response.text());
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const {done, value} = await reader.read();
-    if (done) return;
-    const lines = (rest + value).split("\n");
-    rest = lines.pop();
-    lines.filter(Boolean).forEach((line) => take(JSON.parse(line)));
-  }
-}

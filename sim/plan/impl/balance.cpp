@@ -43,7 +43,7 @@ class RankBalancing : Balancing {
              (candidate_.widen && sizing_.seconds(each.tokens, sizing_.pack_size()) > late);
     };
     const auto end = std::partition_point(step.order.begin(), step.order.end(), needs_ring);
-    return {step.order.begin(), end};
+    return std::span(step.order).first(static_cast<std::size_t>(end - step.order.begin()));
   }
 
   ShortSequences not_in_rings(const BalancedStep& step) const {

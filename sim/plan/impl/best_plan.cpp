@@ -62,7 +62,8 @@ class Constructions {
  private:
   [[nodiscard]] std::span<const SizedSequence> tail() const {
     const auto is_long = [&](const SizedSequence& each) { return each.tokens >= context_.capacity; };
-    return {std::partition_point(batch_.order.begin(), batch_.order.end(), is_long), batch_.order.end()};
+    const auto first = std::partition_point(batch_.order.begin(), batch_.order.end(), is_long);
+    return std::span(batch_.order).subspan(static_cast<std::size_t>(first - batch_.order.begin()));
   }
 
   [[nodiscard]] BalancedStep balanced() const {

@@ -301,7 +301,7 @@ void ExchangeSearch::run() {
     const auto middle = order.begin() + static_cast<std::ptrdiff_t>(std::min(partners_, order.size()));
     std::partial_sort(order.begin(), middle, order.end(), ends_earlier);
     const auto others = std::remove(order.begin(), middle, from);
-    if (!exchange(from, {order.begin(), others})) return;
+    if (!exchange(from, std::span(order).first(static_cast<std::size_t>(others - order.begin())))) return;
   }
 }
 

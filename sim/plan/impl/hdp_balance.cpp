@@ -73,7 +73,9 @@ class AlgorithmTwo final : public Planner {
     PlanBuilder builder("hdp-balance", context_, batch, step);
     const SizedList order = sized_longest_first(batch);
     const auto is_long = [&](const SizedSequence& each) { return each.tokens >= context_.capacity; };
-    const ShortSequences short_sequences({std::partition_point(order.begin(), order.end(), is_long), order.end()});
+    const auto first_short = std::partition_point(order.begin(), order.end(), is_long);
+    const std::span<const SizedSequence> all = order;
+    const ShortSequences short_sequences(all.subspan(static_cast<std::size_t>(first_short - order.begin())));
     const KnownSpeeds speeds(context_, step);
     const BalancedStep balanced{context_, options_, order, short_sequences, speeds, step};
     BestOutcome best(options_.margin, options_.spread);

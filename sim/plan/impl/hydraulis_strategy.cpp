@@ -260,7 +260,7 @@ StrategySearch::Packed StrategySearch::packed(std::size_t kind, const std::vecto
                costs_.tokens[items.front()], empty.room);
   const auto alone = std::count_if(items.begin(), items.end(),
                                    [&](std::size_t item) { return 2 * costs_.tokens[item] > pipeline.room; });
-  const std::size_t first = static_cast<std::size_t>(std::max(divided(all.tokens, pipeline.room), alone));
+  const std::size_t first = static_cast<std::size_t>(std::max<std::int64_t>(divided(all.tokens, pipeline.room), alone));
   const auto sensible = static_cast<std::size_t>(all.tokens / pipeline.fewest_tokens);
   const std::vector<Bin> fewest = fullest_first(empty, items, costs_);
   const std::size_t last = std::max(std::min({first + tried_counts - 1, sensible, items.size()}), fewest.size());

@@ -147,7 +147,7 @@ struct ArealPolicy final : RoomOptions {
       const auto [tokens, replica] = emptiest.top();
       emptiest.pop();
       const auto first = static_cast<std::int64_t>(each) * group;
-      for (std::int64_t i = first; i < std::min(first + group, sequences); ++i) {
+      for (std::int64_t i = first; i < std::min<std::int64_t>(first + group, sequences); ++i) {
         lists[replica].push_back(static_cast<std::size_t>(i));
       }
       if (lists[replica].size() < share) emptiest.emplace(tokens + groups.sequences[each].tokens, replica);
@@ -204,7 +204,7 @@ struct ArealPolicy final : RoomOptions {
   // By largest differencing; empty if a pack is too large then.
   [[nodiscard]] std::optional<Packs> differenced(const Batch& own, std::int64_t room, std::int64_t count) const {
     const std::int64_t asked = rounded_up(std::max(count, divided(own.tokens(), room)), multiple);
-    const auto parts = static_cast<std::size_t>(std::min(asked, std::ssize(own.sequences)));
+    const auto parts = static_cast<std::size_t>(std::min<std::int64_t>(asked, std::ssize(own.sequences)));
     std::vector<ExactWork> lengths;
     for (const Sequence& sequence : own.sequences) lengths.push_back(static_cast<ExactWork>(sequence.tokens));
     Packs packs;

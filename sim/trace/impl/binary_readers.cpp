@@ -140,7 +140,8 @@ class NpySource : public FileSource {
     if (static_cast<std::int64_t>(8 + width + length) > file_.size()) truncated_header();
     if (length > longest_header) problems().fail(fmt::format("the header has {} bytes", length), save_help);
     std::string dictionary(length, ' ');
-    if (file_.read({reinterpret_cast<unsigned char*>(dictionary.data()), length}) < length) truncated_header();
+    if (file_.read({reinterpret_cast<unsigned char*>(dictionary.data()), dictionary.size()}) < length)
+      truncated_header();
     return {.descr = value_of(dictionary, "descr"),
             .shape = value_of(dictionary, "shape"),
             .fortran = value_of(dictionary, "fortran_order") == "True",

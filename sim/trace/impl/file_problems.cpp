@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/real_number.h"
 #include "sim/document/input_file.h"
 #include "sim/document/limits.h"
 #include "sim/trace/length_distribution.h"
@@ -22,9 +23,8 @@ constexpr std::size_t longest_shown = 1 << 16;  // bytes of a line: a longer one
 
 constexpr const char* length_help = "a length is a whole number of tokens from 1 to 2^40";
 
-template <class T>
-std::optional<T> number(std::string_view text) {
-  T value{};
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
@@ -104,20 +104,20 @@ Parsed<std::int64_t> checked_length(std::int64_t tokens) {
 }
 
 Parsed<std::int64_t> parse_length(std::string_view text) {
-  if (const auto whole = number<std::int64_t>(text)) return checked_length(*whole);
+  if (const auto whole = whole_number(text)) return checked_length(*whole);
   if (text.empty()) return {{}, "the length is missing", length_help};
   if (only_digits(text)) return {{}, fmt::format("the length {} is above 2^40 tokens", text), length_help};
   return {{}, fmt::format("the length \"{}\" is not a whole number", text), whole_number_help(text, length_help)};
 }
 
 Parsed<std::int64_t> parse_part_of_length(std::string_view text) {
-  const auto whole = number<std::int64_t>(text);
+  const auto whole = whole_number(text);
   return whole == 0 ? Parsed<std::int64_t>{0, {}, {}} : parse_length(text);
 }
 
 Parsed<std::int64_t> parse_step(std::string_view text) {
   constexpr const char* help = "a step is a whole number from 0";
-  const auto whole = number<std::int64_t>(text);
+  const auto whole = whole_number(text);
   if (whole && *whole >= 0) return {*whole, {}, {}};
   if (whole) return {{}, fmt::format("the step {} is negative", *whole), help};
   if (text.empty()) return {{}, "the step is missing", help};
@@ -131,9 +131,11 @@ Parsed<double> parse_share(std::string_view text) {
 }
 
 Parsed<double> parse_weight(std::string_view text) {
-  const auto value = number<double>(text);
-  if (value && std::isfinite(*value) && *value >= 0) return {*value, {}, {}};
-  if (value) return {{}, fmt::format("{} is not a number from 0", text), {}};
+  double value = 0;
+  const auto [end, error] = read_real_number(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc{} && end == text.data() + text.size();
+  if (is_number && std::isfinite(value) && value >= 0) return {value, {}, {}};
+  if (is_number) return {{}, fmt::format("{} is not a number from 0", text), {}};
   return {{}, fmt::format("\"{}\" is not a number", text), {}};
 }
 
