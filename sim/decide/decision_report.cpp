@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
@@ -213,10 +214,14 @@ std::vector<std::string> notes_of_search(const DecisionResult& result) {
   return notes;
 }
 
+// Of plans with which as few GPUs are enough, the one that is done first.
 const PlanSizes* smallest_of(const std::vector<PlanSizes>& search) {
+  const auto what_it_takes = [](const PlanSizes& plan) {
+    return std::pair(*plan.smallest.gpus, plan.simulated.at(*plan.smallest.gpus).training->days);
+  };
   const PlanSizes* best = nullptr;
   for (const PlanSizes& plan : search) {
-    if (plan.smallest.gpus && (best == nullptr || *plan.smallest.gpus < *best->smallest.gpus)) best = &plan;
+    if (plan.smallest.gpus && (best == nullptr || what_it_takes(plan) < what_it_takes(*best))) best = &plan;
   }
   return best;
 }

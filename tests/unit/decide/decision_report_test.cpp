@@ -34,6 +34,13 @@ TEST_CASE("a plan that takes longer with more GPUs, below the answer, may be in 
              !Contains("takes longer with"));
 }
 
+TEST_CASE("of plans that need as few GPUs, the one that is done first is named", "[decide]") {
+  DecisionResult result = searched_for_six_days({{8, 10}, {16, 5}}, 16);
+  PlanSizes& sooner = result.search.emplace_back(searched_for_six_days({{8, 10}, {16, 4}}, 16).search.front());
+  sooner.plan = "hdp-balance";
+  CHECK_THAT(decision_table(result), Contains("are 16, with hdp-balance: 4 days"));
+}
+
 TEST_CASE("a table and a page say the same first", "[decide]") {
   const DecisionResult found = searched_for_six_days({{8, 10}, {16, 5}}, 16);
   const std::string lead = "The fewest GPUs for 1.00G tokens in 6 days are 16, with static: 5 days.";
