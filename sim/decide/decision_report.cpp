@@ -109,6 +109,7 @@ std::string last_cell(const Decision& decision, const std::string& currency) {
 // Without what their steps are.
 std::vector<Run> runs_for_notes(const std::vector<const Decision*>& rows) {
   std::vector<Run> runs;
+  runs.reserve(rows.size());
   for (const Decision* row : rows) runs.push_back({row->run->info, {}, row->run->metrics});
   return runs;
 }

@@ -159,7 +159,8 @@ class Reading {
       return;
     }
     const auto sample = [&](std::size_t i) {
-      const auto sequences = static_cast<double>(tokens_[i] / short_tokens_);
+      const std::int64_t count = tokens_[i] / short_tokens_;
+      const auto sequences = static_cast<double>(count);
       const double area = sequences * causal_pairs(short_tokens_);
       return ProbeSample{sequences * static_cast<double>(short_tokens_), 0,
                          packs[i - 1].own / stages_ - own.per_area * area};

@@ -142,6 +142,7 @@ class FigureTable {
   /// The figures that have a column in a table of these rows.
   [[nodiscard]] std::vector<std::size_t> columns_of(const std::vector<Row>& rows) const {
     std::vector<const void*> all;
+    all.reserve(rows.size());
     for (const Row& row : rows) all.push_back(&row);
     return figures_.columns_of(all);
   }

@@ -125,19 +125,19 @@ class Trials {
     Changes changes;
     Trial trial;
   };
-  using TrialOf = std::optional<Trial> (Trials::*)(Changes changes, Catalog& catalog) const;
+  using TrialOf = std::optional<Trial> (Trials::*)(const Changes& changes, Catalog& catalog) const;
 
   static std::string_view subject_of(const Candidate& candidate) { return candidate.changes.back().subject; }
 
   // As the search for the best changes compares them.
-  [[nodiscard]] std::optional<Trial> compared(Changes changes, Catalog& catalog) const {
-    const std::int64_t step = step_of(changes);
-    if (quicker_) changes.push_back(*quicker_);
-    return tried(changes, step, catalog);
+  [[nodiscard]] std::optional<Trial> compared(const Changes& changes, Catalog& catalog) const {
+    Changes all = changes;
+    if (quicker_) all.push_back(*quicker_);
+    return tried(all, step_of(changes), catalog);
   }
 
   // As the user would see them.
-  [[nodiscard]] std::optional<Trial> planned_in_full(Changes changes, Catalog& catalog) const {
+  [[nodiscard]] std::optional<Trial> planned_in_full(const Changes& changes, Catalog& catalog) const {
     return tried(changes, step_of(changes), catalog);
   }
 
@@ -198,7 +198,8 @@ class Trials {
 
   [[nodiscard]] static std::vector<Changes> changes_of(const std::vector<Candidate>& candidates) {
     std::vector<Changes> all;
-    for (const Candidate& candidate : candidates) all.push_back(candidate.changes);
+    std::transform(candidates.begin(), candidates.end(), std::back_inserter(all),
+                   [](const Candidate& candidate) { return candidate.changes; });
     return all;
   }
 
