@@ -21,6 +21,12 @@ class ScheduleClock {
         free_(pipeline.workers()),
         end_(pipeline.passes()),
         missing_(pipeline.passes()) {
+    if (!chunk_excess.empty()) {
+      tokens_.reserve(pipeline.plan().micro_batches.size());
+      for (const MicroBatch& each : pipeline.plan().micro_batches) {
+        tokens_.push_back(static_cast<double>(each.tokens()) / static_cast<double>(each.group.size()));
+      }
+    }
     for (std::size_t p = 0; p < pipeline.passes(); ++p) {
       const PassId pass(p);
       missing_[pipeline.wave_index(pass)] += pipeline.micro_batch(pass).group.size() + (pipeline.source(pass) ? 1 : 0);
@@ -43,8 +49,7 @@ class ScheduleClock {
     PassSeconds seconds{whole.forward / chunks_per_stage_, whole.backward / chunks_per_stage_};
     if (chunk_excess_.empty()) return seconds;
     const auto& [per_token, fixed] = chunk_excess_[static_cast<std::size_t>(at.chunk)];
-    const MicroBatch& micro_batch = pipeline_.plan().micro_batches[at.micro_batch.index()];
-    const auto tokens = static_cast<double>(micro_batch.tokens()) / static_cast<double>(micro_batch.group.size());
+    const double tokens = tokens_[at.micro_batch.index()];
     seconds.forward = std::max(0.0, seconds.forward + per_token.forward * tokens + fixed.forward);
     seconds.backward = std::max(0.0, seconds.backward + per_token.backward * tokens + fixed.backward);
     return seconds;
@@ -109,6 +114,7 @@ class ScheduleClock {
   const Pipeline& pipeline_;
   std::span<const PassSeconds> seconds_;
   std::span<const ChunkExcess> chunk_excess_;
+  std::vector<double> tokens_;  // of a rank, by micro-batch, for chunk_excess_
   double chunks_per_stage_;
   std::vector<std::size_t> next_;     // by worker: position in its order
   std::vector<double> free_;          // by worker: when it has ended what came before

@@ -15,7 +15,7 @@ namespace {
 // other.
 constexpr double slack_of_rings = 0.12;
 constexpr double slack_of_waves = 0.6;
-constexpr double quick_slack = 0.2;
+constexpr double quick_slack = 0.2;         // where none is simulated
 constexpr double slack_in_order = 0.15;     // once it does
 constexpr double slack_of_the_last = 0.02;  // where no more than a few are simulated
 constexpr std::size_t the_last = 3;
