@@ -4,6 +4,7 @@
 #include "sim/compare/result_comparison.h"
 #include "sim/decide/decision_figures.h"
 #include "sim/fit/fit_figures.h"
+#include "sim/production/production_figures.h"
 #include "sim/replay/window_table.h"
 #include "sim/results/figure_page.h"
 #include "sim/results/result_files.h"
@@ -21,6 +22,7 @@ struct ColumnsOptions {
 int print_columns(const ColumnsOptions& options, const Session& /*session*/) {
   const std::vector<FigureSection> sections = {study_figures(),
                                                replay_figures(),
+                                               production_figures(),
                                                tuning_figures(),
                                                decision_figures(),
                                                execution_figures(),

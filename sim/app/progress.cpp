@@ -29,6 +29,11 @@ double share_of(std::size_t done, std::size_t all) {
   return all == 0 ? 1 : static_cast<double>(done) / static_cast<double>(all);
 }
 
+constexpr std::int64_t whole = 1000;
+std::int64_t thousandths(double share) {
+  return static_cast<std::int64_t>(static_cast<double>(whole) * std::clamp(share, 0.0, 1.0));
+}
+
 }  // namespace
 
 ProgressDisplay::ProgressDisplay() : on_terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -76,11 +81,17 @@ void ProgressDisplay::show(const AdviceProgress& progress) {
                fmt::format("{}: {} changes of the study tried", progress.plan, progress.tried));
 }
 
+void ProgressDisplay::show(const ProductionProgress& progress) {
+  if (Clock::now() - begin_ < short_wait) return;
+  const std::int64_t done = thousandths(progress.share);
+  draw_or_tell(done, whole, fmt::format("{} % of the hours, {}{}", 100 * done / whole, progress.what,
+                                        time_left(done, whole - done)));
+}
+
 void ProgressDisplay::show(const ReadingProgress& progress) {
   if (Clock::now() - begin_ < short_wait) return;
-  constexpr std::int64_t parts = 1000;
-  const auto done = static_cast<std::int64_t>(static_cast<double>(parts) * std::clamp(progress.share, 0.0, 1.0));
-  draw_or_tell(done, parts, fmt::format("{} % read{}", 100 * done / parts, time_left(done, parts - done)));
+  const std::int64_t done = thousandths(progress.share);
+  draw_or_tell(done, whole, fmt::format("{} % read{}", 100 * done / whole, time_left(done, whole - done)));
 }
 
 void ProgressDisplay::draw_or_tell(std::int64_t done, std::int64_t all, const std::string& text) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "sim/production/production.h"
 #include "sim/replay/replay.h"
 #include "sim/run/advice.h"
 #include "sim/run/runner.h"
@@ -44,6 +45,8 @@ class ProgressDisplay {
   void show(const AdviceProgress& progress);
   /// Progress of a replay: without a terminal a line for every tenth of the steps.
   void show(const ReplayProgress& progress);
+  /// Progress of runs of hours: without a terminal a line for every tenth.
+  void show(const ProductionProgress& progress);
   /// Progress of reading: without a terminal a line for every tenth, once it has taken a few seconds.
   void show(const ReadingProgress& progress);
   /// Progress of a tuning: without a terminal a line for every tenth of what it is expected to compute.

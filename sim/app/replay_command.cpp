@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/app/command.h"
+#include "sim/app/production_replay.h"
 #include "sim/app/resumable.h"
 #include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_report.h"
@@ -14,6 +15,8 @@ struct ReplayOptions {
   std::string file;
   ReplayChoice choice;
   std::vector<std::string> overrides;
+  std::vector<std::string> without;
+  bool ablate = false;
   ResumeOptions keeping;
   Format format = Format::table;
   std::int64_t jobs = static_cast<std::int64_t>(one_a_processor());
@@ -30,12 +33,25 @@ int replay_command(const ReplayOptions& options, const Session& session) {
   require_folder(options.keeping);
   Catalog catalog(session.data_folder);
   catalog.keep_order_of_files();
-  Study study = load_study(options.file, overrides_of(options.choice, options.overrides), catalog);
+  Study study =
+      load_study(options.file, overrides_of(options.choice, options.overrides), catalog, options.without);
   const StudyPoint& point = choose(study, options.choice);
+  const auto jobs = static_cast<std::size_t>(options.jobs);
+  if (study.production) {
+    return replay_production({.file = options.file,
+                              .choice = options.choice,
+                              .overrides = options.overrides,
+                              .without = options.without,
+                              .ablate = options.ablate,
+                              .keeping = options.keeping,
+                              .format = options.format,
+                              .jobs = jobs},
+                             study, point, catalog, session);
+  }
+  if (options.ablate) throw InputError("--ablate goes with a study that has `production`");
   require_simulable(point);
   if (study.tunes_baseline) note(fmt::format("replay compares with {} on the study's mesh", *study.compare_to));
   catch_stop_signals();
-  const auto jobs = static_cast<std::size_t>(options.jobs);
   const auto refused = leave_out_refused(study, point, jobs, is_stopped);
   if (!refused) return stopped_before(options.keeping, study.name, aim);
   for (const RefusedPlan& each : *refused) {
@@ -89,9 +105,13 @@ void add_replay_command(Command app, Session& session) {
       .one_at_a_time();
   add_count(command, "--point", options.choice.point, "Which point, if the study has a sweep, counted from 0", 0);
   add_set(command, options.overrides, "the study");
+  add_without(command, options.without);
+  command.add_flag("--ablate", options.ablate,
+                   "Of a study with `production`: what comes out without each of its mechanisms, too");
   command
       .add_option("--out", options.keeping.out,
-                  "Write steps.csv and windows.csv there, as they come, and replay.json, replay.html and study.yaml")
+                  "Write steps.csv and windows.csv there, as they come, and replay.json, replay.html and study.yaml; of "
+                  "a study with `production` production.json, .csv and .html, events.csv and study.yaml")
       .type_name("FOLDER");
   add_format(command, options.format);
   add_count(command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
@@ -99,6 +119,7 @@ void add_replay_command(Command app, Session& session) {
                    "Go on after the last step in the folder of --out; with more --steps the replay becomes longer");
   command.footer(
       "csv prints one row a plan and step while they are simulated. Memory does not grow with the number of steps.\n"
+      "A study with `production` is run for its hours, with failures, checkpoints and devices that become slow.\n"
       "Examples:\n"
       "  hdpsim replay configs/studies/replay.yaml --out replay\n"
       "  hdpsim replay configs/studies/replay.yaml --trace conversation_trace.jsonl --set replay.threshold=1.5\n"

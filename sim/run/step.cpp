@@ -273,7 +273,8 @@ SimulatedStep simulated(const PointStep& planned, World& world, const StepReques
   const PointSpec& spec = point.spec;
   const std::int64_t step = planned.plan.step;
   const Program program(planned.plan, point.lowered);
-  const StepConditions conditions = conditions_of(point);
+  const StepConditions usual = conditions_of(point);
+  const StepConditions conditions = wanted.devices != nullptr ? usual.with(*wanted.devices) : usual;
   Timeline timeline = simulate_plan(program, world, conditions);
   phases.simulation_s = watch.lap();
   if (wanted.see) wanted.see(program, timeline);

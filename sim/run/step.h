@@ -67,6 +67,8 @@ struct StepConditions {
 /// What is wanted of a step besides its figures.
 struct StepRequest {
   std::size_t memory_ranks = 0;  ///< Ranks whose memory over time is recorded.
+  /// The conditions of devices in place of the point's; must outlive the call. Null: the point's.
+  const DeviceConditions* devices = nullptr;
   /// Sees the step as it was simulated, before its program and timeline are gone; may be empty.
   std::function<void(const Program&, const Timeline&)> see{};
 };

@@ -47,6 +47,9 @@ void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
   study.name = printable(reader.required<std::string>("name").value_or(""));
   if (const Value* plans = reader.require("plans")) study.plans = read_study_plans(*plans, diagnostics);
   if (const Value* replay = reader.find("replay")) study.replay = read_replay(*replay, diagnostics);
+  if (const Value* production = reader.find("production")) {
+    study.production = read_production(*production, diagnostics);
+  }
   if (const Value* tune = reader.find("tune")) study.tune = read_tune(*tune, diagnostics);
   if (const Value* compare_to = reader.find("compare_to")) read_compare_to(*compare_to, study, diagnostics);
 }

@@ -9,6 +9,7 @@
 #include "sim/analysis/metrics.h"
 #include "sim/study/catalog.h"
 #include "sim/study/override.h"
+#include "sim/study/production_options.h"
 #include "sim/study/study_options.h"
 #include "sim/study/study_plans.h"
 #include "sim/study/study_point.h"
@@ -25,6 +26,7 @@ struct Study {
   bool tunes_baseline = false;            ///< Whether speed-ups are over the baseline on the best mesh for it.
   OutputOptions output;
   ReplayOptions replay;
+  std::optional<ProductionOptions> production;
   TuneOptions tune;
   std::vector<StudyPoint> points;
 

@@ -18,6 +18,7 @@
 #include "sim/study/loading.h"
 #include "sim/study/mesh_options.h"
 #include "sim/study/point.h"
+#include "sim/study/production_options.h"
 #include "sim/study/profile_options.h"
 #include "sim/study/study_options.h"
 #include "sim/study/study_plans.h"
@@ -192,6 +193,13 @@ void add_whole_study(Sections& all) {
   all.push_back(
       {{"replay", map_shape(replay_keys()), "", "what `hdpsim replay` shows of a long run", {.see = "replay"}},
        Decides::study});
+  all.push_back({{"production",
+                  map_shape(production_keys()),
+                  "",
+                  "a job in hours, which `hdpsim replay` then runs: what failures, checkpoints, devices that become slow "
+                  "and data cost it",
+                  {.otherwise = "none", .see = "production-runs"}},
+                 Decides::study});
   all.push_back({{"tune", map_shape(tune_keys()), "", "what `hdpsim tune` searches, and for what", {.see = "tune"}},
                  Decides::study});
 }
