@@ -84,8 +84,9 @@ void ProgressDisplay::show(const AdviceProgress& progress) {
 void ProgressDisplay::show(const ProductionProgress& progress) {
   if (Clock::now() - begin_ < short_wait) return;
   const std::int64_t done = thousandths(progress.share);
-  draw_or_tell(done, whole, fmt::format("{} % of the hours, {}{}", 100 * done / whole, progress.what,
-                                        time_left(done, whole - done)));
+  draw_or_tell(
+      done, whole,
+      fmt::format("{} % of the hours, {}{}", 100 * done / whole, progress.what, time_left(done, whole - done)));
 }
 
 void ProgressDisplay::show(const ReadingProgress& progress) {

@@ -33,8 +33,7 @@ int replay_command(const ReplayOptions& options, const Session& session) {
   require_folder(options.keeping);
   Catalog catalog(session.data_folder);
   catalog.keep_order_of_files();
-  Study study =
-      load_study(options.file, overrides_of(options.choice, options.overrides), catalog, options.without);
+  Study study = load_study(options.file, overrides_of(options.choice, options.overrides), catalog, options.without);
   const StudyPoint& point = choose(study, options.choice);
   const auto jobs = static_cast<std::size_t>(options.jobs);
   if (study.production) {
@@ -109,9 +108,10 @@ void add_replay_command(Command app, Session& session) {
   command.add_flag("--ablate", options.ablate,
                    "Of a study with `production`: what comes out without each of its mechanisms, too");
   command
-      .add_option("--out", options.keeping.out,
-                  "Write steps.csv and windows.csv there, as they come, and replay.json, replay.html and study.yaml; of "
-                  "a study with `production` production.json, .csv and .html, events.csv and study.yaml")
+      .add_option(
+          "--out", options.keeping.out,
+          "Write steps.csv and windows.csv there, as they come, and replay.json, replay.html and study.yaml; of "
+          "a study with `production` production.json, .csv and .html, events.csv and study.yaml")
       .type_name("FOLDER");
   add_format(command, options.format);
   add_count(command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
