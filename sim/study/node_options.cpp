@@ -139,7 +139,10 @@ class ChoiceReader {
     check_use(value);
     choice.free = all_nodes(cluster_);
     if (text.free != nullptr) choice.free = listed(*text.free);
-    if (text.free_per_pod != nullptr) choice.free = first_of_pods(*text.free_per_pod, choice.pod_tier);
+    const bool has_wrong_tier = text.pod != nullptr && !choice.pod_tier;
+    if (text.free_per_pod != nullptr && !has_wrong_tier) {
+      choice.free = first_of_pods(*text.free_per_pod, choice.pod_tier);
+    }
     if (text.busy && reading.is_right("busy") && reading.is_right("busy_run")) {
       choice.free = free_beside_others(text, cluster_);
     }

@@ -121,6 +121,8 @@ TEST_CASE("what cannot be placed says which pods have how many nodes, and how ma
   }
   CHECK(file.problems({"mesh.nodes={free_per_pod: [2, 5, 3]}"}) ==
         std::vector<std::string>{"1:31: tor 1 has 4 nodes, 1 too few for 5 free ones"});
+  CHECK(file.problems({"mesh.nodes={free_per_pod: [2, 5, 3], pod: toor}"}) ==
+        std::vector<std::string>{"1:43: the cluster has no tier 'toor'"});
 }
 
 TEST_CASE("all problems of a choice are reported at once, where they are", "[node_options]") {
