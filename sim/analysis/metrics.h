@@ -11,6 +11,7 @@
 #include "sim/analysis/goodput.h"
 #include "sim/analysis/step_result.h"
 #include "sim/analysis/uncertainty.h"
+#include "sim/cluster/pods.h"
 #include "sim/document/document.h"
 #include "sim/model/recipe.h"
 #include "sim/model/transformer.h"
@@ -54,6 +55,13 @@ struct RunInfo {
   std::optional<TraceUse> trace{};          ///< Empty if lengths are drawn.
   std::vector<std::string> not_modelled{};  ///< Keys that the profile would need for what is not modelled.
   std::int64_t nodes = 1;                   ///< Nodes that can fail.
+  /// How its groups are spread over pods. Empty unless the study states nodes, in a cluster of several pods.
+  struct Placed {
+    PodSpread spread;
+    double score = 0;  ///< PodSpread::score() with the study's `mesh.nodes.alpha`.
+    double gap = 0;    ///< ChosenNodes::gap.
+  };
+  std::optional<Placed> placed{};
   std::optional<FailureModel> failures{};
   std::optional<UncertaintyModel> uncertainty{};
   std::optional<RunErrors> errors{};  ///< Empty where nothing was published of any run.

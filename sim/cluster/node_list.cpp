@@ -74,8 +74,9 @@ std::optional<IndexRange> parse_every(std::string_view text) {
 }  // namespace
 
 NodeList::NodeList(std::vector<NodeId> nodes) : nodes_(std::move(nodes)) {
-  const auto repeated = std::adjacent_find(nodes_.begin(), nodes_.end(), [](NodeId a, NodeId b) { return b <= a; });
-  HDPSIM_CHECK(!nodes_.empty() && repeated == nodes_.end(), "{} nodes of a job, or out of order", nodes_.size());
+  const std::set<NodeId> each(nodes_.begin(), nodes_.end());
+  HDPSIM_CHECK(!nodes_.empty() && each.size() == nodes_.size(), "{} nodes of a job, {} of them different",
+               nodes_.size(), each.size());
 }
 
 std::int64_t NodeList::count(const ClusterSpec& cluster) const {

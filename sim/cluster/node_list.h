@@ -12,14 +12,16 @@
 
 namespace hdpsim {
 
-/// The nodes on which a job runs, in ascending order.
+/// The nodes on which a job runs, in the order in which its ranks have them.
 class NodeList {
  public:
   /// Every node of the cluster, however many there are.
   NodeList() = default;
-  /// At least one node, ascending, each once (checked).
+  /// At least one node, each once (checked).
   explicit NodeList(std::vector<NodeId> nodes);
 
+  /// Whether it is every node of any cluster, in the cluster's order.
+  [[nodiscard]] bool is_all() const { return nodes_.empty(); }
   [[nodiscard]] std::int64_t count(const ClusterSpec& cluster) const;
   [[nodiscard]] std::int64_t devices(const ClusterSpec& cluster) const;
   /// The `place`-th device of the job: node by node, in the order of the nodes.
@@ -30,8 +32,8 @@ class NodeList {
   std::vector<NodeId> nodes_;  // empty: all nodes
 };
 
-/// Reads `17`, `32-39`, `every 2` or `every 2 from 1` (up to the last node), or a list of these. Empty, with the
-/// problem reported, if a node does not exist or is named twice.
+/// Reads `17`, `32-39`, `every 2` or `every 2 from 1` (up to the last node), or a list of these: nodes in ascending
+/// order. Empty, with the problem reported, if a node does not exist or is named twice.
 [[nodiscard]] std::optional<NodeList> read_nodes(const Value& value, const ClusterSpec& cluster,
                                                  Diagnostics& diagnostics);
 

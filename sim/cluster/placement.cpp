@@ -117,7 +117,7 @@ std::unique_ptr<Placement> make_placement(std::string_view name, const Mesh& mes
   } else {
     placement = std::make_unique<Contiguous>(mesh);
   }
-  if (everywhere) return placement;
+  if (nodes.is_all()) return placement;
   return std::make_unique<OnNodes>(std::move(placement), nodes, cluster.devices_per_node);
 }
 

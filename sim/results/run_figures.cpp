@@ -339,9 +339,39 @@ void add_confidence(RunTable& runs) {
 }
 
 // What only some studies ask for.
+FigureTable<RunInfo::Placed> placed_figures() {
+  using Placed = RunInfo::Placed;
+  const auto of_spread = [](auto member) { return at(&Placed::spread, member); };
+  FigureTable<Placed> all;
+  all.add({"pods", "pods", "pods", "pods of the job: units of the tier that is `mesh.nodes.pod`"},
+          of_spread(&PodSpread::pods));
+  all.add({"data_parallel_pods_max", "data_parallel_max", "pods",
+           "the most pods over which a data-parallel group is spread; 0: each is in one"},
+          of_spread(&PodSpread::data_parallel_max));
+  all.add({"data_parallel_pods_mean", "data_parallel_mean", "pods",
+           "the same, mean over the data-parallel groups; one in a single pod counts as 0"},
+          of_spread(&PodSpread::data_parallel_mean));
+  all.add(
+      {"pipeline_pods_max", "pipeline_max", "pods", "the most pods over which a pipeline is spread; 0: each is in one"},
+      of_spread(&PodSpread::pipeline_max));
+  all.add({"pipeline_pods_mean", "pipeline_mean", "pods",
+           "the same, mean over the pipelines; one in a single pod counts as 0"},
+          of_spread(&PodSpread::pipeline_mean));
+  all.add({"pods_score", "score", "pods",
+           "alpha x `data_parallel_max` + (1 - alpha) x `pipeline_max`, with `mesh.nodes.alpha`: equation 2 of Arnold"},
+          at(&Placed::score));
+  all.add({"", "gap", "share",
+           "what the choice of `arnold` may cost above the least, in parts of that: above 0 only where its search was "
+           "given up"},
+          at(&Placed::gap));
+  return all;
+}
+
 void add_asked_for(RunTable& runs) {
   runs.part({.path = "trace", .object = "Only where lengths come from a file of documents"}, trace_figures(),
             of_info(&RunInfo::trace));
+  runs.part({.path = "placed", .object = "Only where the study states nodes, in a cluster of several pods"},
+            placed_figures(), of_info(&RunInfo::placed));
   runs.part({.path = "goodput", .object = "Only where the study has failures"}, goodput_figures(),
             of_metrics(&RunMetrics::goodput));
   runs.part({.path = "uncertainty", .object = "Only where the study asks for it"}, uncertainty_figures(),

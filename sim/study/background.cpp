@@ -9,6 +9,7 @@
 #include "sim/base/quantity_text.h"
 #include "sim/document/key_table.h"
 #include "sim/study/mesh_options.h"
+#include "sim/study/node_options.h"
 
 namespace hdpsim {
 namespace {
@@ -198,10 +199,11 @@ class Overlaps {
   explicit Overlaps(const ClusterSpec& cluster)
       : cluster_(cluster), owners_(static_cast<std::size_t>(cluster_.nodes())) {}
 
-  // Nodes that cannot be read are reported elsewhere.
+  // Nodes that cannot be read are reported elsewhere, and those that are chosen are none of other jobs.
   void add_main(const Value& study) {
     const Value* mesh = study.find("mesh");
     const Value* nodes = mesh == nullptr ? nullptr : mesh->find("nodes");
+    if (nodes != nullptr && nodes->is_map()) return;
     Diagnostics told;
     const auto read = nodes == nullptr || nodes->is_null() ? NodeList{} : read_nodes(*nodes, cluster_, told);
     if (read) (void)take(*read, "the main job");

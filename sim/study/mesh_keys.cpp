@@ -7,6 +7,7 @@
 
 #include "sim/base/quantity_limits.h"
 #include "sim/program/layer_layout.h"
+#include "sim/study/node_options.h"
 #include "sim/study/sharing_choice.h"
 #include "sim/study/training_options.h"
 
@@ -32,6 +33,10 @@ void read_capacity(const Value& value, PointSpec& point, Diagnostics& diagnostic
 // Without a cluster, which is reported elsewhere, its nodes cannot be checked.
 void read_nodes_of_job(const Value& value, PointSpec& point, Diagnostics& diagnostics) {
   if (point.cluster.devices == 0) return;
+  if (value.is_map()) {
+    point.choice = read_node_choice(value, point, diagnostics);
+    return;
+  }
   if (auto nodes = read_nodes(value, point.cluster, diagnostics)) point.nodes = std::move(*nodes);
 }
 
@@ -93,10 +98,11 @@ void add_degrees(MeshKeys& mesh) {
 
 void add_places(MeshKeys& mesh) {
   mesh.add({"nodes",
-            nodes_shape(),
+            either_shape({nodes_shape(), node_choice_shape()}),
             "",
-            "the nodes of the job: `0-127`, `17`, `every 2`, `every 2 from 1`, or a list of these",
-            {.otherwise = "all"}},
+            "the nodes of the job: `0-127`, `17`, `every 2`, `every 2 from 1`, or a list of these; or a map that says "
+            "which nodes are free, and how the job's are chosen",
+            {.otherwise = "all", .see = "nodes-among-other-jobs"}},
            read_nodes_of_job);
   std::vector<std::pair<std::string, std::string>> placements;
   for (const std::string& name : placement_names()) placements.emplace_back(name, name);
@@ -202,11 +208,6 @@ void add_exchanges(MeshKeys& mesh) {
 }
 
 }  // namespace
-
-KeyShape nodes_shape() {
-  const KeyShape nodes = either_shape({shape_of(KeyShape::Kind::count), shape_of(KeyShape::Kind::text)});
-  return either_shape({shape_of(KeyShape::Kind::count), shape_of(KeyShape::Kind::text), list_shape(nodes)});
-}
 
 const KeyTable<PointSpec>& mesh_keys() {
   static const MeshKeys table = [] {

@@ -10,6 +10,7 @@
 #include "sim/model/layers.h"
 #include "sim/model/sharing_form.h"
 #include "sim/program/chunk_map.h"
+#include "sim/study/node_options.h"
 #include "sim/study/sharing_choice.h"
 #include "sim/study/state_checks.h"
 #include "sim/study/training_options.h"
@@ -242,19 +243,33 @@ class MeshChecks {
 
   void fit_mesh() {
     Mesh& mesh = point_.mesh;
-    const std::int64_t gpus = point_.nodes.devices(point_.cluster);
+    const std::int64_t gpus = candidates();
     const std::int64_t replica = mesh.tp * mesh.pp;
     const bool divides = gpus % replica == 0;
     const Value* hdp = given("hdp");
     if (hdp == nullptr) mesh.hdp = std::max<std::int64_t>(1, gpus / replica);
-    if (mesh.devices() == gpus) return;
+    if (point_.choice && hdp != nullptr) return choose_nodes_of(point_, hdp->position, diagnostics_);
+    if (mesh.devices() == gpus) return choose_all();
     const std::string help = divides ? fmt::format("leave 'hdp' out, or make it {}", gpus / replica)
                                      : "the GPUs must be a multiple of tp x pp";
     diagnostics_.error(
         hdp != nullptr ? hdp->position : place_of_misfit(gpus),
         fmt::format("tp x hdp x pp = {} x {} x {} = {}, but {} {} GPUs", mesh.tp, mesh.hdp, mesh.pp, mesh.devices(),
-                    mesh_.find("nodes") == nullptr ? "the cluster has" : "its nodes have", gpus),
-        help);
+                    mesh_.find("nodes") == nullptr ? "the cluster has"
+                    : point_.choice                ? "the free nodes have"
+                                                   : "its nodes have",
+                    gpus),
+        point_.choice ? "write 'hdp', for a job that does not take all of them" : help);
+  }
+
+  // The GPUs of the nodes of the job, or of those of which they are chosen.
+  [[nodiscard]] std::int64_t candidates() const {
+    if (!point_.choice) return point_.nodes.devices(point_.cluster);
+    return std::ssize(point_.choice->free) * point_.cluster.devices_per_node;
+  }
+
+  void choose_all() {
+    if (point_.choice) choose_nodes_of(point_, mesh_.find("nodes")->position, diagnostics_);
   }
 
   const Value& mesh_;
@@ -289,6 +304,7 @@ bool read_mesh(const Value& study, PointSpec& point, Diagnostics& diagnostics) {
   const Value* mesh = study.find("mesh");
   if (mesh == nullptr || mesh->is_null()) return false;
   const KeyReading reading = mesh_keys().read(*mesh, point, diagnostics);
+  if (point.choice) leave_to_background(study, point.cluster, *point.choice);
   return MeshChecks(*mesh, training, reading, point, diagnostics).run();
 }
 

@@ -10,9 +10,6 @@ namespace hdpsim {
 [[nodiscard]] bool written_with_stages(const Value& study);
 [[nodiscard]] bool written_with_experts(const Value& study);
 
-/// The shape of a list of nodes: `0-127`, `every 2`.
-[[nodiscard]] KeyShape nodes_shape();
-
 /// The keys of `mesh`. read_mesh() checks that their values are consistent.
 [[nodiscard]] const KeyTable<PointSpec>& mesh_keys();
 

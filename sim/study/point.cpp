@@ -20,6 +20,7 @@
 #include "sim/study/failures.h"
 #include "sim/study/kind_of_run.h"
 #include "sim/study/mesh_options.h"
+#include "sim/study/node_options.h"
 #include "sim/study/study_keys.h"
 #include "sim/study/training_options.h"
 
@@ -217,10 +218,10 @@ std::string PointSpec::setting() const {
     beside.push_back(fmt::format("{} ({}, {} GPUs)", other.name, other.what(), other.gpus(cluster)));
   }
   const bool one = connections.communicators == Communicators::one;
-  return fmt::format("{} on {} x {}, hdp {} x tp {}{}{}{}, capacity {}{}, {} {}{} of {} tokens{}{}", model.name, gpus,
-                     cluster.device, mesh.hdp, mesh.tp, mesh_text(mesh, pipeline), experts.text(),
-                     one ? "" : " with a communicator for each group", count_text(capacity),
-                     capacity_is_chosen ? " (auto)" : "", steps, connections.cold ? "cold " : "",
+  return fmt::format("{} on {} x {}{}, hdp {} x tp {}{}{}{}, capacity {}{}, {} {}{} of {} tokens{}{}", model.name, gpus,
+                     cluster.device, choice ? fmt::format(" ({})", choice_text(*this)) : "", mesh.hdp, mesh.tp,
+                     mesh_text(mesh, pipeline), experts.text(), one ? "" : " with a communicator for each group",
+                     count_text(capacity), capacity_is_chosen ? " (auto)" : "", steps, connections.cold ? "cold " : "",
                      steps == 1 ? "step" : "steps", count_text(batch.tokens_per_step),
                      beside.empty() ? "" : ", beside ", joined(beside, ", "));
 }

@@ -12,6 +12,7 @@
 #include "sim/analysis/goodput.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/device_conditions.h"
+#include "sim/cluster/node_choice.h"
 #include "sim/cluster/node_list.h"
 #include "sim/cluster/placement.h"
 #include "sim/document/key.h"
@@ -67,6 +68,8 @@ struct PointSpec {
   Mesh mesh;
   PipelineOptions pipeline;                ///< For a mesh with more than one stage.
   NodeList nodes;                          ///< Nodes of the main job.
+  std::optional<NodeChoice> choice;        ///< How they were chosen; empty: the study states them.
+  double choice_gap = 0;                   ///< ChosenNodes::gap.
   std::string placement{usual_placement};  ///< One of placement_names().
   ConnectionOptions connections;
   NicUse ring_nics = NicUse::own;   ///< Of exchanges around rings.

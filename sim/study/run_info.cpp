@@ -12,6 +12,7 @@
 #include "sim/model/layers.h"
 #include "sim/model/work.h"
 #include "sim/profile/profile_file.h"
+#include "sim/study/node_options.h"
 #include "sim/study/sharing_choice.h"
 #include "sim/study/study.h"
 #include "sim/study/study_notes.h"
@@ -89,6 +90,7 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .trace = at.batches->use(spec.steps),
           .not_modelled = not_modelled(profile, layout_of(spec), spec.recipe),
           .nodes = spec.nodes.count(spec.cluster),
+          .placed = placed_groups(spec),
           .failures = spec.failures,
           .uncertainty = spec.uncertainty
                              ? std::optional(uncertainty_model(*spec.uncertainty, profile, job, spec.capacity,

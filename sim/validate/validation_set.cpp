@@ -21,6 +21,7 @@ struct SetText {
   const Value* columns = nullptr;
   const Value* rows = nullptr;
   const Value* fitted = nullptr;
+  const Value* speedup_over = nullptr;
 };
 
 const KeyTable<SetText>& set_keys() {
@@ -66,6 +67,13 @@ const KeyTable<SetText>& set_keys() {
          "not count in the set's errors",
          {.otherwise = "none"}},
         &SetText::fitted);
+    keys.kept({"speedup_over",
+               dictionary_shape(shape_of(KeyShape::Kind::anything)),
+               "",
+               "what is unlike in the study over which speed-ups are, by dotted path: "
+               "`{mesh.nodes.choose: gpu_packing}`",
+               {.otherwise = "nothing: they are over the plan of `compare_to`"}},
+              &SetText::speedup_over);
     return keys;
   }();
   return made;
@@ -78,7 +86,12 @@ class SetReader {
   ValidationSet read(const Value& document) {
     SetText text;
     (void)set_keys().read(document, text, diagnostics_);
-    auto& [set, study, columns, rows, fitted] = text;
+    auto& [set, study, columns, rows, fitted, speedup_over] = text;
+    if (speedup_over != nullptr) set.speedup_over = *speedup_over;
+    if (speedup_over != nullptr && (!speedup_over->is_map() || speedup_over->entries.empty())) {
+      diagnostics_.error(speedup_over->position, "'speedup_over' must be a map of values by dotted path",
+                         "speedup_over: {mesh.nodes.choose: gpu_packing}");
+    }
     if (study != nullptr && !study->is_map()) {
       diagnostics_.error(study->position, "the study must be a map of what all cases have in common");
     }

@@ -47,6 +47,10 @@ struct ValidationCase {
 /// Columns below `mesh` and `plans` say, as `tp` does, how a job is spread; others say what the job is.
 /// An empty cell (~) means a default, or a figure that was not published.
 ///
+/// Where speed-ups are over a study and not over another plan of the same one, `speedup_over` has what is unlike there:
+///
+///   speedup_over: {mesh.nodes.choose: gpu_packing}
+///
 /// `attention_flops` says what tflops_per_gpu and mfu count of attention.
 ///
 /// If a constant of the study was fitted to some of the figures, the set names these: they are predicted but do not
@@ -58,6 +62,9 @@ struct ValidationSet {
   std::string about;
   std::string source;
   CountedAttention attention_flops = CountedAttention::half;
+  /// Values by dotted path, with which each case is the study that its speed-ups are over. Null: they are over the plan
+  /// that the study compares to.
+  Value speedup_over;
   std::vector<ValidationCase> cases;
 };
 

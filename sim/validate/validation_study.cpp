@@ -42,7 +42,17 @@ void join(Study& all, Study&& one) {
   std::move(one.points.begin(), one.points.end(), std::back_inserter(all.points));
 }
 
-void check_plans(const ValidationCase& one, const Study& study, const std::string& file, Problems& problems) {
+// The study over which the speed-ups of a case are, if it is not the case itself.
+Study base_of(const ValidationCase& one, const Value& unlike, Catalog& catalog) {
+  Value base = one.study;
+  Diagnostics found;
+  for (const auto& [path, position, value] : unlike.entries) (void)put_at(base, path, value, found);
+  found.throw_if_any();
+  return read_study(base, catalog);
+}
+
+void check_plans(const ValidationCase& one, const Study& study, const ValidationSet& set, const std::string& file,
+                 Problems& problems) {
   for (const PublishedFigure& figure : one.published) {
     const bool known =
         figure.plan.empty() || std::any_of(study.plans.begin(), study.plans.end(),
@@ -50,7 +60,8 @@ void check_plans(const ValidationCase& one, const Study& study, const std::strin
     Diagnostics found;
     if (!known)
       found.error({file, 0, 0}, fmt::format("a figure is of the plan '{}', which the study has not", figure.plan));
-    if (figure.quantity == Quantity::speedup && !study.compare_to) {
+    const bool compares = study.compare_to || set.speedup_over.is_map();
+    if (figure.quantity == Quantity::speedup && !compares) {
       found.error({file, 0, 0}, "speed-ups need the study's 'compare_to'");
     }
     if (figure.quantity == Quantity::speedup && study.tunes_baseline) {
@@ -146,15 +157,21 @@ ValidationStudy read_validation(ValidationSet set, const std::string& path, Cata
     apply_without(one.study, changes.without, of_options);
     problems.add(of_options, {});
     validation.points.emplace_back();
+    validation.bases.emplace_back();
     validation.resolved.emplace_back();
     validation.reasons.emplace_back();
     try {
       Study study = read_study(one.study, catalog);
-      check_plans(one, study, path, problems);
+      std::optional<Study> base;
+      if (validation.set.speedup_over.is_map()) base = base_of(one, validation.set.speedup_over, catalog);
+      check_plans(one, study, validation.set, path, problems);
       validation.points.back() = validation.study.points.size();
       validation.resolved.back() = study.resolved;
       validation.resolved.back().set("name", Value::scalar(case_in_set(validation.set.name, one.name), {path, 0, 0}));
       join(validation.study, std::move(study));
+      if (!base) continue;
+      validation.bases.back() = validation.study.points.size();
+      join(validation.study, std::move(*base));
     } catch (const InputError& error) {
       validation.reasons.back() = reason_not_to_run(error);
       if (validation.reasons.back().empty()) problems.add(error.diagnostics(), {path, 0, 0});
@@ -188,10 +205,13 @@ std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& valida
                         .line = one.line,
                         .micro_batches = one.micro_batches};
       if (validation.points[i]) {
-        const std::size_t run =
-            *validation.points[i] * validation.study.plans.size() + plan_index(validation.study, figure.plan);
+        const std::size_t plan = plan_index(validation.study, figure.plan);
+        const std::size_t run = *validation.points[i] * validation.study.plans.size() + plan;
+        const std::size_t base = validation.bases[i] * validation.study.plans.size() + plan;
         const PointSpec& spec = validation.study.points[*validation.points[i]].spec;
-        row.predicted = predicted(runs->at(run), figure.quantity, spec, validation.set.attention_flops);
+        const bool is_over_study = figure.quantity == Quantity::speedup && validation.set.speedup_over.is_map();
+        row.predicted = is_over_study ? runs->at(base).metrics.step_time_s.mean / runs->at(run).metrics.step_time_s.mean
+                                      : predicted(runs->at(run), figure.quantity, spec, validation.set.attention_flops);
         row.run = spec.kind;
         row.memory_use = runs->at(run).metrics.memory.device.gigabytes() / runs->at(run).info.device_memory.gigabytes();
         row.fits = runs->at(run).metrics.fits;

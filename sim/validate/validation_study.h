@@ -17,8 +17,9 @@ struct ValidationStudy {
   ValidationSet set;
   Study study;
   std::vector<std::optional<std::size_t>> points;  ///< The point of the study for each case; empty if it cannot be run.
-  std::vector<Value> resolved;                     ///< Study::resolved of each case; null if it cannot be run.
-  std::vector<std::string> reasons;                ///< Why a case cannot be run; empty if it can.
+  std::vector<std::size_t> bases;    ///< The point that its speed-ups are over, where the set has `speedup_over`, or 0.
+  std::vector<Value> resolved;       ///< Study::resolved of each case; null if it cannot be run.
+  std::vector<std::string> reasons;  ///< Why a case cannot be run; empty if it can.
 };
 
 /// What is changed in a study, or in every case of a set, before it is read.

@@ -246,6 +246,18 @@ def straggler():
         [digits(runs.step(point, "hdp-balance")) for point in range(4, 8)]
 
 
+def placement():
+    runs = Runs("configs/studies/placement.yaml")
+    chosen = ("`random_fit`", "`gpu_packing`", "`topology_aware`", "`arnold`, alpha 0")
+    after, beside = ([runs.step(first + i, "static") for i in range(len(chosen))] for first in (0, len(chosen)))
+    yield answer("placement"), "are the fastest, by {} % over the best other choice.", [f"{100 * (min(beside[:-1]) / beside[-1] - 1):.1f}"]
+    yield answer("placement"), "the same choice is {} % slower than packing,", [f"{100 * (after[-1] / after[1] - 1):.1f}"]
+    for i, name in enumerate(chosen):
+        spread = [f"{runs(f'{groups}_pods_mean', i, 'static'):.1f}" for groups in ("data_parallel", "pipeline")]
+        yield answer("placement"), f"| {name} | {{}} pods | {{}} pods | {{}} ms | {{}} ms |", \
+            [*spread, digits(1000 * after[i]), digits(1000 * beside[i])]
+
+
 def replay():
     hdpsim("replay configs/studies/replay.yaml --out replay")
     found = json.loads((workplace / "replay/replay.json").read_text())
@@ -568,7 +580,7 @@ def rows_without_a_command(page, start):
 
 def main():
     write = sys.argv[3:] == ["--write"]
-    statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, replay, tune,
+    statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, replay, tune,
                                             nic_bandwidth, sharing, cuts, arena, offload_or_recompute, scaling, context_length, hybrids,
                                             sparse_attention, deepseek_v3, attention_servers, moe, ablation)
                   for statement in command()]

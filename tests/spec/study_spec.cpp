@@ -107,6 +107,26 @@ TEST_CASE("results have the same bytes whatever the number of jobs, when resumed
   }
 }
 
+TEST_CASE("whole pipelines in pods are faster where gradients hide behind passes, and slower where they do not",
+          "[study]") {
+  const Workplace here;
+  const std::string table = here.run(
+                                    "study configs/studies/placement.yaml --out placed --set 'sweep={training: [{}, "
+                                    "{overlap_grad_reduce: true, "
+                                    "overlap_param_gather: true}], mesh.nodes.choose: [gpu_packing, arnold]}'")
+                                .out;
+  const auto runs = nlohmann::json::parse(here.read("placed/result.json"))["runs"];
+  REQUIRE(runs.size() == 4);
+  const auto step = [&](std::size_t run) { return runs[run]["step_time_s"]["mean"].get<double>(); };
+  CHECK(step(0) < step(1));
+  CHECK(step(2) > step(3));
+  CHECK(runs[0]["placed"]["pipeline_max"] == 4);
+  CHECK(runs[1]["placed"]["pipeline_max"] == 0);
+  CHECK(runs[1]["placed"]["score"] == 0);
+  CHECK(runs[1]["placed"]["gap"] == 0);
+  CHECK_THAT(table, Catch::Contains("32 of 36 free nodes by arnold (alpha 0) in 4 pods"));
+}
+
 TEST_CASE("another job slows the static mesh most, and links.csv shows what it sends", "[study]") {
   const Workplace here;
   here.run("study configs/studies/two-jobs.yaml --set data.steps=2 --set compare_to=null --out one");

@@ -39,7 +39,7 @@ MeasuredFigure figure_of(const StudyPoint& point, const PublishedFigure& publish
 
 // The same without the cases that are not among `rows`.
 ValidationSet part_of(const ValidationSet& set, const std::set<std::size_t>& rows) {
-  ValidationSet part{set.name, set.about, set.source, set.attention_flops, {}};
+  ValidationSet part{set.name, set.about, set.source, set.attention_flops, set.speedup_over, {}};
   for (const std::size_t row : rows) part.cases.push_back(set.cases[row]);
   return part;
 }

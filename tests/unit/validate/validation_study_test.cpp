@@ -52,6 +52,23 @@ TEST_CASE("every case of a set is changed as a study is", "[validation]") {
   CHECK_THAT(problems[0], Catch::Contains("zeros"));
 }
 
+TEST_CASE("speed-ups are over the same case with what is unlike in `speedup_over`", "[validation]") {
+  const std::string times =
+      changed(small_validation_set, "step_time_s, tokens_per_s_per_gpu]", "step_time_s, speedup]");
+  const std::string text =
+      changed(changed(times, "4Ki, 2, ~]", "4Ki, 2, 1.5]"), "columns:", "speedup_over: {mesh.zero: 0}\ncolumns:");
+  const StudyFile file(changed(text, "4Ki, 4, 2048]", "4Ki, 4, ~]"));
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const auto rows = validate(load_validation(file.path(), catalog), {.jobs = 1});
+  const StudyFile alone(small_validation_set);
+  const auto bases =
+      validate(load_validation(alone.path(), catalog, {.set = {"mesh.zero=0"}, .without = {}}), {.jobs = 1});
+  REQUIRE(rows->size() == 3);  // two of the first case, one of the second
+  CHECK(*rows->at(0).predicted != *bases->at(0).predicted);
+  CHECK(*rows->at(1).predicted == Approx(*bases->at(0).predicted / *rows->at(0).predicted));
+  CHECK(problems_of(changed(text, "mesh.zero: 0", "mesh.zeros: 0")).size() == 1);
+}
+
 TEST_CASE("predictions of a set are those of a study with the same values", "[validation]") {
   const StudyFile file(small_validation_set);
   Catalog catalog(HDPSIM_SOURCE_DIR);
