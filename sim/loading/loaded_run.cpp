@@ -64,11 +64,16 @@ std::int64_t clients_per_rank(const LoadingSpec& spec, const LoadingJob& job) {
   return spec.each_device ? job.devices_per_rank : 1;
 }
 
+// Those on the node with the most. A rank of many devices may lie on several nodes.
+std::int64_t clients_on_node(const LoadingSpec& spec, const LoadingJob& job) {
+  return spec.each_device ? (job.devices() - 1) / job.nodes + 1 : job.ranks_per_node();
+}
+
 std::vector<Duration> spmd_stages(const LoadingSpec& spec, const LoadingJob& job) {
   const std::int64_t tokens = spec.whole_batch ? job.tokens : job.largest_share;
-  const Bytes batch = bytes_of(spec, job.step, tokens) * clients_per_rank(spec, job);
-  const Duration read =
-      std::max(transfer(batch * job.ranks, spec.storage), transfer(batch * job.ranks_per_node(), spec.network));
+  const Bytes batch = bytes_of(spec, job.step, tokens);
+  const Duration read = std::max(transfer(batch * clients_per_rank(spec, job) * job.ranks, spec.storage),
+                                 transfer(batch * clients_on_node(spec, job), spec.network));
   return {read + preparation(spec, job, tokens) + planning_ahead(spec, job)};
 }
 
@@ -81,8 +86,7 @@ Duration reading(const LoadingSpec& spec, const LoadingJob& job) {
 
 // What the clients of a node fetch.
 Duration fetching(const LoadingSpec& spec, const LoadingJob& job) {
-  const Bytes slice = bytes_of(spec, job.step, job.largest_share) * clients_per_rank(spec, job);
-  return transfer(slice * job.ranks_per_node(), spec.network);
+  return transfer(bytes_of(spec, job.step, job.largest_share) * clients_on_node(spec, job), spec.network);
 }
 
 std::vector<Duration> remote_stages(const LoadingSpec& spec, const LoadingJob& job) {
@@ -124,16 +128,16 @@ Bytes state_at_first(const LoadingSpec& spec) {
 }
 
 // Each loader of SPMD holds every source open in each of its processes.
-Bytes memory_of_spmd_rank(const LoadingSpec& spec, const LoadingJob& job) {
+Bytes memory_of_spmd_loader(const LoadingSpec& spec, const LoadingJob& job) {
   Bytes open = spec.process_memory;
   for (const SourceSpec& source : spec.sources) open += source.access * source.count;
   const Bytes batch = bytes_of(spec, job.step, spec.whole_batch ? job.tokens : job.largest_share);
-  return (open * spec.processes + batch * (spec.prefetch + 1)) * clients_per_rank(spec, job);
+  return open * spec.processes + batch * (spec.prefetch + 1);
 }
 
 LoaderMemory spmd_memory(const LoadingSpec& spec, const LoadingJob& job) {
-  const Bytes of_a_rank = memory_of_spmd_rank(spec, job);
-  return {of_a_rank * job.ranks, of_a_rank * job.ranks_per_node(), {}};
+  const Bytes loader = memory_of_spmd_loader(spec, job);
+  return {loader * clients_per_rank(spec, job) * job.ranks, loader * clients_on_node(spec, job), {}};
 }
 
 // Loaders, constructors and their samples are spread evenly over the nodes. Loaders hold the samples that batches ahead
@@ -249,7 +253,9 @@ std::vector<Duration> loading_stages(const LoadingSpec& spec, const LoadingJob& 
 }
 
 Bytes loading_memory(const LoadingSpec& spec, const LoadingJob& job) {
-  if (spec.style == LoaderStyle::spmd) return memory_of_spmd_rank(spec, job) / job.devices_per_rank;
+  if (spec.style == LoaderStyle::spmd) {
+    return memory_of_spmd_loader(spec, job) * clients_per_rank(spec, job) / job.devices_per_rank;
+  }
   if (spec.style == LoaderStyle::actors) {
     const LoaderMemory memory = actor_memory(spec, job, state_at_first(spec));
     return (memory.all - memory.elsewhere) / job.devices();

@@ -58,7 +58,7 @@ const KeyTable<SourceSpec>& source_table() {
     source.text("name", at(&SourceSpec::name), "for tables and messages", {.required = true});
     source.count("count", {1, most_sources}, at(&SourceSpec::count), "sources like this one", {.unit = "sources"});
     source.number("weight", {0, most_weight}, at(&SourceSpec::weight),
-                  "its share of the samples is its weight over the sum of all", {.otherwise = "1"});
+                  "its share of the samples is its weight over the sum of all");
     source.add({"drift",
                 list_shape(map_shape(weight_table().texts())),
                 "",
@@ -332,10 +332,12 @@ const std::vector<KeyText>& loading_keys() {
 
 LoadingSpec read_loading(const Value& value, Diagnostics& diagnostics) {
   LoadingSpec spec;
+  const std::size_t before = diagnostics.count();
   const KeyReading reading = loading_table().read(value, spec, diagnostics);
+  const bool is_read = diagnostics.count() == before;
   if (!value.is_map()) return spec;
   if (reading.is_right("style") && value.find("style") != nullptr) check_style(value, spec, diagnostics);
-  if (!spec.sources.empty()) check_mix(*value.find("sources"), spec, diagnostics);
+  if (is_read && !spec.sources.empty()) check_mix(*value.find("sources"), spec, diagnostics);
   const Value* deaths = value.find("deaths");
   const Value* stated = deaths != nullptr && deaths->is_map() ? deaths->find("at") : nullptr;
   if (stated != nullptr) check_deaths(*stated, spec, diagnostics);
