@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
 #include "sim/document/key_table.h"
 
@@ -21,7 +22,8 @@ constexpr double most_weight = 1e9;
 constexpr Range steps{0, 1e9};
 constexpr Between<Bytes> bytes_per_token{1_B, Bytes(1'000'000'000)};
 constexpr Between<Bytes> held{Bytes(0), limits::memory.most};
-constexpr Between<Duration> mtbf{60_s, 100 * 24 * 3600_s};
+constexpr double least_mtbf_s = 60;
+constexpr double most_mtbf_years = 1000;
 
 const KeyTable<WeightPoint>& weight_table() {
   static const auto made = [] {
@@ -140,6 +142,19 @@ const KeyTable<LoaderDeaths::Stated>& death_table() {
   return made;
 }
 
+void read_mtbf(const Value& value, LoaderDeaths& deaths, Diagnostics& diagnostics) {
+  constexpr double year_s = 365 * 86400.0;
+  const Parsed<double> seconds = parse_seconds(value.text);
+  if (!value.is_scalar() || !seconds.value) {
+    diagnostics.error(value.position, value.is_scalar() ? seconds.error : "'mtbf' must be a time", seconds.help);
+  } else if (*seconds.value < least_mtbf_s || *seconds.value > most_mtbf_years * year_s) {
+    diagnostics.error(value.position, fmt::format("'mtbf' is {}, it must be from {} s to {} years", value.text,
+                                                  least_mtbf_s, most_mtbf_years));
+  } else {
+    deaths.mtbf_s = seconds.value;
+  }
+}
+
 void read_deaths(const Value& value, LoaderDeaths& deaths, Diagnostics& diagnostics) {
   if (!value.is_sequence()) {
     diagnostics.error(value.position, "'at' must be a list of deaths", "write at: [{step: 10, source: web}]");
@@ -152,8 +167,15 @@ void read_deaths(const Value& value, LoaderDeaths& deaths, Diagnostics& diagnost
 const KeyTable<LoaderDeaths>& deaths_table() {
   static const auto made = [] {
     KeyTable<LoaderDeaths> deaths("the deaths");
-    deaths.quantity("mtbf", mtbf, at(&LoaderDeaths::mtbf), "mean time between failures of one loader",
-                    {.otherwise = "none die but those of `at`"});
+    KeyShape time = shape_of(KeyShape::Kind::text);
+    time.unit = "a time";
+    time.limits = fmt::format("from {} s to {} years", least_mtbf_s, most_mtbf_years);
+    deaths.add({"mtbf",
+                std::move(time),
+                "",
+                "mean time between failures of one loader",
+                {.otherwise = "none die but those of `at`"}},
+               read_mtbf);
     deaths.add({"at", list_shape(map_shape(death_table().texts())), "", "deaths at steps", {.otherwise = "none"}},
                read_deaths);
     deaths.count("snapshot", {1, 1e9}, at(&LoaderDeaths::snapshot),

@@ -61,7 +61,8 @@ struct LoaderDeaths {
     std::int64_t step = 0;  ///< A loader dies as this step begins, ...
     std::string source;     ///< ... of the first of the sources with this name.
   };
-  std::optional<Duration> mtbf;  ///< Mean time between failures of one loader; exponentially distributed.
+  std::optional<double>
+      mtbf_s;  ///< Mean time between failures of one loader; exponentially distributed. It may exceed a Duration.
   std::vector<Stated> stated;
   std::int64_t snapshot = 1;  ///< Steps from one snapshot of a loader to the next.
   Duration restart;           ///< Until a new loader begins to repeat what came after the snapshot.

@@ -515,7 +515,7 @@ def loading():
     yield answer("loading"), "| of each rank of 4 GPUs | | {} GB | {} GB |", [memory[3], node[3]]
     yield answer("loading"), "| of each source | {} GB | {} GB | {} GB |", [memory[1], memory[4], node[4]]
     yield answer("loading"), "takes {} s and is {} times as fast as that of `static` whoever loads.", \
-        [digits(runs.step(4, "hdp-balance")), f"{runs('speedup_mean', 4, 'hdp-balance'):.2f}"]
+        [digits(runs.step(4, "hdp-balance")), f"{runs.step(4, 'static') / runs.step(4, 'hdp-balance'):.2f}"]
     stall = {point: 10 * runs("data_wait_s", point, "hdp-balance") for point in (5, 6)}
     yield answer("loading"), "stops everybody for {} s, the 30 s of its restart less", [f"{stall[5]:.1f}"]
     yield answer("loading"), "if it has a shadow, for {} s, with {} GB.", [f"{stall[6]:.1f}", memory[6]]

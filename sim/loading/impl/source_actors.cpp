@@ -39,7 +39,7 @@ SourceActors::SourceActors(const LoadingSpec& spec) : spec_(spec), shares_(spec.
 
 void SourceActors::start(DurationSum at) {
   origin_ = at;
-  if (!spec_.deaths || !spec_.deaths->mtbf) return;
+  if (!spec_.deaths || !spec_.deaths->mtbf_s) return;
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     sources_[i].random.emplace(spec_.deaths->seed, "loader deaths", i);
     draw_death(sources_[i], at);
@@ -149,7 +149,7 @@ void SourceActors::die(std::size_t index, std::int64_t loader, DurationSum at, c
 // Times between failures have no memory, so that they are drawn anew whenever the number of loaders changes.
 void SourceActors::draw_death(Source& source, DurationSum from) {
   if (!source.random) return;
-  const double mean_s = spec_.deaths->mtbf->seconds() / static_cast<double>(source.working);
+  const double mean_s = *spec_.deaths->mtbf_s / static_cast<double>(source.working);
   const double picoseconds = -mean_s * std::log1p(-source.random->uniform()) * 1e12;
   source.next_death = DurationSum::picoseconds(from.picoseconds() + static_cast<Int128>(picoseconds));
 }

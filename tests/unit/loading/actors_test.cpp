@@ -136,7 +136,7 @@ TEST_CASE("deaths by rate come as often as their mean says, and the same for the
   LoadingSpec spec = actors_of({source("web")});
   spec.sources[0].actors = 4;
   spec.sources[0].count = 10;
-  spec.deaths.emplace().mtbf = 4000_s;
+  spec.deaths.emplace().mtbf_s = 4000;
   const auto steps = steps_of(spec, 2000, 1, 10_s);
   const LoadedCourse course = loaded_course(spec, steps);
   const double expected = 40.0 * 2000 * 10 / 4000;  // 200, with a deviation of 14
