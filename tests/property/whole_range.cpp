@@ -103,7 +103,7 @@ std::vector<Key> keys_of_study() {
       {"loading={{style: actors, bytes_per_token: 4 B, connection: {} s, sources: [{{name: a}}]}}", 0, 3600},
       {"loading={{style: actors, bytes_per_token: 4 B, planner_sample: {} s, sources: [{{name: a}}]}}", 0, 3600},
       {"loading={{style: actors, bytes_per_token: 4 B, sources: [{{name: a, sample: 1 s}}], deaths: {{mtbf: {} s}}}}",
-       60, 3e10},
+       60, 3.1536e10},
       {"plans=[hdp-balance: {{buckets: {}}}]", 1, 1e6, true},
       {"plans=[hdp-balance: {{delta: {}}}]", 1e-4, 1},
   };
