@@ -70,6 +70,29 @@ void add_totals(const RunResult& result, RunMetrics& metrics) {
   }
 }
 
+// Empty unless steps say what loads.
+std::optional<LoaderMetrics> loaders_of(const RunResult& result) {
+  if (!result.steps.front().loaders) return std::nullopt;
+  LoaderMetrics metrics;
+  for (const StepResult& step : result.steps) {
+    const LoaderUse& use = *step.loaders;
+    LoaderUse& most = metrics.most;
+    most.loaders = std::max(most.loaders, use.loaders);
+    most.memory.all = std::max(most.memory.all, use.memory.all);
+    most.memory.node = std::max(most.memory.node, use.memory.node);
+    most.memory.elsewhere = std::max(most.memory.elsewhere, use.memory.elsewhere);
+    most.connections = std::max(most.connections, use.connections);
+  }
+  metrics.events = result.loader_events;
+  const auto count = [&](LoaderEvent::Kind kind) {
+    return std::count_if(metrics.events.begin(), metrics.events.end(),
+                         [&](const LoaderEvent& event) { return event.kind == kind; });
+  };
+  metrics.lost = count(LoaderEvent::Kind::lost);
+  metrics.promoted = count(LoaderEvent::Kind::promoted);
+  return metrics;
+}
+
 }  // namespace
 
 std::string sharing_text(const RunInfo& info) {
@@ -126,6 +149,7 @@ RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {
     const double memory_use = metrics.memory.device.gigabytes() / info.device_memory.gigabytes();
     metrics.confidence = confidence_of(*info.errors, result, metrics.step_time_s.mean, memory_use);
   }
+  metrics.loaders = loaders_of(result);
   if (info.failures) metrics.goodput = goodput(*info.failures, info.nodes, metrics.breakdown.total());
   return metrics;
 }

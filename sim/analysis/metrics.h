@@ -89,6 +89,14 @@ struct BestStaticSpeedup {
   double step_time_s = 0;  ///< Its mean step time.
 };
 
+/// The loaders of a run.
+struct LoaderMetrics {
+  LoaderUse most;             ///< Each figure of its steps with the most.
+  std::int64_t lost = 0;      ///< Loaders that died without a shadow.
+  std::int64_t promoted = 0;  ///< Shadows that took over.
+  std::vector<LoaderEvent> events;
+};
+
 /// One row of a result.
 struct RunMetrics {
   std::int64_t steps = 0;
@@ -111,6 +119,7 @@ struct RunMetrics {
       evidence{};  ///< Shares of the rank seconds. Time that no kernel estimate covers counts as formula.
   std::uint64_t events = 0;
   PhaseTimes phases;
+  std::optional<LoaderMetrics> loaders;    ///< Empty unless the study names sources.
   std::optional<Goodput> goodput;          ///< At the mean step time; empty if nodes do not fail.
   std::optional<Uncertainty> uncertainty;  ///< Empty if it was not asked for.
   std::optional<Confidence> confidence;    ///< Empty where nothing was published of any run.

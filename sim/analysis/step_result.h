@@ -8,6 +8,7 @@
 #include "sim/analysis/link_use.h"
 #include "sim/analysis/memory_use.h"
 #include "sim/engine/timeline.h"
+#include "sim/loading/loader_use.h"
 
 namespace hdpsim {
 
@@ -62,7 +63,9 @@ struct StepResult {
   /// Change of the step's time with each parameter of a fitted profile at the lower, then at the upper end of its
   /// interval; as slopes.
   std::vector<Duration> fitted{};
-  std::vector<Duration> loading{};  ///< Time of each stage of loading the batch; empty if not modelled.
+  std::vector<Duration> loading{};     ///< Time of each stage of loading the batch; empty if not modelled.
+  LoadingJob loading_job{};            ///< What is loaded there.
+  std::optional<LoaderUse> loaders{};  ///< Empty unless the study names sources.
 };
 
 /// Adds the time that the step, with all of its ranks, waits for its data before it begins.
@@ -89,6 +92,7 @@ struct RunResult {
   std::vector<Breakdown> ranks;  ///< Mean over steps by worker (HDP rank, stage); each sums to the mean step time.
   std::vector<LinkUse> links;    ///< The links that were used most, busiest first.
   StepMemory memory{};           ///< The memory in the step with the fullest device, the first of several.
+  std::vector<LoaderEvent> loader_events{};
   std::optional<Refusal> refusal{};
 };
 

@@ -104,7 +104,9 @@ const FigureTable<ProductionEventRow>& production_event_figures() {
             [](const ProductionEventRow& row) { return row.event->at_s / hour_s; });
     all.add({"event", "", "",
              "`slow`, a device became slow; `recovered`, no longer is; `replanned`, policies plan for its speed, or as "
-             "before; `replaced`, a spare took the place of its node; `failed`, a node; `checkpoint`"},
+             "before; `replaced`, a spare took the place of its node; `failed`, a node; `checkpoint`; `loader_added` "
+             "and `loader_removed`, as the mix of the sources drifts; `loader_lost`, one died; `loader_promoted`, its "
+             "shadow took over"},
             [](const ProductionEventRow& row) { return std::string(production_event_name(row.event->kind)); });
     all.add({"at_step", "", "steps", "steps that had been trained by then and were not undone"},
             [](const ProductionEventRow& row) { return row.event->step; });
@@ -114,8 +116,10 @@ const FigureTable<ProductionEventRow>& production_event_figures() {
             [](const ProductionEventRow& row) { return row.event->slowdown; });
     all.add({"undone_steps", "", "steps", "steps that a failure undid"},
             [](const ProductionEventRow& row) { return row.event->lost_steps; });
-    all.add({"stopped_s", "", "s", "how long the job stood still for it"},
+    all.add({"stopped_s", "", "s", "how long the job stood still for it, or the source of a loader"},
             [](const ProductionEventRow& row) { return row.event->stopped_s; });
+    all.add({"source", "", "", "the source of a loader"},
+            [](const ProductionEventRow& row) { return row.event->source; });
   });
   return figures;
 }

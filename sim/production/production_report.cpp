@@ -127,6 +127,9 @@ ShownTable event_table(const ProductionResult& result) {
   add("devices slow", ProductionEventKind::slow, "while the job trained");
   add("new plans", ProductionEventKind::replanned, "for the speeds of devices");
   add("nodes replaced", ProductionEventKind::replaced, "because a device was slow");
+  add("loaders died", ProductionEventKind::loader_lost, "without a shadow");
+  add("loaders replaced", ProductionEventKind::loader_promoted, "by their shadows");
+  add("loaders added", ProductionEventKind::loader_added, "as the mix of sources drifts");
   return table.table();
 }
 

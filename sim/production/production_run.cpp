@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -24,6 +25,51 @@ std::vector<SlowDevice> slowest_of(const std::map<std::int64_t, double>& devices
   for (const auto& [device, slowdown] : devices) all.push_back({device, slowdown});
   return all;
 }
+
+ProductionEventKind kind_of(LoaderEvent::Kind kind) {
+  switch (kind) {
+    case LoaderEvent::Kind::added:
+      return ProductionEventKind::loader_added;
+    case LoaderEvent::Kind::removed:
+      return ProductionEventKind::loader_removed;
+    case LoaderEvent::Kind::lost:
+      return ProductionEventKind::loader_lost;
+    case LoaderEvent::Kind::promoted:
+      break;
+  }
+  return ProductionEventKind::loader_promoted;
+}
+
+/// The loaders of the job, which go on while it stands still.
+class LoaderSupply final : public DataSupply {
+ public:
+  explicit LoaderSupply(const LoadingSpec& spec) : run_(spec) {}
+
+  [[nodiscard]] Duration wait(double at_s, const TimedStep& step, std::int64_t number) override {
+    stand_until(at_s);
+    LoadedStep loaded{step.loading, step.time, step.loading_job};
+    loaded.job.step = number;
+    const Duration wait = run_.wait(loaded);
+    now_s_ += (wait + step.time).seconds();
+    return wait;
+  }
+  void begin_again(double at_s) override {
+    stand_until(at_s);
+    run_.begin_again();
+  }
+  [[nodiscard]] std::vector<LoaderEvent> take_events() override { return run_.take_events(); }
+
+ private:
+  // A failure may have cut the last step short.
+  void stand_until(double at_s) {
+    if (at_s <= now_s_) return;
+    run_.stand_still(Duration::seconds(at_s - now_s_));
+    now_s_ = at_s;
+  }
+
+  LoadedRun run_;
+  double now_s_ = 0;
+};
 
 /// What has been done since the last checkpoint.
 struct Pending {
@@ -47,6 +93,7 @@ class RunningJob {
       passed(clock_s_);
     }
     count_pending();
+    if (supply_ != nullptr) say_of_loaders(supply_->take_events());
     return std::move(run_);
   }
 
@@ -104,7 +151,7 @@ class RunningJob {
     }
     clock_s_ = ready_s;
     since_checkpoint_s_ = 0;
-    if (supply_ != nullptr) supply_->restart();
+    if (supply_ != nullptr) supply_->begin_again(clock_s_);
   }
 
   // ---- Steps
@@ -118,7 +165,7 @@ class RunningJob {
     const auto step = times_.step(batch, state);
     const auto usual = state == DeviceState{} ? step : times_.step(batch, {});
     if (!step || !usual) return false;
-    const double wait_s = supply_ != nullptr ? supply_->wait(*step).seconds() : 0;
+    const double wait_s = supply_ != nullptr ? supply_->wait(clock_s_, *step, trained()).seconds() : 0;
     double took_s = 0;
     if (!spend(wait_s + step->time.seconds(), took_s)) return true;
     since_checkpoint_s_ += took_s;
@@ -222,7 +269,7 @@ class RunningJob {
     if (!stop_for(spell, ProductionEventKind::replaced)) return false;
     count_pending();
     since_checkpoint_s_ = 0;
-    if (supply_ != nullptr) supply_->restart();
+    if (supply_ != nullptr) supply_->begin_again(clock_s_);
     return true;
   }
 
@@ -248,6 +295,16 @@ class RunningJob {
          .node = spell.node,
          .slowdown = spell.slowdown,
          .stopped_s = stopped_s});
+  }
+
+  void say_of_loaders(const std::vector<LoaderEvent>& events) {
+    for (const LoaderEvent& event : events) {
+      say({.at_s = event.at_s,
+           .kind = kind_of(event.kind),
+           .step = event.step,
+           .stopped_s = event.pause.seconds(),
+           .source = event.source});
+    }
   }
 
   const ProductionOptions& production_;
@@ -298,8 +355,20 @@ std::string_view production_event_name(ProductionEventKind kind) {
       return "failed";
     case ProductionEventKind::checkpoint:
       return "checkpoint";
+    case ProductionEventKind::loader_added:
+      return "loader_added";
+    case ProductionEventKind::loader_removed:
+      return "loader_removed";
+    case ProductionEventKind::loader_lost:
+      return "loader_lost";
+    case ProductionEventKind::loader_promoted:
+      break;
   }
-  return "";
+  return "loader_promoted";
+}
+
+std::unique_ptr<DataSupply> make_data_supply(const LoadingSpec& spec) {
+  return std::make_unique<LoaderSupply>(spec);
 }
 
 std::int64_t ProductionRun::count(ProductionEventKind kind) const {

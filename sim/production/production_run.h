@@ -4,11 +4,14 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/engine/timeline.h"
+#include "sim/loading/loaded_run.h"
 #include "sim/production/incidents.h"
 
 namespace hdpsim {
@@ -31,7 +34,8 @@ struct DeviceState {
 struct TimedStep {
   Duration time;
   std::array<Duration, activity_count> mean{};  ///< Mean over ranks, by Activity; sums to `time`.
-  std::vector<Duration> loading{};              ///< Time of each stage of loading the batch; empty if not modelled.
+  std::vector<Duration> loading{};              ///< As of StepResult, as is ...
+  LoadingJob loading_job{};                     ///< ... this.
   std::int64_t tokens = 0;
   double model_flops = 0;
   Bytes device{};  ///< Memory of the fullest device at its fullest moment, ...
@@ -48,15 +52,19 @@ class StepTimes {
   [[nodiscard]] virtual std::optional<TimedStep> step(std::int64_t batch, const DeviceState& state) = 0;
 };
 
-/// How long steps wait for their data.
+/// How long steps wait for their data. All times are in seconds from the beginning of the run.
 class DataSupply {
  public:
   virtual ~DataSupply() = default;
-  /// How long the next step waits for its batch before it begins.
-  [[nodiscard]] virtual Duration wait(const TimedStep& step) = 0;
-  /// The job begins again; nothing is loaded ahead.
-  virtual void restart() = 0;
+  /// How long the step of this number, which is due at `at_s`, waits for its batch.
+  [[nodiscard]] virtual Duration wait(double at_s, const TimedStep& step, std::int64_t number) = 0;
+  /// The job goes back to a checkpoint: nothing is loaded ahead at this time.
+  virtual void begin_again(double at_s) = 0;
+  /// What happened to loaders since the last call.
+  [[nodiscard]] virtual std::vector<LoaderEvent> take_events() = 0;
 };
+/// `spec` must outlive the result.
+[[nodiscard]] std::unique_ptr<DataSupply> make_data_supply(const LoadingSpec& spec);
 
 inline constexpr double hour_s = 3600;
 
@@ -74,10 +82,23 @@ struct TimeSpent {
   TimeSpent& operator+=(const TimeSpent& other);
 };
 
-enum class ProductionEventKind { slow, recovered, replanned, replaced, failed, checkpoint };
-inline constexpr std::array all_production_events{ProductionEventKind::slow,      ProductionEventKind::recovered,
-                                                  ProductionEventKind::replanned, ProductionEventKind::replaced,
-                                                  ProductionEventKind::failed,    ProductionEventKind::checkpoint};
+enum class ProductionEventKind {
+  slow,
+  recovered,
+  replanned,
+  replaced,
+  failed,
+  checkpoint,
+  loader_added,
+  loader_removed,
+  loader_lost,
+  loader_promoted,
+};
+inline constexpr std::array all_production_events{
+    ProductionEventKind::slow,           ProductionEventKind::recovered,      ProductionEventKind::replanned,
+    ProductionEventKind::replaced,       ProductionEventKind::failed,         ProductionEventKind::checkpoint,
+    ProductionEventKind::loader_added,   ProductionEventKind::loader_removed, ProductionEventKind::loader_lost,
+    ProductionEventKind::loader_promoted};
 /// "slow", "recovered", ...
 [[nodiscard]] std::string_view production_event_name(ProductionEventKind kind);
 
@@ -89,7 +110,8 @@ struct ProductionEvent {
   std::optional<std::int64_t> node{};
   double slowdown = 1;          ///< Of a slow device.
   std::int64_t lost_steps = 0;  ///< Whole steps that a failure undid.
-  double stopped_s = 0;         ///< How long the job stood still for it.
+  double stopped_s = 0;         ///< How long the job stood still for it, or the source of a loader.
+  std::string source{};         ///< Of a loader.
 };
 
 /// A plan's run of hours.
@@ -127,8 +149,9 @@ struct ProductionJob {
 ///   failures begin it anew; a spare takes the node's place, whose slow devices are gone with it.
 /// * A slow device of at least the threshold is known after `detect` steps, and so is it that it has recovered; what
 ///   happens then is Stragglers::answer.
+/// * A step waits for its data as `supply` says, which may be null. After a restart nothing is loaded ahead.
 ///
-/// `supply` may be null. `passed(seconds)` is called after each step with the time of the run. Empty if `times` stops.
+/// `passed(seconds)` is called after each step with the time of the run. Empty if `times` stops.
 /// O(steps + incidents), each with the devices that are slow at the time.
 [[nodiscard]] std::optional<ProductionRun> run_production(
     const ProductionJob& job, StepTimes& times, DataSupply* supply,

@@ -16,11 +16,23 @@
 
 namespace hdpsim {
 
+template <SameAs<LoadingJob> Self, class Visit>
+void each_member(Self& job, const Visit& visit) {
+  visit("ranks", job.ranks);
+  visit("devices_per_rank", job.devices_per_rank);
+  visit("nodes", job.nodes);
+  visit("tokens", job.tokens);
+  visit("largest_share", job.largest_share);
+  visit("samples", job.samples);
+  visit("step", job.step);
+}
+
 template <SameAs<TimedStep> Self, class Visit>
 void each_member(Self& step, const Visit& visit) {
   visit("time", step.time);
   visit("mean", step.mean);
   visit("loading", step.loading);
+  visit("loading_job", step.loading_job);
   visit("tokens", step.tokens);
   visit("model_flops", step.model_flops);
   visit("device", step.device);
@@ -63,6 +75,7 @@ std::uint64_t fingerprint_of(const StudyPoint& point, const StudyPlan& plan) {
 TimedStep timed(const StepResult& result) {
   TimedStep step{.time = result.time,
                  .loading = result.loading,
+                 .loading_job = result.loading_job,
                  .tokens = result.tokens,
                  .model_flops = result.model_flops,
                  .device = result.memory.device,

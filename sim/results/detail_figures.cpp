@@ -30,6 +30,13 @@ void add_phases(FigureTable<Run>& all) {
   add("summary_s", "computing figures", &PhaseTimes::summary_s);
 }
 
+FigureTable<LoaderUse> waited_for() {
+  FigureTable<LoaderUse> all;
+  all.add({"waited_for", "", "", "the source or the stage of loading that the step waits for"},
+          at(&LoaderUse::waited_for));
+  return all;
+}
+
 }  // namespace
 
 const FigureTable<RunStep>& step_figures() {
@@ -46,6 +53,8 @@ const FigureTable<RunStep>& step_figures() {
     all.add(events_text(), through(&RunStep::step, &StepResult::events));
     all.part({}, connection_figures(), through(&RunStep::step, &StepResult::connections));
     all.add(connection_memory_text(), through(&RunStep::step, &StepResult::memory, &MemoryUse::connections));
+    all.part({}, loader_figures(), through(&RunStep::step, &StepResult::loaders));
+    all.part({}, waited_for(), through(&RunStep::step, &StepResult::loaders));
   });
   return figures;
 }

@@ -338,6 +338,43 @@ void add_confidence(RunTable& runs) {
             confidence_figures(), of_metrics(&RunMetrics::confidence));
 }
 
+std::string_view event_name(LoaderEvent::Kind kind) {
+  switch (kind) {
+    case LoaderEvent::Kind::added:
+      return "added";
+    case LoaderEvent::Kind::removed:
+      return "removed";
+    case LoaderEvent::Kind::lost:
+      return "lost";
+    case LoaderEvent::Kind::promoted:
+      return "promoted";
+  }
+  return "";
+}
+
+FigureTable<LoaderEvent> event_figures() {
+  FigureTable<LoaderEvent> all;
+  all.add({"", "what", "", "`added`, `removed`, `lost` (one died), or `promoted` (one died, a shadow took over)"},
+          [](const LoaderEvent& event) { return event_name(event.kind); });
+  all.add({"", "step", "", "the step that begins then, or for whose data the source works"}, at(&LoaderEvent::step));
+  all.add({"", "at_s", "s", "time since the run began, in steps and waits"}, at(&LoaderEvent::at_s));
+  all.add({"", "source", "", "the source"}, at(&LoaderEvent::source));
+  all.add({"", "loaders", "loaders", "loaders of the source after it"}, at(&LoaderEvent::loaders));
+  all.add({"", "pause_s", "", "time for which the source then prepares nothing"}, at(&LoaderEvent::pause));
+  return all;
+}
+
+FigureTable<LoaderMetrics> loading_figures() {
+  FigureTable<LoaderMetrics> all;
+  all.part({}, loader_figures(), at(&LoaderMetrics::most));
+  all.add({"loaders_lost", "lost", "loaders", "loaders that died without a shadow"}, at(&LoaderMetrics::lost));
+  all.add({"shadows_promoted", "promoted", "loaders", "loaders that died and whose shadow took over"},
+          at(&LoaderMetrics::promoted));
+  all.list({"", "events", "", "what happened to loaders, in the order in which batches were prepared"}, event_figures(),
+           at(&LoaderMetrics::events));
+  return all;
+}
+
 // What only some studies ask for.
 FigureTable<RunInfo::Placed> placed_figures() {
   using Placed = RunInfo::Placed;
@@ -374,6 +411,8 @@ void add_asked_for(RunTable& runs) {
             placed_figures(), of_info(&RunInfo::placed));
   runs.part({.path = "goodput", .object = "Only where the study has failures"}, goodput_figures(),
             of_metrics(&RunMetrics::goodput));
+  runs.part({.path = "loading", .object = "Only where the study names the sources of its data"}, loading_figures(),
+            of_metrics(&RunMetrics::loaders));
   runs.part({.path = "uncertainty", .object = "Only where the study asks for it"}, uncertainty_figures(),
             of_metrics(&RunMetrics::uncertainty));
 }

@@ -49,6 +49,8 @@ struct RunMemory {
 [[nodiscard]] const FigureTable<MemoryUse>& peak_figures();
 /// Peers and groups.
 [[nodiscard]] const FigureTable<ConnectionUse>& connection_figures();
+/// Loaders, their memory and connections.
+[[nodiscard]] const FigureTable<LoaderUse>& loader_figures();
 
 /// The memory of connections.
 [[nodiscard]] FigureText connection_memory_text();

@@ -53,6 +53,25 @@ const FigureTable<ConnectionUse>& connection_figures() {
   return figures;
 }
 
+const FigureTable<LoaderUse>& loader_figures() {
+  static const FigureTable<LoaderUse> figures([](auto& all) {
+    all.add({"loaders", "loaders", "loaders", "loaders of all sources, or of all ranks; in runs the most"},
+            at(&LoaderUse::loaders));
+    all.add({"loader_gb", "memory_gb", "",
+             "host memory of all that loads, of the whole job: open files, processes, samples; in runs the most"},
+            at(&LoaderUse::memory, &LoaderMemory::all));
+    all.add({"loader_node_gb", "node_gb", "", "host memory of it on the node that has the most; in runs the most"},
+            at(&LoaderUse::memory, &LoaderMemory::node));
+    all.add({"loader_elsewhere_gb", "elsewhere_gb", "",
+             "host memory of it for which nodes have no room, on other hosts; in runs the most"},
+            at(&LoaderUse::memory, &LoaderMemory::elsewhere));
+    all.add({"loader_connections", "connections", "connections",
+             "connections between loaders, data constructors and clients; in runs the most"},
+            at(&LoaderUse::connections));
+  });
+  return figures;
+}
+
 FigureText connection_memory_text() {
   return {
       "connections_gb", "memory_gb.connections", "",

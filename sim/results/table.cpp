@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -165,6 +166,27 @@ std::string goodput_lines(const std::vector<Run>& runs) {
   return text;
 }
 
+// A line each point: its plans load alike, but for how long they wait.
+std::string loader_lines(const std::vector<Run>& runs) {
+  std::string text;
+  std::optional<std::size_t> told;
+  for (const Run& run : runs) {
+    if (!run.metrics.loaders || told == run.info.point) continue;
+    told = run.info.point;
+    const LoaderMetrics& metrics = *run.metrics.loaders;
+    const LoaderMemory& memory = metrics.most.memory;
+    const std::string point = point_text(run.info);
+    append(text, "{}{} {} with {} of host memory, {} on the fullest node", point.empty() ? "" : point + ": ",
+           metrics.most.loaders, metrics.most.loaders == 1 ? "loader" : "loaders", bytes_text(memory.all),
+           bytes_text(memory.node));
+    if (memory.elsewhere > Bytes{}) append(text, ", {} on other hosts", bytes_text(memory.elsewhere));
+    if (metrics.lost > 0) append(text, "; {} lost", metrics.lost);
+    if (metrics.promoted > 0) append(text, "; {} replaced by shadows", metrics.promoted);
+    text += '\n';
+  }
+  return text;
+}
+
 // The largest shares of the variance: "attention_backward 61%, batches 30%".
 std::string variance_text(const Uncertainty& uncertainty) {
   std::vector<std::string> parts;
@@ -207,7 +229,7 @@ std::string footer(const std::vector<Run>& runs, const RunAdvice& advice) {
   std::string how_sure;
   for (const std::string& note : confidence_notes(runs)) how_sure += note + "\n";
   return problem_lines(runs, advice) + trace_lines(runs) + starved_lines(runs, advice) + goodput_lines(runs) +
-         how_sure + uncertainty_lines(runs) +
+         loader_lines(runs) + how_sure + uncertainty_lines(runs) +
          fmt::format("costs: {}\nevidence for the step time: {}\n", joined(profiles, "; "), evidence_line(runs));
 }
 

@@ -32,8 +32,7 @@ class RunQueue::RunInProgress {
   }
 
   /// Adds a step. Sums are exact, so that the order of the steps does not matter.
-  void add(SimulatedStep& step, const Coverage& coverage, const std::optional<LoadingSpec>& loading,
-           const NetworkModel& network) {
+  void add(SimulatedStep& step, const Coverage& coverage, const StudyPoint& point, const NetworkModel& network) {
     ranks_.resize(step.ranks.size());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].add(step.ranks[rank]);
     links_.main += step.links.main;
@@ -45,7 +44,7 @@ class RunQueue::RunInProgress {
     result_.steps.at(index) = step.result;
     come_back();
     if (left_ > 0) return;
-    if (loading) wait_for_data(*loading);
+    if (point.spec.loading) wait_for_data(point);
     result_.ranks.reserve(ranks_.size());
     for (const BreakdownMean& rank : ranks_) result_.ranks.push_back(rank.mean());
     result_.links = busiest_links(links_, time_.seconds(), network, reported_links);
@@ -68,11 +67,17 @@ class RunQueue::RunInProgress {
   }
 
   // Computed at the end, because how long a step waits depends on those before it.
-  void wait_for_data(const LoadingSpec& loading) {
-    for (const Duration wait : add_data_waits(loading, result_.steps)) {
+  void wait_for_data(const StudyPoint& point) {
+    DataWaits added = add_data_waits(point, result_.steps);
+    for (const Duration wait : added.waits) {
       time_ += wait;
       for (BreakdownMean& rank : ranks_) rank.extend(Activity::data_wait, wait);
     }
+    const Bytes growth = added.host_growth.at(static_cast<std::size_t>(result_.memory.step));
+    for (RankMemory& rank : result_.memory.ranks) {
+      for (MemorySample& sample : rank.samples) sample.host += growth;
+    }
+    result_.loader_events = std::move(added.events);
   }
 
   // Keeps the first step among several that are equally full, in whatever order they come.
@@ -179,7 +184,7 @@ void RunQueue::add(const StepTask& task, SimulatedStep step, const Coverage& cov
   const auto found = open_.find(task.run);
   if (found == open_.end()) return;  // finished by another process meanwhile
   RunInProgress& run = *found->second;
-  run.add(step, coverage, spec_of(task.run).loading, network);
+  run.add(step, coverage, point_of(task.run), network);
   after_step(task, run);
 }
 
@@ -260,11 +265,11 @@ bool RunQueue::is_complete() const {
 }
 
 std::int64_t RunQueue::steps_of(std::size_t run) const {
-  return spec_of(run).steps;
+  return point_of(run).spec.steps;
 }
 
-const PointSpec& RunQueue::spec_of(std::size_t run) const {
-  return study_.points.at(run / study_.plans.size()).spec;
+const StudyPoint& RunQueue::point_of(std::size_t run) const {
+  return study_.points.at(run / study_.plans.size());
 }
 
 }  // namespace hdpsim

@@ -93,7 +93,7 @@ class RunQueue {
   void after_step(const StepTask& task, RunInProgress& run);
   void tell_finished(FinishedRun finished, std::int64_t steps);
   [[nodiscard]] std::int64_t steps_of(std::size_t run) const;
-  [[nodiscard]] const PointSpec& spec_of(std::size_t run) const;
+  [[nodiscard]] const StudyPoint& point_of(std::size_t run) const;
 
   const Study& study_;
   const std::function<bool()> stop_;

@@ -88,7 +88,32 @@ void each_member(Self& memory, const Visit& visit) {
   visit("ranks", memory.ranks);
 }
 
-// But for `loading`, from which the waits of a run are computed before it is kept.
+template <SameAs<LoaderMemory> Self, class Visit>
+void each_member(Self& memory, const Visit& visit) {
+  visit("all", memory.all);
+  visit("node", memory.node);
+  visit("elsewhere", memory.elsewhere);
+}
+
+template <SameAs<LoaderUse> Self, class Visit>
+void each_member(Self& use, const Visit& visit) {
+  visit("loaders", use.loaders);
+  visit("memory", use.memory);
+  visit("connections", use.connections);
+  visit("waited_for", use.waited_for);
+}
+
+template <SameAs<LoaderEvent> Self, class Visit>
+void each_member(Self& event, const Visit& visit) {
+  visit("kind", event.kind);
+  visit("step", event.step);
+  visit("at_s", event.at_s);
+  visit("source", event.source);
+  visit("loaders", event.loaders);
+  visit("pause_ps", event.pause);
+}
+
+// But for `loading` and `loading_job`, from which the waits of a run are computed before it is kept.
 template <SameAs<StepResult> Self, class Visit>
 void each_member(Self& step, const Visit& visit) {
   visit("step", step.step);
@@ -113,6 +138,7 @@ void each_member(Self& step, const Visit& visit) {
   visit("slow_nodes_ps", step.slow_nodes);
   visit("routes_ps", step.routes);
   visit("fitted_ps", step.fitted);
+  visit("loaders", step.loaders);
   visit("batch_s", step.phases.batch_s);
   visit("planner_s", step.phases.planner_s);
   visit("check_s", step.phases.check_s);
@@ -143,6 +169,7 @@ void each_member(Self& run, const Visit& visit) {
   visit("ranks_ps", run.ranks);
   visit("links", run.links);
   visit("memory", run.memory);
+  visit("loader_events", run.loader_events);
   visit("refusal", run.refusal);
 }
 

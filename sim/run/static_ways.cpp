@@ -143,7 +143,7 @@ class Judge {
       results.push_back(known.step.result);
       if (are_of_run) judged.steps->keep(0, known);
     }
-    if (spec.loading) (void)add_data_waits(*spec.loading, results);
+    if (spec.loading) (void)add_data_waits(study.points.front(), results);
     return results;
   }
 

@@ -9,6 +9,7 @@
 
 #include "sim/engine/simulator.h"
 #include "sim/engine/step_ending.h"
+#include "sim/loading/loaded_run.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_time.h"
 #include "sim/program/program.h"
@@ -86,18 +87,21 @@ std::int64_t largest_share(const Plan& plan) {
   return largest;
 }
 
-LoadingJob loading_job(const PointSpec& spec, const Plan& plan, std::int64_t tokens) {
+LoadingJob loading_job(const PointSpec& spec, const Plan& plan, const Batch& batch) {
   const Mesh& mesh = spec.mesh;
   return {.ranks = mesh.hdp,
           .devices_per_rank = mesh.tp * mesh.pp,
           .nodes = spec.nodes.count(spec.cluster),
-          .tokens = tokens,
-          .largest_share = largest_share(plan)};
+          .tokens = batch.tokens(),
+          .largest_share = largest_share(plan),
+          .samples = std::ssize(batch.sequences),
+          .step = plan.step};
 }
 
 // Adds the time of loading the step's batch, and the host memory that its loaders hold all the time.
 void add_loading(const LoadingSpec& loading, const LoadingJob& job, SimulatedStep& step) {
   step.result.loading = loading_stages(loading, job);
+  step.result.loading_job = job;
   const Bytes held = loading_memory(loading, job);
   step.result.memory.host += held;
   for (RankMemory& rank : step.memory) {
@@ -186,7 +190,7 @@ StepPreview preview_of(const StudyPoint& point, const PointStep& planned) {
                    .plan = hash_of(plan),
                    .busy = {}};
   if (spec.loading) {
-    step.memory.host += loading_memory(*spec.loading, loading_job(spec, plan, planned.batch.tokens()));
+    step.memory.host += loading_memory(*spec.loading, loading_job(spec, plan, planned.batch));
   }
   if (has_equal_devices(spec)) {
     const std::vector<double> busy = plan_time(plan, point.work.lower_bound()).busy;
@@ -285,7 +289,7 @@ SimulatedStep simulated(const PointStep& planned, World& world, const StepReques
   }
   add_memory(program, point.room, point.work, timeline, wanted.memory_ranks, result);
   if (spec.loading) {
-    add_loading(*spec.loading, loading_job(spec, planned.plan, result.result.tokens), result);
+    add_loading(*spec.loading, loading_job(spec, planned.plan, planned.batch), result);
   }
   phases.summary_s = watch.lap();
   result.result.phases = phases;
@@ -320,13 +324,26 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
   return of_step(point.outsize, step, [&] { return planned_and_simulated(point, plan, step, world, wanted); });
 }
 
-std::vector<Duration> add_data_waits(const LoadingSpec& loading, std::vector<StepResult>& steps) {
+DataWaits add_data_waits(const StudyPoint& point, std::vector<StepResult>& steps) {
+  const LoadingSpec& loading = *point.spec.loading;
   std::vector<LoadedStep> loaded;
   loaded.reserve(steps.size());
-  for (const StepResult& step : steps) loaded.push_back({step.loading, step.time});
-  std::vector<Duration> waits = data_waits(loading, loaded);
-  for (std::size_t i = 0; i < waits.size(); ++i) add_data_wait(waits[i], steps[i]);
-  return waits;
+  for (const StepResult& step : steps) loaded.push_back({step.loading, step.time, step.loading_job});
+  const std::int64_t last = steps.empty() ? 0 : steps.back().step;
+  LoadedCourse course = of_step(point.outsize, last, [&] { return loaded_course(loading, loaded); });
+  DataWaits added{std::move(course.waits), std::vector<Bytes>(steps.size()), std::move(course.events)};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    add_data_wait(added.waits[i], steps[i]);
+    if (course.use.empty()) continue;
+    const LoaderMemory& memory = course.use[i].memory;
+    const LoadingJob& job = steps[i].loading_job;
+    if (loading.autoscale) {
+      added.host_growth[i] = (memory.all - memory.elsewhere) / job.devices() - loading_memory(loading, job);
+    }
+    steps[i].memory.host += added.host_growth[i];
+    steps[i].loaders = std::move(course.use[i]);
+  }
+  return added;
 }
 
 }  // namespace hdpsim

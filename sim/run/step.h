@@ -79,7 +79,14 @@ struct StepRequest {
 [[nodiscard]] SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
                                           const StepRequest& wanted = {});
 
-/// Adds to the steps of a run, from its first one on, what they wait for their data. Returns the waits.
-std::vector<Duration> add_data_waits(const LoadingSpec& loading, std::vector<StepResult>& steps);
+/// What loading adds to the steps of a run.
+struct DataWaits {
+  std::vector<Duration> waits;
+  std::vector<Bytes> host_growth;  ///< A device's share of what loaders hold that the run has added.
+  std::vector<LoaderEvent> events;
+};
+/// Adds to the steps of a run, from its first one on, what they wait for their data, and what loads. The study must
+/// have `loading`.
+DataWaits add_data_waits(const StudyPoint& point, std::vector<StepResult>& steps);
 
 }  // namespace hdpsim

@@ -63,12 +63,26 @@ std::vector<Suspect> fabric_suspects(const FabricSpec& fabric) {
 
 std::vector<Suspect> loading_suspects(const LoadingSpec& loading) {
   constexpr double usual_rate = 1e6;  // tokens that a process prepares
+  constexpr double usual_access = 1e12;
+  constexpr auto usual_sample = 1_ms;
   const double rate = loading.tokens_per_s.value_or(usual_rate);
+  double slowest_source = 0;
+  for (const SourceSpec& source : loading.sources) {
+    slowest_source = std::max(
+        {slowest_source, longer(source.sample, usual_sample), usual_rate / source.tokens_per_s.value_or(usual_rate),
+         static_cast<double>(source.bytes_per_token.value_or(loading.bytes_per_token).count()) / usual_token_bytes,
+         static_cast<double>(source.access.count()) / usual_access});
+  }
   return {{"loading.bytes_per_token", static_cast<double>(loading.bytes_per_token.count()) / usual_token_bytes},
           {"loading.storage", slower(loading.storage.value_or(usual_link), usual_link)},
           {"loading.network", slower(loading.network.value_or(usual_link), usual_link)},
           {"loading.tokens_per_s", rate > 0 ? usual_rate / rate : 0},
-          {"loading.planner", longer(loading.planner, usual_overhead)}};
+          {"loading.planner", longer(loading.planner, usual_overhead)},
+          {"loading.planner_sample", longer(loading.planner_sample, usual_sample)},
+          {"loading.planner_compare", longer(loading.planner_compare, usual_sample)},
+          {"loading.connection", longer(loading.connection, usual_overhead)},
+          {"loading.sources", slowest_source},
+          {"loading.deaths", loading.deaths ? longer(loading.deaths->restart, 600 * usual_overhead) : 0}};
 }
 
 std::vector<Suspect> suspects_of(const PointSpec& spec) {

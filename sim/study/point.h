@@ -29,7 +29,7 @@
 #include "sim/study/capacity.h"
 #include "sim/study/catalog.h"
 #include "sim/study/expert_options.h"
-#include "sim/study/loading.h"
+#include "sim/loading/loading_spec.h"
 #include "sim/study/uncertainty_options.h"
 #include "sim/trace/batch_source.h"
 #include "sim/trace/trace_file.h"

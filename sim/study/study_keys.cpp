@@ -15,7 +15,7 @@
 #include "sim/study/expert_options.h"
 #include "sim/study/failures.h"
 #include "sim/study/framework.h"
-#include "sim/study/loading.h"
+#include "sim/loading/loading_spec.h"
 #include "sim/study/mesh_options.h"
 #include "sim/study/point.h"
 #include "sim/study/production_options.h"

@@ -519,6 +519,20 @@ def ablation():
         [digits(spmd), f"{spmd / remote[3]:.2f}"]
 
 
+def loading():
+    runs = Runs(f"configs/studies/loading.yaml {ALONE}")
+    memory = {point: digits(runs("loader_gb", point, "hdp-balance")) for point in range(7)}
+    node = {point: digits(runs("loader_node_gb", point, "hdp-balance")) for point in range(7)}
+    yield answer("loading"), "| of each GPU | {} GB | {} GB | {} GB |", [memory[0], memory[2], node[2]]
+    yield answer("loading"), "| of each rank of 4 GPUs | | {} GB | {} GB |", [memory[3], node[3]]
+    yield answer("loading"), "| of each source | {} GB | {} GB | {} GB |", [memory[1], memory[4], node[4]]
+    yield answer("loading"), "takes {} s and is {} times as fast as that of `static` whoever loads.", \
+        [digits(runs.step(4, "hdp-balance")), f"{runs.step(4, 'static') / runs.step(4, 'hdp-balance'):.2f}"]
+    stall = {point: 10 * runs("data_wait_s", point, "hdp-balance") for point in (5, 6)}
+    yield answer("loading"), "stops everybody for {} s, the 30 s of its restart less", [f"{stall[5]:.1f}"]
+    yield answer("loading"), "if it has a shadow, for {} s, with {} GB.", [f"{stall[6]:.1f}", memory[6]]
+
+
 # ---- Pages against statements
 
 NUMBER = r"[-+]?[0-9](?:[0-9.,]*[0-9])?"
@@ -582,7 +596,8 @@ def main():
     write = sys.argv[3:] == ["--write"]
     statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, replay, tune,
                                             nic_bandwidth, sharing, cuts, arena, offload_or_recompute, scaling, context_length, hybrids,
-                                            sparse_attention, deepseek_v3, attention_servers, moe, ablation)
+                                            sparse_attention, deepseek_v3, attention_servers, moe, ablation,
+                                            loading)
                   for statement in command()]
     for study in sorted((source / "configs/studies").glob("*.yaml")):
         if f"configs/studies/{study.name}" not in ran:

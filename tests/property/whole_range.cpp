@@ -97,6 +97,13 @@ std::vector<Key> keys_of_study() {
       {"loading={{style: spmd, bytes_per_token: 4 B, tokens_per_s: 1, processes: {}}}", 1, 1e7, true},
       {"loading={{style: spmd, bytes_per_token: 4 B, prefetch: {}}}", 0, 1000, true},
       {"loading={{style: remote, bytes_per_token: 4 B, planner: {} s}}", 0, 3600},
+      {"loading={{style: actors, bytes_per_token: 4 B, sources: [{{name: a, count: {}, sample: 1 s}}]}}", 1, 1e5, true},
+      {"loading={{style: actors, bytes_per_token: 4 B, sources: [{{name: a, access: {} B}}]}}", 0, 1e15, true},
+      {"loading={{style: actors, bytes_per_token: 4 B, sources: [{{name: a, sample: {} s}}]}}", 0, 3600},
+      {"loading={{style: actors, bytes_per_token: 4 B, connection: {} s, sources: [{{name: a}}]}}", 0, 3600},
+      {"loading={{style: actors, bytes_per_token: 4 B, planner_sample: {} s, sources: [{{name: a}}]}}", 0, 3600},
+      {"loading={{style: actors, bytes_per_token: 4 B, sources: [{{name: a, sample: 1 s}}], deaths: {{mtbf: {} s}}}}",
+       60, 3.1536e10},
       {"plans=[hdp-balance: {{buckets: {}}}]", 1, 1e6, true},
       {"plans=[hdp-balance: {{delta: {}}}]", 1e-4, 1},
   };

@@ -73,6 +73,19 @@ void says_what_its_set_up_rests_on(const nlohmann::json& run) {
   CHECK(run.at("breakdown_s").at("overhead") > 1);
 }
 
+void says_what_happened_to_loaders(const nlohmann::json& run) {
+  const auto& loading = run.at("loading");
+  CHECK(loading.at("loaders") >= 5);
+  CHECK(loading.at("memory_gb") > 5);
+  CHECK(loading.at("lost") == 1);
+  const auto is_lost = [](const auto& event) { return event.at("what") == "lost"; };
+  const auto lost = std::find_if(loading.at("events").begin(), loading.at("events").end(), is_lost);
+  REQUIRE(lost != loading.at("events").end());
+  CHECK(lost->at("source") == "web");
+  CHECK(lost->at("pause_s") > 1000);
+  CHECK(run.at("breakdown_s").at("data_wait").get<double>() > 100 / 8.0);
+}
+
 TEST_CASE("results have the same bytes whatever the number of jobs, when resumed, and of the resolved study",
           "[study]") {
   struct Case {
@@ -88,6 +101,11 @@ TEST_CASE("results have the same bytes whatever the number of jobs, when resumed
            {fmt::format("{} --set data.steps=1 --set mesh.connections=cold --set mesh.groups=communicators",
                         tiny_of_plans),
             says_what_its_set_up_rests_on},
+           {fmt::format("{} --set data.steps=8 --set 'loading={{style: actors, bytes_per_token: 4 B, tokens_per_s: 1M, "
+                        "sources: [{{name: web, access: 1 GB}}, {{name: books, count: 4, access: 1 GB}}], "
+                        "autoscale: {{window: 2}}, deaths: {{at: [{{step: 3, source: web}}], restart: 1000 s}}}}'",
+                        tiny),
+            says_what_happened_to_loaders},
            {"study configs/studies/two-jobs.yaml --set data.steps=2 --set compare_to=null", nullptr}}) {
     CAPTURE(study);
     const Workplace here;

@@ -179,8 +179,15 @@ TEST_CASE("what nodes do while the job stands still touches no step", "[producti
 /// Every step waits as many seconds as batches have been trained since the last restart.
 class GrowingWaits final : public DataSupply {
  public:
-  [[nodiscard]] Duration wait(const TimedStep& /*step*/) override { return Duration::seconds(since_++); }
-  void restart() override { since_ = 0; }
+  [[nodiscard]] Duration wait(double at_s, const TimedStep& /*step*/, std::int64_t number) override {
+    asked.emplace_back(at_s, number);
+    return Duration::seconds(since_++);
+  }
+  void begin_again(double /*at_s*/) override { since_ = 0; }
+  [[nodiscard]] std::vector<LoaderEvent> take_events() override {
+    return {{.kind = LoaderEvent::Kind::lost, .step = 1, .at_s = 12, .source = "web", .pause = Duration::seconds(3)}};
+  }
+  std::vector<std::pair<double, std::int64_t>> asked;
 
  private:
   int since_ = 0;
@@ -196,6 +203,10 @@ TEST_CASE("steps wait for their data, and after a restart nothing is loaded ahea
   CHECK(done.steps == 5);
   CHECK(done.spent.steps_s[index_of(Activity::data_wait)] == Approx(0 + 1 + 2 + 3 + 4));
   CHECK(done.spent.total_s() == Approx(94 + 60));
+  REQUIRE(waits.asked.size() == 3 + 5);
+  CHECK((waits.asked[1] == std::pair<double, std::int64_t>(10, 1)));
+  CHECK((waits.asked[3] == std::pair<double, std::int64_t>(94, 0)));
+  CHECK(done.count(ProductionEventKind::loader_lost) == 1);
 }
 
 TEST_CASE("a run stops when its steps do", "[production]") {

@@ -259,6 +259,39 @@ TEST_CASE("a loader that cannot keep up is waited for, and the parts still sum t
   CHECK(hidden.metrics.breakdown[Activity::data_wait] == Duration{});
 }
 
+TEST_CASE("loaders of each source: a step waits for the slowest, and growing numbers end that", "[loading]") {
+  const StudyFile file(one_gpu);
+  const std::vector<Run> free = runs_of(file.load());
+  const std::string sources =
+      "loading={style: actors, bytes_per_token: 4 B, sources: [{name: web, weight: 3, "
+      "tokens_per_s: 1M, access: 1 GB}, {name: books, access: 1 GB}], prefetch: 0";
+  // Three quarters of 64Ki tokens at a token a microsecond.
+  const Duration wait = Duration::picoseconds(49'152'000'000);
+  const Run slow = runs_of(file.load({sources + "}"})).front();
+  for (std::size_t step = 0; step < 3; ++step) {
+    const StepResult& with = slow.result.steps[step];
+    CHECK(with.time == free.front().result.steps[step].time + wait);
+    CHECK(with.mean[Activity::data_wait] == wait);
+    CHECK(with.mean.total() == with.time);
+    REQUIRE(with.loaders);
+    CHECK(with.loaders->waited_for == "web");
+    CHECK(with.loaders->loaders == 2);
+    // Files of both, and the batch as samples and as a batch.
+    CHECK(with.loaders->memory.all == Bytes(2'000'000'000 + 2 * 4 * 65536));
+    CHECK(with.memory.host == free.front().result.steps[step].memory.host + with.loaders->memory.all / 8);
+  }
+  CHECK(slow.metrics.loaders->most.memory == slow.result.steps[0].loaders->memory);
+  CHECK(!free.front().metrics.loaders);
+
+  // Loaders for many times the demand: the second step has them, and their memory.
+  const Run scaled = runs_of(file.load({sources + ", autoscale: {window: 1, headroom: 100}}"})).front();
+  const StepResult& last = scaled.result.steps.back();
+  CHECK(last.mean[Activity::data_wait] < wait);
+  CHECK(last.loaders->loaders > 2);
+  CHECK(last.memory.host == free.front().result.steps.back().memory.host + last.loaders->memory.all / 8);
+  CHECK(scaled.metrics.loaders->events.front().kind == LoaderEvent::Kind::added);
+}
+
 TEST_CASE("what is wrong with noise, faults, failures, uncertainty and loading is told at once", "[study]") {
   const StudyFile file(std::string(good_study) + R"(noise: {step: {cv: -1}}
 faults: [{device: 99, from_step: 7, slowdown: 0.5}]

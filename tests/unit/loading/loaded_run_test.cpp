@@ -1,4 +1,4 @@
-#include "sim/study/loading.h"
+#include "sim/loading/loaded_run.h"
 
 #include "tests/support/catch.h"
 
@@ -56,19 +56,23 @@ std::vector<LoadedStep> alike(std::size_t steps, Duration load, Duration time) {
   return {steps, LoadedStep{{load}, time}};
 }
 
+std::vector<Duration> waits_of(const LoadingSpec& spec, const std::vector<LoadedStep>& steps) {
+  return loaded_course(spec, steps).waits;
+}
+
 TEST_CASE("loading behind a longer step costs nothing, once something is loaded ahead", "[loading]") {
   LoadingSpec spec = loading(LoaderStyle::remote);
   spec.prefetch = 1;
-  CHECK(data_waits(spec, alike(3, 4_s, 5_s)) == std::vector<Duration>(3, 0_s));
+  CHECK(waits_of(spec, alike(3, 4_s, 5_s)) == std::vector<Duration>(3, 0_s));
   spec.prefetch = 0;
-  CHECK(data_waits(spec, alike(3, 4_s, 5_s)) == std::vector<Duration>(3, 4_s));
+  CHECK(waits_of(spec, alike(3, 4_s, 5_s)) == std::vector<Duration>(3, 4_s));
 }
 
 TEST_CASE("a loader that is slower than the steps sets their pace", "[loading]") {
   LoadingSpec spec = loading(LoaderStyle::remote);
   for (const std::int64_t prefetch : {1, 2, 5}) {
     spec.prefetch = prefetch;
-    CHECK(data_waits(spec, alike(8, 7_s, 5_s)) == std::vector<Duration>(8, 2_s));
+    CHECK(waits_of(spec, alike(8, 7_s, 5_s)) == std::vector<Duration>(8, 2_s));
   }
 }
 
@@ -79,18 +83,18 @@ TEST_CASE("a deeper prefetch evens out what the mean can hide", "[loading]") {
   LoadingSpec spec = loading(LoaderStyle::remote);
   spec.prefetch = 1;
   // The batch behind a short step is loaded while it runs, so the long one that follows waits for the rest.
-  CHECK(data_waits(spec, steps) == std::vector<Duration>{0_s, 3_s, 0_s, 3_s, 0_s, 3_s});
+  CHECK(waits_of(spec, steps) == std::vector<Duration>{0_s, 3_s, 0_s, 3_s, 0_s, 3_s});
   spec.prefetch = 3;
-  CHECK(data_waits(spec, steps) == std::vector<Duration>(6, 0_s));
+  CHECK(waits_of(spec, steps) == std::vector<Duration>(6, 0_s));
 }
 
 TEST_CASE("stages work on different batches at the same time", "[loading]") {
   LoadingSpec spec = loading(LoaderStyle::remote);
   spec.prefetch = 4;
   const std::vector<LoadedStep> steps(6, LoadedStep{{3_s, 3_s, 3_s}, 3_s});
-  CHECK(data_waits(spec, steps) == std::vector<Duration>(6, 0_s));
+  CHECK(waits_of(spec, steps) == std::vector<Duration>(6, 0_s));
   spec.prefetch = 1;  // one batch at a time: 9 s, of which a step of 3 s hides 3
-  CHECK(data_waits(spec, steps) == std::vector<Duration>(6, 6_s));
+  CHECK(waits_of(spec, steps) == std::vector<Duration>(6, 6_s));
 }
 
 TEST_CASE("a planner that does not work ahead is waited for in every step", "[loading]") {
@@ -99,7 +103,7 @@ TEST_CASE("a planner that does not work ahead is waited for in every step", "[lo
   CHECK(loading_stages(spec, job)[1] == 200_ms);
   spec.plan_ahead = false;
   CHECK(loading_stages(spec, job)[1] == 0_s);
-  CHECK(data_waits(spec, alike(3, 1_s, 5_s)) == std::vector<Duration>(3, 200_ms));
+  CHECK(waits_of(spec, alike(3, 1_s, 5_s)) == std::vector<Duration>(3, 200_ms));
 }
 
 TEST_CASE("a run may be longer than a step can be", "[loading]") {
@@ -107,7 +111,7 @@ TEST_CASE("a run may be longer than a step can be", "[loading]") {
   spec.prefetch = 1;
   const Duration day = 24 * 3600_s;
   // Steps of 40 days, behind each of which a batch is loaded for 41.
-  CHECK(data_waits(spec, alike(6, 41 * day, 40 * day)) == std::vector<Duration>(6, day));
+  CHECK(waits_of(spec, alike(6, 41 * day, 40 * day)) == std::vector<Duration>(6, day));
 }
 
 TEST_CASE("everything that is wrong with a loader is told", "[loading]") {
