@@ -123,5 +123,18 @@ TEST_CASE("everything that is wrong with a loader is told", "[loading]") {
   CHECK(diagnostics.sorted().size() == 6);
 }
 
+TEST_CASE("a job that goes back to a checkpoint loads what its next step needs from then on", "[loading]") {
+  const LoadingSpec spec = loading(LoaderStyle::remote);
+  LoadedRun run(spec);
+  const LoadedStep step{{6_s}, 10_s};
+  CHECK(run.wait(step) == 6_s);  // the first one, too
+  for (int i = 0; i < 4; ++i) CHECK(run.wait(step) == 0_s);
+  run.stand_still(60_s);
+  CHECK(run.wait(step) == 0_s);
+  run.begin_again();
+  CHECK(run.wait(step) == 6_s);
+  CHECK(run.wait(step) == 0_s);
+}
+
 }  // namespace
 }  // namespace hdpsim
