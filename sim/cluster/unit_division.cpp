@@ -182,10 +182,10 @@ class GroupDivision {
       nodes -= rest(pod);
       pod->free -= rest(pod);
     }
-    for (auto pod = pods_.rbegin(); pod != pods_.rend(); ++pod) {  // the smallest first
-      const std::int64_t here = std::min(nodes, pod->free);
+    for (std::size_t i = pods_.size(); nodes > 0; --i) {  // the smallest first
+      const std::int64_t here = std::min(nodes, pods_[i - 1].free);
       nodes -= here;
-      pod->free -= here;
+      pods_[i - 1].free -= here;
     }
   }
 
