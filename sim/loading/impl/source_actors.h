@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/duration_sum.h"
@@ -72,12 +73,12 @@ class SourceActors {
   [[nodiscard]] double processes_of(const Source& source) const;
   [[nodiscard]] double cost_of(std::size_t entry, double samples, double tokens) const;
   [[nodiscard]] static std::optional<DurationSum> next_event(const Source& source);
-  void finish(std::size_t source, Preparing& batch);
-  void happen(std::size_t source, DurationSum at, const Preparing& batch);
-  void die(std::size_t source, std::int64_t loader, DurationSum at, const Preparing& batch);
+  void finish(std::size_t index, Preparing& batch);
+  void happen(std::size_t index, DurationSum at, const Preparing& batch);
+  void die(std::size_t index, std::int64_t loader, DurationSum at, const Preparing& batch);
   void draw_death(Source& source, DurationSum from);
   void move_window(std::int64_t step);
-  void scale(std::size_t source, double need, DurationSum at, std::int64_t step);
+  void scale(std::size_t index, double need, DurationSum at, std::int64_t step);
   void tell(LoaderEvent::Kind kind, std::size_t source, DurationSum at, std::int64_t step, Duration pause);
 
   const LoadingSpec& spec_;
