@@ -127,8 +127,10 @@ std::string check_samples(const std::string& path) {
 
 std::string check_validation(const std::string& path, Catalog& catalog) {
   const ValidationStudy validation = load_validation(path, catalog);
+  const auto predicted = std::count_if(validation.points.begin(), validation.points.end(),
+                                       [](const auto& point) { return point.has_value(); });
   return fmt::format("a validation set of {} cases, {} of which can be predicted", validation.set.cases.size(),
-                     validation.study.points.size());
+                     predicted);
 }
 
 CheckedFile check_lengths(const std::string& path) {

@@ -68,8 +68,9 @@ struct PlanningContext {
   /// Compute speed of every rank in a step, relative to the device of `work`, for planners that know the speeds. If
   /// empty, they take all ranks to be equal.
   std::function<std::vector<double>(std::int64_t step)> rank_speeds{};
-  /// Seconds of a step whose passes take `seconds` (by micro-batch), by the order in which ranks run them. If empty,
-  /// ranks do not wait for each other in pipelines or in waves of experts, and plan_time() says it.
+  /// Seconds of a step whose passes take `seconds` (by micro-batch) on devices that are not slow, by the order in which
+  /// ranks run them and the speeds that planners know. If empty, ranks do not wait for each other in pipelines or in
+  /// waves of experts, and plan_time() says it.
   std::function<double(const Plan& plan, std::span<const PassSeconds> seconds)> seconds_in_order{};
   /// Seconds of a step by the plan, as simulated; safe to call from several threads at once. If empty, planners compare
   /// whole plans by `work` (plan_time()).

@@ -1,6 +1,7 @@
 #include "sim/program/schedule_time.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/base/check.h"
 #include "sim/plan/updates.h"
@@ -12,10 +13,11 @@ namespace {
 class ScheduleClock {
  public:
   ScheduleClock(const Pipeline& pipeline, std::span<const PassSeconds> seconds,
-                std::span<const ChunkExcess> chunk_excess)
+                std::span<const ChunkExcess> chunk_excess, std::span<const double> speeds)
       : pipeline_(pipeline),
         seconds_(seconds),
         chunk_excess_(chunk_excess),
+        speeds_(speeds),
         chunks_per_stage_(static_cast<double>(pipeline.chunks()) / static_cast<double>(pipeline.stages())),
         next_(pipeline.workers()),
         free_(pipeline.workers()),
@@ -72,6 +74,14 @@ class ScheduleClock {
     return 0;
   }
 
+  // On the slowest of its workers.
+  [[nodiscard]] double lasting_of(PassId pass) const {
+    if (speeds_.empty()) return seconds_of(pass);
+    double slowest = std::numeric_limits<double>::infinity();
+    for_each_worker(pass, [&](std::size_t worker) { slowest = std::min(slowest, speeds_[worker]); });
+    return seconds_of(pass) / slowest;
+  }
+
   void arrive(PassId pass) {
     if (--missing_[pipeline_.wave_index(pass)] == 0) ready_.push_back(pass);
   }
@@ -98,7 +108,7 @@ class ScheduleClock {
     for (const PassId pass : wave) {
       if (const auto source = pipeline_.source(pass)) begin = std::max(begin, end_[source->index()]);
       for_each_worker(pass, [&](std::size_t worker) { begin = std::max(begin, free_[worker]); });
-      lasting = std::max(lasting, seconds_of(pass));
+      lasting = std::max(lasting, lasting_of(pass));
     }
     for (const PassId pass : wave) {
       end_[pass.index()] = begin + lasting;
@@ -114,7 +124,8 @@ class ScheduleClock {
   const Pipeline& pipeline_;
   std::span<const PassSeconds> seconds_;
   std::span<const ChunkExcess> chunk_excess_;
-  std::vector<double> tokens_;  // of a rank, by micro-batch, for chunk_excess_
+  std::span<const double> speeds_;  // by worker; may be empty
+  std::vector<double> tokens_;      // of a rank, by micro-batch, for chunk_excess_
   double chunks_per_stage_;
   std::vector<std::size_t> next_;     // by worker: position in its order
   std::vector<double> free_;          // by worker: when it has ended what came before
@@ -126,12 +137,14 @@ class ScheduleClock {
 }  // namespace
 
 double schedule_seconds(const Pipeline& pipeline, std::span<const PassSeconds> seconds,
-                        std::span<const ChunkExcess> chunk_excess) {
+                        std::span<const ChunkExcess> chunk_excess, std::span<const double> speeds) {
   HDPSIM_CHECK(seconds.size() == pipeline.plan().micro_batches.size(), "{} times of {} micro-batches", seconds.size(),
                pipeline.plan().micro_batches.size());
   HDPSIM_CHECK(chunk_excess.empty() || std::ssize(chunk_excess) == pipeline.chunks(), "{} excesses of {} chunks",
                chunk_excess.size(), pipeline.chunks());
-  return ScheduleClock(pipeline, seconds, chunk_excess).run();
+  HDPSIM_CHECK(speeds.empty() || speeds.size() == pipeline.workers(), "{} speeds of {} workers", speeds.size(),
+               pipeline.workers());
+  return ScheduleClock(pipeline, seconds, chunk_excess, speeds).run();
 }
 
 double estimated_step(const Plan& plan, const WorkModel& work, std::int64_t stages, const PipelineOptions& options) {

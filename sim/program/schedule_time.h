@@ -11,9 +11,11 @@ namespace hdpsim {
 /// Seconds of a step by the order of its passes alone: a pass begins when all its workers have come to it and its
 /// source (Pipeline::source()) has ended, and the passes of a wave end together. Messages between stages and passes
 /// that a schedule runs beside each other are left out.
-/// `seconds`: by micro-batch, of a mean stage; `chunk_excess`: WorkModel::chunk_excess. O(passes of all workers).
+/// `seconds`: by micro-batch, of a mean stage; `chunk_excess`: WorkModel::chunk_excess; `speeds`: by worker, relative to
+/// what `seconds` are of; empty: all are 1. A pass takes as long as its slowest worker. O(passes of all workers).
 [[nodiscard]] double schedule_seconds(const Pipeline& pipeline, std::span<const PassSeconds> seconds,
-                                      std::span<const ChunkExcess> chunk_excess = {});
+                                      std::span<const ChunkExcess> chunk_excess = {},
+                                      std::span<const double> speeds = {});
 
 /// The planner's estimate of a step: schedule_seconds() where ranks wait for each other in pipelines or in waves of
 /// experts, PlanTime::step() elsewhere; several updates follow each other. `plan` must be sound. Costs what a Pipeline

@@ -82,23 +82,25 @@ std::optional<std::int64_t> host_tokens(Bytes share, const LoweringOptions& job,
   return static_cast<std::int64_t>(tokens * static_cast<double>(capacity));
 }
 
-// The speed of the slowest device of every rank of the job, by the speeds and faults that planners know. Empty if they
-// know neither.
-std::function<std::vector<double>(std::int64_t)> known_speeds(const Job& on, std::int64_t ranks,
-                                                              const PlannerKnowledge& knows, const ClusterSpec& cluster,
-                                                              const std::vector<Fault>& faults) {
+/// The speed by part of a job in a step.
+using KnownSpeedsOf = std::function<std::vector<double>(std::int64_t step)>;
+
+// That of the slowest device of each of so many equal parts of the job's devices, by the speeds and faults that
+// planners know. Empty if they know neither.
+KnownSpeedsOf known_speeds(const Job& on, std::int64_t parts, const PointSpec& spec) {
+  const PlannerKnowledge& knows = spec.knows;
   if (!knows.speeds && !knows.faults) return {};
   const std::vector<DeviceId> devices = on.devices();
-  const std::size_t per_rank = devices.size() / static_cast<std::size_t>(ranks);
+  const std::size_t per_part = devices.size() / static_cast<std::size_t>(parts);
   std::vector<double> of_cluster;
   of_cluster.reserve(devices.size());
-  for (const DeviceId device : devices) of_cluster.push_back(knows.speeds ? cluster.speed_of(device) : 1.0);
-  const DeviceConditions conditions{{}, knows.faults ? faults : std::vector<Fault>{}};
-  return [=, count = cluster.devices](std::int64_t step) {
+  for (const DeviceId device : devices) of_cluster.push_back(knows.speeds ? spec.cluster.speed_of(device) : 1.0);
+  const DeviceConditions conditions{{}, knows.faults ? spec.conditions.faults : std::vector<Fault>{}};
+  return [=, count = spec.cluster.devices](std::int64_t step) {
     const std::vector<double> factors = fault_factors(conditions, count, step);
-    std::vector<double> speeds(devices.size() / per_rank, std::numeric_limits<double>::infinity());
+    std::vector<double> speeds(devices.size() / per_part, std::numeric_limits<double>::infinity());
     for (std::size_t i = 0; i < devices.size(); ++i) {
-      speeds[i / per_rank] = std::min(speeds[i / per_rank], of_cluster[i] / factors[devices[i].index()]);
+      speeds[i / per_part] = std::min(speeds[i / per_part], of_cluster[i] / factors[devices[i].index()]);
     }
     return speeds;
   };
@@ -133,12 +135,14 @@ std::int64_t probed_tokens(const PointSpec& spec) {
   return step > 0 ? std::min(spec.capacity, step) : spec.capacity;
 }
 
-std::function<double(const Plan&, std::span<const PassSeconds>)> seconds_in_order(const PointSpec& spec,
+std::function<double(const Plan&, std::span<const PassSeconds>)> seconds_in_order(const PointSpec& spec, const Job& on,
                                                                                   const WorkModel& work) {
   if (spec.mesh.pp == 1 && expert_ranks(spec.mesh.experts(), spec.mesh.tp) == 1) return {};
-  return [stages = spec.mesh.pp, options = spec.pipeline, excess = work.chunk_excess](
-             const Plan& plan, std::span<const PassSeconds> seconds) {
-    return schedule_seconds(Pipeline(plan, stages, options), seconds, excess);
+  return [stages = spec.mesh.pp, options = spec.pipeline, excess = work.chunk_excess,
+          speeds = known_speeds(on, spec.mesh.hdp * spec.mesh.pp, spec)](const Plan& plan,
+                                                                         std::span<const PassSeconds> seconds) {
+    return schedule_seconds(Pipeline(plan, stages, options), seconds, excess,
+                            speeds ? speeds(plan.step) : std::vector<double>{});
   };
 }
 
@@ -148,9 +152,9 @@ PlanningContext planning_context(const PointSpec& spec, const Job& on) {
   const LoweringOptions job = lowering_of(spec);
   const bool offloads = spec.capacity_is_chosen;
   const Bytes share = spec.cluster.least_host_share();
-  auto speeds = known_speeds(on, spec.mesh.hdp, spec.knows, spec.cluster, spec.conditions.faults);
+  auto speeds = known_speeds(on, spec.mesh.hdp, spec);
   WorkModel work = on.work_model(job, probed_tokens(spec));
-  auto in_order = seconds_in_order(spec, work);
+  auto in_order = seconds_in_order(spec, on, work);
   return {.ranks = spec.mesh.hdp,
           .ranks_per_node = on.ranks_per_node(),
           .capacity = spec.capacity,

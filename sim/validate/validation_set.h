@@ -64,7 +64,7 @@ struct ValidationSet {
   CountedAttention attention_flops = CountedAttention::half;
   /// Values by dotted path, with which each case is the study that its speed-ups are over. Null: they are over the plan
   /// that the study compares to.
-  Value speedup_over;
+  Value speedup_over{};
   std::vector<ValidationCase> cases;
 };
 

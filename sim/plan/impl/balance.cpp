@@ -1,6 +1,7 @@
 #include "sim/plan/impl/balance.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 #include <span>
@@ -241,6 +242,7 @@ class WaveBalancing : Balancing {
     std::stable_sort(items_.begin(), items_.end(),
                      [](const Item& a, const Item& b) { return a.seconds.any > b.seconds.any; });
     FirstFit places(items_.size(), context_.ranks);
+    if (candidate_.rings_on_fast) leave_slow_ranks_out(places);
     std::vector<std::vector<Item>> waves;
     for (const Item& each : items_) {
       const std::size_t wave = places.place(each.size.degree).bin;
@@ -250,10 +252,24 @@ class WaveBalancing : Balancing {
     return waves;
   }
 
+  // The ranks that are then left out of a wave are those with the most work so far, by their speeds.
+  void leave_slow_ranks_out(FirstFit& waves) const {
+    std::int64_t widest = 1;
+    for (const Item& each : items_) widest = std::max(widest, each.size.degree);
+    const double speed = speeds_.in_fastest(context_.ranks);
+    double before = 0;
+    for (std::size_t wave = 0; wave < items_.size(); ++wave) {
+      const double after = std::ceil(static_cast<double>(wave + 1) * speed - 1e-9);
+      waves.set_free(wave, std::clamp(static_cast<std::int64_t>(after - before), widest, context_.ranks));
+      before = after;
+    }
+  }
+
   // No rank runs two micro-batches of a wave: ranks are put back after the whole wave.
   void run_wave(const std::vector<Item>& wave) {
     std::vector<std::pair<std::int64_t, double>> done;
     for (const Item& each : wave) {
+      loads_.make_available(each.size.degree);
       const Taken taken = take(each.size.degree, RankChoice::least_loaded, each.seconds);
       for (const std::int64_t rank : taken.ranks) done.emplace_back(rank, taken.end);
       micro_batches_.add(taken.ranks, (*packs_)[each.pack], each.size);
@@ -285,6 +301,10 @@ std::vector<std::int64_t> KnownSpeeds::slow_ranks() const {
 
 double KnownSpeeds::sum(std::int64_t ranks) const {
   return speeds_.empty() ? static_cast<double>(ranks) : std::accumulate(speeds_.begin(), speeds_.end(), 0.0);
+}
+
+double KnownSpeeds::in_fastest(std::int64_t ranks) const {
+  return speeds_.empty() ? static_cast<double>(ranks) : sum(ranks) / *std::max_element(speeds_.begin(), speeds_.end());
 }
 
 double KnownSpeeds::slowest(const std::vector<std::int64_t>& ranks) const {

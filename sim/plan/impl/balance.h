@@ -67,6 +67,8 @@ class KnownSpeeds {
   [[nodiscard]] std::vector<std::int64_t> slow_ranks() const;
   /// The total speed of the pool, which has `ranks` ranks, in ranks of nominal speed.
   [[nodiscard]] double sum(std::int64_t ranks) const;
+  /// The same in ranks as fast as the fastest.
+  [[nodiscard]] double in_fastest(std::int64_t ranks) const;
   /// The speed of the slowest of `ranks`, which sets the pace of a ring.
   [[nodiscard]] double slowest(const std::vector<std::int64_t>& ranks) const;
 
@@ -117,7 +119,8 @@ struct BalanceCandidate {
   double share = 0;            ///< Seconds of every rank if all work were spread evenly.
   /// Maximum tokens per rank of every ring, whatever its time; 0: `longest_seconds` decides.
   std::int64_t tokens_per_rank = 0;
-  /// Ranks known to be slow get only short sequences, unless a ring needs them.
+  /// Ranks known to be slow get only short sequences, unless a ring needs them; in PP-Balance, waves have only as many
+  /// ranks as the speeds of all sum to, so that slow ones are left out of some.
   bool rings_on_fast = false;
   /// Whether a sequence that would end after `share` gets more ranks than it needs, if it then ends earlier.
   bool widen = false;

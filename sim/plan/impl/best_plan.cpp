@@ -50,11 +50,14 @@ class Constructions {
   /// Work in even waves.
   void even(std::int64_t most, Contest& contest) const {
     const double least = least_step();
+    const bool leaves_out = speeds_.differ() && context_.expert_ranks == 1;
     for (const double share : {1.0, 1.2}) {
       for (const std::int64_t waves : wave_counts()) {
         if (most-- == 0) return;
-        const BalanceCandidate candidate{.choice = RankChoice::least_loaded, .share = least * share, .waves = waves};
+        BalanceCandidate candidate{.choice = RankChoice::least_loaded, .share = least * share, .waves = waves};
         (void)enter(balance_waves(balanced(), candidate), contest);
+        candidate.rings_on_fast = true;
+        if (leaves_out) (void)enter(balance_waves(balanced(), candidate), contest);
       }
     }
   }

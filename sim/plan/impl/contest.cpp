@@ -122,15 +122,7 @@ double Contest::estimate(const Plan& plan) const {
 }
 
 double Contest::estimate_in_order(const Plan& plan) const {
-  const std::vector<double> speeds = speeds_in(plan.step);
-  std::vector<PassSeconds> seconds = pass_seconds(plan, context_.work);
-  if (!speeds.empty()) {
-    for (std::size_t i = 0; i < seconds.size(); ++i) {
-      const double slowest = slowest_of(plan.micro_batches[i], speeds);
-      seconds[i] = {seconds[i].forward / slowest, seconds[i].backward / slowest};
-    }
-  }
-  return context_.seconds_in_order(plan, seconds);
+  return context_.seconds_in_order(plan, pass_seconds(plan, context_.work));
 }
 
 // Short pieces on many ranks take longer than the straight lines of the work model say.

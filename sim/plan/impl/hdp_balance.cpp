@@ -124,7 +124,7 @@ class AlgorithmTwo final : public Planner {
       candidate.widen = options_.widen;
       candidate.join = options_.pack_groups;
     }
-    if (!speeds.differ() || options_.balance == Balance::pp) return candidates;
+    if (!speeds.differ() || context_.expert_ranks > 1) return candidates;  // those of experts run in lockstep
     for (std::size_t i = 0, count = candidates.size(); i < count; ++i) {
       candidates.push_back(candidates[i]);
       candidates.back().rings_on_fast = true;

@@ -130,6 +130,16 @@ TEST_CASE("hdp-balance: a rank that is known to be slow gets no ring and ends wi
   }
 }
 
+TEST_CASE("PP-Balance: a rank that is known to be slow is left out of waves", "[plan][balance]") {
+  PlanningContext context = small_pool(4);
+  context.stages = 2;
+  context.rank_speeds = [](std::int64_t /*step*/) { return std::vector<double>{1, 0.5, 1, 1}; };
+  // 28 packs that fill a rank, over speeds that sum to 3.5: eight on each of the others, four on the slow one.
+  const Plan plan = plan_of("hdp-balance: {search: none}", context, std::vector<std::int64_t>(28, 100));
+  CHECK(plan.schedule[1].size() == 4);
+  for (const std::size_t rank : {0, 2, 3}) CHECK(plan.schedule[rank].size() == 8);
+}
+
 TEST_CASE("hdp-balance takes the plan of another construction where its model takes that for shorter",
           "[plan][balance]") {
   PlanningContext context = small_pool(2);

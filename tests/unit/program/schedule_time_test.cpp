@@ -61,6 +61,19 @@ TEST_CASE("a long micro-batch is on one stage while others are on the next", "[s
   CHECK(seconds_of(plan, 2, {}, {ten_times, one_and_two}) == 10 + 10 + 20 + 20 + 2);
 }
 
+TEST_CASE("a slow worker delays its own stage, and a pass of several ranks is as slow as the slowest",
+          "[schedule time]") {
+  // The last of four stages at half speed: it begins after three forward passes, works all the time, and three backward
+  // passes follow it.
+  const Plan plan = plan_of(1, 8, Groups(6, {{0}, 64}));
+  const std::vector<PassSeconds> passes(6, one_and_two);
+  CHECK(schedule_seconds(Pipeline(plan, 4, {}), passes, {}, std::vector<double>{1, 1, 1, 0.5}) ==
+        Approx(3 * 1 + 6 * (2 + 4) + 3 * 2));
+  const Plan shared = plan_of(2, 8, {{{0, 1}, 64}, {{0}, 64}});
+  const std::vector<PassSeconds> two(2, one_and_two);
+  CHECK(schedule_seconds(Pipeline(shared, 1, {}), two, {}, std::vector<double>{1, 0.25}) == Approx(3 * 4 + 3));
+}
+
 TEST_CASE("a heavier last chunk paces the pipeline, with what its tokens take more", "[schedule time]") {
   // Eight tokens a micro-batch on one rank: the last of four chunks takes 0.25 and 0.5 a token more than the mean, the
   // others a third of that less. It works all the time once the first forward has come to it and until its last
