@@ -81,7 +81,7 @@ struct Pending {
 
 class RunningJob {
  public:
-  RunningJob(const ProductionJob& job, StepTimes& times, DataSupply* supply)
+  RunningJob(const ProductionJob& job, TimedSteps& times, DataSupply* supply)
       : production_(job.options), failures_(job.failures), incidents_(job.incidents), times_(times), supply_(supply) {
     if (failures_) run_.interval_s = checkpoint_interval_s(*failures_, job.nodes);
   }
@@ -310,7 +310,7 @@ class RunningJob {
   const ProductionOptions& production_;
   const std::optional<FailureModel>& failures_;
   const Incidents& incidents_;
-  StepTimes& times_;
+  TimedSteps& times_;
   DataSupply* supply_;
   double clock_s_ = 0;
   double since_checkpoint_s_ = 0;
@@ -384,7 +384,7 @@ double checkpoint_interval_s(const FailureModel& failures, std::int64_t nodes) {
   return failures.interval_s.value_or(daly_interval(failures.checkpoint_s, mtbf_s));
 }
 
-std::optional<ProductionRun> run_production(const ProductionJob& job, StepTimes& times, DataSupply* supply,
+std::optional<ProductionRun> run_production(const ProductionJob& job, TimedSteps& times, DataSupply* supply,
                                             const std::function<void(double seconds)>& passed) {
   return RunningJob(job, times, supply).run(passed);
 }

@@ -43,9 +43,9 @@ struct TimedStep {
 };
 
 /// The steps of a job in any state of its devices.
-class StepTimes {
+class TimedSteps {
  public:
-  virtual ~StepTimes() = default;
+  virtual ~TimedSteps() = default;
   /// How many batches there are; step k trains batch k modulo this.
   [[nodiscard]] virtual std::int64_t batches() const = 0;
   /// Empty if the run is to stop.
@@ -154,7 +154,7 @@ struct ProductionJob {
 /// `passed(seconds)` is called after each step with the time of the run. Empty if `times` stops.
 /// O(steps + incidents), each with the devices that are slow at the time.
 [[nodiscard]] std::optional<ProductionRun> run_production(
-    const ProductionJob& job, StepTimes& times, DataSupply* supply,
+    const ProductionJob& job, TimedSteps& times, DataSupply* supply,
     const std::function<void(double seconds)>& passed = [](double) {});
 
 }  // namespace hdpsim

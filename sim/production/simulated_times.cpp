@@ -116,10 +116,10 @@ class Knowledge {
   std::map<std::int64_t, std::shared_ptr<const PointStep>> plans_;
 };
 
-class SimulatedTimes final : public StepTimes {
+class SimulatedTimes final : public TimedSteps {
  public:
   SimulatedTimes(const Study& study, const StudyPoint& point, std::size_t plan, Catalog& catalog, SimulatedSteps& known,
-                 const StepTimesOptions& options)
+                 const TimedStepsOptions& options)
       : study_(study),
         point_(point),
         plan_(plan),
@@ -255,7 +255,7 @@ class SimulatedTimes final : public StepTimes {
   std::size_t plan_;
   Catalog& catalog_;
   SimulatedSteps& simulated_;
-  StepTimesOptions options_;
+  TimedStepsOptions options_;
   std::uint64_t identity_;
   Knowledge unaware_;
   std::optional<Knowledge> aware_;  // of the state that was asked for last
@@ -282,9 +282,9 @@ void SimulatedSteps::keep(const std::string& key, const TimedStep& step) {
   steps_.insert_or_assign(key, step);
 }
 
-std::unique_ptr<StepTimes> make_simulated_times(const Study& study, const StudyPoint& point, std::size_t plan,
+std::unique_ptr<TimedSteps> make_simulated_times(const Study& study, const StudyPoint& point, std::size_t plan,
                                                 Catalog& catalog, SimulatedSteps& known,
-                                                const StepTimesOptions& options) {
+                                                const TimedStepsOptions& options) {
   return std::make_unique<SimulatedTimes>(study, point, plan, catalog, known, options);
 }
 

@@ -29,7 +29,7 @@ class SimulatedSteps {
 };
 
 /// How steps are simulated.
-struct StepTimesOptions {
+struct TimedStepsOptions {
   std::size_t jobs = 1;
   std::function<bool()> stop = [] { return false; };
   std::function<void()> report = [] {};  ///< Called after each step that was simulated.
@@ -40,8 +40,8 @@ struct StepTimesOptions {
 /// plans that were made without them. With Stragglers::batches, so many batches, evenly spaced, are simulated in a
 /// state of slow or known devices; a step of any batch there takes as long as on usual devices times the ratio of the
 /// sums of these. `study`, `point` of it, `catalog` and `known` must outlive the result.
-[[nodiscard]] std::unique_ptr<StepTimes> make_simulated_times(const Study& study, const StudyPoint& point,
+[[nodiscard]] std::unique_ptr<TimedSteps> make_simulated_times(const Study& study, const StudyPoint& point,
                                                               std::size_t plan, Catalog& catalog, SimulatedSteps& known,
-                                                              const StepTimesOptions& options);
+                                                              const TimedStepsOptions& options);
 
 }  // namespace hdpsim

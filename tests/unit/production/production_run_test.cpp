@@ -14,7 +14,7 @@ constexpr std::int64_t step_tokens = 1000;
 
 /// Steps of ten seconds. A device that is slow makes them as many times longer, unless it is known: then by half of
 /// what it would.
-class PretendedSteps final : public StepTimes {
+class PretendedSteps final : public TimedSteps {
  public:
   [[nodiscard]] std::int64_t batches() const override { return 4; }
   [[nodiscard]] std::optional<TimedStep> step(std::int64_t batch, const DeviceState& state) override {
@@ -210,7 +210,7 @@ TEST_CASE("steps wait for their data, and after a restart nothing is loaded ahea
 }
 
 TEST_CASE("a run stops when its steps do", "[production]") {
-  class NoSteps final : public StepTimes {
+  class NoSteps final : public TimedSteps {
    public:
     [[nodiscard]] std::int64_t batches() const override { return 1; }
     [[nodiscard]] std::optional<TimedStep> step(std::int64_t /*batch*/, const DeviceState& /*state*/) override {

@@ -42,7 +42,7 @@ class Steps {
   test::StudyFile file_;
   Catalog catalog_;
   Study study_;
-  std::unique_ptr<StepTimes> times_;
+  std::unique_ptr<TimedSteps> times_;
 };
 
 const std::vector<SlowDevice> slow = {{5, 1.5}};
