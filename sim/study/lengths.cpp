@@ -183,7 +183,8 @@ class LengthsReader {
     if (static_cast<Source>(given[0]) == Source::file) check_keys_of_edges();
     if (!found.empty()) return std::nullopt;
     std::optional<Lengths> lengths = made_of(static_cast<Source>(given[0]));
-    if (lengths && value_.find("media") != nullptr) add_media_to(*lengths);
+    const Value* media = value_.find("media");
+    if (lengths && media != nullptr && !media->is_null()) add_media_to(*lengths);
     return lengths;
   }
 

@@ -582,7 +582,7 @@ TEST_CASE("media lengthen the text of a study's samples, and all that is wrong o
       "{preset: github, edges: upper}",
       "{fixed: 50, media: {images: {encoder: clip, pixels: {from: 4Mi, to: 1Mi}}, video: {encoder: qwen2.5-vl}}}");
   REQUIRE(problems.size() == 4);
-  CHECK_THAT(problems[0], Catch::Contains("unknown encoder of images 'clip'"));
+  CHECK_THAT(problems[0], Catch::Contains("there is no encoder of images 'clip'"));
   CHECK_THAT(problems[1], Catch::Contains("pixels ends below where it begins"));
   CHECK_THAT(problems[2] + problems[3], Catch::Contains("pixels") && Catch::Contains("duration"));
   CHECK_THAT(problems_with("{preset: github, edges: upper}", "{preset: github, media: {}}").at(0),
