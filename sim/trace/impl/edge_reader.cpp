@@ -20,7 +20,7 @@ struct Field {
 };
 
 /// The fields of a line up to the `most`-th, between commas if it has one and between blanks otherwise.
-std::vector<Field> fields_of(std::string_view line, std::size_t most) {
+std::vector<Field> split_line(std::string_view line, std::size_t most) {
   const bool has_commas = line.find(',') != std::string_view::npos;
   const std::string_view separators = has_commas ? std::string_view(",") : blanks;
   std::vector<Field> fields;
@@ -68,7 +68,7 @@ std::optional<EdgeColumns> columns_of(const std::vector<Field>& header) {
 
 // Of a line without a header above it: KONECT puts a weight before the time.
 EdgeColumns columns_by_number(std::string_view line) {
-  const bool has_weight = line.find(',') == std::string_view::npos && fields_of(line, 5).size() == 4;
+  const bool has_weight = line.find(',') == std::string_view::npos && split_line(line, 5).size() == 4;
   return {.places = {0, 1, has_weight ? std::size_t{3} : std::size_t{2}}};
 }
 
@@ -116,7 +116,7 @@ class EdgeSource : public FileSource {
       return;
     }
     if (!columns_) {
-      const std::vector<Field> first = fields_of(line, most_header_fields);
+      const std::vector<Field> first = split_line(line, most_header_fields);
       if (std::none_of(first.begin(), first.end(), [](const Field& field) { return node_number(field.text); })) {
         columns_ = columns_of(first);
         if (!columns_) problems().fail({line, lines_.number(), 1}, "the header names no interactions", header_help);
@@ -128,7 +128,7 @@ class EdgeSource : public FileSource {
   }
 
   void take_interaction(std::string_view line) {
-    const std::vector<Field> fields = fields_of(line, columns_->fields());
+    const std::vector<Field> fields = split_line(line, columns_->fields());
     if (fields.size() < columns_->fields()) {
       add({line, lines_.number(), 1}, fmt::format("the line has {} of {} fields", fields.size(), columns_->fields()),
           "an interaction is source,target,time");

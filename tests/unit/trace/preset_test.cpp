@@ -60,7 +60,8 @@ double share_above(const Description& description, std::int64_t above, double De
 }  // namespace
 
 TEST_CASE("the shipped presets are listed, and a misspelt one is told", "[trace]") {
-  CHECK(preset_names(traces) == std::vector<std::string>{"byted", "github", "reasoning", "rl-dapo", "web", "wikipedia"});
+  CHECK(preset_names(traces) ==
+        std::vector<std::string>{"byted", "github", "reasoning", "rl-dapo", "web", "wikipedia"});
   const TraceFolder folder;
   CHECK(folder.complaint([&] { return load_preset("gihub", traces); }) ==
         "error: there is no length preset 'gihub'\n        did you mean 'github'?\n");
