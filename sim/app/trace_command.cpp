@@ -18,6 +18,8 @@ struct Input {
   std::string format;
   std::string column;
   std::string step_column;
+  std::int64_t neighbours = 0;    ///< Of the interactions of a graph; 0: that of EdgeOptions.
+  std::int64_t interactions = 0;  ///< Of a step of those; 0: the lengths have no steps.
   std::int64_t seed = 1;
   std::int64_t count = DrawOptions{}.count;
 
@@ -27,7 +29,15 @@ struct Input {
     if (file == "-") same.file = kept.emplace().path();
     return same;
   }
-  [[nodiscard]] TraceOptions options() const { return {trace_format(format), column, step_column}; }
+  [[nodiscard]] TraceOptions options() const {
+    EdgeOptions edges;
+    if (neighbours > 0) edges.neighbours = neighbours;
+    if (interactions > 0) edges.interactions = interactions;
+    if (neighbours + interactions > 0 && format != name_of(TraceFormat::edges)) {
+      throw InputError("--neighbours and --interactions belong to the interactions of a graph", "add --from edges");
+    }
+    return {trace_format(format), column, step_column, edges};
+  }
   [[nodiscard]] DrawOptions draw() const { return {static_cast<std::uint64_t>(seed), count}; }
   [[nodiscard]] std::unique_ptr<LengthSource> open() const { return open_lengths(file, options(), draw()); }
 };
@@ -42,6 +52,9 @@ void add_input(Command command, Input& input) {
       .type_name("FORMAT");
   command.add_option("--column", input.column, "Column or field of the lengths").type_name("NAME");
   command.add_option("--step-column", input.step_column, "Column or field of the steps").type_name("NAME");
+  add_count(command, "--neighbours", input.neighbours,
+            "Most earlier neighbours in a sequence, if FILE holds the interactions of a graph (default: 10)", 1);
+  add_count(command, "--interactions", input.interactions, "Interactions of a step of such a file (default: no steps)");
   add_count(command, "--count", input.count, "Lengths to draw, if FILE holds a distribution (default: 1,000,000)", 1,
             most_draws);
   add_count(command, "--seed", input.seed, "Seed of the draws (default: 1)", 0);
@@ -171,7 +184,9 @@ void add_generate(Command trace, Session& session) {
   const Command command =
       trace.add_subcommand("generate", "Draw lengths, or the batches of a run, from a distribution");
   GenerateOptions& options = add_command(command, session, run_generate);
-  command.add_option("--preset", options.preset, "A distribution of traces/: github, byted, reasoning, wikipedia, web")
+  command
+      .add_option("--preset", options.preset,
+                  "A distribution of traces/: github, byted, reasoning, rl-dapo, wikipedia, web")
       .type_name("NAME");
   command.add_option("--lognormal", options.lognormal, "Mean and deviation of ln(tokens)")
       .expected(2)

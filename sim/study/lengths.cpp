@@ -13,6 +13,7 @@
 
 #include "sim/base/fingerprint.h"
 #include "sim/document/key_table.h"
+#include "sim/study/media_keys.h"
 #include "sim/study/study_paths.h"
 #include "sim/trace/trace_file.h"
 
@@ -27,6 +28,7 @@ struct LengthsText {
   TraceOptions trace;
   std::optional<TraceOrder> order;
   MixtureOptions mixture;
+  Media media;
   std::int64_t fixed = 0;
   Lognormal lognormal;
   LognormalPareto lognormal_pareto;
@@ -62,10 +64,18 @@ void add_mixture(LengthsKeys& keys) {
              "the shortest length of a mixture's lowest class", {.unit = "tokens"});
 }
 
+void add_media(LengthsKeys& keys) {
+  keys.map("media", media_table(), at(&LengthsText::media),
+           "images, video and audio of a sample beside its text, whose length the other keys state: the length of the "
+           "sequence is the sum",
+           {.otherwise = "none"});
+}
+
 LengthsKeys preset_keys() {
   LengthsKeys keys("the lengths");
   keys.text("preset", at(&LengthsText::name), "a distribution of `traces`");
   add_mixture(keys);
+  add_media(keys);
   return keys;
 }
 
@@ -88,7 +98,13 @@ LengthsKeys file_keys() {
       "the order in which documents are read, on every pass the same: at random by `data.seed`, or as they are in "
       "the file; steps of a file keep theirs",
       {.otherwise = "`shuffle`; `file` in a replay"});
+  keys.count("neighbours", Range{1, 1e6}, at(&LengthsText::trace, &TraceOptions::edges, &EdgeOptions::neighbours),
+             "of `format: edges`, the most earlier neighbours of a node in its sequence");
+  keys.count("interactions", Range{1, 1e9}, at(&LengthsText::trace, &TraceOptions::edges, &EdgeOptions::interactions),
+             "of `format: edges`, the interactions of a step, each of which has three sequences",
+             {.otherwise = "steps of `data.tokens_per_step`"});
   add_mixture(keys);
+  add_media(keys);
   return keys;
 }
 
@@ -96,6 +112,7 @@ LengthsKeys fixed_keys() {
   LengthsKeys keys("the lengths");
   keys.count("fixed", token_counts, at(&LengthsText::fixed), "all sequences have this length",
              {.unit = "tokens", .otherwise = "none"});
+  add_media(keys);
   return keys;
 }
 
@@ -103,6 +120,7 @@ LengthsKeys lognormal_keys() {
   static const KeyTable<Lognormal> body = body_keys<Lognormal>("a lognormal");
   LengthsKeys keys("the lengths");
   keys.map("lognormal", body, at(&LengthsText::lognormal), "the logarithm of a length is normally distributed");
+  add_media(keys);
   return keys;
 }
 
@@ -110,6 +128,7 @@ LengthsKeys lognormal_pareto_keys() {
   static const KeyTable<LognormalPareto> body = tailed_keys();
   LengthsKeys keys("the lengths");
   keys.map("lognormal_pareto", body, at(&LengthsText::lognormal_pareto), "the same with a Pareto tail");
+  add_media(keys);
   return keys;
 }
 
@@ -161,10 +180,44 @@ class LengthsReader {
     Diagnostics found;
     (void)tables()[given[0]].read(value_, text_, found);
     diagnostics_.append(found);
-    return found.empty() ? made_of(static_cast<Source>(given[0])) : std::nullopt;
+    if (static_cast<Source>(given[0]) == Source::file) check_keys_of_edges();
+    if (!found.empty()) return std::nullopt;
+    std::optional<Lengths> lengths = made_of(static_cast<Source>(given[0]));
+    const Value* media = value_.find("media");
+    if (lengths && media != nullptr && !media->is_null()) add_media_to(*lengths);
+    return lengths;
   }
 
  private:
+  // The keys of graphs and those of columns exclude each other.
+  void check_keys_of_edges() {
+    const bool is_graph = text_.trace.format == TraceFormat::edges;
+    const auto refuse = [&](const char* key, const char* message, const char* help) {
+      if (const Value* stated = value_.find(key)) {
+        diagnostics_.error(stated->position, fmt::format("'{}' {}", key, message), help);
+      }
+    };
+    for (const char* key : {"neighbours", "interactions"}) {
+      if (!is_graph) refuse(key, "belongs to a list of interactions", "write format: edges beside it");
+    }
+    for (const char* key : {"column", "step_column"}) {
+      if (is_graph) refuse(key, "names nothing in a list of interactions", "remove it: lengths follow from the graph");
+    }
+  }
+
+  void add_media_to(Lengths& lengths) {
+    const Value& media = *value_.find("media");
+    if (!text_.media.any()) {
+      diagnostics_.error(media.position, "there are no media",
+                         "write media: {images: ...}, {video: ...} or {audio: ...}");
+    } else if (lengths.trace != nullptr) {
+      diagnostics_.error(media.position, "media are added to lengths that are drawn, and those of a file are not",
+                         "make a distribution of the file: hdpsim trace convert FILE --to quantiles");
+    } else {
+      lengths.distribution = with_media(*lengths.distribution, text_.media);
+    }
+  }
+
   std::optional<Lengths> made_of(Source source) {
     switch (source) {
       case Source::preset:

@@ -21,6 +21,8 @@ namespace hdpsim {
 ///   {fixed: 2Ki}                                       every sequence has this length
 ///   {lognormal: {mu: 7.6, sigma: 1.4, min: 1, max: 2Mi}}
 ///   {lognormal_pareto: {mu: 7.6, sigma: 1.4, tail_from: 64Ki, alpha: 1.2, min: 1, max: 2Mi, tail_share: 0.01}}
+///   {preset: web, media: {images: ...}}                any of the distributions, with media_keys.h beside the text
+///   {file: graph.csv, format: edges, neighbours: 10, interactions: 600}    the sequences of a temporal graph
 /// Only the first key of each map is required; of the generators' parameters, mu, sigma, tail_from and alpha. Problems
 /// are reported; the result is then empty.
 [[nodiscard]] std::optional<Lengths> read_lengths(const Value& value, const std::filesystem::path& presets,

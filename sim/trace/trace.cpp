@@ -170,7 +170,7 @@ TraceFormat format_to_write(const std::filesystem::path& path, const WriteOption
     throw InputError(Position{path.string(), 0, 0}, "nothing is written compressed", "compress it afterwards: gzip");
   }
   if (!format) throw InputError(Position{path.string(), 0, 0}, "the extension does not name a known format", help);
-  if (*format == TraceFormat::megatron || *format == TraceFormat::mixture) {
+  if (*format == TraceFormat::megatron || *format == TraceFormat::mixture || *format == TraceFormat::edges) {
     throw InputError(Position{path.string(), 0, 0}, fmt::format("the format {} cannot be written", name_of(*format)),
                      help);
   }

@@ -26,7 +26,8 @@ struct Named {
 constexpr std::array formats{Named{TraceFormat::lines, "lines"},         Named{TraceFormat::csv, "csv"},
                              Named{TraceFormat::jsonl, "jsonl"},         Named{TraceFormat::npy, "npy"},
                              Named{TraceFormat::megatron, "megatron"},   Named{TraceFormat::histogram, "histogram"},
-                             Named{TraceFormat::quantiles, "quantiles"}, Named{TraceFormat::mixture, "mixture"}};
+                             Named{TraceFormat::quantiles, "quantiles"}, Named{TraceFormat::mixture, "mixture"},
+                             Named{TraceFormat::edges, "edges"}};
 
 constexpr std::array extensions{std::pair{std::string_view(".txt"), TraceFormat::lines},
                                 std::pair{std::string_view(".csv"), TraceFormat::csv},
@@ -187,6 +188,8 @@ std::unique_ptr<LengthSource> open_trace(const std::filesystem::path& path, cons
     case TraceFormat::megatron:
       refuse_compressed(path);
       return open_megatron(path);
+    case TraceFormat::edges:
+      return open_edges(path, options.edges);
     default:
       throw InputError(Position{path.string(), 0, 0},
                        fmt::format("holds a distribution ({}), not documents", name_of(format)));

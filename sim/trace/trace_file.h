@@ -13,14 +13,21 @@
 
 namespace hdpsim {
 
-/// The formats are specified in traces/README.md. The first five hold documents, the last three a distribution.
-enum class TraceFormat { lines, csv, jsonl, npy, megatron, histogram, quantiles, mixture };
+/// The formats are specified in traces/README.md. Three hold a distribution, the others documents.
+enum class TraceFormat { lines, csv, jsonl, npy, megatron, histogram, quantiles, mixture, edges };
 
 [[nodiscard]] std::string_view name_of(TraceFormat format);
 [[nodiscard]] std::optional<TraceFormat> trace_format(std::string_view name);
 /// Names of all formats, for suggestions and help.
 [[nodiscard]] std::vector<std::string> trace_format_names();
 [[nodiscard]] bool holds_distribution(TraceFormat format);
+
+/// How the interactions of a temporal graph become sequences: three each, of the source, of the target and of a target
+/// so far that is drawn at random (by a fixed seed); a node and its last neighbours of earlier times.
+struct EdgeOptions {
+  std::int64_t neighbours = 10;                   ///< At most so many of them, from 1.
+  std::optional<std::int64_t> interactions = {};  ///< Of a step, from 1; by default the lengths have no steps.
+};
 
 struct TraceOptions {
   std::optional<TraceFormat> format = {};  ///< By default from the extension, and for texts from their columns.
@@ -29,6 +36,7 @@ struct TraceOptions {
   /// (traces/README.md).
   std::string column = {};
   std::string step_column = {};  ///< By default `step` if there is one.
+  EdgeOptions edges = {};
 };
 
 /// The format of .txt, .csv, .tsv, .jsonl, .ndjson, .npy or .idx, the texts among them also compressed (.csv.gz); empty

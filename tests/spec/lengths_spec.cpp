@@ -40,6 +40,57 @@ TEST_CASE("a table of lengths is one to every command that takes lengths", "[len
   }
 }
 
+// Of the study whose results are in `out`.
+double sequences_of_first_step(const Workplace& here) {
+  const std::string steps = here.read("out/steps.csv");
+  const std::string header = steps.substr(0, steps.find('\n'));
+  std::istringstream names(header);
+  std::istringstream values(steps.substr(header.size() + 1));
+  std::string name;
+  std::string value;
+  while (std::getline(names, name, ',') && std::getline(values, value, ',') && name != "sequences") {
+  }
+  return std::stod(value);
+}
+
+// The block of traces/README.md that begins with this text, without the fence behind it.
+std::string block_of_readme(const std::string& begin) {
+  const std::string page = test::text_of(std::filesystem::path(HDPSIM_SOURCE_DIR) / "traces" / "README.md");
+  const std::size_t at = page.find(begin);
+  REQUIRE(at != std::string::npos);
+  return page.substr(at, page.find("```", at) - at);
+}
+
+TEST_CASE("a study runs with the media that the page of length data shows", "[lengths]") {
+  const Workplace here;
+  here.write("media.yaml",
+             "name: media\ncluster: {preset: a100-rail-3tier, gpus: 32}\nmodel: {preset: llama-7b}\n"
+             "profile: bytescale-implied\nmesh: {tp: 2, capacity: 8Ki}\nplans: [hdp-balance]\n" +
+                 block_of_readme("data:\n  lengths:\n    lognormal"));
+  // Text has exp(mu + sigma^2 / 2) = 403 tokens in the mean; images of log-uniform pixels add 0.8 x 2 x 15 x 256Ki /
+  // ln 16 / 28^2 = 2,894, clips of audio 0.2 x 25 x 29 / ln 30 = 43, and videos up to 0.1 x 24,576. The tolerance is
+  // that of a step of some hundred samples.
+  here.run("study media.yaml --out out");
+  const double with_media = sequences_of_first_step(here);
+  CHECK(with_media < 1.2 * (1 << 20) / (403 + 2894 + 43));
+  CHECK(with_media > 0.8 * (1 << 20) / (403 + 2894 + 43 + 2458));
+  here.run("study media.yaml --set data.lengths.media=null --out out");
+  CHECK(sequences_of_first_step(here) == Approx((1 << 20) / 403.0).epsilon(0.15));
+}
+
+TEST_CASE("the sequences of a temporal graph are a file of lengths and those of a study", "[lengths]") {
+  const Workplace here;
+  here.write("graph.csv", "u,v,t\n1,2,0\n1,3,1\n2,3,1\n1,2,2\n");
+  std::istringstream lines(block_of_readme("hdpsim trace convert graph.csv"));
+  std::string command;
+  std::getline(lines, command);
+  here.run(command.substr(std::string("hdpsim ").size()));
+  CHECK_THAT(here.read("lengths.csv"), Catch::StartsWith("step,length\n0,1\n0,1\n0,1\n0,2\n0,1\n"));
+  here.run(fmt::format("{} --set 'data.lengths={{file: {}, format: edges, interactions: 2}}'", tiny_step,
+                       (here.folder() / "graph.csv").string()));
+  CHECK_THAT(here.refusal("trace describe graph.csv --neighbours 3"), Contains("add --from edges"));
+}
+
 TEST_CASE("a file that is sorted by length gives what any order of it gives, unless its order is kept", "[lengths]") {
   const Workplace here;
   std::string sorted;
@@ -51,15 +102,7 @@ TEST_CASE("a file that is sorted by length gives what any order of it gives, unl
       tiny_step);
   const auto sequences = [&](const std::string& options) {
     here.run(fmt::format("{} {} --out out", study, options));
-    const std::string steps = here.read("out/steps.csv");
-    const std::string header = steps.substr(0, steps.find('\n'));
-    std::istringstream names(header);
-    std::istringstream values(steps.substr(header.size() + 1));
-    std::string name;
-    std::string value;
-    while (std::getline(names, name, ',') && std::getline(values, value, ',') && name != "sequences") {
-    }
-    return std::stod(value);
+    return sequences_of_first_step(here);
   };
   // 16Mi tokens of documents of 40,010 tokens on average are 419 of them; the shortest of the file are 1,295.
   CHECK(std::abs(sequences("") - 419) < 60);

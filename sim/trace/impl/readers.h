@@ -21,6 +21,8 @@ namespace hdpsim {
 [[nodiscard]] std::unique_ptr<LengthSource> open_npy(const std::filesystem::path& path);
 [[nodiscard]] std::unique_ptr<LengthSource> open_megatron(const std::filesystem::path& path);
 
+[[nodiscard]] std::unique_ptr<LengthSource> open_edges(const std::filesystem::path& path, const EdgeOptions& options);
+
 [[nodiscard]] std::vector<LengthBin> read_histogram(const std::filesystem::path& path);
 [[nodiscard]] std::vector<QuantilePoint> read_quantiles(const std::filesystem::path& path);
 [[nodiscard]] std::vector<TokenShareClass> read_mixture(const std::filesystem::path& path);

@@ -569,6 +569,47 @@ TEST_CASE("lengths come from exactly one source", "[study]") {
   CHECK(problems_with("{preset: github, edges: upper}", "{lognormal: {mu: 8, sigma: -1}}").at(0).starts_with("6:24: "));
 }
 
+TEST_CASE("media lengthen the text of a study's samples, and all that is wrong of them is told at once", "[study]") {
+  // An image of 448 x 448 pixels is 16 x 16 tokens of 28 x 28, a clip of 4 s is 100.
+  const std::string media =
+      "media: {images: {encoder: qwen2.5-vl, pixels: {from: 196Ki, to: 196Ki}}, "
+      "audio: {encoder: qwen2-audio, duration: {from: 4 s, to: 4 s}}}";
+  const Study study =
+      StudyFile(changed(good_study, "{preset: github, edges: upper}", "{fixed: 50, " + media + "}")).load();
+  CHECK(study.points.at(0).spec.lengths.distribution->quantile(0.5) == 50 + 256 + 100);
+
+  const Problems problems = problems_with(
+      "{preset: github, edges: upper}",
+      "{fixed: 50, media: {images: {encoder: clip, pixels: {from: 4Mi, to: 1Mi}}, video: {encoder: qwen2.5-vl}}}");
+  REQUIRE(problems.size() == 4);
+  CHECK_THAT(problems[0], Catch::Contains("there is no encoder of images 'clip'"));
+  CHECK_THAT(problems[1], Catch::Contains("pixels ends below where it begins"));
+  CHECK_THAT(problems[2] + problems[3], Catch::Contains("pixels") && Catch::Contains("duration"));
+  CHECK_THAT(problems_with("{preset: github, edges: upper}", "{preset: github, media: {}}").at(0),
+             Catch::StartsWith("6:36: there are no media"));
+  const StudyFile documents(changed(good_study, "{preset: github, edges: upper}", "{file: a.txt, " + media + "}"));
+  documents.add("a.txt", "100\n200\n");
+  CHECK_THAT(documents.problems().at(0), Catch::Contains("media are added to lengths that are drawn"));
+}
+
+TEST_CASE("the keys of a temporal graph and those of columns exclude each other", "[study]") {
+  const auto graph = [](const std::string& keys) {
+    return StudyFile(changed(good_study, "{preset: github, edges: upper}", "{file: graph.csv, " + keys + "}"));
+  };
+  const StudyFile good = graph("format: edges, neighbours: 1, interactions: 2");
+  good.add("graph.csv", "1,2,0\n1,2,1\n1,2,2\n");
+  const auto trace = good.load().points.at(0).spec.lengths.trace;
+  CHECK(trace->tokens == std::vector<std::int64_t>{1, 1, 1, 2, 2, 2, 2, 2, 2});
+  CHECK(trace->steps == std::vector<std::int64_t>{0, 0, 0, 0, 0, 0, 1, 1, 1});
+
+  const StudyFile bad = graph("format: edges, column: a, step_column: b");
+  bad.add("graph.csv", "1,2,0\n");
+  CHECK(bad.problems().size() == 2);
+  const StudyFile lines = graph("format: lines, neighbours: 1, interactions: 2");
+  lines.add("graph.csv", "12\n");
+  CHECK(lines.problems().size() == 2);
+}
+
 TEST_CASE("an empty file and a list are no studies", "[study]") {
   CHECK(StudyFile("").problems() == Problems{"0:0: the study must be a map, found nothing"});
   CHECK(StudyFile("[1, 2]").problems() == Problems{"1:1: the study must be a map, found a list"});

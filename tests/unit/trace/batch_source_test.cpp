@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "sim/base/check.h"
+#include "sim/trace/trace_file.h"
 #include "tests/support/catch.h"
 #include "tests/unit/trace/trace_files.h"
 
@@ -235,6 +236,26 @@ TEST_CASE("a trace with steps replays them in ascending order, wherever their ro
   CHECK(batches->step(1).sequences == Sequences{{7, 3}});
   CHECK(batches->step(2).sequences == Sequences{{5, 0}, {6, 2}});
   CHECK(batches->step(3).sequences == batches->step(0).sequences);
+}
+
+TEST_CASE("a curriculum is a file whose steps say what is trained when: stage after stage, with what is replayed",
+          "[trace]") {
+  // Stage 1 trains two steps of 20-odd tokens; stage 2 what became better known, with one of stage 1's replayed.
+  const TraceFolder folder;
+  const auto path =
+      folder.write("curriculum.csv", "stage,at_step,tokens\n2,2,31\n1,0,21\n1,1,22\n2,3,32\n1,0,23\n2,3,21\n");
+  const auto batches = make_batches(load_lengths(path, {.column = "tokens", .step_column = "at_step"}),
+                                    {.context = 64, .tokens_per_step = 64});
+  const auto trained = [&](std::int64_t step) {
+    Tokens lengths;
+    for (const Sequence& sequence : batches->step(step).sequences) lengths.push_back(sequence.tokens);
+    return lengths;
+  };
+  CHECK(trained(0) == Tokens{21, 23});
+  CHECK(trained(1) == Tokens{22});
+  CHECK(trained(2) == Tokens{31});
+  CHECK(trained(3) == Tokens{32, 21});
+  CHECK(batches->lap() == 4);
 }
 
 TEST_CASE("batches that cannot be made are refused", "[trace]") {

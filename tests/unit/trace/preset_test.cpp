@@ -60,7 +60,8 @@ double share_above(const Description& description, std::int64_t above, double De
 }  // namespace
 
 TEST_CASE("the shipped presets are listed, and a misspelt one is told", "[trace]") {
-  CHECK(preset_names(traces) == std::vector<std::string>{"byted", "github", "reasoning", "web", "wikipedia"});
+  CHECK(preset_names(traces) ==
+        std::vector<std::string>{"byted", "github", "reasoning", "rl-dapo", "web", "wikipedia"});
   const TraceFolder folder;
   CHECK(folder.complaint([&] { return load_preset("gihub", traces); }) ==
         "error: there is no length preset 'gihub'\n        did you mean 'github'?\n");
@@ -168,6 +169,30 @@ TEST_CASE("reasoning: the shipped table has the mean and the long outputs of its
   CHECK(100 * share_above(d, 8192, &Description::Share::tokens) == Approx(21.3).margin(1));
   CHECK(100 * share_above(d, 16'384, &Description::Share::tokens) == Approx(5.4).margin(0.2));
   CHECK(d.max <= 32'768);
+}
+
+TEST_CASE("rl-dapo: a lognormal of the published median and the borrowed sigma, cut at the longest answer", "[trace]") {
+  constexpr double median = 7730;
+  constexpr double sigma = 0.97;
+  constexpr double cut = 20'480;
+  const auto below = [](double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); };
+  const double z = std::log(cut / median) / sigma;
+  const auto lengths = load_preset("rl-dapo", traces);
+  CHECK(lengths->quantile(0.5) == 7730);
+  for (const auto& [u, deviations] : {std::pair{0.15866, -1.0}, {0.02275, -2.0}, {0.84, 0.99446}}) {
+    CAPTURE(u);
+    CHECK(static_cast<double>(lengths->quantile(u)) == Approx(median * std::exp(sigma * deviations)).epsilon(0.003));
+  }
+  // What would be longer is as long as the cut, and nothing else is.
+  CHECK(lengths->quantile(below(z) + 1e-5) == 20'480);
+  CHECK(lengths->quantile(below(z) - 1e-3) < 20'480);
+  CHECK(lengths->quantile(1) == 20'480);
+  // E[min(X, cut)] = exp(mu + sigma^2 / 2) P(Z < z - sigma) + cut P(Z > z).
+  const double mean = median * std::exp(sigma * sigma / 2) * below(z - sigma) + cut * (1 - below(z));
+  constexpr int points = 100'000;
+  double sum = 0;
+  for (int i = 0; i < points; ++i) sum += static_cast<double>(lengths->quantile((i + 0.5) / points));
+  CHECK(sum / points == Approx(mean).epsilon(1e-3));
 }
 
 }  // namespace hdpsim

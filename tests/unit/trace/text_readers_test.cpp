@@ -232,7 +232,7 @@ TEST_CASE("a file that is not there, empty, a folder or of an unknown extension 
   CHECK(said("empty.txt") == "empty.txt: error: the file holds no lengths\n");
   CHECK(said("a.list") ==
         "a.list: error: the extension does not name a known format\n"
-        "        name one of the formats lines, csv, jsonl, npy, megatron, histogram, quantiles, mixture\n");
+        "        name one of the formats lines, csv, jsonl, npy, megatron, histogram, quantiles, mixture, edges\n");
   std::filesystem::create_directory(folder.at("b.txt"));
   CHECK(said("b.txt") == "b.txt: error: is a directory\n        name a file in it\n");
   CHECK(read(folder.at("a.list"), {.format = TraceFormat::lines}) == Tokens{5});
