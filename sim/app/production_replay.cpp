@@ -13,22 +13,18 @@
 namespace hdpsim::app {
 namespace {
 
-// The study without each of its mechanisms, where that is another study. One that is then refused is left out.
+// The study without each of its mechanisms. One that is then refused is left out.
 std::deque<Study> studies_without(const ProductionOrder& order, const Study& study, Catalog& catalog,
                                   std::vector<ProductionVariant>& variants) {
   std::deque<Study> studies;  // variants point at them
   for (const std::string& mechanism : mechanism_names()) {
+    if (!has_mechanism(study.resolved, mechanism)) continue;
     std::vector<std::string> without = order.without;
     without.push_back(mechanism);
     try {
       Study& changed =
           studies.emplace_back(load_study(order.file, overrides_of(order.choice, order.overrides), catalog, without));
-      const StudyPoint& point = choose(changed, order.choice);
-      if (to_yaml(changed.resolved) == to_yaml(study.resolved)) {
-        studies.pop_back();
-      } else {
-        variants.push_back({mechanism, &changed, &point});
-      }
+      variants.push_back({mechanism, &changed, &choose(changed, order.choice)});
     } catch (const InputError& error) {
       note(fmt::format("nothing is said without {}: {}", mechanism, error.diagnostics().sorted().front().message));
     }

@@ -247,18 +247,16 @@ class Removal {
   void turn_off(std::string_view mechanism) {
     for (const auto& [policy, options] : policy_options()) {
       for (const KeyText& option : options) {
-        if (option.notes.mechanism == mechanism) set_option(policy, option);
+        if (option.notes.mechanism == mechanism) set_option(policy, option.name, option.notes.off);
       }
     }
     for (const StudySection& section : study_sections()) {
       if (section.text.notes.mechanism == mechanism) turn_off(study_, section.text, section.text.name);
       for (const KeyText& key : section.text.shape.keys) {
         if (key.notes.mechanism != mechanism) continue;
-        Value nothing = Value::map(position_);
         Value* map = study_.find(section.text.name);
-        if (map == nullptr || map->is_null()) {
-          map = is_usually_off(key) ? &nothing : &study_.set(section.text.name, Value::map(position_));
-        }
+        if (map == nullptr) map = &study_.set(section.text.name, Value::map(position_));
+        if (map->is_null()) *map = Value::map(position_);
         turn_off(*map, key, fmt::format("{}.{}", section.text.name, key.name));
       }
     }
@@ -267,17 +265,11 @@ class Removal {
  private:
   [[nodiscard]] Value scalar(std::string_view text) const { return Value::scalar(std::string(text), position_); }
 
-  // Whether a key that is left out is off already.
-  static bool is_usually_off(const KeyText& key) { return !key.notes.off.empty() && key.fallback == key.notes.off; }
-
-  // Turns an option off in every plan of this policy.
-  void set_option(std::string_view policy, const KeyText& option) {
+  // Sets an option in every plan of this policy.
+  void set_option(std::string_view policy, std::string_view option, std::string_view value) {
     Value* plans = study_.find("plans");
     if (plans == nullptr) return;
     for (Value& entry : plans->items) {
-      const Value* stated = entry.find(policy);
-      const bool is_left_out = stated == nullptr || stated->find(option.name) == nullptr;
-      if (is_left_out && is_usually_off(option)) continue;
       if (entry.is_scalar() && entry.text == policy) {
         Value with_options = Value::map(entry.position);
         with_options.set(policy, Value::map(entry.position));
@@ -286,7 +278,7 @@ class Removal {
       Value* options = entry.find(policy);
       if (options == nullptr) continue;
       if (options->is_null()) *options = Value::map(entry.position);
-      if (options->is_map()) options->set(option.name, scalar(option.notes.off));
+      if (options->is_map()) options->set(option, scalar(value));
     }
   }
 
@@ -299,7 +291,7 @@ class Removal {
     };
     if (key.notes.off.empty()) {
       std::erase_if(map.entries, is_it);
-    } else if (map.is_map() && (map.find(key.name) != nullptr || !is_usually_off(key))) {
+    } else if (map.is_map()) {
       map.set(key.name, scalar(key.notes.off));
     }
     Value* sweep = study_.find("sweep");
@@ -328,6 +320,41 @@ std::vector<std::string> mechanism_names() {
     std::for_each(section.text.shape.keys.begin(), section.text.shape.keys.end(), add);
   }
   return names;
+}
+
+namespace {
+
+// Whether a key of a map is on: what a resolved study leaves out has its default.
+bool is_on(const Value* map, const KeyText& key) {
+  const Value* value = map == nullptr ? nullptr : map->find(key.name);
+  if (key.notes.off.empty()) return value != nullptr && !value->is_null();
+  return value == nullptr ? key.fallback != key.notes.off : line_of(*value) != key.notes.off;
+}
+
+bool is_on_in_plans(const Value& study, std::string_view policy, const KeyText& option) {
+  const Value* plans = study.find("plans");
+  if (plans == nullptr) return false;
+  return std::any_of(plans->items.begin(), plans->items.end(), [&](const Value& entry) {
+    const bool is_of_policy = entry.is_scalar() ? entry.text == policy : entry.find(policy) != nullptr;
+    return is_of_policy && is_on(entry.find(policy), option);
+  });
+}
+
+}  // namespace
+
+bool has_mechanism(const Value& resolved, std::string_view name) {
+  for (const auto& [policy, options] : policy_options()) {
+    for (const KeyText& option : options) {
+      if (option.notes.mechanism == name && is_on_in_plans(resolved, policy, option)) return true;
+    }
+  }
+  for (const StudySection& section : study_sections()) {
+    if (section.text.notes.mechanism == name && is_on(&resolved, section.text)) return true;
+    for (const KeyText& key : section.text.shape.keys) {
+      if (key.notes.mechanism == name && is_on(resolved.find(section.text.name), key)) return true;
+    }
+  }
+  return false;
 }
 
 void apply_without(Value& study, const std::vector<std::string>& names, Diagnostics& diagnostics) {

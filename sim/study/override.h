@@ -49,6 +49,9 @@ inline constexpr char without_source[] = "--without";
 /// `background`, `recompute`, `cold-connections`.
 [[nodiscard]] std::vector<std::string> mechanism_names();
 
+/// Whether a resolved study has the mechanism of this name: whether turning it off changes the study.
+[[nodiscard]] bool has_mechanism(const Value& resolved, std::string_view name);
+
 /// Turns mechanisms off in a study that has been read from its file, with the keys that a user would set: the result is
 /// a study like any other, and the resolved one states how it was run. Turning off a mechanism that the study does not
 /// have is no problem; all unknown names are reported.

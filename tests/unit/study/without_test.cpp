@@ -57,6 +57,23 @@ TEST_CASE("a sweep does not put back what a study is run without", "[without]") 
   CHECK(line_of(*study.find("sweep")) == "{mesh.tp: [1, 2]}");
 }
 
+TEST_CASE("a study has a mechanism if turning it off changes it", "[without]") {
+  Diagnostics diagnostics;
+  const Value study = parse_document("study.yaml",
+                                     "plans: [static, {hdp-balance: {offload: none}}]\n"
+                                     "mesh: {connections: warm}\ntraining: {recompute: full}\n"
+                                     "failures: {node_mtbf: 1 d, checkpoint: 1 s}\n",
+                                     diagnostics);
+  for (const char* name : {"balance", "dynamic-groups", "recompute", "failures", "contention"}) {
+    INFO(name);
+    CHECK(has_mechanism(study, name));
+  }
+  for (const char* name : {"offload", "cold-connections", "nic-spread", "loading", "stragglers", "background"}) {
+    INFO(name);
+    CHECK_FALSE(has_mechanism(study, name));
+  }
+}
+
 TEST_CASE("every mechanism can be turned off of every study", "[without]") {
   const StudyFile file(good_study);
   Catalog catalog(HDPSIM_SOURCE_DIR);
