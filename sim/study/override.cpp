@@ -11,6 +11,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/base/text.h"
+#include "sim/document/values.h"
 #include "sim/plan/policy.h"
 #include "sim/study/study_keys.h"
 
