@@ -28,6 +28,7 @@ BYTESCALE = ("configs/validation/README.md", "# Speed-ups of ByteScale")
 EXAMPLES = ("configs/studies/README.md", "## Examples")
 TUNE = ("configs/studies/README.md", "## Tune")
 REPLAY = ("configs/studies/README.md", "## Replay")
+PRODUCTION = ("configs/studies/README.md", "## Production runs")
 CUTS = ("configs/studies/README.md", "Step times of `static` in `tiny.yaml`")
 
 
@@ -256,6 +257,20 @@ def placement():
         spread = [f"{runs(f'{groups}_pods_mean', i, 'static'):.1f}" for groups in ("data_parallel", "pipeline")]
         yield answer("placement"), f"| {name} | {{}} pods | {{}} pods | {{}} ms | {{}} ms |", \
             [*spread, digits(1000 * after[i]), digits(1000 * beside[i])]
+
+
+def production():
+    runs = {run["plan"]: run for run in json.loads(hdpsim("replay configs/studies/production.yaml --format json"))["runs"]}
+    parts = {"products and attention": ("linear", "attention"), "waiting for other stages": ("bubble",),
+             "other waiting and communication": (), "devices that are slow": ("stragglers", "answers"),
+             "checkpoints": ("checkpoints",), "steps that failures undid, and restarts": ("lost", "restarts")}
+    named = {name for names in parts.values() for name in names}
+    for title, names in parts.items():
+        shares = [sum(hours for name, hours in run["hours_spent"].items() if (name in names if names else name not in named))
+                  / run["hours"] for run in runs.values()]
+        yield PRODUCTION, f"| {title} | {{}} % | {{}} % |", [f"{100 * share:.1f}" for share in shares]
+    tokens = [runs[plan]["tokens_per_gpu_hour"] for plan in ("hdp-balance", "static")]
+    yield PRODUCTION, "`hdp-balance` trains {} times the tokens of `static`.", [f"{tokens[0] / tokens[1]:.2f}"]
 
 
 def replay():
@@ -594,7 +609,7 @@ def rows_without_a_command(page, start):
 
 def main():
     write = sys.argv[3:] == ["--write"]
-    statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, replay, tune,
+    statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, production, replay, tune,
                                             nic_bandwidth, sharing, cuts, arena, offload_or_recompute, scaling, context_length, hybrids,
                                             sparse_attention, deepseek_v3, attention_servers, moe, ablation,
                                             loading)
