@@ -54,7 +54,8 @@ void add_steps_and_speedups(const std::vector<ValidationRow>& rows, std::vector<
   std::map<std::tuple<std::string, std::string, std::string>, std::vector<const ValidationRow*>> jobs;
   for (const ValidationRow& row : rows) {
     if (!counts(row)) continue;
-    if (is_of(row, Quantity::speedup)) errors.push_back({ErrorOf::speedup, row.run, row.set, error_of_ratio(row)});
+    const bool is_of_plans = is_of(row, Quantity::speedup) && !row.over_study;
+    if (is_of_plans) errors.push_back({ErrorOf::speedup, row.run, row.set, error_of_ratio(row)});
     if (!is_of_step(row)) continue;
     errors.push_back({ErrorOf::step_time, row.run, row.set, error_of(row)});
     if (!row.job.empty()) jobs[{row.set, row.job, row.kind()}].push_back(&row);

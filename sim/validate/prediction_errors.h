@@ -19,7 +19,8 @@ struct PredictionError {
 
 /// The errors of all predicted rows to which nothing was fitted:
 /// * of step times, and of rates as the times that they imply;
-/// * of speed-ups, and of the ratios of the step times of every two plans of one job that are of one kind of run;
+/// * of speed-ups over another plan, and of the ratios of the step times of every two plans of one job that are of one
+///   kind of run;
 /// * of memory; where a set publishes none, of its runs that are predicted to need more than their devices have, and
 ///   that did run: the least errors that agree with that. What other runs say of it, that they fit, is left out, so
 ///   that memory counts as less certain than it is.

@@ -209,9 +209,10 @@ std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& valida
         const std::size_t run = *validation.points[i] * validation.study.plans.size() + plan;
         const std::size_t base = validation.bases[i] * validation.study.plans.size() + plan;
         const PointSpec& spec = validation.study.points[*validation.points[i]].spec;
-        const bool is_over_study = figure.quantity == Quantity::speedup && validation.set.speedup_over.is_map();
-        row.predicted = is_over_study ? runs->at(base).metrics.step_time_s.mean / runs->at(run).metrics.step_time_s.mean
-                                      : predicted(runs->at(run), figure.quantity, spec, validation.set.attention_flops);
+        row.over_study = figure.quantity == Quantity::speedup && validation.set.speedup_over.is_map();
+        row.predicted = row.over_study
+                            ? runs->at(base).metrics.step_time_s.mean / runs->at(run).metrics.step_time_s.mean
+                            : predicted(runs->at(run), figure.quantity, spec, validation.set.attention_flops);
         row.run = spec.kind;
         row.memory_use = runs->at(run).metrics.memory.device.gigabytes() / runs->at(run).info.device_memory.gigabytes();
         row.fits = runs->at(run).metrics.fits;

@@ -60,6 +60,8 @@ TEST_CASE("the ratio of two plans of one job has the difference of their errors"
   ValidationRow stated = step("a", 2);
   stated.quantity = "speedup hdp-naive";
   CHECK(errors_of(ErrorOf::speedup, {stated}) == std::vector<double>{std::log(2.0)});
+  stated.over_study = true;  // over the same plan elsewhere
+  CHECK(errors_of(ErrorOf::speedup, {stated}).empty());
   CHECK(errors_of(ErrorOf::step_time, {stated}).empty());
 }
 
