@@ -20,17 +20,10 @@ struct ColumnsOptions {
 };
 
 int print_columns(const ColumnsOptions& options, const Session& /*session*/) {
-  const std::vector<FigureSection> sections = {study_figures(),
-                                               replay_figures(),
-                                               production_figures(),
-                                               tuning_figures(),
-                                               decision_figures(),
-                                               execution_figures(),
-                                               comparison_figures(),
-                                               result_comparison_figures(),
-                                               validation_figures(),
-                                               fit_figures(),
-                                               drift_figures()};
+  const std::vector<FigureSection> sections = {
+      study_figures(),      replay_figures(),    production_figures(), tuning_figures(),
+      decision_figures(),   execution_figures(), comparison_figures(), result_comparison_figures(),
+      validation_figures(), fit_figures(),       drift_figures()};
   if (options.format == "schema") {
     print_bytes(result_schema());
   } else if (options.format == "markdown") {

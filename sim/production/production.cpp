@@ -74,13 +74,17 @@ class Production {
     const auto report = [&] { work_.report({(static_cast<double>(done_) + share) / static_cast<double>(all_), what}); };
     const auto times = make_simulated_times(*variant.study, *variant.point, plan, catalog_, known_,
                                             {.jobs = work_.jobs, .stop = work_.stop, .report = report});
+    const auto goes_on = [&](double seconds) {
+      share = std::min(1.0, seconds / options.time_s);
+      report();
+      return !work_.stop();
+    };
     const auto supply = spec.loading ? make_data_supply(*spec.loading) : nullptr;
     return run_production({.options = options,
                            .failures = spec.failures,
                            .nodes = spec.nodes.count(spec.cluster),
                            .incidents = incidents},
-                          *times, supply.get(),
-                          [&](double seconds) { share = std::min(1.0, seconds / options.time_s); });
+                          *times, supply.get(), goes_on);
   }
 
   const std::vector<ProductionVariant>& variants_;

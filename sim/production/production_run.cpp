@@ -86,11 +86,10 @@ class RunningJob {
     if (failures_) run_.interval_s = checkpoint_interval_s(*failures_, job.nodes);
   }
 
-  std::optional<ProductionRun> run(const std::function<void(double)>& passed) {
+  std::optional<ProductionRun> run(const std::function<bool(double)>& goes_on) {
     while (clock_s_ < production_.time_s) {
       look_at_devices();
-      if (!train()) return std::nullopt;
-      passed(clock_s_);
+      if (!train() || !goes_on(clock_s_)) return std::nullopt;
     }
     count_pending();
     if (supply_ != nullptr) say_of_loaders(supply_->take_events());
@@ -385,8 +384,8 @@ double checkpoint_interval_s(const FailureModel& failures, std::int64_t nodes) {
 }
 
 std::optional<ProductionRun> run_production(const ProductionJob& job, TimedSteps& times, DataSupply* supply,
-                                            const std::function<void(double seconds)>& passed) {
-  return RunningJob(job, times, supply).run(passed);
+                                            const std::function<bool(double seconds)>& goes_on) {
+  return RunningJob(job, times, supply).run(goes_on);
 }
 
 }  // namespace hdpsim

@@ -151,10 +151,10 @@ struct ProductionJob {
 ///   happens then is Stragglers::answer.
 /// * A step waits for its data as `supply` says, which may be null. After a restart nothing is loaded ahead.
 ///
-/// `passed(seconds)` is called after each step with the time of the run. Empty if `times` stops.
+/// `goes_on(seconds)` is asked after each step, with the time of the run. Empty if it says no, or if `times` stops.
 /// O(steps + incidents), each with the devices that are slow at the time.
 [[nodiscard]] std::optional<ProductionRun> run_production(
     const ProductionJob& job, TimedSteps& times, DataSupply* supply,
-    const std::function<void(double seconds)>& passed = [](double) {});
+    const std::function<bool(double seconds)>& goes_on = [](double) { return true; });
 
 }  // namespace hdpsim

@@ -283,8 +283,8 @@ void SimulatedSteps::keep(const std::string& key, const TimedStep& step) {
 }
 
 std::unique_ptr<TimedSteps> make_simulated_times(const Study& study, const StudyPoint& point, std::size_t plan,
-                                                Catalog& catalog, SimulatedSteps& known,
-                                                const TimedStepsOptions& options) {
+                                                 Catalog& catalog, SimulatedSteps& known,
+                                                 const TimedStepsOptions& options) {
   return std::make_unique<SimulatedTimes>(study, point, plan, catalog, known, options);
 }
 

@@ -41,7 +41,7 @@ struct TimedStepsOptions {
 /// state of slow or known devices; a step of any batch there takes as long as on usual devices times the ratio of the
 /// sums of these. `study`, `point` of it, `catalog` and `known` must outlive the result.
 [[nodiscard]] std::unique_ptr<TimedSteps> make_simulated_times(const Study& study, const StudyPoint& point,
-                                                              std::size_t plan, Catalog& catalog, SimulatedSteps& known,
-                                                              const TimedStepsOptions& options);
+                                                               std::size_t plan, Catalog& catalog,
+                                                               SimulatedSteps& known, const TimedStepsOptions& options);
 
 }  // namespace hdpsim

@@ -11,8 +11,8 @@ namespace hdpsim {
 /// Seconds of a step by the order of its passes alone: a pass begins when all its workers have come to it and its
 /// source (Pipeline::source()) has ended, and the passes of a wave end together. Messages between stages and passes
 /// that a schedule runs beside each other are left out.
-/// `seconds`: by micro-batch, of a mean stage; `chunk_excess`: WorkModel::chunk_excess; `speeds`: by worker, relative to
-/// what `seconds` are of; empty: all are 1. A pass takes as long as its slowest worker. O(passes of all workers).
+/// `seconds`: by micro-batch, of a mean stage; `chunk_excess`: WorkModel::chunk_excess; `speeds`: by worker, relative
+/// to what `seconds` are of; empty: all are 1. A pass takes as long as its slowest worker. O(passes of all workers).
 [[nodiscard]] double schedule_seconds(const Pipeline& pipeline, std::span<const PassSeconds> seconds,
                                       std::span<const ChunkExcess> chunk_excess = {},
                                       std::span<const double> speeds = {});

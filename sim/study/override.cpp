@@ -255,9 +255,11 @@ class Removal {
       if (section.text.notes.mechanism == mechanism) turn_off(study_, section.text, section.text.name);
       for (const KeyText& key : section.text.shape.keys) {
         if (key.notes.mechanism != mechanism) continue;
+        Value nothing = Value::map(position_);
         Value* map = study_.find(section.text.name);
-        if (map == nullptr) map = &study_.set(section.text.name, Value::map(position_));
-        if (map->is_null()) *map = Value::map(position_);
+        if (map == nullptr || map->is_null()) {
+          map = key.notes.off.empty() ? &nothing : &study_.set(section.text.name, Value::map(position_));
+        }
         turn_off(*map, key, fmt::format("{}.{}", section.text.name, key.name));
       }
     }

@@ -9,13 +9,13 @@
 #include "sim/base/text.h"
 #include "sim/cluster/device_conditions.h"
 #include "sim/document/values.h"
+#include "sim/loading/loading_spec.h"
 #include "sim/plan/policy.h"
 #include "sim/study/background.h"
 #include "sim/study/data_options.h"
 #include "sim/study/expert_options.h"
 #include "sim/study/failures.h"
 #include "sim/study/framework.h"
-#include "sim/loading/loading_spec.h"
 #include "sim/study/mesh_options.h"
 #include "sim/study/point.h"
 #include "sim/study/production_options.h"
@@ -193,13 +193,14 @@ void add_whole_study(Sections& all) {
   all.push_back(
       {{"replay", map_shape(replay_keys()), "", "what `hdpsim replay` shows of a long run", {.see = "replay"}},
        Decides::study});
-  all.push_back({{"production",
-                  map_shape(production_keys()),
-                  "",
-                  "a job in hours, which `hdpsim replay` then runs: what failures, checkpoints, devices that become slow "
-                  "and data cost it",
-                  {.otherwise = "none", .see = "production-runs"}},
-                 Decides::study});
+  all.push_back(
+      {{"production",
+        map_shape(production_keys()),
+        "",
+        "a job in hours, which `hdpsim replay` then runs: what failures, checkpoints, devices that become slow "
+        "and data cost it",
+        {.otherwise = "none", .see = "production-runs"}},
+       Decides::study});
   all.push_back({{"tune", map_shape(tune_keys()), "", "what `hdpsim tune` searches, and for what", {.see = "tune"}},
                  Decides::study});
 }

@@ -233,10 +233,10 @@ Ratios best_baseline_over_arnold(const Setting& setting, double alpha) {
 
 // Published: at most 1.67 times better than the best baseline, 1.2 times in the mean, no difference in (i) and as alpha
 // becomes 1 (arXiv 2509.15940, 7.1). The mean depends on the free nodes, which are not published. Those drawn here give
-// 1.02, 1.01 and 1.00 in (i) for alpha 0.2, 0.5 and 0.8, 1.12, 1.10 and 1.03 in (ii), 1.27, 1.10 and 1.03 in (iii), 1.08
-// in the mean, over the baseline that is best for the draw. The most does not depend on them:
-// where a baseline has as many pods and a pipeline in two of them, it is (2 alpha + 2 beta) / (2 alpha + beta) for a
-// job in two pods, which is 1.67 for alpha 0.2.
+// 1.02, 1.01 and 1.00 in (i) for alpha 0.2, 0.5 and 0.8, 1.12, 1.10 and 1.03 in (ii), 1.27, 1.10 and 1.03 in
+// (iii), 1.08 in the mean, over the baseline that is best for the draw. The most does not depend on them: where a
+// baseline has as many pods and a pipeline in two of them, it is (2 alpha + 2 beta) / (2 alpha + beta) for a job in two
+// pods, which is 1.67 for alpha 0.2.
 TEST_CASE("the paper's simulations: never worse, at most 1.67 times better, no better with alpha 1 or in the small one",
           "[node_choice]") {
   const std::vector<Setting> settings = {{3, 6, {6, 2, true}}, {5, 88, {12, 8, true}}, {11, 93, {46, 8, true}}};

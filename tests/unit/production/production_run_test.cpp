@@ -209,7 +209,7 @@ TEST_CASE("steps wait for their data, and after a restart nothing is loaded ahea
   CHECK(done.count(ProductionEventKind::loader_lost) == 1);
 }
 
-TEST_CASE("a run stops when its steps do", "[production]") {
+TEST_CASE("a run stops when its steps do, or when it is asked to", "[production]") {
   class NoSteps final : public TimedSteps {
    public:
     [[nodiscard]] std::int64_t batches() const override { return 1; }
@@ -218,8 +218,11 @@ TEST_CASE("a run stops when its steps do", "[production]") {
     }
   };
   NoSteps none;
-  Run run(10);
+  Run run(100);
   CHECK_FALSE(run_production({run.options, run.failures, 1, run.incidents}, none, nullptr).has_value());
+  const auto until_fifteen = [](double seconds) { return seconds < 15; };
+  CHECK_FALSE(run_production({run.options, run.failures, 1, run.incidents}, run.steps, nullptr, until_fifteen));
+  CHECK(run.steps.trained.size() == 2);
 }
 
 TEST_CASE("the share of steps that count is what Daly's model expects", "[production]") {
