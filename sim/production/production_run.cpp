@@ -10,8 +10,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr double never_s = std::numeric_limits<double>::infinity();
-
 /// A device that is slow, or that is planned for as if it still were.
 struct WatchedDevice {
   SlowSpell spell;
@@ -22,6 +20,7 @@ struct WatchedDevice {
 
 std::vector<SlowDevice> slowest_of(const std::map<std::int64_t, double>& devices) {
   std::vector<SlowDevice> all;
+  all.reserve(devices.size());
   for (const auto& [device, slowdown] : devices) all.push_back({device, slowdown});
   return all;
 }
@@ -113,7 +112,8 @@ class RunningJob {
   }
 
   [[nodiscard]] double next_failure_s() const {
-    return failure_ < incidents_.failures.size() ? incidents_.failures[failure_].at_s : never_s;
+    if (failure_ >= incidents_.failures.size()) return std::numeric_limits<double>::infinity();
+    return incidents_.failures[failure_].at_s;
   }
 
   void fail() {

@@ -55,6 +55,7 @@ std::string text_of(const std::vector<SlowDevice>& devices) {
 
 std::vector<Fault> faults_of(const std::vector<SlowDevice>& devices) {
   std::vector<Fault> faults;
+  faults.reserve(devices.size());
   for (const SlowDevice& each : devices) {
     faults.push_back({.first_device = each.device,
                       .last_device = each.device,

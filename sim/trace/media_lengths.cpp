@@ -93,6 +93,7 @@ std::vector<double> places_of(const LogUniform& range, int count) {
   HDPSIM_CHECK(range.from > 0 && range.to >= range.from, "from {} to {}", range.from, range.to);
   if (range.from == range.to) return {range.from};
   std::vector<double> places;
+  places.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     places.push_back(range.from * std::pow(range.to / range.from, (i + 0.5) / count));
   }
