@@ -18,8 +18,7 @@ enum class LoaderStyle {
   /// part (ByteScale, arXiv 2502.21231, remote data loader).
   remote,
   /// Every source has loaders of its own, which prepare its samples; a planner chooses among them by their lengths;
-  /// data
-  /// constructors make the batches of the ranks (OVERLORD, arXiv 2504.09844).
+  /// data constructors make the batches of the ranks (OVERLORD, arXiv 2504.09844).
   actors,
 };
 
@@ -61,8 +60,8 @@ struct LoaderDeaths {
     std::int64_t step = 0;  ///< A loader dies as this step begins, ...
     std::string source;     ///< ... of the first of the sources with this name.
   };
-  std::optional<double>
-      mtbf_s;  ///< Mean time between failures of one loader; exponentially distributed. It may exceed a Duration.
+  /// Mean time between failures of one loader; exponentially distributed. It may exceed a Duration.
+  std::optional<double> mtbf_s;
   std::vector<Stated> stated;
   std::int64_t snapshot = 1;  ///< Steps from one snapshot of a loader to the next.
   Duration restart;           ///< Until a new loader begins to repeat what came after the snapshot.

@@ -35,9 +35,9 @@ struct Incidents {
 inline constexpr double most_incidents = 1e6;
 
 /// Draws what happens within the time of a run, and within a restart after it: failures of nodes as `failures` says,
-/// and slow spells of devices, both as Poisson processes, each from a stream of its own. InputError if there would be
-/// more than most_incidents of one kind. O(incidents log incidents).
+/// and slow spells of devices, both as Poisson processes, each from a stream of its own. InputError at `place` if there
+/// would be more than most_incidents of one kind. O(incidents log incidents).
 [[nodiscard]] Incidents draw_incidents(const ProductionOptions& production, const std::optional<FailureModel>& failures,
-                                       const NodeList& nodes, const ClusterSpec& cluster);
+                                       const NodeList& nodes, const ClusterSpec& cluster, const Position& place = {});
 
 }  // namespace hdpsim

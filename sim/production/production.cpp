@@ -7,15 +7,10 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/replay/replay.h"
 
 namespace hdpsim {
 namespace {
-
-std::size_t baseline_of(const Study& study) {
-  const auto found = std::find_if(study.plans.begin(), study.plans.end(),
-                                  [&](const StudyPlan& plan) { return plan.name == study.compare_to; });
-  return found == study.plans.end() ? 0 : static_cast<std::size_t>(found - study.plans.begin());
-}
 
 std::size_t index_of(const ProductionVariant& variant) {
   return static_cast<std::size_t>(variant.point - variant.study->points.data());
@@ -24,19 +19,17 @@ std::size_t index_of(const ProductionVariant& variant) {
 ProductionResult described(const ProductionVariant& variant) {
   const Study& study = *variant.study;
   const RunInfo info = study.run_info(index_of(variant), 0);
-  ProductionResult result{.study = study.name,
-                          .setting = info.setting,
-                          .profile = info.profile,
-                          .plans = {},
-                          .baseline = baseline_of(study),
-                          .gpus = info.gpus,
-                          .peak = info.peak,
-                          .device_memory = info.device_memory,
-                          .host_memory = info.host_memory,
-                          .time_s = study.production->time_s,
-                          .variants = {}};
-  for (const StudyPlan& plan : study.plans) result.plans.push_back(plan.name);
-  return result;
+  return {.study = study.name,
+          .setting = info.setting,
+          .profile = info.profile,
+          .plans = plan_names(study),
+          .baseline = baseline_plan(study),
+          .gpus = info.gpus,
+          .peak = info.peak,
+          .device_memory = info.device_memory,
+          .host_memory = info.host_memory,
+          .time_s = study.production->time_s,
+          .variants = {}};
 }
 
 /// Runs one plan of a variant after the other.
@@ -67,7 +60,8 @@ class Production {
   std::optional<ProductionRun> run_of(const ProductionVariant& variant, std::size_t plan) {
     const PointSpec& spec = variant.point->spec;
     const ProductionOptions& options = *variant.study->production;
-    const Incidents incidents = draw_incidents(options, spec.failures, spec.nodes, spec.cluster);
+    const Incidents incidents = draw_incidents(options, spec.failures, spec.nodes, spec.cluster,
+                                               variant.study->resolved.find("production")->position);
     const std::string what = fmt::format("{}{}{}", variant.study->plans[plan].name,
                                          variant.without.empty() ? "" : " without ", variant.without);
     double share = 0;

@@ -41,7 +41,7 @@ void add_outcome(Rows& all) {
   all.add({"tokens_per_gpu_hour", "tokens_per_gpu_hour", "tokens", "the same over the GPUs and hours of the run"},
           [](const ProductionRow& row) { return row.tokens_per_gpu_hour(); });
   all.add({"goodput", "goodput", "share", "share of the time in steps that count"},
-          [](const ProductionRow& row) { return row.run().spent.steps_that_count_s() / row.run().spent.total_s(); });
+          [](const ProductionRow& row) { return row.run().spent.goodput(); });
   all.add({"mfu", "mfu", "share", "model FLOPs of the steps that count over what the GPUs could have done in the run"},
           [](const ProductionRow& row) { return row.result->mfu(row.run()); });
   all.add({"over_whole", "over_whole", "ratio",

@@ -89,10 +89,7 @@ ShownTable outcome_table(const ProductionResult& result) {
   table.add(
       "tokens/GPU-hour", [&](const ProductionRow& row) { return short_number(tokens(row)); }, "");
   table.add(
-      "goodput",
-      [](const ProductionRow& row) {
-        return percent(row.run().spent.steps_that_count_s() / row.run().spent.total_s());
-      },
+      "goodput", [](const ProductionRow& row) { return percent(row.run().spent.goodput()); },
       "share of the time in steps that count");
   table.add(
       "MFU", [](const ProductionRow& row) { return percent(row.result->mfu(row.run())); }, "of the whole run");

@@ -79,6 +79,8 @@ struct TimeSpent {
   double restarts_s = 0;
   [[nodiscard]] double steps_that_count_s() const;  ///< Those as they were, with stragglers.
   [[nodiscard]] double total_s() const;
+  /// The share of the time in steps that count.
+  [[nodiscard]] double goodput() const { return steps_that_count_s() / total_s(); }
   TimeSpent& operator+=(const TimeSpent& other);
 };
 
