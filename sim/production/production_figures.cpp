@@ -102,12 +102,13 @@ const FigureTable<ProductionEventRow>& production_event_figures() {
     all.add({"plan", "", "", "the plan"}, [](const ProductionEventRow& row) { return *row.plan; });
     all.add({"at_h", "", "h", "when it happened"},
             [](const ProductionEventRow& row) { return row.event->at_s / hour_s; });
-    all.add({"event", "", "",
-             "`slow`, a device became slow; `recovered`, no longer is; `replanned`, policies plan for its speed, or as "
-             "before; `replaced`, a spare took the place of its node; `failed`, a node; `checkpoint`; `loader_added` "
-             "and `loader_removed`, as the mix of the sources drifts; `loader_lost`, one died; `loader_promoted`, its "
-             "shadow took over"},
-            [](const ProductionEventRow& row) { return std::string(production_event_name(row.event->kind)); });
+    all.add(
+        {"event", "", "",
+         "`slow`, a device became slow; `recovered`, no longer is; `replanned`, the job trains as `answer` says, or as "
+         "before; `replaced`, a spare took the place of its node; `failed`, a node; `checkpoint`; `loader_added` "
+         "and `loader_removed`, as the mix of the sources drifts; `loader_lost`, one died; `loader_promoted`, its "
+         "shadow took over"},
+        [](const ProductionEventRow& row) { return std::string(production_event_name(row.event->kind)); });
     all.add({"at_step", "", "steps", "steps that had been trained by then and were not undone"},
             [](const ProductionEventRow& row) { return row.event->step; });
     all.add({"node", "", "", "the node"}, [](const ProductionEventRow& row) { return row.event->node; });
@@ -120,6 +121,10 @@ const FigureTable<ProductionEventRow>& production_event_figures() {
             [](const ProductionEventRow& row) { return row.event->stopped_s; });
     all.add({"source", "", "", "the source of a loader"},
             [](const ProductionEventRow& row) { return row.event->source; });
+    all.add({"layout", "", "",
+             "with `answer: relayout`, the pipelines whose stages changed: layers of each stage x micro-batches; then "
+             "the micro-batches of the others, and the devices without work"},
+            [](const ProductionEventRow& row) { return row.event->layout; });
   });
   return figures;
 }

@@ -249,7 +249,7 @@ class RunningJob {
       const auto news = std::find_if(watched_.begin(), watched_.end(), is_news);
       if (news == watched_.end()) return;
       const SlowSpell spell = news->spell;
-      const bool goes_on = rules.answer == StragglerAnswer::replan ? replan(news) : replace(spell);
+      const bool goes_on = rules.answer == StragglerAnswer::replace ? replace(spell) : replan(news);
       if (!goes_on) return;  // a failure: what is left is looked at after the next step
     }
   }
@@ -257,9 +257,10 @@ class RunningJob {
   // False, as from replace(), if a failure interrupted it.
   bool replan(std::vector<WatchedDevice>::iterator device) {
     const SlowSpell spell = device->spell;
+    const std::vector<SlowDevice> before = state_of_devices().known;
     device->is_known = !device->is_known;
     if (!device->is_known) watched_.erase(device);
-    return stop_for(spell, ProductionEventKind::replanned);
+    return stop_for(spell, ProductionEventKind::replanned, times_.adapt(before, state_of_devices().known));
   }
 
   // With a checkpoint: nothing is lost.
@@ -272,9 +273,10 @@ class RunningJob {
     return true;
   }
 
-  bool stop_for(const SlowSpell& spell, ProductionEventKind kind) {
-    const double stop_s = production_.stragglers->stop_s;
+  bool stop_for(const SlowSpell& spell, ProductionEventKind kind, const Adaptation& adaptation = {}) {
+    const double stop_s = production_.stragglers->stop_s + adaptation.moving_s;
     say_of(spell, kind, clock_s_, stop_s);
+    run_.events.back().layout = adaptation.layout;
     return spend(stop_s, run_.spent.answers_s);
   }
 

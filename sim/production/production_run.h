@@ -42,6 +42,12 @@ struct TimedStep {
   Bytes host{};    ///< ... and of its share of the host's.
 };
 
+/// How a job goes on when it knows of other slow devices than before.
+struct Adaptation {
+  double moving_s = 0;   ///< Until states are where they are needed.
+  std::string layout{};  ///< Of its pipelines, in words; empty: as before.
+};
+
 /// The steps of a job in any state of its devices.
 class TimedSteps {
  public:
@@ -50,6 +56,11 @@ class TimedSteps {
   [[nodiscard]] virtual std::int64_t batches() const = 0;
   /// Empty if the run is to stop.
   [[nodiscard]] virtual std::optional<TimedStep> step(std::int64_t batch, const DeviceState& state) = 0;
+  /// What it takes besides a stop that the job trains as another knowledge of its slow devices says.
+  [[nodiscard]] virtual Adaptation adapt(const std::vector<SlowDevice>& /*before*/,
+                                         const std::vector<SlowDevice>& /*now*/) {
+    return {};
+  }
 };
 
 /// How long steps wait for their data. All times are in seconds from the beginning of the run.
@@ -114,6 +125,7 @@ struct ProductionEvent {
   std::int64_t lost_steps = 0;  ///< Whole steps that a failure undid.
   double stopped_s = 0;         ///< How long the job stood still for it, or the source of a loader.
   std::string source{};         ///< Of a loader.
+  std::string layout{};         ///< Adaptation::layout.
 };
 
 /// A plan's run of hours.

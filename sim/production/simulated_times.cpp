@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <mutex>
 #include <utility>
 
 #include "sim/base/duration_sum.h"
 #include "sim/base/fingerprint.h"
 #include "sim/document/record.h"
+#include "sim/production/known_study.h"
+#include "sim/production/relaid_steps.h"
 #include "sim/run/ordered_work.h"
 #include "sim/run/step.h"
-#include "sim/study/sweep.h"
 
 namespace hdpsim {
 
@@ -53,18 +53,6 @@ std::string text_of(const std::vector<SlowDevice>& devices) {
   return text;
 }
 
-std::vector<Fault> faults_of(const std::vector<SlowDevice>& devices) {
-  std::vector<Fault> faults;
-  faults.reserve(devices.size());
-  for (const SlowDevice& each : devices) {
-    faults.push_back({.first_device = each.device,
-                      .last_device = each.device,
-                      .to_step = std::numeric_limits<std::int64_t>::max(),
-                      .slowdown = each.slowdown});
-  }
-  return faults;
-}
-
 // What decides how long the steps of a plan take. How the job fails does not.
 std::uint64_t fingerprint_of(const StudyPoint& point, const StudyPlan& plan) {
   Diagnostics none;
@@ -93,6 +81,8 @@ class Knowledge {
   /// The only plan of the only point of a study that states what is known.
   explicit Knowledge(Study study)
       : study_(std::make_unique<Study>(std::move(study))), point_(&study_->points.front()) {}
+
+  [[nodiscard]] const StudyPoint& point() const { return *point_; }
 
   /// Safe from several threads.
   [[nodiscard]] std::shared_ptr<const PointStep> planned(std::int64_t batch) {
@@ -128,11 +118,14 @@ class SimulatedTimes final : public TimedSteps {
         simulated_(known),
         options_(options),
         identity_(fingerprint_of(point, study.plans[plan])),
-        unaware_(point, plan) {}
+        unaware_(point, plan) {
+    if (answer() == StragglerAnswer::relayout) relaid_.emplace(ProducedPlan{study, point, plan}, *unaware_.planned(0));
+  }
 
   [[nodiscard]] std::int64_t batches() const override { return point_.spec.steps; }
 
   [[nodiscard]] std::optional<TimedStep> step(std::int64_t batch, const DeviceState& state) override {
+    if (answer() == StragglerAnswer::relayout && !state.known.empty()) return relaid(batch, state);
     if (state == DeviceState{} || samples() == batches()) return simulated(batch, state);
     std::optional<TimedStep> step = simulated(batch, {});
     const std::optional<double> longer = step ? times_longer(state) : std::nullopt;
@@ -141,7 +134,21 @@ class SimulatedTimes final : public TimedSteps {
     return step;
   }
 
+  [[nodiscard]] Adaptation adapt(const std::vector<SlowDevice>& before, const std::vector<SlowDevice>& now) override {
+    return relaid_ ? relaid_->adapt(before, now) : Adaptation{};
+  }
+
  private:
+  [[nodiscard]] StragglerAnswer answer() const {
+    return study_.production->stragglers ? study_.production->stragglers->answer : StragglerAnswer::none;
+  }
+
+  [[nodiscard]] std::optional<TimedStep> relaid(std::int64_t batch, const DeviceState& state) {
+    std::optional<TimedStep> step = simulated(batch, {});
+    if (step) step->time = Duration::seconds(step->time.seconds() + relaid_->more_seconds(state));
+    return step;
+  }
+
   [[nodiscard]] std::int64_t samples() const {
     const auto& stragglers = study_.production->stragglers;
     return std::min(batches(), stragglers && stragglers->batches ? *stragglers->batches : batches());
@@ -173,7 +180,9 @@ class SimulatedTimes final : public TimedSteps {
   }
 
   [[nodiscard]] std::string key_of(std::int64_t batch, const DeviceState& state) const {
-    return fmt::format("{:016x} batch {} slow{} known{}", identity_, batch, text_of(state.slow), text_of(state.known));
+    const char* known = answer() == StragglerAnswer::drop ? "without" : "known";
+    return fmt::format("{:016x} batch {} slow{} {}{}", identity_, batch, text_of(state.slow), known,
+                       text_of(state.known));
   }
 
   [[nodiscard]] std::optional<TimedStep> known(std::int64_t batch, const DeviceState& state) const {
@@ -188,7 +197,7 @@ class SimulatedTimes final : public TimedSteps {
     DeviceConditions conditions = point_.spec.conditions;
     for (const Fault& fault : faults_of(state.slow)) conditions.faults.push_back(fault);
     const auto make_worker = [&] {
-      return [&, world = taken_world()](std::int64_t number) {
+      return [&, world = taken_world(knowledge)](std::int64_t number) {
         const auto planned = knowledge.planned(batches[static_cast<std::size_t>(number)]);
         return timed(simulate_step(*planned, *world, {.devices = &conditions}).result);
       };
@@ -204,37 +213,17 @@ class SimulatedTimes final : public TimedSteps {
     if (known.empty()) return unaware_;
     if (!aware_ || aware_of_ != known) {
       aware_.reset();
-      aware_.emplace(study_that_knows(known));
+      const ProducedPlan own{study_, point_, plan_};
+      aware_.emplace(answer() == StragglerAnswer::drop ? study_without_nodes(own, known, catalog_)
+                                                       : study_that_knows(own, known, catalog_));
       aware_of_ = known;
     }
     return *aware_;
   }
 
-  // The study with these devices among its faults, and planners that know them.
-  [[nodiscard]] Study study_that_knows(const std::vector<SlowDevice>& known) const {
-    Diagnostics problems;
-    std::vector<SweepPoint> points = expand_sweep(study_.resolved, problems);
-    Value root = std::move(points.at(static_cast<std::size_t>(&point_ - study_.points.data())).study);
-    root.set("plans", Value::sequence({})).items.push_back(study_.plans[plan_].entry);
-    std::erase_if(root.entries, [](const Value::Entry& entry) { return entry.key == "compare_to"; });
-    std::string faults;
-    for (const SlowDevice& each : known) {
-      faults += fmt::format("- {{device: {}, slowdown: {}}}\n", each.device, each.slowdown);
-    }
-    Value listed = parse_document("production", faults, problems);
-    const Value* own = root.find("faults");
-    if (own != nullptr && point_.spec.knows.faults) {
-      listed.items.insert(listed.items.begin(), own->items.begin(), own->items.end());
-    }
-    root.set("faults", std::move(listed));
-    root.set("planner",
-             parse_document("production", point_.spec.knows.speeds ? "knows: [speeds, faults]" : "knows: [faults]",
-                            problems));
-    problems.throw_if_any();
-    return read_study(std::move(root), catalog_);
-  }
-
-  std::shared_ptr<World> taken_world() {
+  // Worlds of usual steps serve where the same devices train.
+  std::shared_ptr<World> taken_world(const Knowledge& knowledge) {
+    if (answer() == StragglerAnswer::drop && &knowledge != &unaware_) return knowledge.point().make_world();
     const std::lock_guard lock(mutex_);
     std::unique_ptr<World> world;
     if (idle_.empty()) {
@@ -259,7 +248,8 @@ class SimulatedTimes final : public TimedSteps {
   TimedStepsOptions options_;
   std::uint64_t identity_;
   Knowledge unaware_;
-  std::optional<Knowledge> aware_;  // of the state that was asked for last
+  std::optional<RelaidSteps> relaid_;  // with that answer
+  std::optional<Knowledge> aware_;     // of the state that was asked for last
   std::vector<SlowDevice> aware_of_;
   std::map<DeviceState, double> longer_;  // of sampled states
   std::mutex mutex_;

@@ -36,10 +36,12 @@ struct TimedStepsOptions {
 };
 
 /// The steps of a plan of a point, simulated when they are asked for: those of several batches in a state at once, on
-/// several threads. Devices that policies plan for are `faults` of a study that is otherwise the same; others meet the
-/// plans that were made without them. With Stragglers::batches, so many batches, evenly spaced, are simulated in a
-/// state of slow or known devices; a step of any batch there takes as long as on usual devices times the ratio of the
-/// sums of these. `study`, `point` of it, `catalog` and `known` must outlive the result.
+/// several threads. Devices that policies plan for are `faults` of a study that is otherwise the same, or not among its
+/// nodes (StragglerAnswer::drop); others meet the plans that were made without them. With StragglerAnswer::relayout a
+/// step that knows of some takes RelaidSteps::more_seconds() more than on usual devices. With Stragglers::batches, so
+/// many batches, evenly spaced, are simulated in a state of slow or known devices; a step of any batch there takes as
+/// long as on usual devices times the ratio of the sums of these. `study`, `point` of it, `catalog` and `known` must
+/// outlive the result.
 [[nodiscard]] std::unique_ptr<TimedSteps> make_simulated_times(const Study& study, const StudyPoint& point,
                                                                std::size_t plan, Catalog& catalog,
                                                                SimulatedSteps& known, const TimedStepsOptions& options);

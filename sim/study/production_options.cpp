@@ -63,10 +63,17 @@ const KeyTable<Stragglers>& straggler_table() {
                "after how many steps it is known that a device is slow, or no longer is", {.unit = "steps"});
     keys.word(
         "answer", "answer",
-        {{"none", StragglerAnswer::none}, {"replan", StragglerAnswer::replan}, {"replace", StragglerAnswer::replace}},
+        {{"none", StragglerAnswer::none},
+         {"replan", StragglerAnswer::replan},
+         {"relayout", StragglerAnswer::relayout},
+         {"drop", StragglerAnswer::drop},
+         {"replace", StragglerAnswer::replace}},
         at(&Stragglers::answer),
         "what then happens: `none`, nothing; `replan`, policies plan for the speeds of the devices, and no state "
-        "moves (a static mesh and policies that know no speeds plan as before); `replace`, the job writes a "
+        "moves (a static mesh and policies that know no speeds plan as before); `relayout`, pipelines get other "
+        "tensor-parallel groups, stages, layers and micro-batches, and states move (Malleus, arXiv 2410.13333); "
+        "`drop`, "
+        "the job restarts without the node, on fewer ranks, until the device is as before; `replace`, the job writes a "
         "checkpoint and restarts with a spare in place of the node");
     const Range batches{1, 1e6};
     keys.add(
@@ -80,7 +87,8 @@ const KeyTable<Stragglers>& straggler_table() {
           if (value.text == "all") return;
           stragglers.batches = read_in<std::int64_t>(value, "'batches'", batches, diagnostics);
         });
-    add_long_time(keys, "stop", true, at(&Stragglers::stop_s), "how long the job stops for the answer", {});
+    add_long_time(keys, "stop", true, at(&Stragglers::stop_s),
+                  "how long the job stops for the answer; with `relayout`, without the time in which states move", {});
     return keys;
   }();
   return made;

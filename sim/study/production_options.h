@@ -11,9 +11,11 @@ namespace hdpsim {
 
 /// What a job does about a device that it has found slow.
 enum class StragglerAnswer {
-  none,     ///< It trains on as before.
-  replan,   ///< Its policies plan for the speeds that devices have; nothing moves.
-  replace,  ///< It writes a checkpoint and restarts with a spare node in place of the device's.
+  none,      ///< It trains on as before.
+  replan,    ///< Its policies plan for the speeds that devices have; nothing moves.
+  relayout,  ///< Pipelines get other groups, stages, layers and micro-batches (Malleus); states move.
+  drop,      ///< It restarts without the device's node, on fewer ranks, until the device is as before.
+  replace,   ///< It writes a checkpoint and restarts with a spare node in place of the device's.
 };
 
 /// Devices that become slow for a while, each by itself.
@@ -31,7 +33,7 @@ struct Stragglers {
   StragglerAnswer answer = StragglerAnswer::none;
   /// How many batches are simulated in each state of the devices; empty: all. See make_simulated_times().
   std::optional<std::int64_t> batches{};
-  double stop_s = 0;  ///< How long the job stands still for the answer.
+  double stop_s = 0;  ///< How long the job stands still for the answer, without the time in which states move.
 };
 
 /// `production` of a study: what happens to a job in hours.

@@ -273,6 +273,14 @@ def production():
     yield PRODUCTION, "`hdp-balance` trains {} times the tokens of `static`.", [f"{tokens[0] / tokens[1]:.2f}"]
 
 
+def malleus():
+    for answer in ("none", "drop", "relayout", "replace"):
+        run = json.loads(hdpsim(f"replay configs/studies/malleus.yaml --set production.stragglers.answer={answer} --format json"))["runs"][0]
+        lost = run["hours_spent"]["stragglers"] + run["hours_spent"]["answers"]
+        yield PRODUCTION, f"| `{answer}` | {{}}k | {{}} % |", \
+            [f"{run['tokens_per_gpu_hour'] / 1000:.0f}", f"{100 * lost / run['hours']:.1f}"]
+
+
 def replay():
     hdpsim("replay configs/studies/replay.yaml --out replay")
     found = json.loads((workplace / "replay/replay.json").read_text())
@@ -609,7 +617,7 @@ def rows_without_a_command(page, start):
 
 def main():
     write = sys.argv[3:] == ["--write"]
-    statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, production, replay, tune,
+    statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, production, malleus, replay, tune,
                                             nic_bandwidth, sharing, cuts, arena, offload_or_recompute, scaling, context_length, hybrids,
                                             sparse_attention, deepseek_v3, attention_servers, moe, ablation,
                                             loading)
