@@ -16,7 +16,7 @@ struct NodeDivision {
 /// Divides the devices of a node, whose groups of tp are `groups`. Devices are put in order, slow ones last by rising
 /// slowdown; all but the last tp form groups of tp, and the last tp form one of tp / 2^k for some k, and one of each
 /// smaller power of two. Several slow devices may also stand elsewhere in the order, one after the other. Taken is
-/// what computes most, with weights: the largest sum of 1 / (slowdown x GroupCut::weight). O(tp log tp).
+/// what computes most, with weights: the largest sum of 1 / (slowdown x TensorCut::weight). O(tp log tp).
 [[nodiscard]] NodeDivision divided_node(const RelayoutJob& job, const std::vector<std::vector<std::int64_t>>& groups,
                                         const DeviceSlowdowns& slow);
 

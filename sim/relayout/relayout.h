@@ -45,7 +45,7 @@ struct Relayout {
 };
 
 /// What a tensor-parallel group of tp / 2^cut devices costs.
-struct GroupCut {
+struct TensorCut {
   double slowdown = 1;  ///< Of a layer, in time of a layer on tp devices.
   double kernels = 1;   ///< The share of that time in kernels, which a slow device of the group delays.
   /// Divides what such a group is worth when nodes are divided; 1: as much as it computes.
@@ -65,8 +65,8 @@ struct RelayoutJob {
   std::int64_t devices_per_node = 8;
   /// The devices of stage s of pipeline p at p x stages + s; each group is in one node.
   std::vector<std::vector<std::int64_t>> groups;
-  std::vector<GroupCut> cuts;  ///< By cut, from the whole group on.
-  double threshold = 1.2;      ///< A device that is less slow counts as 1.
+  std::vector<TensorCut> cuts;  ///< By cut, from the whole group on.
+  double threshold = 1.2;       ///< A device that is less slow counts as 1.
 
   double memory = 0;  ///< Bytes of a device, or another unit.
   /// Of each device of a group: a layer, with the activations of so many micro-batches; what the first and the last

@@ -19,7 +19,7 @@ namespace {
 /// What a published script of Malleus states of a model, in MB.
 struct PublishedJob {
   std::int64_t tp, pipelines, stages, layers;
-  std::vector<GroupCut> cuts;
+  std::vector<TensorCut> cuts;
   std::vector<double> layer_memory;  ///< By stage of the longest pipeline.
   double embedding, extra;
 };
