@@ -103,14 +103,7 @@ int decide_command(const DecideOptions& options, const Session& session) {
   const std::string file = is_folder ? (folder / "study.yaml").string() : options.path;
   Catalog catalog(session.data_folder);
   const Study study = load_study(file, options.overrides, catalog);
-  DecisionResult result;
-  result.study = study.name;
-  result.tokens = static_cast<double>(options.tokens);
-  result.days = days;
-  result.prices.tuned = study.tune.price;
-  if (!options.prices.empty()) result.prices.file = load_prices(options.prices);
-  for (const StudyPoint& point : study.points) (void)result.prices.rates(point.spec.cluster);  // before any simulation
-  if (study.points.size() == 1 || days) result.setting = study.run_info(0, 0).setting;
+  DecisionResult result = asked_decision(study, static_cast<double>(options.tokens), days, options.prices);
 
   catch_stop_signals();
   if (days) {

@@ -340,6 +340,10 @@ std::string results_page(const std::vector<WrittenResult>& results) {
   return table_page(page_of_results(results));
 }
 
+void write_compared_runs(const std::vector<WrittenResult>& results, TableSink& sink) {
+  compared_run_figures().write(rows_with_runs(results), sink);
+}
+
 std::string results_csv(const std::vector<WrittenResult>& results) {
   return compared_run_figures().csv(rows_with_runs(results));
 }

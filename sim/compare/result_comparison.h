@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/results/csv.h"
 #include "sim/results/figure_page.h"
 
 namespace hdpsim {
@@ -46,6 +47,7 @@ struct ChangedKey {
 /// The same as a page.
 [[nodiscard]] std::string results_page(const std::vector<WrittenResult>& results);
 /// A row for each run that a result has.
+void write_compared_runs(const std::vector<WrittenResult>& results, TableSink& sink);
 [[nodiscard]] std::string results_csv(const std::vector<WrittenResult>& results);
 /// Schema `hdpsim.result_comparison/1`.
 [[nodiscard]] std::string results_json(const std::vector<WrittenResult>& results);

@@ -37,20 +37,35 @@ Json search_json(const DecisionResult& result) {
 
 }  // namespace
 
-std::string decision_csv(const DecisionResult& result) {
+DecisionResult asked_decision(const Study& study, double tokens, std::optional<double> days,
+                              const std::string& price_file) {
+  DecisionResult result;
+  result.study = study.name;
+  result.tokens = tokens;
+  result.days = days;
+  result.prices.tuned = study.tune.price;
+  if (!price_file.empty()) result.prices.file = load_prices(price_file);
+  for (const StudyPoint& point : study.points) (void)result.prices.rates(point.spec.cluster);
+  if (study.points.size() == 1 || days) result.setting = study.run_info(0, 0).setting;
+  return result;
+}
+
+void write_decisions(const DecisionResult& result, TableSink& sink) {
   const std::vector<DecisionRow> rows = rows_of(result);
   const FigureTable<DecisionRow>& figures = decision_row_figures();
   const std::vector<std::size_t> columns = figures.columns_of(rows);
-  return csv_text([&](TableSink& sink) {
-    write_key_names(rows.empty() ? RunInfo{} : rows.front().decision->run->info, sink);
-    figures.write_names(columns, sink);
+  write_key_names(rows.empty() ? RunInfo{} : rows.front().decision->run->info, sink);
+  figures.write_names(columns, sink);
+  sink.end_row();
+  for (const DecisionRow& row : rows) {
+    write_key(row.decision->run->info, sink);
+    figures.write_cells(row, columns, sink);
     sink.end_row();
-    for (const DecisionRow& row : rows) {
-      write_key(row.decision->run->info, sink);
-      figures.write_cells(row, columns, sink);
-      sink.end_row();
-    }
-  });
+  }
+}
+
+std::string decision_csv(const DecisionResult& result) {
+  return csv_text([&](TableSink& sink) { write_decisions(result, sink); });
 }
 
 std::string decision_json(const DecisionResult& result, const Value& study, std::string_view version) {

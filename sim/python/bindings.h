@@ -25,6 +25,8 @@ namespace hdpsim::python {
 void bind_run(pybind11::module_& module);
 void bind_tune(pybind11::module_& module);
 void bind_replay(pybind11::module_& module);
+void bind_decide(pybind11::module_& module);
+void bind_compare(pybind11::module_& module);
 /// What a policy of Python plans for.
 void bind_steps(pybind11::module_& module);
 /// Plans and what each rank holds of them.

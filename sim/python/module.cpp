@@ -104,6 +104,8 @@ PYBIND11_MODULE(_native, module) {
   bind_run(module);
   bind_tune(module);
   bind_replay(module);
+  bind_decide(module);
+  bind_compare(module);
   bind_steps(module);
   bind_plan(module);
   bind_planner(module);

@@ -479,6 +479,50 @@ class Tunings(InFolder):
         self.assertEqual(str(raised.exception) + "\n", told.stderr)
 
 
+class Decisions(InFolder):
+    def test_they_are_those_of_the_program(self):
+        found = hdpsim.decide("study.yaml", 1e12)
+        self.assertEqual(found.json(), hdpsim_program("decide", "study.yaml", "--tokens", "1T", "--format", "json").stdout)
+        self.assertEqual(str(found), hdpsim_program("decide", "study.yaml", "--tokens", "1T").stdout)
+        self.assert_columns_are(hdpsim_program("decide", "study.yaml", "--tokens", "1T", "--format", "csv").stdout,
+                                found.columns())
+        self.assertEqual(found.smallest, {})
+
+    def test_a_study_that_is_in_time_needs_no_more_gpus_and_fewer_days_no_less(self):
+        one = {"sweep": {}, "data.steps": 1}
+        runs = hdpsim.decide("study.yaml", 1e12, overrides=one).columns()
+        days, gpus = max(runs["days"]), runs["gpus"][0]
+        enough, less = (hdpsim.decide("study.yaml", 1e12, days=limit, most_gpus=4 * gpus, overrides=one).smallest
+                        for limit in (days, days / 1.5))
+        for plan, smallest in enough.items():
+            self.assertLessEqual(smallest, gpus)
+            self.assertTrue(less[plan] is None or less[plan] >= smallest)
+
+    def test_prices_and_questions_are_checked(self):
+        Path("prices.yaml").write_text("hardware: {H100: {price: 2 USD/GPU-hour}}\n")
+        self.assertRaises(hdpsim.InputError, hdpsim.decide, "study.yaml", 1e12, prices="prices.yaml")
+        self.assertRaises(ValueError, hdpsim.decide, "study.yaml", 0)
+        self.assertRaises(ValueError, hdpsim.decide, "study.yaml", 1e12, most_gpus=64)
+
+
+class Comparisons(InFolder):
+    def test_results_are_beside_the_first_of_them(self):
+        for out, context in (("a", "64Ki"), ("b", "32Ki")):
+            hdpsim.run("study.yaml", overrides={"sweep": {}, "data.context": context}, out=out)
+        found = hdpsim.compare("a", Path("b"))
+        self.assertEqual(found.changed, [{"data.context": ("64Ki", "32Ki")}])
+        self.assertEqual(found.json(), hdpsim_program("compare", "a", "b", "--format", "json").stdout)
+        self.assertEqual(str(found), hdpsim_program("compare", "a", "b").stdout)
+        self.assert_columns_are(hdpsim_program("compare", "a", "b", "--format", "csv").stdout, found.columns())
+        self.assertIn("<html", found.plot().html)
+
+    def test_there_are_two_or_more_and_all_are_results(self):
+        self.assertRaises(ValueError, hdpsim.compare, "a")
+        with self.assertRaises(hdpsim.InputError) as raised:
+            hdpsim.compare("nowhere", "study.yaml")
+        self.assertEqual(len(raised.exception.problems), 2)
+
+
 class Replays(InFolder):
     def setUp(self):
         super().setUp()

@@ -1,7 +1,8 @@
 """What would this training plan cost on that cluster for my data?
 
 ``run`` simulates a study, ``tune`` looks for the mesh and the plan that run it best, ``replay`` runs its plans over a
-long trace; each returns its results as columns. ``check`` lists what is wrong with a study. A study is a dictionary
+long trace, ``decide`` says what training so many tokens takes; each returns its results as columns. ``compare`` sets the
+results of several studies beside each other, ``check`` lists what is wrong with a study. A study is a dictionary
 with the keys of a study file, the path of such a file, or YAML text (a string with a line break in it).
 
     import hdpsim
@@ -53,8 +54,8 @@ if TYPE_CHECKING:
     import polars
 
 __all__ = [
-    "Bug", "Column", "Explanation", "InputError", "Lengths", "MachineError", "Page", "Plan", "Planner", "Policy",
-    "PolicyError", "Pool", "Problem", "Replay", "Result", "Share", "Study", "Tuning", "check", "names", "policy", "replay", "run", "tune",
+    "Bug", "Column", "Comparison", "Decisions", "Explanation", "InputError", "Lengths", "MachineError", "Page", "Plan", "Planner", "Policy",
+    "PolicyError", "Pool", "Problem", "Replay", "Result", "Share", "Study", "Tuning", "check", "compare", "decide", "names", "policy", "replay", "run", "tune",
 ]
 __version__ = _native.version
 
@@ -279,6 +280,60 @@ class Replay(_PageAnswer):
         return f"<hdpsim.Replay of {len(self.columns()['step'])} steps>"
 
 
+class Decisions(_PageAnswer):
+    """What training takes: days, GPU-hours, energy, money. ``json`` is decision.json, schema hdpsim.decision/1."""
+
+    _native: _native.Decisions
+
+    def columns(self) -> dict[str, Column]:
+        """A row a run or, of a search, a size that was simulated: the columns of decision.csv."""
+        return self._native.columns()
+
+    def frame(self, library: str | None = None) -> pandas.DataFrame | polars.DataFrame:
+        """The same as a DataFrame of ``pandas`` or ``polars``, by default the first that is there.
+
+        ImportError without them.
+        """
+        return _frame(self.columns(), library)
+
+    @property
+    def smallest(self) -> dict[str, int | None]:
+        """By plan, the fewest GPUs that are in time; None if no size is. Empty without a search."""
+        return self._native.smallest
+
+    def __repr__(self) -> str:
+        return f"<hdpsim.Decisions of {len(self.columns()['plan'])} runs>"
+
+
+class Comparison(_PageAnswer):
+    """Results of studies beside the first of them. ``json`` has schema hdpsim.result_comparison/1."""
+
+    _native: _native.ComparedResults
+
+    def columns(self) -> dict[str, Column]:
+        """A row a run of each result, the same plan and point one below the other: what ``hdpsim compare`` prints as CSV."""
+        return self._native.columns()
+
+    def frame(self, library: str | None = None) -> pandas.DataFrame | polars.DataFrame:
+        """The same as a DataFrame of ``pandas`` or ``polars``, by default the first that is there.
+
+        ImportError without them.
+        """
+        return _frame(self.columns(), library)
+
+    @property
+    def changed(self) -> list[dict[str, tuple[str, str]]]:
+        """For each result but the first, the keys of its study that differ: the value in the first, and here."""
+        return [{path: (first, here) for path, first, here in keys} for keys in self._native.changed()]
+
+    @property
+    def study(self) -> str:
+        raise AttributeError("a comparison has several studies: see changed")
+
+    def __repr__(self) -> str:
+        return f"<hdpsim.Comparison of {len(self.changed) + 1} results>"
+
+
 def run(
     study: Study,
     *,
@@ -361,6 +416,46 @@ def replay(
         -1 if point is None else point,
     )
     return Replay(_native.replay(source, choice, options))
+
+
+def decide(
+    study: Study,
+    tokens: float,
+    *,
+    days: float | None = None,
+    most_gpus: int | None = None,
+    prices: str | os.PathLike | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    without: Sequence[str] = (),
+    jobs: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Decisions:
+    """What training so many tokens takes, as ``hdpsim decide`` says: days, GPU-hours, energy, money.
+
+    With ``days`` the fewest GPUs are looked for with which each plan of the first point is done in time, up to
+    ``most_gpus``. ``prices`` is a file of yours with prices of GPU-hours, powers and the price of electricity. All else
+    is as of ``run``.
+    """
+    for name, value in (("tokens", tokens), ("days", days), ("most_gpus", most_gpus)):
+        if value is not None and not value > 0:
+            raise ValueError(f"{name} is {value}, it must be positive")
+    if most_gpus is not None and days is None:
+        raise ValueError("most_gpus goes with days")
+    options = _options("runs", jobs, None, False, progress)
+    price_file = "" if prices is None else os.fspath(prices)
+    source = _source(study, overrides, without)
+    return Decisions(_native.decide(source, tokens, days or 0, most_gpus or 0, price_file, options))
+
+
+def compare(*results: str | os.PathLike) -> Comparison:
+    """Sets results of studies beside the first of them, as ``hdpsim compare`` does.
+
+    Each is a folder that ``run(..., out=...)`` or ``hdpsim study --out`` has written, or its result.json. InputError
+    with every problem of them.
+    """
+    if len(results) < 2:
+        raise ValueError("compare needs two results or more")
+    return Comparison(_native.ComparedResults([os.fspath(each) for each in results]))
 
 
 def check(
