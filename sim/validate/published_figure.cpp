@@ -24,7 +24,8 @@ constexpr auto quantities = std::to_array<QuantityText>({{"step_time_s", "s"},
                                                          {"tflops_per_gpu", "TFLOP/s", true},
                                                          {"mfu", "share", true},
                                                          {"memory_allocated_gb", "GB"},
-                                                         {"memory_reserved_gb", "GB"}});
+                                                         {"memory_reserved_gb", "GB"},
+                                                         {"loader_memory_saving", "x"}});
 
 const QuantityText& text_of(Quantity quantity) {
   return quantities.at(static_cast<std::size_t>(quantity));

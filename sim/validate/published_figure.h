@@ -19,9 +19,11 @@ enum class Quantity {
   mfu,
   allocated_memory,  ///< What the framework's allocator has handed out (torch.cuda.max_memory_allocated) ...
   reserved_memory,   ///< ... and what it holds, with its gaps (torch.cuda.max_memory_reserved).
+  /// How many times less host memory all loaders take than in the study that speed-ups are over.
+  loader_memory_saving,
 };
 /// The names of their columns: "step_time_s", "tokens_per_s_per_gpu", "memory_gb", "speedup", "tflops_per_gpu", "mfu",
-/// "memory_allocated_gb", "memory_reserved_gb".
+/// "memory_allocated_gb", "memory_reserved_gb", "loader_memory_saving".
 [[nodiscard]] const std::vector<std::string>& quantity_names();
 /// The quantity of a column, behind which its plan may stand: "speedup hdp-naive". Empty: no figures.
 [[nodiscard]] std::optional<Quantity> quantity_of(std::string_view column);

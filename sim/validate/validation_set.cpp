@@ -70,7 +70,7 @@ const KeyTable<SetText>& set_keys() {
     keys.kept({"speedup_over",
                dictionary_shape(shape_of(KeyShape::Kind::anything)),
                "",
-               "what is unlike in the study over which speed-ups are, by dotted path: "
+               "what is unlike in the study over which speed-ups and savings are, by dotted path: "
                "`{mesh.nodes.choose: gpu_packing}`",
                {.otherwise = "nothing: they are over the plan of `compare_to`"}},
               &SetText::speedup_over);

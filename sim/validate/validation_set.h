@@ -38,7 +38,7 @@ struct ValidationCase {
 /// * `case`: the case's name; by default those of its cells that are not the same in all rows, or "the case" if it has
 ///   none such;
 /// * a figure (published_figure.h): `step_time_s`, `tokens_per_s_per_gpu`, `memory_gb`, `speedup`, `tflops_per_gpu`,
-///   `mfu`; if the study has several plans, followed by one of them: `speedup hdp-naive`;
+///   `mfu`, `loader_memory_saving`; if the study has several plans, followed by one of them: `speedup hdp-naive`;
 /// * a part of a job of sequences of one length: `model` (a preset), `sequence` and `global_batch` (both required),
 ///   `micro_batch`, `tp`, `pp`, `dp`, `cp`, `virtual_stages`, `recompute`, `sequence_parallel`, `gpus_per_node`, which
 ///   determine cluster.gpus, mesh and data of the study; `mbs`, `gbs`, `vpp` and `seq` are understood, too. What has no
@@ -47,7 +47,8 @@ struct ValidationCase {
 /// Columns below `mesh` and `plans` say, as `tp` does, how a job is spread; others say what the job is.
 /// An empty cell (~) means a default, or a figure that was not published.
 ///
-/// Where speed-ups are over a study and not over another plan of the same one, `speedup_over` has what is unlike there:
+/// Where speed-ups and savings are over a study and not over another plan of the same one, `speedup_over` has what is
+/// unlike there:
 ///
 ///   speedup_over: {mesh.nodes.choose: gpu_packing}
 ///

@@ -64,6 +64,13 @@ void check_plans(const ValidationCase& one, const Study& study, const Validation
     if (figure.quantity == Quantity::speedup && !compares) {
       found.error({file, 0, 0}, "speed-ups need the study's 'compare_to'");
     }
+    const bool is_saving = figure.quantity == Quantity::loader_memory_saving;
+    const bool has_loaders = std::all_of(study.points.begin(), study.points.end(), [](const StudyPoint& point) {
+      return point.spec.loading && !point.spec.loading->sources.empty();
+    });
+    if (is_saving && !(has_loaders && set.speedup_over.is_map())) {
+      found.error({file, 0, 0}, "savings of loaders' memory need 'loading' with sources, and 'speedup_over'");
+    }
     if (figure.quantity == Quantity::speedup && study.tunes_baseline) {
       found.error({file, 0, 0}, "a published speed-up is over a published mesh: the baseline cannot be tuned");
     }
@@ -125,12 +132,22 @@ double predicted(const Run& run, Quantity quantity, const PointSpec& spec, Count
              bytes_per_gb;
     case Quantity::speedup:
       return metrics.speedup->mean;
+    case Quantity::loader_memory_saving:
+      return 1;  // over itself
     case Quantity::tflops_per_gpu:
       return flops_per_s(run, spec, attention) / flops_per_tflop;
     case Quantity::mfu:
       return flops_per_s(run, spec, attention) / run.info.peak.per_second();
   }
   return 0;
+}
+
+// A figure of a run over another one's; empty if it is none of two runs.
+std::optional<double> over_study(const RunMetrics& run, const RunMetrics& base, Quantity quantity) {
+  const auto loaded = [](const RunMetrics& of) { return static_cast<double>(of.loaders->most.memory.all.count()); };
+  if (quantity == Quantity::speedup) return base.step_time_s.mean / run.step_time_s.mean;
+  if (quantity == Quantity::loader_memory_saving) return loaded(base) / loaded(run);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -209,9 +226,10 @@ std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& valida
         const std::size_t run = *validation.points[i] * validation.study.plans.size() + plan;
         const std::size_t base = validation.bases[i] * validation.study.plans.size() + plan;
         const PointSpec& spec = validation.study.points[*validation.points[i]].spec;
-        row.over_study = figure.quantity == Quantity::speedup && validation.set.speedup_over.is_map();
+        const auto over_base = over_study(runs->at(run).metrics, runs->at(base).metrics, figure.quantity);
+        row.over_study = over_base && validation.set.speedup_over.is_map();
         row.predicted = row.over_study
-                            ? runs->at(base).metrics.step_time_s.mean / runs->at(run).metrics.step_time_s.mean
+                            ? *over_base
                             : predicted(runs->at(run), figure.quantity, spec, validation.set.attention_flops);
         row.run = spec.kind;
         row.memory_use = runs->at(run).metrics.memory.device.gigabytes() / runs->at(run).info.device_memory.gigabytes();

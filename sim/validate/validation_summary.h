@@ -21,11 +21,12 @@ struct ValidationRow {
   std::optional<double> predicted;
   std::string not_predicted{};  ///< Why there is no prediction.
   std::string source;
-  bool fits = true;          ///< The plan fits the memory of devices and hosts, as predicted, ...
-  bool is_at_risk = false;   ///< ... but not with the largest gaps of the allocator (MemoryFit::at_risk).
-  bool fitted = false;       ///< A constant of the set was fitted to it, so its error does not count for the set.
-  bool over_study = false;   ///< A speed-up over another study (ValidationSet::speedup_over), not over another plan.
-  std::string job{};         ///< Cases with the same text are plans of one job, which can be ranked; may be empty.
+  bool fits = true;         ///< The plan fits the memory of devices and hosts, as predicted, ...
+  bool is_at_risk = false;  ///< ... but not with the largest gaps of the allocator (MemoryFit::at_risk).
+  bool fitted = false;      ///< A constant of the set was fitted to it, so its error does not count for the set.
+  bool over_study =
+      false;          ///< A speed-up or saving over another study (ValidationSet::speedup_over), not over another plan.
+  std::string job{};  ///< Cases with the same text are plans of one job, which can be ranked; may be empty.
   std::string line{};        ///< Cases with the same text differ in the number of micro-batches alone; may be empty.
   double micro_batches = 0;  ///< Of a rank in a step, where `line` is stated.
   RunKind run{};             ///< What ran, where there is a prediction.

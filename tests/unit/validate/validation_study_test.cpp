@@ -69,6 +69,23 @@ TEST_CASE("speed-ups are over the same case with what is unlike in `speedup_over
   CHECK(problems_of(changed(text, "mesh.zero: 0", "mesh.zeros: 0")).size() == 1);
 }
 
+TEST_CASE("savings of loaders' memory are over the same case with what is unlike in `speedup_over`", "[validation]") {
+  const std::string loading =
+      "loading: {style: actors, bytes_per_token: 4 B, tokens_per_s: 1M, network: 1 GB/s, sources: "
+      "[{name: a, access: 1 GB}]}";
+  const std::string times =
+      changed(small_validation_set, "step_time_s, tokens_per_s_per_gpu]", "step_time_s, loader_memory_saving]");
+  const std::string set = changed(changed(times, "4Ki, 2, ~]", "4Ki, 2, 1.5]"), "4Ki, 4, 2048]", "4Ki, 4, ~]");
+  const std::string text = changed(changed(set, "  plans:", "  " + loading + "\n  plans:"),
+                                   "columns:", "speedup_over: {loading.sources: [{name: a, access: 3 GB}]}\ncolumns:");
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const StudyFile file(text);
+  const auto rows = validate(load_validation(file.path(), catalog), {.jobs = 1});
+  CHECK(*rows->at(1).predicted > 2);  // an open source is nearly all that a loader holds
+  CHECK(*rows->at(1).predicted <= 3);
+  CHECK(problems_of(changed(text, "  " + loading + "\n", "")).size() >= 1);
+}
+
 TEST_CASE("predictions of a set are those of a study with the same values", "[validation]") {
   const StudyFile file(small_validation_set);
   Catalog catalog(HDPSIM_SOURCE_DIR);
