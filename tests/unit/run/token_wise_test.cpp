@@ -168,6 +168,19 @@ TEST_CASE("token-wise: gaps of the allocator shorten the longest sequence", "[to
   CHECK(longest(0.119) < 896 * ki);
 }
 
+TEST_CASE("recomputation with logits in fp32 and with gaps ends between 512Ki and 768Ki tokens of 7B on eight GPUs",
+          "[token-wise][published]") {
+  // Published (version 1 of the paper) are 640K of Megatron-LM.
+  const auto fits = [](std::int64_t tokens) {
+    const StudyFile file(OneSequence::text({}, tokens));
+    return file
+        .problems({"mesh.capacity=auto", "memory.fragmentation=0.119", "training.recompute=full", "training.loss=fp32"})
+        .empty();
+  };
+  CHECK(fits(512 * ki));
+  CHECK_FALSE(fits(768 * ki));
+}
+
 TEST_CASE("below twice the time of a forward pass, offloading everything is worth it; above, computing again is faster",
           "[token-wise][offload]") {
   // A layer whose copy takes c times its forward pass waits c - 1 of these in forward; computing it again takes one.
