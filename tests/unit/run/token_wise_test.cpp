@@ -174,7 +174,8 @@ TEST_CASE("recomputation with logits in fp32 and with gaps ends between 512Ki an
   const auto fits = [](std::int64_t tokens) {
     const StudyFile file(OneSequence::text({}, tokens));
     return file
-        .problems({"mesh.capacity=auto", "memory.fragmentation=0.119", "training.recompute=full", "training.loss=fp32"})
+        .problems({"mesh.capacity=auto", "memory.fragmentation=0.119", "training.recompute=full", "training.loss=fp32",
+                   "plans=[static]"})
         .empty();
   };
   CHECK(fits(512 * ki));
