@@ -410,6 +410,48 @@ def offload_or_recompute():
     yield answer("offload-or-recompute"), "fits on 80 GB ({} % of the time is waiting,", [percent(waiting)]
 
 
+def memo():
+    path = f"configs/studies/memo.yaml {ALONE}"
+    contexts = (64, 128, 256, 512, 1024)  # Ki; points: split, then all of them recomputed
+    gaps = {gap: Runs(f"{path} --set memory.fragmentation={gap}") for gap in (0, 0.047, 0.119)}
+    runs = gaps[0]
+
+    def step(point):
+        text = f"{digits(runs.step(point, 'hdp-naive'))} s"
+        return text if runs.rows[point, "hdp-naive"]["fits"] == "true" else f"({text})"
+
+    def offloaded(point):
+        plan = json.loads(hdpsim(f"plan configs/studies/memo.yaml --point {point}"))
+        return plan["micro_batches"][0]["offload"]
+
+    def longest(gap):
+        """Ki tokens of which a device is full: its memory grows by as much with every token."""
+        short, long = (gaps[gap]("device_peak_gb", point, "hdp-naive") for point in (3, 4))
+        return contexts[3] + (contexts[4] - contexts[3]) * (80 - short) / (long - short)
+
+    yield answer("memo"), "| split (`token-wise`) | {} | {} | {} | {} | {} |", [step(point) for point in range(5)]
+    yield answer("memo"), "| its tokens offloaded | {} % | {} % | {} % | {} % | {} % |", \
+        [percent(offloaded(point)) for point in range(5)]
+    yield answer("memo"), "| recomputed | {} | {} | {} | {} | {} |", [step(point + 5) for point in range(5)]
+    yield answer("memo"), "One of {}Ki tokens, if the allocator leaves no gaps, {}Ki with usual gaps (4.7 %)", \
+        [f"{longest(gap):.0f}" for gap in (0, 0.047)]
+    yield answer("memo"), "11.9 % of what is allocated, {}Ki: planning memory ahead is worth {} % of the length.", \
+        [f"{longest(0.119):.0f}", percent(longest(0) / longest(0.119) - 1)]
+    again = [runs.step(point + 5, "hdp-naive") / runs.step(point, "hdp-naive") for point in range(5)]
+    yield answer("memo"), "Computing everything again takes {} to {} times as long.", \
+        [f"{min(again):.2f}", f"{max(again):.2f}"]
+    whole = Runs(f"{path} --set sweep=null --set data.context=64Ki --set mesh.capacity=4Ki "
+                 "--set 'plans=[{hdp-naive: {offload: 1.0}}]'")
+    yield answer("memo"), "offloading all would take {} % longer at 64Ki.", \
+        [percent(whole.step(0, "hdp-naive") / runs.step(0, "hdp-naive") - 1)]
+    half = next(float(row["predicted"]) for row in csv.DictReader(io.StringIO(hdpsim("validate memo --format csv")))
+                if row["case"] == "7B 1Mi")
+    layers, hidden, tokens, peak = 32, 4096, 2**20, 8 * 312e12  # 6 n h s^2 FLOPs are half of attention's squares
+    full = half + 6 * layers * hidden * tokens**2 / peak / runs.step(4, "hdp-naive")
+    yield answer("memo"), "predicted are {} %; where the whole square counts, {} %,", \
+        [f"{100 * half:.1f}", f"{100 * full:.0f}"]
+
+
 def scaling():
     runs = Runs(f"configs/studies/scaling.yaml {ALONE}")
     titles = {"static": "`static`", "hdp-balance {offload: auto, search: none}": "`hdp-balance: {{search: none}}`",
@@ -618,7 +660,7 @@ def rows_without_a_command(page, start):
 def main():
     write = sys.argv[3:] == ["--write"]
     statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, production, malleus, replay, tune,
-                                            nic_bandwidth, sharing, cuts, arena, offload_or_recompute, scaling, context_length, hybrids,
+                                            nic_bandwidth, sharing, cuts, arena, offload_or_recompute, memo, scaling, context_length, hybrids,
                                             sparse_attention, deepseek_v3, attention_servers, moe, ablation,
                                             loading)
                   for statement in command()]

@@ -9,6 +9,8 @@
 #include "sim/plan/impl/loads.h"
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
+#include "sim/plan/impl/ring_sizing.h"
+#include "sim/plan/impl/shared_options.h"
 
 namespace hdpsim {
 namespace {
@@ -23,10 +25,13 @@ constexpr std::int64_t most_chunks = 65536;  // of a sequence
 /// The paper does not say how data-parallel ranks share a batch. Here packs and chunked sequences go to ranks by work,
 /// largest first to the least load; every rank runs those with least work first, so that a pipeline fills while it has
 /// short ones.
+///
+/// The chunks that keep their activations may offload them, as in SPPO (Chen et al. 2025, arXiv 2503.10377): all alike,
+/// or each what its forward pass hides, since the first chunks see few keys and hide little.
 class ChunkFlow final : public BuildingPlanner {
  public:
-  ChunkFlow(const PlanningContext& context, std::int64_t chunk, std::int64_t kept)
-      : BuildingPlanner("chunkflow", context), chunk_(chunk), kept_(kept) {}
+  ChunkFlow(const PlanningContext& context, std::int64_t chunk, std::int64_t kept, OffloadRule rule)
+      : BuildingPlanner("chunkflow", context), chunk_(chunk), kept_(kept), rule_(rule) {}
 
  private:
   // O(n (log n + log ranks)).
@@ -40,7 +45,8 @@ class ChunkFlow final : public BuildingPlanner {
       for (auto unit = ranks[rank].rbegin(); unit != ranks[rank].rend(); ++unit) {
         const SequencePack& pack = units[*unit];
         if (pack.tokens > chunk_) {
-          builder.add_chunks(HdpRank(rank), pack.sequences.front(), chunk_, kept_);
+          builder.add_chunks(HdpRank(rank), pack.sequences.front(), chunk_, kept_,
+                             [this](const MicroBatch& chunk) { return offload_of_chunk(chunk); });
         } else {
           builder.add({HdpRank(rank)}, pack.sequences);
         }
@@ -71,6 +77,12 @@ class ChunkFlow final : public BuildingPlanner {
     return units;
   }
 
+  [[nodiscard]] double offload_of_chunk(const MicroBatch& chunk) const {
+    if (rule_.mode != OffloadRule::Mode::automatic) return rule_.ratio;
+    if (context_.layers <= resident_layers) return 0;  // nothing can leave
+    return hidden_offload(context_.work, chunk.area(), chunk.tokens());
+  }
+
   // With the forward passes of the chunks that run twice: those of the tokens before the last `kept_` chunks.
   [[nodiscard]] double chunked_work(std::int64_t tokens) const {
     const std::int64_t chunks = divided(tokens, chunk_);
@@ -80,12 +92,14 @@ class ChunkFlow final : public BuildingPlanner {
 
   std::int64_t chunk_;
   std::int64_t kept_;
+  OffloadRule rule_;
 };
 
-/// `chunkflow: {chunk_size: auto | N, kept_chunks: K}`.
+/// `chunkflow: {chunk_size: auto | N, kept_chunks: K, offload: none | auto | ratio}`.
 struct ChunkFlowPolicy final : PolicyOptions {
   std::optional<std::int64_t> chunk_size;
   std::int64_t kept_chunks = 1;
+  OffloadRule offload;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
     const PlanningContext& context = pool.context();
@@ -104,7 +118,7 @@ struct ChunkFlowPolicy final : PolicyOptions {
                  fmt::format("'chunk_size' is {}, a rank holds {} tokens", chunk, context.capacity),
                  "write at most the capacity");
     }
-    return std::make_unique<ChunkFlow>(context, chunk, kept_chunks);
+    return std::make_unique<ChunkFlow>(context, chunk, kept_chunks, pool.allowed(offload));
   }
 };
 
@@ -118,6 +132,8 @@ PolicyKind chunkflow_policy() {
   keys.count("kept_chunks", {1, most_chunks}, at(&ChunkFlowPolicy::kept_chunks),
              "the chunks of a sequence whose activations stay until backward; those before them run forward twice",
              {.unit = "chunks"});
+  add_offload(
+      keys, {.splits_tokens = false, .automatic = "of each chunk that keeps them, what its forward pass hides (SPPO)"});
   return policy_kind("chunkflow",
                      "ChunkFlow: no context parallelism; every rank runs long sequences as chunks in order, which see "
                      "the keys of the chunks before them, and packs of short ones",

@@ -143,7 +143,8 @@ void PlanBuilder::add_served(std::size_t first_rank, std::int64_t ranks, std::sp
   plan_.micro_batches.back().moved = std::move(moved);
 }
 
-void PlanBuilder::add_chunks(HdpRank rank, std::size_t sequence, std::int64_t tokens, std::int64_t kept) {
+void PlanBuilder::add_chunks(HdpRank rank, std::size_t sequence, std::int64_t tokens, std::int64_t kept,
+                             const std::function<double(const MicroBatch&)>& offload) {
   const std::int64_t all = length(sequence);
   const std::int64_t chunks = divided(all, tokens);
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
@@ -153,6 +154,7 @@ void PlanBuilder::add_chunks(HdpRank rank, std::size_t sequence, std::int64_t to
     micro_batch.spans = {{SequenceId(sequence), begin, std::min(tokens, all - begin)}};
     micro_batch.continues = chunk > 0;
     micro_batch.repeats_forward = chunk < chunks - kept;
+    if (!micro_batch.repeats_forward) micro_batch.offload = offload(micro_batch);
     add(std::move(micro_batch));
   }
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -44,9 +45,10 @@ class PlanBuilder {
   void add_with_local(std::size_t first_rank, std::span<const std::size_t> shared,
                       const std::vector<SequenceList>& local);
 
-  /// Adds a sequence to one rank in chunks in order, each but the last with `tokens` tokens. All but the last `kept`
-  /// repeat their forward pass.
-  void add_chunks(HdpRank rank, std::size_t sequence, std::int64_t tokens, std::int64_t kept);
+  /// Adds a sequence to one rank in chunks in order, each but the last with `tokens` tokens. The last `kept` keep their
+  /// activations, of which `offload` is the share that goes to the host; the others repeat their forward pass.
+  void add_chunks(HdpRank rank, std::size_t sequence, std::int64_t tokens, std::int64_t kept,
+                  const std::function<double(const MicroBatch&)>& offload);
 
   /// Adds sequences to consecutive ranks that attend for each other (TokenCut::served), in this order; with less than
   /// two tokens a rank, or on one rank, as an ordinary micro-batch.

@@ -51,6 +51,8 @@ class PoolFit {
   /// Ranks must be able to attend for each other.
   void require_servers(const Value& where);
   /// The offload rule as far as the cluster and the model support it.
+  OffloadRule allowed(const OffloadRule& stated);
+  /// The same; with it the pool must hold the context.
   OffloadRule fitting(const OffloadRule& stated);
 
   void error(const Value& where, std::string message, std::string help);
@@ -59,7 +61,6 @@ class PoolFit {
   [[nodiscard]] std::int64_t least_ranks_for_context(std::int64_t tokens_per_rank) const;
   [[nodiscard]] std::vector<std::int64_t> divisors() const;
   [[nodiscard]] std::string divisors_text() const;
-  OffloadRule allowed(const OffloadRule& stated);
   void require_movable_layers(const Value& value);
   void does_not_fit(const Value& where, std::int64_t tokens_per_rank);
 

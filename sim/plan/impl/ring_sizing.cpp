@@ -19,6 +19,11 @@ double round_down(double ratio) {
   return std::floor(ratio * decimals + 1e-6) / decimals;
 }
 
+// May exceed 1.
+double hidden_copies(const WorkModel& work, double area, std::int64_t tokens) {
+  return work.forward_seconds(area, tokens) / (work.offload_per_token * static_cast<double>(tokens));
+}
+
 // The place of the least of values that fall and then rise.
 template <class Value>
 std::int64_t turn_of(std::int64_t first, std::int64_t last, const Value& value) {
@@ -170,8 +175,7 @@ RingSize RingSizing::on(std::int64_t degree, std::int64_t tokens) const {
 
 // The share of the leaving activations whose copies a forward pass hides; both are proportional to 1 / D. May exceed 1.
 double RingSizing::hidden_share(std::int64_t tokens) const {
-  const double copy = context_.work.offload_per_token * static_cast<double>(tokens);
-  return context_.work.forward_seconds(causal_pairs(tokens), tokens) / copy;
+  return hidden_copies(context_.work, causal_pairs(tokens), tokens);
 }
 
 // Negative if not even the activations that always go to the host are hidden, or held.
@@ -187,6 +191,10 @@ double RingSizing::split_of(std::int64_t tokens, std::int64_t degree) const {
 // False if a forward pass does not even hide the copies of the activations that always go to the host.
 bool RingSizing::pays(std::int64_t tokens) const {
   return context_.layers > resident_layers && hidden_share(tokens) >= context_.work.copied_whole;
+}
+
+double hidden_offload(const WorkModel& work, double area, std::int64_t tokens) {
+  return round_down(std::min(1.0, hidden_copies(work, area, tokens)));
 }
 
 std::vector<std::int64_t> offloaded_tokens(const PlanningContext& context, const OffloadRule& rule) {

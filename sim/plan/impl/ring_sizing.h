@@ -82,6 +82,10 @@ class RingSizing {
   OffloadRule rule_;
 };
 
+/// The share of a micro-batch's activations whose copies to the host its forward pass hides, at most 1. `area` and
+/// `tokens` are those of a rank.
+[[nodiscard]] double hidden_offload(const WorkModel& work, double area, std::int64_t tokens);
+
 /// Tokens per rank that offload makes possible: 2 C, 4 C, and so on, up to what memory holds. Empty if the rule does
 /// not choose.
 [[nodiscard]] std::vector<std::int64_t> offloaded_tokens(const PlanningContext& context, const OffloadRule& rule);

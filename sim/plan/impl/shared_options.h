@@ -36,8 +36,13 @@ enum class GroupSizes : std::uint8_t {
 [[nodiscard]] std::string_view written(const Value& value);
 /// Reads a number of ranks, or `auto`, which is no value. Reports anything else.
 [[nodiscard]] std::optional<std::int64_t> cp_of(const Value& value, Diagnostics& diagnostics);
+/// What a policy calls `offload`.
+struct OffloadWords {
+  bool splits_tokens = true;  ///< `token-wise` is one of its words.
+  std::string_view automatic = "what pays, of long sequences";
+};
 /// Reads `none`, `auto`, `token-wise` or a ratio. Reports anything else.
-[[nodiscard]] OffloadRule offload_of(const Value& value, Diagnostics& diagnostics);
+[[nodiscard]] OffloadRule offload_of(const Value& value, const OffloadWords& words, Diagnostics& diagnostics);
 
 /// `chosen`: what `auto` is.
 template <class Options>
@@ -79,21 +84,15 @@ void add_order(KeyTable<Options>& keys) {
             "micro-batches are assigned in the order of their first sequences in the data, or longest first");
 }
 
+[[nodiscard]] KeyShape offload_shape(const OffloadWords& words);
+[[nodiscard]] std::string offload_meaning(const OffloadWords& words);
+
 template <class Options>
-void add_offload(KeyTable<Options>& keys) {
-  KeyShape ratio = shape_of(KeyShape::Kind::number);
-  ratio.range = Range{0, 1};
-  ratio.limits = range_text(*ratio.range);
-  keys.add(
-      {"offload",
-       either_shape({word_shape({"none", "auto", "token-wise"}), ratio}),
-       "none",
-       "the share of the activations of every micro-batch that goes to the host, but for two layers of a pass, which "
-       "stay; `auto`: what pays, of long sequences; `token-wise`: MEMO's split between host memory and recomputation",
-       {.mechanism = "offload", .off = "none"}},
-      [](const Value& value, Options& policy, Diagnostics& diagnostics) {
-        policy.offload = offload_of(value, diagnostics);
-      });
+void add_offload(KeyTable<Options>& keys, const OffloadWords& words = {}) {
+  keys.add({"offload", offload_shape(words), "none", offload_meaning(words), {.mechanism = "offload", .off = "none"}},
+           [words](const Value& value, Options& policy, Diagnostics& diagnostics) {
+             policy.offload = offload_of(value, words, diagnostics);
+           });
 }
 
 template <class Options>

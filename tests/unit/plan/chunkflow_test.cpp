@@ -42,5 +42,31 @@ TEST_CASE("chunkflow: the last chunks of a sequence keep their activations, and 
   CHECK(chunks_of(plan_of("chunkflow: {kept_chunks: 2, chunk_size: 20}", context, {200}), 0).size() == 10);
 }
 
+TEST_CASE("chunkflow: of each chunk that is kept, as much is offloaded as its forward pass hides",
+          "[plan][chunkflow]") {
+  // A pair of tokens takes 3.5 ms, two sevenths of it forward; the copies of a token take 0.1 s. The i-th chunk of 50
+  // tokens has 2,500 i pairs with the keys before it and 1,275 of its own: 3.775 s of the second's 5 are hidden.
+  PlanningContext context = small_pool(1);
+  context.context = 250;
+  context.host_tokens = 1'000'000;
+  context.work.per_token = 0;
+  context.work.per_area = 3.5e-3;
+  context.work.offload_per_token = 0.1;
+  const auto offloads = [&](const std::string& options) {
+    std::vector<double> shares;
+    const Plan plan = plan_of("chunkflow: {chunk_size: 50, " + options + "}", context, {200});
+    for (const MicroBatch& chunk : plan.micro_batches) shares.push_back(chunk.offload);
+    return shares;
+  };
+  CHECK(offloads("kept_chunks: 4, offload: auto") == std::vector<double>{0.255, 0.755, 1, 1});
+  CHECK(offloads("kept_chunks: 2, offload: auto") == std::vector<double>{0, 0, 1, 1});
+  CHECK(offloads("kept_chunks: 3, offload: 0.5") == std::vector<double>{0, 0.5, 0.5, 0.5});
+  CHECK(offloads("kept_chunks: 4") == std::vector<double>{0, 0, 0, 0});
+  context.layers = 2;  // which stay
+  CHECK(offloads("kept_chunks: 4, offload: auto") == std::vector<double>{0, 0, 0, 0});
+  CHECK(problems_of_entry("chunkflow: {offload: token-wise}").find("it must be none, auto or a ratio") !=
+        std::string::npos);
+}
+
 }  // namespace
 }  // namespace hdpsim
