@@ -37,6 +37,7 @@ std::string layout_text(const Relayout& layout, const RelayoutJob& job) {
   if (most > 0)
     parts.push_back(least == most ? fmt::format("others x {}", most) : fmt::format("others x {} to {}", least, most));
   if (!layout.suspended.empty()) parts.push_back(fmt::format("without {}", fmt::join(layout.suspended, ", ")));
+  if (!layout.is_exhaustive) parts.emplace_back("of those that were tried, the best");
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -204,6 +206,7 @@ std::string relayout_problem(const StudyPoint& point) {
   if (spec.model.moe) return "its layers have experts";
   if (layer_runs(spec.model).size() > 1) return "its layers are of several kinds";
   if (spec.mesh.tp > spec.cluster.devices_per_node) return "its tensor-parallel groups span nodes";
+  if (!std::has_single_bit(static_cast<std::uint64_t>(spec.mesh.tp))) return "its mesh.tp is no power of two";
   if (spec.mesh.pp > 1 && spec.pipeline.schedule != "1f1b") {
     return fmt::format("its schedule is {}, and not 1f1b", spec.pipeline.schedule);
   }

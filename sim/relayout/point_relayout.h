@@ -9,8 +9,8 @@
 
 namespace hdpsim {
 
-/// Why the pipelines of a point cannot be laid out anew; empty if they can. They have whole tensor-parallel groups in
-/// nodes, a dense model whose layers are alike, the schedule 1f1b, and each micro-batch on one rank.
+/// Why the pipelines of a point cannot be laid out anew; empty if they can. They have tensor-parallel groups of a power
+/// of two within nodes, a dense model whose layers are alike, the schedule 1f1b, and each micro-batch on one rank.
 [[nodiscard]] std::string relayout_problem(const StudyPoint& point);
 [[nodiscard]] std::string relayout_problem(const Plan& plan);
 

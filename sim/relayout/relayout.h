@@ -84,10 +84,10 @@ struct RelayoutJob {
 /// published code):
 ///
 /// * Every node with slow devices is divided into groups (divided_node()); devices left over are suspended.
-/// * If there are as many groups as before, pipelines keep their number of stages, otherwise each may have one less
-/// than
-///   the mean to one more than it and the groups left over. Pipelines without slow groups have equally many, but for
-///   one.
+/// * If there are as many groups as before, pipelines keep their number of stages. Otherwise each may have from one
+/// less
+///   than the mean to one more than the mean and the groups left over; those without slow groups have equally many, but
+///   for one.
 /// * The slow groups of a pipeline are its first stages, the slowest first. All ways to share them among the pipelines
 ///   are tried, but for those that differ in names only.
 /// * Layers are dealt to the stages of a pipeline, and micro-batches to pipelines, so that the maximum is the least
@@ -96,9 +96,11 @@ struct RelayoutJob {
 ///   how pipelines fill and drain.
 /// * Groups that are not slow stay in their pipeline where they can.
 ///
-/// Empty if no layout fits in memory. O(candidates x stages), at most `most_candidates`.
+/// Besides what is published, slow groups may be suspended, the slowest first: where one is so slow that a stage of one
+/// layer delays all. Empty if no layout fits in memory. O(slow groups x candidates x stages), at most `most_candidates`
+/// for each number of suspended groups.
 [[nodiscard]] std::optional<Relayout> relaid(const RelayoutJob& job, const DeviceSlowdowns& slow);
-inline constexpr std::int64_t most_candidates = 200'000;
+inline constexpr std::int64_t most_candidates = 20'000;
 
 /// The layout of the job's uniform mesh, as even as its layers are.
 [[nodiscard]] Relayout uniform_layout(const RelayoutJob& job);
