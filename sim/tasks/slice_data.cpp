@@ -1,0 +1,84 @@
+#include "sim/tasks/slice_data.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+
+namespace hdpsim {
+
+SliceData::SliceData(const TaskCase& of, const TaskWork& work) : case_(of), work_(work) {
+  for (const TaskModule& module : of.modules) {
+    const ModuleMemory& memory = memories_.emplace_back(module);
+    const auto bytes = [&](OperatorKind kind) { return static_cast<double>(memory.states(kind, 1).count()); };
+    state_bytes_.push_back({bytes(OperatorKind::layer), bytes(OperatorKind::head)});
+  }
+}
+
+double SliceData::state_bytes(const ParameterPlace& place) const {
+  return state_bytes_[place.module].at(place.kind == OperatorKind::layer ? 0 : 1);
+}
+
+const TaskNode& SliceData::node_of(std::size_t run) const {
+  const MetaOp& meta_op = work_.runs[run];
+  return case_.tasks[meta_op.task].nodes[meta_op.node];
+}
+
+std::int64_t SliceData::samples_of(const TaskSlice& slice) const {
+  return node_of(slice.run).batch * tp_of(slice.run) / slice.devices;
+}
+
+std::vector<ParameterPlace> SliceData::parameters_of(const TaskSlice& slice, std::size_t place) const {
+  const MetaOp& run = work_.runs[slice.run];
+  const auto shard = static_cast<std::int64_t>(place) % tp_of(slice.run);
+  std::vector<ParameterPlace> places;
+  for (std::int64_t i = 0; i < slice.operators; ++i) {
+    const std::int64_t layer = run.kind == OperatorKind::layer ? run.first + slice.first + i : 0;
+    places.push_back({node_of(slice.run).module, run.kind, layer, shard});
+  }
+  return places;
+}
+
+Bytes SliceData::kept(const TaskSlice& slice) const {
+  const OperatorKind kind = work_.runs[slice.run].kind;
+  return slice.operators * memory_of(slice.run).kept(kind, samples_of(slice), node_of(slice.run).tokens);
+}
+
+double SliceData::output_bytes(std::size_t run) const {
+  const TaskNode& node = node_of(run);
+  return static_cast<double>(node.batch) * memory_of(run).output_bytes(node.tokens);
+}
+
+double SliceData::output_share(const TaskSlice& slice) const {
+  return output_bytes(slice.run) * static_cast<double>(tp_of(slice.run)) / static_cast<double>(slice.devices);
+}
+
+void SliceData::append_messages(const TaskSlice& from, const TaskSlice& to, std::vector<TaskMessage>& messages) const {
+  const std::int64_t senders = tp_of(from.run);
+  const std::int64_t receivers = tp_of(to.run);
+  const std::int64_t parts_from = from.devices / senders;
+  const std::int64_t parts_to = to.devices / receivers;
+  const double part = output_bytes(from.run) / static_cast<double>(parts_from) / static_cast<double>(parts_to);
+  for (std::int64_t b = 0; b < parts_to; ++b) {
+    for (std::int64_t a = b * parts_from / parts_to; a < parts_from && a * parts_to < (b + 1) * parts_from; ++a) {
+      // In units of 1 / (parts_from x parts_to) of the samples.
+      const std::int64_t overlap =
+          std::min((a + 1) * parts_to, (b + 1) * parts_from) - std::max(a * parts_to, b * parts_from);
+      if (overlap <= 0) continue;
+      const auto first = from.placed.begin() + a * senders;
+      for (std::int64_t j = 0; j < receivers; ++j) {
+        const DeviceId receiver = to.placed[static_cast<std::size_t>(b * receivers + j)];
+        if (std::find(first, first + senders, receiver) != first + senders) continue;
+        messages.push_back({*(first + j % senders), receiver, part * static_cast<double>(overlap)});
+      }
+    }
+  }
+}
+
+std::vector<const TaskSlice*> SliceInputs::of(const TaskSlice& slice) const {
+  if (slice.first > 0) return {last_[slice.run]};
+  std::vector<const TaskSlice*> inputs;
+  for (const std::size_t run : work_.runs[slice.run].after) inputs.push_back(last_[run]);
+  return inputs;
+}
+
+}  // namespace hdpsim
