@@ -23,14 +23,21 @@ ScalingCurve::ScalingCurve(const std::vector<ScalingPoint>& measured) {
   HDPSIM_CHECK(!measured.empty(), "a curve without a point");
   for (const ScalingPoint& next : measured) {
     HDPSIM_CHECK(next.devices > 0 && next.seconds > 0, "{} devices take {} s", next.devices, next.seconds);
-    if (!points_.empty() && next.seconds >= points_.back().seconds) continue;
-    const auto gain_of_last = [this] {
-      return points_.size() > 1 ? gain(points_[points_.size() - 2], points_.back())
-                                : speed_of(points_.back()) / static_cast<double>(points_.back().devices);
-    };
-    while (!points_.empty() && gain(points_.back(), next) >= gain_of_last()) points_.pop_back();
-    points_.push_back(next);
+    if (points_.empty() || next.seconds < points_.back().seconds) points_.push_back(next);
   }
+}
+
+ScalingCurve ScalingCurve::envelope() const {
+  std::vector<ScalingPoint> kept;
+  const auto last_gain = [&kept] {
+    if (kept.size() > 1) return gain(kept[kept.size() - 2], kept.back());
+    return speed_of(kept.back()) / static_cast<double>(kept.back().devices);
+  };
+  for (const ScalingPoint& next : points_) {
+    while (!kept.empty() && gain(kept.back(), next) >= last_gain()) kept.pop_back();
+    kept.push_back(next);
+  }
+  return ScalingCurve(kept);
 }
 
 std::size_t ScalingCurve::point_from(double devices) const {

@@ -13,15 +13,17 @@ struct ScalingPoint {
 };
 
 /// The time of an operator over the devices that share it: a few numbers of devices are possible, and between them the
-/// speed (operators a second) is linear, as if the devices shared their time between two of them.
-///
-/// Of the points those are kept that lie on the upper concave envelope of the speed, from no device at speed 0 on, as
-/// long as it rises: whatever is below is never better than a mixture of its neighbours. Hence the marginal gain of a
-/// device falls, and no schedule is faster than a mean number of devices allows (Jensen's inequality).
+/// speed (operators a second) is linear, as if the devices shared their time between two of them. Points that are no
+/// faster than one with fewer devices are left out.
 class ScalingCurve {
  public:
   /// At least one point; positive devices, in rising order, and positive times (checked).
   explicit ScalingCurve(const std::vector<ScalingPoint>& measured);
+
+  /// The curve through the points on the upper concave envelope of the speed, from no device at speed 0 on. There the
+  /// gain of a device falls, so that no schedule is faster than its mean number of devices is on this curve (Jensen's
+  /// inequality).
+  [[nodiscard]] ScalingCurve envelope() const;
 
   /// By rising devices and falling time.
   [[nodiscard]] const std::vector<ScalingPoint>& points() const { return points_; }

@@ -27,6 +27,12 @@ std::int64_t SliceData::samples_of(const TaskSlice& slice) const {
   return node_of(slice.run).batch * tp_of(slice.run) / slice.devices;
 }
 
+double SliceData::summed_bytes(const ParameterPlace& place) const {
+  const TaskModule& module = case_.modules[place.module];
+  const std::int64_t bytes = module.recipe().gradient_bytes + module.model().element_bytes;
+  return static_cast<double>(memories_[place.module].parameters(place.kind) * bytes);
+}
+
 std::vector<ParameterPlace> SliceData::parameters_of(const TaskSlice& slice, std::size_t place) const {
   const MetaOp& run = work_.runs[slice.run];
   const auto shard = static_cast<std::int64_t>(place) % tp_of(slice.run);

@@ -44,6 +44,8 @@ class SliceData {
   [[nodiscard]] std::vector<ParameterPlace> parameters_of(const TaskSlice& slice, std::size_t place) const;
   /// Bytes of the states of an operator on a device that shares them with nobody.
   [[nodiscard]] double state_bytes(const ParameterPlace& place) const;
+  /// Bytes of an operator's gradients and parameters that a device sends in a step, if it shares them.
+  [[nodiscard]] double summed_bytes(const ParameterPlace& place) const;
   /// What a device keeps of a slice from forward to backward.
   [[nodiscard]] Bytes kept(const TaskSlice& slice) const;
   /// Bytes of the whole output of a run's operators.

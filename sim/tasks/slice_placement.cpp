@@ -15,7 +15,7 @@ namespace {
 struct Seat {
   DeviceId device;
   double data = 0;        ///< Bytes of what the slice reads.
-  double parameters = 0;  ///< Bytes of its states.
+  double parameters = 0;  ///< Bytes that it sends anyway to sum gradients of the slice's parameters.
   double free = 0;        ///< Bytes of memory, negative where there is no room.
 
   [[nodiscard]] double worth() const { return data + parameters; }
@@ -60,14 +60,33 @@ class Placer {
     std::fill(used_.begin(), used_.end(), true);
     std::fill(used_.begin() + first, used_.begin() + last, false);
     std::vector<TaskSlice*> order;
-    for (TaskSlice& slice : wave.slices) order.push_back(&slice);
+    for (TaskSlice& slice : wave.slices) {
+      const TaskSlice* before = placing_ == SlicePlacing::local ? stays_with(slice) : nullptr;
+      if (before != nullptr) {
+        take(slice, before->placed);
+      } else {
+        order.push_back(&slice);
+      }
+    }
     if (placing_ == SlicePlacing::local) {
       const auto rank = [this](const TaskSlice* slice) { return std::pair(-slice->devices, -read_by(*slice)); };
       std::stable_sort(order.begin(), order.end(),
                        [&](const TaskSlice* one, const TaskSlice* other) { return rank(one) < rank(other); });
     }
-    for (TaskSlice* slice : order) place_slice(*slice);
+    for (TaskSlice* slice : order) {
+      take(*slice, placing_ == SlicePlacing::local ? local_devices(*slice) : next_devices(slice->devices));
+    }
     for (const TaskSlice& slice : wave.slices) inputs_.add(slice);
+  }
+
+  // The slice before of the same run, if this one can stay on its devices.
+  [[nodiscard]] const TaskSlice* stays_with(const TaskSlice& slice) const {
+    if (slice.first == 0) return nullptr;
+    const TaskSlice* before = inputs_.of(slice).front();
+    const bool stays =
+        before->devices == slice.devices && std::none_of(before->placed.begin(), before->placed.end(),
+                                                         [&](DeviceId device) { return used_[device.index()]; });
+    return stays ? before : nullptr;
   }
 
   [[nodiscard]] double read_by(const TaskSlice& slice) const {
@@ -76,8 +95,8 @@ class Placer {
     return bytes;
   }
 
-  void place_slice(TaskSlice& slice) {
-    slice.placed = placing_ == SlicePlacing::local ? local_devices(slice) : next_devices(slice.devices);
+  void take(TaskSlice& slice, std::vector<DeviceId> devices) {
+    slice.placed = std::move(devices);
     HDPSIM_CHECK(std::ssize(slice.placed) == slice.devices, "{} of {} devices", slice.placed.size(), slice.devices);
     std::sort(slice.placed.begin(), slice.placed.end());
     const auto kept = static_cast<double>(data_.kept(slice).count());
@@ -104,8 +123,8 @@ class Placer {
     const auto room = static_cast<std::size_t>(slice.devices);
     const Island* best = nullptr;
     const auto value = [&](const Island& island) {
-      double worth = island.data;
-      for (std::size_t i = 0; i < room; ++i) worth += island.seats[i].worth();
+      double worth = 2 * island.data;  // it goes forward, and its gradient back
+      for (std::size_t i = 0; i < room; ++i) worth += island.seats[i].parameters;
       return std::tuple(island.seats[room - 1].free >= 0, worth, -std::ssize(island.seats));
     };
     for (const Island& island : islands) {
@@ -126,8 +145,8 @@ class Placer {
     std::vector<const Island*> order;
     for (const Island& island : islands) order.push_back(&island);
     const auto value = [](const Island& island) {
-      double worth = island.data;
-      for (const Seat& seat : island.seats) worth += seat.worth();
+      double worth = 2 * island.data;
+      for (const Seat& seat : island.seats) worth += seat.parameters;
       return std::pair(std::ssize(island.seats), worth);
     };
     std::stable_sort(order.begin(), order.end(),
@@ -170,7 +189,11 @@ class Placer {
     for (const ParameterPlace& place : parameters) {
       const auto first = there.lower_bound(place);  // of any shard
       const bool is_there = first != there.end() && has_same_layer(*first, place);
-      (is_there ? found.parameters : found.free) += (is_there ? 1 : -1) * data_.state_bytes(place);
+      if (is_there) {
+        found.parameters += data_.summed_bytes(place);
+      } else {
+        found.free -= data_.state_bytes(place);
+      }
     }
     return found;
   }

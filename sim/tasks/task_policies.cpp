@@ -165,7 +165,7 @@ double bound_of(const TaskWork& work) {
   double sum = 0;
   for (const std::vector<std::size_t>& level : levels_of(work.runs)) {
     std::vector<OperatorRun> costs;
-    for (const std::size_t run : level) costs.push_back(work.costs[run]);
+    for (const std::size_t run : level) costs.push_back({work.costs[run].operators, work.costs[run].curve.envelope()});
     sum += level_optimum(costs, work.devices).seconds;
   }
   return sum;

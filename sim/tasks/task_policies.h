@@ -21,7 +21,8 @@ namespace hdpsim {
 /// All tasks together, level by level: Spindle.
 [[nodiscard]] TaskPlan wave_plan(const TaskWork& work);
 
-/// The sum of the levels' optima (level_optimum()), which no plan that keeps levels apart beats.
+/// The sum of the levels' optima (level_optimum()) with the envelopes of their curves, which no plan that keeps levels
+/// apart beats.
 [[nodiscard]] double bound_of(const TaskWork& work);
 
 /// How slices get their devices.

@@ -55,19 +55,36 @@ class WaveMaker {
     std::vector<RunPart> parts;
     for (const std::size_t index : chosen) parts.push_back(rest_[index]);
     widen(parts);
-    double shortest = std::numeric_limits<double>::infinity();
-    for (const RunPart& part : parts) shortest = std::min(shortest, seconds(part));
     Wave wave;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      RunPart part = parts[i];
-      const auto fitting = static_cast<std::int64_t>(std::floor(shortest / each(part) + rounding));
-      part.operators = std::clamp<std::int64_t>(fitting, 1, part.operators);
-      rest_[chosen[i]].operators -= part.operators;
-      wave.seconds = std::max(wave.seconds, seconds(part));
-      wave.parts.push_back(part);
+    double use = 0;
+    for (const RunPart& part : parts) {
+      Wave other = ending_with(part, parts);
+      const double use_of_other = busy(other) / other.seconds;
+      if (use_of_other <= use * (1 + rounding)) continue;
+      wave = std::move(other);
+      use = use_of_other;
     }
+    for (std::size_t i = 0; i < parts.size(); ++i) rest_[chosen[i]].operators -= wave.parts[i].operators;
     std::erase_if(rest_, [](const RunPart& part) { return part.operators == 0; });
     return wave;
+  }
+
+  // As many operators of each part as fit into the time of one of them.
+  [[nodiscard]] Wave ending_with(const RunPart& last, std::vector<RunPart> parts) const {
+    Wave wave{std::move(parts), 0};
+    for (RunPart& part : wave.parts) {
+      const auto fitting = static_cast<std::int64_t>(std::floor(seconds(last) / each(part) + rounding));
+      part.operators = std::clamp<std::int64_t>(fitting, 1, part.operators);
+      wave.seconds = std::max(wave.seconds, seconds(part));
+    }
+    return wave;
+  }
+
+  // Of all devices together.
+  [[nodiscard]] double busy(const Wave& wave) const {
+    double sum = 0;
+    for (const RunPart& part : wave.parts) sum += seconds(part) * static_cast<double>(part.devices);
+    return sum;
   }
 
   /// What a choice of parts fills, and how long its parts have left.

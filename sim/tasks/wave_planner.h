@@ -18,7 +18,7 @@ struct OperatorRun {
 
 /// Devices of each run, of any fraction, with which all runs end together.
 struct LevelOptimum {
-  double seconds = 0;           ///< No schedule of the runs is shorter.
+  double seconds = 0;           ///< No schedule of the runs is shorter, if their curves are their envelopes.
   std::vector<double> devices;  ///< In the order of the runs; together at most those that there are.
 };
 
@@ -57,8 +57,9 @@ struct Wave {
 
 /// The parts as waves. A wave takes the parts, one of each run, that fill most of the devices, among as many those with
 /// most time left. Devices that are left widen a part to the next point of its curve, that with the longest time first.
-/// The shortest part then runs as a whole, and of the others as many operators as fit into its time, at least one.
-/// Hence there are at most as many waves as parts.
+/// The wave ends with one of its parts: with that for which the devices compute most of the time. Of longer parts as
+/// many operators run as fit, at least one; shorter ones run as a whole. Hence there are at most as many waves as
+/// parts.
 [[nodiscard]] std::vector<Wave> waves_of(const std::vector<OperatorRun>& runs, std::vector<RunPart> parts,
                                          std::int64_t devices);
 
