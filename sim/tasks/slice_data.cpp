@@ -55,27 +55,33 @@ double SliceData::output_bytes(std::size_t run) const {
 }
 
 double SliceData::output_share(const TaskSlice& slice) const {
-  return output_bytes(slice.run) * static_cast<double>(tp_of(slice.run)) / static_cast<double>(slice.devices);
+  return output_bytes(slice.run) / static_cast<double>(slice.devices);
 }
 
+namespace {
+
+// The common part of the a-th of `parts_a` and the b-th of `parts_b` equal parts of a whole, as a share of it.
+double common_part(std::int64_t a, std::int64_t parts_a, std::int64_t b, std::int64_t parts_b) {
+  const std::int64_t begin = std::max(a * parts_b, b * parts_a);
+  const std::int64_t end = std::min((a + 1) * parts_b, (b + 1) * parts_a);
+  return end <= begin ? 0 : static_cast<double>(end - begin) / static_cast<double>(parts_a * parts_b);
+}
+
+}  // namespace
+
 void SliceData::append_messages(const TaskSlice& from, const TaskSlice& to, std::vector<TaskMessage>& messages) const {
-  const std::int64_t senders = tp_of(from.run);
-  const std::int64_t receivers = tp_of(to.run);
-  const std::int64_t parts_from = from.devices / senders;
-  const std::int64_t parts_to = to.devices / receivers;
-  const double part = output_bytes(from.run) / static_cast<double>(parts_from) / static_cast<double>(parts_to);
-  for (std::int64_t b = 0; b < parts_to; ++b) {
-    for (std::int64_t a = b * parts_from / parts_to; a < parts_from && a * parts_to < (b + 1) * parts_from; ++a) {
-      // In units of 1 / (parts_from x parts_to) of the samples.
-      const std::int64_t overlap =
-          std::min((a + 1) * parts_to, (b + 1) * parts_from) - std::max(a * parts_to, b * parts_from);
-      if (overlap <= 0) continue;
-      const auto first = from.placed.begin() + a * senders;
-      for (std::int64_t j = 0; j < receivers; ++j) {
-        const DeviceId receiver = to.placed[static_cast<std::size_t>(b * receivers + j)];
-        if (std::find(first, first + senders, receiver) != first + senders) continue;
-        messages.push_back({*(first + j % senders), receiver, part * static_cast<double>(overlap)});
-      }
+  const std::int64_t tp_from = tp_of(from.run);
+  const std::int64_t tp_to = tp_of(to.run);
+  const double bytes = output_bytes(from.run);
+  for (std::int64_t receiver = 0; receiver < to.devices; ++receiver) {
+    const DeviceId at = to.placed[static_cast<std::size_t>(receiver)];
+    for (std::int64_t sender = 0; sender < from.devices; ++sender) {
+      const double samples =
+          common_part(sender / tp_from, from.devices / tp_from, receiver / tp_to, to.devices / tp_to);
+      if (samples == 0) continue;
+      const double tokens = common_part(sender % tp_from, tp_from, receiver % tp_to, tp_to);
+      const DeviceId with = from.placed[static_cast<std::size_t>(sender)];
+      if (tokens > 0 && with != at) messages.push_back({with, at, bytes * samples * tokens});
     }
   }
 }

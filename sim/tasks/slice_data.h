@@ -52,8 +52,9 @@ class SliceData {
   [[nodiscard]] double output_bytes(std::size_t run) const;
   /// What each device of a placed slice has of its output.
   [[nodiscard]] double output_share(const TaskSlice& slice) const;
-  /// The messages by which `to` gets the output of `from`, both placed. Data that a device has does not travel; each of
-  /// tp receivers gets its copy from a sender of its own, as far as there are so many.
+  /// The messages by which `to` gets the output of `from`, both placed. The tp devices of a replica hold, and get,
+  /// equal parts of its tokens (sequence parallelism; without it they gather these in their node). What a device has of
+  /// its part does not travel.
   void append_messages(const TaskSlice& from, const TaskSlice& to, std::vector<TaskMessage>& messages) const;
 
  private:

@@ -13,6 +13,8 @@ namespace {
 
 constexpr int bisections = 200;  // until the bounds are neighbours among doubles
 constexpr double rounding = 1e-9;
+// How much of the best use of devices an end must have: what is best depends on what is left behind it.
+constexpr double uses_kept[] = {1, 0.95, 0.8, 0.5};
 
 double devices_needed(const OperatorRun& run, double seconds) {
   const double speed = static_cast<double>(run.operators) / seconds;
@@ -37,8 +39,8 @@ double least_seconds(const std::vector<OperatorRun>& runs) {
 /// Makes the waves of a level.
 class WaveMaker {
  public:
-  WaveMaker(const std::vector<OperatorRun>& runs, std::vector<RunPart> parts, std::int64_t devices)
-      : runs_(runs), rest_(std::move(parts)), devices_(devices) {}
+  WaveMaker(const std::vector<OperatorRun>& runs, std::vector<RunPart> parts, std::int64_t devices, double use_kept)
+      : runs_(runs), rest_(std::move(parts)), devices_(devices), use_kept_(use_kept) {}
 
   std::vector<Wave> make() {
     std::vector<Wave> waves;
@@ -55,18 +57,23 @@ class WaveMaker {
     std::vector<RunPart> parts;
     for (const std::size_t index : chosen) parts.push_back(rest_[index]);
     widen(parts);
-    Wave wave;
-    double use = 0;
-    for (const RunPart& part : parts) {
-      Wave other = ending_with(part, parts);
-      const double use_of_other = busy(other) / other.seconds;
-      if (use_of_other <= use * (1 + rounding)) continue;
-      wave = std::move(other);
-      use = use_of_other;
-    }
+    const Wave wave = best_end(parts);
     for (std::size_t i = 0; i < parts.size(); ++i) rest_[chosen[i]].operators -= wave.parts[i].operators;
     std::erase_if(rest_, [](const RunPart& part) { return part.operators == 0; });
     return wave;
+  }
+
+  // Among the ends with which devices compute that much of the time that they do with the best one, the last.
+  [[nodiscard]] Wave best_end(const std::vector<RunPart>& parts) const {
+    std::vector<Wave> waves;
+    double most = 0;
+    for (const RunPart& part : parts) {
+      waves.push_back(ending_with(part, parts));
+      most = std::max(most, use(waves.back()));
+    }
+    std::erase_if(waves, [&](const Wave& wave) { return use(wave) < use_kept_ * most * (1 - rounding); });
+    return *std::max_element(waves.begin(), waves.end(),
+                             [](const Wave& one, const Wave& other) { return one.seconds < other.seconds; });
   }
 
   // As many operators of each part as fit into the time of one of them.
@@ -80,11 +87,11 @@ class WaveMaker {
     return wave;
   }
 
-  // Of all devices together.
-  [[nodiscard]] double busy(const Wave& wave) const {
-    double sum = 0;
-    for (const RunPart& part : wave.parts) sum += seconds(part) * static_cast<double>(part.devices);
-    return sum;
+  // Devices that compute in the mean.
+  [[nodiscard]] double use(const Wave& wave) const {
+    double busy = 0;
+    for (const RunPart& part : wave.parts) busy += seconds(part) * static_cast<double>(part.devices);
+    return busy / wave.seconds;
   }
 
   /// What a choice of parts fills, and how long its parts have left.
@@ -154,7 +161,28 @@ class WaveMaker {
   const std::vector<OperatorRun>& runs_;
   std::vector<RunPart> rest_;
   std::int64_t devices_;
+  double use_kept_;
 };
+
+// All operators of each run on the point nearest to its optimum.
+std::vector<RunPart> nearest_parts(const std::vector<OperatorRun>& runs, const LevelOptimum& optimum) {
+  std::vector<RunPart> parts;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    const std::vector<ScalingPoint>& points = runs[run].curve.points();
+    const double wanted = optimum.devices[run];
+    std::size_t nearest = runs[run].curve.point_from(wanted);
+    if (nearest > 0 && 2 * wanted < static_cast<double>(points[nearest - 1].devices + points[nearest].devices))
+      --nearest;
+    parts.push_back({run, points[nearest].devices, runs[run].operators});
+  }
+  return parts;
+}
+
+double seconds_together(const std::vector<Wave>& waves) {
+  double sum = 0;
+  for (const Wave& wave : waves) sum += wave.seconds;
+  return sum;
+}
 
 }  // namespace
 
@@ -197,18 +225,23 @@ std::vector<RunPart> rounded_parts(std::size_t run, const TwoPoints& points) {
   return parts;
 }
 
-std::vector<Wave> waves_of(const std::vector<OperatorRun>& runs, std::vector<RunPart> parts, std::int64_t devices) {
+std::vector<Wave> waves_of(const std::vector<OperatorRun>& runs, const std::vector<RunPart>& parts,
+                           std::int64_t devices) {
   for (const RunPart& part : parts) {
     HDPSIM_CHECK(part.devices <= devices && part.operators > 0, "{} operators on {} of {} devices", part.operators,
                  part.devices, devices);
   }
-  return WaveMaker(runs, std::move(parts), devices).make();
+  std::vector<Wave> best;
+  for (const double use_kept : uses_kept) {
+    std::vector<Wave> waves = WaveMaker(runs, parts, devices, use_kept).make();
+    const auto cost = [](const std::vector<Wave>& made) { return std::pair(seconds_together(made), made.size()); };
+    if (best.empty() || cost(waves) < cost(best)) best = std::move(waves);
+  }
+  return best;
 }
 
 double LevelPlan::seconds() const {
-  double sum = 0;
-  for (const Wave& wave : waves) sum += wave.seconds;
-  return sum;
+  return seconds_together(waves);
 }
 
 LevelPlan plan_level(const std::vector<OperatorRun>& runs, std::int64_t devices) {
@@ -219,7 +252,9 @@ LevelPlan plan_level(const std::vector<OperatorRun>& runs, std::int64_t devices)
     const std::vector<RunPart> rounded = rounded_parts(run, points);
     parts.insert(parts.end(), rounded.begin(), rounded.end());
   }
-  plan.waves = waves_of(runs, std::move(parts), devices);
+  plan.waves = waves_of(runs, parts, devices);
+  std::vector<Wave> simple = waves_of(runs, nearest_parts(runs, plan.optimum), devices);
+  if (seconds_together(simple) < plan.seconds()) plan.waves = std::move(simple);
   return plan;
 }
 

@@ -57,13 +57,14 @@ struct Wave {
 
 /// The parts as waves. A wave takes the parts, one of each run, that fill most of the devices, among as many those with
 /// most time left. Devices that are left widen a part to the next point of its curve, that with the longest time first.
-/// The wave ends with one of its parts: with that for which the devices compute most of the time. Of longer parts as
-/// many operators run as fit, at least one; shorter ones run as a whole. Hence there are at most as many waves as
-/// parts.
-[[nodiscard]] std::vector<Wave> waves_of(const std::vector<OperatorRun>& runs, std::vector<RunPart> parts,
+/// The wave ends with one of its parts. Of longer parts as many operators run as fit, at least one; shorter ones run as
+/// a whole. Hence there are at most as many waves as parts. The end is the last one with which devices compute as much
+/// of the time as with the best one, or a certain share of that: several shares are tried, and the shortest waves
+/// taken.
+[[nodiscard]] std::vector<Wave> waves_of(const std::vector<OperatorRun>& runs, const std::vector<RunPart>& parts,
                                          std::int64_t devices);
 
-/// All of it: the optimum, its two points, rounded, in waves.
+/// All of it: the optimum, its two points, rounded, in waves; or each run on the nearest point, where that is shorter.
 struct LevelPlan {
   LevelOptimum optimum;
   std::vector<Wave> waves;
