@@ -62,9 +62,11 @@ class CaseReader {
     if (!has_modules || !has_tasks) return read;
     for (const Value::Entry& entry : text_.tasks->entries) read_task(entry);
     const std::set<std::string> trained = trained_tasks();
+    std::vector<TaskModule> modules;
+    for (const Value::Entry& entry : text_.modules->entries) modules.push_back(read_module(entry));
     if (!diagnostics_.empty()) return read;
     std::erase_if(tasks_, [&](const TaskGraph& task) { return !trained.contains(task.name); });
-    read_used_modules(read);
+    take_used(std::move(modules), read);
     read.tasks = std::move(tasks_);
     return read;
   }
@@ -81,6 +83,12 @@ class CaseReader {
         !is_filled_map(*text.graph, graph, "write graph: {vision: {tokens: 257}}", diagnostics_)) {
       return;
     }
+    if (!text.batch) text.batch = text_.batch;
+    if (!text.batch) {
+      diagnostics_.error(entry.position, fmt::format("{} has no batch", what),
+                         "write batch: 64, here or for all tasks");
+      return;
+    }
     TaskGraph task{printable(entry.key), {}};
     std::vector<std::string> names;
     for (const Value::Entry& node : text.graph->entries) names.push_back(node.key);
@@ -95,7 +103,7 @@ class CaseReader {
   TaskNode read_node(const Value::Entry& entry, const TaskText& task, const std::vector<std::string>& names) {
     NodeText text;
     (void)task_node_keys().read(entry.value, text, diagnostics_, fmt::format("the node '{}'", entry.key));
-    TaskNode node{printable(entry.key), 0, text.batch.value_or(task.batch), text.tokens, {}};
+    TaskNode node{printable(entry.key), 0, text.batch.value_or(*task.batch), text.tokens, {}};
     const Value* stated = entry.value.find("module");
     const Value module = stated != nullptr ? *stated : Value::scalar(entry.key, entry.position);
     std::vector<std::string> modules;
@@ -134,14 +142,14 @@ class CaseReader {
   // ---- Modules
 
   // Those that tasks use, in the order of the file; nodes are numbered anew.
-  void read_used_modules(TaskCase& read) {
+  void take_used(std::vector<TaskModule> modules, TaskCase& read) {
     std::map<std::size_t, std::size_t> numbers;
     for (const TaskGraph& task : tasks_) {
       for (const TaskNode& node : task.nodes) numbers[node.module] = 0;
     }
     for (auto& [index, number] : numbers) {
       number = read.modules.size();
-      read.modules.push_back(read_module(text_.modules->entries[index]));
+      read.modules.push_back(std::move(modules[index]));
     }
     for (TaskGraph& task : tasks_) {
       for (TaskNode& node : task.nodes) node.module = numbers.at(node.module);

@@ -83,7 +83,7 @@ const KeyTable<NodeText>& task_node_keys() {
 const KeyTable<TaskText>& task_keys() {
   static const auto made = [] {
     KeyTable<TaskText> keys("the task");
-    keys.count("batch", counts, at(&TaskText::batch), "samples of a step", {.required = true});
+    keys.count("batch", counts, at(&TaskText::batch), "samples of a step", {.otherwise = "the file's"});
     keys.kept({"graph",
                dictionary_shape(map_shape(task_node_keys().texts())),
                "",
@@ -125,6 +125,8 @@ const KeyTable<TaskFileText>& task_file_table() {
     }
     keys.count("zero", {0, 1}, at(&TaskFileText::zero),
                "1: the devices that hold the same parameters share their optimizer (ZeRO)");
+    keys.count("batch", counts, at(&TaskFileText::batch), "samples of a step, of each task that states none",
+               {.otherwise = "each task states its own"});
     keys.kept({"modules",
                dictionary_shape(map_shape(task_module_keys().texts())),
                "",

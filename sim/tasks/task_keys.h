@@ -33,7 +33,7 @@ struct NodeText {
 
 /// An entry of `tasks`.
 struct TaskText {
-  std::int64_t batch = 0;
+  std::optional<std::int64_t> batch{};
   const Value* graph = nullptr;
 };
 
@@ -48,6 +48,7 @@ struct CaseText {
 struct TaskFileText {
   std::string name{};
   std::int64_t zero = 1;
+  std::optional<std::int64_t> batch{};
   const Value* modules = nullptr;
   const Value* tasks = nullptr;
   const Value* train = nullptr;

@@ -136,7 +136,7 @@ TaskStep TaskStepper::step(const TaskPlan& plan, const SliceSeconds& operator_se
     step.backward += slowest.backward;
     step.messages += slowest.messages;
   }
-  step.idle = 1 - busy / (step.passes() * static_cast<double>(data_.work().devices));
+  step.idle = std::max(0.0, 1 - busy / (step.passes() * static_cast<double>(data_.work().devices)));
   const ParameterGroups groups(data_, plan);
   step.gradients = groups.sum_seconds(links_);
   step.optimizer = groups.optimizer_seconds();
