@@ -18,14 +18,22 @@ void read_attention(const Value& value, ModuleText& module, Diagnostics& diagnos
   if (choice) module.is_causal = *choice == 1;
 }
 
-KeyText section(const std::string& name) {
+const KeyText& section(const std::string& name) {
   const auto& all = study_sections();
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.text.name == name; });
   HDPSIM_CHECK(found != all.end(), "a study has no section '{}'", name);
-  KeyText text = found->text;
+  return found->text;
+}
+
+// A section that is a study's: its keys are told there, and read with the study of each module.
+KeyText shared(const std::string& name) {
+  KeyText text = section(name);
   text.notes.see = {};
   text.notes.mechanism = {};
-  text.notes.off = {};
+  if (text.shape.kind != KeyShape::Kind::map) return text;
+  text.shape = map_shape({});
+  text.shape.open = true;
+  text.sentence = "as `" + name + "` of a study";
   return text;
 }
 
@@ -34,7 +42,8 @@ KeyText section(const std::string& name) {
 const KeyTable<ModuleText>& task_module_keys() {
   static const auto made = [] {
     KeyTable<ModuleText> keys("the module");
-    KeyShape model = section("model").shape;
+    KeyShape model = map_shape({});
+    model.open = true;
     keys.kept({"model",
                model,
                "",
@@ -121,7 +130,7 @@ const KeyTable<TaskFileText>& task_file_table() {
     KeyTable<TaskFileText> keys("the file of tasks");
     keys.text("name", at(&TaskFileText::name), "for titles", {.required = true});
     for (const std::string& name : shared_sections()) {
-      keys.add(section(name), [](const Value&, TaskFileText&, Diagnostics&) {});  // read with each module
+      keys.add(shared(name), [](const Value&, TaskFileText&, Diagnostics&) {});  // read with each module
     }
     keys.count("zero", {0, 1}, at(&TaskFileText::zero),
                "1: the devices that hold the same parameters share their optimizer (ZeRO)");
