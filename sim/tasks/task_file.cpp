@@ -45,6 +45,16 @@ class ModuleStudies {
   std::map<std::string, std::shared_ptr<const Study>> known_;
 };
 
+// What a study may ask of training that steps of tasks do not have.
+std::vector<std::string> missing_in(const Recipe& recipe) {
+  std::vector<std::string> missing;
+  if (recipe.optimizer == Optimizer::muon) missing.emplace_back("optimizer: muon");
+  if (recipe.host.optimizer > 0) missing.emplace_back("states in host memory");
+  if (recipe.lora.is_on()) missing.emplace_back("adapters");
+  if (recipe.whole_parameters) missing.emplace_back("whole_parameters");
+  return missing;
+}
+
 /// Reads one case.
 class CaseReader {
  public:
@@ -179,6 +189,11 @@ class CaseReader {
       diagnostics_.unsupported(entry.position, fmt::format("the layers of '{}' differ, or have experts", entry.key),
                                "modules are dense models whose layers are alike");
     }
+    const Value* training = root_.find("training");
+    for (const std::string& missing : missing_in(module.recipe())) {
+      diagnostics_.unsupported(training != nullptr ? training->position : root_.position,
+                               fmt::format("tasks cannot be trained with {} yet", missing));
+    }
     return module;
   }
 
@@ -192,6 +207,10 @@ class CaseReader {
     if (*text.width % *text.heads != 0) {
       diagnostics_.error(entry.value.find("heads")->position,
                          fmt::format("{} heads do not divide the width {}", *text.heads, *text.width));
+    }
+    if (*text.heads % text.tp != 0) {
+      diagnostics_.error(entry.value.find("tp")->position,
+                         fmt::format("tp is {}, which does not divide the {} heads", text.tp, *text.heads));
     }
     Value model = Value::map(entry.position);
     model.set("preset", Value::scalar("gpt-1.7b", entry.position));

@@ -34,6 +34,7 @@ KeyText shared(const std::string& name) {
   text.shape = map_shape({});
   text.shape.open = true;
   text.sentence = "as `" + name + "` of a study";
+  if (name == "training") text.sentence += "; gradients are summed behind the last pass, whatever overlaps there";
   return text;
 }
 

@@ -85,6 +85,9 @@ TEST_CASE("a module is told what it lacks, at its place", "[tasks]") {
         Problems{"6:3: the layers of 'vision' differ, or have experts"});
   CHECK(problems_with("{layers: 4, width: 512, heads: 8}", "{model: {preset: llama-7b}, layers: 3}") ==
         Problems{"6:3: the module 'vision' has both a model and sizes"});
+  CHECK(problems_with("heads: 8}", "heads: 8, tp: 3}") == Problems{"6:49: tp is 3, which does not divide the 8 heads"});
+  CHECK(problems_with("batch: 16", "training: {optimizer: muon}\nbatch: 16") ==
+        Problems{"4:11: tasks cannot be trained with optimizer: muon yet"});  // told once, though modules are three
   const Problems unknown = problems_with("gpus: 16", "gpu: 16");
   REQUIRE(unknown.size() == 1);  // though three modules are read with the cluster
   CHECK_THAT(unknown[0], Catch::Contains("gpu"));
