@@ -12,6 +12,7 @@ void add_commands(Command app, Session& session) {
   add_import_plan_command(app, session);
   add_explain_command(app, session);
   add_decide_command(app, session);
+  add_tasks_command(app, session);
   add_explore_command(app, session);
   add_check_command(app, session);
   add_keys_command(app, session);

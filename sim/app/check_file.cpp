@@ -21,6 +21,7 @@
 #include "sim/plan/scheduler_output.h"
 #include "sim/profile/profile_file.h"
 #include "sim/study/study.h"
+#include "sim/tasks/task_file.h"
 #include "sim/trace/description.h"
 #include "sim/trace/trace_file.h"
 #include "sim/validate/validation_study.h"
@@ -52,6 +53,12 @@ std::string check_prices(const std::string& path) {
   std::vector<std::string> names;
   for (const auto& [name, price] : load_prices(path).hardware) names.push_back(name);
   return fmt::format("prices of {}", joined(names, ", "));
+}
+
+std::string check_tasks(const std::string& path, Catalog& catalog) {
+  const TaskFile file = load_task_file(path, {}, catalog);
+  return fmt::format("tasks in {} case{}, {} in the first", file.cases.size(), file.cases.size() == 1 ? "" : "s",
+                     file.cases.front().tasks.size());
 }
 
 // What its steps leave to a study or to options is no problem of the file.
@@ -181,6 +188,8 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
       return {check_samples(path), {}};
     case FileKind::prices:
       return {check_prices(path), {}};
+    case FileKind::tasks:
+      return {check_tasks(path, catalog), {}};
     case FileKind::lengths:
       break;
   }
@@ -190,8 +199,8 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
 }  // namespace
 
 const std::vector<std::string>& file_kind_names() {
-  static const std::vector<std::string> names = {"study",   "plan",       "cluster",   "model",   "profile",
-                                                 "lengths", "validation", "scheduler", "samples", "prices"};
+  static const std::vector<std::string> names = {"study",      "plan",      "cluster", "model",  "profile", "lengths",
+                                                 "validation", "scheduler", "samples", "prices", "tasks"};
   return names;
 }
 
@@ -203,6 +212,7 @@ std::optional<FileKind> kind_of_file(const std::string& path, const Value& docum
   }
   if (holds_scheduler_step(document) && document.find("schedule") == nullptr) return FileKind::scheduler;
   if (has_any(document, {"columns", "rows"})) return FileKind::validation;
+  if (has_any(document, {"modules", "tasks"})) return FileKind::tasks;
   if (has_any(document, {"plans", "data", "mesh", "sweep"})) return FileKind::study;
   if (has_any(document, {"model_type", "architectures", "hidden_size", "n_embd", "d_model"})) return FileKind::model;
   if (has_any(document, {"node", "tiers", "preset"})) return FileKind::cluster;

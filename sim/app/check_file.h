@@ -10,7 +10,7 @@
 namespace hdpsim::app {
 
 /// Every kind of file that the user can hand in.
-enum class FileKind { study, plan, cluster, model, profile, lengths, validation, scheduler, samples, prices };
+enum class FileKind { study, plan, cluster, model, profile, lengths, validation, scheduler, samples, prices, tasks };
 
 /// The names of the kinds in the order of FileKind: "study", "plan", ...
 [[nodiscard]] const std::vector<std::string>& file_kind_names();

@@ -8,6 +8,7 @@
 #include "sim/replay/window_table.h"
 #include "sim/results/figure_page.h"
 #include "sim/results/result_files.h"
+#include "sim/tasks/task_figures.h"
 #include "sim/tune/tune_figures.h"
 #include "sim/validate/validation_figures.h"
 
@@ -20,10 +21,10 @@ struct ColumnsOptions {
 };
 
 int print_columns(const ColumnsOptions& options, const Session& /*session*/) {
-  const std::vector<FigureSection> sections = {
-      study_figures(),      replay_figures(),    production_figures(), tuning_figures(),
-      decision_figures(),   execution_figures(), comparison_figures(), result_comparison_figures(),
-      validation_figures(), fit_figures(),       drift_figures()};
+  const std::vector<FigureSection> sections = {study_figures(),      replay_figures(),     production_figures(),
+                                               tuning_figures(),     decision_figures(),   task_figures(),
+                                               execution_figures(),  comparison_figures(), result_comparison_figures(),
+                                               validation_figures(), fit_figures(),        drift_figures()};
   if (options.format == "schema") {
     print_bytes(result_schema());
   } else if (options.format == "markdown") {

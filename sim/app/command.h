@@ -47,6 +47,7 @@ void add_execute_command(Command app, Session& session);
 void add_compare_command(Command app, Session& session);
 void add_cluster_command(Command app, Session& session);
 void add_decide_command(Command app, Session& session);
+void add_tasks_command(Command app, Session& session);
 void add_explain_command(Command app, Session& session);
 void add_keys_command(Command app, Session& session);
 void add_columns_command(Command app, Session& session);

@@ -11,6 +11,7 @@
 #include "sim/decide/prices.h"
 #include "sim/document/key_schema.h"
 #include "sim/profile/profile_file.h"
+#include "sim/tasks/task_file.h"
 #include "sim/validate/validation_set.h"
 
 namespace hdpsim::app {
@@ -51,7 +52,7 @@ struct Reference {
 };
 
 const Reference& reference_of(KeyedFile file) {
-  static const std::array<Reference, 5> all = {{
+  static const std::array<Reference, 6> all = {{
       {"study", "Keys of a study",
        "Written by `hdpsim keys --format markdown` from the declarations that the reader uses; "
        "[README.md](README.md) says more\nof some. Below `plans` stand the policies with their options, at the end the "
@@ -71,6 +72,11 @@ const Reference& reference_of(KeyedFile file) {
       {"prices", "Keys of a file of prices",
        "Written by `hdpsim keys --of prices --format markdown` from the declarations that the reader uses.",
        "Prices for hdpsim decide", [] { return price_keys(); }},
+      {"tasks", "Keys of a file of tasks",
+       "Written by `hdpsim keys --of tasks --format markdown` from the declarations that the reader uses. `*` stands "
+       "for a "
+       "name that\nthe file chooses.",
+       "Tasks for hdpsim tasks", [] { return task_file_keys(); }},
   }};
   return all.at(static_cast<std::size_t>(file));
 }
@@ -107,8 +113,8 @@ std::string evidence_glossary() {
 const std::vector<std::string>& keyed_file_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const KeyedFile file :
-         {KeyedFile::study, KeyedFile::cluster, KeyedFile::validation, KeyedFile::profile, KeyedFile::prices}) {
+    for (const KeyedFile file : {KeyedFile::study, KeyedFile::cluster, KeyedFile::validation, KeyedFile::profile,
+                                 KeyedFile::prices, KeyedFile::tasks}) {
       all.emplace_back(reference_of(file).name);
     }
     return all;
@@ -121,6 +127,7 @@ std::vector<StudyKey> keys_of(KeyedFile file) {
   static const std::vector<KeyText> of_profile = profile_keys();
   if (file == KeyedFile::profile) return collected(of_profile);
   if (file == KeyedFile::prices) return collected(price_keys());
+  if (file == KeyedFile::tasks) return collected(task_file_keys());
   return collected(file == KeyedFile::cluster ? cluster_keys() : validation_keys());
 }
 

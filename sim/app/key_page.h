@@ -10,7 +10,7 @@
 namespace hdpsim::app {
 
 /// The files whose keys are declared.
-enum class KeyedFile : std::uint8_t { study, cluster, validation, profile, prices };
+enum class KeyedFile : std::uint8_t { study, cluster, validation, profile, prices, tasks };
 /// Their names, in the order of the enumeration: `study`, `cluster`, ...
 [[nodiscard]] const std::vector<std::string>& keyed_file_names();
 

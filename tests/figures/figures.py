@@ -28,6 +28,7 @@ BYTESCALE = ("configs/validation/README.md", "# Speed-ups of ByteScale")
 EXAMPLES = ("configs/studies/README.md", "## Examples")
 TUNE = ("configs/studies/README.md", "## Tune")
 REPLAY = ("configs/studies/README.md", "## Replay")
+TASKS = ("configs/studies/README.md", "## Tasks that share modules")
 PRODUCTION = ("configs/studies/README.md", "## Production runs")
 CUTS = ("configs/studies/README.md", "Step times of `static` in `tiny.yaml`")
 
@@ -279,6 +280,53 @@ def malleus():
         lost = run["hours_spent"]["stragglers"] + run["hours_spent"]["answers"]
         yield PRODUCTION, f"| `{answer}` | {{}}k | {{}} % |", \
             [f"{run['tokens_per_gpu_hour'] / 1000:.0f}", f"{100 * lost / run['hours']:.1f}"]
+
+
+def tasks_of(arguments):
+    """The cases that `hdpsim tasks` compares, each with its rows by policy."""
+    cases = json.loads(hdpsim(f"tasks configs/tasks/{arguments} --format json"))["cases"]
+    return [(case["case"], {row["policy"]: row for row in case["rows"]}) for case in cases]
+
+
+def tasks():
+    clip = [rows for _, rows in tasks_of("clip.yaml")]
+    for policy in clip[0]:
+        yield TASKS, f"| `{policy}` | {{}} ms | {{}} ms | {{}} ms |", [digits(1e3 * rows[policy]["step_s"]) for rows in clip]
+    yield TASKS, "With 64 samples `spindle` is {} times as fast as `sequential`, with 1,024 {} times, and it needs {} GB a GPU there,", \
+        [f"{clip[0]['spindle']['speedup']:.2f}", f"{clip[2]['spindle']['speedup']:.2f}", digits(clip[2]["spindle"]["memory_gb"])]
+    yield from published_tasks()
+
+
+def published_tasks():
+    titles = {"clip": "CLIP, {} tasks", "ofasys": "OFASys, {} tasks", "qwen-val": "QWen-VAL, 3 tasks"}
+    found, rows = [], {}
+    for job, title in titles.items():
+        cases = tasks_of(f"spindle-{job}.yaml")
+        found += cases
+        for label, policies in cases:
+            rows.setdefault(title.format(label.split()[0]), []).append(policies["spindle"])
+    for title, cells in rows.items():
+        three = f"| {title} | {{}} ({{}}) | {{}} ({{}}) | {{}} ({{}}) | |"
+        two = f"| {title} | | | {{}} ({{}}) | {{}} ({{}}) |"
+        yield TASKS, three if len(cells) == 3 else two, \
+            [f"{value:.2f}" for cell in cells for value in (cell["speedup"], cell["published"])]
+    spindle = [policies["spindle"] for _, policies in found]
+    errors = [abs(row["speedup"] / row["published"] - 1) for row in spindle]
+    yield TASKS, "The median error is {} %, the worst {} %.", [percent(statistics.median(errors)), percent(max(errors))]
+    best = [max(policies[policy]["speedup"] for _, policies in found) for policy in ("optimus", "distmm")]
+    yield TASKS, "`optimus` reaches {} (published at most 1.44), as fast as waves on OFASys, and `distmm` {} (1.20).", [f"{value:.2f}" for value in best]
+    bound = [row["over_bound"] for row in spindle]
+    yield TASKS, "Waves take {} to {} times the bound", [f"{min(bound):.2f}", f"{max(bound):.2f}"]
+    sent = [max(policies[policy]["message_share"] for _, policies in found) for policy in ("spindle", "spindle-consecutive")]
+    yield TASKS, "Local placement sends for up to {} % of a step (published 6 %), consecutive placement for up to {} %", \
+        [percent(share) for share in sent]
+    slow = tasks_of("spindle-clip.yaml --set 'cluster.node.nics={count: 2, bandwidth: 200 Gbit/s}'")
+    several = [policies["spindle"] for label, policies in slow if not label.endswith(" 8")]
+    gradients = [row["gradient_share"] for row in several]
+    speedups = [row["speedup"] for row in several]
+    yield TASKS, "These take up to {} % of a step", [percent(max(row["gradient_share"] for row in spindle))]
+    yield TASKS, "gradients would take {} to {} % of the steps of CLIP on 16 and 32 GPUs, and speed-ups there would be {} to {}.", \
+        [percent(min(gradients)), percent(max(gradients)), f"{min(speedups):.2f}", f"{max(speedups):.2f}"]
 
 
 def replay():
@@ -659,7 +707,7 @@ def rows_without_a_command(page, start):
 
 def main():
     write = sys.argv[3:] == ["--write"]
-    statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, production, malleus, replay, tune,
+    statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, production, malleus, tasks, replay, tune,
                                             nic_bandwidth, sharing, cuts, arena, offload_or_recompute, memo, scaling, context_length, hybrids,
                                             sparse_attention, deepseek_v3, attention_servers, moe, ablation,
                                             loading)

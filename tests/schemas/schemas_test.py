@@ -112,7 +112,8 @@ def check_shipped_files():
     count = 0
     for name, folders in {"study.schema.json": ["configs/studies"], "profile.schema.json": ["calib/profiles"],
                           "cluster.schema.json": ["configs/clusters", "configs/clusters/examples"],
-                          "validation.schema.json": ["configs/validation"]}.items():
+                          "validation.schema.json": ["configs/validation"],
+                          "tasks.schema.json": ["configs/tasks"]}.items():
         for folder in folders:
             for path in sorted((source / folder).glob("*.yaml")):
                 check(name, str(path.relative_to(source)), load(path))
@@ -167,7 +168,7 @@ def check_keys():
 
 def check_declarations():
     printed = {f"{name}.schema.json": ["keys", "--of", name] for name in ("study", "cluster", "validation", "profile",
-                                                                             "prices")}
+                                                                             "prices", "tasks")}
     printed["result.schema.json"] = ["columns"]
     for name, command in printed.items():
         declared = subprocess.run([hdpsim, *command, "--format", "schema"], capture_output=True, text=True, check=True)

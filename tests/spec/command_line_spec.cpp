@@ -84,7 +84,7 @@ TEST_CASE("a machine that refuses ends with 3 and leaves nothing half-written", 
 TEST_CASE("check accepts every shipped input file", "[cli]") {
   const Workplace here;
   for (const char* folder : {"configs/clusters", "configs/clusters/examples", "configs/models", "configs/studies",
-                             "calib/profiles", "traces"}) {
+                             "configs/tasks", "calib/profiles", "traces"}) {
     for (const std::string& name : files_in(here.folder() / folder)) {
       const auto is_one = [&name](std::string_view ending) { return name.ends_with(ending); };
       constexpr std::array<std::string_view, 5> others = {".md", ".xml", ".py", ".ipynb", ".sh"};

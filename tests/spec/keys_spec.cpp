@@ -7,7 +7,8 @@ namespace {
 TEST_CASE("the reference page of keys is what their declarations say", "[keys]") {
   const Workplace here;
   for (const auto& [file, folder] :
-       {std::pair("study", "studies"), std::pair("cluster", "clusters"), std::pair("validation", "validation")}) {
+       {std::pair("study", "studies"), std::pair("cluster", "clusters"), std::pair("validation", "validation"),
+        std::pair("tasks", "tasks")}) {
     const std::string page = here.hdpsim(std::string("keys --format markdown --of ") + file).out;
     CHECK(page == golden(std::string("../../configs/") + folder + "/KEYS.md", page));
   }
