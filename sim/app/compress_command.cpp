@@ -26,12 +26,12 @@ struct CompressOptions {
 
 // Those that the authors of LSH-MoE compare.
 const std::vector<std::int64_t> usual_hashes = {2, 4, 6, 8, 10};
-const std::vector<double> usual_similarity = {0.5, 0.8, 0.9, 0.95, 0.99};
+const std::vector<double> usual_similarity = {0.5, 0.9, 0.99, 0.999};
 constexpr std::int64_t most_width = 1 << 20;
 
 /// Vectors with so many hashes.
-struct Row {
-  std::optional<double> similarity;  ///< Of drawn vectors.
+struct MeasuredRate {
+  std::optional<double> similarity = {};  ///< Of drawn vectors.
   std::int64_t hashes = 0;
   std::int64_t columns = 0;
   std::int64_t tokens = 0;
@@ -45,7 +45,7 @@ double squares(const TokenVectors& vectors) {
   return std::inner_product(vectors.values.begin(), vectors.values.end(), vectors.values.begin(), 0.0);
 }
 
-Row measured(const TokenVectors& tokens, std::int64_t hashes, std::int64_t columns) {
+MeasuredRate measured(const TokenVectors& tokens, std::int64_t hashes, std::int64_t columns) {
   const CrossPolytopeHashes own(tokens.width, hashes, columns);
   const auto begin = std::chrono::steady_clock::now();
   const TokenClusters clusters = clusters_of(tokens, own);
@@ -67,7 +67,7 @@ std::int64_t columns_of(const CompressOptions& options, std::int64_t width) {
 }
 
 void add_rows(const CompressOptions& options, const TokenVectors& tokens, std::optional<double> similarity,
-              std::vector<Row>& rows) {
+              std::vector<MeasuredRate>& rows) {
   const std::vector<std::int64_t> numbers =
       options.hashes == 0 ? usual_hashes : std::vector<std::int64_t>{options.hashes};
   for (const std::int64_t hashes : numbers) {
@@ -76,8 +76,8 @@ void add_rows(const CompressOptions& options, const TokenVectors& tokens, std::o
   }
 }
 
-std::vector<Row> rows_of(const CompressOptions& options) {
-  std::vector<Row> rows;
+std::vector<MeasuredRate> rows_of(const CompressOptions& options) {
+  std::vector<MeasuredRate> rows;
   if (!options.vectors.empty()) {
     Diagnostics diagnostics;
     const auto tokens = load_token_vectors(options.vectors, diagnostics);
@@ -92,9 +92,9 @@ std::vector<Row> rows_of(const CompressOptions& options) {
   return rows;
 }
 
-std::string table_of(const std::vector<Row>& rows) {
+std::string table_of(const std::vector<MeasuredRate>& rows) {
   std::string text = "similarity  hashes  columns  tokens  clusters   rate  difference  hash, us a token\n";
-  for (const Row& row : rows) {
+  for (const MeasuredRate& row : rows) {
     text += fmt::format("{:>10}  {:>6}  {:>7}  {:>6}  {:>8}  {:>5.3f}  {:>10.3f}  {:>16.1f}\n",
                         row.similarity ? fmt::format("{}", *row.similarity) : "-", row.hashes, row.columns, row.tokens,
                         row.clusters, row.rate, row.left, row.hash_s * 1e6);
@@ -104,9 +104,9 @@ std::string table_of(const std::vector<Row>& rows) {
          "their\ncluster, by their own length. Times are of one core of this machine, and of no study.\n";
 }
 
-std::string csv_of(const std::vector<Row>& rows) {
+std::string csv_of(const std::vector<MeasuredRate>& rows) {
   std::string text = "similarity,hashes,columns,tokens,clusters,rate,difference,hash_s\n";
-  for (const Row& row : rows) {
+  for (const MeasuredRate& row : rows) {
     text += fmt::format("{},{},{},{},{},{},{},{}\n", row.similarity ? fmt::format("{}", *row.similarity) : "",
                         row.hashes, row.columns, row.tokens, row.clusters, row.rate, row.left, row.hash_s);
   }
@@ -114,9 +114,9 @@ std::string csv_of(const std::vector<Row>& rows) {
 }
 
 // All values are numbers, so that no text needs marks.
-std::string json_of(const std::vector<Row>& rows) {
+std::string json_of(const std::vector<MeasuredRate>& rows) {
   std::string text;
-  for (const Row& row : rows) {
+  for (const MeasuredRate& row : rows) {
     text += fmt::format(
         "{}\n    {{{}\"hashes\": {}, \"columns\": {}, \"tokens\": {}, \"clusters\": {}, \"rate\": {}, "
         "\"difference\": {}, \"hash_s\": {}}}",
@@ -127,7 +127,7 @@ std::string json_of(const std::vector<Row>& rows) {
 }
 
 int run_compress(const CompressOptions& options, const Session& /*session*/) {
-  const std::vector<Row> rows = rows_of(options);
+  const std::vector<MeasuredRate> rows = rows_of(options);
   switch (options.format) {
     case Format::table:
       print(table_of(rows), options.format);
@@ -149,8 +149,8 @@ void add_compress_command(Command app, Session& session) {
       "compress", "Hash vectors as LSH-MoE does, and measure the rate for moe.compression of a study");
   CompressOptions& options = add_command(command, session, run_compress);
   const Option similarity = command.add_option("--similarity", options.similarity,
-                                               "Cosines between the vectors that are drawn (default: 0.5,0.8,0.9,0.95,"
-                                               "0.99)");
+                                               "Cosines between the vectors that are drawn (default: 0.5,0.9,0.99,"
+                                               "0.999)");
   similarity.separated_by(',').within(0.0, 1.0).type_name("S,...");
   command.add_option("--vectors", options.vectors, "Vectors of a file instead: a list of lists of numbers")
       .type_name("FILE")

@@ -27,6 +27,7 @@ class Kernels {
     if (copies_ > 0) work_.gemms.push_back({copies_, components, copy_width(model)});
     work_.add({Bytes(copies_ * components * model.element_bytes), 1});
     work_.add({Bytes(copies_ * sort_bytes), sort_passes});
+    work_.in_loops += sort_passes - 1;  // one operation of the framework
   }
 
   void pass(std::int64_t of_copies, std::int64_t of_clusters) {

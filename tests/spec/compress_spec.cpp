@@ -37,8 +37,9 @@ plans: [static]
 TEST_CASE("the rate of vectors of a file is printed, and a wrong file is refused with its place", "[compress]") {
   const Workplace here;
   here.write("vectors.json", "[[1, 2], [2, 4], [-1, -2]]");
+  // Two clusters. The mean of the first two is (1.5, 3), from which both differ by (0.5, 1): sqrt(2.5 / 30) = 0.289.
   CHECK_THAT(here.hdpsim("compress --vectors vectors.json --hashes 6").out,
-             Catch::Contains("         -       6        2       3         2  0.667       0.000 "));
+             Catch::Contains("         -       6        2       3         2  0.667       0.289 "));
   CHECK(here.hdpsim("compress --vectors vectors.json --hashes 1 --format csv").out.find("\n,1,2,3,2,0.66") !=
         std::string::npos);
   here.write("wrong.json", "[[1, 2], [2]]");

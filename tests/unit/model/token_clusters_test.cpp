@@ -85,7 +85,7 @@ TEST_CASE("more hashes make more clusters, and tokens that are more alike fewer"
     CHECK(before > rate(drawn(similarity), 1));
   }
   double before = 1;
-  for (const double similarity : {0.5, 0.9, 0.97, 0.995, 1.0}) {
+  for (const double similarity : {0.8, 0.9, 0.97, 0.995, 1.0}) {
     const double now = rate(drawn(similarity), 6);
     CHECK(now < before);
     before = now;
@@ -153,7 +153,7 @@ TEST_CASE("vectors are read from a file, and each that is wrong is reported", "[
   Diagnostics none;
   CHECK(load_token_vectors(path, none)->values == std::vector<double>{1, 2.5, -3, 0});
   CHECK(problems("[[1, 2], [3], [4, x]]") ==
-        "1:10: a vector must be a list of 2 numbers, as the first one is\n1:19: 'x' is no number\n");
+        "1:10: a vector must be a list of 2 numbers, as the first one is\n1:19: \"x\" is not a number\n");
   CHECK(problems("{a: 1}") == "1:1: the vectors must be a list of lists of numbers\n");
 }
 

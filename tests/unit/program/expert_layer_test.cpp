@@ -113,6 +113,8 @@ TEST_CASE("with compression means of clusters travel and are computed, between w
   CHECK(flops_of(hashed.gemms.at(0)).count() == 2.0 * 3 * 16 * 64 * 200);
   // The components of 3 turned copies, 8 passes of a sort over keys and places of 8 bytes, and copies three times.
   CHECK(hashed.traffic() == Bytes(200 * 3 * 16 * 2 + 200 * 8 * 2 * 16 + (3 * 200 + 2 * 50) * 128));
+  // The host issues the product, the choice of components, the sort, means and differences.
+  CHECK(hashed.host_calls() == HostCalls{.kernels = 5, .in_loops = 7});
   CHECK(traffic(steps.at(4)) == Bytes((2 * 200 + 50) * 128));
   CHECK(traffic(back.at(1)) == Bytes((200 + 50) * 128));
   CHECK(traffic(back.at(3)) == Bytes((2 * 200 + 2 * 50) * 128));
