@@ -153,10 +153,7 @@ const KeyTable<ExpertReading>& expert_table() {
                either_shape({word_shape({"none"}), map_shape(compression_keys())}),
                "none",
                "of copies with equal hashes only the mean travels, and is computed (LSH-MoE)",
-               {.written = written_with_experts,
-                .see = "compressed-experts",
-                .mechanism = "expert-compression",
-                .off = "none"}},
+               {.written = written_with_experts, .see = "compressed-experts", .mechanism = "expert-compression"}},
               &ExpertReading::compression);
     keys.flag("fp8_sent", at(&ExpertReading::options, &ExpertOptions::layout, &ExpertLayout::fp8_sent),
               "tokens, and in backward gradients, travel to their experts in fp8 with a scale for every 128 columns; "

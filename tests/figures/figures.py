@@ -532,7 +532,7 @@ def lsh_moe():
             [digits(runs.step(row + points, "static")) for points in (0, len(titles))]
     yield answer("lsh-moe"), "takes {} % less with NICs of 400 Gbit/s.", [gain(whole)]
     yield answer("lsh-moe"), "of 64 columns would gain {} %.", [gain(narrow)]
-    yield answer("lsh-moe"), "are compressed to {} alone by six", [rate(6)]
+    yield answer("lsh-moe"), "are compressed only to {} by six", [rate(6)]
     yield answer("lsh-moe"), "hashes, which gains {} %, and to {} by two.", [gain(six), rate(2)]
     yield answer("lsh-moe"), "leaves results as they are, and gains\n{} %.", [gain(per_node)]
 
