@@ -155,10 +155,10 @@ void add_compress_command(Command app, Session& session) {
   command.add_option("--vectors", options.vectors, "Vectors of a file instead: a list of lists of numbers")
       .type_name("FILE")
       .excludes(similarity);
-  add_count(command, "--hashes", options.hashes, "Hashes of a vector (default: 2, 4, 6, 8 and 10)", 1, 64);
+  add_count(command, "--hashes", options.hashes, "Hashes of a vector (default: 2, 4, 6, 8 and 10)", 1, 32);
   add_count(command, "--columns", options.columns, "How much of each turned vector a hash looks at (default: all)", 1,
             most_width);
-  add_count(command, "--alike", options.alike, "How many drawn vectors at a time are similar (default: 16)", 2, 4096);
+  add_count(command, "--alike", options.alike, "How many drawn vectors at a time are similar (default: 16)", 2, 512);
   add_count(command, "--width", options.width, "Numbers of a drawn vector (default: 768)", 1, 65536);
   add_format(command, options.format);
   command.footer("Example:\n  hdpsim compress --similarity 0.9,0.99 --hashes 6");

@@ -168,7 +168,7 @@ TokenVectors similar_tokens(const SimilarTokens& tokens, std::uint64_t seed) {
 }
 
 std::int64_t measured_sets(std::int64_t alike) {
-  return std::max<std::int64_t>(8, 512 / alike);
+  return std::max<std::int64_t>(1, 512 / alike);
 }
 
 std::optional<TokenVectors> load_token_vectors(const std::string& path, Diagnostics& diagnostics) {

@@ -77,7 +77,7 @@ struct SimilarTokens {
   std::int64_t width = 0;
 };
 [[nodiscard]] TokenVectors similar_tokens(const SimilarTokens& tokens, std::uint64_t seed = 1);
-/// As many sets as rates are measured with: about 512 vectors, 8 sets at least.
+/// As many sets as rates are measured with: those of about 512 vectors.
 [[nodiscard]] std::int64_t measured_sets(std::int64_t alike);
 
 /// Reads a file, JSON or YAML, with a list of vectors, each a list of its numbers. Empty, with all problems reported,

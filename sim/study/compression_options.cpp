@@ -15,10 +15,13 @@ namespace {
 
 // A rate is that of at most a thousand copies in a cluster.
 constexpr Range rates{0.001, 1};
-constexpr Range numbers_of_hashes{1, 64};
+// Of vectors that are drawn and hashed when a study is read, so that this takes seconds: wider than the copies of any
+// shipped model.
+constexpr std::int64_t widest_drawn = 16384;
+constexpr Range numbers_of_hashes{1, 32};
 constexpr Range widths{1, 1 << 20};
 constexpr Range cosines{0, 1};
-constexpr Range sizes_of_sets{2, 4096};
+constexpr Range sizes_of_sets{2, 512};
 
 struct CompressionText {
   ExpertCompression compression;
@@ -101,8 +104,10 @@ class CompressionReader {
 
   [[nodiscard]] std::optional<TokenVectors> vectors() const {
     if (text_.similarity) {
-      return similar_tokens(
-          {.similarity = *text_.similarity, .alike = text_.alike, .sets = measured_sets(text_.alike), .width = width_});
+      return similar_tokens({.similarity = *text_.similarity,
+                             .alike = text_.alike,
+                             .sets = measured_sets(text_.alike),
+                             .width = std::min(width_, widest_drawn)});
     }
     const std::string path = path_of(*text_.file).string();
     if (is_there(path)) return load_token_vectors(path, diagnostics_);

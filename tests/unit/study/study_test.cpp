@@ -590,7 +590,7 @@ TEST_CASE("compression that cannot be is reported where it stands", "[study]") {
   };
   const auto wrong = [&](const std::string& text) { return problems(eight, "compression: {" + text + "}"); };
   CHECK(wrong("rate: 0, hashes: 0") ==
-        Problems{"12:27: 'rate' is 0, it must be from 0.001 to 1", "12:38: 'hashes' is 0, it must be from 1 to 64"});
+        Problems{"12:27: 'rate' is 0, it must be from 0.001 to 1", "12:38: 'hashes' is 0, it must be from 1 to 32"});
   CHECK(wrong("rate: 1.5") == Problems{"12:27: 'rate' is 1.5, it must be from 0.001 to 1"});
   CHECK(wrong("hashes: 6") ==
         Problems{"12:20: compression has a 'rate', or a 'similarity' or a 'file' of which it is measured"});
