@@ -19,6 +19,7 @@ void add_commands(Command app, Session& session) {
   add_columns_command(app, session);
   add_trace_command(app, session);
   add_calibrate_command(app, session);
+  add_compress_command(app, session);
   add_comm_command(app, session);
   add_execute_command(app, session);
   add_compare_command(app, session);

@@ -42,6 +42,7 @@ void add_plan_command(Command app, Session& session);
 void add_check_command(Command app, Session& session);
 void add_trace_command(Command app, Session& session);
 void add_calibrate_command(Command app, Session& session);
+void add_compress_command(Command app, Session& session);
 void add_comm_command(Command app, Session& session);
 void add_execute_command(Command app, Session& session);
 void add_compare_command(Command app, Session& session);

@@ -54,6 +54,18 @@ std::size_t fullest_device(const std::vector<std::int64_t>& rows, std::size_t pe
   return fullest;
 }
 
+// An expert with copies has a cluster. Rounding must not add one.
+std::int64_t clusters_of(std::int64_t copies, double rate) {
+  return static_cast<std::int64_t>(std::ceil(static_cast<double>(copies) * rate - 1e-6));
+}
+
+void compress(ExpertRows& rows, double rate) {
+  for (std::vector<std::int64_t>* each : {&rows.slowest, &rows.even}) {
+    for (std::int64_t& copies : *each) copies = clusters_of(copies, rate);
+  }
+  rows.sent = clusters_of(rows.sent, rate);
+}
+
 std::int64_t bytes_of_copy(const Transformer& model, bool fp8) {
   // DeepEP sends the scales of DeepSeek-V3's blocks.
   return row_bytes(fp8 ? ProductFormat::fp8_blocks : ProductFormat::elements, copy_width(model), model.element_bytes);
@@ -153,6 +165,7 @@ ExpertRows expert_rows(const MixtureOfExperts& moe, const ExpertLayout& layout, 
   const std::int64_t copies = tokens.most * moe.experts_per_token;
   // Dropped copies are spread over the devices in proportion to their copies.
   found.sent = tokens.all == 0 ? 0 : std::min(copies, divided(kept * tokens.most, tokens.all));
+  if (layout.compression) compress(found, layout.compression->rate);
   return found;
 }
 

@@ -24,6 +24,17 @@ enum class ExpertDispatch : std::uint8_t {
   return dispatch != ExpertDispatch::per_copy;
 }
 
+/// Compression of what travels to experts and back (LSH-MoE, Nie et al. 2024, arXiv 2411.08446): of the copies that a
+/// device sends to an expert, those with equal hashes are a cluster, whose mean alone travels and is computed; a copy's
+/// difference from the mean stays with its sender, who adds it to the result. What that costs: expert_compression.h.
+struct ExpertCompression {
+  double rate = 1;           ///< Clusters by copies; token_clusters.h measures it.
+  std::int64_t hashes = 6;   ///< Of a copy.
+  std::int64_t columns = 0;  ///< Of each rotation that a hash looks at.
+  bool is_free = false;      ///< Senders take no time for it.
+  friend bool operator==(const ExpertCompression&, const ExpertCompression&) = default;
+};
+
 /// How a job divides the experts of a layer, and how the router fills them.
 struct ExpertLayout {
   std::int64_t ep = 1;   ///< See ExpertDivision.
@@ -41,6 +52,7 @@ struct ExpertLayout {
   /// back, but those of Hybrid-EP (Megatron-Core, moe_router_padding_for_quantization; moe_utils.py,
   /// skip_routed_expert_padding).
   bool router_padding = false;
+  std::optional<ExpertCompression> compression = {};
 
   [[nodiscard]] ExpertDivision division() const { return {ep, etp}; }
   friend bool operator==(const ExpertLayout&, const ExpertLayout&) = default;
@@ -67,7 +79,8 @@ struct ExpertTokens {
 /// (1) all devices of the rank gather all tokens.
 [[nodiscard]] ExpertTokens tokens_inside(std::int64_t tokens, std::int64_t tp, std::int64_t devices);
 
-/// Rows of the products of each expert on one device: copies from all devices of its group.
+/// Rows of the products of each expert on one device: copies from all devices of its group, or the means of their
+/// clusters.
 struct ExpertRows {
   std::vector<std::int64_t> slowest;  ///< Rows on the device that has most of them.
   std::vector<std::int64_t> even;     ///< Rows on every device if the computed copies were spread evenly.
@@ -79,10 +92,12 @@ struct ExpertRows {
   [[nodiscard]] std::int64_t computed() const;
   [[nodiscard]] std::int64_t received() const;
 };
-/// The rows for a model with experts; ep must divide their number (checked).
+/// The rows for a model with experts; ep must divide their number (checked). With compression a
+/// cluster is a copy.
 [[nodiscard]] ExpertRows expert_rows(const MixtureOfExperts& moe, const ExpertLayout& layout,
                                      const ExpertTokens& tokens);
-/// Rows of the fullest device relative to an even share; below 1 if all devices drop copies.
+/// Rows of the fullest device relative to an even share of copies; below 1 if all devices drop copies, or compress
+/// them.
 [[nodiscard]] double hottest_device(const MixtureOfExperts& moe, const ExpertLayout& layout);
 
 /// What the memory of layers with experts needs to know of a layout.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/model/expert_compression.h"
 #include "sim/model/shares.h"
 
 namespace hdpsim {
@@ -94,7 +95,9 @@ class LayerSteps {
     if (division().has_groups()) {
       if (!is_per_node()) add(first, own_tokens_);
       if (layer_.layout.fp8_sent) add(DensePart::sent_cast, own_tokens_);
+      compressed(clustering);
       exchanged_experts();
+      compressed(restoring);
       if (!is_per_node()) add(last, own_tokens_);
     } else {
       gathered(CollectiveKind::all_gather, copy_width(model_));
@@ -103,6 +106,14 @@ class LayerSteps {
       add(last, layer_.tokens);
       gathered(CollectiveKind::reduce_scatter, copy_width(model_));
     }
+  }
+
+  // Adds what senders do for compression, of which the gradients of weights need nothing.
+  void compressed(LinearPart (*work)(const Transformer&, const ExpertCompression&, std::int64_t, Direction)) {
+    const auto& compression = layer_.layout.compression;
+    if (!compression || compression->is_free) return;
+    if (direction_ == Direction::backward && layer_.gradients == Gradients::weights) return;
+    steps_.emplace_back(work(model_, *compression, own_tokens_ * model_.moe->experts_per_token, direction_));
   }
 
   void exchanged_experts() {

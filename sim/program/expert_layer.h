@@ -44,6 +44,8 @@ using ExpertStep = std::variant<LinearPart, TensorParallelCollective, ExpertWait
 /// and where devices cut experts between them, an all-gather of copies before the experts and a reduce-scatter of
 /// results behind them.
 ///
+/// With compression, clustering follows the permutation, and restoring the second all-to-all (expert_compression.h).
+///
 /// Where tokens travel once to each node (ExpertDispatch::per_node), those who send copy none and sum none. Without
 /// expert groups, tokens are all-gathered before they are copied, and partial sums are reduce-scattered after the
 /// experts. Backward runs the same steps in reverse order, with gradients in place of hidden states. Bytes are

@@ -10,6 +10,8 @@
 
 #include "sim/base/text.h"
 #include "sim/document/key_table.h"
+#include "sim/model/shares.h"
+#include "sim/study/compression_options.h"
 #include "sim/study/mesh_options.h"
 #include "sim/study/study_paths.h"
 
@@ -24,6 +26,7 @@ constexpr Range loads_of_experts{0, 1e15};
 struct ExpertReading {
   ExpertOptions options;
   MixtureOfExperts moe;
+  const Value* compression = nullptr;  ///< Read behind all others.
 };
 
 struct RoutingText {
@@ -146,6 +149,12 @@ const KeyTable<ExpertReading>& expert_table() {
         "to each node that has some of its experts and is forwarded there (DeepEP); `hybrid_ep`: so, too, and its "
         "kernels also sort and pad what they bring (Hybrid-EP)",
         {.written = written_with_experts, .see = "experts"});
+    keys.kept({"compression",
+               either_shape({word_shape({"none"}), map_shape(compression_keys())}),
+               "none",
+               "of copies with equal hashes only the mean travels, and is computed (LSH-MoE)",
+               {.written = written_with_experts, .see = "compressed-experts", .mechanism = "expert-compression"}},
+              &ExpertReading::compression);
     keys.flag("fp8_sent", at(&ExpertReading::options, &ExpertOptions::layout, &ExpertLayout::fp8_sent),
               "tokens, and in backward gradients, travel to their experts in fp8 with a scale for every 128 columns; "
               "results travel back in bf16. Needs `kernels.linear` in fp8",
@@ -179,6 +188,7 @@ std::string ExpertOptions::text() const {
   if (layout.dispatch == ExpertDispatch::per_node) how.emplace_back("once per node");
   if (layout.dispatch == ExpertDispatch::hybrid_ep) how.emplace_back("Hybrid-EP");
   if (layout.fp8_sent) how.emplace_back("in fp8");
+  if (layout.compression) how.push_back(fmt::format("compressed to {:.3g} %", 100 * layout.compression->rate));
   const std::string cut = layout.etp > 1 ? fmt::format(" x etp {}", layout.etp) : "";
   return fmt::format(" x ep {}{}{}", layout.ep, cut, how.empty() ? "" : fmt::format(" ({})", joined(how, ", ")));
 }
@@ -191,12 +201,18 @@ ExpertOptions read_experts(const Value& study, const Transformer& model, const E
   if (value != nullptr && is_known && !model.moe) {
     diagnostics.error(value->position, fmt::format("{} has no experts", model.name), "remove 'moe'");
   }
-  ExpertOptions options;
   if (value != nullptr && (model.moe || !is_known)) {
     ExpertReading experts{{}, model.moe.value_or(MixtureOfExperts{})};
+    experts.options.layout.ep = division.ep;
+    experts.options.layout.etp = division.etp;
     (void)expert_table().read(*value, experts, diagnostics);
-    options = std::move(experts.options);
+    if (experts.compression != nullptr) {
+      const std::int64_t columns = is_known ? copy_width(model) : 0;
+      read_compression(*experts.compression, columns, experts.options.layout, diagnostics);
+    }
+    return std::move(experts.options);
   }
+  ExpertOptions options;
   options.layout.ep = division.ep;
   options.layout.etp = division.etp;
   return options;

@@ -23,7 +23,7 @@ struct ExpertOptions {
 
 /// Reads a study's `moe`, which may be missing, for experts divided in this way:
 ///   moe: {across: inside | waves | padding, capacity_factor: none | FACTOR,
-///         dispatch: per_copy | per_node, fp8_sent: true | false,
+///         dispatch: per_copy | per_node, fp8_sent: true | false, compression: none | {hashes: N, rate: R},
 ///         routing: uniform | {zipf: S, seed: N} | {file: PATH}}
 /// A file is a list of numbers, one per expert, in the order of the devices: each expert's share of all copies, in any
 /// unit. `moe` for a model without experts is reported, and so is what does not fit the model.

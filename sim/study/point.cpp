@@ -275,6 +275,9 @@ std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagno
   const std::string model = fmt::format(" {}{}", point.model.name, shape_text(point.model));
   point.fingerprint = fingerprint(model, point.fingerprint);
   point.fingerprint = fingerprint(joined(point.experts.layout.shares, " "), point.fingerprint);
+  if (const auto& compression = point.experts.layout.compression) {
+    point.fingerprint = fingerprint(fmt::format("{}", compression->rate), point.fingerprint);
+  }
   for (const BackgroundSpec& other : point.background) {
     if (other.job == nullptr) continue;
     point.fingerprint = fingerprint(fmt::format("{:016x}", other.job->fingerprint), point.fingerprint);

@@ -612,6 +612,29 @@ def moe():
     yield answer("moe"), "and at most {} % of the rate are gone, wherever the group lies", [percent(max(lost))]
 
 
+def lsh_moe():
+    runs = Runs("configs/studies/lsh-moe.yaml")
+    titles = ["no compression", "`dispatch: per_node`", "`rate: 0.2`, for nothing", "`rate: 0.2`, 64 columns", "`rate: 0.2`",
+              "cosine of 0.99, two hashes", "cosine of 0.99, six hashes"]
+    plain, per_node, _, narrow, whole, two, six = range(len(titles))
+
+    def gain(point):
+        return percent(1 - runs.step(point, "static") / runs.step(plain, "static"))
+
+    def rate(hashes):
+        printed = hdpsim(f"compress --similarity 0.99 --hashes {hashes} --width 2048 --format json")
+        return f"{json.loads(printed)['rates'][0]['rate']:.2f}"
+
+    for row, title in enumerate(titles):
+        yield answer("lsh-moe"), f"| {title} | {{}} | {{}} |", \
+            [digits(runs.step(row + points, "static")) for points in (0, len(titles))]
+    yield answer("lsh-moe"), "takes {} % less with NICs of 400 Gbit/s.", [gain(whole)]
+    yield answer("lsh-moe"), "of 64 columns would gain {} %.", [gain(narrow)]
+    yield answer("lsh-moe"), "are compressed only to {} by six", [rate(6)]
+    yield answer("lsh-moe"), "hashes, which gains {} %, and to {} by two.", [gain(six), rate(2)]
+    yield answer("lsh-moe"), "leaves results as they are, and gains\n{} %.", [gain(per_node)]
+
+
 def ablation():
     runs = Runs(f"configs/studies/bytescale-ablation.yaml {ALONE}")
     order = ["static", "hdp-naive {offload: none}", "hdp-naive {offload: auto}", "hdp-balance"]
@@ -709,7 +732,7 @@ def main():
     write = sys.argv[3:] == ["--write"]
     statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, production, malleus, tasks, replay, tune,
                                             nic_bandwidth, sharing, cuts, arena, offload_or_recompute, memo, scaling, context_length, hybrids,
-                                            sparse_attention, deepseek_v3, attention_servers, moe, ablation,
+                                            sparse_attention, deepseek_v3, attention_servers, moe, lsh_moe, ablation,
                                             loading)
                   for statement in command()]
     for study in sorted((source / "configs/studies").glob("*.yaml")):

@@ -18,7 +18,7 @@
 namespace hdpsim::spec {
 namespace {
 
-constexpr std::chrono::minutes patience{10};  // ends what hangs, with a word on where
+constexpr std::chrono::minutes longest_wait{10};  // ends what hangs, with a word on where
 
 int exit_code(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -89,7 +89,7 @@ bool Background::has_ended() {
 }
 
 void Background::await(const std::function<bool()>& holds) {
-  const auto give_up = std::chrono::steady_clock::now() + patience;
+  const auto give_up = std::chrono::steady_clock::now() + longest_wait;
   while (!holds()) {
     const bool ended = has_ended();
     if (ended && holds()) return;  // at its very end
@@ -107,7 +107,7 @@ void Background::send(int signal) const {
 }
 
 int Background::wait() {
-  const auto give_up = std::chrono::steady_clock::now() + patience;
+  const auto give_up = std::chrono::steady_clock::now() + longest_wait;
   while (!has_ended()) {
     if (std::chrono::steady_clock::now() > give_up) send(SIGKILL);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 
 #include "sim/engine/simulator.h"
@@ -114,6 +115,68 @@ TEST_CASE("the device with the popular experts sets the pace, and the others' ti
       CHECK(rank[Activity::linear] == uniform.ranks[0][Activity::linear]);
     }
   }
+}
+
+// A picosecond a multiply-add and a byte.
+class WorkAndBytes final : public CostModel {
+ public:
+  [[nodiscard]] Estimate gemm(const Gemm& op) const override {
+    return {Duration::picoseconds(op.m * op.n * op.k), Evidence::measured};
+  }
+  [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override {
+    return {Duration::picoseconds(op.traffic.count()), Evidence::measured};
+  }
+  [[nodiscard]] Estimate attention(const Attention&) const override { return {}; }
+  [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return flash_attention_kernels(op); }
+};
+
+Timeline compressed(Grain grain, const std::optional<ExpertCompression>& compression) {
+  const Plan plan = in_expert_waves(plan_of(2, expert_layers, {{{0}, 1000}, {{1}, 500}}), 2, 0);
+  HandMachine world(one_device_nodes(2, 1_GBps), std::make_unique<WorkAndBytes>());
+  world.machine.experts = test::each_moves_at(1_GBps);
+  world.machine.expert_pools = test::each_takes(sync);
+  LoweringOptions options{two_experts(), Mesh{.hdp = 2, .ep = 2}};
+  options.experts = {.ep = 2, .shares = {0.6, 0.4}, .compression = compression};
+  return simulate(Program(plan, options), world.machine, grain);
+}
+
+TEST_CASE("compression that leaves every copy and costs nothing changes nothing", "[experts]") {
+  for (const Grain grain : all_grains) {
+    const Timeline plain = compressed(grain, std::nullopt);
+    const Timeline same = compressed(grain, ExpertCompression{.rate = 1, .columns = 64, .is_free = true});
+    CHECK(same.step_time == plain.step_time);
+    REQUIRE(same.ranks.size() == plain.ranks.size());
+    for (std::size_t rank = 0; rank < plain.ranks.size(); ++rank) {
+      for (const Activity activity : all_activities) {
+        CHECK(same.ranks[rank][activity] == plain.ranks[rank][activity]);
+      }
+    }
+  }
+}
+
+TEST_CASE("a step is longer with each cluster more and with each hash more", "[experts]") {
+  for (const Grain grain : all_grains) {
+    Duration before;
+    for (const double rate : {0.01, 0.1, 0.2, 0.5, 0.9, 1.0}) {
+      const Duration now = compressed(grain, ExpertCompression{.rate = rate, .columns = 64}).step_time;
+      CHECK(now > before);
+      before = now;
+    }
+    before = compressed(grain, ExpertCompression{.rate = 0.2, .hashes = 1, .columns = 64, .is_free = true}).step_time;
+    for (const std::int64_t hashes : {1, 2, 6, 10}) {
+      const Duration now = compressed(grain, ExpertCompression{.rate = 0.2, .hashes = hashes, .columns = 64}).step_time;
+      CHECK(now > before);
+      before = now;
+    }
+  }
+}
+
+TEST_CASE("free compression takes its share off every exchange", "[experts]") {
+  const auto exchanged = [](const std::optional<ExpertCompression>& compression) {
+    return compressed(Grain::fluid, compression).ranks[0][Activity::tp_comm];
+  };
+  // The first rank sends 1,000 copies, or 100 means, and the fullest expert gets fewer.
+  CHECK(exchanged(ExpertCompression{.rate = 0.1, .is_free = true}) * 10 == exchanged(std::nullopt));
 }
 
 TEST_CASE("waves of a pipeline end in every schedule, and no stage of an expert group runs ahead", "[experts]") {

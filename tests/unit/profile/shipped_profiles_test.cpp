@@ -26,7 +26,7 @@ TEST_CASE("every shipped profile loads without a problem and reads back equal af
                                 "bytescale-implied", "cpu-datasheet", "epyc-cpu", "gb200-published", "gb300-published",
                                 "h100-500w-published", "h100-published", "h20-published", "h200-published",
                                 "h800-published", "l40s-published", "mi300x-published", "mi355x-published",
-                                "rtx-pro-6000-published", "rtx4090-published"});
+                                "rtx-pro-6000-published", "rtx4090-published", "v100-published"});
   for (const std::string& name : names) {
     INFO(name);
     const DeviceProfile profile = shipped_profile(name);

@@ -94,6 +94,39 @@ TEST_CASE("tokens that travel once to each node are copied by those who get them
   for (const Gemm& product : sent.even.gemms) CHECK(product.format == ProductFormat::fp8_blocks);
 }
 
+TEST_CASE("with compression means of clusters travel and are computed, between what senders do for it", "[experts]") {
+  const Transformer model = mixture(1);
+  ExpertLayout layout{.ep = 4, .compression = ExpertCompression{.rate = 0.25, .hashes = 3, .columns = 16}};
+  const LayerOperations operations = layer_operations(model, {});
+  const ExpertLayer layer{model, operations, layout, 1, 100, {100, 400}};
+  const auto steps = expert_layer(layer, Direction::forward);
+  CHECK(names(steps) == "1 products copies 1 products exchanged: 2 products copies copies ");
+  const auto back = expert_layer(layer, Direction::backward);
+  CHECK(names(back) == "copies copies exchanged: 4 products copies copies 2 products ");
+  // 100 tokens have 200 copies of 64 columns in bf16, each expert has as many: 50 clusters.
+  const auto exchanged = std::get<ExchangedExperts>(steps.at(3));
+  CHECK(exchanged.to_experts.bytes == Bytes(50 * 64 * 2));
+  CHECK(exchanged.back.bytes == exchanged.to_experts.bytes);
+  for (const Gemm& product : exchanged.even.gemms) CHECK(product.m == 50);
+  const auto traffic = [](const ExpertStep& step) { return std::get<LinearPart>(step).traffic(); };
+  const auto& hashed = std::get<LinearPart>(steps.at(2));
+  CHECK(flops_of(hashed.gemms.at(0)).count() == 2.0 * 3 * 16 * 64 * 200);
+  // The components of 3 turned copies, 8 passes of a sort over keys and places of 8 bytes, and copies three times.
+  CHECK(hashed.traffic() == Bytes(200 * 3 * 16 * 2 + 200 * 8 * 2 * 16 + (3 * 200 + 2 * 50) * 128));
+  // The host issues the product, the choice of components, the sort, means and differences.
+  CHECK(hashed.host_calls() == HostCalls{.kernels = 5, .in_loops = 7});
+  CHECK(traffic(steps.at(4)) == Bytes((2 * 200 + 50) * 128));
+  CHECK(traffic(back.at(1)) == Bytes((200 + 50) * 128));
+  CHECK(traffic(back.at(3)) == Bytes((2 * 200 + 2 * 50) * 128));
+  // Those who only compute experts compress nothing, nor does what computes the gradients of weights.
+  CHECK(names(expert_layer({model, operations, layout, 1, 0, {100, 300}}, Direction::forward)) ==
+        "exchanged: 2 products ");
+  const ExpertLayer weights{model, operations, layout, 1, 100, {100, 400}, Gradients::weights};
+  CHECK(names(expert_layer(weights, Direction::backward)) == "copies exchanged: 2 products copies 1 products ");
+  layout.compression->is_free = true;
+  CHECK(names(expert_layer(layer, Direction::forward)) == "1 products copies exchanged: 2 products copies ");
+}
+
 TEST_CASE("experts that are cut as a dense MLP need its two collectives and no other", "[experts]") {
   Transformer model = mixture(1);
   const ExpertLayout layout{};

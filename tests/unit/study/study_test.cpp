@@ -560,6 +560,51 @@ TEST_CASE("the load of experts can be a file of counts", "[study]") {
                  "1:23: a load is -3, it must be from 0 to 1e+15"});
 }
 
+TEST_CASE("compression of what travels to experts has one rate, stated or measured", "[study]") {
+  const std::string eight =
+      changed(changed(good_study, "llama-7b", "mixtral-8x7b"), "tp: 2", "tp: 2, ep: 2") + "moe: {compression: ";
+  const auto compression = [&](const std::string& text) {
+    return StudyFile(eight + text + "}\n").load().points.at(0).spec.experts.layout.compression;
+  };
+  CHECK_FALSE(compression("none").has_value());
+  // Hashes look at all 4,096 columns of a copy.
+  CHECK(compression("{hashes: 4, rate: 0.2}") == ExpertCompression{.rate = 0.2, .hashes = 4, .columns = 4096});
+  CHECK(compression("{rate: 1, columns: 64, free: true}") == ExpertCompression{1, 6, 64, true});
+  CHECK(compression("{similarity: 1, alike: 8}")->rate == 1.0 / 8);
+  const double alike = compression("{similarity: 0.99}")->rate;
+  CHECK(alike < compression("{similarity: 0.9}")->rate);
+  CHECK(alike > compression("{similarity: 0.99, hashes: 2}")->rate);
+  const StudyFile file(eight + "{file: vectors.json}}\n");
+  file.add("vectors.json", "[[1, 2, 3], [2, 4, 6], [-1, 0, 5], [0.5, 1, 1.5]]");
+  CHECK(file.load().points.at(0).spec.experts.layout.compression->rate == 2.0 / 4);
+  const auto first = file.load().points.at(0).spec.fingerprint;
+  file.add("vectors.json", "[[1, 2, 3], [2, 4, 6], [2, 4, 6], [0.5, 1, 1.5]]");
+  CHECK(file.load().points.at(0).spec.fingerprint != first);
+}
+
+TEST_CASE("compression that cannot be is reported where it stands", "[study]") {
+  const std::string experts = changed(good_study, "llama-7b", "mixtral-8x7b");
+  const std::string eight = changed(experts, "tp: 2", "tp: 2, ep: 2");
+  const auto problems = [](const std::string& study, const std::string& moe) {
+    return StudyFile(study + "moe: {" + moe + "}\n").problems();
+  };
+  const auto wrong = [&](const std::string& text) { return problems(eight, "compression: {" + text + "}"); };
+  CHECK(wrong("rate: 0, hashes: 0") ==
+        Problems{"12:27: 'rate' is 0, it must be from 0.001 to 1", "12:38: 'hashes' is 0, it must be from 1 to 32"});
+  CHECK(wrong("rate: 1.5") == Problems{"12:27: 'rate' is 1.5, it must be from 0.001 to 1"});
+  CHECK(wrong("hashes: 6") ==
+        Problems{"12:20: compression has a 'rate', or a 'similarity' or a 'file' of which it is measured"});
+  CHECK(wrong("rate: 0.2, similarity: 0.9") ==
+        Problems{"12:20: compression has a 'rate', or a 'similarity' or a 'file' of which it is measured"});
+  CHECK(wrong("rate: 0.2, alike: 4") == Problems{"12:39: 'alike' belongs to a 'similarity'"});
+  CHECK(wrong("rate: 0.2, columns: 5000") == Problems{"12:41: hashes look at 5000 columns, and a copy has 4096"});
+  CHECK(problems(experts, "compression: {rate: 0.2}") ==
+        Problems{"12:20: compression is of what travels to experts, and with ep: 1 nothing does"});
+  CHECK(problems(eight, "dispatch: per_node, compression: {rate: 0.2}") ==
+        Problems{"12:40: compression sends means of copies, and with this dispatch tokens travel once to each node"});
+  CHECK(problems(good_study, "compression: {rate: 0.2}") == Problems{"12:6: llama-7b has no experts"});
+}
+
 TEST_CASE("lengths come from exactly one source", "[study]") {
   CHECK(problems_with("{preset: github, edges: upper}", "{preset: github, file: x.csv}") ==
         Problems{"6:12: lengths come from one source: 'preset', 'file', 'lognormal', 'lognormal_pareto' or 'fixed'"});
