@@ -45,12 +45,19 @@ std::vector<StreamedLayer> layers_with_bytes(const LoweringOptions& job) {
   return layers;
 }
 
+// Of the mean micro-batch, to which the work model is to fit best.
+std::int64_t mean_tokens(const Plan& plan) {
+  std::int64_t tokens = 0;
+  for (const MicroBatch& each : plan.micro_batches) tokens += each.tokens();
+  return std::max<std::int64_t>(1, tokens / std::ssize(plan.micro_batches));
+}
+
 // A device's seconds by micro-batch in a model of so many layers.
 std::vector<PassSeconds> passes_of(LoweringOptions job, std::int64_t layers, const Plan& plan, const Machine& machine) {
   job.model.layers = layers;
   job.mesh.pp = 1;
   job.pipeline = {};
-  return pass_seconds(plan, work_model_of(job, std::max<std::int64_t>(1, plan.capacity), machine, 1));
+  return pass_seconds(plan, work_model_of(job, mean_tokens(plan), machine, 1));
 }
 
 PassSeconds mean_of(const std::vector<PassSeconds>& passes) {
