@@ -68,9 +68,10 @@ class StreamedChecks {
       refuse("training", "recompute", "every stage is computed again from its input",
              "write training: {recompute: full}");
     }
-    if (recipe.host.optimizer > 0 || recipe.host.parameters) {
-      refuse("training", "host", "all states are in host memory already",
-             "leave out 'optimizer' and 'parameters' of training.host");
+    const double share = recipe.host.optimizer;
+    if ((share > 0 && share < 1) || recipe.copies_in_pass()) {
+      refuse("training", "host", "all states are in host memory, and copied stage by stage",
+             "write zero: 1, and leave out 'optimizer' and 'parameters' of training.host");
     }
   }
 

@@ -281,6 +281,15 @@ def malleus():
             [f"{run['tokens_per_gpu_hour'] / 1000:.0f}", f"{100 * lost / run['hours']:.1f}"]
 
 
+def roundpipe():
+    runs = Runs("configs/studies/roundpipe.yaml")
+    names = ("`1f1b`", "`interleaved`, 4 virtual stages", "`roundpipe-sync`", "`roundpipe`")
+    for point, name in enumerate(names):
+        shares = [runs(f"{part}_s", point, "static") / runs.step(point, "static") for part in ("bubble", "optimizer")]
+        yield answer("roundpipe"), f"| {name} | {{}} | {{}} % | {{}} % |", \
+            [f"{runs('tokens_per_s', point, 'static'):.0f}"] + [f"{100 * share:.1f}" for share in shares]
+
+
 def replay():
     hdpsim("replay configs/studies/replay.yaml --out replay")
     found = json.loads((workplace / "replay/replay.json").read_text())
@@ -617,7 +626,7 @@ def rows_without_a_command(page, start):
 
 def main():
     write = sys.argv[3:] == ["--write"]
-    statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, production, malleus, replay, tune,
+    statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, production, malleus, roundpipe, replay, tune,
                                             nic_bandwidth, sharing, cuts, arena, offload_or_recompute, scaling, context_length, hybrids,
                                             sparse_attention, deepseek_v3, attention_servers, moe, ablation,
                                             loading)
