@@ -17,6 +17,7 @@
 #include "sim/model/mixing.h"
 #include "sim/model/product_format.h"
 #include "sim/plan/updates.h"
+#include "sim/program/streamed_schedule.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
@@ -126,6 +127,10 @@ void require_executable(const Transformer& model, const Mesh& mesh, const Pipeli
     problems.emplace_back(
         "an embedding or a loss is a chunk without a layer, which is simulated, and not executed: leave "
         "account_for_embedding and account_for_loss out, or choose fewer stages");
+  }
+  if (is_streamed(pipeline)) {
+    problems.push_back(fmt::format("weights are not streamed from the host: the schedule '{}' is simulated alone",
+                                   pipeline.schedule));
   }
   if (of_pipeline.empty() && splits_backward(pipeline, mesh.pp) && !is_plain(model)) {
     problems.emplace_back(

@@ -12,6 +12,7 @@
 #include "sim/report/page/report_page.h"
 #include "sim/report/trace_events.h"
 #include "sim/results/table.h"
+#include "sim/roundpipe/streamed_step.h"
 #include "sim/run/explain.h"
 #include "sim/run/ordered_work.h"
 #include "sim/run/step.h"
@@ -65,6 +66,10 @@ ShownStep shown_step_on(const Program& program, const Timeline& timeline, const 
 
 std::vector<RankMemory> memory_over_time(const Program& program, const Timeline& timeline, const DeviceRoom& room,
                                          const WorkModel& work, const std::vector<HdpRank>& ranks) {
+  if (is_streamed(program.options().pipeline)) {
+    const MemoryUse use = streamed_use(program.options(), program.plan(), room.memory);
+    return {constant_memory(use, timeline.step_time)};
+  }
   const ConnectionTable connections = connections_of(program.plan(), room.communicators);
   const PlanMemory memory = memory_of(program.pipeline(), program.options(), {&connections, room.per_connection});
   std::vector<RankMemory> shown;

@@ -13,6 +13,7 @@
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_time.h"
 #include "sim/program/program.h"
+#include "sim/roundpipe/streamed_step.h"
 
 namespace hdpsim {
 namespace {
@@ -47,6 +48,12 @@ auto of_step(const Outsize& outsize, std::int64_t step, Work work) {
   }
 }
 
+// Of a streamed pipeline the deepest layers run forward only once, so that what planners know is no bound.
+Duration bound_of(const PointStep& planned, const Program& program, const Machine& machine, const Timeline& timeline) {
+  if (is_streamed(program.options().pipeline)) return streamed_bound(timeline, machine.speed);
+  return planned.bound(machine.speed) + least_ending(program, machine);
+}
+
 StepResult summary(const PointStep& planned, const Program& program, const Machine& machine, const Timeline& timeline) {
   const Plan& plan = planned.plan;
   return {.step = plan.step,
@@ -56,7 +63,7 @@ StepResult summary(const PointStep& planned, const Program& program, const Machi
           .tokens_held = tokens_held(plan),
           .model_flops = planned.model_flops().count(),
           .time = timeline.step_time,
-          .bound = planned.bound(machine.speed) + least_ending(program, machine),
+          .bound = bound_of(planned, program, machine, timeline),
           .mean = timeline.mean(),
           .busy = busy_times(timeline),
           .evidence = timeline.evidence,
@@ -71,6 +78,11 @@ void add_memory(const Program& program, const DeviceRoom& room, const WorkModel&
                 std::size_t memory_ranks, SimulatedStep& step) {
   const ConnectionTable connections = connections_of(program.plan(), room.communicators);
   step.result.connections = {connections.most_peers(), connections.groups()};
+  if (is_streamed(program.options().pipeline)) {
+    step.result.memory = streamed_use(program.options(), program.plan(), room.memory);
+    if (memory_ranks > 0) step.memory.push_back(constant_memory(step.result.memory, timeline.step_time));
+    return;
+  }
   PlanMemory memory = memory_of(program.pipeline(), program.options(), {&connections, room.per_connection});
   memory.place(timeline, work);
   step.result.memory = memory.use();
@@ -184,7 +196,10 @@ StepPreview preview_of(const StudyPoint& point, const PointStep& planned) {
   const Plan& plan = planned.plan;
   const ConnectionTable connections = connections_of(plan, point.room.communicators);
   const Pipeline pipeline(plan, spec.mesh.pp, spec.pipeline);
-  StepPreview step{.memory = memory_of(pipeline, point.lowering(), {&connections, point.room.per_connection}).use(),
+  const LoweringOptions& job = point.lowering();
+  StepPreview step{.memory = is_streamed(job.pipeline)
+                                 ? streamed_use(job, plan, point.room.memory)
+                                 : memory_of(pipeline, job, {&connections, point.room.per_connection}).use(),
                    .tokens_held = tokens_held(plan),
                    .model_flops = planned.model_flops().count(),
                    .plan = hash_of(plan),
@@ -220,7 +235,12 @@ StepPreview preview_step(const StudyPoint& point, std::size_t plan, std::int64_t
 }
 
 StepConditions StepConditions::with(const DeviceConditions& others) const {
-  return {.grain = grain, .devices = others, .neighbours = neighbours, .traffic = traffic, .outsize = outsize};
+  return {.grain = grain,
+          .devices = others,
+          .neighbours = neighbours,
+          .traffic = traffic,
+          .outsize = outsize,
+          .profile = profile};
 }
 
 StepConditions conditions_of(const StudyPoint& point) {
@@ -228,7 +248,8 @@ StepConditions conditions_of(const StudyPoint& point) {
           .devices = point.spec.conditions,
           .neighbours = point.neighbours,
           .traffic = point.traffic,
-          .outsize = point.outsize};
+          .outsize = point.outsize,
+          .profile = *point.spec.profile};
 }
 
 void require_simulable(const StudyPoint& point) {
@@ -247,6 +268,9 @@ Timeline simulate_plan(const Program& program, World& world, const StepCondition
   return of_step(conditions.outsize, step, [&] {
     world.set_time_factors(conditions.devices.any() ? time_factors(conditions.devices, world.cluster().devices, step)
                                                     : std::vector<double>{});
+    if (is_streamed(program.options().pipeline)) {
+      return streamed_step(program, world.machine(), world.cluster(), conditions.profile);
+    }
     return simulate(program, world.machine(), conditions.grain, background_of(conditions, step, world), &world.forms());
   });
 }

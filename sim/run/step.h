@@ -53,6 +53,7 @@ struct StepConditions {
   const std::vector<StudyNeighbour>& neighbours;  ///< Jobs that train beside the main one.
   const std::vector<BackgroundTraffic>& traffic;
   const Outsize& outsize;  ///< The likely cause if a step is too long to be simulated.
+  const DeviceProfile& profile;  ///< Of the devices' copies to and from the host.
 
   /// The same with devices in other conditions, which must outlive the result.
   [[nodiscard]] StepConditions with(const DeviceConditions& others) const;
@@ -61,7 +62,7 @@ struct StepConditions {
 
 /// Simulates a plan of a step together with all that runs at the same time. `world` is one of the point's.
 /// InputError, as from all functions here, if the step is longer than can be simulated; it points at the quantity that
-/// is farthest from usual.
+/// is farthest from usual. The stages of `roundpipe` go round the GPUs (streamed_step()), whatever the grain.
 [[nodiscard]] Timeline simulate_plan(const Program& program, World& world, const StepConditions& conditions);
 
 /// What is wanted of a step besides its figures.

@@ -13,6 +13,7 @@
 #include "sim/model/sharing_form.h"
 #include "sim/program/activations_in_flight.h"
 #include "sim/program/chunk_map.h"
+#include "sim/roundpipe/streamed_step.h"
 
 namespace hdpsim {
 
@@ -149,11 +150,16 @@ std::optional<std::int64_t> largest_fitting(std::int64_t most, const std::functi
 
 bool holds_capacity(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch,
                     std::int64_t capacity) {
+  if (is_streamed(job.pipeline)) return holds_streamed(job, capacity, room.memory);
   return RankRoom(job, room, batch, Gaps::usual).holds(capacity, 0, capacity);
 }
 
 std::optional<std::int64_t> largest_capacity(const LoweringOptions& job, const DeviceRoom& room,
                                              const BatchOptions& batch) {
+  if (is_streamed(job.pipeline)) {
+    return largest_fitting(batch.tokens_per_step / job.mesh.pp,
+                           [&](std::int64_t tokens) { return holds_streamed(job, tokens, room.memory); });
+  }
   const auto with = [&](Gaps gaps) {
     const RankRoom rank(job, room, batch, gaps);
     return largest_fitting(batch.tokens_per_step, [&](std::int64_t tokens) { return rank.holds(tokens, 0, tokens); });
@@ -164,6 +170,12 @@ std::optional<std::int64_t> largest_capacity(const LoweringOptions& job, const D
 }
 
 std::string no_capacity_text(const LoweringOptions& job, Bytes memory) {
+  if (is_streamed(job.pipeline)) {
+    return fmt::format(
+        "no capacity fits: 256 tokens need {} of the {} of a device, of which weights and gradients of "
+        "two stages take a part of 0.6, or two layers",
+        bytes_text(streamed_memory(job, capacity_grain, memory, 0).total()), bytes_text(memory));
+  }
   const auto schedule = make_schedule(job.pipeline, job.mesh.pp);
   const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.ranks_of_a_shard_group()};
   const DeviceMemory device(job.model, stage_shape(job.model, shape, ChunkMap(*schedule, job.pipeline.split), 0),

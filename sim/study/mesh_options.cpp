@@ -10,6 +10,7 @@
 #include "sim/model/layers.h"
 #include "sim/model/sharing_form.h"
 #include "sim/program/chunk_map.h"
+#include "sim/program/streamed_schedule.h"
 #include "sim/study/node_options.h"
 #include "sim/study/sharing_choice.h"
 #include "sim/study/state_checks.h"
@@ -109,6 +110,7 @@ class MeshChecks {
   // schedule is replaced by the default.
   void check_pipeline() {
     if (point_.mesh.pp == 1) check_only_stage();
+    if (point_.mesh.pp == 1 && is_streamed(point_.pipeline)) return;  // one GPU takes all stages in turn
     if (point_.mesh.pp == 1 || !fits_pipeline()) point_.pipeline = {};
   }
 

@@ -13,6 +13,7 @@
 #include "sim/model/layers.h"
 #include "sim/model/shares.h"
 #include "sim/profile/device_spread.h"
+#include "sim/program/streamed_schedule.h"
 #include "sim/study/background.h"
 #include "sim/study/capacity.h"
 #include "sim/study/catalog.h"
@@ -21,6 +22,7 @@
 #include "sim/study/kind_of_run.h"
 #include "sim/study/mesh_options.h"
 #include "sim/study/node_options.h"
+#include "sim/study/streamed_checks.h"
 #include "sim/study/study_keys.h"
 #include "sim/study/training_options.h"
 
@@ -265,6 +267,7 @@ std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagno
   Diagnostics found;
   PointSpec point = PointReader(study, catalog, found).read();
   point.background = read_background(study, point, catalog, found);
+  if (is_streamed(point.pipeline)) check_streamed(study, point, found);
   if (found.empty() && point.capacity_is_chosen) choose_capacity(study, point, help, found);
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;

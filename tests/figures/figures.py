@@ -329,6 +329,15 @@ def published_tasks():
         [percent(min(gradients)), percent(max(gradients)), f"{min(speedups):.2f}", f"{max(speedups):.2f}"]
 
 
+def roundpipe():
+    runs = Runs("configs/studies/roundpipe.yaml")
+    names = ("`1f1b`", "`interleaved`, 4 virtual stages", "`roundpipe-sync`", "`roundpipe`")
+    for point, name in enumerate(names):
+        shares = [runs(f"{part}_s", point, "static") / runs.step(point, "static") for part in ("bubble", "optimizer")]
+        yield answer("roundpipe"), f"| {name} | {{}} | {{}} % | {{}} % |", \
+            [f"{runs('tokens_per_s', point, 'static'):.0f}"] + [f"{100 * share:.1f}" for share in shares]
+
+
 def replay():
     hdpsim("replay configs/studies/replay.yaml --out replay")
     found = json.loads((workplace / "replay/replay.json").read_text())
@@ -732,7 +741,7 @@ def main():
     write = sys.argv[3:] == ["--write"]
     statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, production, malleus, tasks, replay, tune,
                                             nic_bandwidth, sharing, cuts, arena, offload_or_recompute, memo, scaling, context_length, hybrids,
-                                            sparse_attention, deepseek_v3, attention_servers, moe, lsh_moe, ablation,
+                                            sparse_attention, deepseek_v3, attention_servers, moe, lsh_moe, roundpipe, ablation,
                                             loading)
                   for statement in command()]
     for study in sorted((source / "configs/studies").glob("*.yaml")):

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "sim/program/schedule.h"
+#include "sim/program/streamed_schedule.h"
 
 namespace hdpsim {
 
@@ -34,6 +35,9 @@ inline constexpr std::array schedule_table = {
     ScheduleEntry{.name = "dualpipe", .make = make_dualpipe, .stages_multiple = 2},
     // Only experts gain by it, so that `tune` only tries it on request.
     ScheduleEntry{.name = "combined-1f1b", .make = make_combined_1f1b, .takes_virtual_stages = true, .tuned_with = 0},
+    // Only their even stand-in is a Schedule.
+    ScheduleEntry{.name = streamed_schedule, .make = make_one_f_one_b, .tuned_with = 0},
+    ScheduleEntry{.name = drained_streamed_schedule, .make = make_one_f_one_b, .tuned_with = 0},
 };
 
 }  // namespace hdpsim
