@@ -30,7 +30,8 @@ TEST_CASE("stages go round the GPUs of one node, which run whole layers", "[stud
   CHECK(problems({"cluster.gpus=1", "cluster.node.gpus=1", "mesh.pp=1"}).empty());
   CHECK_THAT(problems({"mesh.tp=2", "mesh.pp=4"}), Contains("every GPU runs whole layers"));
   CHECK_THAT(problems({"mesh.pp=4"}), Contains("its GPUs are one pipeline"));
-  CHECK_THAT(problems({"cluster.node.gpus=4"}), Contains("its GPUs have one host, and a node has 4"));
+  CHECK_THAT(problems({"cluster={preset: a100-rail-3tier, gpus: 16}", "profile=a100-sxm-published", "mesh.pp=16"}),
+             Contains("its GPUs have one host, and a node has 8"));
   CHECK_THAT(problems({"training.recompute=none"}), Contains("computed again from its input"));
   CHECK_THAT(problems({"training.host={optimizer: 0.5}"}), Contains("all states are in host memory"));
   CHECK_THAT(problems({"mesh.account_for_loss=true"}), Contains("cuts the layers by their times"));
