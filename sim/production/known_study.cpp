@@ -88,9 +88,9 @@ Study study_without_nodes(const ProducedPlan& of, const std::vector<SlowDevice>&
   const Mesh& mesh = of.point.spec.mesh;
   const std::int64_t per_node = of.point.spec.cluster.devices_per_node;
   const std::vector<std::int64_t> nodes = nodes_without(of.point.spec, known);
-  for (std::int64_t ranks = std::ssize(nodes) * per_node / (mesh.tp * mesh.pp);; --ranks) {
+  for (std::int64_t ranks = std::ssize(nodes) * per_node / (mesh.tp * mesh.pp); ranks > 0; --ranks) {
     const std::int64_t devices = ranks * mesh.tp * mesh.pp;
-    if (devices % per_node != 0 && ranks > 1) continue;
+    if (devices % per_node != 0) continue;
     Diagnostics problems;
     const auto used = std::span(nodes).first(static_cast<std::size_t>(devices / per_node));
     Value root = root_on(of, ranks, used, problems);
@@ -101,9 +101,15 @@ Study study_without_nodes(const ProducedPlan& of, const std::vector<SlowDevice>&
       (void)point.planned(0, 0, point.batches_of(0).step(0));
       return study;
     } catch (const InputError&) {
-      if (ranks <= 1) throw;
+      continue;  // a smaller mesh may have a plan
     }
   }
+  Diagnostics problems;
+  problems.error(of.study.resolved.find("production")->find("stragglers")->find("answer")->position,
+                 fmt::format("without the nodes of {} slow devices, {} has no plan on those that are left",
+                             known.size(), of.study.plans[of.plan].name),
+                 "write 'answer: none' or 'answer: replace'");
+  throw InputError(std::move(problems));
 }
 
 }  // namespace hdpsim

@@ -20,7 +20,7 @@ struct ProducedPlan {
 [[nodiscard]] Study study_that_knows(const ProducedPlan& of, const std::vector<SlowDevice>& known, Catalog& catalog);
 
 /// A study of this plan and point alone, without the nodes of these devices: on as many ranks as have room on the
-/// others, and for which the policy has a plan. InputError, as for the study with one rank, if there is none.
+/// others, and for which the policy has a plan. InputError, at `answer` of the stragglers, if there is none.
 [[nodiscard]] Study study_without_nodes(const ProducedPlan& of, const std::vector<SlowDevice>& known, Catalog& catalog);
 
 /// As faults of all steps.

@@ -240,7 +240,7 @@ RelayoutJob relayout_job(const StudyPoint& point, const Plan& plan, double thres
   const DeviceProfile slow = twice_as_slow(*spec.profile);
   for (std::int64_t cut = 0; cut < cuts_of(spec.mesh); ++cut) {
     const PointSpec cut_spec = with_cut_groups(spec, cut);
-    const double usual = stage_times(cut_spec, *spec.profile, plan).both();
+    const double usual = cut == 0 ? whole.both() : stage_times(cut_spec, *spec.profile, plan).both();
     job.cuts.push_back(
         {.slowdown = usual / whole.both(), .kernels = stage_times(cut_spec, slow, plan).both() / usual - 1});
   }

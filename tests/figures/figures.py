@@ -281,6 +281,13 @@ def malleus():
         lost = run["hours_spent"]["stragglers"] + run["hours_spent"]["answers"]
         yield PRODUCTION, f"| `{answer}` | {{}}k | {{}} % |", \
             [f"{run['tokens_per_gpu_hour'] / 1000:.0f}", f"{100 * lost / run['hours']:.1f}"]
+    hdpsim("replay configs/studies/malleus.yaml --out malleus")
+    with (workplace / "malleus/events.csv").open(newline="") as file:
+        events = list(csv.DictReader(file))
+    slow = [float(event["slowdown"]) for event in events if event["event"] == "slow"]
+    stops = [float(event["stopped_s"]) for event in events if event["event"] == "replanned"]
+    yield PRODUCTION, "{} GPUs become {} to {} times slower", [str(len(slow)), f"{min(slow):.1f}", f"{max(slow):.1f}"]
+    yield PRODUCTION, "and stops for {} to {} s", [f"{min(stops):.1f}", f"{max(stops):.1f}"]
 
 
 def tasks_of(arguments):

@@ -167,6 +167,17 @@ class _Answer:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
+class _OneTable:
+    """A result with one table."""
+
+    def frame(self, library: str | None = None) -> pandas.DataFrame | polars.DataFrame:
+        """The same as a DataFrame of ``pandas`` or ``polars``, by default the first that is there.
+
+        ImportError without them.
+        """
+        return _frame(self.columns(), library)
+
+
 class _PageAnswer(_Answer):
     """A result that has a page."""
 
@@ -226,7 +237,7 @@ class Result(_PageAnswer):
         return f"<hdpsim.Result of {len(self.columns()['plan'])} runs>"
 
 
-class Tuning(_Answer):
+class Tuning(_OneTable, _Answer):
     """What a search for the best mesh and plan came to. ``json`` is tune.json, schema hdpsim.tuning/1."""
 
     _native: _native.Tuning
@@ -239,13 +250,6 @@ class Tuning(_Answer):
         not known of a candidate is None.
         """
         return self._native.columns()
-
-    def frame(self, library: str | None = None) -> pandas.DataFrame | polars.DataFrame:
-        """The same as a DataFrame of ``pandas`` or ``polars``, by default the first that is there.
-
-        ImportError without them.
-        """
-        return _frame(self.columns(), library)
 
     @property
     def best(self) -> str:
@@ -280,7 +284,7 @@ class Replay(_PageAnswer):
         return f"<hdpsim.Replay of {len(self.columns()['step'])} steps>"
 
 
-class Decisions(_PageAnswer):
+class Decisions(_OneTable, _PageAnswer):
     """What training takes: days, GPU-hours, energy, money. ``json`` is decision.json, schema hdpsim.decision/1."""
 
     _native: _native.Decisions
@@ -288,13 +292,6 @@ class Decisions(_PageAnswer):
     def columns(self) -> dict[str, Column]:
         """A row a run or, of a search, a size that was simulated: the columns of decision.csv."""
         return self._native.columns()
-
-    def frame(self, library: str | None = None) -> pandas.DataFrame | polars.DataFrame:
-        """The same as a DataFrame of ``pandas`` or ``polars``, by default the first that is there.
-
-        ImportError without them.
-        """
-        return _frame(self.columns(), library)
 
     @property
     def smallest(self) -> dict[str, int | None]:
@@ -305,7 +302,7 @@ class Decisions(_PageAnswer):
         return f"<hdpsim.Decisions of {len(self.columns()['plan'])} runs>"
 
 
-class Comparison(_PageAnswer):
+class Comparison(_OneTable, _PageAnswer):
     """Results of studies beside the first of them. ``json`` has schema hdpsim.result_comparison/1."""
 
     _native: _native.ComparedResults
@@ -313,13 +310,6 @@ class Comparison(_PageAnswer):
     def columns(self) -> dict[str, Column]:
         """A row a run of each result, the same plan and point one below the other: what ``hdpsim compare`` prints as CSV."""
         return self._native.columns()
-
-    def frame(self, library: str | None = None) -> pandas.DataFrame | polars.DataFrame:
-        """The same as a DataFrame of ``pandas`` or ``polars``, by default the first that is there.
-
-        ImportError without them.
-        """
-        return _frame(self.columns(), library)
 
     @property
     def changed(self) -> list[dict[str, tuple[str, str]]]:

@@ -86,10 +86,19 @@ TEST_CASE("without the node of a slow device, steps are those of a smaller mesh"
   CHECK(job.seconds({slow, {}}) == RelaidJob().seconds({slow, {}}));
 }
 
+TEST_CASE("a job of one pipeline cannot go on without a node", "[relayout]") {
+  const RelaidJob job({"production.stragglers.answer=drop", "mesh.pp=8"});
+  const Devices slow = {{3, 5}};
+  CHECK_THAT(test::problems_of([&] {
+               (void)job.seconds({slow, slow});
+             }).front(),
+             Catch::Matchers::Contains("without the nodes of 1 slow devices, static has no plan"));
+}
+
 TEST_CASE("a plan whose micro-batches are shared cannot be laid out anew", "[relayout]") {
-  CHECK_THAT(test::problems_of([] { RelaidJob job({"plans=[static: {cp: 2}]"}); }).front(),
-             Catch::Matchers::Contains(
-                 "the pipelines of static cannot be laid out anew: several ranks share a micro-batch"));
+  CHECK_THAT(
+      test::problems_of([] { RelaidJob job({"plans=[static: {cp: 2}]"}); }).front(),
+      Catch::Matchers::Contains("the pipelines of static cannot be laid out anew: several ranks share a micro-batch"));
   CHECK_THAT(test::problems_of([] { RelaidJob job({"mesh.schedule=gpipe"}); }).front(),
              Catch::Matchers::Contains("its schedule is gpipe, and not 1f1b"));
 }
