@@ -5,6 +5,7 @@
 
 #include "sim/analysis/metrics.h"
 #include "sim/model/layers.h"
+#include "sim/program/streamed_schedule.h"
 
 namespace hdpsim {
 namespace {
@@ -22,9 +23,22 @@ bool has_one_length(const Value& study) {
   return lengths != nullptr && lengths->find("fixed") != nullptr;
 }
 
+// Whether a plan's entry, {policy: {offload: ...}}, says that activations go to host memory.
+bool offloads(const Value& plan) {
+  const Value* offload = plan.entries.size() == 1 ? plan.entries.front().value.find("offload") : nullptr;
+  return offload != nullptr && offload->text != "none" && offload->text.find_first_not_of("0.") != std::string::npos;
+}
+
+bool uses_host_memory(const Value& study, const PointSpec& point) {
+  const Value* plans = study.find("plans");
+  const bool all_offload = plans != nullptr && !plans->items.empty() && std::ranges::all_of(plans->items, offloads);
+  return all_offload || is_streamed(point.pipeline) || point.recipe.host.optimizer > 0 || point.recipe.host.parameters;
+}
+
 Workload workload_of(const Value& study, const PointSpec& point) {
   if (has_experts(point.model)) return Workload::experts;
   if (!has_one_length(study)) return Workload::mixed_lengths;
+  if (uses_host_memory(study, point)) return Workload::host_memory;
   const bool graphs = text_at(study, "kernels", "launch") == "graphs";
   return !graphs && layer_seconds_at_peak(point) < host_bound_layer_s ? Workload::host_bound : Workload::dense;
 }

@@ -5,7 +5,7 @@
 namespace hdpsim {
 
 const std::vector<std::string>& workload_names() {
-  static const std::vector<std::string> names = {"dense", "host-bound", "mixed lengths", "experts"};
+  static const std::vector<std::string> names = {"dense", "host-bound", "mixed lengths", "experts", "host memory"};
   return names;
 }
 

@@ -13,8 +13,9 @@ enum class Workload : std::uint8_t {
   host_bound,     ///< Layers so short that the host may take longer to issue their kernels than the device to run them.
   mixed_lengths,  ///< Sequences of unlike lengths.
   experts,
+  host_memory,  ///< Weights, optimizer states or activations move over the links to host memory.
 };
-/// "dense", "host-bound", "mixed lengths", "experts".
+/// "dense", "host-bound", "mixed lengths", "experts", "host memory".
 [[nodiscard]] const std::vector<std::string>& workload_names();
 [[nodiscard]] std::string_view name_of(Workload workload);
 

@@ -45,6 +45,17 @@ TEST_CASE("layers that a device at its peak computes in less than 2 ms are host-
   CHECK(kind_of(longer).workload == Workload::dense);
 }
 
+TEST_CASE("weights, states or the activations of all plans in host memory are a kind of their own", "[study][trust]") {
+  const auto of_one_length = [](std::vector<std::string> overrides) {
+    overrides.emplace_back("data.lengths={fixed: 8Ki}");
+    return kind_of(overrides).workload;
+  };
+  CHECK(of_one_length({"plans=[{hdp-naive: {offload: auto}}]"}) == Workload::host_memory);
+  CHECK(of_one_length({"plans=[{hdp-naive: {offload: auto}}, static]"}) == Workload::dense);
+  CHECK(of_one_length({"plans=[{hdp-naive: {offload: none}}]"}) == Workload::dense);
+  CHECK(of_one_length({"training.host={optimizer: 1}"}) == Workload::host_memory);
+}
+
 TEST_CASE("every framework that is shipped says what it runs on", "[study][trust]") {
   const Catalog catalog(HDPSIM_SOURCE_DIR);
   for (const std::string& name : framework_names(catalog.frameworks())) {

@@ -24,6 +24,10 @@ std::string problems(const std::vector<std::string>& overrides) {
   return "";
 }
 
+TEST_CASE("a run with streamed weights is of the kind that uses host memory", "[study][trust]") {
+  CHECK(test::StudyFile(streamed_study).load({}).points.at(0).spec.kind.workload == Workload::host_memory);
+}
+
 TEST_CASE("stages go round the GPUs of one node, which run whole layers", "[study]") {
   using Catch::Contains;
   CHECK(problems({}).empty());
