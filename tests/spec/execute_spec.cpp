@@ -155,6 +155,43 @@ TEST_CASE("whatever shares or repeats the work changes nothing of the training, 
              Contains("some") && Contains("none") && Contains("selective") && Contains("full"));
 }
 
+// What a rank's kernels took over what they had a core for, in a measured timeline.
+double stretch_of_kernels(const std::string& timeline, int rank) {
+  for (const std::string& line : lines_of(timeline)) {
+    if (line.rfind(fmt::format("{{\"rank\": {}, ", rank), 0) != 0) continue;
+    const auto parts = nlohmann::json::parse(line);
+    const auto kernels = [&](const char* of) {
+      return parts[of]["linear"].get<double>() + parts[of]["attention"].get<double>();
+    };
+    return kernels("breakdown_s") / kernels("processor_s");
+  }
+  return 0;
+}
+
+double predicted_seconds(const std::string& timeline) {
+  return nlohmann::json::parse(lines_of(timeline).at(0))["step_time_s"].get<double>();
+}
+
+// A busy machine stretches kernels further, never less than the study says, but for stops that come a little late,
+// behind the kernels that they are for.
+TEST_CASE("a device at fault is slow for real, in the steps of its fault, and so it is predicted",
+          "[execute][faults]") {
+  const RealWorkplace here;
+  const std::string run =
+      "execute small.yaml --plan static --ranks 2 --steps 2 --set data.tokens_per_step=8Ki "
+      "--set data.context=1Ki --set mesh.capacity=1Ki ";
+  here.run(run + "--out well");
+  here.run(run + "--set 'faults=[{device: 1, from_step: 1, slowdown: 4}]' --out ill");
+  CHECK(losses_of(here.read("ill/steps.csv")) == losses_of(here.read("well/steps.csv")));
+  const double predicted = predicted_seconds(here.read("well/predicted-1.jsonl"));
+  CHECK(predicted_seconds(here.read("ill/predicted-0.jsonl")) ==
+        predicted_seconds(here.read("well/predicted-0.jsonl")));
+  CHECK(predicted_seconds(here.read("ill/predicted-1.jsonl")) > 2 * predicted);  // the other rank has more to do
+  CHECK(stretch_of_kernels(here.read("ill/measured-1.jsonl"), 1) > 0.6 * 4);
+  CHECK_THAT(here.refusal("execute small.yaml --plan static --backend cuda --set 'faults=[{device: 1, slowdown: 2}]'"),
+             Contains("devices are made slow on CPUs alone"));
+}
+
 TEST_CASE("a pipeline that was executed is compared stage by stage", "[execute][pp]") {
   const RealWorkplace here;
   here.run("execute small.yaml --plan hdp-balance --ranks 2 --set mesh.pp=2 --first-step 1 --out two");

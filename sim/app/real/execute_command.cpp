@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/cpu/cores.h"
+#include "kernels/cpu/duty_cycle.h"
 #include "kernels/exec/checkpoint.h"
 #include "kernels/exec/executor.h"
 #include "kernels/exec/parameter_tensors.h"
@@ -158,8 +159,11 @@ class Teller {
 
   void predict(const Program& program, PlanReport& report) {
     Machine& machine = world_->machine();
+    const std::vector<double> slowdowns = work_.slowdowns(program.plan().step);
+    world_->set_time_factors(slowdowns);
     report.predicted = simulate(program, machine, Grain::exact);
-    if (!machine.processors) return;
+    if (!machine.processors && slowdowns.empty()) return;
+    world_->set_time_factors({});
     Machine own_cores = machine;
     own_cores.processors.reset();
     const Timeline alone = simulate(program, own_cores, Grain::exact);
@@ -170,6 +174,7 @@ class Teller {
     if (!pace_) return std::nullopt;
     const std::unique_ptr<World> world = work_.point->make_world(pace_->of_last_run());
     world->machine().processors = world_->machine().processors;
+    world->set_time_factors(work_.slowdowns(program.plan().step));
     return simulate(program, world->machine(), Grain::exact).step_time;
   }
 
@@ -218,6 +223,25 @@ void read_pace(const Training& training, const exec::JobDevice& device, Teller* 
   training.pace.run([&] { teller->read_pace(); });
 }
 
+// Slows the device of the calling thread down as the study's faults say, from step to step.
+class DeviceFaults {
+ public:
+  // `index`: of the device, as ranks of a transport are counted.
+  DeviceFaults(const Work& work, int index) : work_(work) {
+    if (work.point->spec.conditions.faults.empty()) return;
+    device_ = work.point->make_world()->job().devices().at(static_cast<std::size_t>(index));
+    cycle_.emplace();
+  }
+  void begin(std::int64_t step) {
+    if (cycle_) cycle_->set(work_.slowdowns(step).at(device_.index()));
+  }
+
+ private:
+  const Work& work_;
+  DeviceId device_{0};
+  std::optional<kernels::DutyCycle> cycle_;
+};
+
 // Runs all turns on one rank; only rank 0 has a `teller`. Every plan trains a model of its own. False if a stop was
 // requested.
 bool run_rank(const Training& training, const exec::JobDevice& device, Teller* teller) {
@@ -233,6 +257,7 @@ bool run_rank(const Training& training, const exec::JobDevice& device, Teller* t
     if (options.resume) (void)models.back()->load(options.checkpoint);
   }
   if (teller != nullptr) teller->meet(device.backend.info());
+  DeviceFaults faults(work, device.host.rank());
   read_pace(training, device, teller, 0);
   for (std::int64_t index = 0; index < turns.count(); ++index) {
     const Turn turn = turns[index];
@@ -242,6 +267,7 @@ bool run_rank(const Training& training, const exec::JobDevice& device, Teller* t
       planned = plans.step(index);
       return planned->program();
     };
+    faults.begin(turn.step);
     exec::StepOutcome outcome = model.run_step(program, tokens, stop_signal() != 0);
     const bool stopped = outcome.stopped;
     if (!stopped) read_pace(training, device, teller, index + 1);

@@ -86,6 +86,9 @@ void require_devices(DeviceKind kind, const Work& work) {
   if (work.mesh().pp > 1) {
     throw kernels::UnsupportedInput("pipelines are executed on CPUs alone: with --backend cuda use mesh.pp 1");
   }
+  if (!work.point->spec.conditions.faults.empty()) {
+    throw kernels::UnsupportedInput("devices are made slow on CPUs alone: with --backend cuda use --set faults=[]");
+  }
   kernels::exec::require_executable_on_gpu(work.point->spec.recipe.key_exchange);
 #ifndef HDPSIM_WITH_CUDA
   refuse();

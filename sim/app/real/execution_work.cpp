@@ -170,6 +170,12 @@ Plan Work::plan_of(std::size_t which, std::int64_t step) const {
   return again;
 }
 
+std::vector<double> Work::slowdowns(std::int64_t step) const {
+  const PointSpec& spec = point->spec;
+  return spec.conditions.faults.empty() ? std::vector<double>{}
+                                        : fault_factors(spec.conditions, spec.cluster.devices, step);
+}
+
 Work read_work(const ExecuteOptions& options, const std::optional<int>& processes, Catalog& catalog) {
   Work work;
   Diagnostics found;

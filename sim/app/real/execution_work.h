@@ -55,6 +55,9 @@ struct Work {
   [[nodiscard]] std::vector<std::string> folder_names() const;
   /// The plan of a step. A plan from a file is reused with other data in every step.
   [[nodiscard]] Plan plan_of(std::size_t which, std::int64_t step) const;
+  /// How many times longer the kernels of each device of the study's cluster take in a step, by the study's `faults`;
+  /// empty if it has none.
+  [[nodiscard]] std::vector<double> slowdowns(std::int64_t step) const;
 };
 
 /// Reads what the user asks for. `processes` is the number of ranks that were started as processes, if they were.
