@@ -1,8 +1,7 @@
 #pragma once
 
-#include <pthread.h>
-
 #include <condition_variable>
+#include <ctime>
 #include <mutex>
 #include <thread>
 
@@ -25,7 +24,7 @@ class DutyCycle {
  private:
   void keep();
 
-  pthread_t thread_;
+  std::thread::native_handle_type thread_;
   clockid_t time_on_core_;
   std::mutex mutex_;
   std::condition_variable changed_;
