@@ -94,4 +94,12 @@ std::unique_ptr<const TokenSource> make_text_tokens(const std::vector<std::files
   return std::make_unique<TextTokens>(std::move(text), seed);
 }
 
+std::string read_training_text(const std::filesystem::path& file) {
+  std::string text;
+  InputFiles::record(file);
+  append_text(file, text);
+  if (text.empty()) throw UnsupportedInput(fmt::format("{}: there is no text to train on", file.string()));
+  return text;
+}
+
 }  // namespace hdpsim::kernels::exec

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace hdpsim::kernels::exec {
@@ -33,5 +34,8 @@ class TokenSource {
 /// empty, or have more than 1 GB, or more than 64 MB in a pipe or a device.
 [[nodiscard]] std::unique_ptr<const TokenSource> make_text_tokens(const std::vector<std::filesystem::path>& files,
                                                                   std::uint64_t seed);
+
+/// The text of a file. Errors as above.
+[[nodiscard]] std::string read_training_text(const std::filesystem::path& file);
 
 }  // namespace hdpsim::kernels::exec

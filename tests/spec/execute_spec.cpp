@@ -292,6 +292,58 @@ TEST_CASE("bytes of text are learned from", "[execute]") {
   CHECK(losses.back() < 2);
 }
 
+// By source, the samples of samples.csv: where each begins and how many bytes it has.
+std::map<std::string, std::vector<std::pair<std::size_t, std::size_t>>> samples_by_source(const std::string& csv) {
+  std::map<std::string, std::vector<std::pair<std::size_t, std::size_t>>> samples;
+  for (const std::string& line : lines_of(csv)) {
+    if (line.rfind("step,", 0) == 0) continue;
+    std::istringstream cells(line);
+    std::string step, sequence, source, begin, bytes;
+    for (std::string* cell : {&step, &sequence, &source, &begin, &bytes}) std::getline(cells, *cell, ',');
+    samples[source].emplace_back(std::stoul(begin), std::stoul(bytes));
+  }
+  return samples;
+}
+
+TEST_CASE("loaders that die are replaced: no sample is lost or repeated, and the training is the same to the bit",
+          "[execute][loading]") {
+  const FastWorkplace here;
+  std::string prose;
+  for (int i = 0; i < 200; ++i) prose += fmt::format("{} bottles on the wall,\n", i * i);
+  here.write("prose.txt", prose);
+  here.write("code.txt", here.read("fast.yaml"));
+  const std::string run =
+      "execute fast.yaml --loaders --text code.txt --text prose.txt --set model.vocab_size=256 --set "
+      "data.steps=4 --set data.tokens_per_step=512 --set 'loading={style: actors, bytes_per_token: 1 B, sources: "
+      "[{name: code}, {name: prose, weight: 3}]";
+  CHECK_THAT(here.run(run + "}' --steps 4 --out whole").out, Contains("from 2 sources, each once"));
+  const auto samples = samples_by_source(here.read("whole/samples.csv"));
+  REQUIRE(samples.size() == 2);
+  CHECK(samples.at("prose").size() > samples.at("code").size());
+  for (const auto& [begin, bytes] : samples.at("prose")) {
+    CHECK((begin == 0 || prose.at(begin - 1) == '\n'));
+  }
+  for (std::size_t i = 1; i < samples.at("prose").size(); ++i) {
+    const auto& [begin, bytes] = samples.at("prose")[i - 1];
+    CHECK(prose.find('\n', begin + bytes - 1) + 1 == samples.at("prose")[i].first);
+  }
+  const std::string deaths = ", deaths: {at: [{step: 1, source: code}, {step: 2, source: prose}]";
+  const std::string replaced = here.run(run + deaths + ", snapshot: 3}}' --steps 4 --out replaced").out;
+  CHECK_THAT(replaced, Contains("step 1: the loader of code died") && Contains("step 2: the loader of prose died") &&
+                           Contains("samples once more"));
+  CHECK_THAT(here.run(run + deaths + ", shadows: 1}}' --steps 4 --out shadowed").out,
+             Contains("its shadow went on after"));
+  for (const std::string other : {"replaced", "shadowed"}) {
+    CHECK(here.read(other + "/samples.csv") == here.read("whole/samples.csv"));
+    CHECK(losses_of(here.read(other + "/steps.csv")) == losses_of(here.read("whole/steps.csv")));
+  }
+  here.run(run + "}' --first-step 2 --steps 2 --out later");
+  CHECK_THAT(here.read("whole/samples.csv"),
+             Contains(here.read("later/samples.csv").substr(sizeof "step,sequence,source,begin,bytes,hash")));
+  CHECK_THAT(here.refusal(run + "}' --text prose.txt"), Contains("has 2 sources, but --text names 3 files"));
+  CHECK_THAT(here.refusal("execute fast.yaml --loaders"), Contains("--loaders requires --text"));
+}
+
 TEST_CASE("a run that is told to stop ends after its step, its files whole", "[execute]") {
   const FastWorkplace here;  // a step that takes longer than a moment would not be waited for
   Background run(here, "execute fast.yaml --steps 100000 --out out");

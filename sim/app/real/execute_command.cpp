@@ -18,11 +18,13 @@
 #include "sim/app/launch_watch.h"
 #include "sim/app/launcher.h"
 #include "sim/app/real/execution_devices.h"
+#include "sim/app/real/execution_loaders.h"
 #include "sim/app/real/execution_pace.h"
 #include "sim/app/real/execution_report.h"
 #include "sim/app/real/execution_work.h"
 #include "sim/app/signals.h"
 #include "sim/base/atomic_file.h"
+#include "sim/base/growing_file.h"
 #include "sim/base/output_folder.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/taken_alone.h"
@@ -36,11 +38,27 @@ namespace {
 
 namespace exec = kernels::exec;
 
-std::unique_ptr<const exec::TokenSource> token_source(const ExecuteOptions& options, const Transformer& model) {
-  const auto seed = static_cast<std::uint64_t>(options.seed);
-  if (options.text.empty()) return exec::make_synthetic_tokens(model.vocabulary, seed);
-  return exec::make_text_tokens({options.text.begin(), options.text.end()}, seed);
-}
+/// The training data: drawn, text from anywhere, or text that loaders read.
+class TrainingData {
+ public:
+  TrainingData(const ExecuteOptions& options, const Work& work, std::int64_t first) {
+    const auto seed = static_cast<std::uint64_t>(options.seed);
+    if (options.loaders) {
+      loaders_.emplace(options, work, first);
+    } else if (options.text.empty()) {
+      tokens_ = exec::make_synthetic_tokens(work.model().vocabulary, seed);
+    } else {
+      tokens_ = exec::make_text_tokens({options.text.begin(), options.text.end()}, seed);
+    }
+  }
+  [[nodiscard]] const exec::TokenSource& tokens() const { return loaders_ ? loaders_->tokens() : *tokens_; }
+  /// Null: there are none.
+  [[nodiscard]] ExecutionLoaders* loaders() { return loaders_ ? &*loaders_ : nullptr; }
+
+ private:
+  std::unique_ptr<const exec::TokenSource> tokens_;
+  std::optional<ExecutionLoaders> loaders_;
+};
 
 // ---- Running it
 
@@ -66,8 +84,10 @@ void require_free_outputs(const ExecuteOptions& options, const Session& session,
 class Teller {
  public:
   /// `share` is the share of a core or GPU that each worker has while all of them compute.
-  Teller(const Work& work, const ExecuteOptions& options, const Session& session, double share)
+  Teller(const Work& work, const ExecuteOptions& options, const Session& session, double share,
+         ExecutionLoaders* loaders)
       : work_(work),
+        loaders_(loaders),
         runs_(options.runs),
         device_(options.backend == DeviceKind::cpu ? "core" : "GPU"),
         world_(work.point->make_world()) {
@@ -79,6 +99,10 @@ class Teller {
     if (!options.out.empty()) {
       folder_.emplace(options.out, OutputUse{"execution", session.command_line, {}}, &session.inputs);
       if (!options.resume) folder_->remove_earlier();
+      if (loaders != nullptr) {
+        samples_.emplace(folder_->file("samples.csv"), 0);
+        samples_->append(ExecutionLoaders::heading());
+      }
     }
     for (const std::string& name : inner_folders(work)) {
       if (folder_ && !name.empty()) (void)folder_->folder(name);
@@ -122,6 +146,7 @@ class Teller {
   void tell(const Turn& turn, const PlannedStep& planned, exec::StepOutcome&& outcome) {
     PlanReport& report = plans_.at(turn.plan);
     const Plan& plan = planned.plan();
+    if (loaders_ != nullptr) tell_samples(plan.step);
     std::int64_t tokens = 0;
     for (const std::int64_t own : plan.sequence_tokens) tokens += own;
     const std::string begin = prefix(work_.plan_name(turn.plan), std::to_string(turn.run));
@@ -147,10 +172,17 @@ class Teller {
       if (plans_.size() > 1 && !text.empty()) print("\n" + work_.plan_name(i) + "\n");
       print(text);
     }
+    if (loaders_ != nullptr) print(loaders_->summary());
+    if (samples_) samples_->finish();
     if (folder_) tell_removed(*folder_);
   }
 
  private:
+  void tell_samples(std::int64_t step) {
+    const std::string rows = loaders_->rows(step);
+    if (samples_) samples_->append(rows);
+  }
+
   struct PlanReport {
     ExecutionReport report;
     Timeline predicted;  ///< Prediction of the step that runs.
@@ -187,6 +219,7 @@ class Teller {
   }
 
   const Work& work_;
+  ExecutionLoaders* loaders_;  ///< Null: there are none.
   std::int64_t runs_;
   const char* device_;  ///< Name of the device that runs the kernels.
   std::unique_ptr<World> world_;
@@ -194,6 +227,7 @@ class Teller {
   bool has_pace_ = false;
   std::optional<FileClaim> checkpoint_;
   std::optional<OutputFolder> folder_;
+  std::optional<GrowingFile> samples_;
   std::vector<PlanReport> plans_;
 };
 
@@ -202,7 +236,7 @@ struct Training {
   const Work& work;
   const ExecuteOptions& options;
   const Session& session;
-  const exec::TokenSource& tokens;
+  TrainingData& data;
   Turns turns;
   PlanAhead& plans;
   TakenAlone& pace;
@@ -245,7 +279,7 @@ class DeviceFaults {
 // Runs all turns on one rank; only rank 0 has a `teller`. Every plan trains a model of its own. False if a stop was
 // requested.
 bool run_rank(const Training& training, const exec::JobDevice& device, Teller* teller) {
-  const auto& [work, options, session, tokens, turns, plans, pace] = training;
+  const auto& [work, options, session, data, turns, plans, pace] = training;
   const exec::TrainingOptions settings{.seed = static_cast<std::uint64_t>(options.seed),
                                        .adam = {.rate = static_cast<float>(options.rate)},
                                        .tp = static_cast<int>(work.mesh().tp),
@@ -268,7 +302,7 @@ bool run_rank(const Training& training, const exec::JobDevice& device, Teller* t
       return planned->program();
     };
     faults.begin(turn.step);
-    exec::StepOutcome outcome = model.run_step(program, tokens, stop_signal() != 0);
+    exec::StepOutcome outcome = model.run_step(program, data.tokens(), stop_signal() != 0);
     const bool stopped = outcome.stopped;
     if (!stopped) read_pace(training, device, teller, index + 1);
     if (teller != nullptr) teller->tell(turn, *planned, std::move(outcome));
@@ -314,7 +348,7 @@ bool run_process(const Training& training, const Launch& launch) {
   std::optional<Teller> teller;
   const DeviceKind kind = training.options.backend;
   if (transport->rank() == 0)
-    teller.emplace(work, training.options, training.session, device_share(kind, seats, false)).begin();
+    teller.emplace(work, training.options, training.session, device_share(kind, seats, false), nullptr).begin();
   bool finished = true;
   run_device_process(kind, *transport, seats, milliseconds_of(patience), [&](const exec::JobDevice& device) {
     finished = run_rank(training, device, teller ? &*teller : nullptr);
@@ -328,24 +362,33 @@ bool run_process(const Training& training, const Launch& launch) {
 bool run(const Training& training, const std::optional<Launch>& launch) {
   if (launch) return run_process(training, *launch);
   const std::vector<kernels::Seat> seats(static_cast<std::size_t>(training.work.devices()), kernels::own_seat());
-  Teller teller(training.work, training.options, training.session, device_share(training.options.backend, seats, true));
+  Teller teller(training.work, training.options, training.session, device_share(training.options.backend, seats, true),
+                training.data.loaders());
   teller.begin();
   return run_threads(training, teller);
 }
 
+// What needs ranks that are threads.
+void require_options_of_processes(const ExecuteOptions& options) {
+  constexpr const char* help = "leave it out, or start one process alone";
+  if (options.pace) {
+    throw InputError("--pace times kernels while ranks that are threads wait, but here they are processes", help);
+  }
+  if (options.loaders) {
+    throw InputError("--loaders feed ranks that are threads, but here they are processes", help);
+  }
+}
+
 int execute_command(const ExecuteOptions& options, const Session& session) {
   const std::optional<Launch> launch = find_launch();
-  if (launch && options.pace) {
-    throw InputError("--pace times kernels while ranks that are threads wait, but here they are processes",
-                     "leave it out, or start one process alone");
-  }
+  if (launch) require_options_of_processes(options);
   Catalog catalog(session.data_folder);
   const Work work = read_work(options, launch ? std::optional(launch->processes) : std::nullopt, catalog);
-  const auto tokens = token_source(options, work.model());
   const std::int64_t first =
       options.resume ? exec::CheckpointReader(options.checkpoint).title().next_step : options.first_step;
+  TrainingData data(options, work, first);
   for (std::size_t i = 0; i < work.plans(); ++i) {
-    exec::require_executable(work.plan_of(i, first), work.model(), *tokens, work.ranks(),
+    exec::require_executable(work.plan_of(i, first), work.model(), data.tokens(), work.ranks(),
                              ChunkMap(work.pipeline(), work.mesh().pp).deal(), work.point->spec.recipe.key_exchange);
   }
   require_devices(options.backend, work);
@@ -354,10 +397,14 @@ int execute_command(const ExecuteOptions& options, const Session& session) {
   const LoweringOptions lowering = exec::lowering_for(element_of(options.backend), work.model(), work.mesh(),
                                                       work.point->spec.recipe, work.pipeline());
   catch_stop_signals();
-  PlanAhead plans(
-      turns, [&](const Turn& turn) { return work.plan_of(turn.plan, turn.step); }, lowering);
+  const auto plan_of = [&](const Turn& turn) {
+    Plan plan = work.plan_of(turn.plan, turn.step);
+    if (ExecutionLoaders* const loaders = data.loaders()) loaders->expect(plan);
+    return plan;
+  };
+  PlanAhead plans(turns, plan_of, lowering);
   TakenAlone pace;
-  if (run({work, options, session, *tokens, turns, plans, pace}, launch)) return 0;
+  if (run({work, options, session, data, turns, plans, pace}, launch)) return 0;
   const int signal = stop_signal();  // it may have reached another process
   return exit_by_signal + (signal != 0 ? signal : SIGTERM);
 }
@@ -386,12 +433,18 @@ void add_training_options(Command command, ExecuteOptions& options) {
             "Train every step this many times on the same data and time each; of several, the first is a warm-up that "
             "does not count (default: 1)");
   add_count(command, "--first-step", options.first_step, "Which step of the study comes first, counted from 0", 0);
+  const Option text =
+      command
+          .add_option("--text", options.text,
+                      "Train on the bytes of these files, not on random tokens; may be given several times")
+          .type_name("FILE")
+          .existing_file()
+          .one_at_a_time();
   command
-      .add_option("--text", options.text,
-                  "Train on the bytes of these files, not on random tokens; may be given several times")
-      .type_name("FILE")
-      .existing_file()
-      .one_at_a_time();
+      .add_flag("--loaders", options.loaders,
+                "Read each of these files by a process of its own, line after line, mixed, shadowed and killed as the "
+                "study's loading says; with --out, samples.csv lists what was read")
+      .needs(text);
   add_count(command, "--seed", options.seed, "Random seed of the initial parameters and of the data (default: 1)", 0);
   command.add_option("--learning-rate", options.rate, "Adam's learning rate (default: 0.0003)")
       .not_negative()

@@ -30,6 +30,7 @@ struct ExecuteOptions {
   bool resume = false;
   std::string out;
   std::vector<std::string> text;
+  bool loaders = false;  ///< Processes read the texts.
   std::int64_t seed = 1;
   double rate = 3e-4;
   bool pace = false;                          ///< Time kernels before and after every run.
