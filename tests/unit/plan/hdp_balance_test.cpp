@@ -130,7 +130,7 @@ TEST_CASE("hdp-balance: a rank that is known to be slow gets no ring and ends wi
   }
 }
 
-TEST_CASE("PP-Balance: a rank that is known to be slow is left out of waves", "[plan][balance]") {
+TEST_CASE("PP-Balance: a rank that is known to be slow gets as much as it is of the speed of all", "[plan][balance]") {
   PlanningContext context = small_pool(4);
   context.stages = 2;
   context.rank_speeds = [](std::int64_t /*step*/) { return std::vector<double>{1, 0.5, 1, 1}; };
@@ -138,6 +138,23 @@ TEST_CASE("PP-Balance: a rank that is known to be slow is left out of waves", "[
   const Plan plan = plan_of("hdp-balance: {search: none}", context, std::vector<std::int64_t>(28, 100));
   CHECK(plan.schedule[1].size() == 4);
   for (const std::size_t rank : {0, 2, 3}) CHECK(plan.schedule[rank].size() == 8);
+}
+
+TEST_CASE("PP-Balance: a rank that is known to be slow has packs of its own and is in no ring", "[plan][balance]") {
+  PlanningContext context = small_pool(5);
+  context.stages = 2;
+  context.rank_speeds = [](std::int64_t /*step*/) { return std::vector<double>{1, 1, 0.5, 1, 1}; };
+  // 4,500 tokens, of which a ninth is for a speed of 0.5 of 4.5: ten sequences of 50. The rings take all fast ranks.
+  std::vector<std::int64_t> lengths((4500 - 800) / 50, 50);
+  lengths.insert(lengths.end(), {400, 400});
+  const Plan plan = plan_of("hdp-balance: {search: none}", context, lengths);
+  std::size_t held = 0;
+  for (const MicroBatchId id : plan.schedule[2]) {
+    const MicroBatch& micro_batch = plan.micro_batches[id.index()];
+    CHECK(micro_batch.group.size() == 1);
+    held += micro_batch.spans.size();
+  }
+  CHECK(held == 10);
 }
 
 TEST_CASE("hdp-balance takes the plan of another construction where its model takes that for shorter",
