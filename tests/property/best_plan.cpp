@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/random.h"
@@ -88,6 +89,26 @@ mesh: {{tp: {}, pp: {}, capacity: {}{}}}
   study.improvements = {fmt::format("mesh.capacity={}", 2 * capacity),
                         fmt::format("cluster.node.nics.bandwidth={} Gbit/s", 2 * nic),
                         fmt::format("cluster.node.nvlink.bandwidth={} GB/s", h100 ? 900 : 600)};
+  return study;
+}
+
+// 512 GPUs that know of faults, and documents of up to 64Ki tokens of all lengths.
+RandomStudy study_of_pipelines(std::uint64_t seed, int pp) {
+  constexpr std::int64_t context = 65536;
+  RandomStream random(seed, "pipelines");
+  RandomStudy study;
+  for (std::int64_t left = 8 << 20; left > 0; left -= study.batch.sequences.back().tokens) {
+    study.batch.sequences.push_back({std::min(left, any_octave(random, 64, context))});
+  }
+  study.text = fmt::format(R"(name: pipelines
+cluster: {{preset: h100-rail, gpus: 512}}
+model: {{preset: llama3-8b, num_hidden_layers: 8}}
+profile: h100-published
+data: {{lengths: {{fixed: 16}}, context: {}, tokens_per_step: {}, steps: 1}}
+mesh: {{tp: 2, pp: {}, capacity: 8Ki}}
+planner: {{knows: [faults]}}
+)",
+                           context, context, pp);
   return study;
 }
 
@@ -223,6 +244,26 @@ TEST_CASE("hdp-balance: more capacity, faster NICs and faster NVLink cost hardly
     }
   }
   CHECK((slower <= changes / one_in || tests::one_seed()));
+}
+
+TEST_CASE("hdp-balance: a device of a pipeline that is known to be slow costs what its rank computes less",
+          "[property][best]") {
+  constexpr double hardly_more = 1.02;
+  Arena arena;
+  for (const std::uint64_t seed : tests::seeds(3)) {
+    for (const auto& [pp, slowdown] : {std::pair{2, 4}, std::pair{4, 2}, std::pair{4, 4}}) {
+      const RandomStudy pipelines = study_of_pipelines(seed, pp);
+      INFO(fmt::format("replay: HDPSIM_SEED={} test_property [best]\npp {}, {} x", seed, pp, slowdown));
+      const auto before = arena.run(pipelines, "hdp-balance: {search: own}");
+      const auto after = arena.run(pipelines, "hdp-balance: {search: own}",
+                                   {fmt::format("faults=[{{device: 17, slowdown: {}}}]", slowdown)});
+      REQUIRE(before);
+      REQUIRE(after);
+      const double ranks = 256.0 / pp;
+      const double speeds = ranks - 1 + 1.0 / slowdown;  // of all, in ranks without a fault
+      CHECK(after->seconds <= before->seconds * ranks / speeds * hardly_more);
+    }
+  }
 }
 
 }  // namespace hdpsim

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/division.h"
 #include "sim/plan/impl/loads.h"
 
 namespace hdpsim {
@@ -131,156 +130,6 @@ double ring_seconds(const Ring& ring) {
   return static_cast<double>(ring.size.degree) * ring.seconds;
 }
 
-/// Bins of C tokens. A sequence goes to the one of least work that has room, and opens one more if none has.
-class EvenBins {
- public:
-  /// For so many sequences at most, which also bound the bins.
-  EvenBins(std::int64_t bins, std::size_t sequences, const PlanningContext& context)
-      : context_(context), rooms_(sequences + 1) {
-    for (std::int64_t bin = 0; bin < std::min(bins, static_cast<std::int64_t>(sequences)); ++bin) open();
-  }
-
-  [[nodiscard]] std::size_t count() const { return filled_.size(); }
-
-  /// The bin that gets the sequence. O(log bins), mostly.
-  std::size_t put(std::int64_t tokens) {
-    std::size_t bin = rooms_.least({.most_used = static_cast<double>(context_.capacity - tokens)});
-    if (bin == LoadTree::none) bin = open();
-    Filled& filled = filled_[bin];
-    filled.seconds += context_.work.compute_seconds(causal_pairs(tokens), tokens);
-    filled.tokens += tokens;
-    rooms_.set(bin, filled.seconds, static_cast<double>(filled.tokens));
-    return bin;
-  }
-
- private:
-  struct Filled {
-    double seconds = 0;
-    std::int64_t tokens = 0;
-  };
-
-  std::size_t open() {
-    filled_.emplace_back();
-    rooms_.set(filled_.size() - 1, 0, 0);
-    return filled_.size() - 1;
-  }
-
-  const PlanningContext& context_;
-  LoadTree rooms_;
-  std::vector<Filled> filled_;
-};
-
-class WaveBalancing : Balancing {
- public:
-  WaveBalancing(const BalancedStep& step, const BalanceCandidate& candidate) : Balancing(step, candidate) {
-    candidate.waves > 0 ? make_even(step.order) : make_full(step.order);
-  }
-
-  BalanceOutcome run() {
-    for (std::vector<Item>& wave : waves()) run_wave(wave);
-    return outcome(loads_.loads());
-  }
-
- private:
-  struct Item {
-    std::size_t pack;
-    RingSize size;
-    Seconds seconds;
-  };
-
-  // Packs as large as a rank holds, and rings as narrow as hold a sequence.
-  void make_full(const SizedList& order) {
-    packs_.emplace(best_fit_list(order, context_.capacity));
-    for (std::size_t i = 0; i < packs_->size(); ++i) {
-      const std::int64_t sum = tokens_of((*packs_)[i]);
-      add_item(i, sum < context_.capacity ? sizing_.pack_size() : sized(sum));
-    }
-  }
-
-  // Rings and packs of at most a wave's share of the work. What rings leave of the waves is for packs.
-  void make_even(const SizedList& order) {
-    const double share = candidate_.share / static_cast<double>(candidate_.waves);
-    std::vector<RingSize> sizes;
-    std::int64_t taken = 0;
-    std::int64_t short_tokens = tokens_of(order);
-    for (const SizedSequence& each : order) {
-      RingSize size = each.tokens < context_.capacity ? sizing_.pack_size() : sized(each.tokens);
-      size.degree = sizing_.narrowest_within(each.tokens, size, share, context_.ranks);
-      if (size.degree == 1 && each.tokens < context_.capacity) break;
-      taken += size.degree;
-      short_tokens -= each.tokens;
-      sizes.push_back(size);
-    }
-    const std::int64_t slots = candidate_.waves * context_.ranks;
-    make_packs(order, sizes, std::max(divided(short_tokens, context_.capacity), slots - taken));
-  }
-
-  // The first sequences are rings of these sizes, the others go into bins.
-  void make_packs(const SizedList& order, const std::vector<RingSize>& sizes, std::int64_t bins) {
-    std::vector<std::uint32_t> pack_of(sizes.size());
-    std::iota(pack_of.begin(), pack_of.end(), 0U);
-    EvenBins even(bins, order.size() - sizes.size(), context_);
-    for (const SizedSequence& each : std::span(order).subspan(sizes.size())) {
-      pack_of.push_back(static_cast<std::uint32_t>(sizes.size() + even.put(each.tokens)));
-    }
-    packs_.emplace(pack_of, sizes.size() + even.count(), [&](auto add) {
-      for (const SizedSequence& each : order) add(each);
-    });
-    for (std::size_t i = 0; i < packs_->size(); ++i) {
-      if (!(*packs_)[i].empty()) add_item(i, i < sizes.size() ? sizes[i] : sizing_.pack_size());
-    }
-  }
-
-  void add_item(std::size_t pack, const RingSize& size) {
-    const std::int64_t sum = tokens_of((*packs_)[pack]);
-    const double pairs = pairs_of((*packs_)[pack]);
-    items_.push_back({pack, size, {sizing_.seconds(pairs, sum, size, false), sizing_.seconds(pairs, sum, size, true)}});
-  }
-
-  // Assigns packs to waves.
-  std::vector<std::vector<Item>> waves() {
-    std::stable_sort(items_.begin(), items_.end(),
-                     [](const Item& a, const Item& b) { return a.seconds.any > b.seconds.any; });
-    FirstFit places(items_.size(), context_.ranks);
-    if (candidate_.rings_on_fast) leave_slow_ranks_out(places);
-    std::vector<std::vector<Item>> waves;
-    for (const Item& each : items_) {
-      const std::size_t wave = places.place(each.size.degree).bin;
-      if (wave >= waves.size()) waves.resize(wave + 1);
-      waves[wave].push_back(each);
-    }
-    return waves;
-  }
-
-  // The ranks that are then left out of a wave are those with the most work so far, by their speeds.
-  void leave_slow_ranks_out(FirstFit& waves) const {
-    std::int64_t widest = 1;
-    for (const Item& each : items_) widest = std::max(widest, each.size.degree);
-    const double speed = speeds_.in_fastest(context_.ranks);
-    double before = 0;
-    for (std::size_t wave = 0; wave < items_.size(); ++wave) {
-      const double after = std::ceil(static_cast<double>(wave + 1) * speed - 1e-9);
-      waves.set_free(wave, std::clamp(static_cast<std::int64_t>(after - before), widest, context_.ranks));
-      before = after;
-    }
-  }
-
-  // No rank runs two micro-batches of a wave: ranks are put back after the whole wave.
-  void run_wave(const std::vector<Item>& wave) {
-    std::vector<std::pair<std::int64_t, double>> done;
-    for (const Item& each : wave) {
-      loads_.make_available(each.size.degree);
-      const Taken taken = take(each.size.degree, RankChoice::least_loaded, each.seconds);
-      for (const std::int64_t rank : taken.ranks) done.emplace_back(rank, taken.end);
-      micro_batches_.add(taken.ranks, (*packs_)[each.pack], each.size);
-    }
-    for (const auto& [rank, load] : done) loads_.put(rank, load);
-  }
-
-  std::optional<PackList> packs_;
-  std::vector<Item> items_;
-};
-
 }  // namespace
 
 BalanceOutcome balance_ranks(const BalancedStep& step, const BalanceCandidate& candidate) {
@@ -292,19 +141,16 @@ KnownSpeeds::KnownSpeeds(const PlanningContext& context, std::int64_t step)
 
 std::vector<std::int64_t> KnownSpeeds::slow_ranks() const {
   std::vector<std::int64_t> slow;
-  const double fastest = speeds_.empty() ? 1 : *std::max_element(speeds_.begin(), speeds_.end());
+  constexpr double rounding = 1e-9;
+  const double mean = sum(std::ssize(speeds_)) / static_cast<double>(speeds_.size());
   for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
-    if (speeds_[rank] < fastest) slow.push_back(static_cast<std::int64_t>(rank));
+    if (speeds_[rank] < mean * (1 - rounding)) slow.push_back(static_cast<std::int64_t>(rank));
   }
   return slow;
 }
 
 double KnownSpeeds::sum(std::int64_t ranks) const {
   return speeds_.empty() ? static_cast<double>(ranks) : std::accumulate(speeds_.begin(), speeds_.end(), 0.0);
-}
-
-double KnownSpeeds::in_fastest(std::int64_t ranks) const {
-  return speeds_.empty() ? static_cast<double>(ranks) : sum(ranks) / *std::max_element(speeds_.begin(), speeds_.end());
 }
 
 double KnownSpeeds::slowest(const std::vector<std::int64_t>& ranks) const {
@@ -399,10 +245,6 @@ BalanceOutcome Balancing::outcome(const std::vector<double>& loads, DealtSequenc
   const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
   const double step = *last + static_cast<double>(context_.stages - 1) * longest_;
   return {std::move(micro_batches_), std::move(dealt), step, *last > 0 ? 1 - *first / *last : 0};
-}
-
-BalanceOutcome balance_waves(const BalancedStep& step, const BalanceCandidate& candidate) {
-  return WaveBalancing(step, candidate).run();
 }
 
 }  // namespace hdpsim

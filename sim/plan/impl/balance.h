@@ -34,7 +34,8 @@ enum class Balance { dp, pp };
 /// every wave the longest go to the least loaded of the ranks that are free in it. Micro-batches of similar time thus
 /// run at the same position of all pipelines, and follow each other in each pipeline. Where waves are full, a ring has
 /// the same position on all its ranks, so that 1F1B runs without gaps (sim/program/pipeline.h). The last waves need not
-/// fill the pool: pipelines may have unequal counts. Every policy adds micro-batches rank by rank in one order that all
+/// fill the pool: pipelines may have unequal counts. Ranks that are known to be slow may be in no wave and have packs
+/// of their own, so that no wave waits for them. Every policy adds micro-batches rank by rank in one order that all
 /// share, so that none can deadlock, with or without stages.
 struct BalanceOptions {
   /// Number of buckets of equal work. Many: strictly longest first. Few: more freedom to draw what the targets hold.
@@ -62,13 +63,14 @@ class KnownSpeeds {
 
   /// Speed by rank. Empty: all are 1.
   [[nodiscard]] const std::vector<double>& by_rank() const { return speeds_; }
+  [[nodiscard]] double of(std::int64_t rank) const {
+    return speeds_.empty() ? 1 : speeds_[static_cast<std::size_t>(rank)];
+  }
   [[nodiscard]] bool differ() const { return !slow_ranks().empty(); }
-  /// The ranks slower than the fastest, ascending.
+  /// The ranks slower than the mean, ascending.
   [[nodiscard]] std::vector<std::int64_t> slow_ranks() const;
   /// The total speed of the pool, which has `ranks` ranks, in ranks of nominal speed.
   [[nodiscard]] double sum(std::int64_t ranks) const;
-  /// The same in ranks as fast as the fastest.
-  [[nodiscard]] double in_fastest(std::int64_t ranks) const;
   /// The speed of the slowest of `ranks`, which sets the pace of a ring.
   [[nodiscard]] double slowest(const std::vector<std::int64_t>& ranks) const;
 
@@ -119,8 +121,8 @@ struct BalanceCandidate {
   double share = 0;            ///< Seconds of every rank if all work were spread evenly.
   /// Maximum tokens per rank of every ring, whatever its time; 0: `longest_seconds` decides.
   std::int64_t tokens_per_rank = 0;
-  /// Ranks known to be slow get only short sequences, unless a ring needs them; in PP-Balance, waves have only as many
-  /// ranks as the speeds of all sum to, so that slow ones are left out of some.
+  /// Ranks known to be slow get only short sequences, unless a ring needs them; in PP-Balance, packs of their own,
+  /// which are as much of the work as they are of the speed of all.
   bool rings_on_fast = false;
   /// Whether a sequence that would end after `share` gets more ranks than it needs, if it then ends earlier.
   bool widen = false;

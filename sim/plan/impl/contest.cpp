@@ -1,5 +1,7 @@
 #include "sim/plan/impl/contest.h"
 
+#include <cstddef>
+#include <numeric>
 #include <utility>
 
 #include "sim/model/sharing_form.h"
@@ -47,6 +49,41 @@ Plan alone_on(std::size_t rank, const Plan& plan) {
   }
   return part;
 }
+
+/// The few ranks that end last by the work model, and what they do alone in a simulated step.
+class LastRanks {
+ public:
+  LastRanks(const Plan& plan, const PlanningContext& context) : plan_(plan), context_(context) {
+    const std::vector<double> finish = plan_time(plan, context.work).finish;
+    ranks_.resize(finish.size());
+    std::iota(ranks_.begin(), ranks_.end(), std::size_t{0});
+    const auto middle = ranks_.begin() + static_cast<std::ptrdiff_t>(std::min(few, ranks_.size()));
+    std::partial_sort(ranks_.begin(), middle, ranks_.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(-finish[a], a) < std::pair(-finish[b], b);
+    });
+    ranks_.erase(middle, ranks_.end());
+    seconds_ = simulated(ranks_.front());
+  }
+
+  /// Of the last one.
+  [[nodiscard]] double seconds() const { return seconds_; }
+  /// Of the first of them that takes longer than `least`; if none does, the most.
+  [[nodiscard]] double seconds_up_to(double least) const {
+    double most = seconds_;
+    for (std::size_t i = 1; i < ranks_.size() && most <= least; ++i) most = std::max(most, simulated(ranks_[i]));
+    return most;
+  }
+
+ private:
+  static constexpr std::size_t few = 4;
+
+  [[nodiscard]] double simulated(std::size_t rank) const { return context_.simulated_seconds(alone_on(rank, plan_)); }
+
+  const Plan& plan_;
+  const PlanningContext& context_;
+  std::vector<std::size_t> ranks_;
+  double seconds_ = 0;
+};
 
 bool may_choose(const MicroBatch& micro_batch) {
   return micro_batch.group.size() > 1 && micro_batch.cut == TokenCut::per_document && micro_batch.local.empty();
@@ -187,7 +224,31 @@ void Contest::simulate() {
   std::erase_if(entries_, [&](const Entry& entry) {
     return entry.seconds >= last || (entry.is_priced && ++priced > most_simulated_);
   });
-  for (Entry& entry : entries_) entry.seconds = context_.simulated_seconds(entry.plan);
+  if (in_waves_) {
+    for (Entry& entry : entries_) entry.seconds = context_.simulated_seconds(entry.plan);
+  } else {
+    simulate_the_least();
+  }
+}
+
+// Where ranks wait for each other in groups alone, a step takes no less than what its last ranks do. That is simulated
+// in no time, and keeps most plans from being simulated as a whole: their seconds are then this bound, which is above
+// the least step.
+void Contest::simulate_the_least() {
+  std::vector<LastRanks> last;
+  for (const Entry& entry : entries_) last.emplace_back(entry.plan, context_);
+  std::vector<std::size_t> order(entries_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return last[a].seconds() < last[b].seconds(); });
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::size_t i : order) {
+    Entry& entry = entries_[i];
+    entry.seconds = last[i].seconds_up_to(least);
+    if (entry.seconds > least) continue;
+    entry.seconds = context_.simulated_seconds(entry.plan);
+    least = std::min(least, entry.seconds);
+  }
 }
 
 }  // namespace hdpsim

@@ -70,6 +70,7 @@ class Contest {
   void enter_checked(Plan plan, double seconds);
   void put_in_order();
   void simulate();
+  void simulate_the_least();
   void try_one_way(Entry& best) const;
 
   const PlanningContext& context_;

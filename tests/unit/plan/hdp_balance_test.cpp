@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "sim/base/random.h"
 #include "tests/unit/plan/plan_cases.h"
@@ -130,7 +132,7 @@ TEST_CASE("hdp-balance: a rank that is known to be slow gets no ring and ends wi
   }
 }
 
-TEST_CASE("PP-Balance: a rank that is known to be slow is left out of waves", "[plan][balance]") {
+TEST_CASE("PP-Balance: a rank that is known to be slow gets as much as it is of the speed of all", "[plan][balance]") {
   PlanningContext context = small_pool(4);
   context.stages = 2;
   context.rank_speeds = [](std::int64_t /*step*/) { return std::vector<double>{1, 0.5, 1, 1}; };
@@ -138,6 +140,23 @@ TEST_CASE("PP-Balance: a rank that is known to be slow is left out of waves", "[
   const Plan plan = plan_of("hdp-balance: {search: none}", context, std::vector<std::int64_t>(28, 100));
   CHECK(plan.schedule[1].size() == 4);
   for (const std::size_t rank : {0, 2, 3}) CHECK(plan.schedule[rank].size() == 8);
+}
+
+TEST_CASE("PP-Balance: a rank that is known to be slow has packs of its own and is in no ring", "[plan][balance]") {
+  PlanningContext context = small_pool(5);
+  context.stages = 2;
+  context.rank_speeds = [](std::int64_t /*step*/) { return std::vector<double>{1, 1, 0.5, 1, 1}; };
+  // 4,500 tokens, of which a ninth is for a speed of 0.5 of 4.5: ten sequences of 50. The rings take all fast ranks.
+  std::vector<std::int64_t> lengths((4500 - 800) / 50, 50);
+  lengths.insert(lengths.end(), {400, 400});
+  const Plan plan = plan_of("hdp-balance: {search: none}", context, lengths);
+  std::size_t held = 0;
+  for (const MicroBatchId id : plan.schedule[2]) {
+    const MicroBatch& micro_batch = plan.micro_batches[id.index()];
+    CHECK(micro_batch.group.size() == 1);
+    held += micro_batch.spans.size();
+  }
+  CHECK(held == 10);
 }
 
 TEST_CASE("hdp-balance takes the plan of another construction where its model takes that for shorter",
@@ -151,6 +170,40 @@ TEST_CASE("hdp-balance takes the plan of another construction where its model ta
   CHECK(plan_of("hdp-balance", context, lengths).policy == "hdp-balance");
   context.work.per_ring_step = 10;
   CHECK(step("hdp-balance") == 80);
+}
+
+TEST_CASE("hdp-balance simulates no plan whose last ranks alone take longer than the best", "[plan][balance]") {
+  PlanningContext context = small_pool(8);
+  context.work.per_ring_step = 1;
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t tokens = 5; tokens <= 200; tokens += 3) lengths.push_back(tokens);
+  const std::int64_t all = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  std::int64_t wholes = 0;
+  std::int64_t parts = 0;
+  double least_whole = std::numeric_limits<double>::infinity();
+  // Groups take longer than the work model says.
+  const auto simulated = [&](const Plan& plan) {
+    PlanClock clock(plan.schedule.size());
+    for (const MicroBatch& each : plan.micro_batches) {
+      const double more = each.group.size() > 1 ? 1.05 : 1;
+      clock.run(each.group, more * micro_batch_seconds(each, plan.layers, context.work));
+    }
+    return clock.time().step();
+  };
+  PlanningContext asking = context;
+  asking.simulated_seconds = [&](const Plan& plan) {
+    std::int64_t tokens = 0;
+    for (const MicroBatch& each : plan.micro_batches) tokens += each.tokens();
+    const double seconds = simulated(plan);
+    if (tokens == all) least_whole = std::min(least_whole, seconds);
+    ++(tokens == all ? wholes : parts);
+    return seconds;
+  };
+  const Plan plan = plan_of("hdp-balance", asking, lengths);
+  CHECK(simulated(plan) == least_whole);
+  CHECK(wholes >= 1);
+  CHECK(wholes < parts);
+  CHECK(simulated(plan) <= simulated(plan_of("hdp-balance: {search: none}", context, lengths)));
 }
 
 TEST_CASE("hdp-balance: an option of the algorithm means the algorithm alone, unless a search is asked for",
