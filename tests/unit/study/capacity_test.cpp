@@ -79,7 +79,7 @@ TEST_CASE("scores that are kept lower the chosen capacity with the square of the
 
 TEST_CASE("under every schedule plans for the chosen capacity fit, with offload too, and for 256 tokens more need not",
           "[capacity][pp]") {
-  const std::vector<std::string> base = {"mesh.capacity=auto", "cluster.gpus=32", "data.tokens_per_step=4Mi",
+  const std::vector<std::string> base = {"mesh.capacity=auto", "cluster.gpus=32", "data.tokens_per_step=1Mi",
                                          "data.context=64Ki",
                                          R"(plans=[static, hdp-naive, {hdp-balance: {offload: auto}},
                                                    {hdp-naive: {offload: token-wise}}])"};
