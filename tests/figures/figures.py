@@ -4,7 +4,8 @@
 The figures that README.md, configs/studies/README.md and configs/validation/README.md state are those that the commands
 beside them print. Each statement is a text with `{}` for every figure, and beside it the figures, computed from what a
 command has written. Studies whose best static mesh no page states are compared with nothing, which saves the search
-for it. Every shipped study that no statement rests on runs for a step of its first point.
+for it. Every shipped study that no statement rests on runs for a step of its first point. Statements on the rows of
+`hdpsim validate` are with ratchet.py, which has them.
 Where a page says something else, the text that would be right is printed and the exit code is 1; with --write the
 figures are replaced in place. A row of figures in a table of configs/studies/README.md that no command is held to fails,
 too. Figures of processors (times of the simulation itself, calibrations) are no part of this.
@@ -150,44 +151,6 @@ def published():
     for data, context, rate, naive, balance in re.findall(
             r"- \[7b \w+ \w+, +llama-7b, .* (\w+), +(\w+), +([0-9.]+), +[0-9.]+, ([0-9.]+), ([0-9.]+), ~", text):
         yield data, context, 2**25 / 1024 / float(rate), float(naive), float(balance)
-
-
-def models_of_bytescale():
-    """The errors of each model and figure of the set."""
-    rows = list(csv.DictReader(io.StringIO(hdpsim("validate bytescale --format csv"))))
-    for model, name, gpus in (("7b", "LLaMA-7B", "1,024"), ("13b", "LLaMA-13B", "2,048"), ("70b", "LLaMA-70B", "8,192")):
-        cells = []
-        for quantity, plan in (("tokens_per_s_per_gpu", "static"), ("tokens_per_s_per_gpu", "hdp-balance"),
-                               ("speedup", "hdp-naive"), ("speedup", "hdp-balance")):
-            errors = [abs(100 * (float(row["predicted"]) / float(row["published"]) - 1)) for row in rows
-                      if row["case"].startswith(f"{model} ") and row["quantity"] == f"{quantity} {plan}"]
-            assert len(errors) == 8, (model, quantity, plan, len(errors))
-            cells += [f"{statistics.median(errors):.1f}", f"{max(errors):.1f}"]
-        fitted = ", fitted" if model == "7b" else ""
-        yield BYTESCALE, f"| {name} | {gpus} | {{}} ({{}}) | {{}} ({{}}){fitted} | {{}} ({{}}) | {{}} ({{}}) |", cells
-    ratios = {(row["quantity"], row["case"]): float(row["predicted"]) / float(row["published"]) for row in rows}
-
-    def fast(plan, models, data, contexts):
-        """How much too fast the plan is in these cases, in percent."""
-        rates = [ratios[f"tokens_per_s_per_gpu {'static' if plan == 'hdp-naive' else plan}", case] *
-                 (ratios[f"speedup {plan}", case] if plan == "hdp-naive" else 1)
-                 for case in (f"{model} {data} {context}" for model in models for context in contexts)]
-        return [round(100 * (rate - 1)) for rate in rates]
-
-    models, shorter = ("7b", "13b", "70b"), ("256Ki", "512Ki", "1Mi")
-    longest, others = fast("static", models, "byted", ["2Mi"]), fast("static", models, "byted", shorter)
-    github = fast("static", models, "github", [*shorter, "2Mi"])
-    yield BYTESCALE, ("**Static on Byted at 2Mi is {} to {} % too fast in all three models**, at shorter contexts {} to "
-                      "{} %, where GitHub is\n  within {} %."), \
-        [str(each) for each in (min(longest), max(longest), min(others), max(others), max(map(abs, github)))]
-    yield BYTESCALE, "Balanced steps of 70B at 1Mi and 2Mi are {} and {} % too slow:", \
-        [str(-each) for each in fast("hdp-balance", ["70b"], "github", ["1Mi", "2Mi"])]
-    naive = fast("hdp-naive", ["7b", "13b"], "github", ["1Mi", "2Mi"])
-    yield BYTESCALE, "**Naive on GitHub at 1Mi and 2Mi is {} to {} % too fast** with 7B and 13B.", \
-        [str(min(naive)), str(max(naive))]
-    static, naive, balance = (float(row["predicted"]) for row in rows if row["quantity"].startswith("step_time_s "))
-    yield BYTESCALE, "are 3.31 and 1.73\n  balanced steps, and {} and {} here;", \
-        [f"{static / balance:.2f}", f"{naive / balance:.2f}"]
 
 
 def accepted_errors():
@@ -747,7 +710,7 @@ def rows_without_a_command(page, start):
 
 def main():
     write = sys.argv[3:] == ["--write"]
-    statements = [statement for command in (main_study, models_of_bytescale, accepted_errors, tiny, two_jobs, straggler, placement, production, malleus, tasks, replay, tune,
+    statements = [statement for command in (main_study, accepted_errors, tiny, two_jobs, straggler, placement, production, malleus, tasks, replay, tune,
                                             nic_bandwidth, sharing, cuts, arena, offload_or_recompute, memo, scaling, context_length, hybrids,
                                             sparse_attention, deepseek_v3, attention_servers, moe, lsh_moe, roundpipe, ablation,
                                             loading)

@@ -2,7 +2,8 @@
 """usage: ratchet.py SOURCE_FOLDER HDPSIM [--write [REASON]]
 
 The errors of every kind of quantity of every validation set against configs/validation/errors.csv, which holds those that were accepted, and the
-same figures in both tables of configs/validation/README.md: that of the sets, and that of what they were before and are now. `a` is the error of a micro-batch's time, `rest` and `ours`
+same figures in both tables of configs/validation/README.md: that of the sets, and that of what they were before and are
+now. What that page states of the models of ByteScale rests on the same rows. `a` is the error of a micro-batch's time, `rest` and `ours`
 are what a step takes besides, in micro-batches, as published and as predicted (sim/validate/step_lines.h). The errors by
 kind of run, from which studies take their intervals (configs/trust.yaml), and the tables of README.md and
 configs/validation/README.md that show them, are held to what it finds, too. One with
@@ -15,9 +16,12 @@ import csv
 import io
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
+
+import figures
 
 source = pathlib.Path(sys.argv[1]).resolve()
 program = pathlib.Path(sys.argv[2]).resolve()
@@ -36,8 +40,8 @@ def read(path):
 
 
 def measured():
-    """What hdpsim finds now: rows of errors.csv, with errors in percent and one digit behind the point, the file of errors by kind of run, and
-    what it makes of them."""
+    """What hdpsim finds now: rows of errors.csv, with errors in percent and one digit behind the point, the file of errors by kind of run,
+    what it makes of them, and the rows of validation.csv."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([program, "--data-dir", source, "validate", "--out", folder], stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, check=False)
@@ -46,6 +50,7 @@ def measured():
         found = read(pathlib.Path(folder) / "sets.csv")
         trust = (pathlib.Path(folder) / "trust.yaml").read_text()
         kinds = list(csv.DictReader(io.StringIO((pathlib.Path(folder) / "trust.csv").read_text())))
+        cases = list(csv.DictReader(io.StringIO((pathlib.Path(folder) / "validation.csv").read_text())))
     rows = {}
     for name, row in found.items():
         def percent(column):
@@ -59,7 +64,7 @@ def measured():
                       "worst": percent("worst_abs_error"), "bias": percent("median_error"),
                       "ranking": rounded("kendall_tau"), "a": percent("micro_batch_error"),
                       "rest": rounded("published_rest"), "ours": rounded("predicted_rest")}
-    return rows, trust, kinds
+    return rows, trust, kinds, cases
 
 
 # ---- Errors by kind of run
@@ -116,6 +121,48 @@ def trust_agrees(trust, kinds):
             agrees = False
     return agrees
 
+
+# ---- Statements on the rows of a set
+
+def models_of_bytescale(rows):
+    """What the page of ByteScale states of the errors of each model and figure of its set."""
+    rows = [row for row in rows if row["set"] == "bytescale"]
+    for model, name, gpus in (("7b", "LLaMA-7B", "1,024"), ("13b", "LLaMA-13B", "2,048"), ("70b", "LLaMA-70B", "8,192")):
+        cells = []
+        for quantity, plan in (("tokens_per_s_per_gpu", "static"), ("tokens_per_s_per_gpu", "hdp-balance"),
+                               ("speedup", "hdp-naive"), ("speedup", "hdp-balance")):
+            errors = [abs(100 * (float(row["predicted"]) / float(row["published"]) - 1)) for row in rows
+                      if row["case"].startswith(f"{model} ") and row["quantity"] == f"{quantity} {plan}"]
+            assert len(errors) == 8, (model, quantity, plan, len(errors))
+            cells += [f"{statistics.median(errors):.1f}", f"{max(errors):.1f}"]
+        fitted = ", fitted" if model == "7b" else ""
+        yield figures.BYTESCALE, f"| {name} | {gpus} | {{}} ({{}}) | {{}} ({{}}){fitted} | {{}} ({{}}) | {{}} ({{}}) |", cells
+    ratios = {(row["quantity"], row["case"]): float(row["predicted"]) / float(row["published"]) for row in rows}
+
+    def fast(plan, models, data, contexts):
+        """How much too fast the plan is in these cases, in percent."""
+        rates = [ratios[f"tokens_per_s_per_gpu {'static' if plan == 'hdp-naive' else plan}", case] *
+                 (ratios[f"speedup {plan}", case] if plan == "hdp-naive" else 1)
+                 for case in (f"{model} {data} {context}" for model in models for context in contexts)]
+        return [round(100 * (rate - 1)) for rate in rates]
+
+    models, shorter = ("7b", "13b", "70b"), ("256Ki", "512Ki", "1Mi")
+    longest, others = fast("static", models, "byted", ["2Mi"]), fast("static", models, "byted", shorter)
+    github = fast("static", models, "github", [*shorter, "2Mi"])
+    yield figures.BYTESCALE, ("**Static on Byted at 2Mi is {} to {} % too fast in all three models**, at shorter contexts {} to "
+                      "{} %, where GitHub is\n  within {} %."), \
+        [str(each) for each in (min(longest), max(longest), min(others), max(others), max(map(abs, github)))]
+    yield figures.BYTESCALE, "Balanced steps of 70B at 1Mi and 2Mi are {} and {} % too slow:", \
+        [str(-each) for each in fast("hdp-balance", ["70b"], "github", ["1Mi", "2Mi"])]
+    naive = fast("hdp-naive", ["7b", "13b"], "github", ["1Mi", "2Mi"])
+    yield figures.BYTESCALE, "**Naive on GitHub at 1Mi and 2Mi is {} to {} % too fast** with 7B and 13B.", \
+        [str(min(naive)), str(max(naive))]
+    static, naive, balance = (float(row["predicted"]) for row in rows if row["quantity"].startswith("step_time_s "))
+    yield figures.BYTESCALE, "are 3.31 and 1.73\n  balanced steps, and {} and {} here;", \
+        [f"{static / balance:.2f}", f"{naive / balance:.2f}"]
+
+
+# ---- Errors of sets
 
 def is_worse(now, before):
     if int(now["predicted"]) < int(before["predicted"]):
@@ -208,7 +255,7 @@ def check(now, before):
 
 
 def main():
-    now, trust, kinds = measured()
+    now, trust, kinds, cases = measured()
     before = read(accepted_path) if accepted_path.exists() else {}
     if sys.argv[3:4] == ["--write"]:
         if not write(now, before, " ".join(sys.argv[4:])):
@@ -216,8 +263,11 @@ def main():
         trust_path.write_text(trust)
         for path, text in pages_with(kinds).items():
             path.write_text(text)
+        for statement in models_of_bytescale(cases):
+            figures.check(*statement, write=True)
         return 0
-    agrees = trust_agrees(trust, kinds)
+    stated = [figures.check(*statement, write=False) for statement in models_of_bytescale(cases)]
+    agrees = trust_agrees(trust, kinds) and all(stated)
     if check(now, before) and agrees:
         print(f"{len(now)} quantities of {len({name for name, _ in now})} sets are as good as accepted")
         return 0

@@ -176,6 +176,16 @@ std::map<std::string, double> step_times(const Setting& setting, FasterProfiles&
   return times;
 }
 
+// The same of random_setting(seed), once for all tests.
+const std::map<std::string, double>& drawn_step_times(std::uint64_t seed) {
+  static std::map<std::uint64_t, std::map<std::string, double>> known;
+  const auto found = known.find(seed);
+  if (found != known.end()) return found->second;
+  FasterProfiles profiles;
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  return known.emplace(seed, step_times(random_setting(seed), profiles, catalog)).first->second;
+}
+
 const std::vector<std::pair<std::string, std::function<void(Setting&)>>> changes = {
     {"NICs 1.25 times as fast", [](Setting& s) { s.nic *= 1.25; }},
     {"NICs twice as fast", [](Setting& s) { s.nic *= 2; }},
@@ -206,7 +216,7 @@ Losses faster_clusters(std::uint64_t studies, const char* tag) {
   Losses found;
   for (const std::uint64_t seed : tests::seeds(studies)) {
     const Setting setting = random_setting(seed);
-    const auto before = step_times(setting, profiles, catalog);
+    const auto& before = drawn_step_times(seed);
     for (const auto& [what, change] : changes) {
       Setting faster = setting;
       change(faster);
@@ -229,8 +239,7 @@ Losses faster_clusters(std::uint64_t studies, const char* tag) {
 }
 
 // The planner's model is some per cent off the engine, the more the smaller a step is, and its search tries a few ways
-// alone, so that a few plans are worse choices on the faster cluster: 19 of 12,887 over 100 studies, most of them plans
-// of two studies, whose micro-batches reduce gradients one by one (ZeRO 2).
+// alone, so that a few plans are worse choices on the faster cluster: 2 of 7,938 over 60 studies.
 void check_faster_clusters(std::uint64_t studies, const char* tag) {
   const Losses found = faster_clusters(studies, tag);
   CHECK(found.losses <= found.comparisons / 600);
@@ -239,7 +248,7 @@ void check_faster_clusters(std::uint64_t studies, const char* tag) {
 
 TEST_CASE("more bandwidth, faster devices and more memory make hardly any plan more than 2 % slower",
           "[property][faster]") {
-  check_faster_clusters(100, "[faster]");
+  check_faster_clusters(60, "[faster]");
 }
 
 // step_times() holds every plan to its bound.
@@ -293,13 +302,11 @@ struct ComparedClusters {
 
 // By more than 2 %, in the fluid grain.
 ComparedClusters compare_balance(std::uint64_t studies, const char* tag) {
-  FasterProfiles profiles;
-  Catalog catalog(HDPSIM_SOURCE_DIR);
   ComparedClusters compared;
   for (const std::uint64_t seed : tests::seeds(studies)) {
     const Setting setting = random_setting(seed);
     INFO(replay_line(seed, tag, setting));
-    const auto times = step_times(setting, profiles, catalog);
+    const auto& times = drawn_step_times(seed);
     for (const std::string offload : {"none", "auto", "token-wise"}) {
       const double naive = times.at("hdp-naive: {offload: " + offload + "}, fluid");
       const double balance = times.at("hdp-balance: {offload: " + offload + "}, fluid");

@@ -28,10 +28,10 @@ def lengths(count, seed, longest=256):
     return (torch.rand(count, generator=generator).pow(4) * longest).long().add(2).tolist()
 
 
-def plans_of(seed):
-    """The plan of every policy for a batch, as text, and the policies that refuse it."""
+def plans_of(seed, policies):
+    """The plans of policies for a batch, as text, and those of the policies that refuse it."""
     plans, refused = {}, []
-    for policy in POLICIES:
+    for policy in policies:
         try:
             plans[policy] = hdpsim.Planner(study(), policy).plan(lengths(18, seed)).json()
         except hdpsim.InputError as error:

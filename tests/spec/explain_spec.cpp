@@ -83,8 +83,10 @@ TEST_CASE("one run of a study is explained by its point and plan, also as JSON",
 TEST_CASE("paths of pipelines, of waves of experts and of every instruction last as long as their steps", "[explain]") {
   const Workplace here;
   for (const char* study :
-       {"tiny.yaml --set data.context=32Ki --set data.tokens_per_step=256Ki --set mesh.pp=4 --set plans=[hdp-balance]",
-        "moe.yaml --set mesh.tp=4 --set data.tokens_per_step=1Mi --set plans=[hdp-balance]",
+       {"tiny.yaml --set data.context=32Ki --set data.tokens_per_step=256Ki --set mesh.pp=4 "
+        "--set 'plans=[{hdp-balance: {search: none}}]'",
+        "moe.yaml --set cluster.gpus=64 --set mesh.tp=4 --set data.context=64Ki --set data.tokens_per_step=512Ki "
+        "--set 'plans=[{hdp-balance: {search: none}}]'",
         "tiny.yaml --set data.context=32Ki --set data.tokens_per_step=256Ki --set grain=exact"}) {
     CAPTURE(study);
     here.run(fmt::format("study configs/studies/{} --set sweep={{}} --set data.steps=1 --set compare_to=null --out out",

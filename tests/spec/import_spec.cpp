@@ -34,11 +34,11 @@ TEST_CASE("a hybrid's letters, and keys that queries choose, become studies that
   (void)imported(hybrids, "hybrid.sh");
   CHECK(has(hybrids.read("mine.yaml"), "\n  virtual_stages: 2\n"));
   CHECK(has(hybrids.read("mine.model.json"), "\"hybrid_override_pattern\": \"MEM*EMEM*EMEME-M\""));
-  CHECK(first_run(hybrids).at("step_time_s").at("mean").get<double>() > 0);
+  CHECK(first_run(hybrids, "--set 'plans=[{static: {cp: 1}}]'").at("step_time_s").at("mean").get<double>() > 0);
   const Workplace sparse;
   (void)imported(sparse, "sparse_attention.sh");
   CHECK(has(sparse.read("mine.yaml"), "\n  cp_comm_type: all_gather\n"));
-  CHECK(first_run(sparse).at("breakdown_s").at("attention").get<double>() > 0);
+  CHECK(first_run(sparse, "--set 'plans=[{static: {cp: 4}}]'").at("breakdown_s").at("attention").get<double>() > 0);
 }
 
 TEST_CASE("a GPT-3 script with variables becomes its study, which says what it left out", "[import]") {
@@ -62,7 +62,7 @@ TEST_CASE("a GPT-3 script with variables becomes its study, which says what it l
     CHECK(has(made.err, told));
     CHECK(has(study, told));
   }
-  const nlohmann::json run = first_run(here, "--set data.tokens_per_step=256Ki");
+  const nlohmann::json run = first_run(here, "--set data.tokens_per_step=256Ki --set plans=[static]");
   CHECK(run.at("gpus") == 1024);
   CHECK(run.at("step_time_s").at("mean").get<double>() > 0);
 }

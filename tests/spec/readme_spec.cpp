@@ -63,6 +63,7 @@ void shorten(std::string& arguments) {
   }
   if (arguments.starts_with("execute configs/")) {
     if (!has("--steps ")) arguments += " --steps 1";
+    arguments = std::regex_replace(arguments, std::regex("--repeat [0-9]+"), "--repeat 1");
     arguments += " --set data.tokens_per_step=128 --set data.context=128 --set mesh.capacity=64";
   }
   if (arguments.starts_with("calibrate ")) {

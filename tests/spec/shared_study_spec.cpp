@@ -19,7 +19,7 @@ std::string many_points() {
   return fmt::format(
       "name: many\ncluster: {{preset: a100-rail-3tier, gpus: 16}}\nmodel: {{preset: llama-7b}}\n"
       "profile: bytescale-implied\n"
-      "data: {{lengths: {{preset: github}}, context: 32Ki, tokens_per_step: 256Ki, steps: 20}}\n"
+      "data: {{lengths: {{preset: github}}, context: 32Ki, tokens_per_step: 256Ki, steps: 8}}\n"
       "mesh: {{tp: 2}}\nplans: [hdp-balance]\nsweep: {{data.seed: [{}]}}\n",
       seeds);
 }

@@ -173,7 +173,7 @@ std::string mpirun(const std::string& options) {
 std::string mpi_missing() {
   if (std::system("command -v mpirun >/dev/null") != 0) return "there is no mpirun here";
   // One of two processes whose other is not there.
-  const Outcome alone = Workplace().hdpsim("study configs/studies/tiny.yaml", "export OMPI_COMM_WORLD_SIZE=2;");
+  static const Outcome alone = Workplace().hdpsim("study configs/studies/tiny.yaml", "export OMPI_COMM_WORLD_SIZE=2;");
   return alone.err.find("built without MPI") == std::string::npos ? "" : "the program was built without MPI";
 }
 

@@ -103,7 +103,7 @@ TEST_CASE("advice does not depend on the number of threads", "[advice]") {
 }
 
 TEST_CASE("a quick search finds the changes that a full one of every change finds", "[advice]") {
-  const Words study = {"data.steps=1", "mesh={tp: 4, pp: 2, capacity: 16Ki}"};
+  const Words study = {"data.steps=1", "data.tokens_per_step=512Ki", "mesh={tp: 4, pp: 2, capacity: 16Ki}"};
   const auto with = [&](const char* plan) {
     Words words = study;
     words.emplace_back(plan);

@@ -79,7 +79,7 @@ TEST_CASE("scores that are kept lower the chosen capacity with the square of the
 
 TEST_CASE("under every schedule plans for the chosen capacity fit, with offload too, and for 256 tokens more need not",
           "[capacity][pp]") {
-  const std::vector<std::string> base = {"mesh.capacity=auto", "cluster.gpus=32", "data.tokens_per_step=4Mi",
+  const std::vector<std::string> base = {"mesh.capacity=auto", "cluster.gpus=32", "data.tokens_per_step=1Mi",
                                          "data.context=64Ki",
                                          R"(plans=[static, hdp-naive, {hdp-balance: {offload: auto}},
                                                    {hdp-naive: {offload: token-wise}}])"};
@@ -98,9 +98,7 @@ TEST_CASE("under every schedule plans for the chosen capacity fit, with offload 
     const StudyPoint& point = study.points.at(0);
     for (std::size_t i = 0; i < point.planners.size(); ++i) {
       CAPTURE(study.plans[i].name, point.spec.capacity);
-      for (std::int64_t step = 0; step < 2; ++step) {
-        CHECK(fits(point.planners[i]->plan(point.batches->step(step), step), point.lowering(), point.room));
-      }
+      CHECK(fits(point.planners[i]->plan(point.batches->step(0), 0), point.lowering(), point.room));
     }
     // A full pipeline of micro-batches of 256 tokens more.
     const std::int64_t tokens = point.spec.capacity + capacity_grain;

@@ -232,7 +232,7 @@ TEST_CASE("what a tuning tries near the best alone hides no winner of 2,000 cand
     const std::string meshes =
         "mesh.tp: [1, 2, 4], mesh.pp: [1, 2, 4], mesh.capacity: [8Ki, 16Ki], "
         "training.recompute: [none, full], mesh.cp_comm_type: [p2p], mesh.zero: [1]";
-    const Overrides small = {"data.tokens_per_step=512Ki", "data.context=64Ki", "data.steps=2", "data.seed=" + seed};
+    const Overrides small = {"data.tokens_per_step=512Ki", "data.context=64Ki", "data.steps=1", "data.seed=" + seed};
     Overrides near = small;
     near.push_back("tune.space={" + meshes + "}");
     const TuneResult result = Tuning(near).result();
@@ -246,10 +246,10 @@ TEST_CASE("what a tuning tries near the best alone hides no winner of 2,000 cand
       CAPTURE(plan);
       const auto best = std::find_if(result.candidates.begin(), result.candidates.end(),
                                      [&](const auto& each) { return each.plan == plan && each.best_of_plan; });
-      CHECK(2 * best->time_s <= 1.02 * sum_s);
+      CHECK(best->time_s <= 1.02 * sum_s);
       least = std::min(least, sum_s);
     }
-    CHECK(2 * result.candidates.front().time_s <= (1 + 1e-9) * least);
+    CHECK(result.candidates.front().time_s <= (1 + 1e-9) * least);
   }
   CHECK(candidates >= 2000);
 }
