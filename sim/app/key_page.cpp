@@ -26,7 +26,7 @@ std::string default_text(const KeyText& key) {
 
 std::string row(const StudyKey& each) {
   const KeyText& key = *each.key;
-  const std::string more = key.notes.see.empty() ? "" : fmt::format(" ([more](README.md#{}))", key.notes.see);
+  const std::string more = key.notes.see.empty() ? "" : fmt::format(" ([more](REFERENCE.md#{}))", key.notes.see);
   const std::string off =
       key.notes.mechanism.empty() ? "" : fmt::format("; `--without {}` turns it off", key.notes.mechanism);
   const std::string fixed = key.notes.fixed.empty() ? "" : fmt::format("; {} only the default", key.notes.fixed);

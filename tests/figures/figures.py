@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """usage: figures.py SOURCE_FOLDER HDPSIM [--write]
 
-The figures that README.md, configs/studies/README.md and configs/validation/README.md state are those that the commands
+The figures that README.md and the pages of configs/studies and configs/validation state are those that the commands
 beside them print. Each statement is a text with `{}` for every figure, and beside it the figures, computed from what a
 command has written. Studies whose best static mesh no page states are compared with nothing, which saves the search
 for it. Every shipped study that no statement rests on runs for a step of its first point. Statements on the rows of
 `hdpsim validate` are with ratchet.py, which has them.
 Where a page says something else, the text that would be right is printed and the exit code is 1; with --write the
-figures are replaced in place. A row of figures in a table of configs/studies/README.md that no command is held to fails,
+figures are replaced in place. A row of figures in a table of configs/studies that no command is held to fails,
 too. Figures of processors (times of the simulation itself, calibrations) are no part of this.
 """
 
@@ -27,16 +27,20 @@ FRONT = ("README.md", "# hdpsim")
 TRUST = ("README.md", "## How far to trust it")
 BYTESCALE = ("configs/validation/README.md", "# Speed-ups of ByteScale")
 EXAMPLES = ("configs/studies/README.md", "## Examples")
-TUNE = ("configs/studies/README.md", "## Tune")
-REPLAY = ("configs/studies/README.md", "## Replay")
-TASKS = ("configs/studies/README.md", "## Tasks that share modules")
-PRODUCTION = ("configs/studies/README.md", "## Production runs")
-CUTS = ("configs/studies/README.md", "Step times of `static` in `tiny.yaml`")
+REFERENCE = ("configs/studies/REFERENCE.md", "# What a study can say")
+ANSWERS = ("configs/studies/ANSWERS.md", "# Answers of the shipped studies")
+COMMANDS = ("configs/studies/COMMANDS.md", "# What else is done with a study")
+PAGES_OF_FIGURES = (EXAMPLES, COMMANDS, REFERENCE, ANSWERS)
+TUNE = ("configs/studies/REFERENCE.md", "## Tune")
+REPLAY = ("configs/studies/REFERENCE.md", "## Replay")
+TASKS = ("configs/studies/REFERENCE.md", "## Tasks that share modules")
+PRODUCTION = ("configs/studies/REFERENCE.md", "## Production runs")
+CUTS = ("configs/studies/REFERENCE.md", "Step times of `static` in `tiny.yaml`")
 
 
 def answer(study):
     """The answer that rests on this study, among questions and answers."""
-    return "configs/studies/README.md", f"?** (`{study}`"
+    return "configs/studies/ANSWERS.md", f"?** (`{study}`"
 
 
 source = pathlib.Path(sys.argv[1]).resolve()
@@ -722,7 +726,7 @@ def main():
     print(f"{len(statements)} statements, {len(wrong)} of them wrong")
     if wrong:
         print("scripts/dev figures puts the right figures into the pages")
-    loose = rows_without_a_command(*EXAMPLES)
+    loose = [row for page in PAGES_OF_FIGURES for row in rows_without_a_command(*page)]
     print(*loose, sep="\n")
     return 1 if wrong or loose else 0
 

@@ -76,11 +76,10 @@ TEST_CASE("commands of sh blocks are found", "[readme]") {
         std::vector<std::string>{"a b ", "d   e"});
 }
 
-// Runs the hdpsim commands of all sh blocks of a page in the order of the page, in a workplace of its own.
-void check_commands_of(const std::string& page) {
+// Runs the hdpsim commands of all sh blocks of a page in their order; how many these are.
+int run_commands_of(const std::string& page, const Workplace& here) {
   const fs::path source = HDPSIM_SOURCE_DIR;
   REQUIRE(fs::exists(source / page));
-  const Workplace here;
   const std::string no_mpi = mpi_missing();
   int hdpsim_commands = 0;
   for (const std::string& command : commands_in(test::text_of(source / page))) {
@@ -97,23 +96,32 @@ void check_commands_of(const std::string& page) {
       ++hdpsim_commands;
     }
   }
+  return hdpsim_commands;
+}
+
+// The commands of pages that are read one after another, in a workplace of their own.
+void check_commands_of(const std::vector<std::string>& pages) {
+  const Workplace here;
+  int hdpsim_commands = 0;
+  for (const std::string& page : pages) hdpsim_commands += run_commands_of(page, here);
   CHECK(hdpsim_commands > 0);
 }
 
 TEST_CASE("every command of README works", "[readme]") {
-  check_commands_of("README.md");
+  check_commands_of({"README.md"});
 }
 
-TEST_CASE("every command of the page of studies works", "[readme]") {
-  check_commands_of("configs/studies/README.md");
+TEST_CASE("every command of the pages of studies works", "[readme]") {
+  check_commands_of({"configs/studies/README.md", "configs/studies/COMMANDS.md", "configs/studies/REFERENCE.md",
+                     "configs/studies/ANSWERS.md"});
 }
 
 TEST_CASE("every command of the page of calibration works", "[readme]") {
-  check_commands_of("calib/README.md");
+  check_commands_of({"calib/README.md"});
 }
 
 TEST_CASE("every command of the page of validation works", "[readme]") {
-  check_commands_of("configs/validation/README.md");
+  check_commands_of({"configs/validation/README.md"});
 }
 
 }  // namespace
