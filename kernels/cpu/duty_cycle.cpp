@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 constexpr auto look_every = std::chrono::milliseconds(2);
+constexpr double longest_stop_us = 1e9;               // the signal carries an int
 constexpr std::int64_t shortest_stop_ns = 2'000'000;  // shorter ones are added up: a signal takes microseconds
 
 int stop_signal() {
@@ -26,8 +28,8 @@ int stop_signal() {
 // A thread that is woken early, by another signal, sleeps on.
 extern "C" void stop_for(int, siginfo_t* info, void*) {
   const int kept = errno;
-  const auto nanoseconds = reinterpret_cast<std::intptr_t>(info->si_value.sival_ptr);
-  timespec left{nanoseconds / nanoseconds_per_second, nanoseconds % nanoseconds_per_second};
+  const int microseconds = info->si_value.sival_int;
+  timespec left{microseconds / 1'000'000, microseconds % 1'000'000 * 1000L};
   while (nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
   errno = kept;
@@ -83,8 +85,9 @@ void DutyCycle::keep() {
     seen_ns = now_ns;
     if (owed_ns < static_cast<double>(shortest_stop_ns)) continue;
     sigval stop{};
-    stop.sival_ptr = reinterpret_cast<void*>(static_cast<std::intptr_t>(owed_ns));
-    if (pthread_sigqueue(thread_, stop_signal(), stop) == 0) owed_ns = 0;  // else the queue is full: later
+    stop.sival_int = static_cast<int>(std::min(owed_ns / 1000, longest_stop_us));
+    // If the queue is full, it is sent later.
+    if (pthread_sigqueue(thread_, stop_signal(), stop) == 0) owed_ns -= 1000.0 * stop.sival_int;
   }
 }
 
