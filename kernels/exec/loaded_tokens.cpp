@@ -35,6 +35,7 @@ void LoadedTokens::expect(std::int64_t step, const std::vector<std::int64_t>& le
   Step& added = steps_[known_++];
   added.passed = passed;
   added.lengths = lengths;
+  added.sources = rules_.sources_of(step, lengths.size());
   added.loading = sources_.size();
   if (!passed) {
     added.bytes.resize(lengths.size());
@@ -72,15 +73,14 @@ void LoadedTokens::load(std::size_t source, std::int64_t number, Step& step, Sou
   loader.begin_step(number);
   if (!step.passed && rules_.dies(number, source)) loader.kill_loader();
   for (std::size_t i = 0; i < step.lengths.size(); ++i) {
-    const auto sequence = static_cast<std::int64_t>(i);
-    if (rules_.source_of(number, sequence) != source) continue;
+    if (step.sources[i] != source) continue;
     const std::int64_t tokens = step.lengths[i];
     if (step.passed) {
       loader.pass(static_cast<std::uint64_t>(tokens));
       continue;
     }
     step.bytes[i].resize(static_cast<std::size_t>(tokens));
-    step.delivered[i] = {number, sequence, source, tokens, loader.deliver(step.bytes[i])};
+    step.delivered[i] = {number, static_cast<std::int64_t>(i), source, tokens, loader.deliver(step.bytes[i])};
   }
 }
 

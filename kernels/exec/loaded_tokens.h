@@ -32,8 +32,8 @@ struct DeliveredSample {
 
 /// How the samples of steps are read.
 struct LoadingRules {
-  /// The source from which a sequence of a step comes.
-  std::function<std::size_t(std::int64_t step, std::int64_t sequence)> source_of;
+  /// The source from which each of the sequences of a step comes.
+  std::function<std::vector<std::size_t>(std::int64_t step, std::size_t sequences)> sources_of;
   /// Whether the loader of a source is killed as its part of a step begins.
   std::function<bool(std::int64_t step, std::size_t source)> dies;
   SourceOptions options;
@@ -67,7 +67,8 @@ class LoadedTokens final : public TokenSource {
   struct Step {
     bool passed = false;
     std::vector<std::int64_t> lengths;
-    std::vector<std::string> bytes;  ///< By sequence; empty if it is passed over. So the next.
+    std::vector<std::size_t> sources;  ///< By sequence.
+    std::vector<std::string> bytes;    ///< By sequence; empty if it is passed over. So the next.
     std::vector<DeliveredSample> delivered;
     std::size_t loading = 0;  ///< Sources that are not done with it.
   };

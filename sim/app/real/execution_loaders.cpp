@@ -55,13 +55,15 @@ exec::LoadingRules rules_of(const ExecuteOptions& options, const LoadingSpec* lo
   exec::LoadingRules rules;
   const std::size_t sources = options.text.size();
   const auto seed = static_cast<std::uint64_t>(options.seed);
-  rules.source_of = [=](std::int64_t step, std::int64_t sequence) {
-    RandomStream stream(seed, fmt::format("source, step {}", step), static_cast<std::uint64_t>(sequence));
-    double left = stream.uniform();
+  rules.sources_of = [=](std::int64_t step, std::size_t sequences) {
     const std::vector<double> shares = shares_of(loading, sources, step);
-    std::size_t source = 0;
-    while (source + 1 < sources && left >= shares[source]) left -= shares[source++];
-    return source;
+    RandomStream random(seed, "sources of sequences", static_cast<std::uint64_t>(step));
+    std::vector<std::size_t> found(sequences);
+    for (std::size_t& source : found) {
+      double left = random.uniform();
+      while (source + 1 < sources && left >= shares[source]) left -= shares[source++];
+    }
+    return found;
   };
   rules.dies = [=](std::int64_t step, std::size_t source) {
     if (loading == nullptr || !loading->deaths) return false;

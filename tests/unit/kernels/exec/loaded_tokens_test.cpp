@@ -23,7 +23,12 @@ std::string read_sequence(const LoadedTokens& tokens, std::int64_t step, std::in
 
 // Even sequences from the first text, odd ones from the second.
 LoadingRules rules_by_parity(SourceOptions options = {}) {
-  return {.source_of = [](std::int64_t, std::int64_t sequence) { return static_cast<std::size_t>(sequence % 2); },
+  return {.sources_of =
+              [](std::int64_t, std::size_t sequences) {
+                std::vector<std::size_t> sources;
+                for (std::size_t i = 0; i < sequences; ++i) sources.push_back(i % 2);
+                return sources;
+              },
           .dies = [](std::int64_t step, std::size_t source) { return step == 2 && source == 1; },
           .options = options};
 }
