@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 constexpr auto look_every = std::chrono::milliseconds(2);
-constexpr double longest_stop_us = 1e9;               // the signal carries an int
+constexpr double longest_stop_us = 1e6;               // in between a thread may end, as the others have
 constexpr std::int64_t shortest_stop_ns = 2'000'000;  // shorter ones are added up: a signal takes microseconds
 
 int stop_signal() {
@@ -71,6 +71,7 @@ void DutyCycle::set(double slowdown) {
 void DutyCycle::keep() {
   std::unique_lock lock(mutex_);
   double owed_ns = 0;
+  std::chrono::microseconds pause = look_every;
   std::int64_t seen_ns = nanoseconds_of(time_on_core_);
   while (!ends_) {
     if (slowdown_ == 1) {
@@ -79,7 +80,8 @@ void DutyCycle::keep() {
       seen_ns = nanoseconds_of(time_on_core_);
       continue;
     }
-    changed_.wait_for(lock, look_every);
+    changed_.wait_for(lock, pause);
+    pause = look_every;
     const std::int64_t now_ns = nanoseconds_of(time_on_core_);
     owed_ns += (slowdown_ - 1) * static_cast<double>(now_ns - seen_ns);
     seen_ns = now_ns;
@@ -87,7 +89,9 @@ void DutyCycle::keep() {
     sigval stop{};
     stop.sival_int = static_cast<int>(std::min(owed_ns / 1000, longest_stop_us));
     // If the queue is full, it is sent later.
-    if (pthread_sigqueue(thread_, stop_signal(), stop) == 0) owed_ns -= 1000.0 * stop.sival_int;
+    if (pthread_sigqueue(thread_, stop_signal(), stop) != 0) continue;
+    owed_ns -= 1000.0 * stop.sival_int;
+    pause = std::max<std::chrono::microseconds>(look_every, std::chrono::microseconds(stop.sival_int));
   }
 }
 
